@@ -9,7 +9,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_structure
-from webkiln.frontends.core.format_stages import program
+from webkiln.frontends.core.format_stages import stage_module
 from webkiln.ir.constraints import sizes_json
 from webkiln.ir.verify import verify
 from webkiln.ops.plugins import check_backends
@@ -20,7 +20,7 @@ DATA = ()
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     spec = canonical.read(inputs["spec.json"])
-    with program(params["format"], "convert").converted(spec, inputs, params) as made:
+    with stage_module(params["format"], "convert").converted(spec, inputs, params) as made:
         check_backends(made.graph, params.get("backends", ()))
         verify(made.graph, infer)
         sizes = sizes_json(made.graph, infer)

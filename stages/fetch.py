@@ -16,7 +16,7 @@ from typing import Any
 from webkiln.build import stage
 from webkiln.canonical import file_digest
 from webkiln.errors import RecipeError, SourceError
-from webkiln.frontends.core.format_stages import program
+from webkiln.frontends.core.format_stages import stage_module
 
 DATA = ()
 TIMEOUT_S = 60
@@ -42,7 +42,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             _download(params["url"], params["sha256"], target, ADVICE[kind])
         case "export" | "module":
             stage.report_progress("runs the code that makes the model")
-            program(params["format"], "fetch").fetch(inputs, params, target)
+            stage_module(params["format"], "fetch").fetch(inputs, params, target)
         case kind:
             raise RecipeError(
                 f"source: there is no kind {kind!r}; there are path, url, labels, export and module"

@@ -10,8 +10,8 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_blobs
-from webkiln.frontends.core.arrays import expanding
-from webkiln.frontends.core.format_stages import program
+from webkiln.frontends.core.arrays import expansion_limit
+from webkiln.frontends.core.format_stages import stage_module
 from webkiln.frontends.core.formats import check_format
 
 DATA = ()
@@ -24,8 +24,8 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         path for name in ("source", "external/") if name in inputs for path in _files(inputs[name])
     ]
     stored_bytes = sum(path.stat().st_size for path in sources)
-    with nullcontext() if "module" in params else expanding(stored_bytes):
-        spec, blobs = program(params["format"], "load").load(inputs, params)
+    with nullcontext() if "module" in params else expansion_limit(stored_bytes):
+        spec, blobs = stage_module(params["format"], "load").load(inputs, params)
     canonical.write(outputs["spec.json"], {**spec, "stored_bytes": stored_bytes})
     write_blobs(blobs, outputs["weights/"])
 

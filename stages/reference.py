@@ -9,8 +9,8 @@ from typing import Any
 from webkiln import canonical, npz
 from webkiln.build import stage
 from webkiln.errors import SourceError, ToolError, missing_package
-from webkiln.frontends.core.format_stages import program
-from webkiln.frontends.core.recorded_reference import ModelEnds, recorded_arrays
+from webkiln.frontends.core.format_stages import stage_module
+from webkiln.frontends.core.recorded_reference import ModelInterface, recorded_arrays
 from webkiln.ir.constraints import fitting_sizes
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
@@ -39,7 +39,7 @@ def _recorded(
         recorded_arrays(
             inputs["expected.npz"],
             params["recorded"],
-            ModelEnds(from_json(canonical.read(inputs["graph.json"])), texts),
+            ModelInterface(from_json(canonical.read(inputs["graph.json"])), texts),
         ),
         {},
     )
@@ -56,7 +56,7 @@ def _computed(
         }
     stage.report_progress("computes reference outputs")
     try:
-        found: tuple[dict[str, Array], dict[str, Array]] = program(
+        found: tuple[dict[str, Array], dict[str, Array]] = stage_module(
             params["format"], "reference"
         ).compute(inputs, params, samples)
     except (ToolError, SourceError) as error:

@@ -140,10 +140,10 @@ def external(location: str, *, offset: int = 0, length: int = 24) -> Callable[[]
 
 
 REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
-    "cyclic": (cyclic, "the nodes first, second wait for each other"),
-    "twice": (twice, "the tensor y is made twice"),
+    "cyclic": (cyclic, "the nodes first, second form a cycle"),
+    "twice": (twice, "the tensor y is defined twice"),
     "missing": (missing, "sum (Add) reads w, which is no input, initialiser or output of a node"),
-    "one_name": (one_name, "has two outputs that are called y"),
+    "one_name": (one_name, "has two outputs called y"),
     "gigantic": (
         gigantic,
         "x is float32[1073741824,1073741824], which has 4611686018427387904 bytes",
@@ -152,7 +152,7 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
         expanded,
         "large (Expand): a result is float32[1099511627776,1099511627776,2,3], which has",
     ),
-    "no_output": (no_output, "its output y is made by no node"),
+    "no_output": (no_output, "no node writes its output y"),
     "negative": (negative, "initialiser w: its shape is [-2, 3]"),
     "overflowing": (overflowing, "initialiser w: its shape is [1099511627776, 1099511627776]"),
     "short": (short, "its data has 20 bytes; the file is damaged"),
@@ -161,11 +161,11 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "unfit": (unfit, "sum (Add): Incompatible dimensions"),
     "strings": (strings, "x: is an input of string"),
     "misspelt": (misspelt, "turn (Transpose): Invalid attribute perm {0, 5}, input shape = {2, 3}"),
-    "from_data": (from_data, "reshape (Reshape): operand 1 is only known when the model runs"),
-    "newer": (lambda: relu(opset=99), "is of opset 99; opsets 1 to"),
+    "from_data": (from_data, "reshape (Reshape): operand 1 depends on data"),
+    "newer": (lambda: relu(opset=99), "uses opset 99; opsets 1 to"),
     "above": (external("../secret.bin"), "'../secret.bin', outside the model's folder; refused"),
     "absolute": (external("/etc/passwd"), "'/etc/passwd', outside the model's folder; refused"),
-    "absent": (external("weights.bin"), "'weights.bin', which is not beside the model"),
+    "absent": (external("weights.bin"), "'weights.bin', which is not in the model's folder"),
     "linked": (
         external("link.bin"),
         "'link.bin', a symbolic link to a file outside the model's folder; refused, copy",
@@ -173,13 +173,13 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "past_end": (external("short.bin", offset=100), "24 bytes at 100 of short.bin, which has 64"),
     "too_long": (
         external("short.bin", length=1 << 40),
-        "its data is said to be 1099511627776 bytes",
+        "its data is declared as 1099511627776 bytes",
     ),
 }
 BYTES = {
     "random": (
         bytes(range(256)) * 8,
-        "is no ONNX model: its bytes are not those of a protobuf message",
+        "is no ONNX model: it is no valid protobuf message",
     ),
     "empty": (b"", "is no ONNX model: it has no graph with outputs"),
     "truncated": (classifier().SerializeToString()[:-30], "is no ONNX model"),

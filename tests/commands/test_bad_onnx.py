@@ -58,7 +58,7 @@ def test_everything_unknown_is_named_at_once(webkiln: Command, files: Path, tmp_
         "two (Glitter)",
         "three (Sparkle)",
     ]
-    assert "is of the domain my.ops" in done.stderr
+    assert "is in the domain my.ops" in done.stderr
 
 
 def test_sizes_of_an_onnx_file_are_not_those_of_a_keras_model(

@@ -208,7 +208,7 @@ def test_nothing_that_a_file_names_is_imported(
     ("given", "status", "said"),
     [
         (("--parameter", "weights=random"), 0, ""),
-        (("--parameter", "weight=random"), 2, "make(weights='trained') does not take the recipe's parameters: got an unexpected keyword argument 'weight'"),
+        (("--parameter", "weight=random"), 2, "make(weights='trained') does not accept the recipe's parameters: got an unexpected keyword argument 'weight'"),
         (("--parameter", "weights"), 2, "--parameter is 'weights', expected NAME=VALUE, such as weights=random"),
         (("weights=random",), 2, "unknown option 'weights=random'; did you mean --parameter weights=random?"),
         ((), 2, "pass --parameter weights=random"),

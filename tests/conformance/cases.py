@@ -12,8 +12,8 @@ from onnx import numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
-from tests.frontends.onnx.running import inputs_behind
-from webkiln.frontends.nodes.call import OpenValueError
+from tests.frontends.onnx.running import source_inputs
+from webkiln.frontends.nodes.call import DataDependentError
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.tensors import dtype_name
@@ -201,9 +201,9 @@ def prepare(case: Conformance) -> list[Prepared]:
             try:
                 graph = OnnxConverter(input_shapes=shapes, values=fixed).convert(spec, blobs)
                 break
-            except OpenValueError as error:
+            except DataDependentError as error:
                 behind = [
-                    name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed
+                    name for name in source_inputs(spec.graph, error.tensor) if name not in fixed
                 ]
                 if not behind:
                     raise

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.docs.wrapping import wrap
 from tests.frontends.corpus import corpus
-from webkiln.frontends.onnx.classical import REFUSED
+from webkiln.frontends.onnx.classical import UNSUPPORTED
 from webkiln.frontends.onnx.operators.table import DOMAINS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,9 @@ def _text() -> str:
         f"`{path.stem}`"
         for path in corpus(ROOT / "tests" / "frontends" / "onnx" / "corpus", [".onnx"])
     )
-    rows = "\n".join(f"| `{op}` | {what} | {way} |" for op, (what, way) in sorted(REFUSED.items()))
+    rows = "\n".join(
+        f"| `{op}` | {what} | {way} |" for op, (what, way) in sorted(UNSUPPORTED.items())
+    )
     return (
         f"{before}{MARK}\nConverted are, in all versions of the domain (1 to 5), {known}. Refused"
         f" are\n\n| operator | because it | instead |\n|---|---|---|\n{rows}\n\nModels that are"

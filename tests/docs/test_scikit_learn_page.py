@@ -3,7 +3,7 @@
 import onnx
 
 from tests.docs.scikit_learn_page import PAGE, page
-from webkiln.frontends.onnx.classical import DESCRIBED, DOMAIN, REFUSED
+from webkiln.frontends.onnx.classical import DESCRIPTIONS, DOMAIN, UNSUPPORTED
 from webkiln.frontends.onnx.operators.table import DOMAINS
 
 
@@ -19,5 +19,5 @@ def test_every_operator_of_the_domain_is_converted_or_refused_with_a_way_to_go()
         for schema in onnx.defs.get_all_schemas_with_history()
         if schema.domain == DOMAIN
     }
-    assert known == DESCRIBED.keys() | REFUSED.keys()
-    assert DOMAINS[DOMAIN].keys() == DESCRIBED.keys()
+    assert known == DESCRIPTIONS.keys() | UNSUPPORTED.keys()
+    assert DOMAINS[DOMAIN].keys() == DESCRIPTIONS.keys()

@@ -1,5 +1,5 @@
-"""Files that the tests of front ends write are not hostile: probes look at them in this process,
-which takes milliseconds instead of a second.
+"""Files written by frontend tests are trusted: probes run in this process, which takes milliseconds
+instead of a second.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from webkiln.frontends.keras import probe as keras_probe
 
 @pytest.fixture(autouse=True)
 def trust_files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Modules that are marked `probes` keep the processes that builds have."""
+    """Modules marked `probes` keep the subprocesses of builds."""
     if request.node.get_closest_marker("probes") is None:
         for module in (probe, keras_probe):
             monkeypatch.setattr(module, "run_probe", run_here)
@@ -25,12 +25,12 @@ def trust_files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 def run_here(module: str, path: Path, arguments: Sequence[str] = ()) -> tuple[int | None, str]:
-    """What `run_probe` returns."""
-    written = io.BytesIO()
-    printed = io.TextIOWrapper(written)
+    """Run a probe in this process; the result is that of `run_probe`."""
+    buffer = io.BytesIO()
+    output = io.TextIOWrapper(buffer)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [module, str(path.absolute()), *arguments])
-        patch.setattr(sys, "stdout", printed)
+        patch.setattr(sys, "stdout", output)
         status: int = importlib.import_module(module).main()
-    printed.flush()
-    return status, written.getvalue().decode(errors="replace")
+    output.flush()
+    return status, buffer.getvalue().decode(errors="replace")

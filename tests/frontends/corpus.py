@@ -1,9 +1,7 @@
-"""Models of other formats with the outputs that their frameworks gave, run as webkiln computes them
-on
-every backend.
+"""Compare models of other formats with the outputs of their frameworks, on every backend.
 
-A corpus is a folder of model files, each beside an `.npz` of the same stem with `in/<input>` and
-`out/<output>`: what the framework took and gave when the corpus was made (`python -m
+A corpus is a folder of model files, each next to an `.npz` of the same stem with the arrays
+`in/<input>` and `out/<output>`, recorded when the corpus was built (`python -m
 tests.frontends.<format>.make`).
 """
 
@@ -19,18 +17,16 @@ from webkiln.backends.compare import relative_error
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import run_graph
 
-A_PART_AND_ALL = representative(
+BACKEND_STRIDES = representative(
     [("wasm", 15), ("wasm", 1), ("js", 1), ("webgpu", 1), ("webgl", 1)], ("wasm", 15)
 )
-"""Backends, and of how many samples each tries one. All samples are compared as numpy computes
-them.
-"""
+"""Backends, and the stride with which each samples the corpus. numpy computes all samples."""
 TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A model as it was converted, and what its framework gave for some inputs."""
+    """A converted model, and the outputs of its framework for some inputs."""
 
     name: str
     graph: Graph
@@ -42,7 +38,7 @@ class Sample:
 def read_sample(
     model: Path, convert: Callable[[Path], Graph], tolerance: float = TOLERANCE
 ) -> Sample:
-    """The model of a file, with the arrays beside it."""
+    """Read a model file and the arrays next to it."""
     with np.load(model.with_suffix(".npz"), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     inputs, outputs = (
@@ -53,24 +49,24 @@ def read_sample(
     return Sample(model.stem, convert(model), inputs, outputs, tolerance)
 
 
-def objection(sample: Sample, got: Mapping[str, np.ndarray]) -> str | None:
-    """What is wrong with some outputs: their names, types, shapes, or numbers. Whole numbers and
-    truth values have to be equal.
+def mismatch(sample: Sample, got: Mapping[str, np.ndarray]) -> str | None:
+    """The first difference in names, dtypes, shapes or numbers of outputs; None if they agree.
+    Integers and bools must be equal.
     """
     if set(got) != set(sample.outputs):
         return f"gives {', '.join(got)}, expected {', '.join(sample.outputs)}"
     for name, expected in sample.outputs.items():
-        found = got[name]
-        if found.shape != expected.shape or found.dtype != expected.dtype:
+        actual = got[name]
+        if actual.shape != expected.shape or actual.dtype != expected.dtype:
             return (
-                f"{name} is {found.dtype}{list(found.shape)}, expected"
+                f"{name} is {actual.dtype}{list(actual.shape)}, expected"
                 f" {expected.dtype}{list(expected.shape)}"
             )
         if expected.dtype.kind != "f":
-            if not np.array_equal(found, expected):
-                return f"{name}: {np.mean(found != expected):.3%} of the elements differ"
+            if not np.array_equal(actual, expected):
+                return f"{name}: {np.mean(actual != expected):.3%} of the elements differ"
             continue
-        error = relative_error(found, expected)
+        error = relative_error(actual, expected)
         if np.isinf(error):
             return f"{name}: other elements are infinite or NaN"
         if not error <= sample.tolerance:
@@ -81,16 +77,16 @@ def objection(sample: Sample, got: Mapping[str, np.ndarray]) -> str | None:
     return None
 
 
-def interpreted(sample: Sample) -> str | None:
-    """What is wrong where the operators' numpy references compute the model."""
+def reference_mismatch(sample: Sample) -> str | None:
+    """The mismatch of the operators' numpy references."""
     outputs, _ = run_graph(sample.graph, sample.inputs)
-    return objection(sample, outputs)
+    return mismatch(sample, outputs)
 
 
-def objections(
+def mismatches(
     samples: Sequence[Sample], backend: str, folder: Path, browser: str = "chromium"
 ) -> dict[str, str]:
-    """What is wrong with which sample on a backend."""
+    """The mismatches on a backend, by sample."""
     outcomes = run_graphs(
         [sample.graph for sample in samples],
         [sample.inputs for sample in samples],
@@ -100,7 +96,7 @@ def objections(
     )
     found = {
         sample.name: (
-            outcome.message if isinstance(outcome, Failed) else objection(sample, outcome.outputs)
+            outcome.message if isinstance(outcome, Failed) else mismatch(sample, outcome.outputs)
         )
         for sample, outcome in zip(samples, outcomes, strict=True)
     }
@@ -110,7 +106,7 @@ def objections(
 def write_sample(
     model: Path, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
 ) -> None:
-    """Put what a framework took and gave beside a model file."""
+    """Store the inputs and outputs of a framework next to a model file."""
     arrays = {f"in/{name}": np.asarray(value) for name, value in inputs.items()} | {
         f"out/{name}": np.asarray(value) for name, value in outputs.items()
     }

@@ -1,5 +1,5 @@
-"""Model files as `webkiln inspect` sees them, and as a build does: in this process, by the same
-programs.
+"""Inspect and convert model files in this process, with the code of `webkiln inspect` and of a
+build.
 """
 
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import UserError
-from webkiln.frontends.core.format_stages import program
+from webkiln.frontends.core.format_stages import stage_module
 from webkiln.frontends.core.formats import format_of_file
 from webkiln.frontends.inspect.inspection import Inspection, inspect_model
 
@@ -21,31 +21,31 @@ PARAMS: dict[str, Any] = {
 }
 
 
-def taken(path: Path, scratch: Path) -> tuple[str, dict[str, Path]]:
-    """The format of a file, and what its programs take."""
+def stage_inputs(path: Path, scratch: Path) -> tuple[str, dict[str, Path]]:
+    """The format of a file, and the inputs of its stages."""
     format_ = format_of_file(path)
     main = format_.main(path)
     inputs = {"source": main}
-    for name, file in format_.beside(path):
+    for name, file in format_.companion_files(path):
         inputs["external/"] = scratch / "external"
-        place = inputs["external/"] / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, place)
+        target = inputs["external/"] / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
     return format_.name, inputs
 
 
-def inspected(path: Path, scratch: Path, **params: Any) -> Inspection:
-    name, inputs = taken(path, scratch)
+def inspect(path: Path, scratch: Path, **params: Any) -> Inspection:
+    name, inputs = stage_inputs(path, scratch)
     return inspect_model(name, inputs, {**PARAMS, **params})
 
 
-def refusal(path: Path, scratch: Path, **params: Any) -> UserError | None:
-    """Why a file does not build."""
+def conversion_error(path: Path, scratch: Path, **params: Any) -> UserError | None:
+    """The error of a build, if any."""
     try:
-        name, inputs = taken(path, scratch)
-        known = {**PARAMS, **params}
-        spec, _ = program(name, "load").load(inputs, known)
-        with program(name, "convert").converted(spec, inputs, known):
+        name, inputs = stage_inputs(path, scratch)
+        stage_params = {**PARAMS, **params}
+        spec, _ = stage_module(name, "load").load(inputs, stage_params)
+        with stage_module(name, "convert").converted(spec, inputs, stage_params):
             return None
     except UserError as error:
         return error

@@ -1,5 +1,5 @@
-"""A model is what its bytes say, whatever it is called; what webkiln does not read is named with
-the way to go.
+"""Formats are recognised by content, not by name; errors for unsupported formats explain how to
+convert the file.
 """
 
 import json
@@ -19,8 +19,8 @@ from webkiln.commands import build
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.chainer.parts import RecordedModel
 from webkiln.frontends.chainer.recording import write
-from webkiln.frontends.core.formats import FORMATS, check_format, format_of_file, recognise
-from webkiln.frontends.core.unsupported_formats import FOREIGN, TORCH_MAGIC
+from webkiln.frontends.core.formats import FORMATS, check_format, format_of_file, recognise_format
+from webkiln.frontends.core.unsupported_formats import TORCH_MAGIC, UNSUPPORTED_FORMATS
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
@@ -68,7 +68,7 @@ def hugging_face(path: Path) -> None:
 
 
 def field(number: int, data: bytes) -> bytes:
-    """A field of a protobuf message that has a length of less than 128."""
+    """A field of a protobuf message, shorter than 128 bytes."""
     tag = number << 3 | 2
     return (
         (bytes([tag]) if tag < 128 else bytes([tag & 127 | 128, tag >> 7]))
@@ -122,22 +122,22 @@ MADE = {
 
 @pytest.mark.parametrize("title", MADE)
 @pytest.mark.parametrize("name", ["model.keras", "model.h5", "model.bin", "model.onnx"])
-def test_what_is_not_read_is_named_with_the_way_to_go(
+def test_unsupported_formats_are_named_with_a_conversion(
     title: str, name: str, tmp_path: Path
 ) -> None:
     for number, make in enumerate(MADE[title]):
         path = tmp_path / str(number) / name
         path.parent.mkdir()
         make(path)
-        with pytest.raises(SourceError, match=f"{name}: is ") as told:
+        with pytest.raises(SourceError, match=f"{name}: is ") as raised:
             format_of_file(path)
-        assert title in str(told.value)
-        assert "NAME" not in str(told.value)
-    assert all(len(row.way) > 20 for row in FOREIGN)
+        assert title in str(raised.value)
+        assert "NAME" not in str(raised.value)
+    assert all(len(row.way) > 20 for row in UNSUPPORTED_FORMATS)
 
 
-def test_everything_that_is_recognised_is_tried() -> None:
-    assert {row.title for row in FOREIGN} == {*MADE}
+def test_every_unsupported_format_has_a_case() -> None:
+    assert {row.title for row in UNSUPPORTED_FORMATS} == {*MADE}
 
 
 OURS = {
@@ -207,7 +207,7 @@ OURS = {
 
 @pytest.mark.parametrize("name", [row.name for row in FORMATS])
 @pytest.mark.parametrize("called", ["net.keras", "net.h5", "net.onnx", "net.bin", "net"])
-def test_what_is_read_is_known_whatever_it_is_called(
+def test_supported_formats_are_recognised_under_any_name(
     name: str, called: str, tmp_path: Path
 ) -> None:
     for number, make in enumerate(OURS[name]):
@@ -225,11 +225,11 @@ def test_what_is_read_is_known_whatever_it_is_called(
                     check_format(path, other.name)
 
 
-def test_noise_is_nothing(tmp_path: Path) -> None:
+def test_random_bytes_have_no_format(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for number in range(200):
         (tmp_path / "noise").write_bytes(rng.integers(0, 256, 300, np.uint8).tobytes())
-        assert recognise(tmp_path / "noise") is None, number
+        assert recognise_format(tmp_path / "noise") is None, number
 
 
 SHA = "0" * 64
@@ -255,13 +255,13 @@ SHA = "0" * 64
         (ModuleSource(Path(), "net", "make", weights=Path("net.pth")), "", "torch"),
     ],
 )
-def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_recipe_says(
+def test_the_format_of_absent_files_comes_from_the_name_or_the_recipe(
     source: Any, given: str, name: str
 ) -> None:
     assert format_of(Recipe("net", source, source_format=given)).name == name
 
 
-def test_a_format_that_is_none() -> None:
+def test_an_unknown_source_format_is_an_error() -> None:
     with pytest.raises(
         RecipeError,
         match=(
@@ -308,18 +308,18 @@ def test_a_format_that_is_none() -> None:
         ),
     ],
 )
-def test_what_a_format_does_not_have_is_refused(
+def test_options_that_a_format_lacks_are_errors(
     name: str, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(RecipeError, match=message):
         format_of(Recipe("net", **{"source": PathSource(Path(name)), **options}))
 
 
-def test_a_folder_is_no_missing_file(tmp_path: Path) -> None:
+def test_a_folder_is_not_reported_as_missing(tmp_path: Path) -> None:
     import argparse
 
     (tmp_path / "net").mkdir()
     parser = argparse.ArgumentParser()
     build.add_arguments(parser)
-    with pytest.raises(SourceError, match="is a folder; give the model file in it"):
+    with pytest.raises(SourceError, match="is a folder; pass the model file in it"):
         build.recipe_of(parser.parse_args([str(tmp_path / "net"), "-o", "out"]))

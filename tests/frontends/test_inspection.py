@@ -1,5 +1,5 @@
-"""`webkiln inspect` on every format's files: it says that a model converts if and only if it does,
-and names what a build names.
+"""`webkiln inspect` on files of every format: it reports that a model converts if and only if a
+build converts it, with the same unsupported parts.
 """
 
 import shutil
@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 from tests.commands import bad_onnx
-from tests.frontends.inspecting import PARAMS, inspected, refusal
+from tests.frontends.inspecting import PARAMS, conversion_error, inspect
 from tests.frontends.torch.modules import MODULES
 from tests.frontends.torch.running import exported
 from tests.fuzz import (
@@ -26,7 +26,7 @@ from tests.fuzz import (
 )
 from webkiln.errors import SourceError, UnsupportedError, UserError
 from webkiln.frontends.core.formats import FORMATS
-from webkiln.frontends.inspect.header_only import glancing, is_glancing, unread
+from webkiln.frontends.inspect.header_only import header_only, is_header_only, placeholder_array
 from webkiln.frontends.inspect.inspection import (
     Inspection,
     from_json,
@@ -41,16 +41,16 @@ HERE = Path(__file__).parent
 
 
 def check(path: Path, scratch: Path, **params: object) -> Inspection | None:
-    """What is found, where the file can be read."""
-    error = refusal(path, scratch / "build", **params)
+    """The inspection, if the file can be read; it must agree with a build."""
+    error = conversion_error(path, scratch / "build", **params)
     found: Inspection | UserError
     try:
-        found = inspected(path, scratch / "look", **params)
+        found = inspect(path, scratch / "look", **params)
     except UserError as refused:
         found = refused
     if isinstance(found, UserError):
         assert error is not None, found
-        assert not isinstance(error, UnsupportedError), "unsupported parts are no damage"
+        assert not isinstance(error, UnsupportedError), "unsupported parts are not damage"
         return None
     assert found.converts == (error is None), (error, found)
     if isinstance(error, UnsupportedError):
@@ -68,11 +68,11 @@ REST = ("converts", "unsupported", "reason", "sizes", "states")
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda item: item.name)
 def test_every_format_can_be_inspected(format_) -> None:
-    assert callable(inspector(format_.name).told)
-    assert callable(inspector(format_.name).described)
+    assert callable(inspector(format_.name).read_facts)
+    assert callable(inspector(format_.name).describe_spec)
 
 
-def test_files_of_tflite(tmp_path: Path) -> None:
+def test_tflite_files(tmp_path: Path) -> None:
     with zipfile.ZipFile(HERE / "tflite" / "corpus" / "singles.zip") as archive:
         names = [name for name in archive.namelist() if name.endswith(".tflite")]
         archive.extractall(tmp_path, names)
@@ -87,7 +87,7 @@ def test_files_of_tflite(tmp_path: Path) -> None:
         assert dict(found.file.rows)["version"].startswith("schema 3")
 
 
-def test_files_of_caffe(tmp_path: Path) -> None:
+def test_caffe_files(tmp_path: Path) -> None:
     versions = set()
     for number, path in enumerate(sorted((HERE / "caffe" / "corpus").glob("*.prototxt"))):
         found = check(path, tmp_path / str(number))
@@ -96,7 +96,7 @@ def test_files_of_caffe(tmp_path: Path) -> None:
     assert versions == {"V0 (layers with a layer inside)", "V1 (layers)", "V2 (layer)"}
 
 
-def test_graphs_of_tensorflow(tmp_path: Path) -> None:
+def test_tensorflow_graphs(tmp_path: Path) -> None:
     folder = HERE / "tensorflow" / "corpus"
     for path in sorted(folder.glob("*.pb")):
         found = check(path, tmp_path)
@@ -111,7 +111,7 @@ def test_graphs_of_tensorflow(tmp_path: Path) -> None:
         assert [item.name for item in found.file.signatures] == ["serving_default"]
 
 
-def test_programs_of_pytorch(tmp_path: Path) -> None:
+def test_pytorch_programs(tmp_path: Path) -> None:
     import torch
 
     for name in list(MODULES)[::90]:
@@ -119,36 +119,36 @@ def test_programs_of_pytorch(tmp_path: Path) -> None:
         found = check(tmp_path / f"{name}.pt2", tmp_path)
         assert found is not None
         assert dict(found.file.rows)["written by"] == f"PyTorch {torch.__version__}"
-        assert [item.dtype for item in found.file.glimpsed.inputs] == [
+        assert [item.dtype for item in found.file.preview.inputs] == [
             item.dtype for item in found.model.inputs
         ]
 
 
-def test_models_of_onnx(tmp_path: Path) -> None:
-    known = 0
+def test_onnx_models(tmp_path: Path) -> None:
+    converted = 0
     for path in sorted((HERE / "onnx" / "corpus").glob("*.onnx"))[::8]:
         shutil.rmtree(tmp_path / "look", ignore_errors=True)
         found = check(path, tmp_path)
-        known += found is not None and bool(found.converts)
-    assert known > 3
+        converted += found is not None and bool(found.converts)
+    assert converted > 3
 
 
 @pytest.mark.parametrize("name", bad_onnx.REFUSED)
-def test_what_is_wrong_with_models_of_onnx(name: str, tmp_path: Path) -> None:
+def test_invalid_onnx_models_are_reported_as_in_a_build(name: str, tmp_path: Path) -> None:
     (tmp_path / "net").mkdir()
     bad_onnx.write(tmp_path / "net")
-    said = bad_onnx.REFUSED[name][1]
+    expected = bad_onnx.REFUSED[name][1]
     try:
-        found = inspected(tmp_path / "net" / f"{name}.onnx", tmp_path)
-        told = (
+        found = inspect(tmp_path / "net" / f"{name}.onnx", tmp_path)
+        message = (
             "" if found.converts else f"{UnsupportedError(name, found.unsupported)} {found.reason}"
         )
     except UserError as error:
-        told = str(error)
-    assert said.rpartition(": ")[2] in told
+        message = str(error)
+    assert expected.rpartition(": ")[2] in message
 
 
-def test_models_of_older_versions_of_keras(tmp_path: Path) -> None:
+def test_models_of_older_keras_versions(tmp_path: Path) -> None:
     written = sorted((HERE / "keras" / "versions" / "written").glob("*.h5")) + sorted(
         (HERE / "keras" / "versions" / "written").glob("*.keras")
     )
@@ -158,8 +158,8 @@ def test_models_of_older_versions_of_keras(tmp_path: Path) -> None:
         assert "Keras " in dict(found.file.rows)["written by"]
 
 
-def test_everything_unsupported_is_collected(tmp_path: Path) -> None:
-    """What a reader refuses, and what handlers lack, which a build says one after the other."""
+def test_all_unsupported_parts_are_collected(tmp_path: Path) -> None:
+    """The items of the reader and of the handlers, which a build reports one after the other."""
     node, floats = onnx.helper.make_node, bad_onnx.floats
     texts = onnx.helper.make_tensor_value_info("t", onnx.TensorProto.STRING, [2])
     sequence = onnx.helper.make_tensor_sequence_value_info("z", 1, [2, 3])
@@ -177,7 +177,7 @@ def test_everything_unsupported_is_collected(tmp_path: Path) -> None:
         onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]),
         tmp_path / "net.onnx",
     )
-    found = inspected(tmp_path / "net.onnx", tmp_path)
+    found = inspect(tmp_path / "net.onnx", tmp_path)
     assert found.converts is False
     assert {where for where, _, _ in found.unsupported} == {
         "z",
@@ -186,7 +186,7 @@ def test_everything_unsupported_is_collected(tmp_path: Path) -> None:
     }
 
 
-def test_large_arrays_are_not_read_at_a_glance(tmp_path: Path) -> None:
+def test_header_only_reads_skip_large_arrays(tmp_path: Path) -> None:
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],
         "net",
@@ -202,16 +202,16 @@ def test_large_arrays_are_not_read_at_a_glance(tmp_path: Path) -> None:
     )
     with (tmp_path / "w.bin").open("r+b") as file:
         file.truncate(4_000_000)
-    found = inspected(tmp_path / "net.onnx", tmp_path / "scratch")
+    found = inspect(tmp_path / "net.onnx", tmp_path / "scratch")
     assert found.converts
     assert found.model.weights == {"matmul/B": ("float32", (1000, 1000))}
-    assert not is_glancing()
-    assert unread("float32", (1000, 1000)) is None
-    with glancing():
-        stands = unread("float32", (1000, 1000))
-        assert stands is not None
-        assert stands.base is not None
-        assert unread("float32", (10, 10)) is None
+    assert not is_header_only()
+    assert placeholder_array("float32", (1000, 1000)) is None
+    with header_only():
+        placeholder = placeholder_array("float32", (1000, 1000))
+        assert placeholder is not None
+        assert placeholder.base is not None
+        assert placeholder_array("float32", (10, 10)) is None
 
 
 FUZZED = {
@@ -224,8 +224,8 @@ FUZZED = {
 }
 
 
-def looked(name: str) -> files.Format:
-    """The mutations of a format's fuzzing, through `inspect`."""
+def inspect_format(name: str) -> files.Format:
+    """The mutations of a format's fuzzing, read by `inspect`."""
 
     def attempt(folder: Path, phase: Callable[[str], None]) -> None:
         phase("reading")
@@ -235,7 +235,7 @@ def looked(name: str) -> files.Format:
         )
         assert found.converts is not None or found.reason
         if not found.converts:
-            raise SourceError("it is said not to convert")
+            raise SourceError("it does not convert")
 
     return files.Format(FUZZED[name].FORMAT.make, attempt, lambda folder: None)
 
@@ -243,6 +243,8 @@ def looked(name: str) -> files.Format:
 @pytest.mark.parametrize("name", FUZZED)
 def test_mutated_files(name: str) -> None:
     FUZZED[name].originals()
-    found = list(files.outcomes(looked(name), range({"torch": 20, "tflite": 30}.get(name, 12))))
+    found = list(
+        files.outcomes(inspect_format(name), range({"torch": 20, "tflite": 30}.get(name, 12)))
+    )
     assert not [item for item in found if item.is_finding]
     assert {item.kind for item in found} == {"accepted", "refused"}

@@ -1,5 +1,5 @@
-"""Messages without their long arrays: what they say is the same, and what is no message, lies about
-lengths or goes on for ever is left as it is.
+"""Messages without their large arrays have the same content; malformed messages, wrong lengths and
+deep nesting are left unchanged.
 """
 
 import numpy as np
@@ -11,14 +11,14 @@ from webkiln.frontends.onnx.check import parse_model
 from webkiln.frontends.onnx.load import read_checked
 from webkiln.frontends.onnx.tensors import MODEL, read_array
 from webkiln.frontends.protobuf.large_arrays import (
-    LEAST_BYTES,
-    MARK,
-    MOST_FIELDS,
-    length,
-    slim,
-    whole,
+    MAGIC,
+    MAX_FIELDS,
+    MIN_BYTES,
+    array_bytes,
+    array_length,
+    strip_arrays,
 )
-from webkiln.frontends.protobuf.wire import encoded
+from webkiln.frontends.protobuf.wire import encode_field
 
 pytestmark = pytest.mark.probes
 
@@ -31,8 +31,8 @@ def constant(name, tensor):
 
 
 def model():
-    """Weights of all kinds of places: initialisers, constants, constants inside branches; raw, and
-    as numbers one by one.
+    """Weights in initialisers, constants, and constants inside branches; as raw data and as typed
+    fields.
     """
     raw, listed = (
         numpy_helper.from_array(LARGE, "a"),
@@ -67,12 +67,12 @@ def model():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def test_a_model_is_read_as_if_it_were_parsed_whole(tmp_path, monkeypatch):
+def test_a_stripped_model_reads_like_the_full_one(tmp_path, monkeypatch):
     path = tmp_path / "model.onnx"
     onnx.save(model(), path)
-    assert len(slim(path, MODEL)) < 4000 < 7 * LARGE.nbytes < path.stat().st_size
+    assert len(strip_arrays(path, MODEL)) < 4000 < 7 * LARGE.nbytes < path.stat().st_size
     found = read_checked(path)
-    monkeypatch.setattr("webkiln.frontends.protobuf.large_arrays.LEAST_BYTES", 1 << 30)
+    monkeypatch.setattr("webkiln.frontends.protobuf.large_arrays.MIN_BYTES", 1 << 30)
     expected = read_checked(path)
     assert found[0] == expected[0]
     assert found[1].keys() == expected[1].keys()
@@ -81,55 +81,58 @@ def test_a_model_is_read_as_if_it_were_parsed_whole(tmp_path, monkeypatch):
         np.testing.assert_array_equal(found[1][key], array)
 
 
-def test_an_array_that_is_apart_is_found_in_its_file(tmp_path):
+def test_references_lead_to_the_arrays_in_the_file(tmp_path):
     path = tmp_path / "m\udcff odd name"
-    data = bytes(range(256)) * (LEAST_BYTES >> 7)
+    data = bytes(range(256)) * (MIN_BYTES >> 7)
     path.write_bytes(
-        encoded(7, b"before")
-        + encoded(1, encoded(2, data) + encoded(2, b"short"))
-        + encoded(3, data[1:])
-        + encoded(9, data)
+        encode_field(7, b"before")
+        + encode_field(1, encode_field(2, data) + encode_field(2, b"short"))
+        + encode_field(3, data[1:])
+        + encode_field(9, data)
     )
-    kept = slim(path, LAYOUT)
-    assert kept.startswith(encoded(7, b"before"))
-    assert kept.endswith(encoded(9, data))
-    assert encoded(2, b"short") in kept
-    first = kept.index(MARK)
-    second = kept.index(MARK, first + 1)
-    end = len(MARK) + 16 + len(bytes(path))
-    assert [length(kept[place : place + end]) for place in (first, second)] == [
+    stripped = strip_arrays(path, LAYOUT)
+    assert stripped.startswith(encode_field(7, b"before"))
+    assert stripped.endswith(encode_field(9, data))
+    assert encode_field(2, b"short") in stripped
+    first = stripped.index(MAGIC)
+    second = stripped.index(MAGIC, first + 1)
+    end = len(MAGIC) + 16 + len(bytes(path))
+    assert [array_length(stripped[start : start + end]) for start in (first, second)] == [
         len(data),
         len(data) - 1,
     ]
-    assert [whole(kept[place : place + end]) for place in (first, second)] == [data, data[1:]]
-    assert (length(data), whole(data)) == (len(data), data)
+    assert [array_bytes(stripped[start : start + end]) for start in (first, second)] == [
+        data,
+        data[1:],
+    ]
+    assert (array_length(data), array_bytes(data)) == (len(data), data)
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        b"", encoded(3, bytes(100)), bytes(LEAST_BYTES), encoded(3, bytes(LEAST_BYTES))[:-1], b"\x0b" * LEAST_BYTES,
-        b"\x08\x01" * (MOST_FIELDS + 9) + encoded(3, bytes(LEAST_BYTES)),
+        b"", encode_field(3, bytes(100)), bytes(MIN_BYTES), encode_field(3, bytes(MIN_BYTES))[:-1], b"\x0b" * MIN_BYTES,
+        b"\x08\x01" * (MAX_FIELDS + 9) + encode_field(3, bytes(MIN_BYTES)),
     ],
     ids=["empty", "short", "no message", "cut off", "groups", "many fields"],
 )  # fmt: skip
-def test_what_stays_as_it_is(data, tmp_path):
+def test_messages_that_are_not_stripped(data, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(data)
-    assert slim(path, LAYOUT) == data
+    assert strip_arrays(path, LAYOUT) == data
 
 
-def test_messages_in_messages_end(tmp_path):
+def test_nesting_is_limited(tmp_path):
     path, layout = tmp_path / "file", {3: 3}
     layout[1] = layout
-    data = encoded(3, bytes(LEAST_BYTES))
+    data = encode_field(3, bytes(MIN_BYTES))
     for _ in range(2000):
-        data = encoded(1, data)
+        data = encode_field(1, data)
     path.write_bytes(data)
-    assert slim(path, layout) == data
+    assert strip_arrays(path, layout) == data
 
 
-def test_a_file_that_lies_of_an_array_is_damaged(tmp_path):
+def test_a_wrong_shape_is_an_error(tmp_path):
     path, wrong = tmp_path / "model.onnx", model()
     wrong.graph.initializer[0].dims[:] = [150, 151]
     onnx.save(wrong, path)

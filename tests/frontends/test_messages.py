@@ -1,4 +1,4 @@
-"""Described messages are on the wire what protobuf's own are."""
+"""Messages from descriptions are encoded like protobuf's own."""
 
 import onnx
 import pytest
@@ -22,7 +22,7 @@ MESSAGES = {
 TYPES = message_types("webkiln.tests", ENUMS, MESSAGES)
 
 
-def test_every_kind_of_field_survives_the_wire_and_the_text():
+def test_all_field_types_round_trip():
     tree = TYPES["Tree"](name="oak", sizes=[1, -2, 1 << 40], plain=[3, 4])
     tree.leaves.add(value=0.5)
     tree.by_name["x"].value = 1.5
@@ -33,7 +33,7 @@ def test_every_kind_of_field_survives_the_wire_and_the_text():
     assert text_format.Parse("kind: SMALL", TYPES["Tree"]()).kind == 0
 
 
-def test_what_another_definition_wrote():
+def test_messages_of_the_onnx_package_are_read():
     node = onnx.helper.make_node("Relu", ["x"], ["y"])
     model = onnx.helper.make_model(onnx.helper.make_graph([node], "net", [], []))
     read = TYPES["Model"].FromString(model.SerializeToString())
@@ -52,6 +52,6 @@ def test_what_another_definition_wrote():
 
 
 @pytest.mark.parametrize("text", ["1 name", "1 name string***", "x name string"])
-def test_a_description_that_is_none(text):
+def test_malformed_descriptions_fail(text):
     with pytest.raises(AssertionError, match="Wrong"):
         message_types("webkiln.wrong", {}, {"Wrong": text})

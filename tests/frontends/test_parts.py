@@ -1,5 +1,5 @@
-"""Parts of models of nodes: two that continue each other compute what the whole does, and their
-references are what frameworks give there.
+"""Subgraphs of models of nodes: two consecutive subgraphs compute the same as the entire model, and
+references of subgraphs agree.
 """
 
 import re
@@ -23,7 +23,7 @@ from tests.frontends.tflite.make import CORPUS as TFLITE
 from webkiln.backends.compare import relative_error
 from webkiln.errors import RecipeError
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.nodes.spec import NodeModel
@@ -42,13 +42,13 @@ from webkiln.ops.evaluate import run_graph
 
 FOLDER = TemporaryDirectory()
 PARAMS: dict[str, Any] = {"dims": {}, "input_shapes": {}}
-Reading = Callable[[Cut], tuple[NodeModel, Blobs]]
+Reading = Callable[[Subgraph], tuple[NodeModel, Blobs]]
 Arrays = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Source:
-    """How a model is read, converted, and computed by its framework."""
+    """How a model is read, converted, and run by its framework."""
 
     read: Reading
     converter: type[NodeConverter]
@@ -120,20 +120,20 @@ def source(kind: str, name: str) -> Source:
     return {"tflite": of_tflite, "torch": of_torch, "tensorflow": of_tensorflow}[kind](name)
 
 
-def computed(source: Source, cut: Cut, given: Arrays) -> Arrays:
-    model, blobs = source.read(cut)
+def computed(source: Source, subgraph: Subgraph, inputs: Arrays) -> Arrays:
+    model, blobs = source.read(subgraph)
     shapes = {
-        item.name: given[item.name].shape for item in model.graph.inputs if item.shape is None
+        item.name: inputs[item.name].shape for item in model.graph.inputs if item.shape is None
     }
     graph = source.converter(None, shapes).convert(model, blobs)
-    taken = {name: given[name] for name in graph.inputs}
+    taken = {name: inputs[name] for name in graph.inputs}
     return run_graph(
         bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})),
         taken,
     )[0]
 
 
-def same(got: Arrays, expected: Arrays) -> None:
+def assert_equal(got: Arrays, expected: Arrays) -> None:
     assert set(got) == set(expected)
     for name, value in expected.items():
         assert (got[name].dtype, got[name].shape) == (value.dtype, value.shape), name
@@ -144,9 +144,9 @@ def names(model: NodeModel) -> Sequence[str]:
     return [node.name for node in model.graph.nodes if any(node.outputs)]
 
 
-def refused(model: Source, node: str) -> str | None:
+def suggested_node(model: Source, node: str) -> str | None:
     try:
-        model.read(Cut((node,)))
+        model.read(Subgraph((node,)))
     except RecipeError as error:
         return str(error)
     return None
@@ -170,14 +170,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
-def test_two_parts_continue_each_other(kind: str, name: str) -> None:
-    """Wherever a model can be cut in two at one node; where it cannot, the message names another."""
+def test_two_consecutive_subgraphs_equal_the_model(kind: str, name: str) -> None:
+    """At every node that splits the model in two; at others, the message suggests another node."""
     model = source(kind, name)
-    whole, _ = model.read(WHOLE)
+    whole, _ = model.read(ENTIRE_MODEL)
     reference, layers = model.reference(whole, sampled_inputs(whole, PARAMS, {}))
     given = {item.name: reference[f"natural0/in/{item.name}"] for item in whole.graph.inputs}
-    expected = computed(model, WHOLE, given)
-    found = {node: refused(model, node) for node in names(whole)[:-1]}
+    expected = computed(model, ENTIRE_MODEL, given)
+    found = {node: suggested_node(model, node) for node in names(whole)[:-1]}
     wrong = [message for message in found.values() if message is not None]
     assert all(
         re.search(r"--from-layer|--to-layer|no layer between|not known", message)
@@ -186,15 +186,15 @@ def test_two_parts_continue_each_other(kind: str, name: str) -> None:
     possible = [node for node, message in found.items() if message is None]
     assert possible
     for node in {possible[0], possible[len(possible) // 2], possible[-1]}:
-        head, tail = Cut((), (node,)), Cut((node,))
+        head, tail = Subgraph((), (node,)), Subgraph((node,))
         between = computed(model, head, given)
-        same(between, {node: layers[f"natural0/{node}"]})
-        same(computed(model, tail, between), expected)
+        assert_equal(between, {node: layers[f"natural0/{node}"]})
+        assert_equal(computed(model, tail, between), expected)
         part, blobs = model.read(tail)
-        assert len(blobs) <= len(model.read(WHOLE)[1])
+        assert len(blobs) <= len(model.read(ENTIRE_MODEL)[1])
         arrays, inside = model.reference(part, sampled_inputs(whole, PARAMS, {}, part))
         assert {key for key in arrays if key.startswith("natural1/in/")} == {f"natural1/in/{node}"}
-        same(
+        assert_equal(
             computed(model, tail, {node: arrays[f"natural1/in/{node}"]}),
             {key: arrays[f"natural1/out/{key}"] for key in expected},
         )
@@ -206,10 +206,10 @@ STEPS = [("torch", "states", "second"), ("tensorflow", "keeping", "MatMul.2")]
 
 
 @pytest.mark.parametrize(("kind", "name", "beside"), STEPS)
-def test_a_part_keeps_the_states_that_it_reads(kind: str, name: str, beside: str) -> None:
+def test_a_subgraph_keeps_the_states_that_it_reads(kind: str, name: str, beside: str) -> None:
     model = source(kind, name)
-    head, _ = model.read(Cut((), ("tanh",)))
-    tail, blobs = model.read(Cut(("tanh",)))
+    head, _ = model.read(Subgraph((), ("tanh",)))
+    tail, blobs = model.read(Subgraph(("tanh",)))
     kept = [
         [node.op for node in part.graph.nodes if node.op in ("STATE", "SET_STATE")]
         for part in (head, tail)
@@ -220,15 +220,15 @@ def test_a_part_keeps_the_states_that_it_reads(kind: str, name: str, beside: str
     with pytest.raises(
         RecipeError,
         match=(
-            r"the cut leaves relu undefined, which add reads from before it; add --from-layer relu"
+            r"the subgraph leaves relu undefined, which add reads from outside it; add --from-layer relu"
         ),
     ):
-        model.read(Cut((beside,), ("tanh",)))
+        model.read(Subgraph((beside,), ("tanh",)))
 
 
-def test_open_sizes_of_a_part_are_called_after_its_inputs() -> None:
+def test_open_sizes_are_named_after_the_inputs_of_the_subgraph() -> None:
     model = source("tensorflow", "stepping")
-    part, blobs = model.read(Cut(("tanh",)))
+    part, blobs = model.read(Subgraph(("tanh",)))
     (given,) = part.graph.inputs
     assert (given.dtype, given.shape) == ("float32", (None, 6))
     assert [
@@ -240,15 +240,17 @@ def test_open_sizes_of_a_part_are_called_after_its_inputs() -> None:
     ] == ["N", "6"]
 
 
-def test_nodes_of_tensorflow_that_give_what_they_read_have_their_names() -> None:
+def test_tensorflow_identity_nodes_are_valid_bounds() -> None:
     model = source("tensorflow", "stepping")
-    whole, _ = model.read(WHOLE)
+    whole, _ = model.read(ENTIRE_MODEL)
     reference, layers = model.reference(whole, sampled_inputs(whole, PARAMS, {}))
     given = {item.name: reference[f"natural0/in/{item.name}"] for item in whole.graph.inputs}
-    between = computed(model, Cut((), ("middle",)), given)
-    same(between, {"middle": layers["natural0/relu"]})
-    same(computed(model, Cut(("middle",)), between), computed(model, WHOLE, given))
-    for cut in (Cut((), ("middle",)), Cut(("middle",))):
+    between = computed(model, Subgraph((), ("middle",)), given)
+    assert_equal(between, {"middle": layers["natural0/relu"]})
+    assert_equal(
+        computed(model, Subgraph(("middle",)), between), computed(model, ENTIRE_MODEL, given)
+    )
+    for cut in (Subgraph((), ("middle",)), Subgraph(("middle",))):
         part, _ = model.read(cut)
         arrays, _ = model.reference(part, sampled_inputs(whole, PARAMS, {}, part))
         side = "in" if cut.starts else "out"
@@ -259,15 +261,13 @@ def test_nodes_of_tensorflow_that_give_what_they_read_have_their_names() -> None
     ("name", "node", "message"),
     [
         ("old", "cond/more", "cond/more runs on a condition; name a node before or behind what it chooses"),
-        ("old", "turns/turned", r"there is no 'turns/turned'.* \(it is inside turns/while_context, which cannot be cut\)"),
+        ("old", "turns/turned", r"there is no 'turns/turned'.* \(it is inside turns/while_context; a subgraph cannot start or end there\)"),
         ("old", "TensorArray", "TensorArray gives a list of tensors, and a bundle neither takes nor gives them"),
         ("keeping", "total", "total is what a run begins with; name what reads it"),
         ("spectrogram", "stft/rfft", "stft/rfft gives complex numbers, and a bundle neither takes nor gives them; name a node before or behind it"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("end", [False, True])
-def test_what_cannot_be_cut_is_refused_by_name(
-    name: str, node: str, message: str, end: bool
-) -> None:
+def test_invalid_bounds_are_errors(name: str, node: str, message: str, end: bool) -> None:
     with pytest.raises(RecipeError, match=message):
-        source("tensorflow", name).read(Cut((), (node,)) if end else Cut((node,)))
+        source("tensorflow", name).read(Subgraph((), (node,)) if end else Subgraph((node,)))

@@ -1,4 +1,6 @@
-"""Parts of models: between the outputs of some layers or nodes and those of others."""
+"""Subgraphs of Keras and ONNX models, between the outputs of some layers or nodes and those of
+others.
+"""
 
 import keras
 import numpy as np
@@ -12,7 +14,7 @@ from tests.frontends.onnx.running import onnxruntime_outputs
 from webkiln.build.graph import ModelGraph
 from webkiln.build.share import share
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
-from webkiln.frontends.core.subgraph import Cut
+from webkiln.frontends.core.subgraph import Subgraph
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model, read_memory
 from webkiln.frontends.keras.reference import compute_reference, input_table
@@ -24,7 +26,7 @@ from webkiln.recipe.sources import PathSource
 
 
 def network():
-    """A step around a convolution, a layer that is called twice, and a second output."""
+    """A skip connection around a convolution, a layer that is called twice, and a second output."""
     x = keras.Input((8, 8, 3), name="x")
     first = L.Conv2D(4, 3, padding="same", name="first")(x)
     both = L.Add(name="both")([first, L.Conv2D(4, 3, padding="same", name="second")(first)])
@@ -69,9 +71,9 @@ def source(request, tmp_path_factory):
     ],
 )
 @pytest.mark.sample(10)
-def test_parts_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
+def test_subgraphs_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
     made, read = source
-    spec, blobs = read(Cut(tuple(starts), tuple(ends)))
+    spec, blobs = read(Subgraph(tuple(starts), tuple(ends)))
     graph = KerasConverter().convert(spec, blobs)
     assert {
         layer.name: layer.config["batch_shape"] for layer in spec.layers if layer.kind == "input"
@@ -106,7 +108,7 @@ def test_parts_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
             ["second"],
             ["scores"],
             (
-                "the cut leaves first undefined, which both reads from before it; add --from-layer"
+                "the subgraph leaves first undefined, which both reads from outside it; add --from-layer"
                 " first"
             ),
         ),
@@ -121,7 +123,7 @@ def test_parts_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
         (
             ["both", "shared"],
             ["flat"],
-            "nothing that is built reads what shared gives; leave it out of --from-layer",
+            "no layer of the subgraph reads the output of shared; remove it from --from-layer",
         ),
         (["side"], ["side"], "there is no layer between side and side"),
         (
@@ -135,27 +137,27 @@ def test_parts_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
         ([], ["net/first"], "--to-layer: there is no 'net/first'"),
     ],
 )
-def test_cuts_that_leave_something_undefined(source, starts, ends, message):
+def test_subgraphs_with_undefined_tensors_are_errors(source, starts, ends, message):
     with pytest.raises(RecipeError, match=message):
-        source[1](Cut(tuple(starts), tuple(ends)))
+        source[1](Subgraph(tuple(starts), tuple(ends)))
 
 
-def test_what_is_inside_a_layer_is_not_cut():
+def test_inner_layers_are_no_bounds():
     x = keras.Input((4,), name="x")
     inner = keras.Sequential([keras.Input((4,)), L.Dense(3, name="deep")], name="inner")
     with pytest.raises(
         RecipeError, match="what is inside inner is called as a whole: name inner itself"
     ):
-        read_memory(keras.Model(x, L.Dense(2, name="y")(inner(x))), "m", Cut(("inner/deep",)))
+        read_memory(keras.Model(x, L.Dense(2, name="y")(inner(x))), "m", Subgraph(("inner/deep",)))
 
 
-def test_a_sequential_says_what_built_its_layers(tmp_path):
+def test_a_sequential_model_keeps_its_build_config(tmp_path):
     keras.Sequential(
         [keras.Input((6, 4)), L.LSTM(5, name="lstm"), L.Dense(3, name="y"), L.Softmax(name="p")]
     ).save(tmp_path / "m.keras")
-    spec, _ = load_model(tmp_path / "m.keras", cut=Cut(("lstm",)))
+    spec, _ = load_model(tmp_path / "m.keras", cut=Subgraph(("lstm",)))
     assert spec.layers[0].config == {"batch_shape": [None, 5], "dtype": "float32"}
-    spec, blobs = load_model(tmp_path / "m.keras", cut=Cut(("y",)))
+    spec, blobs = load_model(tmp_path / "m.keras", cut=Subgraph(("y",)))
     with pytest.raises(
         SourceError,
         match="input y: the model does not say its shape; give it with --input-shape y=",
@@ -166,7 +168,7 @@ def test_a_sequential_says_what_built_its_layers(tmp_path):
     assert input_table(spec, 1, {"y": [1, 3]}, {}) == {"y": ("float32", (1, 3))}
 
 
-def test_a_mask_that_no_layer_makes_is_no_input(tmp_path):
+def test_an_implicit_mask_is_no_input(tmp_path):
     layers = [
         keras.Input((5,), name="words"),
         L.Embedding(9, 4, mask_zero=True, name="embed"),
@@ -181,17 +183,17 @@ def test_a_mask_that_no_layer_makes_is_no_input(tmp_path):
             " before embed"
         ),
     ):
-        load_model(tmp_path / "m.keras", cut=Cut(("embed",)))
+        load_model(tmp_path / "m.keras", cut=Subgraph(("embed",)))
     x = keras.Input((5,), name="words", dtype="int32")
     made = keras.Model(
         x, L.LSTM(3, name="lstm")(L.Embedding(9, 4, mask_zero=True, name="embed")(x))
     )
     with pytest.raises(
-        RecipeError, match=r"the cut leaves not_equal(_\d+)? undefined, which lstm reads"
+        RecipeError, match=r"the subgraph leaves not_equal(_\d+)? undefined, which lstm reads"
     ):
-        read_memory(made, "m", Cut(("embed",)))
+        read_memory(made, "m", Subgraph(("embed",)))
     mask = next(layer.name for layer in made.operations if layer.name.startswith("not_equal"))
-    spec, _ = read_memory(made, "m", Cut(("embed", mask)))
+    spec, _ = read_memory(made, "m", Subgraph(("embed", mask)))
     reference, _ = compute_reference(keras, made, spec, input_table(spec, 1, {}, {}))
     assert {name: reference[f"natural0/in/{name}"].dtype.name for name in ("embed", mask)} == {
         "embed": "float32",
@@ -199,7 +201,7 @@ def test_a_mask_that_no_layer_makes_is_no_input(tmp_path):
     }
 
 
-def test_what_is_unsupported_may_be_cut_off(tmp_path):
+def test_unsupported_layers_can_be_excluded(tmp_path):
     x = keras.Input((4,), name="x")
     code = L.Lambda(lambda t: t, name="code")(x)
     keras.Model(x, L.Lambda(lambda t: t, name="last")(L.Dense(3, name="y")(code))).save(
@@ -211,12 +213,14 @@ def test_what_is_unsupported_may_be_cut_off(tmp_path):
         "or build what follows it: --from-layer code",
         "or build what precedes it: --to-layer y",
     ]
-    spec, blobs = load_model(tmp_path / "m.keras", cut=Cut(("code",), ("y",)))
+    spec, blobs = load_model(tmp_path / "m.keras", cut=Subgraph(("code",), ("y",)))
     assert list(KerasConverter().convert(spec, blobs).inputs) == ["code"]
 
 
 def branched() -> onnx.ModelProto:
-    """A branch of an If that reads a tensor from around it, and a step around a node."""
+    """An If branch that reads a tensor of the enclosing graph, and a skip connection around a
+    node.
+    """
     node = helper.make_node
     taken = helper.make_graph([node("Mul", ["r", "k"], ["a"])], "taken", [], [floats("a", 1, 4)])
     other = helper.make_graph([node("Identity", ["k"], ["b"])], "other", [], [floats("b", 1, 4)])
@@ -241,10 +245,10 @@ def branched() -> onnx.ModelProto:
         (branched, ["above", "relu"], [], {"c": (), "r": (1, 4)}, ["y"], 1),
     ],
 )
-def test_parts_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs, slots):
+def test_subgraphs_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs, slots):
     path = tmp_path / "net.onnx"
     onnx.save(make(), path)
-    spec, blobs = read_model(path, None, Cut(tuple(starts), tuple(ends)))
+    spec, blobs = read_model(path, None, Subgraph(tuple(starts), tuple(ends)))
     assert {item.name: item.shape for item in spec.graph.inputs} == inputs
     graph = OnnxConverter({"batch": 2} if "batch" in str(inputs) else {}).convert(spec, blobs)
     assert (list(graph.outputs), len(graph.slots)) == (outputs, slots)
@@ -281,7 +285,7 @@ def test_parts_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs, sl
         (
             ["above"],
             (
-                r"net.onnx: the cut leaves r undefined, which choice, add read from before it; add"
+                r"net.onnx: the subgraph leaves r undefined, which choice, add read from outside it; add"
                 r" --from-layer r"
             ),
         ),
@@ -289,13 +293,13 @@ def test_parts_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs, sl
         (["chioce"], r"net.onnx: --from-layer: there is no 'chioce'; did you mean choice\?"),
     ],
 )
-def test_cuts_of_an_onnx_file_that_leave_something_undefined(tmp_path, starts, message):
+def test_onnx_subgraphs_with_undefined_tensors_are_errors(tmp_path, starts, message):
     onnx.save(branched(), tmp_path / "net.onnx")
     with pytest.raises(RecipeError, match=message):
-        read_model(tmp_path / "net.onnx", None, Cut(tuple(starts)))
+        read_model(tmp_path / "net.onnx", None, Subgraph(tuple(starts)))
 
 
-def test_an_unsupported_node_may_be_cut_off(tmp_path):
+def test_unsupported_nodes_can_be_excluded(tmp_path):
     made = classifier()
     made.graph.node[0].op_type, made.graph.node[0].domain = "Sharpen", "somebody"
     made.opset_import.append(helper.make_opsetid("somebody", 1))
@@ -306,18 +310,18 @@ def test_an_unsupported_node_may_be_cut_off(tmp_path):
     with pytest.raises(
         RecipeError,
         match=(
-            "the dtype of c__12 is not known, which an operator of another domain makes; cut"
-            " elsewhere"
+            "the dtype of c__12 is unknown, since an operator of another domain computes it;"
+            " choose other bounds for the subgraph"
         ),
     ):
-        read_model(tmp_path / "net.onnx", None, Cut(("conv__7",)))
+        read_model(tmp_path / "net.onnx", None, Subgraph(("conv__7",)))
     made.graph.value_info.append(floats("c__12", None, 4, 8, 8))
     onnx.save(made, tmp_path / "net.onnx")
-    spec, blobs = read_model(tmp_path / "net.onnx", None, Cut(("conv",)))
+    spec, blobs = read_model(tmp_path / "net.onnx", None, Subgraph(("conv",)))
     assert list(OnnxConverter().convert(spec, blobs).inputs) == ["c__12"]
 
 
-def test_a_cut_is_part_of_the_keys(tmp_path):
+def test_the_subgraph_is_part_of_the_cache_key(tmp_path):
     whole = Recipe("net", PathSource(tmp_path / "net.keras"))
     part = Recipe("net", PathSource(tmp_path / "net.keras"), from_layers=("a",), to_layers=("b",))
     before, after = (ModelGraph(recipe, share()) for recipe in (whole, part))

@@ -33,7 +33,7 @@ from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, UserError
-from webkiln.frontends.core.arrays import expanding
+from webkiln.frontends.core.arrays import expansion_limit
 from webkiln.ir.graph import Graph
 from webkiln.ops.budget import limited
 from webkiln.ops.evaluate import ConstantValues
@@ -117,7 +117,7 @@ def _inside(form: Format, folder: Path, said: Path) -> int:
         before = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (before + MEMORY_BYTES, before + MEMORY_BYTES))
         try:
-            with expanding(
+            with expansion_limit(
                 sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
             ):
                 form.attempt(folder, lambda phase: say(phase=phase))

@@ -21,7 +21,7 @@ from tests.frontends.onnx.models import classifier, dynamic, floats, literal, mo
 from tests.fuzz import files
 from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln.frontends.onnx import load
-from webkiln.frontends.onnx.check import complete, parse_model, sort_nodes
+from webkiln.frontends.onnx.check import add_missing_types, parse_model, sort_nodes
 from webkiln.frontends.onnx.converter import OnnxConverter
 
 LARGEST = 1 << 16
@@ -348,7 +348,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     """What a build does up to the printed program of js; the probe's part in this process."""
     path = folder / "net.onnx"
     phase("checking")
-    load.check_whole(lambda: parse_model(path), path.name, folder)
+    load.validate_model(lambda: parse_model(path), path.name, folder)
     phase("loading")
     spec, blobs = load.read_checked(path, folder)
     phase("converting")
@@ -365,7 +365,7 @@ def judge(folder: Path) -> str | None:
     try:
         made = onnx.load(folder / "net.onnx")
         sort_nodes(made.graph, set(), "")
-        complete(made.graph)
+        add_missing_types(made.graph)
         onnx.checker.check_model(made)
     except (onnx.checker.ValidationError, DecodeError, ValueError, TypeError) as error:
         return str(error)

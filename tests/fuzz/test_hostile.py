@@ -47,9 +47,9 @@ SAID = {
     "nested_loops_of_data": (
         "mul (Mul): the model has more than 32,812 nodes once its loops are unrolled"
     ),
-    "functions_of_functions": "nodes once its functions are inlined",
-    "many_repeated": "the model's weights take more than",
-    "Expanded": "net: w: the model's weights take more than",
+    "functions_of_functions": "nodes after inlining its functions",
+    "many_repeated": "the model's weights exceed",
+    "Expanded": "net: w: the model's weights exceed",
 }
 """What the error names, where it is one of the limits."""
 

@@ -116,7 +116,7 @@ def test_two_parts_continue_each_other_and_ship_their_own_weights(tmp_path, caps
     capsys.readouterr()
     assert main([*command, "--from-layer", "second", "-o", str(tmp_path / "wrong")]) == 2
     assert (
-        "the cut leaves first undefined, which both reads from before it; add --from-layer first"
+        "the subgraph leaves first undefined, which both reads from outside it; add --from-layer first"
         in capsys.readouterr().err
     )
 

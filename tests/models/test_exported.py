@@ -58,6 +58,6 @@ def test_a_script_may_write_any_format(format_name: str, tmp_path: Path) -> None
 def test_a_script_that_writes_nothing(tmp_path: Path) -> None:
     with (
         Engine(tmp_path / ".webkiln") as engine,
-        pytest.raises(SourceError, match=r"make.py: nothing wrote nothing to the path"),
+        pytest.raises(SourceError, match=r"make.py: nothing wrote no file to the path"),
     ):
         Model(engine, exported("onnx", tmp_path, "nothing"), tmp_path).bundle()

@@ -211,7 +211,7 @@ def test_operators_that_onnxruntime_is_too_old_for_are_named(tmp_path):
     with pytest.raises(
         SourceError,
         match=(
-            "onnxruntime knows opsets up to 12, and Softmax changed in 13 or later; export the"
+            "onnxruntime supports opsets up to 12, and Softmax changed in 13 or later; export the"
             " model with opset 12"
         ),
     ):

@@ -247,11 +247,11 @@ WRONG = {
     ),
     "rank": ({"rows": ONES[0]}, ["rows: is [4], expected [N, 4]"]),
     "empty": ({"rows": np.ones((0, 4), np.float32)}, ["rows: is [0, 4], expected [N, 4]"]),
-    "twice": ({"inputs/rows": ONES}, ["input rows is there twice"]),
-    "nan": ({"more": ONES * np.nan}, ["more: holds 20 NaN"]),
+    "twice": ({"inputs/rows": ONES}, ["input rows is recorded twice"]),
+    "nan": ({"more": ONES * np.nan}, ["more: contains 20 NaN"]),
     "infinite": (
         {"rows": np.full_like(ONES, np.inf)},
-        ["rows: holds 20 numbers that are not finite"],
+        ["rows: contains 20 numbers that are not finite"],
     ),
 }
 
@@ -295,7 +295,7 @@ HOSTILE = {
     "truncated": "is no .npz file",
     "pickle": "extra is a pickle of Python objects, which is never loaded",
     "no zip": "is no .npz file",
-    "empty": "it holds no arrays",
+    "empty": "it contains no arrays",
     "lying": "rows is float32[9223372036854775807, 4] of",
     "deep": "is no .npz file",
     "negative": "rows is float32[-5, 4]",

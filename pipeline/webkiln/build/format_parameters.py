@@ -1,4 +1,4 @@
-"""What a program of a model format takes of a recipe, by the names that `ModelFormat.takes` uses."""
+"""What a program of a model format takes of a recipe, by the names that `ModelFormat.parameters` uses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -161,7 +161,7 @@ class ModelGraph:
         )
         if self.recipe.operators:
             taken |= Taken(params={"backends": list(self.recipe.backends)})
-        outputs = ("graph.json", "weights.json", "sizes.json", *self.format.converted)
+        outputs = ("graph.json", "weights.json", "sizes.json", *self.format.extra_files)
         return self._add(
             "convert",
             "",
@@ -187,14 +187,14 @@ class ModelGraph:
         name = "labels.json"
         return (
             {name: Product(self.convert(), name)}
-            if name in self.format.converted and not self.recipe.labels
+            if name in self.format.extra_files and not self.recipe.labels
             else {}
         )
 
     def texts(self) -> Mapping[str, Input]:
         """How texts become the indices that the model takes, of sources that may say so."""
         name = "texts.json"
-        return {name: Product(self.convert(), name)} if name in self.format.converted else {}
+        return {name: Product(self.convert(), name)} if name in self.format.extra_files else {}
 
     @once
     def optimize(self) -> Input:
@@ -324,7 +324,7 @@ class ModelGraph:
                 "reference", "", inputs, outputs, {"recorded": file.name}, timeout=1800, roots=()
             )
         taken = self._program("reference") | Taken(self._model())
-        if self.format.names_sizes or any(
+        if self.format.may_have_open_sizes or any(
             isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape
         ):
             taken |= Taken({"sizes.json": Product(self.convert(), "sizes.json")})
@@ -415,7 +415,7 @@ class ModelGraph:
         """The format's program of a stage, with what it takes of the recipe; any format's program
         for scripts where it has none of its own.
         """
-        takes = self.format.takes.get(stage)
+        takes = self.format.parameters.get(stage)
         name = SCRIPTS if takes is None else self.format.name
         module = self._share.package / "frontends" / name / f"stage_{stage}.py"
         return Taken(params={"format": name}, code=(module,)) | take(self.recipe, takes or ())
@@ -464,7 +464,7 @@ class ModelGraph:
             case PathSource(path, weights) if weights is not None:
                 return [(companion(weights), weights)]
             case PathSource(path):
-                return self.format.beside(path)
+                return self.format.companion_files(path)
         return []
 
     def _source_name(self) -> str:

@@ -11,10 +11,10 @@ from webkiln.frontends.core.formats import (
     FORMATS,
     format_of_file,
     format_of_name,
-    recognise,
+    recognise_format,
 )
 from webkiln.frontends.core.model_format import ModelFormat
-from webkiln.frontends.core.unsupported_formats import ForeignFormat
+from webkiln.frontends.core.unsupported_formats import UnsupportedFormat
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import ModuleSource, PathSource, UrlSource
 from webkiln.recipe.values import choose
@@ -59,8 +59,8 @@ def format_of(recipe: Recipe) -> ModelFormat:
             "it has no batch axis to set; set sizes by dims or input_shapes",
         ),
     ):
-        if is_set and not source_format.takes_anywhere(option):
-            others = ", ".join(row.title for row in FORMATS if row.takes_anywhere(option))
+        if is_set and not source_format.accepts(option):
+            others = ", ".join(row.title for row in FORMATS if row.accepts(option))
             raise RecipeError(
                 f"{recipe.name}: its source is {source_format.title}, and {advice}; {option} is"
                 f" for {others}"
@@ -77,13 +77,15 @@ def _format(recipe: Recipe) -> ModelFormat:
         case UrlSource(url):
             return format_of_name(url.partition("?")[0])
     option = "modules" if module_weights(recipe) is None else "module_weights"
-    return next(row for row in FORMATS if row.takes_anywhere(option))
+    return next(row for row in FORMATS if row.accepts(option))
 
 
 def _format_of_path(path: Path, weights: Path | None) -> ModelFormat:
     """The format of a file. One that is not recognised alone may be half of a model, whose other
     half is its weights.
     """
-    if not path.exists() or (weights is not None and isinstance(recognise(path), ForeignFormat)):
+    if not path.exists() or (
+        weights is not None and isinstance(recognise_format(path), UnsupportedFormat)
+    ):
         return format_of_name(path.name)
     return format_of_file(path)

@@ -195,7 +195,9 @@ def given_model(root: Path, options: argparse.Namespace) -> Given:
             f" webkiln{did_you_mean(wanted, shared)}"
         )
     source_file = Path(wanted).parent.resolve() / Path(wanted).name
-    beside = (BY_NAME.get(options.source_format) or format_of_file(source_file)).beside(source_file)
+    beside = (BY_NAME.get(options.source_format) or format_of_file(source_file)).companion_files(
+        source_file
+    )
     copied = (
         not source_file.is_relative_to(root)
         and not beside

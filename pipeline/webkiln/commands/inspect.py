@@ -25,15 +25,20 @@ from webkiln.build.table import table
 from webkiln.commands import explain
 from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
-from webkiln.frontends.core.formats import recognise
+from webkiln.frontends.core.formats import recognise_format
 from webkiln.frontends.core.model_format import ModelFormat
-from webkiln.frontends.core.unsupported_formats import ForeignFormat
-from webkiln.frontends.inspect.archive_listing import Holding, holdings, is_archive, unpack_apart
+from webkiln.frontends.core.unsupported_formats import UnsupportedFormat
+from webkiln.frontends.inspect.archive_listing import (
+    ModelEntry,
+    find_models,
+    is_archive,
+    unpack_in_subprocess,
+)
 from webkiln.frontends.inspect.facts import FileFacts, SignatureFacts, TensorFacts, clean
 from webkiln.frontends.inspect.inspection import (
     Inspection,
-    inspect_apart,
     inspect_graph,
+    inspect_in_subprocess,
     inspector,
     to_json,
 )
@@ -80,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
             ((inside, _),) = shown
             called = f"{called}: {inside}"
             (held,) = found
-            if isinstance(held.format, ForeignFormat):
+            if isinstance(held.format, UnsupportedFormat):
                 raise SourceError(held.format.refusal(called))
             options.source = held.path
         recipe = recipe_of(options)
@@ -110,11 +115,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _held(source: Path, scratch: Path) -> list[Holding] | None:
+def _held(source: Path, scratch: Path) -> list[ModelEntry] | None:
     """The models in a folder or an archive."""
     if not source.exists() or recipe_file(source) is not None:
         return None
-    known = recognise(source)
+    known = recognise_format(source)
     if isinstance(known, ModelFormat):
         return None
     folder = source
@@ -123,16 +128,16 @@ def _held(source: Path, scratch: Path) -> list[Holding] | None:
             return None
         folder = scratch / "unpacked"
         folder.mkdir()
-        unpack_apart(source, folder)
-    found = holdings(folder)
+        unpack_in_subprocess(source, folder)
+    found = find_models(folder)
     if not found:
-        if isinstance(known, ForeignFormat):
+        if isinstance(known, UnsupportedFormat):
             raise SourceError(known.refusal(source.name))
         raise SourceError(f"{source}: contains no model of a known format; name the model file")
     return found
 
 
-def _listing(source: Path, found: Sequence[Holding], scratch: Path) -> list[tuple[str, str]]:
+def _listing(source: Path, found: Sequence[ModelEntry], scratch: Path) -> list[tuple[str, str]]:
     """Paths in the folder or archive, and the formats there."""
     root = source if source.is_dir() else scratch / "unpacked"
     return [(clean(item.path.relative_to(root).as_posix()), item.format.title) for item in found]
@@ -150,7 +155,7 @@ def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGrap
     actions = ModelGraph(recipe, engine.share)
     if isinstance(recipe.source, ModuleSource):
         graph = from_json(_output(engine, actions.convert(), "graph.json"))
-        model = inspector(actions.format.name).described(
+        model = inspector(actions.format.name).describe_spec(
             _output(engine, actions.load(), "spec.json")
         )
         return actions, inspect_graph(FileFacts(), model, graph)
@@ -181,7 +186,7 @@ def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGrap
     if not inputs["source"].is_file():
         raise SourceError(f"{inputs['source']}: no such file; give the path of a model file")
     trusted = recipe.trust_source or bool(recipe.plugins or recipe.operators)
-    return actions, inspect_apart(actions.format.name, inputs, params, trusted=trusted)
+    return actions, inspect_in_subprocess(actions.format.name, inputs, params, trusted=trusted)
 
 
 def _laid_out(actions: Sequence[Action], scratch: Path) -> tuple[dict[str, Path], dict[str, Any]]:

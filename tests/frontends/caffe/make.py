@@ -16,7 +16,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.frontends.caffe.load import read_net
 from webkiln.frontends.caffe.reference import Runner
 from webkiln.frontends.caffe.schema import messages
-from webkiln.frontends.protobuf.wire import encoded
+from webkiln.frontends.protobuf.wire import encode_field
 
 CORPUS = Path(__file__).parent / "corpus"
 AGREES = 2e-5
@@ -61,14 +61,14 @@ def write(name: str, made: Made, folder: Path) -> Path:
 
 def alone(oracle: Net) -> list[bytes]:
     """A weight file that is a definition, too."""
-    parts = [encoded(1, b"alone")]
+    parts = [encode_field(1, b"alone")]
     for layer in oracle.message.layer:
         blobs = [
             messages()["BlobProto"](shape={"dim": blob.shape}, data=blob.ravel())
             for blob in oracle.weights.get(layer.name, ())
         ]
         layer.blobs.extend(blobs)
-        parts.append(encoded(100, layer.SerializeToString()))
+        parts.append(encode_field(100, layer.SerializeToString()))
     return parts
 
 

@@ -5,12 +5,12 @@ import pytest
 from tests.frontends.caffe.make import CORPUS
 from tests.frontends.caffe.reading import converted
 from tests.frontends.corpus import (
-    A_PART_AND_ALL,
+    BACKEND_STRIDES,
     Sample,
     corpus,
-    interpreted,
-    objections,
+    mismatches,
     read_sample,
+    reference_mismatch,
 )
 
 MODELS = [
@@ -28,9 +28,9 @@ def sample(path) -> Sample:  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_each_layer_computes_what_caffe_says(path) -> None:  # type: ignore[no-untyped-def]
-    assert interpreted(sample(path)) is None
+    assert reference_mismatch(sample(path)) is None
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_all_nets_give_the_same_on_every_backend(backend: str, every: int, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    assert objections([sample(path) for path in MODELS[::every]], backend, tmp_path) == {}
+    assert mismatches([sample(path) for path in MODELS[::every]], backend, tmp_path) == {}

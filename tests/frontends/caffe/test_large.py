@@ -7,7 +7,7 @@ import pytest
 
 from tests.frontends.caffe.large import LARGE
 from tests.frontends.caffe.reading import converted
-from tests.frontends.corpus import A_PART_AND_ALL, Sample, objections
+from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches
 from webkiln.frontends.caffe.load import read_net
 from webkiln.frontends.caffe.reference import Runner
 from webkiln.frontends.caffe.schema import messages
@@ -78,10 +78,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sample]:
     return found
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_well_known_nets(
     large: dict[str, Sample], backend: str, every: int, tmp_path: Path
 ) -> None:
     for sample in large.values():
         assert all(np.ptp(array) > 0.01 for array in sample.outputs.values()), sample.name
-    assert objections(list(large.values())[::every], backend, tmp_path) == {}
+    assert mismatches(list(large.values())[::every], backend, tmp_path) == {}

@@ -15,10 +15,10 @@ from webkiln.frontends.caffe.converter import CaffeConverter
 from webkiln.frontends.caffe.load import read_model
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.caffe.weights import WeightFile
-from webkiln.frontends.core.subgraph import Cut
+from webkiln.frontends.core.subgraph import Subgraph
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.nodes.spec import NodeModel
-from webkiln.frontends.protobuf.wire import encoded
+from webkiln.frontends.protobuf.wire import encode_field
 from webkiln.ops.builder import Tensor
 from webkiln.ops.evaluate import run_graph
 
@@ -54,15 +54,18 @@ def test_weights_of_older_files(version: str, tmp_path: Path) -> None:
     blob = np.arange(6, dtype=np.float32)
     sizes = b"\x08\x01\x10\x01\x18\x02\x20\x03"
     for numbers in (
-        encoded(5, blob.tobytes()),
+        encode_field(5, blob.tobytes()),
         b"".join(b"\x2d" + number.tobytes() for number in blob),
     ):
-        old = encoded(4, b"fc") + b"\x28\x0e" + encoded(6, sizes + numbers)
+        old = encode_field(4, b"fc") + b"\x28\x0e" + encode_field(6, sizes + numbers)
         if version == "layer of layers":
-            old = encoded(
-                1, encoded(1, b"fc") + encoded(2, b"innerproduct") + encoded(50, sizes + numbers)
+            old = encode_field(
+                1,
+                encode_field(1, b"fc")
+                + encode_field(2, b"innerproduct")
+                + encode_field(50, sizes + numbers),
             )
-        (tmp_path / "net.caffemodel").write_bytes(encoded(2, old))
+        (tmp_path / "net.caffemodel").write_bytes(encode_field(2, old))
         (found,) = WeightFile(tmp_path / "net.caffemodel").blobs[0]
         np.testing.assert_array_equal(found, blob.reshape(1, 1, 2, 3))
 
@@ -295,14 +298,14 @@ def test_a_part_of_a_net(tmp_path: Path) -> None:
         given(data=(1, 3)) + relu("data", "a") + relu("a", "b") + relu("b", "c")
     )
     path = tmp_path / "net.prototxt"
-    model, _ = read_model(path, None, {"a": [4, 3]}, Cut(("a",), ("b",)))
+    model, _ = read_model(path, None, {"a": [4, 3]}, Subgraph(("a",), ("b",)))
     assert [(item.name, item.shape) for item in model.graph.inputs] == [("a", (4, 3))]
     assert [node.name for node in model.graph.nodes] == ["b"]
     assert [item.name for item in model.graph.outputs] == ["b"]
     with pytest.raises(RecipeError, match="--to-layer: there is no 'd'"):
-        read_model(path, None, {}, Cut((), ("d",)))
-    with pytest.raises(ShapeError, match="give its shape with --input-shape a="):
-        CaffeConverter().convert(*read_model(path, None, {}, Cut(("a",), ())))
+        read_model(path, None, {}, Subgraph((), ("d",)))
+    with pytest.raises(ShapeError, match="set its shape with --input-shape a="):
+        CaffeConverter().convert(*read_model(path, None, {}, Subgraph(("a",), ())))
 
 
 def test_layers_of_forks_and_of_python_are_converted_by_handlers(tmp_path: Path) -> None:
@@ -359,8 +362,8 @@ def test_fields_that_only_a_fork_knows_are_named(tmp_path: Path) -> None:
         ),
     )
     (tmp_path / "fork.caffemodel").write_bytes(
-        encoded(100, data.layer[0].SerializeToString())
-        + encoded(100, data.layer[1].SerializeToString() + b"\xca\x0c\x02\x08\x01")
+        encode_field(100, data.layer[0].SerializeToString())
+        + encode_field(100, data.layer[1].SerializeToString() + b"\xca\x0c\x02\x08\x01")
     )
     with pytest.raises(UnsupportedError, match=r"y \(ReLU\): says field 201"):
         CaffeConverter().convert(*read_model(tmp_path / "fork.caffemodel"))
@@ -430,7 +433,7 @@ REFUSED = {
     ),
     "axis": (
         FOUR + layer("Softmax", "s", "data", softmax_param="axis: 4"),
-        "axis 4 is none of the 4",
+        "axis 4 is out of range for an operand of rank 4",
     ),
 }
 

@@ -11,7 +11,7 @@ from tests.frontends.caffe.nets import NETS, given, layer
 from tests.frontends.caffe.options import OPTIONS
 from tests.frontends.caffe.reading import converted
 from tests.frontends.caffe.reference import Net
-from tests.frontends.corpus import Sample, interpreted
+from tests.frontends.corpus import Sample, reference_mismatch
 from webkiln.frontends.caffe.net import attributes, net_of, parameter_of
 from webkiln.frontends.caffe.operators.table import LAYERS
 from webkiln.frontends.caffe.schema import messages
@@ -61,7 +61,7 @@ def test_options_compute_what_caffe_says(name: str, tmp_path: Path) -> None:
     if weights := oracle.weight_file():
         (tmp_path / "net.caffemodel").write_bytes(weights)
     assert (
-        interpreted(Sample(name, converted(tmp_path / "net.prototxt"), values, wanted, 2e-5))
+        reference_mismatch(Sample(name, converted(tmp_path / "net.prototxt"), values, wanted, 2e-5))
         is None
     )
 

@@ -20,7 +20,7 @@ from webkiln.frontends.chainer.converter import ChainerConverter
 from webkiln.frontends.chainer.parts import RecordedModel, recorded_part
 from webkiln.frontends.chainer.recording import read, write
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.subgraph import Cut
+from webkiln.frontends.core.subgraph import Subgraph
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.ir.bind import bind, placeholders
 from webkiln.ops.evaluate import run_graph
@@ -49,7 +49,7 @@ def net(name: str, *, opened: bool = False) -> tuple[RecordedModel, Blobs, Array
 
 def refused(model: RecordedModel, blobs: Blobs, name: str) -> str | None:
     try:
-        recorded_part(model, blobs, Cut((name,)))
+        recorded_part(model, blobs, Subgraph((name,)))
     except RecipeError as error:
         return str(error)
     return None
@@ -73,8 +73,8 @@ def test_two_parts_continue_each_other(name: str, opened: bool) -> None:
     assert possible
     for called in possible:
         head, tail = (
-            recorded_part(model, blobs, Cut((), (called,))),
-            recorded_part(model, blobs, Cut((called,))),
+            recorded_part(model, blobs, Subgraph((), (called,))),
+            recorded_part(model, blobs, Subgraph((called,))),
         )
         between = computed(head, given)
         assert set(between) == {called}
@@ -87,7 +87,7 @@ def test_a_link_stands_for_what_its_call_gives() -> None:
     model, blobs = recorded("named", module="small")
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
     got = computed(
-        recorded_part(model, blobs, Cut((), ("block", "block/fc", "block/Add"))), {"x": x}
+        recorded_part(model, blobs, Subgraph((), ("block", "block/fc", "block/Add"))), {"x": x}
     )
     inner = x @ np.full((3, 3), 0.5, np.float32) + 1
     np.testing.assert_allclose(got["block/fc"], inner, rtol=1e-5)
@@ -98,7 +98,7 @@ def test_a_link_stands_for_what_its_call_gives() -> None:
 def test_open_sizes_of_a_part() -> None:
     """Those that are an input's own keep their name, others are called after the call."""
     model, blobs = recorded("halved", {"x": ["N", 1, "H", 4]}, module="small")
-    part, _ = recorded_part(model, blobs, Cut(("max_pooling_2d",), ("tanh",)))
+    part, _ = recorded_part(model, blobs, Subgraph(("max_pooling_2d",), ("tanh",)))
     assert part.graph.inputs[0].shape == ("N", 1, None, 2)
     with pytest.raises(
         RecipeError,
@@ -107,7 +107,7 @@ def test_open_sizes_of_a_part() -> None:
             r" number for it"
         ),
     ):
-        recorded_part(model, blobs, Cut(("max_pooling_2d",), ("reshape",)))
+        recorded_part(model, blobs, Subgraph(("max_pooling_2d",), ("reshape",)))
 
 
 def test_a_recording_keeps_what_is_known_of_its_tensors(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_recorded_reference_verifies_a_part(built) -> None:  # type: ignore[no
     model, blobs, given = net("classifier")
     with np.load(CORPUS / "classifier.npz") as arrays:
         output = arrays["out/output"]
-    between = computed(recorded_part(model, blobs, Cut((), ("conv2",))), given)
+    between = computed(recorded_part(model, blobs, Subgraph((), ("conv2",))), given)
     lines = ('from_layers = ["conv2"]', 'reference = "expected.npz"')
     made = built(*lines, conv2=between["conv2"], output=output)
     (action,) = made.actions.verify(Selection(made.recipe.backends), "node")

@@ -59,7 +59,7 @@ def test_a_function_and_a_snapshot_on_the_command_line(webkiln: Command, project
 def test_a_snapshot_alone_says_what_to_do(webkiln: Command, project: Path) -> None:  # noqa: F811
     done = webkiln("build", "snapshot.npz", "-o", "out")
     assert done.returncode == 2
-    assert "give a function that makes the chain, and this file as its weights" in done.stderr
+    assert "pass a function that builds the chain, and this file as its weights" in done.stderr
     assert "--source-format chainer" in done.stderr
 
 

@@ -1,4 +1,6 @@
-"""Nodes of ai.onnx.ml: the cross of their options, as onnxruntime computes them."""
+"""Nodes of ai.onnx.ml with combinations of their options; onnxruntime computes the expected
+outputs.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ POST = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 COUNTS = {"LinearClassifier": 2, "SVMClassifier": 2, "TreeEnsembleClassifier": 2}
-"""Results of operators that have more than one."""
+"""Operators with several outputs."""
 
 
 def rng(*seed: int) -> np.random.Generator:
@@ -272,7 +274,9 @@ def machines() -> Iterator[Tried]:
 def grown(
     depth: int, trees: int, seed: int, modes: tuple[str, ...] = ("BRANCH_LEQ",)
 ) -> dict[str, Any]:
-    """Random trees, by the names of TreeEnsembleRegressor and -Classifier without their prefixes."""
+    """Random trees, as attributes of TreeEnsembleRegressor and -Classifier without their
+    prefixes.
+    """
     made = rng(seed, depth, trees)
     nodes: dict[str, list[Any]] = {
         name: []
@@ -434,7 +438,7 @@ def trees() -> Iterator[Tried]:
 
 
 def chain(length: int) -> dict[str, Any]:
-    """One tree that is a list."""
+    """One tree that is a linked list."""
     nodes = range(length)
     return {
         "nodes_treeids": [0] * (2 * length + 1),
@@ -452,7 +456,7 @@ def chain(length: int) -> dict[str, Any]:
 
 
 def sets() -> Iterator[Tried]:
-    """TreeEnsemble of version 5, with sets."""
+    """TreeEnsemble of version 5, with set membership."""
     x = rng(3).integers(0, 7, (12, 3))
     for dtype, aggregate, post in product(("float32", "float64"), range(4), (0, 3)):
         tensor = [

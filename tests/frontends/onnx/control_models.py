@@ -9,7 +9,7 @@ node = helper.make_node
 
 
 def branches(condition):
-    """x + 1 or x * x, by the condition that the given nodes make."""
+    """x + 1 or x * x, selected by the condition that the nodes compute."""
     then = helper.make_graph([node("Add", ["x", "one"], ["a"])], "then", [], [floats("a", 3)])
     other = helper.make_graph([node("Mul", ["x", "x"], ["b"])], "else", [], [floats("b", 3)])
     nodes = [*condition, node("If", ["c"], ["y"], then_branch=then, else_branch=other)]
@@ -21,9 +21,7 @@ def branches(condition):
 
 
 def doubled(limit, until):
-    """x doubled until its sum passes `until`, at most as often as `limit` says, None for any
-    number.
-    """
+    """x, doubled until its sum exceeds `until`, at most `limit` times; None for any number."""
     body = helper.make_graph(
         [
             node("Add", ["v", "v"], ["w"]),

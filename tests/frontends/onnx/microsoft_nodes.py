@@ -1,4 +1,4 @@
-"""Nodes of com.microsoft to try."""
+"""Test nodes of com.microsoft."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ RNG = np.random.default_rng(20)
 
 
 def restart() -> None:
-    """Draw from here on what is drawn after an import, whatever was drawn before."""
+    """Reset the generator, so that results do not depend on earlier imports."""
     RNG.bit_generator.state = np.random.default_rng(20).bit_generator.state
 
 

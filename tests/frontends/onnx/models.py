@@ -39,7 +39,7 @@ def model(
 
 
 def classifier() -> onnx.ModelProto:
-    """Convolution, pooling and a dense layer; the batch has a name."""
+    """Convolution, pooling and a dense layer, with a symbolic batch size."""
     node = helper.make_node
     nodes = [
         node("Conv", ["x", "kernel", "bias"], ["c__12"], "conv__7", pads=[1, 1, 1, 1]),
@@ -59,7 +59,7 @@ def classifier() -> onnx.ModelProto:
 
 
 def dynamic() -> onnx.ModelProto:
-    """Shape arithmetic as exporters write it: [N, T, 12] -> heads, products, and back."""
+    """Shape arithmetic of exporters: [N, T, 12] -> heads, products, and back."""
     node = helper.make_node
     nodes = [
         node("Shape", ["x"], ["shape"]),

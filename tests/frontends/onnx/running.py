@@ -1,4 +1,4 @@
-"""ONNX models run as webkiln computes them and as onnxruntime does."""
+"""Run ONNX models with webkiln and with onnxruntime."""
 
 from collections.abc import Mapping
 
@@ -30,12 +30,12 @@ def onnxruntime_outputs(
     return dict(zip(names, session.run(names, dict(values)), strict=True))
 
 
-def inputs_behind(graph: GraphSpec, tensor: str) -> list[str]:
-    """The names of the model's inputs that a tensor is computed from, in graphs inside nodes too."""
+def source_inputs(graph: GraphSpec, tensor: str) -> list[str]:
+    """The model inputs that a tensor depends on, through nested graphs as well."""
     makers: dict[str, set[str]] = {}
 
     def visit(part: GraphSpec) -> set[str]:
-        """What the nodes of a graph read."""
+        """The tensors that the nodes of a graph read."""
         mentioned = {item.tensor for item in part.outputs}
         for node in part.nodes:
             reads = set(filter(None, node.inputs))

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
-from tests.frontends.corpus import A_PART_AND_ALL, Sample, interpreted, objections
+from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches, reference_mismatch
 from tests.frontends.onnx.classical_cases import (
     DOMAIN,
     FAMILIES,
@@ -24,18 +24,18 @@ from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
-from webkiln.frontends.onnx.classical import DESCRIBED
+from webkiln.frontends.onnx.classical import DESCRIPTIONS
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 
 ABSENT = ("Binarizer", "OneHotEncoder", "LabelEncoder")
-"""Operators that onnxruntime has for some types only; the onnx package's evaluator computes the
-others.
+"""Operators that onnxruntime supports for some types only; the onnx package's evaluator computes
+the others.
 """
 TWO_WEIGHED = "[[0, 1]]", "[[0], [1]]"
-"""Classifiers of two classes with weights for both, which onnxruntime calls 0 and 1 whatever their
-labels are: labels are the evaluator's.
+"""Classifiers of two classes with weights for both; onnxruntime labels them 0 and 1, whatever their
+labels.
 """
 
 
@@ -63,23 +63,23 @@ def evaluated(model: onnx.ModelProto, tried: Tried) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_nodes_are_computed_as_by_onnxruntime(family: str) -> None:
+def test_nodes_agree_with_onnxruntime(family: str) -> None:
     wrong = {
         tried.name: message
         for tried in FAMILIES[family]()
-        if (message := interpreted(sample(tried)))
+        if (message := reference_mismatch(sample(tried)))
     }
     assert not wrong
 
 
-def test_every_operator_is_tried() -> None:
-    assert {tried.op for family in FAMILIES.values() for tried in family()} == DESCRIBED.keys()
+def test_every_operator_has_a_case() -> None:
+    assert {tried.op for family in FAMILIES.values() for tried in family()} == DESCRIPTIONS.keys()
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_nodes_on_backends(backend: str, every: int, tmp_path: Path) -> None:
     samples = [sample(tried) for family in FAMILIES.values() for tried in list(family())[::every]]
-    assert not objections(samples, backend, tmp_path)
+    assert not mismatches(samples, backend, tmp_path)
 
 
 def one_node(op: str, **attrs: object) -> onnx.ModelProto:
@@ -105,12 +105,12 @@ def one_node(op: str, **attrs: object) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("op", "attrs", "message"),
     [
-        ("ZipMap", {"classlabels_int64s": [0, 1]}, r"node \(ZipMap\): makes a list of tables. Convert it with zipmap=False: .*options=\{'zipmap': False\}"),
-        ("CategoryMapper", {"cats_int64s": [1], "cats_strings": ["a"]}, r"node \(CategoryMapper\): maps texts to numbers or back. Encode texts as numbers"),
-        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, r"node \(LabelEncoder\): maps texts \(values_strings\). Encode texts as numbers"),
+        ("ZipMap", {"classlabels_int64s": [0, 1]}, r"node \(ZipMap\): returns a list of dictionaries. Convert it with zipmap=False: .*options=\{'zipmap': False\}"),
+        ("CategoryMapper", {"cats_int64s": [1], "cats_strings": ["a"]}, r"node \(CategoryMapper\): maps strings to numbers or back. Encode strings as numbers"),
+        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, r"node \(LabelEncoder\): maps strings \(values_strings\). Encode strings as numbers"),
     ],
 )  # fmt: skip
-def test_what_holds_texts_and_tables_is_refused_with_the_way_to_go(
+def test_strings_and_dictionaries_are_rejected_with_advice(
     op: str, attrs: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UnsupportedError, match=message):
@@ -126,7 +126,7 @@ def forest(**changes: object) -> onnx.ModelProto:
 
 
 def ring() -> list[int]:
-    """Both successors of the nodes of the first tree lead back to the second of them."""
+    """Both successors of the first tree's nodes lead back to its second node."""
     nodes = grown(2, 2, 1)["nodes"]
     return [
         1 if mode != "LEAF" and tree == 0 and node else value
@@ -145,21 +145,21 @@ def ring() -> list[int]:
     [
         ({"nodes_modes": ["LEAF"]}, "its attribute nodes_modes has 1 elements, expected"),
         ({"nodes_modes": [*grown(2, 2, 1)["nodes"]["nodes_modes"][:-1], "ODD"]}, "has a node of mode ODD, expected one of BRANCH_LEQ"),
-        ({"nodes_treeids": [0] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "has a node twice"),
-        ({"nodes_truenodeids": [77] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "a successor is node 77 of tree 0, which it does not have"),
-        ({"nodes_truenodeids": ring()}, "go round in a circle|no other's successor"),
-        ({"target_ids": [5] * len(grown(2, 2, 1)["leaves"])}, "its attribute target_ids goes from 5 to 5, expected 0 to 0"),
+        ({"nodes_treeids": [0] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "two nodes have the same identifiers"),
+        ({"nodes_truenodeids": [77] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "a successor is node 77 of tree 0, which does not exist"),
+        ({"nodes_truenodeids": ring()}, "have a cycle|no other's successor"),
+        ({"target_ids": [5] * len(grown(2, 2, 1)["leaves"])}, "its attribute target_ids ranges from 5 to 5, expected 0 to 0"),
         ({"n_targets": 1 << 40}, "classes or targets, expected 1 to 65536"),
         ({"base_values": [1.0, 2.0]}, "its attribute base_values has 2 elements, expected 1"),
         ({"aggregate_function": "MEDIAN"}, "its attribute aggregate_function is 'MEDIAN', expected one of SUM, AVERAGE, MIN, MAX"),
     ],
 )  # fmt: skip
-def test_trees_that_do_not_hold_together(changes: dict[str, object], message: str) -> None:
+def test_inconsistent_trees_are_rejected(changes: dict[str, object], message: str) -> None:
     with pytest.raises(SourceError, match=message):
         converted(forest(**changes))
 
 
-def test_too_few_features_are_told() -> None:
+def test_too_few_features_are_an_error() -> None:
     with pytest.raises(
         ShapeError,
         match=r"node .*: was trained on 4 or more features, its operand is float32\[N,3\]",
@@ -167,7 +167,7 @@ def test_too_few_features_are_told() -> None:
         converted(forest())
 
 
-def test_transforms_of_version_5_that_are_read_in_two_ways() -> None:
+def test_ambiguous_post_transforms_are_rejected() -> None:
     tried = next(iter(sets()))
     for code in (1, 2):
         changed = Tried(
@@ -176,17 +176,16 @@ def test_transforms_of_version_5_that_are_read_in_two_ways() -> None:
         with pytest.raises(
             SourceError,
             match=(
-                f"has post_transform {code}, which the standard and onnxruntime take for different"
-                " functions"
+                f"has post_transform {code}, which the standard and onnxruntime interpret differently"
             ),
         ):
             converted(changed.model())
 
 
 @pytest.mark.parametrize("aggregate", range(4))
-def test_trees_of_halves(aggregate: int) -> None:
-    """onnxruntime has none; what it computes of the same numbers in float32 is what they have to
-    give.
+def test_float16_trees(aggregate: int) -> None:
+    """onnxruntime does not support float16 here; float32 results of the same numbers are
+    expected.
     """
     tried = next(tried for tried in sets() if tried.name == f"sets float32 {aggregate} 0")
     outputs = onnxruntime_outputs(tried.model(), tried.values)
@@ -203,7 +202,7 @@ def test_trees_of_halves(aggregate: int) -> None:
         5,
     )
     assert (
-        interpreted(
+        reference_mismatch(
             Sample(
                 tried.name,
                 converted(narrow.model()),
@@ -215,8 +214,8 @@ def test_trees_of_halves(aggregate: int) -> None:
     )
 
 
-def test_trained_numbers_are_slots() -> None:
-    """Another ensemble of the same structure has the same graph."""
+def test_trained_numbers_are_weight_slots() -> None:
+    """Another ensemble of the same structure has an equal graph."""
     first, second = (
         {**weighted(grown(2, 2, 1), "target", [[0]]), "n_targets": 1} for _ in range(2)
     )
@@ -240,7 +239,7 @@ def named(*classes: str, op: str = "LinearClassifier") -> onnx.ModelProto:
     ).model()
 
 
-def test_two_lists_of_names_are_refused() -> None:
+def test_two_lists_of_class_names_are_rejected() -> None:
     model = named("a", "b", "c")
     other = named("x", "y", "z").graph.node[0]
     other.name, other.output[:] = "other", ["y2", "y3"]
@@ -248,25 +247,25 @@ def test_two_lists_of_names_are_refused() -> None:
     with pytest.raises(
         UnsupportedError,
         match=(
-            r"other \(LinearClassifier\): has texts as classes, one twice or others than elsewhere"
+            r"other \(LinearClassifier\): has class names that repeat, or differ from those elsewhere"
         ),
     ):
         converted(model)
 
 
-def test_what_computes_with_names_is_refused() -> None:
+def test_computing_with_class_names_is_rejected() -> None:
     model = named("a", "b", "c")
     model.graph.node.append(helper.make_node("Unique", ["y0"], ["u"], "unique"))
     del model.graph.output[:]
     model.graph.output.append(helper.make_empty_tensor_value_info("u"))
     with pytest.raises(
         UnsupportedError,
-        match=r"unique \(Unique\): computes with texts. Train it with numbers as classes",
+        match=r"unique \(Unique\): computes with strings. Train it with numbers as classes",
     ):
         converted(model)
 
 
-def test_names_of_classes_become_labels_of_the_bundle(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
+def test_class_names_become_labels_of_the_bundle(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
     """On the command line, and verified against onnxruntime."""
     (tmp_path / "flowers.onnx").write_bytes(named("rose", "tulip", "daisy").SerializeToString())
     done = webkiln("build", "flowers.onnx", "-o", "out", "--backend", "js")
@@ -296,13 +295,16 @@ def test_models_are_verified_against_onnxruntime(
             assert max(row["relative"] for row in result["outputs"]) < 1e-4
 
 
-def test_names_without_a_place_are_refused(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
+def test_class_names_without_an_output_are_rejected(
+    webkiln: Command,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     model = named("rose", "tulip", "daisy")
     del model.graph.output[1]
     (tmp_path / "flowers.onnx").write_bytes(model.SerializeToString())
     done = webkiln("build", "flowers.onnx", "-o", "out", "--backend", "js")
     assert done.returncode != 0
     assert (
-        "calls its 3 classes by texts, and no output has a place for each. Train it with numbers as"
+        "names its 3 classes, but no output has that size. Train it with numbers as"
         " classes" in done.stderr
     )

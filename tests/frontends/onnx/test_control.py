@@ -1,5 +1,5 @@
-"""Branches and loops: what is known is decided while converting, what depends on data is part of
-the program.
+"""Branches and loops: known conditions are resolved during conversion, data-dependent ones become
+part of the program.
 """
 
 import numpy as np
@@ -10,19 +10,19 @@ from tests.backends.harness import Job, run
 from tests.frontends.onnx.control_models import DATA, KNOWN, branches, doubled, node
 from tests.frontends.onnx.models import floats, model
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
-from webkiln.frontends.nodes.call import OpenValueError
+from webkiln.frontends.nodes.call import DataDependentError
 from webkiln.ops.evaluate import run_graph
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 
 
-def test_a_known_branch_is_written_out():
+def test_a_known_branch_is_inlined():
     assert [item.op for item in converted(branches(KNOWN)).nodes] == ["Add"]
     assert "If" in [item.op for item in converted(branches(DATA)).nodes]
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm"])
-def test_what_depends_on_data_agrees_with_onnxruntime(backend, tmp_path):
+def test_data_dependent_control_flow_agrees_with_onnxruntime(backend, tmp_path):
     models = [branches(DATA), doubled(100, 500.0), doubled(3, 500.0), doubled(None, 500.0)]
     jobs, expected = [], []
     for made in models:
@@ -206,7 +206,9 @@ def _rows(count):
 
 
 def _agrees(made, operator, counts):
-    """The graph has a loop by this operator, and gives what onnxruntime does for so many rows."""
+    """The graph has a loop by this operator, and agrees with onnxruntime for these numbers of
+    rows.
+    """
     graph = converted(made)
     assert {operator} == {item.op for item in graph.nodes} & {"Scan", "Loop"}
     for count in counts:
@@ -218,23 +220,21 @@ def _agrees(made, operator, counts):
 
 
 @pytest.mark.parametrize(("limit", "condition", "begin", "options"), COUNTED)
-def test_a_loop_that_counts_up_to_a_size_is_a_recurrence(limit, condition, begin, options):
+def test_a_loop_whose_trip_count_is_a_size_is_a_recurrence(limit, condition, begin, options):
     _agrees(
         summed(LIMITS[limit], CONDITIONS[condition], BEGINS[begin], **options), "Scan", (1, 2, 5)
     )
 
 
 @pytest.mark.parametrize(("limit", "condition", "begin", "options"), STOPPED)
-def test_a_loop_that_may_stop_before_keeps_as_many_results_as_it_made(
-    limit, condition, begin, options
-):
+def test_a_loop_that_stops_early_returns_one_result_per_iteration(limit, condition, begin, options):
     _agrees(
         summed(LIMITS[limit], CONDITIONS[condition], BEGINS[begin], **options), "Loop", (2, 3, 8)
     )
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
-def test_loops_over_an_open_size_agree_with_onnxruntime(backend, tmp_path):
+def test_loops_over_a_symbolic_size_agree_with_onnxruntime(backend, tmp_path):
     models = [
         summed(LIMITS["T"], CONDITIONS["both"], BEGINS["some"], compare="float32", carried="int32"),
         summed(LIMITS["T"], CONDITIONS["data"]),
@@ -251,7 +251,7 @@ def test_loops_over_an_open_size_agree_with_onnxruntime(backend, tmp_path):
             np.testing.assert_allclose(outputs[name], value, rtol=1e-5)
 
 
-def test_a_loop_that_collects_without_an_end_is_refused():
+def test_scan_outputs_without_a_bound_are_rejected():
     for limit in ("far", "absent"):
-        with pytest.raises(OpenValueError, match="Loop"):
+        with pytest.raises(DataDependentError, match="Loop"):
             converted(summed(LIMITS[limit], CONDITIONS["data"]))

@@ -1,4 +1,4 @@
-"""Models of scikit-learn, XGBoost and LightGBM, as they export them (`make.py`)."""
+"""Models of scikit-learn, XGBoost and LightGBM, converted by their exporters (`make.py`)."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.frontends.corpus import (
-    A_PART_AND_ALL,
+    BACKEND_STRIDES,
     Sample,
     corpus,
-    interpreted,
-    objections,
+    mismatches,
     read_sample,
+    reference_mismatch,
 )
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import read_checked
@@ -25,17 +25,17 @@ def convert(path: Path) -> Graph:
     return OnnxConverter().convert(model, blobs)
 
 
-def test_there_is_a_corpus() -> None:
+def test_the_corpus_is_present() -> None:
     assert len(FILES) >= 37
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_models_compute_what_onnxruntime_does(path: Path) -> None:
-    assert interpreted(read_sample(path, convert)) is None
+def test_models_agree_with_onnxruntime(path: Path) -> None:
+    assert reference_mismatch(read_sample(path, convert)) is None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_one_sample_alone_is_computed_by_the_same_graph(path: Path) -> None:
+def test_a_batch_of_one_uses_the_same_graph(path: Path) -> None:
     sample = read_sample(path, convert)
     rows = next(iter(sample.inputs.values())).shape[0]
     inputs, outputs = (
@@ -45,16 +45,16 @@ def test_one_sample_alone_is_computed_by_the_same_graph(path: Path) -> None:
         }
         for arrays in (sample.inputs, sample.outputs)
     )
-    assert interpreted(Sample(sample.name, sample.graph, inputs, outputs)) is None
+    assert reference_mismatch(Sample(sample.name, sample.graph, inputs, outputs)) is None
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_models_on_backends(backend: str, every: int, tmp_path: Path) -> None:
     samples = [read_sample(path, convert) for path in FILES[::every]]
-    assert not objections(samples, backend, tmp_path)
+    assert not mismatches(samples, backend, tmp_path)
 
 
-def test_names_of_classes_are_labels() -> None:
+def test_class_names_are_labels() -> None:
     model, _ = read_checked(next(path for path in FILES if path.stem == "logistic_texts"))
     assert model.texts == ("ant", "bee", "cat")
     assert {item.dtype for item in model.graph.outputs} == {"int64", "float32"}

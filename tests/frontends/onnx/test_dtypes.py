@@ -9,9 +9,9 @@ import pytest
 from onnx import defs
 
 from tests.conformance.cases import Conformance, kept
-from tests.frontends.onnx.running import inputs_behind
+from tests.frontends.onnx.running import source_inputs
 from webkiln.errors import WebkilnError
-from webkiln.frontends.nodes.call import OpenValueError
+from webkiln.frontends.nodes.call import DataDependentError
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.operators.elementwise import DTYPES
@@ -20,13 +20,13 @@ from webkiln.lower.lower import lower
 
 NAMES = {"float": 1, "double": 11} | {name: number for number, name in DTYPES.items()}
 OWN = {"Loop", "Scan", "BitCast"}
-"""Cases of these have types of their own inside, or a result of a certain width."""
-BOOLS = {"Col2Im": "sums of truths"}
-"""Allowed by the standard, refused here."""
+"""Cases with inner types of their own, or with a result of a fixed width."""
+BOOLS = {"Col2Im": "sums of booleans"}
+"""Allowed by the standard, rejected here."""
 
 
 def first_cases() -> dict[str, Conformance]:
-    """The first case with one node of each operator."""
+    """The first single-node case of each operator."""
     found: dict[str, Conformance] = {}
     for case in kept():
         if case.kind == "node" and "expanded" not in case.name and len(case.model.graph.node) == 1:
@@ -35,7 +35,7 @@ def first_cases() -> dict[str, Conformance]:
 
 
 def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
-    """The case in each other dtype of each of its type parameters."""
+    """The case in every other dtype of each of its type parameters."""
     node = case.model.graph.node[0]
     schema = defs.get_schema(
         node.op_type, next(entry.version for entry in case.model.opset_import if not entry.domain)
@@ -77,8 +77,8 @@ def converted(case: Conformance, model: onnx.ModelProto) -> Graph:
             return OnnxConverter(
                 input_shapes={name: value.shape for name, value in values.items()}, values=fixed
             ).convert(spec, blobs)
-        except OpenValueError as error:
-            behind = [name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed]
+        except DataDependentError as error:
+            behind = [name for name in source_inputs(spec.graph, error.tensor) if name not in fixed]
             if not behind:
                 raise
             fixed |= {name: values[name] for name in behind}

@@ -1,5 +1,5 @@
-"""Specs of ONNX files: canonical, sorted, free of what exporters number anew, and the same after
-JSON.
+"""Specs of ONNX files are canonical and sorted; they do not depend on names that exporters number,
+and survive JSON.
 """
 
 import onnx
@@ -14,9 +14,7 @@ from webkiln.frontends.onnx.load import describe_model, layer_tensors
 
 
 def renamed(made: onnx.ModelProto) -> onnx.ModelProto:
-    """The same model as another export would write it: other names inside, other producer, other
-    order of nodes and initialisers.
-    """
+    """The same model from another export: other inner names, producer and order."""
     text = onnx.printer.to_text(made)
     again = onnx.parser.parse_model(text)
     for node in again.graph.node:
@@ -31,7 +29,7 @@ def renamed(made: onnx.ModelProto) -> onnx.ModelProto:
     return again
 
 
-def test_another_export_gives_the_same_facts():
+def test_another_export_has_an_equal_spec():
     spec, blobs = describe_model(classifier(), "net.onnx")
     again, others = describe_model(renamed(classifier()), "net.onnx")
     assert canonical.dumps(to_json(spec)) == canonical.dumps(to_json(again))
@@ -39,7 +37,7 @@ def test_another_export_gives_the_same_facts():
 
 
 @pytest.mark.parametrize("make", [classifier, dynamic])
-def test_facts_survive_json(make):
+def test_specs_round_trip_through_json(make):
     spec, _ = describe_model(make(), "net.onnx")
     assert from_json(canonical.loads(canonical.dumps(to_json(spec)))) == spec
 
@@ -58,13 +56,13 @@ def test_weights_are_slots_and_shapes_are_structure():
     assert all(isinstance(item, Literal) for item in shapes.graph.tensors.values())
 
 
-def test_layers_of_the_reference_are_called_as_those_of_the_graph():
+def test_the_reference_names_layers_like_the_graph():
     made = classifier()
     spec, _ = describe_model(made, "net.onnx")
     assert list(layer_tensors(made, "net.onnx")) == [node.name for node in spec.graph.nodes]
 
 
-def test_functions_of_the_model_are_written_out():
+def test_functions_are_inlined():
     body = [helper.make_node("Mul", ["a", "a"], ["b"]), helper.make_node("Neg", ["b"], ["c"])]
     function = helper.make_function(
         "own", "Squared", ["a"], ["c"], body, [helper.make_opsetid("", 21)]

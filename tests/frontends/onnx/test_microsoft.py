@@ -126,7 +126,7 @@ TRIED = [
 ]
 
 
-def test_every_operator_is_tried():
+def test_every_operator_has_a_case():
     assert {tried.op for tried in TRIED} == {*MICROSOFT, *MICROSOFT_QUANTIZE}
 
 

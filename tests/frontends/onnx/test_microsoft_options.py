@@ -1,4 +1,4 @@
-"""Attributes and optional operands of com.microsoft's operators at every value, against
+"""Attributes and optional operands of com.microsoft's operators, with every value, against
 onnxruntime.
 """
 
@@ -22,8 +22,8 @@ OUT = (scale(0.05), zero(110))
 
 
 def signed(*shape: int) -> np.ndarray:
-    """Weights of seven bits: without VNNI, onnxruntime adds pairs of products of uint8 and int8 in
-    16 bits, which saturate.
+    """Weights of seven bits: without VNNI, onnxruntime saturates sums of pairs of uint8 by int8
+    products in 16 bits.
     """
     return small(*shape, dtype="int8") // 2
 
@@ -285,7 +285,7 @@ UNREAD = {
     "FusedMatMul": {"transBatchA", "transBatchB"},
     "MatMulNBits": {"accuracy_level", "weight_prepacked"},
 }
-"""Attributes that mean something with others alone that are refused, or that change no number."""
+"""Attributes that only matter together with rejected ones, or that change no number."""
 FAMILIES = (activated, products, normalisations, attentions, quantised, quantised_products)
 
 
@@ -310,7 +310,7 @@ def objection(tried: Tried) -> str | None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_value_of_an_option_gives_what_onnxruntime_does(
+def test_every_option_agrees_with_onnxruntime(
     family: Callable[[], Iterator[Tried]],
 ) -> None:
     restart()
@@ -324,7 +324,7 @@ def test_every_value_of_an_option_gives_what_onnxruntime_does(
     assert not found
 
 
-def test_every_attribute_of_a_schema_is_tried() -> None:
+def test_every_attribute_has_a_case() -> None:
     tried: dict[str, set[str]] = {}
     for row in (row for family in FAMILIES for row in family()):
         tried.setdefault(row.op, set()).update(row.attrs)
@@ -340,7 +340,7 @@ def test_every_attribute_of_a_schema_is_tried() -> None:
     assert not missing
 
 
-def test_an_attention_that_turns_by_places_is_refused() -> None:
+def test_attention_with_rotary_embeddings_is_rejected() -> None:
     tried = Tried("Attention", (X, real(8, 24), real(24)), {"num_heads": 2, "do_rotary": 1})
-    with pytest.raises(UnsupportedError, match="turns queries and keys by their places"):
+    with pytest.raises(UnsupportedError, match="applies rotary embeddings to queries and keys"):
         converted(tried.model())

@@ -1,4 +1,4 @@
-"""Operators and options that the cases of the onnx package do not have, against onnxruntime."""
+"""Operators and options without cases in the onnx package, against onnxruntime."""
 
 import numpy as np
 import pytest
@@ -141,7 +141,7 @@ TRIED = {
 }
 WANTED = {"LSTM": 3, "GRU": 2, "RNN": 2}
 NAMED = {"Resize": [2]}
-"""Operands that are part of the model."""
+"""Operands that are initialisers."""
 
 
 def made(name):

@@ -1,4 +1,4 @@
-"""Every attribute of ONNX's operators with every value, in old and new versions, against
+"""Every attribute of ONNX's operators with every value, in old and new opsets, against
 onnxruntime.
 """
 
@@ -12,7 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.frontends.corpus import Sample, interpreted
+from tests.frontends.corpus import Sample, reference_mismatch
 from tests.frontends.onnx.models import model
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
 
@@ -48,7 +48,7 @@ class Row:
 
 
 def softmaxes() -> Iterator[Row]:
-    """Before opset 13 from the axis on, since then along it."""
+    """Before opset 13 over all axes from `axis` on, since then along `axis`."""
     for op, opset in product(("Softmax", "LogSoftmax", "Hardmax"), (9, 11, 13)):
         yield Row(op, opset, (X,))
         for axis in (0, 1, 2) if opset == 9 else (0, 1, 2, -1, -2):
@@ -467,7 +467,7 @@ def recurrent() -> Iterator[Row]:
 
 
 def further() -> Iterator[Row]:
-    """Defaults, and versions whose meaning is another."""
+    """Defaults, and opsets with other semantics."""
     yield Row("MeanVarianceNormalization", 13, (IMAGE,))
     yield Row("LpNormalization", 11, (X,))
     yield Row("LpNormalization", 11, (X,), {"p": 1})
@@ -602,7 +602,7 @@ def objection(row: Row) -> str | None:
         return f"{type(error).__name__}: {error}"
     with np.errstate(all="ignore"):
         values = {**inputs, **graph.weights}
-        return interpreted(Sample(row.label, graph, values, wanted))
+        return reference_mismatch(Sample(row.label, graph, values, wanted))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -614,18 +614,18 @@ def test_attributes(family: Any) -> None:
 
 
 @pytest.mark.parametrize("opset", [11, 13])
-def test_hardmax_has_one_one(opset: int) -> None:
-    """Before opset 13, one in all numbers from the axis on."""
+def test_hardmax_selects_one_element(opset: int) -> None:
+    """Before opset 13, one element over all axes from `axis` on."""
     made, inputs = built(Row("Hardmax", opset, (X,), {"axis": 1}))
     graph = converted(made)
     ones = np.stack([np.eye(12, dtype=np.float32)[np.argmax(part)].reshape(3, 4) for part in X])
     along = (np.arange(3)[:, None] == np.argmax(X, axis=1)[:, None, :]).astype(np.float32)
     wanted = {"y0": ones if opset == 11 else along}
-    assert interpreted(Sample("hardmax", graph, inputs, wanted)) is None
+    assert reference_mismatch(Sample("hardmax", graph, inputs, wanted)) is None
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_an_even_window_of_lrn_reaches_one_channel_further_up(size: int) -> None:
+def test_an_even_lrn_window_extends_upwards(size: int) -> None:
     """Against ONNX's reference: onnxruntime takes odd sizes alone. The reference computes as many
     channels as there are images.
     """
@@ -633,4 +633,7 @@ def test_an_even_window_of_lrn_reaches_one_channel_further_up(size: int) -> None
     made, inputs = built(Row("LRN", 13, (x,), {"size": size, "alpha": 0.5}))
     (wanted,) = ReferenceEvaluator(made).run(None, inputs)
     graph = converted(made)
-    assert interpreted(Sample("LRN", graph, {**inputs, **graph.weights}, {"y0": wanted})) is None
+    assert (
+        reference_mismatch(Sample("LRN", graph, {**inputs, **graph.weights}, {"y0": wanted}))
+        is None
+    )

@@ -1,5 +1,5 @@
-"""Shape arithmetic is computed while converting: nothing of it is left in the graph, for known and
-for open sizes.
+"""Shape arithmetic is computed during conversion: none of it is left in the graph, for known and
+for symbolic sizes.
 """
 
 import numpy as np
@@ -20,7 +20,9 @@ def scalar(name, value, dtype=np.int64):
 
 
 def halved():
-    """[N, T] cut to half its length, and joined with itself: Div, Slice, Concat of sizes."""
+    """[N, T] sliced to half its length and concatenated with itself: Div, Slice, Concat of
+    sizes.
+    """
     nodes = [
         node("Shape", ["x"], ["s"]),
         node("Gather", ["s", "one"], ["t"], axis=0),
@@ -42,7 +44,7 @@ def halved():
 
 
 def positions():
-    """0, 1, ... up to an open size, as a PyTorch export writes them, added to each row."""
+    """0, 1, ... up to a symbolic size, as in PyTorch exports, added to each row."""
     nodes = [
         node("Shape", ["x"], ["t"], start=1, end=2),
         node("Squeeze", ["t"], ["limit"]),
@@ -61,7 +63,7 @@ def positions():
 
 
 def filled():
-    """Zeros of an open shape, chosen by the sizes themselves."""
+    """Zeros of a symbolic shape, selected by the sizes."""
     nodes = [
         node("Shape", ["x"], ["s"]),
         node("ConstantOfShape", ["s"], ["zeros"]),
@@ -79,7 +81,7 @@ def filled():
 
 
 def mean_by_count():
-    """A sum over a size as a number: what is left is the number itself."""
+    """A sum divided by a size; only the size remains as a number."""
     nodes = [
         node("Shape", ["x"], ["t"], start=1, end=2),
         node("Cast", ["t"], ["count"], to=TensorProto.FLOAT),
@@ -97,12 +99,12 @@ MODELS = {
     "mean": mean_by_count,
 }
 LEFT = {"Sizes", "Iota", "Reshape"}
-"""What makes numbers of sizes where they are used as such."""
+"""Operators that convert sizes to numbers where the model computes with them."""
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("sizes", [(2, 6), (1, 8)], ids=str)
-def test_one_graph_serves_every_size(name, sizes):
+def test_one_graph_runs_at_every_size(name, sizes):
     made = MODELS[name]()
     graph = converted(made)
     shape = (*sizes, 12) if name == "dynamic" else sizes
@@ -113,18 +115,18 @@ def test_one_graph_serves_every_size(name, sizes):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_no_shape_arithmetic_is_left(name):
+def test_no_shape_arithmetic_remains(name):
     graph = converted(MODELS[name]())
     computed = [item for item in graph.nodes if graph.type(item.outputs[0]).dtype == "int64"]
     assert {item.op for item in computed} <= LEFT
 
 
-def test_known_sizes_leave_plain_constants():
+def test_known_sizes_become_constants():
     graph = converted(positions(), dims={"N": 2, "T": 6})
     assert [item.op for item in graph.nodes] == ["Add"]
 
 
-def test_dims_rename_sizes_and_set_them():
+def test_dims_rename_and_fix_sizes():
     assert converted(dynamic(), dims={"N": "batch", "x_1": 7}).type("x").shape[1:] == (7, 12)
     assert str(converted(dynamic(), dims={"N": "batch"}).type("x").shape[0]) == "batch"
     with pytest.raises(ShapeError, match="there is no size called M; sizes are N, x_1"):
@@ -136,16 +138,16 @@ def test_dims_rename_sizes_and_set_them():
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "message"),
     [("a.b", "a_b", "a.b and a_b"), ("x_1", None, "x_1 and axis 1 of x")],
 )
-def test_sizes_that_would_get_one_name_are_kept_apart(first, second, told):
+def test_colliding_size_names_are_errors(first, second, message):
     made = model(
         [helper.make_node("Add", ["y", "x"], ["z"])],
         [floats("y", 1, first), floats("x", 1, second)],
         [floats("z", 1, None)],
     )
-    with pytest.raises(ShapeError, match=told):
+    with pytest.raises(ShapeError, match=message):
         converted(made)
     graph = (
         converted(made, dims={first: 4, **({second: 4} if second else {})})

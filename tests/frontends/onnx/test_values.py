@@ -1,6 +1,4 @@
-"""Inputs that a build fixes, sizes that files write as -1, slices to the end, and inputs fixed at 1
-beside open sizes.
-"""
+"""Fixed inputs, sizes that files store as -1, slices to the end, and states for a batch of one."""
 
 import numpy as np
 import onnx
@@ -40,7 +38,7 @@ def by_rate():
     return made
 
 
-def test_a_value_chooses_a_branch():
+def test_a_fixed_value_selects_a_branch():
     graph = converted(by_rate(), values={"sr": 16000})
     assert (graph.inputs, [item.op for item in graph.nodes]) == (("x",), ["Relu"])
     for values in ({"sr": 8000}, {}):
@@ -49,16 +47,16 @@ def test_a_value_chooses_a_branch():
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [({"rs": 1}, "there is no input rs to give a value; inputs are x, sr"), ({"sr": 1.5}, "input sr: its value is 1.5, expected int64"),
      ({"sr": [1, 2]}, r"input sr: its value is \[1, 2\]")],
 )  # fmt: skip
-def test_values_that_do_not_fit(values, told):
-    with pytest.raises(ShapeError, match=told):
+def test_mismatching_values_are_errors(values, message):
+    with pytest.raises(ShapeError, match=message):
         converted(by_rate(), values=values)
 
 
-def test_the_bundle_is_verified_without_the_input(tmp_path, monkeypatch, capsys):
+def test_the_bundle_has_no_fixed_input_and_is_verified(tmp_path, monkeypatch, capsys):
     made = model(
         [node("Mul", ["x", "s"], ["y"])], [floats("x", 2, 3), floats("s", 3)], [floats("y", 2, 3)]
     )
@@ -74,14 +72,14 @@ def test_the_bundle_is_verified_without_the_input(tmp_path, monkeypatch, capsys)
     assert "--value is 's=two', expected INPUT=VALUE, such as sr=16000" in capsys.readouterr().err
 
 
-def test_minus_one_is_an_open_size():
+def test_minus_one_is_a_symbolic_size():
     made = model([node("Relu", ["x"], ["y"])], [floats("x", 2, 3)], [floats("y", None, None)])
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
     assert list(map(str, converted(made).type("x").shape)) == ["x_0", "3"]
 
 
 @pytest.mark.parametrize("end", [1_000_000_000, (1 << 31) - 1, (1 << 63) - 1])
-def test_a_slice_to_the_end_is_the_whole_axis(end):
+def test_a_slice_to_the_end_is_the_entire_axis(end):
     weights = [literal("start", [0]), literal("end", [end]), literal("axes", [0])]
     made = model(
         [node("Slice", ["x", "start", "end", "axes"], ["s"]), node("Add", ["x", "s"], ["y"])],
@@ -96,7 +94,7 @@ def test_a_slice_to_the_end_is_the_whole_axis(end):
     )
 
 
-def test_a_state_for_one_beside_an_open_batch():
+def test_a_state_of_batch_one_with_a_symbolic_batch():
     made = model(
         [node("Concat", ["x", "h"], ["y"], axis=1)],
         [floats("x", "batch_size", 3), floats("h", 1, 4)],
@@ -106,8 +104,8 @@ def test_a_state_for_one_beside_an_open_batch():
     assert converted(made, dims={"batch_size": 1}).type("concat").shape == (1, 7)
 
 
-def test_a_squeeze_of_what_is_longer_than_one():
-    """An exporter of torch asks whether an axis can be squeezed, which depends on an open size."""
+def test_a_conditional_squeeze_of_a_symbolic_axis():
+    """A torch exporter checks whether an axis can be squeezed, which depends on a symbolic size."""
     squeezed = helper.make_graph(
         [node("Squeeze", ["x", "axes"], ["a"])], "one", [], [floats("a", None, None)]
     )

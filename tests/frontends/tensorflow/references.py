@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.tensorflow.load import read_model
 from webkiln.frontends.tensorflow.reference import compute_reference
@@ -14,6 +14,8 @@ PARAMS: dict[str, Any] = {"dims": {}, "input_shapes": {}}
 Arrays = dict[str, np.ndarray]
 
 
-def reference(path: Path, cut: Cut = WHOLE, signature: str = "") -> tuple[Arrays, Arrays]:
-    (whole, _), (part, _) = (read_model(path, None, signature, one) for one in (WHOLE, cut))
+def reference(
+    path: Path, cut: Subgraph = ENTIRE_MODEL, signature: str = ""
+) -> tuple[Arrays, Arrays]:
+    (whole, _), (part, _) = (read_model(path, None, signature, one) for one in (ENTIRE_MODEL, cut))
     return compute_reference(path, None, signature, part, sampled_inputs(whole, PARAMS, {}, part))

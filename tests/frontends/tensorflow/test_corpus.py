@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.frontends.corpus import A_PART_AND_ALL, interpreted, objections
+from tests.frontends.corpus import BACKEND_STRIDES, mismatches, reference_mismatch
 from tests.frontends.tensorflow.samples import FOLDER, arrays, converted, sample, saved
 from tests.sampling import representative
 
@@ -23,34 +23,34 @@ def test_a_saved_model(name: str, tmp_path: Path) -> None:
         for key, value in arrays(name).items()
         if key.startswith("in/")
     }
-    assert interpreted(sample(name, converted(path, input_shapes=shapes))) is None
+    assert reference_mismatch(sample(name, converted(path, input_shapes=shapes))) is None
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_model_with_open_sizes(name: str, tmp_path: Path) -> None:
     """The bundle for all sizes, at those of the sample."""
     graph = converted(saved(name, tmp_path))
-    assert interpreted(sample(name, graph)) is None
+    assert reference_mismatch(sample(name, graph)) is None
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_frozen_graph(name: str) -> None:
-    assert interpreted(sample(name, converted(FOLDER / f"{name}.pb"), frozen=True)) is None
+    assert reference_mismatch(sample(name, converted(FOLDER / f"{name}.pb"), frozen=True)) is None
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.v1.pb")), ids=lambda path: path.name)
 def test_control_flow_of_tensorflow_1(path: Path) -> None:
     name = path.name.removesuffix(".v1.pb")
-    assert interpreted(sample(name, converted(path), frozen=True)) is None
+    assert reference_mismatch(sample(name, converted(path), frozen=True)) is None
 
 
 @pytest.mark.parametrize("every", representative([6, 1], 6))
 def test_graphs_with_open_sizes_on_js(every: int, tmp_path: Path) -> None:
     samples = [sample(name, converted(saved(name, tmp_path / name))) for name in NAMES[::every]]
-    assert objections(samples, "js", tmp_path / "programs") == {}
+    assert mismatches(samples, "js", tmp_path / "programs") == {}
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_graphs_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
     samples = []
     for name in NAMES[::every]:
@@ -60,5 +60,5 @@ def test_graphs_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
             if key.startswith("in/")
         }
         samples.append(sample(name, converted(saved(name, tmp_path / name), input_shapes=shapes)))
-    wrong = objections(samples, backend, tmp_path / "programs")
+    wrong = mismatches(samples, backend, tmp_path / "programs")
     assert {name: text for name, text in wrong.items() if (name, backend) not in NOT_THERE} == {}

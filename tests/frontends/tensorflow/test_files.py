@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.frontends.corpus import Sample, objection
+from tests.frontends.corpus import Sample, mismatch
 from tests.frontends.tensorflow.graph_models import graph_model
 from tests.frontends.tensorflow.modules import Scored
 from tests.frontends.tensorflow.samples import FOLDER, arrays, converted, sample, saved
@@ -42,7 +42,7 @@ def outputs_of(path: Path, signature: str = "serving_default") -> dict[str, np.n
 def test_variables_and_tables(scored: Path) -> None:
     graph = converted(scored)
     got, _ = run_graph(graph, {"x": X})
-    assert objection(Sample("scored", graph, {}, outputs_of(scored)), got) is None
+    assert mismatch(Sample("scored", graph, {}, outputs_of(scored)), got) is None
     assert list(graph.slots) == ["weight"]
 
 
@@ -106,7 +106,7 @@ def test_a_model_of_keras_inside_another_object(tmp_path: Path) -> None:
     graph = converted(tmp_path / "saved_model.pb")
     got, _ = run_graph(graph, {"x": X})
     assert (
-        objection(Sample("inside", graph, {}, outputs_of(tmp_path / "saved_model.pb")), got) is None
+        mismatch(Sample("inside", graph, {}, outputs_of(tmp_path / "saved_model.pb")), got) is None
     )
     assert len(graph.slots) == 4
 
@@ -137,7 +137,7 @@ def test_a_graph_model_of_tensorflow_js(name: str, tmp_path: Path) -> None:
     graph = converted(graph_model(FOLDER / f"{name}.pb", tmp_path / "js", named=False))
     wanted = sample(name, graph, frozen=True)
     got, _ = run_graph(graph, wanted.inputs)
-    assert objection(wanted, got) is None
+    assert mismatch(wanted, got) is None
 
 
 def test_what_a_graph_model_calls_its_inputs(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_graph_model_without_a_shard(tmp_path: Path) -> None:
     path = graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=False)
     (path.parent / "group1-shard2of2.bin").unlink()
     with pytest.raises(
-        SourceError, match=r"its weights are in 'group1-shard2of2.bin', which is not beside it"
+        SourceError, match=r"its weights are in 'group1-shard2of2.bin', which is not in its folder"
     ):
         read_model(path)
 
@@ -253,7 +253,7 @@ def test_a_recurrence_of_tensorflow_1(old_control_flow: None, tmp_path: Path) ->
     made = converted(path)
     for steps, value in values.items():
         got, _ = run_graph(made, {"x": value})
-        assert objection(Sample("old", made, {}, wanted[steps]), got) is None
+        assert mismatch(Sample("old", made, {}, wanted[steps]), got) is None
 
 
 def test_a_saved_model_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_saved_model_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -
         wanted = session.run(result, {given: x})
     graph = converted(tmp_path / "saved" / "saved_model.pb")
     got, _ = run_graph(graph, {"x": x})
-    assert objection(Sample("old", graph, {}, {"y": wanted}), got) is None
+    assert mismatch(Sample("old", graph, {}, {"y": wanted}), got) is None
     assert sorted(graph.slots) == ["scope/held", "scope/plain"]
 
 

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from tests.frontends.corpus import Sample, interpreted
+from tests.frontends.corpus import Sample, reference_mismatch
 from tests.frontends.tensorflow.graphs import weights
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 from webkiln.frontends.tensorflow.load import read_model
@@ -356,7 +356,7 @@ def test_attributes(family: Calls, tmp_path: Path) -> None:
     (name,) = graph.inputs
     with np.errstate(all="ignore"):
         assert (
-            interpreted(
+            reference_mismatch(
                 Sample(
                     family.__name__, graph, {name: x}, dict(zip(graph.outputs, wanted, strict=True))
                 )

@@ -15,7 +15,7 @@ from tests.frontends.tensorflow.references import Arrays, reference
 from tests.frontends.tensorflow.samples import arrays, saved
 from webkiln.backends.compare import relative_error
 from webkiln.errors import SourceError
-from webkiln.frontends.core.subgraph import Cut
+from webkiln.frontends.core.subgraph import Subgraph
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 from webkiln.frontends.tensorflow.dtypes import LISTED, RESULTS, USUAL
 from webkiln.frontends.tensorflow.fold import FOLDS
@@ -61,7 +61,7 @@ def test_every_node_is_a_layer(name: str, tmp_path: Path) -> None:
     assert {key.partition("/")[0] for key in layers} == {"natural0", "natural1", "extreme"}
     for key in (key for key in layers if key.startswith("natural1/")):
         node = key.partition("/")[2]
-        model, blobs = read_model(path, cut=Cut((), (node,)))
+        model, blobs = read_model(path, cut=Subgraph((), (node,)))
         graph = TensorFlowConverter().convert(model, blobs)
         given = {item: found[f"natural1/in/{item}"] for item in graph.inputs}
         got, _ = run_graph(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.frontends.corpus import Sample, interpreted
+from tests.frontends.corpus import Sample, reference_mismatch
 from tests.frontends.tflite.make import single_inputs
 from tests.frontends.tflite.singles import (
     NONE,
@@ -657,7 +657,7 @@ def objection(single: Single, folder: Path) -> str | None:
         return str(error)
     model, blobs = read_model(path)
     with np.errstate(all="ignore"):
-        return interpreted(
+        return reference_mismatch(
             Sample(single.name, TfliteConverter().convert(model, blobs), inputs, outputs)
         )
 

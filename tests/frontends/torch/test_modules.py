@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.frontends.corpus import A_PART_AND_ALL, Sample, interpreted, objections
+from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches, reference_mismatch
 from tests.frontends.torch.modules import MODULES
 from tests.frontends.torch.running import at_other_sizes, exported, made, named, sample
 from webkiln.frontends.torch.framework import quiet
@@ -33,7 +33,7 @@ def test_there_are_enough() -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module(name: str) -> None:
-    assert interpreted(as_given(name)) is None
+    assert reference_mismatch(as_given(name)) is None
 
 
 @pytest.mark.parametrize("name", [name for name, case in MODULES.items() if case.sizes])
@@ -42,7 +42,7 @@ def test_one_bundle_is_for_all_sizes(name: str) -> None:
     with quiet():
         other = sample(name, MODULES[name], program(name), at_other_sizes(MODULES[name]))
     assert repr(other.graph) == repr(as_given(name).graph)
-    assert interpreted(other) is None
+    assert reference_mismatch(other) is None
 
 
 @pytest.mark.parametrize("name", ["states", "states of what is given"])
@@ -58,11 +58,11 @@ def test_states_go_on_from_run_to_run(name: str) -> None:
             np.testing.assert_allclose(got[key], value, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_modules_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
     samples = [
         as_given(name)
         for name, case in list(MODULES.items())[::every]
         if backend in ("wasm", "js") or not case.gpu
     ]
-    assert objections(samples, backend, tmp_path) == {}
+    assert mismatches(samples, backend, tmp_path) == {}

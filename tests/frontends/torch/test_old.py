@@ -6,7 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.frontends.corpus import A_PART_AND_ALL, Sample, interpreted, objections, read_sample
+from tests.frontends.corpus import (
+    BACKEND_STRIDES,
+    Sample,
+    mismatches,
+    read_sample,
+    reference_mismatch,
+)
 from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.factory import made_program
 from webkiln.frontends.torch.framework import quiet
@@ -54,17 +60,17 @@ def stacked(version: str, state: str) -> Sample:
 @pytest.mark.sample(4)
 def test_a_script(name: str) -> None:
     check_file(OLD / name)
-    assert interpreted(script(name)) is None
+    assert reference_mismatch(script(name)) is None
 
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.sample(4)
 def test_a_state_dict(version: str, state: str) -> None:
-    assert interpreted(stacked(version, state)) is None
+    assert reference_mismatch(stacked(version, state)) is None
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
     stacks = [(version, state) for version in VERSIONS for state in STATES]
     samples = [
@@ -72,4 +78,4 @@ def test_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
         *(stacked(*names) for names in stacks[::every]),
     ]
     assert VERSIONS == ["1.12.1", "1.7.1", "2.0.1"]
-    assert objections(samples, backend, tmp_path) == {}
+    assert mismatches(samples, backend, tmp_path) == {}

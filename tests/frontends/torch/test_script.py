@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.frontends.corpus import A_PART_AND_ALL, Sample, interpreted, objections
+from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches, reference_mismatch
 from tests.frontends.torch import scripts
 from tests.frontends.torch.modules import MODULES, floats, whole
 from tests.frontends.torch.running import given, made, named
@@ -61,14 +61,14 @@ def scripted(name: str, folder: Path) -> Sample:
 @pytest.mark.sample(3)
 def test_a_script(name: str, tmp_path: Path) -> None:
     sample = scripted(name, tmp_path)
-    assert interpreted(sample) is None
+    assert reference_mismatch(sample) is None
     assert [state.name for state in sample.graph.states] == STATES.get(name, [])
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_scripts_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
     assert (
-        objections(
+        mismatches(
             [scripted(name, tmp_path) for name in list(SCRIPTS)[::every]],
             backend,
             tmp_path / backend,
@@ -95,7 +95,7 @@ def test_a_trace(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         found = script_exported(
             path, {name: list(x.shape) for name, x in zip(names, case.inputs, strict=True)}
         )
-        assert interpreted(as_sample(name, path, found, case.inputs)) is None
+        assert reference_mismatch(as_sample(name, path, found, case.inputs)) is None
 
 
 def test_sizes_stay_open(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_sizes_stay_open(tmp_path: Path) -> None:
         for count in (1, 5):
             x = floats(count, 4)
             assert (
-                interpreted(
+                reference_mismatch(
                     Sample(
                         "net",
                         graph,
@@ -193,7 +193,10 @@ def test_rounding_that_an_old_file_does_not_say(tmp_path: Path) -> None:
             for name in before.namelist():
                 if not name.endswith("/byteorder"):
                     after.writestr(name, before.read(name))
-        assert interpreted(as_sample("new", new, script_exported(new, {"x": [2, 4]}), (x,))) is None
+        assert (
+            reference_mismatch(as_sample("new", new, script_exported(new, {"x": [2, 4]}), (x,)))
+            is None
+        )
         with pytest.raises(
             SourceError,
             match=r"old.pt: divides tensors with //, which rounded towards zero before torch 1.13",

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
-from tests.frontends.corpus import Sample, interpreted
+from tests.frontends.corpus import Sample, reference_mismatch
 from tests.frontends.torch.nets import MADE, net
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
@@ -197,7 +197,7 @@ def test_a_state_dict_inside_a_checkpoint(tmp_path: Path) -> None:
     [
         ({"function": "nothing"}, "bare|nothing: returned int, expected a torch.nn.Module"),
         ({"function": "missing"}, "the module has no function 'missing'"),
-        ({"parameters": {"depth": 2}}, "does not take the recipe's parameters"),
+        ({"parameters": {"depth": 2}}, "does not accept the recipe's parameters"),
     ],
 )
 def test_functions_that_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -281,7 +281,8 @@ def test_multiples_of_sizes(tmp_path: Path) -> None:
     (variable,) = graph.inputs
     (output,) = graph.outputs
     assert (
-        interpreted(Sample("net", graph, {variable: x.numpy()}, {output: net(x).numpy()})) is None
+        reference_mismatch(Sample("net", graph, {variable: x.numpy()}, {output: net(x).numpy()}))
+        is None
     )
 
 

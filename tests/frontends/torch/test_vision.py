@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.frontends.corpus import A_PART_AND_ALL, interpreted, objections
+from tests.frontends.corpus import BACKEND_STRIDES, mismatches, reference_mismatch
 from tests.frontends.torch.modules import LATE, ModuleCase, floats, of
 from tests.frontends.torch.running import exported, sample
 from tests.frontends.torch.vision import torchvision
@@ -57,7 +57,7 @@ CASES = {
 def test_an_operator(name: str) -> None:
     with quiet():
         assert (
-            interpreted(sample(name, CASES[name], exported(CASES[name]), CASES[name].inputs))
+            reference_mismatch(sample(name, CASES[name], exported(CASES[name]), CASES[name].inputs))
             is None
         )
 
@@ -73,7 +73,7 @@ def test_files_that_name_operators(tmp_path: Path) -> None:
         check_file(path)
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_operators_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
     with quiet():
         samples = [
@@ -81,4 +81,4 @@ def test_operators_on_a_backend(backend: str, every: int, tmp_path: Path) -> Non
             for name, case in list(CASES.items())[::every]
             if backend in ("wasm", "js") or not case.gpu
         ]
-    assert objections(samples, backend, tmp_path) == {}
+    assert mismatches(samples, backend, tmp_path) == {}

@@ -10,10 +10,10 @@ from webkiln.frontends.caffe.signatures import is_text
 from webkiln.frontends.caffe.text import read_text
 from webkiln.frontends.caffe.weights import WeightFile
 from webkiln.frontends.inspect.facts import FileFacts, Inspector, listed, rows
-from webkiln.frontends.nodes.summary import described_nodes
+from webkiln.frontends.nodes.summary import describe_nodes
 
 
-def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
+def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     del params
     path = inputs["source"]
     with path.open("rb") as file:
@@ -49,4 +49,4 @@ def _version(net: Any) -> str:
     )
 
 
-FACTS = Inspector(told, described_nodes)
+FACTS = Inspector(read_facts, describe_nodes)

@@ -9,11 +9,11 @@ CAFFE = ModelFormat(
     title="a Caffe model",
     suffixes=(".caffemodel", ".prototxt"),
     fits=lambda seen: is_text(seen.start) or is_binary(seen.start),
-    beside=companion_of,
-    takes={
+    companion_files=companion_of,
+    parameters={
         "load": ("weights", "cut", "input_shapes"),
         "convert": ("plugins", "dims", "input_shapes", "values"),
         "reference": ("weights", "cut", "dims", "input_shapes", "values", "samples"),
     },
-    names_sizes=True,
+    may_have_open_sizes=True,
 )

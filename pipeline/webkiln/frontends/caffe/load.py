@@ -16,7 +16,7 @@ from webkiln.frontends.caffe.text import Unknown, read_text
 from webkiln.frontends.caffe.upgrade import upgraded
 from webkiln.frontends.caffe.weights import WeightFile
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight
-from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.nodes.reading import StoredWeights
 from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
@@ -50,7 +50,10 @@ ROLES = {
 
 
 def read_model(
-    path: Path, companion: Path | None = None, shapes: Shapes | None = None, cut: Cut = WHOLE
+    path: Path,
+    companion: Path | None = None,
+    shapes: Shapes | None = None,
+    cut: Subgraph = ENTIRE_MODEL,
 ) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a definition or weight file with its `companion`, the other of
     the
@@ -60,7 +63,10 @@ def read_model(
 
 
 def read_net(
-    path: Path, companion: Path | None = None, shapes: Shapes | None = None, cut: Cut = WHOLE
+    path: Path,
+    companion: Path | None = None,
+    shapes: Shapes | None = None,
+    cut: Subgraph = ENTIRE_MODEL,
 ) -> CaffeNet:
     texts = [item for item in (path, companion) if item is not None and _is_text(item)]
     weights = [item for item in (path, companion) if item is not None and item not in texts]

@@ -11,7 +11,7 @@ from webkiln.errors import SourceError, missing_framework
 from webkiln.frontends.caffe.net import CaffeNet, NetLayer
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
-from webkiln.frontends.protobuf.wire import encoded
+from webkiln.frontends.protobuf.wire import encode_field
 from webkiln.ir.types import Array
 from webkiln.random_inputs import NATURAL, reference_arrays
 
@@ -278,11 +278,11 @@ def weights_of(layers: tuple[NetLayer, ...]) -> bytes:
     """A weight file with the blobs of layers."""
     made = bytearray()
     for layer in layers:
-        text = encoded(NAME, layer.name.encode()) + encoded(2, layer.type.encode())
+        text = encode_field(NAME, layer.name.encode()) + encode_field(2, layer.type.encode())
         for blob in layer.blobs:
             shape = messages()["BlobShape"](dim=blob.shape or (1,)).SerializeToString()
-            text += encoded(
-                BLOBS, encoded(SHAPE, shape) + encoded(DATA, blob.astype("<f4").tobytes())
+            text += encode_field(
+                BLOBS, encode_field(SHAPE, shape) + encode_field(DATA, blob.astype("<f4").tobytes())
             )
-        made += encoded(LAYER, text)
+        made += encode_field(LAYER, text)
     return bytes(made)

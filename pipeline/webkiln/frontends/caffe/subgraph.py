@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from webkiln.frontends.caffe.net import CaffeNet, NetInput
-from webkiln.frontends.core.subgraph import Cut, Vertex, check_names, needed_vertices
+from webkiln.frontends.core.subgraph import Subgraph, Vertex, check_names, needed_vertices
 
 
-def cut_net(net: CaffeNet, cut: Cut, name: str) -> CaffeNet:
+def cut_net(net: CaffeNet, cut: Subgraph, name: str) -> CaffeNet:
     """What computes the blobs, or what layers make, of `cut.ends` from those of `cut.starts`, whose
     shapes have to be given. RecipeError where the cut leaves a blob undefined.
     """

@@ -14,13 +14,13 @@ from webkiln.errors import SourceError
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.protobuf.wire import (
-    BYTES,
-    LONG,
+    I32,
+    I64,
+    LEN,
     VARINT,
-    WORD,
-    Damaged,
+    MalformedMessage,
     WireField,
-    encoded,
+    encode_field,
     fields,
     varint,
 )
@@ -55,7 +55,7 @@ class WeightFile:
         self._copied = self._count = 0
         try:
             self.net = self._net()
-        except Damaged as error:
+        except MalformedMessage as error:
             raise SourceError(
                 f"{self.name}: {error}; the file is damaged or not a model of Caffe, copy it again"
             ) from None
@@ -65,7 +65,7 @@ class WeightFile:
         outside = bytearray()
         layers: list[tuple[int, bytes]] = []
         for field in fields(self._data, 0, len(self._data)):
-            if field.number in INNER and field.wire == BYTES:
+            if field.number in INNER and field.wire == LEN:
                 blobs: list[Array] = []
                 text = self._without_blobs(
                     field, INNER[field.number], blobs, f"layer {len(layers)}"
@@ -93,14 +93,14 @@ class WeightFile:
         try:
             made = kind.FromString(text)
         except (DecodeError, UnicodeDecodeError) as error:
-            raise Damaged(f"{where}: {error}") from None
+            raise MalformedMessage(f"{where}: {error}") from None
         _check_texts(made, where)
         return made
 
     def _copy(self, start: int, end: int) -> bytes:
         self._copied += end - start
         if self._copied > MAX_STRUCTURE:
-            raise Damaged(f"has more than {MAX_STRUCTURE} bytes that are no weights")
+            raise MalformedMessage(f"has more than {MAX_STRUCTURE} bytes that are no weights")
         return bytes(self._data[start:end])
 
     def _without_blobs(
@@ -109,19 +109,19 @@ class WeightFile:
         """The bytes of a message but for its weights, which are appended to `blobs`."""
         made = bytearray()
         for item in fields(self._data, field.start, field.end):
-            if item.wire != BYTES or item.number not in inner:
+            if item.wire != LEN or item.number not in inner:
                 made += self._copy(item.begin, item.end)
             elif inner[item.number] is BLOB:
                 blobs.append(self._blob(item, f"{where}, blob {len(blobs)}"))
             else:
                 text = self._without_blobs(item, inner[item.number], blobs, where)
-                made += encoded(item.number, text)
+                made += encode_field(item.number, text)
         return bytes(made)
 
     def _blob(self, field: WireField, where: str) -> Array:
         self._count += 1
         if self._count > MAX_BLOBS:
-            raise Damaged(f"has more than {MAX_BLOBS} blobs")
+            raise MalformedMessage(f"has more than {MAX_BLOBS} blobs")
         parts: list[Array] = []
         shape: list[int] | None = None
         legacy = [0, 0, 0, 0]
@@ -132,18 +132,18 @@ class WeightFile:
             at = item.end
             if item.number in IGNORED:
                 continue
-            if item.number == 7 and item.wire == BYTES:
+            if item.number == 7 and item.wire == LEN:
                 shape = self._shape(item)
             elif item.number in SIZES and item.wire == VARINT:
                 legacy[SIZES[item.number]] = item.value
-            elif item.number == 5 and item.wire in (BYTES, WORD):
-                part, at = self._numbers(item, field.end, "<f4", WORD)
+            elif item.number == 5 and item.wire in (LEN, I32):
+                part, at = self._numbers(item, field.end, "<f4", I32)
                 parts.append(part)
-            elif item.number == 8 and item.wire in (BYTES, LONG):
-                part, at = self._numbers(item, field.end, "<f8", LONG)
+            elif item.number == 8 and item.wire in (LEN, I64):
+                part, at = self._numbers(item, field.end, "<f8", I64)
                 wide.append(part)
             else:
-                raise Damaged(f"{where} has a field {item.number}, of a fork of Caffe")
+                raise MalformedMessage(f"{where} has a field {item.number}, of a fork of Caffe")
         found = _joined(parts) if parts or not wide else _joined(wide)
         sizes = legacy if shape is None else shape
         if (
@@ -151,7 +151,7 @@ class WeightFile:
             or prod(sizes) * 4 > MAX_BYTES
             or prod(sizes) != found.size
         ):
-            raise Damaged(f"{where} has the shape {sizes} and {found.size} numbers")
+            raise MalformedMessage(f"{where} has the shape {sizes} and {found.size} numbers")
         return found.reshape(sizes)
 
     def _shape(self, field: WireField) -> list[int]:
@@ -159,23 +159,25 @@ class WeightFile:
         for item in fields(self._data, field.start, field.end):
             if item.number == 1 and item.wire == VARINT:
                 sizes.append(item.value)
-            elif item.number == 1 and item.wire == BYTES:
+            elif item.number == 1 and item.wire == LEN:
                 at = item.start
                 while at < item.end:
                     value, at = varint(self._data, at, item.end)
                     sizes.append(value)
             if len(sizes) > 32:
-                raise Damaged(f"a shape at byte {field.begin} has more than 32 axes")
+                raise MalformedMessage(f"a shape at byte {field.begin} has more than 32 axes")
         return sizes
 
     def _numbers(self, field: WireField, end: int, dtype: str, single: int) -> tuple[Array, int]:
         """Numbers that stand together, and where they end; those that are each a field of their own
         up to the first that is not one.
         """
-        if field.wire == BYTES:
+        if field.wire == LEN:
             size = np.dtype(dtype).itemsize
             if (field.end - field.start) % size:
-                raise Damaged(f"the numbers at byte {field.start} end in the middle of one")
+                raise MalformedMessage(
+                    f"the numbers at byte {field.start} end in the middle of one"
+                )
             return np.frombuffer(self._data[field.start : field.end], dtype), field.end
         tag = self._data[field.begin]
         step = field.end - field.begin
@@ -196,7 +198,7 @@ def _check_texts(message: Any, where: str) -> None:
             if field.message_type is not None:
                 _check_texts(item, where)
             elif isinstance(item, bytes):
-                raise Damaged(f"{where}: its {field.name} is no text")
+                raise MalformedMessage(f"{where}: its {field.name} is no text")
 
 
 def _joined(parts: list[Array]) -> Array:

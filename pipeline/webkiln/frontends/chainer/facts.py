@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.inspect.facts import FileFacts, Inspector, rows
-from webkiln.frontends.nodes.summary import described_nodes
+from webkiln.frontends.nodes.summary import describe_nodes
 
 
-def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
+def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     del inputs, params
     return FileFacts(rows(kind="a chain, recorded by webkiln"))
 
 
-FACTS = Inspector(told, described_nodes)
+FACTS = Inspector(read_facts, describe_nodes)

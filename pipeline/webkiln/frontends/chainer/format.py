@@ -12,11 +12,11 @@ CHAINER = ModelFormat(
     title="a Chainer model",
     suffixes=(".chainer",),
     fits=lambda seen: SPEC in seen.members,
-    takes={
+    parameters={
         "fetch": ("modules", "module_weights", "input_shapes"),
         "load": ("cut",),
         "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
         "reference": (),
     },
-    names_sizes=True,
+    may_have_open_sizes=True,
 )

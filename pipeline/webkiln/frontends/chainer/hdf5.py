@@ -8,7 +8,7 @@ import h5py
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.npz_members import MAX_BYTES, MAX_ENTRIES, SAVE, native
-from webkiln.frontends.core.probe import check_apart
+from webkiln.frontends.core.probe import check_in_subprocess
 from webkiln.frontends.keras.versions.lazy_weight import Held
 from webkiln.ir.types import Array
 
@@ -18,7 +18,7 @@ def opened_hdf5(path: Path) -> Iterator[tuple[dict[str, Held], frozenset[str]]]:
     """Its arrays, and the keys without one. The file is walked in a process of its own first, since
     the HDF5 library can crash on damaged files.
     """
-    check_apart(
+    check_in_subprocess(
         "webkiln.frontends.chainer.probe", path, done="read", reader="the HDF5 library", advice=SAVE
     )
     with h5py.File(path, "r") as file:

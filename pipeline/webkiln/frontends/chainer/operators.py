@@ -3,7 +3,7 @@
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.frontends.nodes.fold import array_of_sizes
 from webkiln.frontends.nodes.states import STATES
-from webkiln.frontends.onnx.operators.elementwise import plain
+from webkiln.frontends.onnx.operators.elementwise import direct
 from webkiln.ir.notation import parse_size
 
 
@@ -19,5 +19,5 @@ def sizes(call: NodeCall) -> GraphValue:
 
 OWN: dict[str, NodeHandler] = {
     "Sizes": sizes, **STATES,
-    **{op: plain(op) for op in ("Expm1", "Log1p", "Rsqrt", "Rem", "FloorDiv", "Erfc", "ErfInv")},
+    **{op: direct(op) for op in ("Expm1", "Log1p", "Rsqrt", "Rem", "FloorDiv", "Erfc", "ErfInv")},
 }  # fmt: skip

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from webkiln.errors import RecipeError
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.subgraph import Cut
+from webkiln.frontends.core.subgraph import Subgraph
 from webkiln.frontends.nodes.reading import DistinctNames
 from webkiln.frontends.nodes.sizes import size_name
 from webkiln.frontends.nodes.spec import Declared, NodeModel, NodeSpec
-from webkiln.frontends.nodes.subgraph import part_of
+from webkiln.frontends.nodes.subgraph import extract_subgraph
 from webkiln.ir import symbols
 from webkiln.ir.notation import parse_size
 
@@ -42,7 +42,7 @@ def call_names(nodes: Sequence[NodeSpec], calls: Mapping[str, str]) -> dict[str,
     return {**found, **calls}
 
 
-def recorded_part(model: RecordedModel, blobs: Blobs, cut: Cut) -> tuple[NodeModel, Blobs]:
+def recorded_part(model: RecordedModel, blobs: Blobs, cut: Subgraph) -> tuple[NodeModel, Blobs]:
     """What lies between some calls of links or functions and others. RecipeError where it computes
     with open sizes that its inputs do not have.
     """
@@ -50,7 +50,7 @@ def recorded_part(model: RecordedModel, blobs: Blobs, cut: Cut) -> tuple[NodeMod
     def known(name: str, tensor: str) -> Declared | None:
         return Declared(name, tensor, *model.types[tensor]) if tensor in model.types else None
 
-    part, weights = part_of(model, blobs, cut, model.name, known, model.names)
+    part, weights = extract_subgraph(model, blobs, cut, model.name, known, model.names)
     sizes = {
         size_name(size)
         for item in part.graph.inputs

@@ -9,12 +9,12 @@ import h5py
 
 from webkiln.frontends.chainer.hdf5 import entries
 from webkiln.frontends.chainer.npz_members import reading
-from webkiln.frontends.core.probe import looked_at
+from webkiln.frontends.core.probe import run_check
 
 
 def main() -> int:
     path = Path(sys.argv[1])
-    return looked_at(path, lambda: _read(path))
+    return run_check(path, lambda: _read(path))
 
 
 def _read(path: Path) -> None:

@@ -93,7 +93,7 @@ class ChainRecorder(ChainerConverter):
             self.tensors[tensor] = self._weights.store(path or "constant", array)
         else:
             self.tensors[tensor] = literal(array)
-        self.values[tensor] = self._held(self.tensors[tensor])
+        self.values[tensor] = self._initialiser(self.tensors[tensor])
         self._arrays[id(owner)] = (tensor, owner)
         return tensor
 
@@ -103,7 +103,7 @@ class ChainRecorder(ChainerConverter):
         outputs = [self._fresh() for _ in range(count)]
         node = NodeSpec(self._label(), op, domain, tuple(operands), tuple(outputs), dict(attrs))
         given = [self.values[name] if name else None for name in operands]
-        results = self._node(self.builder, node, given, {})
+        results = self._convert_node(self.builder, node, given, {})
         if len(results) < count:
             raise ShapeError(f"{node.name} ({op}): has {len(results)} results, expected {count}")
         self.nodes.append(node)

@@ -3,6 +3,6 @@
 from functools import partial
 
 from webkiln.frontends.chainer.converter import ChainerConverter
-from webkiln.frontends.nodes.stage import converted_nodes
+from webkiln.frontends.nodes.stage import convert_nodes
 
-converted = partial(converted_nodes, ChainerConverter)
+converted = partial(convert_nodes, ChainerConverter)

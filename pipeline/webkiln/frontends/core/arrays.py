@@ -1,4 +1,4 @@
-"""What every frontend says of the arrays in a model."""
+"""Arrays of a model: content-addressed storage, weights and literals. All frontends use them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,17 +9,19 @@ import numpy as np
 
 from webkiln.canonical import digest
 from webkiln.errors import SourceError
-from webkiln.frontends.inspect.header_only import is_glancing
+from webkiln.frontends.inspect.header_only import is_header_only
 from webkiln.ir.types import Array, Type
 
 Blobs = dict[str, Array]
-"""Digest of the row-major little-endian bytes -> an array of these bytes; arrays of other dtypes
-and shapes may have the same ones.
+"""Digest of the row-major little-endian bytes -> an array with these bytes. Arrays of different
+dtypes and shapes can share a digest.
 """
 
 
 EXPANDED_BYTES, EXPANDED_PER_BYTE = 256 << 20, 256
-"""How many bytes the arrays of a file may have that stores them compressed, or repeats a value."""
+"""Limit for the arrays of a file that compresses them or repeats values: a base in bytes, plus
+bytes per byte of the file.
+"""
 
 
 @dataclass(slots=True)
@@ -32,10 +34,9 @@ _ALLOWANCE: ContextVar[_Allowance | None] = ContextVar("allowance", default=None
 
 
 @contextmanager
-def expanding(file_bytes: int) -> Iterator[None]:
-    """Bound the arrays that are kept while a model of so many bytes is read: beyond, `add_blob`
-    raises
-    SourceError.
+def expansion_limit(file_bytes: int) -> Iterator[None]:
+    """Bound the arrays stored while a model file of `file_bytes` bytes is read. Beyond the bound,
+    `add_blob` raises SourceError.
     """
     token = _ALLOWANCE.set(_Allowance(EXPANDED_BYTES + EXPANDED_PER_BYTE * file_bytes))
     try:
@@ -44,32 +45,33 @@ def expanding(file_bytes: int) -> Iterator[None]:
         _ALLOWANCE.reset(token)
 
 
-def check_room(nbytes: int, what: str) -> None:
-    """SourceError where an array of that many bytes, which messages call `what`, is more than
-    `expanding` allows.
+def check_allowance(nbytes: int, what: str) -> None:
+    """Raise SourceError if an array of `nbytes` bytes exceeds the bound of `expansion_limit`.
+    Messages call the array `what`.
     """
     allowance = _ALLOWANCE.get()
     if allowance is not None and allowance.used + nbytes > allowance.limit:
         raise SourceError(
-            f"{what}: the model's weights take more than {allowance.limit:,} bytes, far more than"
-            " its file holds; refused"
+            f"{what}: the model's weights exceed {allowance.limit:,} bytes, far more than its"
+            " file holds; refused"
         )
 
 
-def array_of(blobs: Blobs, digest: str, type_: Type) -> Array | Type:
-    """The array of a type by the digest of its bytes, or where there is none the type alone."""
+def stored_array(blobs: Blobs, digest: str, type_: Type) -> Array | Type:
+    """The array with this digest, as `type_`; the type alone if no blob has the digest."""
     array = blobs.get(digest)
     return type_ if array is None else array.reshape(-1).view(type_.dtype).reshape(type_.shape)
 
 
 def add_blob(blobs: Blobs, array: Array) -> str:
-    """Keep an array by the digest of its bytes; equal ones are kept once. A glance keeps none.
+    """Store an array and return the digest of its bytes. Equal arrays are stored once; a
+    header-only read stores none and returns ''.
 
-    SourceError where the model's arrays are larger than `expanding` allows.
+    Raise SourceError if the model's arrays exceed the bound of `expansion_limit`.
     """
-    if is_glancing():
+    if is_header_only():
         return ""
-    check_room(array.nbytes, f"an array of shape {list(array.shape)}")
+    check_allowance(array.nbytes, f"an array of shape {list(array.shape)}")
     if (allowance := _ALLOWANCE.get()) is not None:
         allowance.used += array.nbytes
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
@@ -78,16 +80,19 @@ def add_blob(blobs: Blobs, array: Array) -> str:
     return key
 
 
-def widened(halves: Array) -> Array:
-    """bfloat16, two little-endian bytes an element, as float32: they are its upper ones."""
-    return np.asarray((halves.view("<u2").astype("<u4") << 16).view("<f4"))
+def bfloat16_to_float32(values: Array) -> Array:
+    """Convert bfloat16 values, given as two little-endian bytes each: they are the upper half of a
+    float32.
+    """
+    return np.asarray((values.view("<u2").astype("<u4") << 16).view("<f4"))
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A trained array: its slot (the path of the layer that owns it, and its name there; layers
-    that
-    share it share the slot), and the digest of its row-major little-endian bytes.
+    """A trained array.
+
+    The slot is the path of the layer that owns the array plus its name there; layers that share the
+    array share the slot. The digest covers its row-major little-endian bytes.
     """
 
     slot: str
@@ -98,7 +103,7 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A small array that is part of the structure: axes, shapes, scales, tables in a layer's code."""
+    """A small array that is part of the structure: axes, shapes, scales, tables in layer code."""
 
     dtype: str
     shape: tuple[int, ...]

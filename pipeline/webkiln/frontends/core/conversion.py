@@ -1,4 +1,4 @@
-"""What every format's conversion results in, and what the user's code writes for it."""
+"""The result of converting a model of any format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from webkiln.frontends.core.arrays import Weight
 from webkiln.ir.graph import Graph
 
 SOURCE = "source"
-"""The name of graphs in a build, whose keys do not have the model's: messages that begin with it
-get that of the user's file.
+"""The name of graphs in a build, whose cache keys must not depend on the model's name. Messages
+that start with it are rewritten to name the model file.
 """
 
 
 @dataclass(frozen=True)
-class Converted:
-    """A graph, the weights by slot, and what other files of the stage hold, by their names."""
+class Conversion:
+    """A graph, its weights by slot, and further files that the stage writes, by name."""
 
     graph: Graph
     weights: Mapping[str, Weight]

@@ -1,14 +1,15 @@
-"""The programs of model formats, by name: the graph of actions adds their modules to the code of a
-stage.
+"""Modules that implement the stages of a model format, imported by name. The action graph adds
+their code to the key of the stage.
 """
 
 from importlib import import_module
 from typing import Any
 
 SCRIPTS = "scripts"
-"""Whose program of `fetch` runs the export scripts of formats that have none."""
+"""The pseudo-format whose `fetch` runs export scripts, for formats without a `fetch` of their own.
+"""
 
 
-def program(format_name: str, stage: str) -> Any:
-    """The module of a format that a stage calls."""
+def stage_module(format_name: str, stage: str) -> Any:
+    """The module that implements a stage for a format."""
     return import_module(f"webkiln.frontends.{format_name}.stage_{stage}")

@@ -1,5 +1,5 @@
-"""Functions of one floating operand that no operator of its own computes, written with others, as
-every frontend states them.
+"""Inverse trigonometric, hyperbolic and tangent functions, composed of other operators because the
+IR has no operator for them. All frontends share them.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,34 +20,39 @@ def arccosine(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def hyperbolic_sine(b: GraphBuilder, x: Tensor) -> Tensor:
-    """(e + e / (e + 1)) / 2 with e = exp(x) - 1, which is exact near 0."""
+    """(e + e / (e + 1)) / 2 with e = exp(x) - 1, which is accurate near 0; sign(x) exp(|x| - log 2)
+    if |x| > 20.
+    """
     e = b.op("Expm1", [x])
-    whole = (e + e / (e + 1.0)) * 0.5
+    small = (e + e / (e + 1.0)) * 0.5
     large = b.binary("Greater", b.op("Abs", [x]), 20.0)
     return b.op(
-        "Where", [large, b.op("Sign", [x]) * b.op("Exp", [b.op("Abs", [x]) - LOG_2]), whole]
+        "Where", [large, b.op("Sign", [x]) * b.op("Exp", [b.op("Abs", [x]) - LOG_2]), small]
     )
 
 
 def hyperbolic_cosine(b: GraphBuilder, x: Tensor) -> Tensor:
+    """h + 1 / (4 h) with h = exp(|x| - log 2)."""
     half = b.op("Exp", [b.op("Abs", [x]) - LOG_2])
     return half + 0.25 / half
 
 
 def inverse_hyperbolic_sine(b: GraphBuilder, x: Tensor) -> Tensor:
-    """Of the magnitude: log1p(a + a a / (1 + sqrt(a a + 1))), for a up to 128, whose square has any
-    dtype; plus how many times more it is.
+    """sign(x) log1p(a + a^2 / (1 + sqrt(a^2 + 1))) with a = |x|.
+
+    Beyond 128, where the square may overflow float16, asinh(128) + log(|x| / 128) is used.
     """
-    size = b.op("Abs", [x])
-    a = b.binary("Min", size, 128.0)
+    magnitude = b.op("Abs", [x])
+    a = b.binary("Min", magnitude, 128.0)
     square = a * a
     near = b.op("Log1p", [a + square / (b.op("Sqrt", [square + 1.0]) + 1.0)])
-    return b.op("Sign", [x]) * (near + b.op("Log", [b.binary("Max", size * 0.0078125, 1.0)]))
+    return b.op("Sign", [x]) * (near + b.op("Log", [b.binary("Max", magnitude * 0.0078125, 1.0)]))
 
 
 def inverse_hyperbolic_cosine(b: GraphBuilder, x: Tensor) -> Tensor:
-    less = x - 1.0
-    return b.op("Log1p", [less + b.op("Sqrt", [less]) * b.op("Sqrt", [x + 1.0])])
+    """log1p(d + sqrt(d) sqrt(x + 1)) with d = x - 1."""
+    d = x - 1.0
+    return b.op("Log1p", [d + b.op("Sqrt", [d]) * b.op("Sqrt", [x + 1.0])])
 
 
 def inverse_hyperbolic_tangent(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -68,4 +73,4 @@ FUNCTIONS: Mapping[str, Callable[[GraphBuilder, Tensor], Tensor]] = {
     "Atanh": inverse_hyperbolic_tangent,
     "Tan": tangent,
 }
-"""By the names that ONNX has for them."""
+"""Composition by the ONNX name of the function."""

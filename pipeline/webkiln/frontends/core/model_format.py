@@ -1,17 +1,16 @@
-"""What a model format is to the build: one record, which `frontends/<format>/format.py` holds, and
-a
-row of `frontends/core/formats.py`.
+"""The interface of a model format: one `ModelFormat` record in `frontends/<format>/format.py`, and
+a row in `frontends/core/formats.py`.
 
-Its programs are the modules `stage_fetch`, `stage_load`, `stage_convert` and `stage_reference`
-beside the record, which the stages of these names call:
+The stages are implemented by modules next to the record:
 
-* `fetch(inputs, params, target)` writes the model that a script or function of the user's makes;
-  without one, `frontends/scripts` runs scripts;
-* `load(inputs, params) -> (spec, blobs)`: spec.json, and the weights by digest;
-* `converted(spec, inputs, params)`: a context, in which what the user registers and defines is
-  known, of a `Converted`;
-* `compute(inputs, params, samples) -> (reference, layers)`: the arrays of reference.npz and
-  layers.npz, at the sizes `samples`.
+* `stage_fetch.fetch(inputs, params, target)` writes the model that a user's script or function
+  builds. If the module is absent, `frontends/scripts` runs the script.
+* `stage_load.load(inputs, params) -> (spec, blobs)` returns the content of spec.json, and the
+  weights by digest.
+* `stage_convert.converted(spec, inputs, params)` is a context manager that yields a `Conversion`.
+  Inside it, the user's handlers and operators are registered.
+* `stage_reference.compute(inputs, params, samples) -> (reference, layers)` returns the arrays of
+  reference.npz and layers.npz, at the sizes `samples`.
 """
 
 import json
@@ -28,9 +27,9 @@ HEADER_BYTES = 100 << 20
 ZIP = b"PK\x03\x04"
 
 
-class Glimpse:
-    """What is seen of a file or folder without reading it through: the first bytes, the names in an
-    archive, a table of JSON.
+class FileHeader:
+    """What identifies a file or folder without reading all of it: the first bytes, the member names
+    of an archive, a JSON object.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,18 +39,16 @@ class Glimpse:
 
     @cached_property
     def members(self) -> frozenset[str]:
-        """The names of a zip archive's files, without their folders."""
-        found: set[str] = set()
+        """The names of a zip archive's members, without their folders."""
+        names: set[str] = set()
         if self.start.startswith(ZIP):
             with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(self.path) as archive:
-                found = {member.rpartition("/")[2] for member in archive.namelist()}
-        return frozenset(found)
+                names = {member.rpartition("/")[2] for member in archive.namelist()}
+        return frozenset(names)
 
     @cached_property
     def table(self) -> Mapping[str, Any]:
-        """The table that a JSON file is; of a folder that of its model.json. Empty where there is
-        none.
-        """
+        """The JSON object in the file, or in the folder's model.json; empty if there is none."""
         path = self.path / "model.json" if self.is_folder else self.path
         if not self.is_folder and self.start.lstrip()[:1] != b"{":
             return {}
@@ -63,7 +60,7 @@ class Glimpse:
 
     @property
     def tensorflow_js(self) -> str:
-        """`graph-model` or `layers-model`, where it is one of TensorFlow.js; else nothing."""
+        """`graph-model` or `layers-model` for a TensorFlow.js model, else ''."""
         if not {"modelTopology", "weightsManifest"} & self.table.keys():
             return ""
         topology = self.table.get("modelTopology")
@@ -72,8 +69,8 @@ class Glimpse:
         )
         return "graph-model" if is_graph else "layers-model"
 
-    def holds(self, *patterns: str) -> bool:
-        """Whether a folder has a file of one of these names."""
+    def contains(self, *patterns: str) -> bool:
+        """Whether a folder has a file that matches one of the patterns."""
         return self.is_folder and any(any(self.path.glob(pattern)) for pattern in patterns)
 
 
@@ -82,15 +79,17 @@ def _start(path: Path) -> bytes:
         return file.read(START_BYTES)
 
 
-Beside = Callable[[Path], list[tuple[str, Path]]]
-"""The files that belong to a model file, by their names in it; finding them reads no weights."""
+CompanionFiles = Callable[[Path], list[tuple[str, Path]]]
+"""Lists the files that belong to a model file, as (name in the model, path), without reading
+weights.
+"""
 
 
-def same(path: Path) -> Path:
+def same_path(path: Path) -> Path:
     return path
 
 
-def nothing_beside(path: Path) -> list[tuple[str, Path]]:
+def no_companions(path: Path) -> list[tuple[str, Path]]:
     del path
     return []
 
@@ -99,26 +98,25 @@ def nothing_beside(path: Path) -> list[tuple[str, Path]]:
 class ModelFormat:
     """A format that webkiln reads.
 
-    `title` is what messages call a model of it; `fits` recognises one by its bytes; `suffixes` are
-    for what cannot be looked at yet (URLs, what a script will write), the first one for what
-    scripts write. `takes` says for each program what of the recipe it depends on, by the names of
-    `build/format_parameters.py`. `converted` are files that `convert` writes besides the usual
-    ones.
+    `title` names a model of the format in messages. `fits` recognises one by its content.
+    `suffixes` apply to files that do not exist yet (URLs, script output); scripts write to the
+    first one. `parameters` lists, for each stage, the parts of the recipe that it depends on, by
+    the names of `build/format_parameters.py`. `extra_files` are files that `convert` writes in
+    addition to the usual ones.
     """
 
     name: str
     title: str
     suffixes: tuple[str, ...]
-    fits: Callable[[Glimpse], bool]
-    takes: Mapping[str, tuple[str, ...]]
-    main: Callable[[Path], Path] = same
-    """The model file of what a user names, which may be a folder."""
-    beside: Beside = nothing_beside
-    converted: tuple[str, ...] = ()
-    names_sizes: bool = field(default=False)
-    """Whether a file itself may leave sizes open, so that what they have to be is known once it is
-    converted.
+    fits: Callable[[FileHeader], bool]
+    parameters: Mapping[str, tuple[str, ...]]
+    main: Callable[[Path], Path] = same_path
+    """The model file for the path that the user passes, which may be a folder."""
+    companion_files: CompanionFiles = no_companions
+    extra_files: tuple[str, ...] = ()
+    may_have_open_sizes: bool = field(default=False)
+    """Whether a model file can leave sizes open. Their constraints are known only after conversion.
     """
 
-    def takes_anywhere(self, what: str) -> bool:
-        return any(what in names for names in self.takes.values())
+    def accepts(self, parameter: str) -> bool:
+        return any(parameter in names for names in self.parameters.values())

@@ -1,11 +1,10 @@
-"""Looks at a model file in a process that may die: what reads it can crash, loop or exhaust memory
-on
-a damaged or hostile file.
+"""Inspect a model file in a subprocess: reading a damaged or hostile file can crash, loop or
+exhaust memory.
 
-A probe is a module with `main() -> int`, which gets the file and further arguments, begins with
-`limit_resources`, and prints what it has to say; one that only finds out whether a file can be read
-is `looked_at` by its `main`, and asked by `check_apart`. Time is that of the processor, so that a
-good file is not called damaged because the machine is busy.
+A probe is a module with `main() -> int`. It receives the file and further arguments, calls
+`limit_resources` first, and prints its result. A probe that only checks whether a file is readable
+uses `run_check` as its `main`; callers use `check_in_subprocess`. The time limit counts CPU time,
+so a busy machine does not make a good file look damaged.
 """
 
 import os
@@ -21,20 +20,20 @@ from webkiln.errors import SourceError
 
 TIMEOUT_S = 20.0
 PATIENCE = 20
-"""How many times as long a probe may take by the clock."""
+"""The wall-clock limit, as a multiple of the CPU time limit."""
 LIMIT = "WEBKILN_PROBE_SECONDS"
 BYTES_PER_S = 20 << 20
 MEMORY_BYTES = 2 << 30
 MEMORY_FACTOR = 4
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""Threads would take their share of memory on machines with many cores."""
+"""Each thread reserves memory, which on machines with many cores exceeds the limit."""
 REFUSED = 3
-"""The exit status of a probe that printed why."""
+"""The exit status of a probe that printed why it rejects the file."""
 
 
 def run_probe(module: str, path: Path, arguments: Sequence[str] = ()) -> tuple[int | None, str]:
-    """The exit status of a probe, None where it took too long, and what it printed. A file has a
-    share of time and memory by its size.
+    """Run a probe; return its exit status, None after a timeout, and its standard output. The
+    limits of time and memory grow with the file size.
     """
     root = str(Path(__file__).parents[2])
     limit = ceil(TIMEOUT_S + path.stat().st_size / BYTES_PER_S)
@@ -42,20 +41,20 @@ def run_probe(module: str, path: Path, arguments: Sequence[str] = ()) -> tuple[i
     environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": paths, LIMIT: str(limit)}
     command = [sys.executable, "-m", module, str(path.absolute()), *arguments]
     try:
-        ended = subprocess.run(
+        process = subprocess.run(
             command, env=environment, capture_output=True, check=False, timeout=PATIENCE * limit
         )
     except subprocess.TimeoutExpired:
         return None, ""
-    exhausted = ended.returncode == -getattr(signal, "SIGXCPU", 0) != 0
-    return None if exhausted else ended.returncode, ended.stdout.decode(errors="replace")
+    exhausted = process.returncode == -getattr(signal, "SIGXCPU", 0) != 0
+    return None if exhausted else process.returncode, process.stdout.decode(errors="replace")
 
 
-def check_apart(
+def check_in_subprocess(
     module: str, path: Path, arguments: Sequence[str] = (), *, done: str, reader: str, advice: str
 ) -> None:
-    """SourceError where a probe refuses a file, or does not survive it; the message says that it
-    cannot be `done`, that it crashes the `reader`, and what to do.
+    """Raise SourceError if a probe rejects a file or crashes on it. The message states that the
+    file cannot be `done` (a participle), that it crashes `reader`, and `advice`.
     """
     status, printed = run_probe(module, path, arguments)
     if status == REFUSED:
@@ -70,11 +69,13 @@ def check_apart(
         )
 
 
-def looked_at(path: Path, look: Callable[[], object]) -> int:
-    """The exit status of a probe that looks at a file and raises SourceError where it refuses it."""
+def run_check(path: Path, check: Callable[[], object]) -> int:
+    """Run `check` under resource limits and return the exit status of the probe; REFUSED, with the
+    message printed, if it raises SourceError.
+    """
     limit_resources(path)
     try:
-        look()
+        check()
     except SourceError as error:
         sys.stdout.buffer.write(str(error).encode(errors="replace"))
         return REFUSED
@@ -84,9 +85,7 @@ def looked_at(path: Path, look: Callable[[], object]) -> int:
 
 
 def limit_resources(path: Path) -> None:
-    """Bound the memory of this process, and the time of the processor that it takes, where the
-    system can.
-    """
+    """Limit the memory and the CPU time of this process, if the operating system supports it."""
     try:
         import resource
     except ImportError:

@@ -1,10 +1,9 @@
-"""References that were recorded where the framework still runs: an `.npz` with inputs and the
-outputs
-that were computed of them.
+"""Reference outputs that were recorded where the framework is installed: an `.npz` file of inputs
+and outputs.
 
-Arrays are called as the inputs and outputs are, or `inputs/NAME` and `outputs/NAME`; of several
-cases `CASE/inputs/NAME` and `CASE/outputs/NAME`. Nothing in the file is trusted: what is said of an
-array is checked before its bytes are read, and a pickle is never loaded.
+Arrays are named after the inputs and outputs, or `inputs/NAME` and `outputs/NAME`; with several
+cases `CASE/inputs/NAME` and `CASE/outputs/NAME`. The file is untrusted: array headers are checked
+before data is read, and pickles are never loaded.
 """
 
 import re
@@ -28,7 +27,7 @@ from webkiln.ir.types import Array
 from webkiln.random_inputs import STRING
 
 ONLY_CASE = "recorded"
-"""What the one case of a file is called."""
+"""The name of the case in a file without case names."""
 MAX_BYTES = 2 << 30
 MAX_ARRAYS = 10_000
 CASE = re.compile(r"([\w.-]+)/(inputs|outputs)/(.+)", re.ASCII | re.DOTALL)
@@ -48,7 +47,7 @@ DAMAGED = (
 
 @dataclass(frozen=True)
 class RecordedArray:
-    """What a file says of one array, before it is read."""
+    """An array of the file, before its data is read."""
 
     key: str
     info: zipfile.ZipInfo
@@ -64,67 +63,72 @@ class RecordedArray:
 
 
 @dataclass(frozen=True)
-class ModelEnds:
-    """The inputs and outputs of a model: dtypes, and shapes with sizes that are set when it runs."""
+class ModelInterface:
+    """The inputs and outputs of a model: dtypes, and shapes that may contain symbolic sizes."""
 
     graph: Graph
     texts: Sequence[Mapping[str, Any]] = ()
 
     def of(self, role: str) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Name -> (dtype, shape) of the inputs or outputs; tokenised text inputs are strings."""
         if role == "outputs":
             types = {
                 name: self.graph.type(variable) for name, variable in self.graph.outputs.items()
             }
         else:
             types = {name: self.graph.type(name) for name in self.graph.inputs}
-        found = {name: (type_.dtype, type_.shape) for name, type_ in types.items()}
+        signature = {name: (type_.dtype, type_.shape) for name, type_ in types.items()}
         if role == "inputs":
             for text in self.texts:
-                found.pop(text["tensor"], None)
-            found |= {
+                signature.pop(text["tensor"], None)
+            signature |= {
                 text["input"]: (STRING, tuple(map(size_from_json, text["shape"])))
                 for text in self.texts
             }
-        return found
+        return signature
 
     def shown(self, shape: Sequence[int]) -> str:
         return f"[{', '.join(dim.abbreviate(expand_quotients(size, self.graph.divisibility)) for size in shape)}]"
 
 
-def recorded_arrays(path: Path, name: str, ends: ModelEnds) -> dict[str, Array]:
-    """The arrays of reference.npz of a recorded reference, which messages call `name`. RecipeError
-    lists all that does not fit the model.
+def recorded_arrays(path: Path, name: str, ends: ModelInterface) -> dict[str, Array]:
+    """The arrays of reference.npz for a recorded reference. Messages call it `name`.
+
+    Raise RecipeError, listing every mismatch, if the arrays do not fit the model; SourceError if
+    the file is not readable.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            told = list(_told(archive, name))
-            cases, wrong = _sorted(told, ends)
+            headers = list(_read_headers(archive, name))
+            cases, problems = _group_by_case(headers, ends)
             for case, roles in cases.items():
-                wrong += _objections(case, roles, ends)
-            if wrong:
+                problems += _case_problems(case, roles, ends)
+            if problems:
                 raise RecipeError(
                     "\n  ".join(
-                        [f"reference {name} does not fit the model:", *dict.fromkeys(wrong)]
+                        [f"reference {name} does not fit the model:", *dict.fromkeys(problems)]
                     )
                 )
-            arrays = {item.key: _read(archive, item) for item in told}
+            arrays = {item.key: _read_array(archive, item) for item in headers}
     except SourceError:
         raise
     except MemoryError:
         raise SourceError(f"reference {name}: is larger than the memory of this machine") from None
     except DAMAGED as error:
-        what = " ".join(str(error).split())[:200] or type(error).__name__
+        detail = " ".join(str(error).split())[:200] or type(error).__name__
         raise SourceError(
-            f"reference {name}: is no .npz file of arrays ({what}); write it with numpy.savez"
+            f"reference {name}: is no .npz file of arrays ({detail}); write it with numpy.savez"
         ) from None
-    if wrong := [
+    if problems := [
         f"{item.key}: {problem}"
         for roles in cases.values()
-        for role, found in roles.items()
-        for item in found.values()
-        if (problem := _strange(arrays[item.key], role)) is not None
+        for role, arrays_of_role in roles.items()
+        for item in arrays_of_role.values()
+        if (problem := _value_problem(arrays[item.key], role)) is not None
     ]:
-        raise RecipeError("\n  ".join([f"reference {name} does not serve to verify with:", *wrong]))
+        raise RecipeError(
+            "\n  ".join([f"reference {name} cannot be used to verify the model:", *problems])
+        )
     reference: dict[str, Array] = {}
     for case, roles in cases.items():
         reference |= {f"{case}/in/{key}": arrays[item.key] for key, item in roles["inputs"].items()}
@@ -135,26 +139,29 @@ def recorded_arrays(path: Path, name: str, ends: ModelEnds) -> dict[str, Array]:
     return reference
 
 
-def _told(archive: zipfile.ZipFile, name: str) -> Iterator[RecordedArray]:
-    """What the headers of the arrays say."""
+def _read_headers(archive: zipfile.ZipFile, name: str) -> Iterator[RecordedArray]:
+    """Yield the array headers. Raise SourceError for files that are too large, pickles, and wrong
+    sizes.
+    """
     infos = archive.infolist()
     if len(infos) > MAX_ARRAYS:
         raise SourceError(
-            f"reference {name}: holds {len(infos)} arrays, expected at most {MAX_ARRAYS}"
+            f"reference {name}: has {len(infos)} arrays, expected at most {MAX_ARRAYS}"
         )
     if (total := sum(info.file_size for info in infos)) > MAX_BYTES:
         raise SourceError(
-            f"reference {name}: says that it unpacks to {total} bytes, expected at most {MAX_BYTES}"
+            f"reference {name}: unpacks to {total} bytes according to its header, expected"
+            f" at most {MAX_BYTES}"
         )
     seen = set[str]()
     for info in infos:
         key = npz.array_name(info.filename)
         if key in seen:
             raise SourceError(
-                f"reference {name}: holds two arrays {key!r}; write it with numpy.savez"
+                f"reference {name}: contains two arrays {key!r}; write it with numpy.savez"
             )
         seen.add(key)
-        told, follow = (
+        declared_bytes, stored_bytes = (
             (header := npz.read_header(archive, info)).bytes,
             info.file_size - header.start,
         )
@@ -163,112 +170,122 @@ def _told(archive: zipfile.ZipFile, name: str) -> Iterator[RecordedArray]:
                 f"reference {name}: {key} is a pickle of Python objects, which is never loaded;"
                 " save an array of numbers"
             )
-        if told != follow:
+        if declared_bytes != stored_bytes:
             raise SourceError(
-                f"reference {name}: {key} is {header.dtype}{list(header.shape)} of {told} bytes,"
-                f" and {follow} follow"
+                f"reference {name}: {key} is {header.dtype}{list(header.shape)} of"
+                f" {declared_bytes} bytes, and {stored_bytes} follow"
             )
         yield RecordedArray(key, info, header)
 
 
-def _read(archive: zipfile.ZipFile, item: RecordedArray) -> Array:
+def _read_array(archive: zipfile.ZipFile, item: RecordedArray) -> Array:
     array = npz.read_elements(archive, item.info, item.header)
     return np.array(array, item.dtype.newbyteorder("="), order="C").reshape(item.shape)
 
 
 Cases = dict[str, dict[str, dict[str, RecordedArray]]]
-"""By case, role and the name of the input or output."""
+"""Recorded arrays by case, role, and the name of the input or output."""
 
 
-def _sorted(told: Sequence[RecordedArray], ends: ModelEnds) -> tuple[Cases, list[str]]:
-    """Which array is which input or output of which case, and what is wrong with the names of
-    others.
+def _group_by_case(
+    headers: Sequence[RecordedArray], ends: ModelInterface
+) -> tuple[Cases, list[str]]:
+    """Assign each array to an input or output of a case; also return the problems of names that
+    match none.
     """
-    known = {role: ends.of(role) for role in ROLES}
+    names_of_role = {role: ends.of(role) for role in ROLES}
     cases: Cases = {}
-    wrong: list[str] = []
-    for item in told:
-        place = _place(item.key, known)
-        if isinstance(place, str):
-            wrong.append(place)
+    problems: list[str] = []
+    for item in headers:
+        parsed = _parse_key(item.key, names_of_role)
+        if isinstance(parsed, str):
+            problems.append(parsed)
             continue
-        case, role, name = place
+        case, role, name = parsed
         roles = cases.setdefault(case, {role: {} for role in ROLES})
         if name in roles[role]:
-            wrong.append(
-                f"{item.key}: {role[:-1]} {name} is there twice, also as {roles[role][name].key}"
+            problems.append(
+                f"{item.key}: {role[:-1]} {name} is recorded twice, also as {roles[role][name].key}"
             )
         roles[role][name] = item
-    if not cases and not wrong:
-        wrong.append("it holds no arrays")
-    return cases, wrong
+    if not cases and not problems:
+        problems.append("it contains no arrays")
+    return cases, problems
 
 
-def _place(key: str, known: Mapping[str, Mapping[str, Any]]) -> tuple[str, str, str] | str:
-    """The case, role and name that a key says, or what is wrong with it."""
+def _parse_key(
+    key: str, names_of_role: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, str, str] | str:
+    """The (case, role, name) that a key denotes, or the problem with it."""
     role, _, rest = key.partition("/")
-    if role in ROLES and rest in known[role]:
+    if role in ROLES and rest in names_of_role[role]:
         return ONLY_CASE, role, rest
-    owners = [role for role in ROLES if key in known[role]]
+    owners = [role for role in ROLES if key in names_of_role[role]]
     if len(owners) == 1:
         return ONLY_CASE, owners[0], key
     if owners:
         return (
             f"{key}: is both an input and an output; call the arrays inputs/{key} and outputs/{key}"
         )
-    if (found := CASE.fullmatch(key)) is not None and found[3] in known[found[2]]:
-        return found[1], found[2], found[3]
-    names = [*known["inputs"], *known["outputs"]]
-    listed = "; ".join(f"{role} are {', '.join(known[role]) or 'none'}" for role in ROLES)
+    if (match := CASE.fullmatch(key)) is not None and match[3] in names_of_role[match[2]]:
+        return match[1], match[2], match[3]
+    names = [*names_of_role["inputs"], *names_of_role["outputs"]]
+    listed = "; ".join(f"{role} are {', '.join(names_of_role[role]) or 'none'}" for role in ROLES)
     return (
         f"{key}: the model has no such input or output{did_you_mean(key.rpartition('/')[2], names)};"
         f" {listed}"
     )
 
 
-def _objections(
-    case: str, roles: Mapping[str, Mapping[str, RecordedArray]], ends: ModelEnds
+def _case_problems(
+    case: str, roles: Mapping[str, Mapping[str, RecordedArray]], ends: ModelInterface
 ) -> list[str]:
-    """What is missing in a case, and the dtypes and shapes that do not fit."""
+    """List the inputs and outputs that are missing in a case, and dtypes and shapes that do not
+    match.
+    """
     prefix = "" if case == ONLY_CASE else f"{case}: "
-    wrong, sizes = [], dict[str, int]()
+    problems, sizes = [], dict[str, int]()
     for role in ROLES:
         for name, (dtype, shape) in ends.of(role).items():
             item = roles[role].get(name)
             if item is None:
-                wrong.append(f"{prefix}{role[:-1]} {name} is missing")
+                problems.append(f"{prefix}{role[:-1]} {name} is missing")
                 continue
-            if _is_other(item.dtype, dtype):
+            if _dtype_differs(item.dtype, dtype):
                 advice = (
                     ""
                     if STRING in (dtype, item.dtype.name) or item.dtype.kind == "U"
                     else f"; save it with .astype({dtype!r})"
                 )
-                wrong.append(f"{item.key}: is {item.dtype}, expected {dtype}{advice}")
+                problems.append(f"{item.key}: is {item.dtype}, expected {dtype}{advice}")
             if not _fits(shape, item.shape, sizes, exact=role == "inputs"):
                 values = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-                wrong.append(
+                problems.append(
                     f"{item.key}: is {list(item.shape)}, expected"
                     f" {ends.shown(shape)}{values and f' with {values}'}"
                 )
-    return wrong
+    return problems
 
 
-def _is_other(got: np.dtype[Any], wanted: str) -> bool:
-    return got.kind != "U" if wanted == STRING else got.newbyteorder("=") != np.dtype(wanted)
+def _dtype_differs(recorded: np.dtype[Any], expected: str) -> bool:
+    return (
+        recorded.kind != "U"
+        if expected == STRING
+        else recorded.newbyteorder("=") != np.dtype(expected)
+    )
 
 
 def _fits(
     declared: Sequence[int], shape: Sequence[int], sizes: dict[str, int], *, exact: bool
 ) -> bool:
-    """Whether a shape is the declared one for some sizes, which are kept. An output's may be what
-    only the run finds out.
+    """Whether a shape matches the declared one for some sizes, which are added to `sizes`. Unless
+    `exact`, data-dependent sizes of an output match any number.
     """
     if len(declared) != len(shape):
         return False
     for size, number in zip(declared, shape, strict=True):
-        left = symbols.names([size]) - sizes.keys()
-        if not exact and left:
+        unsolved = symbols.names([size]) - sizes.keys()
+        if not exact and unsolved:
             continue
         try:
             solve([size], [number], sizes)
@@ -277,16 +294,16 @@ def _fits(
     return True
 
 
-def _strange(array: Array, role: str) -> str | None:
-    """Why numbers cannot be given to a model, or compared with."""
+def _value_problem(array: Array, role: str) -> str | None:
+    """Why values cannot be inputs, or reference outputs; None if they can."""
     if array.dtype.kind != "f":
         return None
     if role == "outputs":
         count = int(np.isnan(array).sum())
         return (
-            f"holds {count} NaN, which nothing can be compared with; record other inputs"
+            f"contains {count} NaN, which no result can be compared with; record other inputs"
             if count
             else None
         )
     count = int((~np.isfinite(array)).sum())
-    return f"holds {count} numbers that are not finite; record other inputs" if count else None
+    return f"contains {count} numbers that are not finite; record other inputs" if count else None

@@ -1,5 +1,5 @@
-"""Cutting a part out of a model: what lies between the outputs of some of its layers or nodes and
-those of others.
+"""Selection of a subgraph of a model, between the outputs of some layers or nodes and the outputs
+of others.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -13,9 +13,10 @@ T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """The names of the layers whose outputs are the inputs, and of those whose outputs are the
-    outputs, of what is built of a model; none where the model begins or ends by itself.
+class Subgraph:
+    """The bounds of the subgraph to build, as names of layers or nodes. The outputs of `starts`
+    become the inputs, those of `ends` the outputs. An empty tuple means the inputs or outputs of
+    the model.
     """
 
     starts: tuple[str, ...] = ()
@@ -25,21 +26,21 @@ class Cut:
         return bool(self.starts or self.ends)
 
 
-WHOLE = Cut()
+ENTIRE_MODEL = Subgraph()
 
 
-def cut_of(params: Mapping[str, Any]) -> Cut:
-    """The cut that the parameters of a stage say."""
-    return Cut(tuple(params.get("from_layers") or ()), tuple(params.get("to_layers") or ()))
+def subgraph_from_params(params: Mapping[str, Any]) -> Subgraph:
+    """The subgraph that the parameters of a stage select."""
+    return Subgraph(tuple(params.get("from_layers") or ()), tuple(params.get("to_layers") or ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Vertex(Generic[T]):
-    """A call of a layer, or a node: its name, and the tensors that it reads and makes."""
+    """A layer call or a node: its name, and the tensors that it reads and writes."""
 
     name: str
     reads: tuple[T, ...]
-    makes: tuple[T, ...]
+    writes: tuple[T, ...]
 
 
 def needed_vertices(
@@ -47,96 +48,100 @@ def needed_vertices(
     vertices: Sequence[Vertex[T]],
     starts: Sequence[T],
     ends: Sequence[T],
-    say: Callable[[T], str],
+    label: Callable[[T], str],
 ) -> tuple[set[int], set[T]]:
-    """The numbers of the vertices that compute `ends` from `starts`, and those of `starts` that
-    they
-    read; without starts, all that they need.
+    """The indices of the vertices that compute `ends` from `starts`, and the members of `starts`
+    that they read. Without `starts`, everything that `ends` depend on.
 
-    RecipeError where a tensor is needed that is computed past the cut. `say` names a tensor as the
-    options do.
+    `label` maps a tensor to its name in the options. Raise RecipeError if a tensor is needed that
+    is computed outside the subgraph, if a start is not used, or if an end does not depend on the
+    starts.
     """
-    maker = {tensor: number for number, vertex in enumerate(vertices) for tensor in vertex.makes}
-    given, needed, read = set(starts), set[int](), set[T]()
+    producers = {
+        tensor: number for number, vertex in enumerate(vertices) for tensor in vertex.writes
+    }
+    entries, needed, entries_read = set(starts), set[int](), set[T]()
     queue = list(ends)
     while queue:
         tensor = queue.pop()
-        if tensor in given:
-            read.add(tensor)
-        elif (number := maker.get(tensor)) is not None and number not in needed:
+        if tensor in entries:
+            entries_read.add(tensor)
+        elif (number := producers.get(tensor)) is not None and number not in needed:
             needed.add(number)
             queue += vertices[number].reads
     if not needed:
         raise RecipeError(
-            f"{model}: there is no layer between {_listed(list(starts), say) or 'its inputs'} and"
-            f" {_listed(list(ends), say)}"
+            f"{model}: there is no layer between {_listed(list(starts), label) or 'its inputs'} and"
+            f" {_listed(list(ends), label)}"
         )
     if not starts:
-        return needed, read
-    met = set(map(say, read | set(ends)))
-    if idle := [tensor for tensor in starts if say(tensor) not in met]:
+        return needed, entries_read
+    used_labels = set(map(label, entries_read | set(ends)))
+    if unused := [tensor for tensor in starts if label(tensor) not in used_labels]:
         raise RecipeError(
-            f"{model}: nothing that is built reads what {_listed(idle, say)} gives; leave it out of"
-            " --from-layer"
+            f"{model}: no layer of the subgraph reads the output of {_listed(unused, label)};"
+            " remove it from --from-layer"
         )
-    behind = _behind(vertices, given)
-    reading = [
+    downstream = _downstream(vertices, entries)
+    undefined = [
         (tensor, vertices[number].name)
-        for number in sorted(needed & behind)
+        for number in sorted(needed & downstream)
         for tensor in vertices[number].reads
-        if tensor not in given
-        and maker.get(tensor) not in behind
-        and _has_inputs(tensor, vertices, maker)
+        if tensor not in entries
+        and producers.get(tensor) not in downstream
+        and _has_inputs(tensor, vertices, producers)
     ]
-    if reading:
-        past, readers = (
-            list(dict.fromkeys(tensor for tensor, _ in reading)),
-            list(dict.fromkeys(reader for _, reader in reading)),
+    if undefined:
+        tensors, readers = (
+            list(dict.fromkeys(tensor for tensor, _ in undefined)),
+            list(dict.fromkeys(reader for _, reader in undefined)),
         )
-        more = " ".join(f"--from-layer {name}" for name in dict.fromkeys(map(say, past)))
-        what = (
-            f"the cut leaves {_listed(past, say)} undefined, which {', '.join(readers)}"
+        options = " ".join(f"--from-layer {name}" for name in dict.fromkeys(map(label, tensors)))
+        problem = (
+            f"the subgraph leaves {_listed(tensors, label)} undefined, which {', '.join(readers)}"
             f" {'reads' if len(readers) == 1 else 'read'}"
         )
-        raise RecipeError(f"{model}: {what} from before it; add {more}")
-    if apart := [
-        tensor for tensor in ends if tensor not in given and maker.get(tensor) not in behind
+        raise RecipeError(f"{model}: {problem} from outside it; add {options}")
+    if independent := [
+        tensor
+        for tensor in ends
+        if tensor not in entries and producers.get(tensor) not in downstream
     ]:
-        before, names = _listed(list(starts), say), _listed(apart, say)
+        start_names, end_names = _listed(list(starts), label), _listed(independent, label)
         raise RecipeError(
-            f"{model}: the output {names} is not computed from {before}; name the outputs to build"
-            " with --to-layer"
+            f"{model}: the output {end_names} is not computed from {start_names}; name the outputs"
+            " to build with --to-layer"
         )
-    return needed, read
+    return needed, entries_read
 
 
-def _behind(vertices: Sequence[Vertex[T]], starts: set[T]) -> set[int]:
-    """The vertices that read, one through the other, what the cut begins with."""
+def _downstream(vertices: Sequence[Vertex[T]], starts: set[T]) -> set[int]:
+    """The indices of the vertices that depend on `starts`."""
     readers: dict[T, list[int]] = {}
     for number, vertex in enumerate(vertices):
         for tensor in vertex.reads:
             readers.setdefault(tensor, []).append(number)
-    found: set[int] = set()
+    downstream: set[int] = set()
     queue = list(starts)
     while queue:
         for number in readers.get(queue.pop(), ()):
-            if number not in found:
-                found.add(number)
-                queue += [tensor for tensor in vertices[number].makes if tensor not in starts]
-    return found
+            if number not in downstream:
+                downstream.add(number)
+                queue += [tensor for tensor in vertices[number].writes if tensor not in starts]
+    return downstream
 
 
-def _has_inputs(tensor: T, vertices: Sequence[Vertex[T]], maker: Mapping[T, int]) -> bool:
-    """Whether a tensor depends on what the model is given; else it is a constant, which is computed
-    wherever it is needed.
+def _has_inputs(tensor: T, vertices: Sequence[Vertex[T]], producers: Mapping[T, int]) -> bool:
+    """Whether a tensor depends on an input of the model. Otherwise it is a constant, which is
+    computed wherever it is needed.
     """
-    queue, seen = [tensor], set[T]()
+    queue, visited = [tensor], set[T]()
     while queue:
         current = queue.pop()
-        if current in seen:
+        if current in visited:
             continue
-        seen.add(current)
-        number = maker.get(current)
+        visited.add(current)
+        number = producers.get(current)
         if number is None:
             return True
         queue += vertices[number].reads
@@ -144,53 +149,58 @@ def _has_inputs(tensor: T, vertices: Sequence[Vertex[T]], maker: Mapping[T, int]
 
 
 def check_names(
-    model: str, cut: Cut, known: Sequence[str], where: Callable[[str], str] = lambda _: ""
+    model: str,
+    subgraph: Subgraph,
+    known: Sequence[str],
+    remark: Callable[[str], str] = lambda _: "",
 ) -> None:
-    """RecipeError for the first name of a cut that a model does not have; `where` may say more of a
-    name.
+    """Raise RecipeError for the first name of a subgraph that the model does not have. `where` may
+    return a remark about a name.
     """
     for option, name in (
-        *(("--from-layer", name) for name in cut.starts),
-        *(("--to-layer", name) for name in cut.ends),
+        *(("--from-layer", name) for name in subgraph.starts),
+        *(("--to-layer", name) for name in subgraph.ends),
     ):
         if name not in known:
             listed = ", ".join(known[:SHOWN]) + (
                 f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
             )
             raise RecipeError(
-                f"{model}: {option}: there is no {name!r}{did_you_mean(name, known)}{where(name)}; there"
-                f" are {listed}"
+                f"{model}: {option}: there is no {name!r}{did_you_mean(name, known)}{remark(name)};"
+                f" there are {listed}"
             )
 
 
-def _listed(tensors: Sequence[T], say: Callable[[T], str]) -> str:
-    return ", ".join(dict.fromkeys(map(say, tensors)))
+def _listed(tensors: Sequence[T], label: Callable[[T], str]) -> str:
+    return ", ".join(dict.fromkeys(map(label, tensors)))
 
 
-def with_advice(items: Sequence[Item], vertices: Sequence[Vertex[T]]) -> list[Item]:
-    """The items with how to cut off what is unsupported, where it stands at the beginning or at the
-    end of the model.
+def add_subgraph_hints(items: Sequence[Item], vertices: Sequence[Vertex[T]]) -> list[Item]:
+    """Extend the hints of unsupported items: if they are at the start or end of the model, name the
+    options that exclude them.
     """
-    bad = {where.partition(" (")[0] for where, _, _ in items} & {vertex.name for vertex in vertices}
-    makers = {tensor: vertex.name for vertex in vertices for tensor in vertex.makes}
+    unsupported = {where.partition(" (")[0] for where, _, _ in items} & {
+        vertex.name for vertex in vertices
+    }
+    producers = {tensor: vertex.name for vertex in vertices for tensor in vertex.writes}
     before: dict[str, set[str]] = {vertex.name: set() for vertex in vertices}
     after: dict[str, set[str]] = {vertex.name: set() for vertex in vertices}
     for vertex in vertices:
-        for maker in {
-            makers[tensor]
+        for producer in {
+            producers[tensor]
             for tensor in vertex.reads
-            if tensor in makers and makers[tensor] != vertex.name
+            if tensor in producers and producers[tensor] != vertex.name
         }:
-            before[vertex.name].add(maker)
-            after[maker].add(vertex.name)
+            before[vertex.name].add(producer)
+            after[producer].add(vertex.name)
     advice = {}
-    first, last = _ends(bad, before), _ends(bad, after)
-    for name in bad:
+    first, last = _ends(unsupported, before), _ends(unsupported, after)
+    for name in unsupported:
         if name in first and after[name] - first:
             advice[name] = f"; or build what follows it: --from-layer {name}"
-        elif name in last and (kept := sorted(before[name] - last)):
+        elif name in last and (ends := sorted(before[name] - last)):
             advice[name] = (
-                f"; or build what precedes it: {' '.join(f'--to-layer {other}' for other in kept)}"
+                f"; or build what precedes it: {' '.join(f'--to-layer {other}' for other in ends)}"
             )
     return [
         (
@@ -202,9 +212,9 @@ def with_advice(items: Sequence[Item], vertices: Sequence[Vertex[T]]) -> list[It
     ]
 
 
-def _ends(bad: set[str], neighbours: Mapping[str, set[str]]) -> set[str]:
-    """Those of the vertices that have, on one side, none but each other."""
-    found: set[str] = set()
-    while more := {name for name in bad - found if neighbours[name] <= found}:
-        found |= more
-    return found
+def _ends(unsupported: set[str], neighbours: Mapping[str, set[str]]) -> set[str]:
+    """The unsupported vertices whose neighbours on one side are all unsupported, too."""
+    ends: set[str] = set()
+    while added := {name for name in unsupported - ends if neighbours[name] <= ends}:
+        ends |= added
+    return ends

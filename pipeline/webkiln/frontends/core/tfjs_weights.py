@@ -1,4 +1,4 @@
-"""The weights that the manifest of a TensorFlow.js model lists, whichever kind of model it is."""
+"""The weights that the manifest of a TensorFlow.js layers or graph model lists."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +9,11 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.core.tfjs_manifest import shard_names
-from webkiln.frontends.inspect.header_only import unread
+from webkiln.frontends.inspect.header_only import placeholder_array
 from webkiln.ir.types import Array
 
 MAX_BYTES = 8 << 30
-"""The most that one weight may have."""
+"""Limit for one weight."""
 DTYPES = {
     "float32": "<f4",
     "float16": "<f2",
@@ -26,7 +26,9 @@ QUANTIZED = ("uint8", "uint16", "float16")
 
 
 class ManifestWeight(NamedTuple):
-    """A weight before it is read: what the manifest calls it, and the shape of what `read` gives."""
+    """A weight before it is read: its name in the manifest, and the shape of the array that `read`
+    returns.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -34,44 +36,46 @@ class ManifestWeight(NamedTuple):
 
 
 def manifest_weights(source: str, data: Mapping[str, Any], folder: Path) -> list[ManifestWeight]:
-    """The weights of the manifest, in its order; the files of each of its groups are one run of
-    bytes.
+    """The weights in the order of the manifest. The files of a group are one concatenated byte
+    sequence.
+
+    Raise SourceError if a file is missing, or if its size contradicts the manifest.
     """
     shard_names(source, data)
-    found: list[ManifestWeight] = []
+    weights: list[ManifestWeight] = []
     for group in data["weightsManifest"]:
         parts = [folder / name for name in group["paths"]]
         for name, part in zip(group["paths"], parts, strict=True):
             if not part.is_file():
                 raise SourceError(
-                    f"{source}: its weights are in {name!r}, which is not beside it; copy all files"
-                    " of the model"
+                    f"{source}: its weights are in {name!r}, which is not in its folder; copy all"
+                    " files of the model"
                 )
         sizes = [part.stat().st_size for part in parts]
         at = 0
-        for weight in group["weights"]:
-            held, size = _held(source, weight, parts, sizes, at)
-            found.append(held)
+        for item in group["weights"]:
+            entry, size = _weight_at(source, item, parts, sizes, at)
+            weights.append(entry)
             at += size
         if at != sum(sizes):
             raise SourceError(
                 f"{source}: {', '.join(group['paths'])} hold {sum(sizes)} bytes, the manifest lists"
-                f" weights of {at}; a file is damaged or of another model, copy them again"
+                f" weights of {at}; a file is damaged or belongs to another model; copy them again"
             )
-    names = [held.name for held in found]
+    names = [entry.name for entry in weights]
     if len(set(names)) != len(names):
         raise SourceError(f"{source}: its manifest lists a weight twice; convert the model again")
-    return found
+    return weights
 
 
-def _held(
+def _weight_at(
     source: str, weight: Mapping[str, Any], parts: Sequence[Path], sizes: Sequence[int], at: int
 ) -> tuple[ManifestWeight, int]:
-    """A weight that begins at a byte of its group, and how many bytes it has."""
+    """The weight that starts at byte `at` of its group, and its size in bytes."""
     name, dtype, shape = str(weight["name"]), str(weight["dtype"]), tuple(weight["shape"])
-    packing = weight.get("quantization") or {}
-    stored = str(packing.get("dtype", dtype))
-    if stored not in (QUANTIZED if packing else DTYPES) or dtype not in DTYPES:
+    quantization = weight.get("quantization") or {}
+    stored = str(quantization.get("dtype", dtype))
+    if stored not in (QUANTIZED if quantization else DTYPES) or dtype not in DTYPES:
         kinds = f"quantized to {', '.join(QUANTIZED)}, or one of {', '.join(DTYPES)}"
         raise SourceError(
             f"{source}: weight {name} has dtype {dtype if dtype not in DTYPES else stored};"
@@ -91,11 +95,13 @@ def _held(
         )
 
     def read() -> Array:
-        if (instead := unread("bool" if dtype == "bool" else DTYPES[dtype], shape)) is not None:
-            _unpacked(source, name, np.zeros(0, DTYPES[stored]), packing, dtype)
-            return instead
-        values = np.frombuffer(_bytes(parts, sizes, at, length), DTYPES[stored]).reshape(shape)
-        result = _unpacked(source, name, values, packing, dtype)
+        if (
+            placeholder := placeholder_array("bool" if dtype == "bool" else DTYPES[dtype], shape)
+        ) is not None:
+            _dequantize(source, name, np.zeros(0, DTYPES[stored]), quantization, dtype)
+            return placeholder
+        values = np.frombuffer(_read_range(parts, sizes, at, length), DTYPES[stored]).reshape(shape)
+        result = _dequantize(source, name, values, quantization, dtype)
         if result.dtype.kind == "f" and np.isnan(result).any():
             raise SourceError(
                 f"{source}: {name} holds {int(np.isnan(result).sum())} NaN of {result.size}; train"
@@ -106,37 +112,35 @@ def _held(
     return ManifestWeight(name, shape, read), length
 
 
-def _bytes(parts: Sequence[Path], sizes: Sequence[int], at: int, length: int) -> bytes:
-    """Bytes of files that follow each other."""
-    found = []
+def _read_range(parts: Sequence[Path], sizes: Sequence[int], at: int, length: int) -> bytes:
+    """Read `length` bytes at offset `at` of the concatenated files."""
+    chunks = []
     for part, size in zip(parts, sizes, strict=True):
         if 0 <= at < size and length:
             with part.open("rb") as file:
                 file.seek(at)
-                found.append(file.read(min(length, size - at)))
-            length -= len(found[-1])
+                chunks.append(file.read(min(length, size - at)))
+            length -= len(chunks[-1])
         at = max(at - size, 0)
-    return b"".join(found)
+    return b"".join(chunks)
 
 
-def _unpacked(
-    source: str, name: str, values: Array, packing: Mapping[str, Any], dtype: str
+def _dequantize(
+    source: str, name: str, values: Array, quantization: Mapping[str, Any], dtype: str
 ) -> Array:
-    """Numbers as they were before quantization: scale * q + min, in float32 as TensorFlow.js
-    computes it.
-    """
-    if values.dtype.kind == "u" and packing:
-        scale, least = packing.get("scale"), packing.get("min")
+    """Undo the quantization: scale * q + min, in float32 as in TensorFlow.js."""
+    if values.dtype.kind == "u" and quantization:
+        scale, minimum = quantization.get("scale"), quantization.get("min")
         if (
             not isinstance(scale, int | float)
-            or not isinstance(least, int | float)
+            or not isinstance(minimum, int | float)
             or not math.isfinite(scale)
-            or not math.isfinite(least)
+            or not math.isfinite(minimum)
         ):
             raise SourceError(
                 f"{source}: weight {name} is quantized to {values.dtype} without scale and min;"
                 " convert the model again"
             )
-        values = values * np.float64(scale) + np.float64(least)
+        values = values * np.float64(scale) + np.float64(minimum)
         values = np.round(values) if dtype == "int32" else values
     return values.astype("bool" if dtype == "bool" else DTYPES[dtype])

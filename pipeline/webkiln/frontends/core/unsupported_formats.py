@@ -1,41 +1,41 @@
-"""Formats that webkiln recognises and does not read, with the way to one that it reads."""
+"""Formats that webkiln recognises but does not read, with instructions to convert them."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from webkiln.frontends.core.model_format import HEADER_BYTES, Glimpse
+from webkiln.frontends.core.model_format import HEADER_BYTES, FileHeader
 
 TORCH_MAGIC = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
-"""The number 0x1950a86a20f9469cfc6c, pickled, with which files of PyTorch before 1.6 begin."""
+"""The pickled number 0x1950a86a20f9469cfc6c, the first bytes of files of PyTorch before 1.6."""
 
-EXPORT = "export the model to ONNX in the program that made it"
-FACTORY = (
-    "give a function that makes the model, and this file as its weights: webkiln build"
+EXPORT_ONNX = "export the model to ONNX with the program that wrote it"
+USE_FACTORY = (
+    "pass a function that builds the model, and this file as its weights: webkiln build"
     " package.module:function --weights NAME (in a recipe: source = {module ="
     ' "package.module:function", weights = "NAME"}, source_format = "torch")'
 )
-SNAPSHOT = (
-    "give a function that makes the chain, and this file as its weights: webkiln build"
+USE_CHAINER_FACTORY = (
+    "pass a function that builds the chain, and this file as its weights: webkiln build"
     " package.module:function --weights NAME --source-format chainer (in a recipe: source = {module"
     ' = "package.module:function", weights = "NAME"}, source_format = "chainer")'
 )
-WEIGHTS = "give its weights, too: --weights FILE.h5, of model.save_weights()"
+ADD_WEIGHTS = "pass its weights, too: --weights FILE.h5, written by model.save_weights()"
 
 
 @dataclass(frozen=True)
-class ForeignFormat:
-    """`way` is how to get to a file that webkiln reads; NAME in it stands for the file."""
+class UnsupportedFormat:
+    """`way` explains how to obtain a file that webkiln reads; NAME in it is replaced by the file
+    name.
+    """
 
     title: str
     way: str
-    fits: Callable[[Glimpse], bool]
+    fits: Callable[[FileHeader], bool]
 
     def refusal(self, name: str) -> str:
-        return (
-            f"{name}: is {self.title}, which webkiln does not read;"
-            f" {self.way.replace('NAME', name)}"
-        )
+        way = self.way.replace("NAME", name)
+        return f"{name}: is {self.title}, which webkiln does not read; {way}"
 
 
 def _tf2onnx(option: str) -> str:
@@ -45,83 +45,88 @@ def _tf2onnx(option: str) -> str:
     )
 
 
-def _begins(pattern: bytes) -> Callable[[Glimpse], bool]:
-    """Of a file whose first bytes match."""
+def _begins(pattern: bytes) -> Callable[[FileHeader], bool]:
+    """Match files whose first bytes match the pattern."""
     compiled = re.compile(pattern)
-    return lambda seen: compiled.match(seen.start) is not None
+    return lambda header: compiled.match(header.start) is not None
 
 
-def _is_safetensors(seen: Glimpse) -> bool:
-    """The length of a JSON header, and the header, which begins with a brace."""
-    length = int.from_bytes(seen.start[:8], "little")
-    return seen.start[8:9] == b"{" and 2 <= length <= min(
-        HEADER_BYTES, seen.path.stat().st_size - 8
+def _is_safetensors(header: FileHeader) -> bool:
+    """Match the length of a JSON header, followed by the header, which starts with a brace."""
+    length = int.from_bytes(header.start[:8], "little")
+    return header.start[8:9] == b"{" and 2 <= length <= min(
+        HEADER_BYTES, header.path.stat().st_size - 8
     )
 
 
-FOREIGN: tuple[ForeignFormat, ...] = (
-    ForeignFormat(
+UNSUPPORTED_FORMATS: tuple[UnsupportedFormat, ...] = (
+    UnsupportedFormat(
         "a folder of a TensorFlow.js layers model",
-        "give the path of the model.json in it",
-        lambda seen: seen.is_folder and seen.tensorflow_js == "layers-model",
+        "pass the path of the model.json in it",
+        lambda header: header.is_folder and header.tensorflow_js == "layers-model",
     ),
-    ForeignFormat("a Core ML model", EXPORT, lambda seen: seen.holds("Manifest.json")),
-    ForeignFormat(
+    UnsupportedFormat(
+        "a Core ML model", EXPORT_ONNX, lambda header: header.contains("Manifest.json")
+    ),
+    UnsupportedFormat(
         "a folder of Hugging Face",
         "export it: optimum-cli export onnx --model FOLDER OUTPUT (pip install optimum)",
-        lambda seen: (
-            seen.holds("config.json") and seen.holds("*.safetensors", "pytorch_model*.bin")
+        lambda header: (
+            header.contains("config.json")
+            and header.contains("*.safetensors", "pytorch_model*.bin")
         ),
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "a PyTorch file of weights",
-        FACTORY,
-        lambda seen: "data.pkl" in seen.members or seen.start.startswith(TORCH_MAGIC),
+        USE_FACTORY,
+        lambda header: "data.pkl" in header.members or header.start.startswith(TORCH_MAGIC),
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "a pickle",
-        f"a pickle is a program, which is not run; {EXPORT}",
+        f"a pickle is a program, which webkiln does not run; {EXPORT_ONNX}",
         _begins(rb"\x80[\x02-\x05][\x80-\xff}\](]"),
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "an .npz file of arrays, such as a snapshot of Chainer",
-        SNAPSHOT,
-        lambda seen: bool(seen.members) and all(name.endswith(".npy") for name in seen.members),
+        USE_CHAINER_FACTORY,
+        lambda header: (
+            bool(header.members) and all(name.endswith(".npy") for name in header.members)
+        ),
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "an ORT file of onnxruntime",
-        "give the .onnx file that it was made from",
-        lambda seen: seen.start[4:8] == b"ORTM",
+        "pass the .onnx file that it was converted from",
+        lambda header: header.start[4:8] == b"ORTM",
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "a GGUF file, which holds weights without a model",
-        FACTORY,
-        lambda seen: seen.start.startswith(b"GGUF"),
+        USE_FACTORY,
+        lambda header: header.start.startswith(b"GGUF"),
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "a safetensors file, which holds weights without a model",
-        FACTORY,
+        USE_FACTORY,
         _is_safetensors,
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "an OpenVINO model",
-        "give the model that it was made from",
+        "pass the model that it was converted from",
         _begins(rb"\s*(<\?xml[^>]*>\s*)?<net "),
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "a Keras model without weights (JSON)",
-        WEIGHTS,
-        lambda seen: not seen.is_folder and {"class_name", "config"} <= seen.table.keys(),
+        ADD_WEIGHTS,
+        lambda header: not header.is_folder and {"class_name", "config"} <= header.table.keys(),
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "a Keras model without weights (YAML)",
-        WEIGHTS,
+        ADD_WEIGHTS,
         _begins(rb"(backend: \w+\s+)?class_name: \w+\s"),
     ),
-    ForeignFormat(
+    UnsupportedFormat(
         "a metadata file of a SavedModel that Keras wrote",
-        "give the folder that it lies in, with saved_model.pb",
-        lambda seen: seen.start[:1] == b"\x0a" and b"_tf_keras_" in seen.start[:64],
+        "pass its folder, which contains saved_model.pb",
+        lambda header: header.start[:1] == b"\x0a" and b"_tf_keras_" in header.start[:64],
     ),
 )
-"""Those that are told by more come before those that are told by less."""
+"""More specific formats come first."""

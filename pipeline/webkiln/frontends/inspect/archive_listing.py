@@ -1,8 +1,8 @@
-"""Which models a folder or an archive holds. Run, to unpack an archive within limits: python -m
-webkiln.frontends.inspect.archive_listing ARCHIVE FOLDER
+"""List the models in a folder or an archive. Run as `python -m
+webkiln.frontends.inspect.archive_listing ARCHIVE FOLDER` to unpack an archive within limits.
 
-An archive is unpacked in a process of its own: plain files alone, with names that stay inside, and
-no more bytes than they may be.
+An archive is unpacked in a subprocess: regular files only, no paths outside the folder, and a
+bounded number of bytes.
 """
 
 import os
@@ -19,13 +19,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from webkiln.errors import SourceError, UserError
-from webkiln.frontends.core.formats import recognise
+from webkiln.frontends.core.formats import recognise_format
 from webkiln.frontends.core.model_format import ZIP, ModelFormat
-from webkiln.frontends.core.probe import check_apart, looked_at
-from webkiln.frontends.core.unsupported_formats import ForeignFormat
+from webkiln.frontends.core.probe import check_in_subprocess, run_check
+from webkiln.frontends.core.unsupported_formats import UnsupportedFormat
 
-BEGINNINGS = (ZIP, b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
-TAR = (257, b"ustar")
+ARCHIVE_MAGIC = (ZIP, b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+TAR_MAGIC = (257, b"ustar")
 MAX_MEMBERS = 10_000
 MAX_BYTES = 4 << 30
 MAX_RATIO = 1000
@@ -45,76 +45,78 @@ DAMAGED = (
 
 
 @dataclass(frozen=True)
-class Holding:
-    """A model in a folder: its place there, and what it is."""
+class ModelEntry:
+    """A model in a folder: its path and its format."""
 
     path: Path
-    format: ModelFormat | ForeignFormat
+    format: ModelFormat | UnsupportedFormat
 
 
 def is_archive(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(512)
-    return start.startswith(BEGINNINGS) or start[TAR[0] :].startswith(TAR[1])
+    return start.startswith(ARCHIVE_MAGIC) or start[TAR_MAGIC[0] :].startswith(TAR_MAGIC[1])
 
 
-def holdings(folder: Path) -> list[Holding]:
-    """The models that webkiln reads, without the files that belong to others; where there are none,
-    those that it recognises.
+def find_models(folder: Path) -> list[ModelEntry]:
+    """The models in a folder that webkiln reads, without files that belong to another model; if
+    there are none, those that it only recognises.
     """
-    found = list(_recognised(folder))
-    own = [item for item in found if isinstance(item.format, ModelFormat)]
-    beside: set[Path] = set()
-    kept = []
-    for item in own:
-        if item.path not in beside and isinstance(item.format, ModelFormat):
-            kept.append(item)
+    recognised = list(_recognised_entries(folder))
+    readable = [item for item in recognised if isinstance(item.format, ModelFormat)]
+    companions: set[Path] = set()
+    models = []
+    for item in readable:
+        if item.path not in companions and isinstance(item.format, ModelFormat):
+            models.append(item)
             with suppress(UserError, ImportError, OSError):
-                beside |= {path for _, path in item.format.beside(item.format.main(item.path))}
-    return kept or found
+                companions |= {
+                    path for _, path in item.format.companion_files(item.format.main(item.path))
+                }
+    return models or recognised
 
 
-def _recognised(folder: Path) -> Iterator[Holding]:
-    """In a folder and those below it, in their order; links and hidden files are passed by."""
+def _recognised_entries(folder: Path) -> Iterator[ModelEntry]:
+    """Walk a folder in sorted order; skip links and hidden files."""
     count = 0
-    for place, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and not (Path(place) / name).is_symlink()
+            if not name.startswith(".") and not (Path(parent) / name).is_symlink()
         )
         for name in list(folders):
-            found = recognise(Path(place) / name)
-            if isinstance(found, ModelFormat):
+            detected = recognise_format(Path(parent) / name)
+            if isinstance(detected, ModelFormat):
                 folders.remove(name)
-                yield Holding(Path(place) / name, found)
+                yield ModelEntry(Path(parent) / name, detected)
         for name in sorted(files):
-            path = Path(place) / name
+            path = Path(parent) / name
             count += 1
             if count > MAX_MEMBERS:
                 raise SourceError(
-                    f"{folder}: holds more than {MAX_MEMBERS} files; give the model among them"
+                    f"{folder}: contains more than {MAX_MEMBERS} files; pass the path of the model"
                 )
             if (
                 not name.startswith(".")
                 and path.is_file()
                 and not path.is_symlink()
-                and (format_ := recognise(path)) is not None
+                and (format_ := recognise_format(path)) is not None
             ):
-                yield Holding(path, format_)
+                yield ModelEntry(path, format_)
 
 
-def unpack_apart(path: Path, folder: Path) -> None:
-    """Unpack an archive; SourceError for one that is damaged, leads out of the folder or is larger
-    than it may be.
+def unpack_in_subprocess(path: Path, folder: Path) -> None:
+    """Unpack an archive in a subprocess. Raise SourceError if it is damaged, has paths outside the
+    folder, or exceeds the limits.
     """
-    advice = "unpack it, and give the model in it"
-    check_apart(
+    advice = "unpack it, and pass the model in it"
+    check_in_subprocess(
         "webkiln.frontends.inspect.archive_listing",
         path,
         [str(folder)],
         done="unpacked",
-        reader="what unpacks it",
+        reader="the program that unpacks it",
         advice=advice,
     )
 
@@ -128,20 +130,23 @@ def unpack(path: Path, folder: Path) -> None:
         else:
             _untar(path, folder)
     except DAMAGED as error:
-        what = " ".join(str(error).split())[:200] or type(error).__name__
+        detail = " ".join(str(error).split())[:200] or type(error).__name__
         raise SourceError(
-            f"{path.name}: is no model that is known, and no archive that can be unpacked ({what})"
+            f"{path.name}: is no model of a known format, and no archive that can be unpacked"
+            f" ({detail})"
         ) from None
 
 
-class _Room:
-    """Counts what is unpacked."""
+class _UnpackLimits:
+    """Counts files and bytes while an archive is unpacked."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self.path, self.folder, self.count, self.bytes = path, folder, 0, 0
 
-    def place(self, name: str, size: int) -> Path:
-        """Where a member goes."""
+    def target_path(self, name: str, size: int) -> Path:
+        """The path to which a member is written, with its folder created. Raise SourceError beyond
+        the limits.
+        """
         parts = PurePosixPath(name.replace("\\", "/"))
         self.count, self.bytes = self.count + 1, self.bytes + size
         if (
@@ -152,12 +157,12 @@ class _Room:
             or not parts.parts
         ):
             raise SourceError(
-                f"{self.path.name}: its member {name!r} leads out of the archive; refused"
+                f"{self.path.name}: its member {name!r} has a path outside the archive; refused"
             )
         if self.count > MAX_MEMBERS or self.bytes > MAX_BYTES or size < 0:
             raise SourceError(
                 f"{self.path.name}: unpacks to more than {MAX_MEMBERS} files or {MAX_BYTES} bytes;"
-                " unpack it, and give the model in it"
+                " unpack it, and pass the model in it"
             )
         target = self.folder.joinpath(*parts.parts)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -165,7 +170,7 @@ class _Room:
 
 
 def _unzip(path: Path, folder: Path) -> None:
-    room = _Room(path, folder)
+    limits = _UnpackLimits(path, folder)
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             if info.is_dir() or stat.S_ISLNK(info.external_attr >> 16):
@@ -178,23 +183,23 @@ def _unzip(path: Path, folder: Path) -> None:
                     f"{path.name}: its member {info.filename!r} claims {info.file_size} bytes from"
                     f" {info.compress_size}; refused"
                 )
-            target = room.place(info.filename, info.file_size)
+            target = limits.target_path(info.filename, info.file_size)
             with archive.open(info) as source:
                 _copy(source, target, info.file_size)
 
 
 def _untar(path: Path, folder: Path) -> None:
-    room = _Room(path, folder)
+    limits = _UnpackLimits(path, folder)
     with tarfile.open(path, "r:*") as archive:
         for info in archive:
             if info.size > MAX_BYTES:
-                room.place(info.name, info.size)
+                limits.target_path(info.name, info.size)
             if (
                 info.isreg()
                 and not info.issparse()
                 and (source := archive.extractfile(info)) is not None
             ):
-                target = room.place(info.name, info.size)
+                target = limits.target_path(info.name, info.size)
                 with source:
                     _copy(source, target, info.size)
 
@@ -208,7 +213,7 @@ def _copy(source: IO[bytes] | Any, target: Path, size: int) -> None:
 
 def main() -> int:
     path, folder = map(Path, sys.argv[1:])
-    return looked_at(path, lambda: unpack(path, folder))
+    return run_check(path, lambda: unpack(path, folder))
 
 
 if __name__ == "__main__":

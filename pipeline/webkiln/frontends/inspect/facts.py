@@ -1,7 +1,7 @@
-"""What `webkiln inspect` tells of a model file, whichever format it has.
+"""Data types of `webkiln inspect`, common to all formats.
 
-`frontends/<format>/facts.py` has `FACTS`, an `Inspector`: what the format's files say of
-themselves, and how its spec.json is described.
+`frontends/<format>/facts.py` defines `FACTS`, an `Inspector`: it reads the metadata of the format's
+files and describes its spec.json.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 TensorShape = tuple[int | str | None, ...] | None
-"""A size is a number, an expression of names, or not known; without a shape the rank is not known.
+"""A size is an integer, an expression over names, or None if unknown. The shape is None if the rank
+is unknown.
 """
 Row = tuple[str, str]
-"""What something is called, and what it is."""
+"""A label and its text."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class SignatureFacts:
 
 @dataclass(frozen=True)
 class Description:
-    """What a model computes: how often it has nodes or layers of which kind, and its trained arrays
-    by their slots: dtype and shape.
+    """A model: the number of nodes or layers by kind (`parts`), and (dtype, shape) of the trained
+    arrays by slot.
     """
 
     inputs: tuple[TensorFacts, ...] = ()
@@ -48,30 +49,30 @@ class Description:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What a file says of itself: who wrote it, versions; `glimpsed` is what is known of the model
-    without its framework.
+    """Metadata of a file, such as its producer and versions. `preview` describes the model if its
+    framework is not installed.
     """
 
     rows: tuple[Row, ...] = ()
     signatures: tuple[SignatureFacts, ...] = ()
-    glimpsed: Description = field(default_factory=Description)
+    preview: Description = field(default_factory=Description)
 
 
 @dataclass(frozen=True)
 class Inspector:
-    """`told(inputs, params)` takes what the program `load` of the format takes; `described(spec)`
-    what that gives.
+    """`read_facts(inputs, params)` has the parameters of the format's `load`; `describe_spec`
+    describes the spec that `load` returns.
     """
 
-    told: Callable[[Mapping[str, Path], Mapping[str, Any]], FileFacts]
-    described: Callable[[Mapping[str, Any]], Description]
+    read_facts: Callable[[Mapping[str, Path], Mapping[str, Any]], FileFacts]
+    describe_spec: Callable[[Mapping[str, Any]], Description]
 
 
-def rows(**told: Any) -> tuple[Row, ...]:
-    """Those that say something; `_` in a name is a blank."""
+def rows(**values: Any) -> tuple[Row, ...]:
+    """Rows for the values that are not empty. `_` in a keyword becomes a space in the label."""
     return tuple(
         (name.replace("_", " "), clean(str(value)))
-        for name, value in told.items()
+        for name, value in values.items()
         if value not in (None, "", 0, [], ())
     )
 
@@ -80,7 +81,7 @@ MAX_TEXT = 300
 
 
 def clean(text: str) -> str:
-    """On one line, without what a terminal would act on, and not too long."""
+    """The text on one line, without control characters, and truncated."""
     line = " ".join(
         "".join(character if character.isprintable() else " " for character in text).split()
     )
@@ -88,6 +89,7 @@ def clean(text: str) -> str:
 
 
 def listed(items: Sequence[str], most: int = 8) -> str:
+    """A comma-separated list that counts the items after the first ones."""
     return ", ".join(
         [*items[:most], *([f"and {len(items) - most} more"] if len(items) > most else [])]
     )

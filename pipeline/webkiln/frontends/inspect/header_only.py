@@ -1,8 +1,7 @@
-"""Reading a model file for what it is, not for its numbers: large arrays stay where they are, and
-what
-is unsupported is collected instead of raised.
+"""Header-only mode of the model readers: large arrays are not read, and unsupported items are
+collected instead of raised.
 
-The readers of all formats are the same ones that a build has; they ask here where the two differ.
+The readers are those of a build. They query this module where the two modes differ.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,45 +18,48 @@ from webkiln.ir.types import Array
 
 
 @dataclass
-class Glance:
-    """What readers found unsupported."""
+class Findings:
+    """What the readers collected: unsupported items."""
 
     unsupported: list[Item] = field(default_factory=list)
 
 
-_PRESENT: ContextVar[Glance | None] = ContextVar("glance", default=None)
+_CURRENT: ContextVar[Findings | None] = ContextVar("header_only", default=None)
 
 
 @contextmanager
-def glancing() -> Iterator[Glance]:
-    """Inside, readers keep no weights."""
-    glance = Glance()
-    token = _PRESENT.set(glance)
+def header_only() -> Iterator[Findings]:
+    """Inside this context, readers store no weights."""
+    findings = Findings()
+    token = _CURRENT.set(findings)
     try:
-        yield glance
+        yield findings
     finally:
-        _PRESENT.reset(token)
+        _CURRENT.reset(token)
 
 
-def is_glancing() -> bool:
-    return _PRESENT.get() is not None
+def is_header_only() -> bool:
+    """Whether the readers are in header-only mode."""
+    return _CURRENT.get() is not None
 
 
-def refuse(name: str, items: Sequence[Item]) -> None:
-    """UnsupportedError with what a reader cannot convert, if that is anything; a glance goes on."""
-    if (glance := _PRESENT.get()) is not None:
-        glance.unsupported += items
+def report_unsupported(name: str, items: Sequence[Item]) -> None:
+    """Raise UnsupportedError if there are unsupported items; in header-only mode, collect them and
+    continue.
+    """
+    if (findings := _CURRENT.get()) is not None:
+        findings.unsupported += items
     elif items:
         raise UnsupportedError(name, items)
 
 
-def unread(dtype: Any, shape: Sequence[int]) -> Array | None:
-    """What stands for an array that a glance does not read; None where it is read: small ones may
-    be structure.
+def placeholder_array(dtype: Any, shape: Sequence[int]) -> Array | None:
+    """Zeros in place of an array that header-only mode does not read; None if it must be read,
+    since small arrays may be part of the structure.
     """
     count = int(np.prod([int(size) for size in shape], dtype=object)) if shape else 1
     return (
         np.broadcast_to(np.zeros((), dtype), tuple(shape))
-        if is_glancing() and count > INLINE_ELEMENTS
+        if is_header_only() and count > INLINE_ELEMENTS
         else None
     )

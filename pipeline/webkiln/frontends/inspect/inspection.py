@@ -1,8 +1,8 @@
-"""What `webkiln inspect` finds of one model file, without building anything: read at a glance, in a
-process of its own, and converted without weights.
+"""Inspect one model file without building it: read its headers in a subprocess, and convert it
+without weights.
 
-Run: python -m webkiln.frontends.inspect.inspection FILE REQUEST, with the request in JSON: format,
-inputs, params, and whether code of the user's may run.
+Run as `python -m webkiln.frontends.inspect.inspection FILE REQUEST`. The request is JSON: format,
+inputs, params, and whether user code may run (`trusted`).
 """
 
 import json
@@ -26,7 +26,7 @@ from webkiln.errors import (
     UserError,
     missing_package,
 )
-from webkiln.frontends.core.format_stages import program
+from webkiln.frontends.core.format_stages import stage_module
 from webkiln.frontends.core.probe import REFUSED, limit_resources, run_probe
 from webkiln.frontends.inspect.facts import (
     Description,
@@ -35,7 +35,7 @@ from webkiln.frontends.inspect.facts import (
     SignatureFacts,
     TensorFacts,
 )
-from webkiln.frontends.inspect.header_only import glancing
+from webkiln.frontends.inspect.header_only import header_only
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph
 from webkiln.ir.guards import expand_quotients
@@ -46,15 +46,16 @@ RAISED = {
     kind.__name__: kind for kind in (RecipeError, ShapeError, SourceError, ToolError, InternalError)
 }
 MARK = "webkiln.inspection:"
-"""Begins the line of the answer, among what frameworks print."""
+"""Prefix of the line with the answer; frameworks also print to standard output."""
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """`converts` is None where that cannot be told, for the `reason`; else a reason is why it does
-    not, besides what is `unsupported`.
+    """The result of an inspection.
 
-    `sizes` are what open sizes have to be, `states` the values that are kept between runs.
+    `converts` is None if that cannot be determined; `reason` explains it. If it is False,
+    `unsupported` lists the items and `reason` any other error. `sizes` are constraints on symbolic
+    sizes, `states` the names of values that are kept between runs.
     """
 
     file: FileFacts
@@ -67,52 +68,54 @@ class Inspection:
 
 
 def inspector(format_name: str) -> Inspector:
-    """What a format says of its files."""
-    found: Inspector = import_module(f"webkiln.frontends.{format_name}.facts").FACTS
-    return found
+    """The inspector of a format."""
+    inspector_: Inspector = import_module(f"webkiln.frontends.{format_name}.facts").FACTS
+    return inspector_
 
 
 def inspect_model(
     format_name: str, inputs: Mapping[str, Path], params: Mapping[str, Any]
 ) -> Inspection:
-    """What is in a model file. SourceError where it cannot be read; `params` are what the programs
-    `load` and `convert` take.
+    """Inspect a model file. `params` are the parameters of the stages `load` and `convert`. Raise
+    SourceError if the file cannot be read.
     """
-    found = inspector(format_name)
-    with glancing() as glance:
-        file = found.told(inputs, params)
+    format_inspector = inspector(format_name)
+    with header_only() as findings:
+        file = format_inspector.read_facts(inputs, params)
         try:
-            spec, _ = program(format_name, "load").load(inputs, params)
+            spec, _ = stage_module(format_name, "load").load(inputs, params)
         except UnsupportedError as error:
             return Inspection(
                 file,
-                file.glimpsed,
+                file.preview,
                 converts=False,
-                unsupported=_distinct([*glance.unsupported, *error.items]),
+                unsupported=_distinct([*findings.unsupported, *error.items]),
             )
         except (ToolError, UndecidedError) as error:
-            return Inspection(file, file.glimpsed, converts=None, reason=str(error))
+            return Inspection(file, file.preview, converts=None, reason=str(error))
         except ImportError as error:
             if (missing := missing_package(error, "reading it")) is None:
                 raise
-            return Inspection(file, file.glimpsed, converts=None, reason=str(missing))
-        return inspect_spec(format_name, found, file, spec, inputs, params, glance.unsupported)
+            return Inspection(file, file.preview, converts=None, reason=str(missing))
+        return inspect_spec(
+            format_name, format_inspector, file, spec, inputs, params, findings.unsupported
+        )
 
 
 def inspect_spec(
     format_name: str,
-    found: Inspector,
+    format_inspector: Inspector,
     file: FileFacts,
     spec: Mapping[str, Any],
     inputs: Mapping[str, Path],
     params: Mapping[str, Any],
     unsupported: Sequence[Item] = (),
 ) -> Inspection:
-    """What a spec amounts to, by converting it without weights."""
-    model = found.described(spec)
+    """Inspect a spec by converting it without weights."""
+    model = format_inspector.describe_spec(spec)
     try:
-        with program(format_name, "convert").converted(spec, inputs, params) as made:
-            graph = made.graph
+        with stage_module(format_name, "convert").converted(spec, inputs, params) as conversion:
+            graph = conversion.graph
     except UnsupportedError as error:
         return Inspection(
             file, model, converts=False, unsupported=_distinct([*unsupported, *error.items])
@@ -131,7 +134,7 @@ def inspect_spec(
 
 
 def inspect_graph(file: FileFacts, model: Description, graph: Graph) -> Inspection:
-    """Of a model that converts the graph knows the types."""
+    """The inspection of a model that converts, with the types of its graph."""
 
     def tensor(name: str, type_: Type) -> TensorFacts:
         sizes = (expand_quotients(size, graph.divisibility) for size in type_.shape)
@@ -149,10 +152,10 @@ def inspect_graph(file: FileFacts, model: Description, graph: Graph) -> Inspecti
         f" {dim.abbreviate(expand_quotients(item.b, graph.divisibility))} ({item.layer})"
         for item in graph.guards
     ]
-    known = Description(inputs, outputs, model.parts, model.weights)
+    description = Description(inputs, outputs, model.parts, model.weights)
     return Inspection(
         file,
-        known,
+        description,
         converts=True,
         sizes=tuple(sizes),
         states=tuple(state.name for state in graph.states),
@@ -163,28 +166,29 @@ def _distinct(items: Sequence[Item]) -> tuple[Item, ...]:
     return tuple(dict.fromkeys(items))
 
 
-def to_json(found: Inspection) -> dict[str, Any]:
+def to_json(inspection: Inspection) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "facts": [list(row) for row in found.file.rows],
+        "facts": [list(row) for row in inspection.file.rows],
         "signatures": [
             {"name": item.name, "inputs": _tensors(item.inputs), "outputs": _tensors(item.outputs)}
-            for item in found.file.signatures
+            for item in inspection.file.signatures
         ],
-        "inputs": _tensors(found.model.inputs),
-        "outputs": _tensors(found.model.outputs),
-        "nodes": dict(sorted(found.model.parts.items(), key=lambda item: (-item[1], item[0]))),
+        "inputs": _tensors(inspection.model.inputs),
+        "outputs": _tensors(inspection.model.outputs),
+        "nodes": dict(sorted(inspection.model.parts.items(), key=lambda item: (-item[1], item[0]))),
         "weights": {
             slot: {"dtype": dtype, "shape": list(shape)}
-            for slot, (dtype, shape) in found.model.weights.items()
+            for slot, (dtype, shape) in inspection.model.weights.items()
         },
-        "sizes": list(found.sizes),
-        "states": list(found.states),
-        "converts": found.converts,
+        "sizes": list(inspection.sizes),
+        "states": list(inspection.states),
+        "converts": inspection.converts,
         "unsupported": [
-            {"where": where, "what": what, "hint": hint} for where, what, hint in found.unsupported
+            {"where": where, "what": what, "hint": hint}
+            for where, what, hint in inspection.unsupported
         ],
-        "reason": found.reason,
+        "reason": inspection.reason,
     }
 
 
@@ -227,11 +231,11 @@ def _read(items: Sequence[Mapping[str, Any]]) -> tuple[TensorFacts, ...]:
     )
 
 
-def inspect_apart(
+def inspect_in_subprocess(
     format_name: str, inputs: Mapping[str, Path], params: Mapping[str, Any], *, trusted: bool
 ) -> Inspection:
-    """`inspect_model` in a process with limits, which may die of a damaged file. Of `trusted` code
-    of the user's memory is not limited.
+    """Run `inspect_model` in a subprocess with limits on memory and time. For `trusted` user code,
+    memory is not limited.
     """
     request = {
         "format": format_name,
@@ -240,9 +244,9 @@ def inspect_apart(
         "trusted": trusted,
     }
     path = inputs["source"]
-    beside = inputs.get("external/")
+    external = inputs.get("external/")
     largest = max(
-        [path, *(beside.rglob("*") if beside is not None else ())],
+        [path, *(external.rglob("*") if external is not None else ())],
         key=lambda item: item.stat().st_size if item.is_file() else 0,
     )
     status, printed = run_probe(
@@ -253,13 +257,11 @@ def inspect_apart(
     )
     if status is None:
         raise SourceError(
-            f"{path.name}: cannot be read in reasonable time; it is damaged, or too large to be"
-            " looked at"
+            f"{path.name}: cannot be read in reasonable time; it is damaged or too large"
         )
     if answer is None:
         raise SourceError(
-            f"{path.name}: crashes what reads it, or exhausts its memory; it is damaged; save it"
-            " again"
+            f"{path.name}: crashes its reader or exhausts its memory; it is damaged; save it again"
         )
     data = json.loads(answer)
     if status == REFUSED:
@@ -272,7 +274,7 @@ def main() -> int:
     if not request["trusted"]:
         limit_resources(Path(sys.argv[1]))
     try:
-        found = inspect_model(
+        inspection = inspect_model(
             request["format"],
             {role: Path(path) for role, path in request["inputs"].items()},
             request["params"],
@@ -281,19 +283,19 @@ def main() -> int:
         return 1
     except UserError as error:
         return _refused(type(error).__name__, str(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is must reach the caller
+    except Exception as error:  # noqa: BLE001 - the parent process reports it
         missing = missing_package(error, "reading it") if isinstance(error, ImportError) else None
         return (
             _refused("InternalError", traceback.format_exc())
             if missing is None
             else _refused("ToolError", str(missing))
         )
-    print(f"\n{MARK}{json.dumps(to_json(found))}")
+    print(f"\n{MARK}{json.dumps(to_json(inspection))}")
     return 0
 
 
-def _refused(kind: str, said: str) -> int:
-    print(f"\n{MARK}{json.dumps({'type': kind, 'text': said})}")
+def _refused(kind: str, message: str) -> int:
+    print(f"\n{MARK}{json.dumps({'type': kind, 'text': message})}")
     return REFUSED
 
 

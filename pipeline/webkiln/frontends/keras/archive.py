@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import SourceError, WebkilnError
-from webkiln.frontends.core.arrays import widened
-from webkiln.frontends.inspect.header_only import unread
+from webkiln.frontends.core.arrays import bfloat16_to_float32
+from webkiln.frontends.inspect.header_only import placeholder_array
 from webkiln.frontends.keras.versions.lazy_weight import Held
 
 MAX_BYTES = 16 << 30
@@ -315,11 +315,11 @@ def read_array(source: str, where: str, dataset: h5py.Group | h5py.Dataset | Non
             f"{source}: {where} claims shape {list(dataset.shape)}, {size} bytes, but {stored}"
             " bytes are stored; refused"
         )
-    if (instead := unread("<f4" if halves else dtype, dataset.shape)) is not None:
+    if (instead := placeholder_array("<f4" if halves else dtype, dataset.shape)) is not None:
         return instead
     array = np.ascontiguousarray(dataset[()], dtype=dtype).reshape(dataset.shape)
     if halves:
-        array = widened(array)
+        array = bfloat16_to_float32(array)
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise SourceError(
             f"{source}: {where} holds {int(np.isnan(array).sum())} NaN of {array.size}; train the"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
-from webkiln.frontends.core.arrays import Blobs, Literal, Weight, array_of
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight, stored_array
 from webkiln.frontends.keras.handlers import HANDLERS, Handlers
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.masks import under_masks
@@ -192,7 +192,9 @@ class KerasConverter:
                 f"{weight.slot}: order {order} has {len(order)} axes, the weight is {type_}"
             )
         self.digests[weight.slot] = weight
-        slot = self.builder.slot(weight.slot, array_of(self._blobs, weight.digest, type_), order)
+        slot = self.builder.slot(
+            weight.slot, stored_array(self._blobs, weight.digest, type_), order
+        )
         return self.cast(slot, self._work) if is_float(slot.dtype) and self._work else slot
 
     def cast(self, tensor: Tensor, dtype: str) -> Tensor:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.core.model_format import ZIP, Glimpse
-from webkiln.frontends.core.subgraph import cut_of
+from webkiln.frontends.core.model_format import ZIP, FileHeader
+from webkiln.frontends.core.subgraph import subgraph_from_params
 from webkiln.frontends.inspect.facts import (
     Description,
     FileFacts,
@@ -23,13 +23,13 @@ from webkiln.frontends.keras.versions.files import open_model
 from webkiln.frontends.keras.versions.tfjs import is_json
 
 
-def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
+def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     path = inputs["source"]
     companion = inputs["external/"] / params.get("weights", "") if "external/" in inputs else None
     with open_model(path, companion) as file:
         version, backend, kind = file.version, file.backend, str(file.config["class_name"])
-    model, _ = parse_model(path, cut_of(params), companion=companion)
-    seen = Glimpse(path)
+    model, _ = parse_model(path, subgraph_from_params(params), companion=companion)
+    seen = FileHeader(path)
     return FileFacts(
         rows(
             kind=f"{_container(seen, path)}, {kind}",
@@ -38,11 +38,11 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
             ),
             computed_with=backend,
         ),
-        glimpsed=_described(model),
+        preview=_described(model),
     )
 
 
-def _container(seen: Glimpse, path: Path) -> str:
+def _container(seen: FileHeader, path: Path) -> str:
     if seen.start.startswith(ZIP):
         return "a .keras archive"
     if is_json(path):
@@ -52,11 +52,11 @@ def _container(seen: Glimpse, path: Path) -> str:
     return "HDF5" if seen.start.startswith(b"\x89HDF") else "an architecture in YAML"
 
 
-def _writers(seen: Glimpse) -> list[str]:
+def _writers(seen: FileHeader) -> list[str]:
     return [str(seen.table[key]) for key in ("generatedBy", "convertedBy") if seen.table.get(key)]
 
 
-def described(data: Mapping[str, Any]) -> Description:
+def describe_spec(data: Mapping[str, Any]) -> Description:
     return _described(spec.from_json(data))
 
 
@@ -104,4 +104,4 @@ def _input(layer: LayerSpec | None) -> tuple[str, TensorShape]:
     ) if known and shape is not None else None
 
 
-FACTS = Inspector(told, described)
+FACTS = Inspector(read_facts, describe_spec)

@@ -2,13 +2,13 @@
 functions that return a Keras model.
 """
 
-from webkiln.frontends.core.model_format import Glimpse, ModelFormat
+from webkiln.frontends.core.model_format import FileHeader, ModelFormat
 from webkiln.frontends.core.tfjs_manifest import shard_files
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
-def _fits(seen: Glimpse) -> bool:
+def _fits(seen: FileHeader) -> bool:
     return (
         seen.start.startswith(HDF5)
         or "config.json" in seen.members
@@ -21,8 +21,8 @@ KERAS = ModelFormat(
     title="a Keras model",
     suffixes=(".keras", ".h5", ".hdf5", ".json"),
     fits=_fits,
-    beside=shard_files,
-    takes={
+    companion_files=shard_files,
+    parameters={
         "fetch": ("modules",),
         "load": ("plugins", "modules", "trust", "weights", "cut"),
         "convert": ("plugins", "modules", "batch_size", "input_shapes"),
@@ -37,5 +37,5 @@ KERAS = ModelFormat(
             "samples",
         ),
     },
-    converted=("texts.json",),
+    extra_files=("texts.json",),
 )

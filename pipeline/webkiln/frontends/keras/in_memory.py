@@ -14,7 +14,7 @@ from keras.src.utils.python_utils import is_default
 
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.core.arrays import Blobs, Weight, add_blob
-from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
 from webkiln.frontends.keras.literals import Refused, literal
@@ -38,7 +38,7 @@ Handled = Callable[[LayerSpec], bool]
 
 
 def describe_model(
-    model: Any, *, handled: Handled, batch_size: int = 1, cut: Cut = WHOLE
+    model: Any, *, handled: Handled, batch_size: int = 1, cut: Subgraph = ENTIRE_MODEL
 ) -> tuple[ModelSpec, Blobs]:
     """The spec of a built `keras.Model`, or of what is cut out of it, and its weights by digest.
 
@@ -73,7 +73,7 @@ class Walker:
         self._paths: dict[int, str] = {}
         self._noises: dict[str, tuple[str, int]] = {}
 
-    def top(self, model: Any, cut: Cut) -> ModelSpec:
+    def top(self, model: Any, cut: Subgraph) -> ModelSpec:
         self.register(model, "")
         if _graph_of(model) is not None:
             return self.model(model, "") if not cut else self.part(model, cut)
@@ -97,7 +97,7 @@ class Walker:
         whole = ModelSpec(model.name, (*layers, layer), named, tuple(outputs))
         return cut_model(whole, cut, {layer.name for layer in whole.layers}, {}) if cut else whole
 
-    def part(self, model: Any, cut: Cut) -> ModelSpec:
+    def part(self, model: Any, cut: Subgraph) -> ModelSpec:
         """What is cut out of a Functional or Sequential model; what cannot be traced outside of it
         does not matter.
         """

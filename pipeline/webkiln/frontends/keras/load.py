@@ -11,8 +11,8 @@ from typing import Any
 
 from webkiln.errors import Item, SourceError, UnsupportedError
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.subgraph import WHOLE, Cut
-from webkiln.frontends.inspect.header_only import refuse
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
+from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.keras.archive import open_source, read_config, reading
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import HANDLERS
@@ -53,7 +53,7 @@ def load_model(
     plugins: Sequence[Path] = (),
     *,
     trust_source: bool = False,
-    cut: Cut = WHOLE,
+    cut: Subgraph = ENTIRE_MODEL,
     companion: Path | None = None,
 ) -> tuple[ModelSpec, Blobs]:
     """The spec and weight blobs of a model file, or of what is cut out of it. Its weights may be
@@ -73,7 +73,7 @@ def load_model(
             lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name),
         )
         if hopeless:
-            refuse(path.name, _with_nested(path, hopeless))
+            report_unsupported(path.name, _with_nested(path, hopeless))
             return structure, {}
     model, blobs = read_model(path, cut, companion=companion)
     apart = companion is not None or is_json(path)
@@ -90,7 +90,7 @@ def load_model(
     )
 
 
-def read_memory(model: Any, name: str, cut: Cut = WHOLE) -> tuple[ModelSpec, Blobs]:
+def read_memory(model: Any, name: str, cut: Subgraph = ENTIRE_MODEL) -> tuple[ModelSpec, Blobs]:
     """The spec and weight blobs of a model in memory, which messages call `name`, or of what is cut
     out of it.
     """

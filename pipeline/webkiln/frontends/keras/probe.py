@@ -9,19 +9,19 @@ from pathlib import Path
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.core.probe import limit_resources, run_probe
-from webkiln.frontends.core.subgraph import WHOLE, Cut
-from webkiln.frontends.inspect.header_only import is_glancing
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
+from webkiln.frontends.inspect.header_only import is_header_only
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import ModelSpec
 
 
 def read_model(
-    path: Path, cut: Cut = WHOLE, *, companion: Path | None = None
+    path: Path, cut: Subgraph = ENTIRE_MODEL, *, companion: Path | None = None
 ) -> tuple[ModelSpec, Blobs]:
     """The spec of a model file, with what belongs to it, or of what is cut out of it, and its
     weights by digest; SourceError where it cannot be read.
     """
-    if is_glancing():
+    if is_header_only():
         return parse_model(path, cut, companion=companion)
     if companion is not None and companion.is_file() and path.is_file():
         check_readable(companion, [str(path.absolute())])

@@ -11,7 +11,7 @@ import h5py
 
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs, Weight, add_blob
-from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import (
     ModelFile,
@@ -41,7 +41,7 @@ name any number.
 
 
 def parse_model(
-    path: Path, cut: Cut = WHOLE, *, companion: Path | None = None
+    path: Path, cut: Subgraph = ENTIRE_MODEL, *, companion: Path | None = None
 ) -> tuple[ModelSpec, Blobs]:
     """The spec of a model file that the HDF5 library is known to survive, or of what is cut out of
     it,
@@ -55,7 +55,7 @@ def parse_model(
         return reader.model(source.config, source.weights, "", 0), reader.blobs
 
 
-def read_structure(path: Path, cut: Cut = WHOLE) -> ModelSpec | None:
+def read_structure(path: Path, cut: Subgraph = ENTIRE_MODEL) -> ModelSpec | None:
     """The spec of a `.keras` file, or of what is cut out of it, without its weights, which may be
     large; None for other files, which have to be probed first.
     """
@@ -69,7 +69,7 @@ def read_structure(path: Path, cut: Cut = WHOLE) -> ModelSpec | None:
 
 
 class _Reader:
-    def __init__(self, source: ModelFile, cut: Cut, *, bare: bool = False) -> None:
+    def __init__(self, source: ModelFile, cut: Subgraph, *, bare: bool = False) -> None:
         self.source, self.cut, self.bare = source, cut, bare
         self.blobs: Blobs = {}
         self.count = 0

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.core.conversion import SOURCE, Converted
+from webkiln.frontends.core.conversion import SOURCE, Conversion
 from webkiln.frontends.keras import spec
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.plugins import isolated
@@ -19,7 +19,7 @@ from webkiln.plugins import import_files
 @contextmanager
 def converted(
     data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
-) -> Iterator[Converted]:
+) -> Iterator[Conversion]:
     converter = KerasConverter(params["batch_size"], params["input_shapes"])
     with isolated(inputs.get("modules/")), defined_by(inputs.get("operators/")):
         if data["handled"]:
@@ -27,4 +27,4 @@ def converted(
             if "module" in params:
                 import_module(params["module"])
         graph = converter.convert(spec.from_json(data), name=SOURCE)
-        yield Converted(graph, converter.digests, {"texts.json": {"texts": converter.texts}})
+        yield Conversion(graph, converter.digests, {"texts.json": {"texts": converter.texts}})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.subgraph import cut_of
+from webkiln.frontends.core.subgraph import subgraph_from_params
 from webkiln.frontends.keras.load import load_model, read_memory
 from webkiln.frontends.keras.model_functions import remake_model
 from webkiln.frontends.keras.plugins import handled_by_plugins, isolated
@@ -17,7 +17,7 @@ from webkiln.plugins import import_files
 
 
 def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
-    cut = cut_of(params)
+    cut = subgraph_from_params(params)
     plugins = [inputs["plugins/"] / name for name in params["plugins"]]
     with isolated(inputs.get("modules/")):
         if "module" in params:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.core.subgraph import cut_of
+from webkiln.frontends.core.subgraph import subgraph_from_params
 from webkiln.frontends.keras.framework import import_keras
 from webkiln.frontends.keras.load import load_model, load_with_keras, read_memory
 from webkiln.frontends.keras.model_functions import remake_model
@@ -25,7 +25,7 @@ def compute(
     inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     keras = import_keras("reference outputs are what Keras computes")
-    cut = cut_of(params)
+    cut = subgraph_from_params(params)
     plugins = [inputs["plugins/"] / name for name in params["plugins"]]
     with isolated(inputs.get("modules/")):
         if "module" in params:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from webkiln.errors import RecipeError
-from webkiln.frontends.core.subgraph import Cut, Vertex, check_names, needed_vertices
+from webkiln.frontends.core.subgraph import Subgraph, Vertex, check_names, needed_vertices
 from webkiln.frontends.keras.policies import declared_dtype, storable
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref, renamed
 
@@ -14,7 +14,9 @@ TensorTypes = Mapping[Ref, tuple[list[int | None] | None, str | None]]
 """The shapes and dtypes of tensors, as far as a source states them."""
 
 
-def cut_model(model: ModelSpec, cut: Cut, stated: set[str], declared: TensorTypes) -> ModelSpec:
+def cut_model(
+    model: ModelSpec, cut: Subgraph, stated: set[str], declared: TensorTypes
+) -> ModelSpec:
     """What computes the outputs of the layers `cut.ends` from those of `cut.starts`. An input or
     output is called as the layer whose output it is, further ones of that layer `NAME_1`, `NAME_2`.
 

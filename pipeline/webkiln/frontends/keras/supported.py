@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.errors import Item
-from webkiln.frontends.core.subgraph import with_advice
+from webkiln.frontends.core.subgraph import add_subgraph_hints
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import AUGMENTATIONS, UNTRACED_MODES, parse_policy
 from webkiln.frontends.keras.registered_handlers import registered_handler
@@ -75,7 +75,7 @@ def find_unsupported(
     nested models.
     """
     items = list(_find(model, is_handled, may_be_traced, ""))
-    return with_advice(items, vertices_of(model)) if items else items
+    return add_subgraph_hints(items, vertices_of(model)) if items else items
 
 
 def may_be_traced(layer: LayerSpec) -> bool:

@@ -1,4 +1,4 @@
-"""Folds of shape arithmetic that several formats write, by whatever names."""
+"""Folds of shape arithmetic that several formats share under different operator names."""
 
 from collections.abc import Callable, Mapping
 from math import prod
@@ -11,11 +11,11 @@ from webkiln.frontends.nodes.fold import (
     all_constant,
     are_equal,
     array_of_sizes,
-    combining,
-    extreme,
+    elementwise,
+    integer_objects,
     is_less,
-    objects,
     quotient,
+    reduce_operands,
     remainder,
 )
 from webkiln.ir.dim import is_symbolic, maximum, minimum
@@ -23,8 +23,8 @@ from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array, is_integer
 
 
-def shape_in(dtype: Callable[[NodeCall], str]) -> Fold:
-    """The shape of the first operand in a dtype that the node says."""
+def shape_as(dtype: Callable[[NodeCall], str]) -> Fold:
+    """The shape of the first operand, in the dtype that `dtype` reads from the node."""
     return lambda call: known(array_of_sizes(call.type(0).shape), dtype(call))
 
 
@@ -32,20 +32,22 @@ def rank(call: NodeCall) -> GraphValue:
     return known(np.array(call.type(0).rank), "int32")
 
 
-def packed(call: NodeCall) -> GraphValue:
-    """The operands side by side along a new axis."""
-    return joined(call, np.stack, range(len(call)), call.attr("axis", 0))
+def stack(call: NodeCall) -> GraphValue:
+    """Stack the operands along a new axis."""
+    return join(call, np.stack, range(len(call)), call.attr("axis", 0))
 
 
-def joined(call: NodeCall, join: Callable[..., Array], positions: range, axis: int) -> GraphValue:
-    """What numpy's function makes of some operands, of the first one's dtype."""
+def join(call: NodeCall, function: Callable[..., Array], positions: range, axis: int) -> GraphValue:
+    """Combine operands with a numpy function such as `concatenate`; the result has the dtype of the
+    first one.
+    """
     return known(
-        join([call.value(position).astype(object) for position in positions], axis),
+        function([call.value(position).astype(object) for position in positions], axis),
         call.type(positions[0]).dtype,
     )
 
 
-def chosen(call: NodeCall) -> GraphValue:
+def select(call: NodeCall) -> GraphValue:
     """Elements of the second operand where the first one is true, else of the third."""
     return known(
         np.where(call.numbers(0), call.value(1).astype(object), call.value(2).astype(object)),
@@ -53,16 +55,16 @@ def chosen(call: NodeCall) -> GraphValue:
     )
 
 
-def counted(call: NodeCall) -> GraphValue | None:
-    """Whole numbers from a start on, in steps, up to a limit."""
+def integer_range(call: NodeCall) -> GraphValue | None:
+    """The integers from a start up to a limit, with a step."""
     start, limit, step = (call.numbers(position).reshape(()).item() for position in range(3))
     if not is_integer(call.type(0).dtype) or max(0, -(-(limit - start) // step)) > INLINE_ELEMENTS:
         return None
     return known(np.arange(start, limit, step), call.type(0).dtype)
 
 
-def filled(call: NodeCall) -> GraphValue | None:
-    """The second operand, a number, in the sizes of the first."""
+def fill(call: NodeCall) -> GraphValue | None:
+    """An array of the shape in the first operand, filled with the scalar in the second."""
     sizes = call.sizes(0)
     if any(map(is_symbolic, sizes)) or prod(sizes) > INLINE_ELEMENTS:
         return None
@@ -78,34 +80,39 @@ def broadcast_args(call: NodeCall) -> GraphValue:
     return known(array_of_sizes(sizes), call.type(0).dtype)
 
 
-def negative(call: NodeCall) -> GraphValue | None:
-    return None if all_constant(call) else known(-objects(call, 0), call.type(0).dtype)
+def negate(call: NodeCall) -> GraphValue | None:
+    return None if all_constant(call) else known(-integer_objects(call, 0), call.type(0).dtype)
 
 
-def whole(call: NodeCall) -> GraphValue | None:
-    """Rounded, which changes nothing: sizes are whole."""
-    return None if all_constant(call) else known(objects(call, 0), call.type(0).dtype)
+def round_integers(call: NodeCall) -> GraphValue | None:
+    """Rounding is the identity: sizes are integers."""
+    return None if all_constant(call) else known(integer_objects(call, 0), call.type(0).dtype)
 
 
 ADD, SUBTRACT, MULTIPLY = (
-    combining(lambda a, b: a + b),
-    combining(lambda a, b: a - b),
-    combining(lambda a, b: a * b),
+    elementwise(lambda a, b: a + b),
+    elementwise(lambda a, b: a - b),
+    elementwise(lambda a, b: a * b),
 )
-QUOTIENT, REMAINDER = combining(quotient), combining(remainder)
-GREATEST, LEAST = extreme(lambda a, b: maximum([a, b])), extreme(minimum)
-EQUAL, UNEQUAL = combining(are_equal, "bool"), combining(lambda a, b: not are_equal(a, b), "bool")
-LESS, GREATER = combining(is_less, "bool"), combining(lambda a, b: is_less(b, a), "bool")
+QUOTIENT, REMAINDER = elementwise(quotient), elementwise(remainder)
+GREATEST, LEAST = reduce_operands(lambda a, b: maximum([a, b])), reduce_operands(minimum)
+EQUAL, UNEQUAL = (
+    elementwise(are_equal, "bool"),
+    elementwise(lambda a, b: not are_equal(a, b), "bool"),
+)
+LESS, GREATER = elementwise(is_less, "bool"), elementwise(lambda a, b: is_less(b, a), "bool")
 AT_MOST, AT_LEAST = (
-    combining(lambda a, b: not is_less(b, a), "bool"),
-    combining(lambda a, b: not is_less(a, b), "bool"),
+    elementwise(lambda a, b: not is_less(b, a), "bool"),
+    elementwise(lambda a, b: not is_less(a, b), "bool"),
 )
 
 
-def comparisons(
+def size_relations(
     equal: str, less: str, greater: str, at_most: str, at_least: str
 ) -> Mapping[str, Callable[[int, int], SizeRelation]]:
-    """What a format's operators of these names say of two sizes."""
+    """The relation of two sizes that each comparison operator states, by the operator names of a
+    format.
+    """
     return {
         equal: lambda a, b: SizeRelation(a, "=", b),
         less: lambda a, b: SizeRelation(a, "<", b),

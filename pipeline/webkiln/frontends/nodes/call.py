@@ -1,4 +1,4 @@
-"""What a converter handler sees of a node."""
+"""NodeCall: the view of a node that converter handlers receive."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
 @dataclass(frozen=True, slots=True)
 class SizeRelation:
-    """That the size `a` is less than `b` ("<") or that they are equal ("=")."""
+    """States that size `a` is less than size `b` ("<"), or equal to it ("=")."""
 
     a: int
     relation: str
@@ -26,11 +26,11 @@ class SizeRelation:
 
 @dataclass(frozen=True, slots=True)
 class GraphValue:
-    """A tensor of the model: one of the graph, or a value that is known before the program runs,
-    whose
-    elements are then numbers of the type's dtype, or, in an array of objects, sizes that are set at
-    run time among them. `conditions`: of one bool, the comparisons of sizes that are all true where
-    it is; None where it is anything else.
+    """A value in a model: a tensor of the graph, or a value known at conversion time.
+
+    The elements of a known `value` are numbers of the type's dtype, or, in an object array, numbers
+    and symbolic sizes. `conditions` of a single bool are size relations that all hold if the bool
+    is true; None for any other value.
     """
 
     type: Type
@@ -40,7 +40,7 @@ class GraphValue:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the value is known and depends on nothing that is set at run time."""
+        """Whether the value is known and contains no symbolic sizes."""
         return self.value is not None and self.value.dtype != object
 
 
@@ -48,19 +48,19 @@ NodeResult = Tensor | GraphValue | Sequence[Tensor | GraphValue]
 NodeHandler = Callable[["NodeCall"], NodeResult]
 
 
-Subgraph = Callable[[GraphBuilder, GraphSpec, Sequence[Tensor | GraphValue]], list[GraphValue]]
-"""Converts a graph inside the node into a graph under construction, for given inputs."""
+SubgraphConverter = Callable[
+    [GraphBuilder, GraphSpec, Sequence[Tensor | GraphValue]], list[GraphValue]
+]
+"""Converts a graph attribute of the node into a graph under construction, for the given inputs."""
 
 InferValues = Callable[[GraphSpec, Mapping[str, GraphValue]], Mapping[str, GraphValue]]
-"""The tensors of a graph inside the node that are shape arithmetic, given the values of some of its
-inputs; nothing is converted.
+"""Infers values of the tensors in a graph attribute from values of some of its inputs (constant
+propagation over symbolic sizes). Nothing is converted.
 """
 
 
-class OpenValueError(UserError):
-    """A value is needed before the program runs that depends on data; `tensor` is its name in the
-    spec.
-    """
+class DataDependentError(UserError):
+    """A value needed during conversion depends on data. `tensor` is its name in the spec."""
 
     def __init__(self, message: str, tensor: str) -> None:
         self.tensor = tensor
@@ -68,7 +68,7 @@ class OpenValueError(UserError):
 
 
 class NodeCall:
-    """A node with its operands. `version` is the opset of the node's domain; an absent operand is
+    """A node with its operands. `version` is the opset of the node's domain. An absent operand is
     None.
     """
 
@@ -78,16 +78,18 @@ class NodeCall:
         version: int,
         builder: GraphBuilder,
         operands: Sequence[GraphValue | None],
-        subgraph: Subgraph,
+        convert_subgraph: SubgraphConverter,
         infer_values: InferValues,
     ) -> None:
         self.spec, self.version, self.builder, self.operands = spec, version, builder, operands
-        self.subgraph, self.infer_values = subgraph, infer_values
+        self.convert_subgraph, self.infer_values = convert_subgraph, infer_values
 
-    def applied(self, builder: GraphBuilder, operands: Sequence[GraphValue | None]) -> "NodeCall":
+    def with_operands(
+        self, builder: GraphBuilder, operands: Sequence[GraphValue | None]
+    ) -> "NodeCall":
         """The same node with other operands, in another graph."""
         return NodeCall(
-            self.spec, self.version, builder, operands, self.subgraph, self.infer_values
+            self.spec, self.version, builder, operands, self.convert_subgraph, self.infer_values
         )
 
     def __len__(self) -> int:
@@ -95,27 +97,27 @@ class NodeCall:
 
     @property
     def outputs(self) -> int:
-        """How many outputs the node has, those that nobody reads too."""
+        """The number of outputs, unused ones included."""
         return len(self.spec.outputs)
 
-    def wants(self, position: int) -> bool:
-        """Whether an output has a name, so that somebody may read it."""
+    def is_output_used(self, position: int) -> bool:
+        """Whether an output has a name, so that other nodes can read it."""
         return position < len(self.spec.outputs) and bool(self.spec.outputs[position])
 
     def has(self, position: int) -> bool:
         return position < len(self.operands) and self.operands[position] is not None
 
     def operand(self, position: int) -> GraphValue:
-        found = self.operands[position] if position < len(self.operands) else None
-        if found is None:
+        operand = self.operands[position] if position < len(self.operands) else None
+        if operand is None:
             raise self.error(f"operand {position} is missing")
-        return found
+        return operand
 
     def type(self, position: int) -> Type:
         return self.operand(position).type
 
     def tensor(self, position: int) -> Tensor:
-        """An operand as a tensor of the graph, a known value too."""
+        """An operand as a tensor of the graph, even if its value is known."""
         return as_tensor(self.builder, self.operand(position))
 
     def tensors(self) -> list[Tensor]:
@@ -125,28 +127,28 @@ class NodeCall:
         return self.tensor(position) if self.has(position) else None
 
     def value(self, position: int) -> Array:
-        """An operand that has to be known before the program runs."""
+        """The value of an operand. Raise DataDependentError if it is not known yet."""
         value = self.operand(position).value
         if value is None:
-            raise self.open(position)
+            raise self.data_dependent_error(position)
         return value
 
     def numbers(self, position: int) -> Array:
-        """A known operand that depends on nothing that is set at run time."""
+        """The value of an operand. Raise DataDependentError if it contains symbolic sizes."""
         value = self.value(position)
         if value.dtype == object:
-            raise self.open(position)
+            raise self.data_dependent_error(position)
         return value
 
     def sizes(self, position: int) -> tuple[int, ...]:
-        """A known list of integers, sizes that are set at run time among them."""
+        """A known list of integers and symbolic sizes."""
         return tuple(
             size if is_symbolic(size) else int(size)
             for size in np.atleast_1d(self.value(position)).tolist()
         )
 
     def scalar(self, position: int, default: float) -> float:
-        """A known number; the default where the operand is absent."""
+        """A constant number; the default if the operand is absent."""
         return self.numbers(position).reshape(()).item() if self.has(position) else default
 
     def attr(self, name: str, default: Any = None) -> Any:
@@ -156,7 +158,7 @@ class NodeCall:
         return bool(self.spec.attrs.get(name, default))
 
     def attr_array(self, name: str) -> Array | None:
-        """A small array among the attributes."""
+        """A small array attribute. Raise ShapeError if it is too large to be inlined."""
         value = self.spec.attrs.get(name)
         if isinstance(value, Weight):
             raise self.error(
@@ -176,19 +178,19 @@ class NodeCall:
         return self.builder.constant(value, dtype)
 
     def like(self, value: Scalar, other: Tensor) -> Tensor:
-        """A number of another tensor's dtype."""
+        """A constant of another tensor's dtype."""
         return self.builder.constant(value, other.dtype)
 
     def axis(self, value: int, rank: int) -> int:
-        """An axis counted from the front."""
+        """Normalise an axis, which may be negative. Raise ShapeError if it is out of range."""
         if not -rank <= value < max(rank, 1):
-            raise self.error(f"axis {value} is none of the {rank} that its operand has")
+            raise self.error(f"axis {value} is out of range for an operand of rank {rank}")
         return value % max(rank, 1)
 
-    def open(self, position: int) -> OpenValueError:
-        return OpenValueError(
-            f"{self.spec.name} ({self.spec.op}): operand {position} is only known when the model"
-            " runs, but decides what is computed; make it an initialiser of the model",
+    def data_dependent_error(self, position: int) -> DataDependentError:
+        return DataDependentError(
+            f"{self.spec.name} ({self.spec.op}): operand {position} depends on data, but must be"
+            " known when the model is converted; make it an initialiser of the model",
             self.spec.inputs[position],
         )
 
@@ -202,8 +204,8 @@ class NodeCall:
 
 
 def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
-    """An operand in a graph: a known value becomes a literal, or numbers that the program computes
-    from its sizes.
+    """An operand as a tensor of the graph. A known value becomes a constant; symbolic sizes are
+    computed when the program runs.
     """
     if operand.tensor is not None:
         return builder.capture(operand.tensor)
@@ -222,7 +224,7 @@ def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
 
 
 def known(value: Any, dtype: str) -> GraphValue:
-    """An operand of a known value; `value` holds numbers, or numbers and sizes."""
+    """A value known at conversion time; `value` contains numbers, or numbers and symbolic sizes."""
     array = np.asarray(value)
     if array.dtype == object and not any(map(is_symbolic, array.ravel().tolist())):
         array = array.astype(dtype)

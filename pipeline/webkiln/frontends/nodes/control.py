@@ -1,4 +1,4 @@
-"""Branches and loops that are graphs inside nodes, as TensorFlow and LiteRT write them."""
+"""Branches and loops that are graph attributes of nodes, as in TensorFlow and LiteRT."""
 
 from collections.abc import Sequence
 
@@ -8,65 +8,71 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.control_flow import Block
 from webkiln.ops.pieces import reshaped
 
-WRITTEN_OUT = 64
-"""How many steps of a loop are written out rather than repeated."""
+MAX_UNROLLED = 64
+"""Loops of at most this number of iterations are unrolled."""
 
 
-def either(
-    call: NodeCall, condition: Tensor, branches: Sequence[GraphSpec], given: Sequence[GraphValue]
+def branch(
+    call: NodeCall, condition: Tensor, branches: Sequence[GraphSpec], operands: Sequence[GraphValue]
 ) -> tuple[Tensor, ...]:
-    """The results of one of two graphs, by a bool scalar."""
+    """The outputs of one of two graphs, selected by a bool scalar."""
 
     def block(graph: GraphSpec) -> Block:
         return lambda builder, _: [
-            as_tensor(builder, item) for item in call.subgraph(builder, graph, given)
+            as_tensor(builder, item) for item in call.convert_subgraph(builder, graph, operands)
         ]
 
     then, otherwise = map(block, branches)
     return call.builder.branch(condition, then, otherwise)
 
 
-def unchanged(body: GraphSpec) -> frozenset[int]:
-    """Which of a loop's states its body gives as it took them: these are no states, and may be
-    known.
+def invariant_states(body: GraphSpec) -> frozenset[int]:
+    """The positions of the states that the body of a loop returns unchanged. They are not carried,
+    so their values may stay known.
     """
     return frozenset(
-        place
-        for place, (given, result) in enumerate(zip(body.inputs, body.outputs, strict=True))
-        if given.tensor == result.tensor
+        position
+        for position, (input_, output) in enumerate(zip(body.inputs, body.outputs, strict=True))
+        if input_.tensor == output.tensor
     )
 
 
-def carried(call: NodeCall, same: frozenset[int]) -> list[int]:
-    """The states of a loop besides those that stay as they are."""
-    return [place for place in range(len(call)) if place not in same]
+def carried_states(call: NodeCall, invariant: frozenset[int]) -> list[int]:
+    """The positions of the states of a loop that change."""
+    return [position for position in range(len(call)) if position not in invariant]
 
 
-def repeated(
-    call: NodeCall, same: frozenset[int], begins: Sequence[Tensor]
+def while_loop(
+    call: NodeCall, invariant: frozenset[int], initial: Sequence[Tensor]
 ) -> list[Tensor | GraphValue]:
-    """A loop of the program, by the graphs `cond` and `body`; `begins` are its states, without
-    those
-    that stay the `same`. The condition is computed once before it, and at the end of each step.
+    """Convert a loop with the graphs `cond` and `body`. `begins` are the initial states, without
+    the `invariant` ones. The condition is computed once before the loop, and at the end of each
+    iteration.
     """
-    condition, body, places = call.attr("cond"), call.attr("body"), carried(call, same)
+    condition, body, positions = (
+        call.attr("cond"),
+        call.attr("body"),
+        carried_states(call, invariant),
+    )
 
-    def whole(current: Sequence[Tensor]) -> list[Tensor | GraphValue]:
-        found: list[Tensor | GraphValue] = [call.operand(place) for place in range(len(call))]
-        for place, tensor in zip(places, current, strict=True):
-            found[place] = tensor
-        return found
+    def all_states(current: Sequence[Tensor]) -> list[Tensor | GraphValue]:
+        states: list[Tensor | GraphValue] = [
+            call.operand(position) for position in range(len(call))
+        ]
+        for position, tensor in zip(positions, current, strict=True):
+            states[position] = tensor
+        return states
 
-    def goes_on(builder: GraphBuilder, current: Sequence[Tensor]) -> Tensor:
-        (result,) = call.subgraph(builder, condition, whole(current))
+    def evaluate_condition(builder: GraphBuilder, current: Sequence[Tensor]) -> Tensor:
+        (result,) = call.convert_subgraph(builder, condition, all_states(current))
         if result.type.dtype != "bool" or result.type.size != 1:
-            raise call.error(f"its condition gives {result.type}, expected one bool")
+            raise call.error(f"its condition returns {result.type}, expected one bool")
         return reshaped(builder, as_tensor(builder, result), ())
 
-    def step(builder: GraphBuilder, given: list[Tensor]) -> Sequence[Tensor]:
-        results = call.subgraph(builder, body, whole(given[2:]))
-        following = [as_tensor(builder, results[place]) for place in places]
-        return [goes_on(builder, following), *following]
+    def step(builder: GraphBuilder, arguments: list[Tensor]) -> Sequence[Tensor]:
+        results = call.convert_subgraph(builder, body, all_states(arguments[2:]))
+        following = [as_tensor(builder, results[position]) for position in positions]
+        return [evaluate_condition(builder, following), *following]
 
-    lasts, _ = call.builder.loop(goes_on(call.builder, begins), begins, step)
-    return whole(lasts)
+    final, _ = call.builder.loop(evaluate_condition(call.builder, initial), initial, step)
+    return all_states(final)

@@ -1,4 +1,6 @@
-"""NodeConverter: spec of a model of nodes -> Graph, by the handlers of its format."""
+"""NodeConverter converts the spec of a model of nodes to a Graph, with the handlers of its
+format.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,12 +16,12 @@ from webkiln.errors import (
     UnsupportedError,
     WebkilnError,
 )
-from webkiln.frontends.core.arrays import Blobs, Literal, Weight, array_of
-from webkiln.frontends.core.subgraph import Vertex, with_advice
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight, stored_array
+from webkiln.frontends.core.subgraph import Vertex, add_subgraph_hints
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeResult, as_tensor, known
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.reading import all_graphs
-from webkiln.frontends.nodes.sizes import given_values, input_shapes
+from webkiln.frontends.nodes.sizes import fixed_values, input_shapes
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.nodes.states import STATES
 from webkiln.ir.dim import is_symbolic
@@ -32,10 +34,10 @@ from webkiln.ops.table import RULES
 
 
 class NodeConverter:
-    """Converts one model at a time. `dims` gives sizes of the model's names for them, or renames
-    them;
-    `input_shapes` whole shapes of inputs; `values` inputs that are not taken when the model runs,
-    but fixed. Each format has a subclass with its `handlers`.
+    """Converts one model at a time. Each format has a subclass with its `handlers`.
+
+    `dims` fixes or renames symbolic sizes of the model, `input_shapes` replaces entire shapes of
+    inputs, and `values` fixes inputs: these are no inputs of the graph.
     """
 
     handlers: ClassVar[NodeHandlers]
@@ -58,35 +60,37 @@ class NodeConverter:
     def convert(
         self, source: NodeModel, blobs: Blobs | None = None, name: str | None = None
     ) -> Graph:
-        """The graph of a model; `blobs` gives the slots' values, if any.
+        """Convert a model to a graph; `blobs` provides values of weights, if available.
 
-        UnsupportedError lists every node without a handler, before anything is converted.
+        Raise UnsupportedError with all nodes without a handler, before anything is converted.
         """
         self._main = source.graph
         self._check_supported(source.graph, source.opsets, name or source.name)
         self.builder = GraphBuilder(name or source.name, RULES)
         self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
         shapes = input_shapes(source, self.dims, self.input_shapes)
-        given = given_values(source, shapes, self.values)
+        fixed = fixed_values(source, shapes, self.values)
         inputs = [
-            self._input(item, shapes[item.name], given.get(item.name))
+            self._input(item, shapes[item.name], fixed.get(item.name))
             for item in source.graph.inputs
         ]
         with limited(spec_nodes=sum(len(graph.nodes) for graph in all_graphs(source.graph))):
-            outputs = self._run(self.builder, source.graph, inputs, {})
-        named: dict[str, Tensor] = {}
+            outputs = self._convert_graph(self.builder, source.graph, inputs, {})
+        outputs_by_name: dict[str, Tensor] = {}
         for item, operand in zip(source.graph.outputs, outputs, strict=True):
             tensor = as_tensor(self.builder, operand)
-            named[item.name] = (
+            outputs_by_name[item.name] = (
                 tensor
                 if tensor.name not in self.builder.inputs
                 else self.builder.op("Identity", [tensor])
             )
         self.digests = self.builder.by_variable(self.digests)
-        return self.builder.graph(named)
+        return self.builder.graph(outputs_by_name)
 
     def _check_supported(self, graph: GraphSpec, opsets: Mapping[str, int], name: str) -> None:
-        """Branches may not be taken where inputs have values: they are looked at when they are."""
+        """With fixed values of inputs, a branch may never be converted; its nodes are checked when
+        it is.
+        """
         if unsupported := list(
             find_unsupported(self.handlers, graph, opsets, branches=not self.values)
         ):
@@ -99,8 +103,8 @@ class NodeConverter:
             raise UnsupportedError(
                 name,
                 (
-                    with_advice(unsupported, vertices)
-                    if graph is self._main and self.handlers.can_be_cut
+                    add_subgraph_hints(unsupported, vertices)
+                    if graph is self._main and self.handlers.supports_subgraphs
                     else unsupported
                 ),
             )
@@ -117,20 +121,20 @@ class NodeConverter:
         _check_size(tensor.type, item.name)
         return GraphValue(tensor.type, tensor)
 
-    def _run(
+    def _convert_graph(
         self,
         builder: GraphBuilder,
         graph: GraphSpec,
         inputs: Sequence[GraphValue],
         outer: Mapping[str, GraphValue],
     ) -> list[GraphValue]:
-        """The outputs of a graph whose inputs are given."""
+        """Convert the nodes of a graph and return its outputs."""
         values: dict[str, GraphValue] = dict(outer)
         values |= zip((item.tensor for item in graph.inputs), inputs, strict=True)
-        values |= {name: self._held(tensor) for name, tensor in graph.tensors.items()}
+        values |= {name: self._initialiser(tensor) for name, tensor in graph.tensors.items()}
         for node in graph.nodes:
             operands = [values[name] if name else None for name in node.inputs]
-            results = self._node(builder, node, operands, values)
+            results = self._convert_node(builder, node, operands, values)
             if len(results) < len([name for name in node.outputs if name]):
                 raise ShapeError(
                     f"{node.name} ({node.op}): the model reads {len(node.outputs)} outputs, there"
@@ -141,17 +145,17 @@ class NodeConverter:
             }
         return [values[item.tensor] for item in graph.outputs]
 
-    def _held(self, tensor: Weight | Literal) -> GraphValue:
-        """An initialiser: a slot, or a value known while converting."""
+    def _initialiser(self, tensor: Weight | Literal) -> GraphValue:
+        """An initialiser: a weight slot, or the known value of a literal."""
         if isinstance(tensor, Literal):
             return known(np.array(tensor.values, tensor.dtype).reshape(tensor.shape), tensor.dtype)
         type_ = Type(tensor.dtype, tensor.shape)
         self.digests[tensor.slot] = tensor
         return GraphValue(
-            type_, self.builder.slot(tensor.slot, array_of(self._blobs, tensor.digest, type_))
+            type_, self.builder.slot(tensor.slot, stored_array(self._blobs, tensor.digest, type_))
         )
 
-    def _node(
+    def _convert_node(
         self,
         builder: GraphBuilder,
         node: NodeSpec,
@@ -160,36 +164,41 @@ class NodeConverter:
     ) -> list[GraphValue]:
         before, builder.layer = builder.layer, node.name
 
-        def subgraph(
-            inside: GraphBuilder, graph: GraphSpec, inputs: Sequence[Tensor | GraphValue]
+        def convert_subgraph(
+            inner: GraphBuilder, graph: GraphSpec, inputs: Sequence[Tensor | GraphValue]
         ) -> list[GraphValue]:
             if self.values:
                 self._check_supported(graph, self._opsets, self.builder.name)
-            given = [
+            arguments = [
                 GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs
             ]
-            return self._run(inside, graph, given, values)
+            return self._convert_graph(inner, graph, arguments, values)
 
         def infer_values(
-            graph: GraphSpec, given: Mapping[str, GraphValue]
+            graph: GraphSpec, arguments: Mapping[str, GraphValue]
         ) -> Mapping[str, GraphValue]:
-            return self._infer_values(graph, {**values, **given})
+            return self._infer_values(graph, {**values, **arguments})
 
         call = NodeCall(
-            node, self._opsets.get(node.domain, 1), builder, operands, subgraph, infer_values
+            node,
+            self._opsets.get(node.domain, 1),
+            builder,
+            operands,
+            convert_subgraph,
+            infer_values,
         )
         folds = self.handlers.folds
         try:
-            results = folds.apply(call) or self._evaluated(call) or self._handled(call)
-            if (said := folds.conditions(call)) is not None:
-                results = [replace(result, conditions=said) for result in results]
+            results = folds.apply(call) or self._evaluate(call) or self._call_handler(call)
+            if (conditions := folds.conditions(call)) is not None:
+                results = [replace(result, conditions=conditions) for result in results]
             for result in results:
                 _check_size(result.type, f"{node.name} ({node.op}): a result")
         except (WebkilnError, RecursionError) as error:
-            raise self._named(error, node) from error
+            raise self._with_node_name(error, node) from error
         except MemoryError as error:
             raise ShapeError(
-                f"{node.name} ({node.op}): its results are larger than the memory of this machine"
+                f"{node.name} ({node.op}): its results do not fit the memory of this machine"
             ) from error
         except (
             IndexError,
@@ -199,10 +208,10 @@ class NodeConverter:
             ArithmeticError,
             AttributeError,
         ) as error:
-            what = f"{type(error).__name__}: {error}"
+            detail = f"{type(error).__name__}: {error}"
             raise SourceError(
-                f"{node.name} ({node.op}): its attributes or operands are not those of the operator"
-                f" ({what})"
+                f"{node.name} ({node.op}): its attributes or operands do not match the operator"
+                f" ({detail})"
             ) from error
         builder.layer = before
         return results
@@ -210,73 +219,77 @@ class NodeConverter:
     def _infer_values(
         self, graph: GraphSpec, outer: Mapping[str, GraphValue]
     ) -> dict[str, GraphValue]:
-        """Those tensors of a graph whose values, or what they say of sizes, follow from what is
-        known around it.
+        """Infer the values and size relations of tensors in a graph from the values known around
+        it.
+
+        This is constant propagation over symbolic sizes; nodes with other operands, and nodes with
+        graphs, are skipped.
         """
-        found = {
+        known_values = {
             name: item
             for name, item in outer.items()
             if item.value is not None or item.conditions is not None
         }
-        found |= {
-            name: self._held(tensor)
+        known_values |= {
+            name: self._initialiser(tensor)
             for name, tensor in graph.tensors.items()
             if isinstance(tensor, Literal)
         }
         scratch = GraphBuilder(self.builder.name, RULES)
 
-        def nothing(*_: object) -> Any:
-            raise InternalError("shape arithmetic holds no graphs")
+        def refuse(*_: object) -> Any:
+            raise InternalError("shape arithmetic contains no graphs")
 
         for node in graph.nodes:
-            if not all(name in found for name in node.inputs if name) or any(
+            if not all(name in known_values for name in node.inputs if name) or any(
                 isinstance(value, GraphSpec) for value in node.attrs.values()
             ):
                 continue
-            operands = [found[name] if name else None for name in node.inputs]
+            operands = [known_values[name] if name else None for name in node.inputs]
             call = NodeCall(
-                node, self._opsets.get(node.domain, 1), scratch, operands, nothing, nothing
+                node, self._opsets.get(node.domain, 1), scratch, operands, refuse, refuse
             )
-            said = self.handlers.folds.conditions(call)
+            conditions = self.handlers.folds.conditions(call)
             results = self.handlers.folds.apply(call) or (
-                [] if said is None else [GraphValue(Type("bool", call.type(0).shape))]
+                [] if conditions is None else [GraphValue(Type("bool", call.type(0).shape))]
             )
-            found |= {
-                name: replace(result, conditions=said)
+            known_values |= {
+                name: replace(result, conditions=conditions)
                 for name, result in zip(node.outputs, results, strict=False)
             }
-        return found
+        return known_values
 
-    def _named(self, error: BaseException, node: NodeSpec) -> BaseException:
+    def _with_node_name(self, error: BaseException, node: NodeSpec) -> BaseException:
         if isinstance(error, ShapeError) and node.name not in str(error):
             return ShapeError(f"{node.name} ({node.op}): {error}")
         return error
 
-    def _handled(self, call: NodeCall) -> list[GraphValue]:
+    def _call_handler(self, call: NodeCall) -> list[GraphValue]:
         handler = self.handlers.find(call.spec.domain, call.spec.op)
         if handler is None:
             raise call.unsupported(
-                "computes a size that only the run knows",
-                "Make it a constant of the model, or set sizes by --dim",
+                "computes a size from data",
+                "Make it a constant of the model, or fix sizes with --dim",
             )
         return as_operands(handler(call))
 
-    def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
-        """The outputs of a node all of whose operands are known, by the operators' numpy
-        references;
-        None where that is not possible, or of a state, which belongs to the graph.
+    def _evaluate(self, call: NodeCall) -> list[GraphValue] | None:
+        """Constant folding: evaluate a node whose operands are all constant with the numpy
+        references of its operators.
+
+        Return None if that is not possible, and for states, which must stay in the graph.
         """
-        given = [item for item in call.operands if item is not None]
+        operands = [item for item in call.operands if item is not None]
         has_graphs = any(isinstance(value, GraphSpec) for value in call.spec.attrs.values())
         if (
-            not given
+            not operands
             or call.spec.op in STATES
             or has_graphs
-            or not all(item.is_constant for item in given)
+            or not all(item.is_constant for item in operands)
         ):
             return None
         scratch = GraphBuilder(call.spec.name, RULES)
-        results = self._handled(call.applied(scratch, call.operands))
+        results = self._call_handler(call.with_operands(scratch, call.operands))
         has_no_value = any(item.tensor is None and item.value is None for item in results)
         if has_no_value or any(
             is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results
@@ -293,12 +306,12 @@ def _check_size(type_: Type, what: str) -> None:
     size = type_.size * np.dtype(type_.dtype).itemsize
     if not is_symbolic(size) and size > MAX_BYTES:
         raise ShapeError(
-            f"{what} is {type_}, which has {size} bytes; no backend has arrays of more than"
-            f" {MAX_BYTES}"
+            f"{what} is {type_}, which has {size} bytes; the limit of every backend is {MAX_BYTES}"
         )
 
 
 def as_operands(result: NodeResult) -> list[GraphValue]:
+    """The outputs of a handler as a list of values."""
     items = [result] if isinstance(result, Tensor | GraphValue) else list(result)
     return [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in items]
 
@@ -306,8 +319,8 @@ def as_operands(result: NodeResult) -> list[GraphValue]:
 def find_unsupported(
     handlers: NodeHandlers, graph: GraphSpec, opsets: Mapping[str, int], *, branches: bool = True
 ) -> Iterator[Item]:  # fmt: skip
-    """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too,
-    except `branches` of an If.
+    """Yield (where, what, hint) for every node that cannot be converted, including those in graph
+    attributes; with `branches=False`, the branches of an If are skipped.
     """
     for node in graph.nodes:
         where = f"{node.name} ({node.op})"
@@ -317,11 +330,11 @@ def find_unsupported(
             )
             yield (
                 where,
-                f"is of the domain {node.domain}",
-                f"Operators of {known_domains} are known; export without it, or register a handler",
+                f"is in the domain {node.domain}",
+                f"Use operators of {known_domains} in the export, or register a handler",
             )
         elif node.domain not in opsets and node.domain == "":
-            yield where, "the model does not say of which opset", "Export the model again"
+            yield where, "the model does not declare its opset", "Export the model again"
         elif handlers.find(node.domain, node.op) is None and (
             node.domain or node.op not in handlers.folds.ops
         ):

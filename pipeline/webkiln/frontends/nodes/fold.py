@@ -1,5 +1,5 @@
-"""Shape arithmetic: what exporters write to compute sizes is computed while converting, over sizes
-that are known or set at run time.
+"""Folds shape arithmetic during conversion: the nodes that exporters write to compute sizes, over
+integers and symbolic sizes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +16,16 @@ from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array, is_integer
 
 Fold = Callable[[NodeCall], GraphValue | Sequence[GraphValue] | None]
-"""The outputs of a node as known values; None where it is not for folding."""
+"""Returns the outputs of a node as known values; None if the node cannot be folded."""
 
 
 @dataclass(frozen=True)
 class Folds:
-    """The shape arithmetic of a format, by operators of its own domain: what asks for the types of
-    operands, what computes with known values, and what compares two of them. `implied` are
-    operators that are true where so many of their first operands are.
+    """The shape arithmetic of a format, by operators of its own domain.
+
+    `of_types` need only the types of their operands, `of_values` need known values, `comparisons`
+    relate two sizes. `implied` maps a logical operator to n: it is true if its first n operands are
+    true.
     """
 
     of_types: Mapping[str, Fold] = field(default_factory=dict)
@@ -36,8 +38,8 @@ class Folds:
         return frozenset((*self.of_types, *self.of_values))
 
     def apply(self, call: NodeCall) -> list[GraphValue] | None:
-        """The outputs of a node whose value does not depend on data, where it is shape arithmetic;
-        else None.
+        """The outputs of a node of shape arithmetic whose value does not depend on data; None for
+        other nodes.
         """
         op = call.spec.op
         if call.spec.domain or op not in self.ops:
@@ -58,8 +60,8 @@ class Folds:
         return results or None
 
     def conditions(self, call: NodeCall) -> tuple[SizeRelation, ...] | None:
-        """What a node that gives one bool says of sizes, where that depends on the run: all of it
-        holds where the bool is true.
+        """The size relations that hold if the single bool of a comparison, or of a conjunction of
+        comparisons, is true; None if they cannot be derived.
         """
         op = call.spec.op
         if call.spec.domain or any(
@@ -67,7 +69,7 @@ class Folds:
         ):
             return None
         if op in self.implied:
-            parts = [_said(item) for item in call.operands[: self.implied[op]]]
+            parts = [_operand_conditions(item) for item in call.operands[: self.implied[op]]]
             return (
                 None
                 if None in parts
@@ -79,73 +81,80 @@ class Folds:
         if any(item is None or item.value is None or item.type.size != 1 for item in call.operands):
             return None
         try:
-            a, b = (objects(call, position).ravel()[0] for position in (0, 1))
+            a, b = (integer_objects(call, position).ravel()[0] for position in (0, 1))
         except ShapeError:
             return None
         return (self.comparisons[call.spec.op](a, b),)
 
 
-def _said(operand: GraphValue | None) -> tuple[SizeRelation, ...] | None:
+def _operand_conditions(operand: GraphValue | None) -> tuple[SizeRelation, ...] | None:
+    """The conditions of an operand: its own, or () for a constant that is true."""
     if operand is None:
         return None
     if operand.conditions is not None:
         return operand.conditions
-    true = (
+    is_true = (
         operand.is_constant
         and operand.type.dtype == "bool"
         and operand.value is not None
         and bool(np.all(operand.value))
     )
-    return () if true else None
+    return () if is_true else None
 
 
 def array_of_sizes(sizes: Sequence[Any]) -> Array:
-    """Sizes as an array, one element each."""
-    made = np.empty(len(sizes), object)
-    made[:] = sizes
-    return made
+    """An object array of sizes, [len(sizes)]."""
+    array = np.empty(len(sizes), object)
+    array[:] = sizes
+    return array
 
 
 def element_count(call: NodeCall, dtype: str = "int64") -> GraphValue:
-    """How many elements the first operand has."""
+    """The number of elements of the first operand."""
     return known(array_of_sizes([prod(call.type(0).shape)]).reshape(()), dtype)
 
 
-def objects(call: NodeCall, position: int) -> Array:
-    """A known operand with whole numbers as Python's."""
+def integer_objects(call: NodeCall, position: int) -> Array:
+    """A known operand as an object array of Python integers and symbolic sizes. Raise ShapeError
+    for fractions.
+    """
     value = call.value(position)
     if value.dtype.kind == "f" and not np.all(value == np.rint(value)):
-        raise ShapeError("only whole numbers are folded with sizes")
-    whole = value.astype(np.int64) if value.dtype.kind == "f" else value
-    return whole if whole.dtype == object else whole.astype(object)
+        raise ShapeError("only integers are folded with sizes")
+    integers = value.astype(np.int64) if value.dtype.kind == "f" else value
+    return integers if integers.dtype == object else integers.astype(object)
 
 
 def all_constant(call: NodeCall) -> bool:
-    """Whether no operand depends on the run: such a node is evaluated as any other."""
+    """Whether no operand contains symbolic sizes. Such a node is evaluated like any other constant
+    one.
+    """
     return all(item is not None and item.is_constant for item in call.operands)
 
 
-def moving(change: Callable[[NodeCall, Array], Array]) -> Fold:
-    """A function that moves the elements of the first operand."""
+def move_elements(change: Callable[[NodeCall, Array], Array]) -> Fold:
+    """A fold that rearranges the elements of the first operand."""
     return lambda call: known(change(call, call.value(0)), call.type(0).dtype)
 
 
-def combining(function: Callable[[Any, Any], Any], dtype: str | None = None) -> Fold:
-    """A function of the elements of two operands."""
+def elementwise(function: Callable[[Any, Any], Any], dtype: str | None = None) -> Fold:
+    """A fold that applies a function to pairs of elements of two operands."""
 
     def compute(call: NodeCall) -> GraphValue | None:
         if all_constant(call):
             return None
-        result = np.frompyfunc(function, 2, 1)(objects(call, 0), objects(call, 1))
+        result = np.frompyfunc(function, 2, 1)(integer_objects(call, 0), integer_objects(call, 1))
         return known(np.asarray(result, object), dtype or call.type(0).dtype)
 
     return compute
 
 
 def quotient(a: int, b: int) -> int:
-    """Rounded towards zero; both signs have to be known."""
+    """Division that rounds towards zero. Raise ShapeError if an operand may be negative or the
+    divisor 0.
+    """
     if not (is_at_least(a, 0) and is_at_least(b, 1)):
-        raise ShapeError("a quotient of sizes that may be negative")
+        raise ShapeError("cannot divide sizes that may be negative")
     return floordiv(a, b)
 
 
@@ -153,11 +162,11 @@ def remainder(a: int, b: int) -> int:
     return a - quotient(a, b) * b
 
 
-def dividing(call: NodeCall) -> GraphValue | None:
-    """A quotient of integers, or of floats where nothing is left."""
+def divide(call: NodeCall) -> GraphValue | None:
+    """The quotient of integers, or of floats if the remainder is 0."""
     if all_constant(call):
         return None
-    a, b = objects(call, 0), objects(call, 1)
+    a, b = integer_objects(call, 0), integer_objects(call, 1)
     result = np.asarray(np.frompyfunc(quotient, 2, 1)(a, b), object)
     if not is_integer(call.type(0).dtype) and any(
         x != 0 for x in np.asarray(a - result * b).ravel()
@@ -166,16 +175,16 @@ def dividing(call: NodeCall) -> GraphValue | None:
     return known(result, call.type(0).dtype)
 
 
-def extreme(function: Callable[[int, int], int]) -> Fold:
-    """The greatest or least of any number of operands."""
+def reduce_operands(function: Callable[[int, int], int]) -> Fold:
+    """A fold of any number of operands by a binary function, such as the maximum."""
 
     def compute(call: NodeCall) -> GraphValue | None:
         if all_constant(call):
             return None
-        result = objects(call, 0)
+        result = integer_objects(call, 0)
         for position in range(1, len(call)):
             result = np.asarray(
-                np.frompyfunc(function, 2, 1)(result, objects(call, position)), object
+                np.frompyfunc(function, 2, 1)(result, integer_objects(call, position)), object
             )
         return known(result, call.type(0).dtype)
 
@@ -187,7 +196,7 @@ def are_equal(a: int, b: int) -> bool:
         return True
     if is_at_least(a - b, 1) or is_at_least(b - a, 1):
         return False
-    raise ShapeError("whether two sizes are equal is not known")
+    raise ShapeError("cannot decide whether two sizes are equal")
 
 
 def is_less(a: int, b: int) -> bool:
@@ -195,4 +204,4 @@ def is_less(a: int, b: int) -> bool:
         return False
     if is_at_least(b, a + 1):
         return True
-    raise ShapeError("which of two sizes is larger is not known")
+    raise ShapeError("cannot decide which of two sizes is larger")

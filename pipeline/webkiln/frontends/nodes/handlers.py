@@ -1,4 +1,6 @@
-"""Who converts which operator of a format: the user's handlers first, then the format's own tables."""
+"""The registry of the handlers that convert a format's operators. Registered handlers take
+precedence over built-in ones.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,15 +9,17 @@ from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.nodes.fold import Folds
 
 Tables = Mapping[str, Mapping[str, NodeHandler]]
-"""Domain -> operator -> its handler; the format's own domain is ''."""
+"""Domain -> operator -> handler. '' is the format's own domain."""
 Refusal = tuple[str, str]
-"""What an operator does that is not converted, and what to do instead."""
+"""Why an operator is not converted, and what to do instead."""
 
 
 class NodeHandlers:
-    """The handlers and the shape arithmetic of one format. `own_domain` is what messages call its
-    domain, `advice` what to do about an operator without a handler, where `refused` does not say
-    more of it; of one that `can_be_cut` messages say how to cut it off.
+    """The handlers and the shape arithmetic of one format.
+
+    `own_domain` is its domain's name in messages. `advice` is the hint for an operator without a
+    handler, unless `refused` has a specific one. With `supports_subgraphs`, messages suggest
+    options that exclude unsupported nodes.
     """
 
     def __init__(
@@ -26,21 +30,21 @@ class NodeHandlers:
         own_domain: str,
         advice: str,
         refused: Mapping[str, Refusal] | None = None,
-        can_be_cut: bool = False,
+        supports_subgraphs: bool = False,
     ) -> None:
-        self.tables, self.folds, self.own_domain, self.advice, self.can_be_cut = (
+        self.tables, self.folds, self.own_domain, self.advice, self.supports_subgraphs = (
             tables,
             folds,
             own_domain,
             advice,
-            can_be_cut,
+            supports_subgraphs,
         )
         self.refused = refused or {}
         self._registered: dict[tuple[str, str], NodeHandler] = {}
 
     def register(self, op: str, domain: str = "") -> Callable[[NodeHandler], NodeHandler]:
-        """Decorator: convert nodes of this operator by a function of the `NodeCall`. It precedes
-        built-in handlers.
+        """Decorator: register a function of a `NodeCall` for an operator. It takes precedence over
+        the built-in handler.
         """
 
         def register(handler: NodeHandler) -> NodeHandler:
@@ -53,12 +57,12 @@ class NodeHandlers:
         return self._registered.get((domain, op)) or self.tables.get(domain, {}).get(op)
 
     def domains(self) -> list[str]:
-        """Every domain of which an operator is known."""
+        """The domains of all known operators."""
         return sorted({*self.tables, *(domain for domain, _ in self._registered)})
 
     @contextmanager
     def isolated(self) -> Iterator[None]:
-        """What is registered inside is forgotten at the end."""
+        """Discard handlers registered inside the context when it exits."""
         before, self._registered = self._registered, {}
         try:
             yield

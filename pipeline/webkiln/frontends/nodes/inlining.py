@@ -1,6 +1,5 @@
-"""How much a model may grow when its functions are inlined: 30 functions, each of which calls the
-one
-before it twice, become 2^30 nodes.
+"""A limit for the growth of a model when its functions are inlined: a chain of 30 functions, each
+of which calls the previous one twice, expands to 2^30 nodes.
 """
 
 from webkiln.errors import SourceError
@@ -9,7 +8,7 @@ INLINED, INLINED_PER_NODE = 1 << 15, 8
 
 
 class Inlining:
-    """Counts the nodes of one model, which messages call `name`, while functions are inlined."""
+    """Counts nodes while the functions of a model are inlined. Messages call the model `name`."""
 
     def __init__(self, name: str, file_nodes: int) -> None:
         self.name = name
@@ -17,10 +16,10 @@ class Inlining:
         self._count = 0
 
     def add(self, nodes: int = 1) -> None:
-        """SourceError where the model has too many nodes."""
+        """Count nodes; raise SourceError beyond the limit."""
         self._count += nodes
         if self._count > self.limit:
             raise SourceError(
-                f"{self.name}: has more than {self.limit:,} nodes once its functions are inlined;"
+                f"{self.name}: has more than {self.limit:,} nodes after inlining its functions;"
                 " refused"
             )

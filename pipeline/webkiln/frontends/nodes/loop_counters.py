@@ -1,5 +1,5 @@
-"""States of loops that only count, and what conditions say of the number of steps, whichever format
-writes loops.
+"""Loop analysis for all formats: states that are counters, and slacks of the conditions that bound
+trip counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 STEP = symbols.counter("i0")
-"""The number of a step: a size that no model can have a name for."""
+"""The iteration number as a symbolic size. No size of a model can have this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A state that is `start` before the first step and grows by `increment` with each."""
+    """A state that is `start` before the first iteration, and grows by `increment` in each."""
 
     start: int
     increment: int
@@ -27,7 +27,7 @@ class Counter:
         return known(self.start + self.increment * step, dtype)
 
     def inside(self, builder: GraphBuilder, number: Tensor, dtype: str) -> Tensor | GraphValue:
-        """The state in the step of a number, which the body knows as a tensor."""
+        """The state in iteration `number`, which is a tensor of the loop body."""
         if self.increment == 0:
             return known(self.start, dtype)
         value = number if dtype == number.dtype else builder.op("Cast", [number], {"dtype": dtype})
@@ -51,34 +51,36 @@ def find_counters(
     following: Sequence[str],
     given: Mapping[str, GraphValue] | None = None,
 ) -> dict[int, Counter]:
-    """The states that count, by their positions: what the body calls them, what they begin as, and
-    what it makes of them. `given` is what else the body knows.
+    """Find the states of a loop that are counters, by position.
+
+    `names` are the states in the body, `operands` their initial values, `following` the body's
+    outputs for the next iteration. `given` has values of other tensors of the body.
     """
     starts = {
-        place: start
-        for place, operand in enumerate(operands)
+        position: start
+        for position, operand in enumerate(operands)
         if (start := _start(operand)) is not None
     }
-    before = {place: symbols.counter(f"i{1 + place}") for place in starts}
-    turn = {
-        names[place]: known(before[place], item.type.dtype)
-        for place, item in enumerate(operands)
-        if place in starts and item is not None
+    symbols = {position: symbols.counter(f"i{1 + position}") for position in starts}
+    state_values = {
+        names[position]: known(symbols[position], item.type.dtype)
+        for position, item in enumerate(operands)
+        if position in starts and item is not None
     }
-    after = call.infer_values(body, {**(given or {}), **turn})
-    found = {}
-    for place, start in starts.items():
-        value = after.get(following[place])
+    after = call.infer_values(body, {**(given or {}), **state_values})
+    counters = {}
+    for position, start in starts.items():
+        value = after.get(following[position])
         increment = (
-            None if value is None or value.value is None else value.value.item() - before[place]
+            None if value is None or value.value is None else value.value.item() - symbols[position]
         )
         if isinstance(increment, int) and not is_symbolic(increment) and increment >= 0:
-            found[place] = Counter(start, increment)
-    return found
+            counters[position] = Counter(start, increment)
+    return counters
 
 
 def _start(operand: GraphValue | None) -> int | None:
-    """Where a state may count from: a size."""
+    """The initial value of a state that may be a counter: a size of at least 0; else None."""
     if (
         operand is None
         or operand.value is None
@@ -90,9 +92,11 @@ def _start(operand: GraphValue | None) -> int | None:
     return start if is_at_least(start, 0) else None
 
 
-def gaps(condition: GraphValue | None) -> list[int] | None:
-    """By how much each comparison of a conjunction holds: it is true where all these are at least
-    1.
+def comparison_slacks(condition: GraphValue | None) -> list[int] | None:
+    """The slack `b - a` of each comparison `a < b` in a conjunction, which is true if all are at
+    least 1.
+
+    Return [] for a constant true, None if the condition is anything else.
     """
     if condition is None:
         return None

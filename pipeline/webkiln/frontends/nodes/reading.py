@@ -1,4 +1,4 @@
-"""What readers of all formats of nodes do with names and arrays."""
+"""Helpers for the readers of all node formats: unique names, stored arrays, nested graphs."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from webkiln.ir.types import Array
 
 
 class DistinctNames:
-    """Names that were given."""
+    """Hands out unique names."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
     def distinct(self, stem: str) -> str:
-        """The stem where it is free, else with the first number that makes it a new name."""
+        """The stem if it is unused, else the stem with the first number that makes it unique."""
         name = stem
         while self.counts[name]:
             self.counts[stem] += 1
@@ -26,7 +26,7 @@ class DistinctNames:
 
 
 class StoredWeights:
-    """Trained arrays as a reader meets them: blobs by digest, and a slot of its own for each."""
+    """Collects the trained arrays of a model: blobs by digest, and a unique slot for each."""
 
     def __init__(self) -> None:
         self.blobs: Blobs = {}
@@ -39,8 +39,8 @@ class StoredWeights:
 
 
 def is_structural(array: Array) -> bool:
-    """Whether a constant is part of the structure, whoever reads it: a small one that is a single
-    number, a truth value, or integers of 32 bits and more.
+    """Whether a small constant is part of the structure, whichever node reads it: a scalar, a bool,
+    or integers of at least 32 bits.
     """
     if array.size > INLINE_ELEMENTS:
         return False
@@ -57,21 +57,21 @@ def literal(array: Array) -> Literal:
 
 
 def all_graphs(graph: GraphSpec) -> Iterator[GraphSpec]:
-    """A graph, and those inside its nodes."""
-    todo = [graph]
-    while todo:
-        one = todo.pop()
-        yield one
-        todo += [
+    """Yield a graph and all graphs nested in its nodes."""
+    pending = [graph]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending += [
             value
-            for node in one.nodes
+            for node in current.nodes
             for value in node.attrs.values()
             if isinstance(value, GraphSpec)
         ]
 
 
-def graphs_of(node: NodeSpec) -> Iterator[GraphSpec]:
-    """The graphs inside a node."""
+def nested_graphs(node: NodeSpec) -> Iterator[GraphSpec]:
+    """Yield the graphs in a node's attributes, at all depths."""
     return (
         graph
         for value in node.attrs.values()
@@ -80,12 +80,12 @@ def graphs_of(node: NodeSpec) -> Iterator[GraphSpec]:
     )
 
 
-def read_by(nodes: Sequence[NodeSpec]) -> set[str]:
-    """The tensors that nodes read, those in graphs inside them too."""
+def tensors_read(nodes: Sequence[NodeSpec]) -> set[str]:
+    """The tensors that nodes read, including those read by nested graphs."""
     read: set[str] = set()
     for node in nodes:
         read.update(node.inputs)
         for value in node.attrs.values():
             if isinstance(value, GraphSpec):
-                read |= read_by(value.nodes) | {item.tensor for item in value.outputs}
+                read |= tensors_read(value.nodes) | {item.tensor for item in value.outputs}
     return read

@@ -1,34 +1,34 @@
-"""The inputs that the framework of a model of nodes is asked for its outputs with."""
+"""Sample inputs with which a node format's framework computes the reference outputs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from webkiln.frontends.nodes.sizes import given_values, input_table, open_sizes, size_name
+from webkiln.frontends.nodes.sizes import fixed_values, input_table, open_size_names, size_name
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.ir.types import Array
 from webkiln.random_inputs import Inputs, ModelRun, distinguishing_inputs, make_inputs
 
-Made = Callable[[Inputs, float], dict[str, dict[str, Array]]]
+InputGenerator = Callable[[Inputs, float], dict[str, dict[str, Array]]]
 
 
 @dataclass(frozen=True)
 class SampledInputs:
-    """The inputs of a bundle at the sizes that it is tried at, and the values of the model's
-    others, which its build fixes.
+    """The inputs of a bundle at sample sizes (`free`), and the values of the inputs that the build
+    fixes (`fixed`).
     """
 
     free: Inputs
     fixed: Mapping[str, Array]
 
     def sets(
-        self, name: str, run: ModelRun, made: Made = make_inputs
+        self, name: str, run: ModelRun, generate: InputGenerator = make_inputs
     ) -> dict[str, dict[str, Array]]:
-        """Those that `made` gives with the first scale at which what the model `name` computes
-        differs; VerificationError where it never does.
+        """The input sets of `generate`, at the first scale at which the outputs of the model differ
+        between inputs. Raise VerificationError if they never do.
         """
         return distinguishing_inputs(
-            lambda scale: made(self.free, scale), lambda values: run(values)[0], name
+            lambda scale: generate(self.free, scale), lambda values: run(values)[0], name
         )
 
 
@@ -36,27 +36,28 @@ def sampled_inputs(
     model: NodeModel,
     params: Mapping[str, Any],
     samples: Mapping[str, int],
-    part: NodeModel | None = None,
+    subgraph: NodeModel | None = None,
 ) -> SampledInputs:
-    """As the parameters `dims`, `input_shapes` and `values` of a build say, and the sizes
-    `samples`;
-    where a `part` of the model is built, what they say of its own inputs and sizes does not concern
-    the whole one.
+    """Derive the inputs from the build parameters `dims`, `input_shapes` and `values`, and the
+    sizes `samples`.
+
+    If a `part` of the model is built, parameters for inputs and sizes that only the part has are
+    ignored.
     """
-    dims, given, values = params["dims"], params["input_shapes"], params.get("values") or {}
-    if part is not None and part.graph.inputs != model.graph.inputs:
-        named = {item.name for item in model.graph.inputs}
-        given, values = (
-            {name: item for name, item in table.items() if name in named}
-            for table in (given, values)
+    dims, shapes, values = params["dims"], params["input_shapes"], params.get("values") or {}
+    if subgraph is not None and subgraph.graph.inputs != model.graph.inputs:
+        input_names = {item.name for item in model.graph.inputs}
+        shapes, values = (
+            {name: item for name, item in table.items() if name in input_names}
+            for table in (shapes, values)
         )
-        dims = {name: size for name, size in dims.items() if name in open_sizes(model)}
-        taken = {
-            *map(size_name, open_sizes(model)),
+        dims = {name: size for name, size in dims.items() if name in open_size_names(model)}
+        sizes_used = {
+            *map(size_name, open_size_names(model)),
             *map(str, dims.values()),
-            *(str(size) for shape in given.values() for size in shape),
+            *(str(size) for shape in shapes.values() for size in shape),
         }
-        samples = {name: size for name, size in samples.items() if name in taken}
-    table = input_table(model, dims, given, samples)
-    fixed = given_values(model, {name: shape for name, (_, shape) in table.items()}, values)
+        samples = {name: size for name, size in samples.items() if name in sizes_used}
+    table = input_table(model, dims, shapes, samples)
+    fixed = fixed_values(model, {name: shape for name, (_, shape) in table.items()}, values)
     return SampledInputs({name: item for name, item in table.items() if name not in fixed}, fixed)

@@ -1,4 +1,6 @@
-"""The shapes of a model's inputs: numbers, and sizes that are set when the model runs."""
+"""The shapes of a model's inputs: integers, and symbolic sizes that are bound when the model
+runs.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,10 +23,11 @@ MAX_SIZE = (1 << 31) - 1
 
 
 def input_shapes(model: NodeModel, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
-    """The shape of every input: its own, with the names in `dims` replaced; or the whole one that
-    is
-    `given` (under its name or '' where the model has one input). A size without a name is called
-    after its input and axis.
+    """The shape of every input.
+
+    `dims` renames or fixes sizes. `given` replaces entire shapes, by input name, or under '' if the
+    model has one input. A size without a name is called after its input and axis. Raise ShapeError
+    for unknown names.
     """
     inputs = model.graph.inputs
     names = [item.name for item in inputs]
@@ -32,35 +35,37 @@ def input_shapes(model: NodeModel, dims: Sizes, given: Shapes) -> dict[str, tupl
         raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
     if "" in given and len(names) != 1:
         raise ShapeError(
-            f"the inputs are {', '.join(names)}; say which one a shape is for, as in"
+            f"the inputs are {', '.join(names)}; name the input of a shape, for example"
             f" {names[0]}=1,3,224,224"
         )
-    sizes = open_sizes(model)
+    sizes = open_size_names(model)
     if unknown := sorted(set(dims) - sizes - set(map(size_name, sizes))):
         raise ShapeError(
             f"there is no size called {', '.join(unknown)}; sizes are"
             f" {', '.join(sorted(sizes)) or 'all known'}"
         )
-    whole = {item.name: given.get(item.name, given.get("")) for item in inputs}
-    _check_apart([item for item in inputs if whole[item.name] is None], dims)
-    return {item.name: _shape(item, dims, whole[item.name]) for item in inputs}
+    replaced = {item.name: given.get(item.name, given.get("")) for item in inputs}
+    _check_name_collisions([item for item in inputs if replaced[item.name] is None], dims)
+    return {item.name: _shape(item, dims, replaced[item.name]) for item in inputs}
 
 
-def open_sizes(model: NodeModel) -> set[str]:
-    """What the sizes are called that the inputs leave open."""
+def open_size_names(model: NodeModel) -> set[str]:
+    """The labels of all sizes that the inputs leave open."""
     inputs = model.graph.inputs
     return {
-        _called(item, axis, size)
+        _label(item, axis, size)
         for item in inputs
         for axis, size in enumerate(item.shape or ())
         if not isinstance(size, int)
     }
 
 
-def given_values(
+def fixed_values(
     model: NodeModel, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]
 ) -> dict[str, Array]:
-    """The values of inputs that a build fixes, in their dtypes; one number is one of every element."""
+    """The values of the inputs that a build fixes, in their dtypes. A single number is broadcast to
+    the input's shape.
+    """
     inputs = {item.name: item for item in model.graph.inputs}
     if unknown := sorted(set(values) - set(inputs)):
         raise ShapeError(
@@ -73,8 +78,8 @@ def given_values(
 def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
     if any(map(dim.is_symbolic, shape)):
         raise ShapeError(
-            f"input {item.name}: its shape is {list(map(str, shape))}; what is given a value has no"
-            " open sizes, set them with --dim"
+            f"input {item.name}: its shape is {list(map(str, shape))}; an input with a value cannot"
+            " have open sizes, set them with --dim"
         )
     array = np.asarray(value)
     cast = array.astype(item.dtype)
@@ -88,28 +93,28 @@ def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
     )
 
 
-def _check_apart(inputs: Sequence[Declared], dims: Sizes) -> None:
-    """Refuse sizes that the model keeps apart and that would get one name."""
+def _check_name_collisions(inputs: Sequence[Declared], dims: Sizes) -> None:
+    """Raise ShapeError if two different sizes of the model would get the same name."""
     owners: dict[str, str] = {}
     for item in inputs:
         for axis, size in enumerate(item.shape or ()):
-            called = _called(item, axis, size)
-            if isinstance(size, int) or called in dims or size_name(called) in dims:
+            label = _label(item, axis, size)
+            if isinstance(size, int) or label in dims or size_name(label) in dims:
                 continue
-            owner = called if size is not None else f"axis {axis} of {item.name}"
-            if owners.setdefault(size_name(called), owner) != owner:
-                other = owners[size_name(called)]
+            owner = label if size is not None else f"axis {axis} of {item.name}"
+            if owners.setdefault(size_name(label), owner) != owner:
+                other = owners[size_name(label)]
                 raise ShapeError(
-                    f"{other} and {owner} would both be called {size_name(called)}; name one with"
-                    f" --dim '{called}=...'"
+                    f"{other} and {owner} would both be called {size_name(label)}; name one with"
+                    f" --dim '{label}=...'"
                 )
 
 
 def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tuple[int, ...]:
     if given is None and item.shape is None:
         raise ShapeError(
-            f"input {item.name}: the model does not say its rank; give its shape with --input-shape"
-            f" {item.name}=..."
+            f"input {item.name}: the model does not declare its rank; set its shape with"
+            f" --input-shape {item.name}=..."
         )
     declared = item.shape if item.shape is not None else given or ()
     shape = given if given is not None else declared
@@ -119,28 +124,28 @@ def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tu
         raise ShapeError(f"input {item.name}: its shape is {list(declared)}, got {list(shape)}")
     result: list[int] = []
     for axis, size in enumerate(shape):
-        chosen = size if isinstance(size, int) else _chosen(_called(item, axis, size), dims)
-        if isinstance(chosen, int) and chosen > MAX_SIZE:
+        resolved = size if isinstance(size, int) else _resolve(_label(item, axis, size), dims)
+        if isinstance(resolved, int) and resolved > MAX_SIZE:
             raise ShapeError(
-                f"input {item.name}: the size of axis {axis} is {chosen}; sizes are at most"
+                f"input {item.name}: the size of axis {axis} is {resolved}; sizes are at most"
                 f" {MAX_SIZE}"
             )
-        result.append(chosen if isinstance(chosen, int) else placeholder(chosen))
+        result.append(resolved if isinstance(resolved, int) else placeholder(resolved))
     return tuple(result)
 
 
-def _chosen(called: str, dims: Sizes) -> int | str:
-    own = size_name(called)
-    return dims.get(called, dims.get(own, own))
+def _resolve(label: str, dims: Sizes) -> int | str:
+    own = size_name(label)
+    return dims.get(label, dims.get(own, own))
 
 
-def _called(item: Declared, axis: int, size: int | str | None) -> str:
+def _label(item: Declared, axis: int, size: int | str | None) -> str:
     return str(size) if size is not None else f"{item.name}_{axis}"
 
 
 def size_name(name: str) -> str:
-    """The name without what only some languages have in names, and set apart from what a size
-    cannot be called.
+    """A size's label as a name that is valid in all generated languages and that `placeholder`
+    accepts.
     """
     cleaned = re.sub(r"\W", "_", name, flags=re.ASCII)
     with suppress(ShapeError):
@@ -150,8 +155,8 @@ def size_name(name: str) -> str:
 
 
 def input_table(model: NodeModel, dims: Sizes, given: Shapes, samples: Mapping[str, int]) -> Inputs:
-    """Name -> (dtype, shape) of every input; sizes that are set at run time are those of `samples`,
-    or 16.
+    """Name -> (dtype, shape) of every input. Symbolic sizes have their value in `samples`, or the
+    default sample size.
     """
     shapes = input_shapes(model, dims, given)
     values = {

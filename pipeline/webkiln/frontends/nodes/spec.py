@@ -1,8 +1,8 @@
-"""What webkiln knows of a model that is written as nodes (of ONNX, of a graph of TensorFlow, ...):
-canonical, framework-free values, written to `spec.json`.
+"""The spec of a model of nodes (ONNX, a TensorFlow graph, ...): canonical values without framework
+types, stored as `spec.json`.
 
 Inputs and outputs of the model keep their names. Every other tensor is named by the position of the
-node that makes it, since exporters number them as they please. Nothing in the spec depends on
+node that writes it, since exporters number tensors arbitrarily. The spec does not depend on
 producers, doc strings or the order of initialisers.
 """
 
@@ -16,13 +16,13 @@ from webkiln.frontends.core.arrays import Literal, Weight
 
 SCHEMA = "webkiln.nodes/1"
 MAX_BYTES = 8 << 30
-"""The most that one array may have."""
+"""Limit for one array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An input or output. A size is a number, a name, or None; without a shape the rank is unknown,
-    too.
+    """An input or output. A size is an integer, a name, or None if it is unknown; without a shape
+    the rank is unknown.
     """
 
     name: str
@@ -33,8 +33,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One application of an operator. An absent optional operand is called ''. Attributes are
-    numbers,
+    """One application of an operator. An absent optional operand is ''. Attributes are numbers,
     strings, Literal, GraphSpec, and tuples of these.
     """
 
@@ -48,9 +47,7 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True)
 class GraphSpec:
-    """Nodes in an order in which they can run. A graph inside a node also reads the tensors of the
-    graphs around it.
-    """
+    """Nodes in topological order. A nested graph may also read tensors of the enclosing graphs."""
 
     inputs: tuple[Declared, ...]
     outputs: tuple[Declared, ...]
@@ -60,9 +57,8 @@ class GraphSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeModel:
-    """A model without functions; `opsets` has the version of each domain of operators that it uses,
-    the format's own as ''. `texts` is what the whole numbers stand for that take the place of
-    texts.
+    """A model without functions. `opsets` has the version of each operator domain, the format's own
+    as ''. `texts` is the table of strings that integers in the model index.
     """
 
     name: str
@@ -72,13 +68,13 @@ class NodeModel:
 
 
 def to_json(model: NodeModel) -> dict[str, Any]:
-    found = {
+    data = {
         "schema": SCHEMA,
         "name": model.name,
         "opsets": dict(model.opsets),
         "graph": _graph(model.graph),
     }
-    return {**found, "texts": list(model.texts)} if model.texts else found
+    return {**data, "texts": list(model.texts)} if model.texts else data
 
 
 def from_json(data: Mapping[str, Any]) -> NodeModel:

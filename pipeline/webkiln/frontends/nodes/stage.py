@@ -1,14 +1,12 @@
-"""What the stage `convert` does with models that are written as nodes, whichever format they come
-from.
-"""
+"""The stage `convert` for all node formats."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.core.conversion import SOURCE, Converted
-from webkiln.frontends.core.subgraph import cut_of
+from webkiln.frontends.core.conversion import SOURCE, Conversion
+from webkiln.frontends.core.subgraph import subgraph_from_params
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.spec import from_json
 from webkiln.ir.graph import Graph
@@ -17,17 +15,17 @@ from webkiln.plugins import import_files
 
 
 @contextmanager
-def converted_nodes(
+def convert_nodes(
     kind: type[NodeConverter],
     data: Mapping[str, Any],
     inputs: Mapping[str, Path],
     params: Mapping[str, Any],
-) -> Iterator[Converted]:
-    """Where a part is built, shapes may be given of the inputs of the whole model, too, which its
-    reference is computed with.
+) -> Iterator[Conversion]:
+    """Convert a spec. If a subgraph is built, `input_shapes` may also name inputs of the entire
+    model, which only the reference uses.
     """
     model, shapes = from_json(data), params["input_shapes"]
-    if cut_of(params):
+    if subgraph_from_params(params):
         shapes = {
             item.name: shapes[item.name] for item in model.graph.inputs if item.name in shapes
         }
@@ -35,11 +33,11 @@ def converted_nodes(
     with kind.handlers.isolated(), defined_by(inputs.get("operators/")):
         import_files(inputs["plugins/"] / name for name in params["plugins"])
         graph = converter.convert(model, name=SOURCE)
-        yield Converted(graph, converter.digests)
+        yield Conversion(graph, converter.digests)
 
 
-def fitting(labels: Mapping[str, Sequence[str]], graph: Graph) -> dict[str, list[str]]:
-    """Those that are as many as the last axis of their output has places."""
+def matching_labels(labels: Mapping[str, Sequence[str]], graph: Graph) -> dict[str, list[str]]:
+    """The labels whose number equals the last axis of their output."""
     shapes = {name: graph.type(variable).shape for name, variable in graph.outputs.items()}
     return {
         name: list(lines)

@@ -1,7 +1,8 @@
-"""What a model of nodes keeps from one run to the next: a node STATE gives what the run begins
-with, a
-node SET_STATE takes what the next one will. Both call it by their attribute `state`; a SET_STATE
-may say the `dtype` that it is kept in.
+"""State that a model keeps from one run to the next: a STATE node returns the current value, a
+SET_STATE node sets the value for the next run.
+
+Both refer to it by the attribute `state`. SET_STATE may have a `dtype` in which the state is
+stored.
 """
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
@@ -10,7 +11,7 @@ from webkiln.ops.pieces import cast
 
 
 def state(call: NodeCall) -> Tensor:
-    """Its first value is the operand."""
+    """The operand is the initial value."""
     return call.builder.state(call.spec.attrs["state"], call.tensor(0))
 
 

@@ -1,4 +1,4 @@
-"""StridedSlice of TensorFlow and LiteRT: what its masks say, and places that only the run knows."""
+"""StridedSlice of TensorFlow and LiteRT: its masks, and data-dependent indices."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,8 @@ from webkiln.ops.pieces import element, sized
 
 
 def masks(call: NodeCall) -> Callable[[str, int], bool]:
-    """Whether a mask (`begin`, `end`, `ellipsis`, `new_axis`, `shrink_axis`) has the bit of a
-    number.
+    """A predicate of the name of a mask (`begin`, `end`, `ellipsis`, `new_axis`, `shrink_axis`) and
+    a bit number.
     """
     bits = {
         name: call.attr(f"{name}_mask", 0)
@@ -19,21 +19,19 @@ def masks(call: NodeCall) -> Callable[[str, int], bool]:
 
 
 def elements_at(call: NodeCall) -> Tensor:
-    """x[i], x[:, i] and the like, for places that only the run knows; those below 0 count from the
-    end.
-    """
+    """x[i], x[:, i] and similar, with data-dependent indices; negative ones count from the end."""
     b, x, begin, is_set = call.builder, call.tensor(0), call.tensor(1), masks(call)
     axis = 0
     for number in range(begin.shape[0]):
         if is_set("ellipsis", number):
             axis = x.type.rank - (begin.shape[0] - number - 1)
         elif is_set("shrink_axis", number):
-            place = element(b, begin, 0, number)
-            size = sized(b, x.shape[axis], place.dtype)
-            place = b.op("Where", [b.binary("Less", place, 0), place + size, place])
-            x = b.op("Gather", [x, place], {"axis": axis})
+            index = element(b, begin, 0, number)
+            size = sized(b, x.shape[axis], index.dtype)
+            index = b.op("Where", [b.binary("Less", index, 0), index + size, index])
+            x = b.op("Gather", [x, index], {"axis": axis})
         elif is_set("new_axis", number) or not (is_set("begin", number) and is_set("end", number)):
-            raise call.open(1)
+            raise call.data_dependent_error(1)
         else:
             axis += 1
     return x

@@ -1,137 +1,138 @@
-"""The part of a model of nodes between what some of its nodes give first and what others do."""
+"""Extraction of a subgraph from a model of nodes, and its reference."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.core.arrays import Blobs, Weight
-from webkiln.frontends.core.subgraph import Cut, Vertex, check_names, needed_vertices
-from webkiln.frontends.nodes.reading import all_graphs, graphs_of, read_by
+from webkiln.frontends.core.subgraph import Subgraph, Vertex, check_names, needed_vertices
+from webkiln.frontends.nodes.reading import all_graphs, nested_graphs, tensors_read
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.ir.types import Array
 from webkiln.random_inputs import ModelRun, reference_arrays
 
 TypeOf = Callable[[str, str], Declared | None]
-"""What a format knows of the dtype and shape of a tensor, whose sizes may be called after a name.
+"""(name, tensor) -> the dtype and shape of a tensor, if the format knows them. Open sizes may be
+called after the name.
 """
 
 
-def part_of(
+def extract_subgraph(
     model: NodeModel,
     blobs: Blobs,
-    cut: Cut,
+    bounds: Subgraph,
     name: str,
-    known: TypeOf,
-    called: Mapping[str, str] | None = None,
-    also: Mapping[str, str] | None = None,
+    type_of: TypeOf,
+    tensor_names: Mapping[str, str] | None = None,
+    aliases: Mapping[str, str] | None = None,
 ) -> tuple[NodeModel, Blobs]:
-    """What computes the first outputs of the nodes `cut.ends` from those of `cut.starts`, which may
-    be
-    inputs or outputs of the model, too, with its weights. What is kept from run to run is kept by
-    the part that reads it. `called` says which tensors names stand for, where those are not the
-    names of nodes, and `also` for which there are other names besides. RecipeError where the cut
-    leaves a tensor undefined.
+    """The subgraph that computes the first outputs of the nodes `bounds.ends` from those of
+    `bounds.starts`, with its weights. Bounds may also be inputs or outputs of the model. A state is
+    updated by the subgraph that reads it.
+
+    `tensor_names` maps names to tensors if the names are not those of nodes; `aliases` has
+    additional names. Raise RecipeError if the subgraph leaves a tensor undefined.
     """
-    if not cut:
+    if not bounds:
         return model, blobs
     graph = model.graph
     nodes = [node for node in graph.nodes if node.op != "SET_STATE"]
-    named = _named(graph, nodes, called)
-    here = {
+    primary = _names(graph, nodes, tensor_names)
+    defined = {
         *(item.tensor for item in graph.inputs),
         *(tensor for node in nodes for tensor in node.outputs),
     }
-    others = {
+    secondary = {
         item: tensor
-        for item, tensor in (also or {}).items()
-        if item not in named and tensor in here
+        for item, tensor in (aliases or {}).items()
+        if item not in primary and tensor in defined
     }
-    tensors = {**others, **named}
-    check_names(name, cut, [*named, *others], lambda item: _where(graph, item))
+    tensors = {**secondary, **primary}
+    check_names(name, bounds, [*primary, *secondary], lambda item: _enclosing_node(graph, item))
     labels = {tensor: item for item, tensor in tensors.items()}
-    starts = [tensors[item] for item in cut.starts]
-    entering = {item: _entering(item, tensors[item], known, name) for item in cut.starts}
-    ends = [tensors[item] for item in cut.ends] or [item.tensor for item in graph.outputs]
+    starts = [tensors[item] for item in bounds.starts]
+    start_types = {item: _input_at(item, tensors[item], type_of, name) for item in bounds.starts}
+    ends = [tensors[item] for item in bounds.ends] or [item.tensor for item in graph.outputs]
     vertices = [
         Vertex(node.name, _reads(node), tuple(filter(None, node.outputs))) for node in nodes
     ]
     vertices += [Vertex(item, (), (item,)) for item in graph.tensors]
 
-    def say(tensor: str) -> str:
+    def label(tensor: str) -> str:
         return labels.get(tensor, tensor)
 
-    needed, used = needed_vertices(name, vertices, starts, ends, say)
-    kept = _states(nodes, needed)
-    while more := [
+    needed, used = needed_vertices(name, vertices, starts, ends, label)
+    states = _states(nodes, needed)
+    while setters := [
         node
         for node in graph.nodes
-        if node.op == "SET_STATE" and node.attrs["state"] in kept and node.inputs[0] not in ends
+        if node.op == "SET_STATE" and node.attrs["state"] in states and node.inputs[0] not in ends
     ]:
-        ends += [node.inputs[0] for node in more]
-        needed, used = needed_vertices(name, vertices, starts, ends, say)
-        kept = _states(nodes, needed)
-    chosen = {node.name for number, node in enumerate(nodes) if number in needed}
+        ends += [node.inputs[0] for node in setters]
+        needed, used = needed_vertices(name, vertices, starts, ends, label)
+        states = _states(nodes, needed)
+    node_names = {node.name for number, node in enumerate(nodes) if number in needed}
     body = tuple(
         node
         for node in graph.nodes
-        if (node.attrs["state"] in kept if node.op == "SET_STATE" else node.name in chosen)
+        if (node.attrs["state"] in states if node.op == "SET_STATE" else node.name in node_names)
     )
     outputs = (
-        tuple(_leaving(item, tensors[item], known) for item in cut.ends)
-        if cut.ends
+        tuple(_output_at(item, tensors[item], type_of) for item in bounds.ends)
+        if bounds.ends
         else graph.outputs
     )
-    read = read_by(body) | {item.tensor for item in outputs}
+    read = tensors_read(body) | {item.tensor for item in outputs}
     inputs = tuple(item for item in graph.inputs if item.tensor in read)
-    if cut.starts:
-        inputs = tuple(entering[item] for item in cut.starts if tensors[item] in used)
-    part = GraphSpec(
+    if bounds.starts:
+        inputs = tuple(start_types[item] for item in bounds.starts if tensors[item] in used)
+    subgraph = GraphSpec(
         inputs,
         outputs,
         {item: value for item, value in graph.tensors.items() if item in read},
         body,
     )
-    weights = {item.digest for item in _weights(part)}
-    return replace(model, graph=part), {
+    weights = {item.digest for item in _weights(subgraph)}
+    return replace(model, graph=subgraph), {
         digest: array for digest, array in blobs.items() if digest in weights
     }
 
 
-def _named(
-    graph: GraphSpec, nodes: Sequence[NodeSpec], called: Mapping[str, str] | None
+def _names(
+    graph: GraphSpec, nodes: Sequence[NodeSpec], tensor_names: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """What the names of a cut stand for."""
-    made = called or {
+    """Name -> tensor: inputs, outputs, and nodes, which stand for their first output."""
+    of_nodes = tensor_names or {
         node.name: next(filter(None, node.outputs)) for node in nodes if any(node.outputs)
     }
     inputs, outputs = (
         {item.name: item.tensor for item in items} for items in (graph.inputs, graph.outputs)
     )
-    return {**inputs, **outputs, **made, **inputs}
+    return {**inputs, **outputs, **of_nodes, **inputs}
 
 
-def _where(graph: GraphSpec, name: str) -> str:
-    """Of a node inside another, what it is inside of."""
+def _enclosing_node(graph: GraphSpec, name: str) -> str:
+    """A remark about a node inside another one, which cannot be a bound."""
     outer = [
         node.name
         for node in graph.nodes
-        for inside in graphs_of(node)
+        for inside in nested_graphs(node)
         if any(item.name == name for item in inside.nodes)
     ]
-    return f" (it is inside {outer[0]}, which cannot be cut)" if outer else ""
+    return f" (it is inside {outer[0]}; a subgraph cannot start or end there)" if outer else ""
 
 
 def _reads(node: NodeSpec) -> tuple[str, ...]:
-    """The tensors that a node reads, those of the graphs inside it left out."""
+    """The tensors that a node reads, without those defined in its nested graphs."""
     own = {""}
-    for graph in graphs_of(node):
+    for graph in nested_graphs(node):
         own |= {
             *graph.tensors,
             *(item.tensor for item in graph.inputs),
             *(name for inner in graph.nodes for name in inner.outputs),
         }
-    return tuple(sorted(read_by([node]) - own))
+    return tuple(sorted(tensors_read([node]) - own))
 
 
 def _states(nodes: Sequence[NodeSpec], needed: set[int]) -> set[str]:
@@ -142,15 +143,18 @@ def _states(nodes: Sequence[NodeSpec], needed: set[int]) -> set[str]:
     }
 
 
-def _entering(name: str, tensor: str, known: TypeOf, where: str) -> Declared:
-    item = known(name, tensor)
+def _input_at(name: str, tensor: str, type_of: TypeOf, where: str) -> Declared:
+    item = type_of(name, tensor)
     if item is None:
-        raise RecipeError(f"{where}: the dtype of what {name} gives is not known; cut elsewhere")
+        raise RecipeError(
+            f"{where}: the dtype of the output of {name} is unknown; choose other bounds for"
+            " the subgraph"
+        )
     return replace(item, name=name, tensor=tensor)
 
 
-def _leaving(name: str, tensor: str, known: TypeOf) -> Declared:
-    item = known(name, tensor)
+def _output_at(name: str, tensor: str, type_of: TypeOf) -> Declared:
+    item = type_of(name, tensor)
     return Declared(name, tensor, "" if item is None else item.dtype, None)
 
 
@@ -163,48 +167,54 @@ def _weights(graph: GraphSpec) -> Iterable[Weight]:
     )
 
 
-def of_part(part: NodeModel, name: str, run: ModelRun) -> ModelRun:
-    """What `run`, the whole model, gives at the outputs of a part; and inside, all that it tells."""
+def subgraph_run(subgraph: NodeModel, name: str, run: ModelRun) -> ModelRun:
+    """A run of a subgraph that uses `run` of the entire model: it returns the values at the
+    subgraph's outputs, and all values that the framework reports.
+    """
 
-    def computed(values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        outputs, inside = run(values)
-        found = {**outputs, **inside, **values}
-        return {item.name: _value(item.name, found, name) for item in part.graph.outputs}, found
+    def run_part(values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        outputs, inner = run(values)
+        values_by_name = {**outputs, **inner, **values}
+        return {
+            item.name: _value(item.name, values_by_name, name) for item in subgraph.graph.outputs
+        }, values_by_name
 
-    return computed
+    return run_part
 
 
-def reference_of(
-    part: NodeModel,
+def subgraph_reference(
+    subgraph: NodeModel,
     inputs: SampledInputs,
     sets: Mapping[str, Mapping[str, Array]],
     name: str,
     runs: Sequence[ModelRun],
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of reference.npz and of layers.npz of a model, or of a part of it: what the first
-    of
-    `runs`, which all compute the whole model, gives there for the `sets` of its inputs.
+    """The arrays of reference.npz and of layers.npz of a model or subgraph, for the input sets
+    `sets`. The first of `runs` computes the reference, the others measure its noise; all run the
+    entire model.
     """
-    run, *others = (of_part(part, name, one) for one in runs)
-    reference, every = reference_arrays(sets, run, others)
-    given = {
-        f"{kind}/in/{item.name}": _value(f"{kind}/{item.name}", every, name)
+    run, *others = (subgraph_run(subgraph, name, other) for other in runs)
+    reference, all_values = reference_arrays(sets, run, others)
+    input_arrays = {
+        f"{kind}/in/{item.name}": _value(f"{kind}/{item.name}", all_values, name)
         for kind in sets
-        for item in part.graph.inputs
+        for item in subgraph.graph.inputs
         if item.name not in inputs.fixed
     }
-    inside = {node.name for node in part.graph.nodes}
-    layers = {key: value for key, value in every.items() if key.partition("/")[2] in inside}
+    node_names = {node.name for node in subgraph.graph.nodes}
+    layers = {
+        key: value for key, value in all_values.items() if key.partition("/")[2] in node_names
+    }
     return {
         **{key: value for key, value in reference.items() if key.split("/")[1] != "in"},
-        **given,
+        **input_arrays,
     }, layers
 
 
-def _value(item: str, found: Mapping[str, Array], name: str) -> Array:
-    if item not in found:
+def _value(item: str, values: Mapping[str, Array], name: str) -> Array:
+    if item not in values:
         raise SourceError(
-            f"{name}: its framework does not tell what {item.rpartition('/')[2]} gives; cut"
-            " elsewhere"
+            f"{name}: its framework does not report the output of"
+            f" {item.rpartition('/')[2]}; choose other bounds for the subgraph"
         )
-    return found[item]
+    return values[item]

@@ -1,4 +1,4 @@
-"""What the spec of a model of nodes says in short."""
+"""Summary of the spec of a model of nodes, for `webkiln inspect`."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from webkiln.frontends.nodes.reading import all_graphs
 from webkiln.frontends.nodes.spec import Declared, from_json
 
 
-def described_nodes(data: Mapping[str, Any]) -> Description:
-    """Nodes inside others are counted with them."""
+def describe_nodes(data: Mapping[str, Any]) -> Description:
+    """Describe a spec; nested nodes are counted, too."""
     model = from_json(data)
     graphs = list(all_graphs(model.graph))
-    parts = Counter(
+    counts = Counter(
         f"{node.domain}.{node.op}" if node.domain else node.op
         for graph in graphs
         for node in graph.nodes
@@ -28,7 +28,7 @@ def described_nodes(data: Mapping[str, Any]) -> Description:
     return Description(
         tuple(map(_tensor, model.graph.inputs)),
         tuple(map(_tensor, model.graph.outputs)),
-        parts,
+        counts,
         weights,
     )
 

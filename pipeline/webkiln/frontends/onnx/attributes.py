@@ -1,4 +1,4 @@
-"""The attributes of a node as arrays, numbers and texts."""
+"""Attributes of a node as arrays, numbers and strings."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ from webkiln.frontends.onnx.tensors import read_array
 
 
 def raw_attributes(node: onnx.NodeProto, folder: Path | None, where: str) -> dict[str, Any]:
-    """By name: arrays where there are several numbers, lists of texts, single numbers and texts."""
+    """Name -> value: an array for several numbers, a list of strings, or a single number or
+    string.
+    """
     return {item.name: _raw(item, folder, f"{where}: {item.name}") for item in node.attribute}
 
 
@@ -23,14 +25,16 @@ def _raw(item: onnx.AttributeProto, folder: Path | None, where: str) -> Any:
         case types.INTS:
             return np.array(item.ints, np.int64)
         case types.STRINGS:
-            known: dict[bytes, str] = {}
+            decoded: dict[bytes, str] = {}
             return [
-                known[value] if value in known else known.setdefault(value, as_text(value, where))
+                decoded[value]
+                if value in decoded
+                else decoded.setdefault(value, decode_text(value, where))
                 for value in item.strings
             ]
         case types.TENSOR:
             return (
-                texts_of(item.t, where)
+                decode_strings(item.t, where)
                 if item.t.data_type == onnx.TensorProto.STRING
                 else read_array(item.t, folder, where)
             )
@@ -39,15 +43,16 @@ def _raw(item: onnx.AttributeProto, folder: Path | None, where: str) -> Any:
         case types.FLOAT:
             return item.f
         case types.STRING:
-            return as_text(item.s, where)
-    raise SourceError(f"{where}: is an attribute of a kind that cannot be read")
+            return decode_text(item.s, where)
+    raise SourceError(f"{where}: has an attribute type that cannot be read")
 
 
-def texts_of(tensor: onnx.TensorProto, where: str) -> list[str]:
-    return [as_text(value, where) for value in tensor.string_data]
+def decode_strings(tensor: onnx.TensorProto, where: str) -> list[str]:
+    return [decode_text(value, where) for value in tensor.string_data]
 
 
-def as_text(data: bytes, where: str) -> str:
+def decode_text(data: bytes, where: str) -> str:
+    """Decode UTF-8. Raise SourceError if the bytes are not text."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""OnnxConverter: spec of an ONNX model -> Graph, by handlers of operators."""
+"""OnnxConverter converts the spec of an ONNX model to a Graph, with its operator handlers."""
 
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
@@ -10,12 +10,12 @@ HANDLERS = NodeHandlers(
     FOLDS,
     own_domain="ai.onnx",
     advice="Export the model without it, or with another opset, or register a handler",
-    can_be_cut=True,
+    supports_subgraphs=True,
 )
 
 
 class OnnxConverter(NodeConverter):
-    """Converts one model at a time; `register_handler` adds operators of one's own."""
+    """Converts one model at a time. `register_handler` registers handlers of further operators."""
 
     handlers = HANDLERS
     register_handler = HANDLERS.register

@@ -1,5 +1,5 @@
-"""Which files hold the external data of an ONNX file, without reading the model: they are inputs of
-the build as the model is.
+"""Find the external data files of an ONNX file without parsing it. They are inputs of the build,
+like the model.
 """
 
 import mmap
@@ -7,35 +7,35 @@ from pathlib import Path, PurePosixPath
 
 from webkiln.errors import SourceError
 
-MARK = b"\x0a\x08location\x12"
-"""How an entry `location` of external data begins in protobuf; its value follows, after its length.
-"""
-LONGEST = 4096
+LOCATION_KEY = b"\x0a\x08location\x12"
+"""The encoded key `location` of an external data entry; the length and the value follow."""
+MAX_PATH_BYTES = 4096
 """More than any path has."""
 
 
 def external_files(model: Path) -> list[tuple[str, Path]]:
-    """The files beside or below a model that it may name, by their names in it; a link must not
-    lead
-    elsewhere, unless the model is one to the same folder. What is named but not there is told when
-    the model is read.
+    """The files in the model's folder that the model may name, as (name, path). Missing files are
+    omitted; reading the model reports them.
+
+    Raise SourceError for a symbolic link to a file elsewhere. If the model itself is a link, the
+    folder of its target is also allowed.
     """
     if not model.is_file() or not model.stat().st_size:
         return []
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     with model.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        at = data.find(MARK)
+        at = data.find(LOCATION_KEY)
         while at >= 0:
-            length, start = _varint(data, at + len(MARK))
-            name = data[start : start + min(length, LONGEST)].decode(errors="replace")
-            if path := _beside(model, name):
-                found[name] = path
-            at = data.find(MARK, start)
-    return sorted(found.items())
+            length, start = _varint(data, at + len(LOCATION_KEY))
+            name = data[start : start + min(length, MAX_PATH_BYTES)].decode(errors="replace")
+            if path := _data_file(model, name):
+                files[name] = path
+            at = data.find(LOCATION_KEY, start)
+    return sorted(files.items())
 
 
 def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
-    """A number of protobuf, seven bits a byte with the lowest first, and where it ends."""
+    """Decode a protobuf varint; return it and the offset after it."""
     value, shift = 0, 0
     while at < len(data):
         value |= (data[at] & 0x7F) << shift
@@ -45,13 +45,13 @@ def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
     return value, at
 
 
-def _beside(model: Path, name: str) -> Path | None:
-    place, path = PurePosixPath(name), model.parent / name
+def _data_file(model: Path, name: str) -> Path | None:
+    parsed, path = PurePosixPath(name), model.parent / name
     try:
         if (
             not name
-            or place.is_absolute()
-            or ".." in place.parts
+            or parsed.is_absolute()
+            or ".." in parsed.parts
             or "\0" in name
             or not path.is_file()
         ):

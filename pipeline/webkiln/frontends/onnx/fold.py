@@ -1,4 +1,6 @@
-"""Shape arithmetic of ONNX: what exporters write with Shape, Gather, Concat and the like."""
+"""Shape arithmetic of ONNX: sizes that exporters compute with Shape, Gather, Concat and similar
+nodes.
+"""
 
 from math import prod
 
@@ -10,10 +12,10 @@ from webkiln.frontends.nodes.fold import (
     Fold,
     Folds,
     array_of_sizes,
-    dividing,
+    divide,
     element_count,
-    moving,
-    objects,
+    integer_objects,
+    move_elements,
 )
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS
@@ -72,7 +74,7 @@ def _slice(call: NodeCall, x: Array) -> Array:
 
 
 def _concat(call: NodeCall) -> GraphValue:
-    return arithmetic.joined(call, np.concatenate, range(len(call)), call.attr("axis", 1))
+    return arithmetic.join(call, np.concatenate, range(len(call)), call.attr("axis", 1))
 
 
 def _split(call: NodeCall) -> list[GraphValue] | None:
@@ -85,13 +87,17 @@ def _split(call: NodeCall) -> list[GraphValue] | None:
 
 
 def _cast(call: NodeCall) -> GraphValue | None:
-    return None if call.operand(0).is_constant else known(objects(call, 0), CASTS[call.attr("to")])
+    return (
+        None
+        if call.operand(0).is_constant
+        else known(integer_objects(call, 0), CASTS[call.attr("to")])
+    )
 
 
 CASTS = {1: "float32", 6: "int32", 7: "int64", 11: "float64"}
 
 
-def _filled(call: NodeCall) -> GraphValue | None:
+def _constant_of_shape(call: NodeCall) -> GraphValue | None:
     sizes = call.sizes(0)
     value = call.attr_array("value")
     if any(map(is_symbolic, sizes)) or prod(sizes) > INLINE_ELEMENTS:
@@ -110,11 +116,11 @@ def _expand(call: NodeCall) -> GraphValue | None:
 
 def _reshape(call: NodeCall, x: Array) -> Array:
     shape = call.sizes(1) if call.has(1) else call.attr("shape")
-    kept = [
+    sizes = [
         x.shape[axis] if size == 0 and not call.attr("allowzero", 0) else size
         for axis, size in enumerate(shape)
     ]
-    return x.reshape(kept)
+    return x.reshape(sizes)
 
 
 def _product(call: NodeCall) -> GraphValue | None:
@@ -130,31 +136,31 @@ def _product(call: NodeCall) -> GraphValue | None:
 
 
 OF_VALUES: dict[str, Fold] = {
-    "Identity": moving(lambda call, x: x),
-    "Squeeze": moving(_squeeze),
-    "Unsqueeze": moving(_unsqueeze),
-    "Gather": moving(_gather),
-    "Slice": moving(_slice),
-    "Reshape": moving(_reshape),
+    "Identity": move_elements(lambda call, x: x),
+    "Squeeze": move_elements(_squeeze),
+    "Unsqueeze": move_elements(_unsqueeze),
+    "Gather": move_elements(_gather),
+    "Slice": move_elements(_slice),
+    "Reshape": move_elements(_reshape),
     "Concat": _concat,
     "Split": _split,
     "Cast": _cast,
     "Add": arithmetic.ADD,
     "Sub": arithmetic.SUBTRACT,
     "Mul": arithmetic.MULTIPLY,
-    "Div": dividing,
+    "Div": divide,
     "Mod": arithmetic.REMAINDER,
     "Max": arithmetic.GREATEST,
     "Min": arithmetic.LEAST,
     "Equal": arithmetic.EQUAL,
-    "Where": arithmetic.chosen,
-    "Range": arithmetic.counted,
-    "ConstantOfShape": _filled,
+    "Where": arithmetic.select,
+    "Range": arithmetic.integer_range,
+    "ConstantOfShape": _constant_of_shape,
     "Expand": _expand,
     "ReduceProd": _product,
-    "Floor": arithmetic.whole,
-    "Ceil": arithmetic.whole,
-    "Neg": arithmetic.negative,
+    "Floor": arithmetic.round_integers,
+    "Ceil": arithmetic.round_integers,
+    "Neg": arithmetic.negate,
     "Less": arithmetic.LESS,
     "Greater": arithmetic.GREATER,
 }
@@ -162,6 +168,8 @@ OF_VALUES: dict[str, Fold] = {
 FOLDS = Folds(
     of_types={"Shape": _shape, "Size": element_count},
     of_values=OF_VALUES,
-    comparisons=arithmetic.comparisons("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"),
+    comparisons=arithmetic.size_relations(
+        "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"
+    ),
     implied={"And": 2, "Identity": 1, "Reshape": 1, "Squeeze": 1, "Unsqueeze": 1},
 )

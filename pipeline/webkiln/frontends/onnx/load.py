@@ -1,5 +1,5 @@
-"""An ONNX file -> spec and weight blobs. Nothing in the file is trusted: what does not hold
-together is one SourceError.
+"""Read an ONNX file into a spec and weight blobs. The file is untrusted: inconsistencies raise
+SourceError.
 """
 
 import re
@@ -15,16 +15,23 @@ import onnx
 
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight
-from webkiln.frontends.core.subgraph import WHOLE, Cut
-from webkiln.frontends.inspect.header_only import refuse
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
+from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
-from webkiln.frontends.onnx.attributes import as_text, raw_attributes, texts_of
-from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
-from webkiln.frontends.onnx.classical import DESCRIBED, DOMAIN, REFUSED, described, taken_texts
+from webkiln.frontends.onnx.attributes import decode_strings, decode_text, raw_attributes
+from webkiln.frontends.onnx.check import check_model, parse_model
+from webkiln.frontends.onnx.classical import (
+    DESCRIPTIONS,
+    DOMAIN,
+    UNSUPPORTED,
+    describe_node,
+    unsupported_strings,
+)
+from webkiln.frontends.onnx.graphs import inline_functions, opsets_of
 from webkiln.frontends.onnx.sort import sorted_nodes
-from webkiln.frontends.onnx.strings import ADVICE, Texts
-from webkiln.frontends.onnx.subgraph import cut_model
+from webkiln.frontends.onnx.strings import ADVICE, StringTable
+from webkiln.frontends.onnx.subgraph import extract_subgraph
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
@@ -32,33 +39,37 @@ from webkiln.ir.types import Array
 STRUCTURAL = frozenset(
     {("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)}
 )
-"""Operands that are structure whatever their dtype."""
-OPEN = -1
-"""How PaddlePaddle writes a size that is not known."""
-COUNTER = re.compile(r"__\d+\b")
-"""How tf2onnx numbers names, anew in each export."""
+"""(operator, operand) pairs that are structure, whatever their dtype."""
+UNKNOWN_SIZE = -1
+"""PaddlePaddle writes unknown sizes as this value."""
+NAME_COUNTER = re.compile(r"__\d+\b")
+"""The counter in names written by tf2onnx, which differs in each export."""
 
 
 def read_checked(
-    path: Path, folder: Path | None = None, cut: Cut = WHOLE
+    path: Path, folder: Path | None = None, cut: Subgraph = ENTIRE_MODEL
 ) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a file that was checked, or of what is cut out of it; external
-    data lies in `folder`, by default the file's own.
+    """The spec and weight blobs of a validated file, or of a subgraph of it. External data is in
+    `folder`, by default the file's own.
     """
-    return _described(part_of(parse_model(path), cut, path.name), path.name, folder or path.parent)
+    return _read_spec(
+        extract_part(parse_model(path), cut, path.name), path.name, folder or path.parent
+    )
 
 
-def part_of(model: onnx.ModelProto, cut: Cut, name: str) -> onnx.ModelProto:
-    """The model, or what is cut out of it."""
+def extract_part(model: onnx.ModelProto, cut: Subgraph, name: str) -> onnx.ModelProto:
+    """The model, or a subgraph of it."""
     return (
-        cut_model(model, cut, name, labels=layer_tensors(inlined(model, name), name))
+        extract_subgraph(
+            model, cut, name, labels=layer_tensors(inline_functions(model, name), name)
+        )
         if cut
         else model
     )
 
 
 def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
-    """The first output of every node, in the file's words, by what the spec calls the node."""
+    """Name of a node in the spec -> its first output in the file."""
     reader = _Reader(name, None, {"": 1})
     nodes = sorted_nodes(model.graph, set(), name)
     return {
@@ -72,38 +83,38 @@ def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
 def describe_model(
     model: onnx.ModelProto, name: str, folder: Path | None = None
 ) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a model in memory, which messages call `name`."""
-    check_whole(lambda: deepcopy(model), name, folder)
-    return _described(model, name, folder)
+    """The spec and weight blobs of a model in memory. Messages call it `name`."""
+    validate_model(lambda: deepcopy(model), name, folder)
+    return _read_spec(model, name, folder)
 
 
-def check_whole(make: Callable[[], onnx.ModelProto], name: str, folder: Path | None) -> None:
-    """Raise SourceError for a model that does not keep to the standard; where it cannot be read
-    either, that is what it says.
+def validate_model(make: Callable[[], onnx.ModelProto], name: str, folder: Path | None) -> None:
+    """Raise SourceError if a model violates the standard. If reading it fails with a SourceError as
+    well, that more specific error is raised.
     """
     try:
         check_model(make(), name, folder)
     except SourceError as refused:
         try:
-            _described(make(), name, folder)
+            _read_spec(make(), name, folder)
         except SourceError:
             raise
-        except Exception:  # noqa: BLE001 - the reader is only made for files that keep to the standard
+        except Exception:  # noqa: BLE001 - the reader expects files that conform to the standard
             raise refused from None
         raise
 
 
-def _described(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[NodeModel, Blobs]:
-    model, opsets = inlined(model, name), opsets_of(model)
+def _read_spec(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[NodeModel, Blobs]:
+    model, opsets = inline_functions(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
-    refuse(name, reader.unsupported)
-    return NodeModel(Path(name).stem, opsets, graph, reader.texts.known), reader.weights.blobs
+    report_unsupported(name, reader.unsupported)
+    return NodeModel(Path(name).stem, opsets, graph, reader.texts.names), reader.weights.blobs
 
 
 class _Reader:
-    """Names tensors, nodes and slots by position while it reads. `scope` maps the file's names of
-    tensors to those of the spec.
+    """Names tensors, nodes and slots by position while reading. `scope` maps tensor names of the
+    file to those of the spec.
     """
 
     def __init__(self, name: str, folder: Path | None, opsets: Mapping[str, int]) -> None:
@@ -111,7 +122,7 @@ class _Reader:
         self.weights = StoredWeights()
         self.unsupported: list[tuple[str, str, str]] = []
         self.labels = DistinctNames()
-        self.texts = Texts()
+        self.texts = StringTable()
         self.count = 0
 
     def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphSpec:
@@ -125,7 +136,7 @@ class _Reader:
             for name, count in Counter(item.name for item in graph.initializer).items()
             if count > 1
         ]:
-            raise SourceError(f"{where}: the tensor {repeated[0]} is made twice")
+            raise SourceError(f"{where}: the tensor {repeated[0]} is defined twice")
         own: set[str] = set()
         for item in graph.input:
             if item.name not in arrays:
@@ -145,13 +156,15 @@ class _Reader:
         for name in sorted(arrays, key=lambda name: (uses.get(name, [("", 0, "~")])[0][2], name)):
             self.fresh(name, scope, own, where)
             if arrays[name].data_type == onnx.TensorProto.STRING:
-                tensors[scope[name]] = self.places(
+                tensors[scope[name]] = self.string_indices(
                     arrays[name], scope[name], f"{self.name}: initialiser {name}"
                 )
                 continue
             array = read_array(arrays[name], self.folder, f"{self.name}: initialiser {name}")
-            tensors[scope[name]] = self.tensor(array, uses.get(name, []), COUNTER.sub("", name))
-        made = [
+            tensors[scope[name]] = self.tensor(
+                array, uses.get(name, []), NAME_COUNTER.sub("", name)
+            )
+        specs = [
             self.node(node, label, scope, own, where, tensors, uses)
             for node, label in zip(nodes, labels, strict=True)
         ]
@@ -160,24 +173,25 @@ class _Reader:
         ]
         if repeated and not outer:
             raise SourceError(
-                f"{where}: has two outputs that are called {repeated[0]}; give each a name of"
-                " its own"
+                f"{where}: has two outputs called {repeated[0]}; their names must be unique"
             )
         for item in graph.output:
             if not item.name:
-                raise SourceError(f"{where}: an output has no name; give it one")
+                raise SourceError(f"{where}: an output has no name; name it")
             if item.name not in scope:
-                raise SourceError(f"{where}: its output {item.name} is made by no node")
+                raise SourceError(f"{where}: no node writes its output {item.name}")
         zipped = {name for node in nodes if node.op_type == "ZipMap" for name in node.output}
         outputs = tuple(
             self.declared(item, scope) for item in graph.output if item.name not in zipped
         )
-        return GraphSpec(inputs, outputs, tensors, tuple(node for node in made if node is not None))
+        return GraphSpec(
+            inputs, outputs, tensors, tuple(node for node in specs if node is not None)
+        )
 
     def fresh(self, name: str, scope: dict[str, str], own: set[str], where: str) -> None:
-        """Name a tensor of this graph, once."""
+        """Name a tensor of this graph. Raise SourceError if it is defined twice."""
         if name in own:
-            raise SourceError(f"{where}: the tensor {name} is made twice")
+            raise SourceError(f"{where}: the tensor {name} is defined twice")
         own.add(name)
         scope[name] = f"t{self.count}"
         self.count += 1
@@ -185,15 +199,17 @@ class _Reader:
     def declared(self, item: onnx.ValueInfoProto, scope: Mapping[str, str]) -> Declared:
         kind = item.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
-            what = f"is a {str(kind).removesuffix('_type').replace('_', ' ')}"
-            self.unsupported.append((item.name, what, "Only dense tensors can go in and out"))
+            problem = f"is a {str(kind).removesuffix('_type').replace('_', ' ')}"
+            self.unsupported.append(
+                (item.name, problem, "Only dense tensors are supported as inputs and outputs")
+            )
         type_ = item.type.tensor_type
         shape: tuple[int | str | None, ...] | None = None
         if type_.HasField("shape"):
             shape = tuple(
                 (
                     size.dim_value
-                    if size.HasField("dim_value") and size.dim_value != OPEN
+                    if size.HasField("dim_value") and size.dim_value != UNKNOWN_SIZE
                     else size.dim_param or None
                 )
                 for size in type_.shape.dim
@@ -207,13 +223,13 @@ class _Reader:
         return Declared(item.name, scope[item.name], dtype, shape)
 
     def label(self, node: onnx.NodeProto) -> str:
-        """What messages and slots call a node: its name without the counters of exporters, or its
-        operator; each once.
+        """The name of a node in messages and slots: its name without counters of exporters, or its
+        operator; made unique.
         """
-        return self.labels.distinct(COUNTER.sub("", node.name) or node.op_type.lower())
+        return self.labels.distinct(NAME_COUNTER.sub("", node.name) or node.op_type.lower())
 
     def formal(self, node: onnx.NodeProto, position: int) -> str:
-        """What the operator calls an operand."""
+        """The formal name of an operand."""
         version = self.opsets.get(node.domain, 1)
         if not onnx.defs.has(node.op_type, version, node.domain):
             return str(position)
@@ -223,7 +239,7 @@ class _Reader:
     def tensor(
         self, array: Array, uses: Sequence[tuple[str, int, str]], name: str
     ) -> Weight | Literal:
-        """A literal of the structure, or a trained weight."""
+        """A structural literal, or a trained weight."""
         if is_structure(array, [(op, position) for op, position, _ in uses]):
             return literal(array)
         return self.weights.store(uses[0][2] if uses else name, array)
@@ -232,7 +248,7 @@ class _Reader:
         self, node: onnx.NodeProto, label: str, scope: dict[str, str], own: set[str], where: str,
         tensors: dict[str, Weight | Literal], uses: Mapping[str, list[tuple[str, int, str]]],
     ) -> NodeSpec | None:  # fmt: skip
-        """A node, or None for one that only holds a value."""
+        """A node; None for a Constant."""
         inputs = tuple(scope[name] if name else "" for name in node.input)
         for name in filter(None, node.output):
             self.fresh(name, scope, own, where)
@@ -248,14 +264,14 @@ class _Reader:
                 )
             return None
         outputs = tuple(scope[name] if name else "" for name in node.output)
-        moves = self.texts.moves(node, inputs)
-        if moves is None:
-            self.unsupported.append((f"{label} ({node.op_type})", "computes with texts", ADVICE))
-        if moves:
+        is_string = self.texts.propagates(node, inputs)
+        if is_string is None:
+            self.unsupported.append((f"{label} ({node.op_type})", "computes with strings", ADVICE))
+        if is_string:
             self.texts.tensors |= {outputs[0]}
-        if moves and node.op_type == "Cast":
+        if is_string and node.op_type == "Cast":
             return NodeSpec(label, "Identity", "", inputs, outputs, {})
-        if node.domain == DOMAIN and (node.op_type in DESCRIBED or node.op_type in REFUSED):
+        if node.domain == DOMAIN and (node.op_type in DESCRIPTIONS or node.op_type in UNSUPPORTED):
             return self.classical(node, label, inputs, outputs, tensors)
         attrs = {item.name: self.attribute(item, label, scope) for item in node.attribute}
         return NodeSpec(
@@ -275,23 +291,23 @@ class _Reader:
         outputs: tuple[str, ...],
         tensors: dict[str, Weight | Literal],
     ) -> NodeSpec:
-        """A node of ai.onnx.ml with its trained numbers as operands."""
+        """A node of ai.onnx.ml, with its trained numbers as operands."""
         what, where = f"{label} ({node.op_type})", f"{self.name}: {label}"
         raw = raw_attributes(node, self.folder, where)
-        if refused := REFUSED.get(node.op_type) or taken_texts(raw):
+        if refused := UNSUPPORTED.get(node.op_type) or unsupported_strings(raw):
             self.unsupported.append((what, *refused))
             return NodeSpec(label, node.op_type, DOMAIN, inputs, outputs, {})
         if names := raw.get("classlabels_strings"):
             self.texts.tensors.add(outputs[0])
-            if not self.texts.learn(names):
+            if not self.texts.add(names):
                 self.unsupported.append(
                     (
                         what,
-                        "has texts as classes, one twice or others than elsewhere in the model",
+                        "has class names that repeat, or differ from those elsewhere in the model",
                         ADVICE,
                     )
                 )
-        attrs, arrays = described(node.op_type, raw, where)
+        attrs, arrays = describe_node(node.op_type, raw, where)
         operands = []
         for name, array in arrays.items():
             operands.append("" if array is None else f"t{self.count}")
@@ -300,17 +316,21 @@ class _Reader:
                 self.count += 1
         return NodeSpec(label, node.op_type, DOMAIN, (*inputs, *operands), outputs, attrs)
 
-    def places(self, tensor: onnx.TensorProto, name: str, where: str) -> Literal:
-        """Texts as their places among the names of the classes."""
-        names = texts_of(tensor, where)
+    def string_indices(self, tensor: onnx.TensorProto, name: str, where: str) -> Literal:
+        """Strings as indices into the table of class names."""
+        names = decode_strings(tensor, where)
         if len(names) != prod(tensor.dims):
             raise SourceError(
-                f"{where}: its shape is {list(tensor.dims)}, it has {len(names)} texts; the file is"
-                " damaged"
+                f"{where}: its shape is {list(tensor.dims)}, it has {len(names)} strings; the file"
+                " is damaged"
             )
-        if not self.texts.learn(names):
+        if not self.texts.add(names):
             self.unsupported.append(
-                (where, "holds texts, one twice or others than elsewhere in the model", ADVICE)
+                (
+                    where,
+                    "has strings that repeat, or differ from the class names of the model",
+                    ADVICE,
+                )
             )
         self.texts.tensors.add(name)
         return literal(np.arange(len(names)).reshape(tuple(tensor.dims)))
@@ -348,19 +368,19 @@ class _Reader:
         if kind in (types.INTS, types.FLOATS):
             return tuple(item.ints if kind == types.INTS else item.floats)
         if kind == types.STRINGS:
-            return tuple(as_text(value, where) for value in item.strings)
+            return tuple(decode_text(value, where) for value in item.strings)
         if kind in (types.INT, types.FLOAT):
             return item.i if kind == types.INT else item.f
         if kind == types.STRING:
-            return as_text(item.s, where)
-        raise SourceError(f"{where}: is an attribute of a kind that cannot be read")
+            return decode_text(item.s, where)
+        raise SourceError(f"{where}: has an attribute type that cannot be read")
 
 
 def is_structure(array: Array, uses: Iterable[tuple[str, int]]) -> bool:
-    """Whether a value is part of the structure: small, and a single number or integers, or what its
-    only reader takes so.
+    """Whether a value is part of the structure: small, and a scalar or integers, or read by a
+    structural operand.
 
-    Parameters of quantisation are trained, single numbers as they may be.
+    Parameters of quantisation are trained, even if they are scalars.
     """
     readers = set(uses)
     if readers & STRUCTURAL or array.size == 0:

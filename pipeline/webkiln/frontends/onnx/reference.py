@@ -1,5 +1,5 @@
-"""Reference outputs: what onnxruntime computes for made-up inputs, how noisy its float32 is, and
-what each node gives.
+"""Reference outputs: what onnxruntime computes for random inputs, the noise of its float32, and the
+outputs of all nodes.
 """
 
 import re
@@ -11,10 +11,10 @@ import numpy as np
 import onnx
 
 from webkiln.errors import SourceError, missing_framework
-from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
-from webkiln.frontends.onnx.check import nodes_of
-from webkiln.frontends.onnx.load import layer_tensors, part_of
+from webkiln.frontends.onnx.graphs import nodes_of
+from webkiln.frontends.onnx.load import extract_part, layer_tensors
 from webkiln.frontends.onnx.tensors import load_external
 from webkiln.ir.types import Array
 from webkiln.random_inputs import reference_arrays
@@ -24,11 +24,11 @@ def compute_reference(
     path: Path,
     inputs: SampledInputs,
     folder: Path | None = None,
-    cut: Cut = WHOLE,
+    cut: Subgraph = ENTIRE_MODEL,
     texts: Sequence[str] = (),
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of reference.npz and of layers.npz; for `texts` stand their places. Noise includes
-    the difference to onnxruntime's own optimised form of the model.
+    """The arrays of reference.npz and of layers.npz. `texts` maps string outputs to indices. Noise
+    includes the difference between the optimised and the unoptimised model.
     """
     run, optimised = (
         _Runner(path, folder, inputs.fixed, cut, texts, optimised=optimised)
@@ -38,14 +38,14 @@ def compute_reference(
 
 
 class _Runner:
-    """A model as a function of named inputs, that also gives the first output of every node."""
+    """A model as a function of named inputs that also returns the first output of every node."""
 
     def __init__(
         self,
         path: Path,
         folder: Path | None,
         fixed: Mapping[str, Array],
-        cut: Cut,
+        cut: Subgraph,
         texts: Sequence[str],
         *,
         optimised: bool,
@@ -55,10 +55,11 @@ class _Runner:
         except ImportError:
             raise missing_framework("onnxruntime", "onnxruntime") from None
 
-        model = part_of(onnx.load_model(path, load_external_data=False), cut, path.name)
+        model = extract_part(onnx.load_model(path, load_external_data=False), cut, path.name)
         if folder is not None:
             load_external(model, folder, path.name)
-        self.fixed, self.places = fixed, {text: place for place, text in enumerate(texts)}
+        self.fixed = fixed
+        self.indices = {text: index for index, text in enumerate(texts)}
         self.outputs = [item.name for item in model.graph.output]
         self.layers: dict[str, str] = {} if optimised else layer_tensors(model, path.name)
         for name in sorted(set(self.layers.values()) - set(self.outputs)):
@@ -79,30 +80,30 @@ class _Runner:
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         names = [item.name for item in self.session.get_outputs()]
         results = {
-            name: self.placed(found)
-            for name, found in zip(
+            name: self._encode(output)
+            for name, output in zip(
                 names, self.session.run(names, {**values, **self.fixed}), strict=True
             )
         }
-        inside = {
+        layers = {
             label: results[name]
             for label, name in self.layers.items()
             if isinstance(results[name], np.ndarray)
         }
-        return {name: results[name] for name in self.outputs}, inside
+        return {name: results[name] for name in self.outputs}, layers
 
-    def placed(self, found: Any) -> Any:
-        """An output, texts as their places among the names of the classes."""
-        if not isinstance(found, np.ndarray) or found.dtype != object:
-            return found
-        return np.array([self.places[text] for text in found.ravel()], np.int64).reshape(
-            found.shape
+    def _encode(self, output: Any) -> Any:
+        """An output; strings as indices of class names."""
+        if not isinstance(output, np.ndarray) or output.dtype != object:
+            return output
+        return np.array([self.indices[text] for text in output.ravel()], np.int64).reshape(
+            output.shape
         )
 
 
 def _load(start: Callable[[bytes], Any], model: onnx.ModelProto, name: str) -> Any:
-    """A session of a model; of a copy of an older version, where onnxruntime does not know its own
-    yet and the operators are the same.
+    """Start a session. If onnxruntime does not support the model's IR version or opset yet, lower
+    it, provided that the operators are unchanged.
     """
     while True:
         try:
@@ -112,28 +113,28 @@ def _load(start: Callable[[bytes], Any], model: onnx.ModelProto, name: str) -> A
                 raise SourceError(f"{name}: onnxruntime cannot load it: {error}") from error
 
 
-def _lower_format(model: onnx.ModelProto, told: str) -> bool:
-    found = re.search(r"max supported IR version: (\d+)", told)
-    if not found or model.ir_version <= int(found[1]):
+def _lower_format(model: onnx.ModelProto, message: str) -> bool:
+    match = re.search(r"max supported IR version: (\d+)", message)
+    if not match or model.ir_version <= int(match[1]):
         return False
-    model.ir_version = int(found[1])
+    model.ir_version = int(match[1])
     return True
 
 
-def _lower_opset(model: onnx.ModelProto, told: str, name: str) -> bool:
-    """SourceError where an operator is another one in the newest opset that onnxruntime says it
-    knows.
+def _lower_opset(model: onnx.ModelProto, message: str, name: str) -> bool:
+    """Lower the opset to the newest one that onnxruntime supports. Raise SourceError if an operator
+    of the model has changed since.
     """
-    found = re.search(r"domain ai\.onnx is till opset (\d+)", told)
+    match = re.search(r"domain ai\.onnx is till opset (\d+)", message)
     imported = [
         item
         for part in (model, *model.functions)
         for item in part.opset_import
         if item.domain in ("", "ai.onnx")
     ]
-    if not found or all(entry.version <= int(found[1]) for entry in imported):
+    if not match or all(entry.version <= int(match[1]) for entry in imported):
         return False
-    newest = int(found[1])
+    newest = int(match[1])
     used = sorted(
         {
             node.op_type
@@ -143,20 +144,20 @@ def _lower_opset(model: onnx.ModelProto, told: str, name: str) -> bool:
         }
     )
     for entry in imported:
-        others = [
+        changed = [
             op
             for op in used
             if onnx.defs.has(op, entry.version, "")
             and onnx.defs.get_schema(op, entry.version, "").since_version > newest
         ]
-        if others:
-            what = (
-                f"onnxruntime knows opsets up to {newest}, and {', '.join(others)} changed in"
+        if changed:
+            problem = (
+                f"onnxruntime supports opsets up to {newest}, and {', '.join(changed)} changed in"
                 f" {newest + 1} or later"
             )
             raise SourceError(
-                f"{name}: there is no reference to verify with: {what}; export the model with opset"
-                f" {newest}"
+                f"{name}: there is no reference to verify with: {problem}; export the model with"
+                f" opset {newest}"
             )
         entry.version = min(entry.version, newest)
     return True

@@ -1,5 +1,5 @@
-"""What operators may be given: how many operands, how many results, which attributes. Those of the
-standard are the onnx package's schemas, which has none of the operators of com.microsoft.
+"""Operator signatures: numbers of operands and outputs, and attributes. The onnx package has the
+standard's schemas; those of com.microsoft are listed here.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ MANY = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The fewest and most operands, the most results, and the kind of each attribute; `required`
-    are those that must be given.
+    """The range of the number of operands, the maximum number of outputs, and the type of each
+    attribute. Attributes in `required` must be present.
     """
 
-    fewest: int
-    most: int
-    results: int
+    min_inputs: int
+    max_inputs: int
+    max_outputs: int
     attributes: Mapping[str, str]
     required: frozenset[str]
     deprecated: bool = False
@@ -27,7 +27,7 @@ class Signature:
 
 @cache
 def find_signature(op: str, domain: str, version: int) -> Signature | None:
-    """The signature of an operator, if anybody knows it."""
+    """The signature of an operator, if it is known."""
     if domain == "com.microsoft":
         return MICROSOFT.get(op)
     if not onnx.defs.has(op, version, domain):
@@ -45,12 +45,20 @@ def find_signature(op: str, domain: str, version: int) -> Signature | None:
     )
 
 
-def _signature(fewest: int, most: int, results: int, attributes: str = "") -> Signature:
-    """`attributes`: `name:KIND`, with a mark of exclamation where it is required."""
+def _signature(
+    min_inputs: int, max_inputs: int, max_outputs: int, attributes: str = ""
+) -> Signature:
+    """A signature; `attributes` is `name:KIND ...`, with an exclamation mark after required
+    ones.
+    """
     pairs = [item.split(":") for item in attributes.split()]
     required = frozenset(name for name, kind in pairs if kind.endswith("!"))
     return Signature(
-        fewest, most, results, {name: kind.rstrip("!") for name, kind in pairs}, required
+        min_inputs,
+        max_inputs,
+        max_outputs,
+        {name: kind.rstrip("!") for name, kind in pairs},
+        required,
     )
 
 

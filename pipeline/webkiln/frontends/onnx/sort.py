@@ -1,4 +1,4 @@
-"""The nodes of an ONNX graph in an order in which they can run."""
+"""Topological order of the nodes of an ONNX graph."""
 
 import heapq
 from collections.abc import Iterator
@@ -9,27 +9,26 @@ from webkiln.errors import SourceError
 
 
 def sorted_nodes(graph: onnx.GraphProto, outer: set[str], where: str) -> list[onnx.NodeProto]:
-    """The nodes as they stand, each behind those that it reads from: exporters sort them, but not
-    all
-    of them do. SourceError where a tensor is made by nobody, or nodes wait for each other.
+    """The nodes in a topological order that stays close to the file's. Raise SourceError if a
+    tensor is undefined, or if there is a cycle.
     """
-    known = {
+    defined = {
         "",
         *outer,
         *(item.name for item in graph.input),
         *(item.name for item in graph.initializer),
     }
     nodes = list(graph.node)
-    made = {name for node in nodes for name in node.output}
+    written = {name for node in nodes for name in node.output}
     missing: list[set[str]] = []
     readers: dict[str, list[int]] = {}
     for number, node in enumerate(nodes):
-        missing.append(set(reads(node)) - known)
+        missing.append(set(reads(node)) - defined)
         for name in sorted(missing[-1]):
-            if name not in made:
-                what = f"{node.name or node.op_type} ({node.op_type}) reads {name}"
+            if name not in written:
+                problem = f"{node.name or node.op_type} ({node.op_type}) reads {name}"
                 raise SourceError(
-                    f"{where}: {what}, which is no input, initialiser or output of a node"
+                    f"{where}: {problem}, which is no input, initialiser or output of a node"
                 )
             readers.setdefault(name, []).append(number)
     ready = [number for number, names in enumerate(missing) if not names]
@@ -45,26 +44,26 @@ def sorted_nodes(graph: onnx.GraphProto, outer: set[str], where: str) -> list[on
     if len(result) < len(nodes):
         names = ", ".join(
             node.name or node.op_type
-            for node in _waiting(
-                [node for node, names in zip(nodes, missing, strict=True) if names]
-            )[:8]
+            for node in _cycle([node for node, names in zip(nodes, missing, strict=True) if names])[
+                :8
+            ]
         )
-        raise SourceError(f"{where}: the nodes {names} wait for each other")
+        raise SourceError(f"{where}: the nodes {names} form a cycle")
     return [nodes[number] for number in result]
 
 
-def _waiting(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """Those of the nodes that others of them read from."""
+def _cycle(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """The nodes in cycles: those whose outputs other remaining nodes read."""
     while True:
         read = {name for node in nodes for name in reads(node)}
-        kept = [node for node in nodes if read.intersection(node.output)]
-        if len(kept) == len(nodes):
-            return kept
-        nodes = kept
+        remaining = [node for node in nodes if read.intersection(node.output)]
+        if len(remaining) == len(nodes):
+            return remaining
+        nodes = remaining
 
 
 def reads(node: onnx.NodeProto) -> Iterator[str]:
-    """The tensors that a node takes, graphs inside it too."""
+    """Yield the tensors that a node reads, including those read by nested graphs."""
     yield from node.input
     for item in node.attribute:
         if item.type == onnx.AttributeProto.GRAPH:

@@ -1,5 +1,5 @@
-"""spec.json of an ONNX model -> its structure in the IR, and the names of its classes where it has
-them.
+"""Convert spec.json of an ONNX model to its structure in the IR, and write the class names, if
+any.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import UnsupportedError
-from webkiln.frontends.core.conversion import Converted
-from webkiln.frontends.nodes.stage import converted_nodes, fitting
+from webkiln.frontends.core.conversion import Conversion
+from webkiln.frontends.nodes.stage import convert_nodes, matching_labels
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.strings import ADVICE
 
@@ -18,11 +18,11 @@ from webkiln.frontends.onnx.strings import ADVICE
 @contextmanager
 def converted(
     data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
-) -> Iterator[Converted]:
-    with converted_nodes(OnnxConverter, data, inputs, params) as made:
+) -> Iterator[Conversion]:
+    with convert_nodes(OnnxConverter, data, inputs, params) as conversion:
         texts = data.get("texts", [])
-        labels = fitting(dict.fromkeys(made.graph.outputs, texts), made.graph)
+        labels = matching_labels(dict.fromkeys(conversion.graph.outputs, texts), conversion.graph)
         if texts and not labels:
-            what = f"calls its {len(texts)} classes by texts, and no output has a place for each"
+            what = f"names its {len(texts)} classes, but no output has that size"
             raise UnsupportedError(data["name"], [(data["name"], what, ADVICE)])
-        yield replace(made, files={"labels.json": labels})
+        yield replace(conversion, files={"labels.json": labels})

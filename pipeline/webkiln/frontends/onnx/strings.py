@@ -1,12 +1,12 @@
-"""Tensors of texts: names of classes, and what is chosen from them. The program computes with their
-places among the names, which become labels.
+"""String tensors: class names, and selections from them. The program computes with indices of the
+names, which become labels.
 """
 
 from collections.abc import Sequence
 
 import onnx
 
-PASSING = {
+STRING_OPERANDS = {
     "ArrayFeatureExtractor": (0,),
     "Gather": (0,),
     "Identity": (0,),
@@ -16,33 +16,33 @@ PASSING = {
     "Unsqueeze": (0,),
     "Transpose": (0,),
 }
-"""Operators that choose or move elements, and at which operand."""
+"""Operators that select or move elements, and the operand whose strings they pass on."""
 ADVICE = (
     "Train it with numbers as classes: sklearn.preprocessing.LabelEncoder().fit_transform(y), and"
-    " give names by `labels` of the recipe"
+    " set `labels` in the recipe"
 )
 
 
-class Texts:
-    """The names that a model has for its classes, and which tensors of the spec hold some of them."""
+class StringTable:
+    """The class names of a model, and the tensors of the spec that contain indices of them."""
 
     def __init__(self) -> None:
-        self.known: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
         self.tensors: set[str] = set()
 
-    def learn(self, names: Sequence[str]) -> bool:
-        """Take the names of some classes; whether there are no others."""
-        if self.known and self.known != tuple(names):
+    def add(self, names: Sequence[str]) -> bool:
+        """Set the class names. Return whether they are unique, and equal to those set before."""
+        if self.names and self.names != tuple(names):
             return False
-        self.known = tuple(names)
+        self.names = tuple(names)
         return len(set(names)) == len(names)
 
-    def moves(self, node: onnx.NodeProto, inputs: Sequence[str]) -> bool | None:
-        """Whether a node gives texts on; None where it computes with them."""
-        held = tuple(position for position, name in enumerate(inputs) if name in self.tensors)
-        if not held:
+    def propagates(self, node: onnx.NodeProto, inputs: Sequence[str]) -> bool | None:
+        """Whether a node's output has strings; None if it computes with strings."""
+        positions = tuple(position for position, name in enumerate(inputs) if name in self.tensors)
+        if not positions:
             return False
         casts = node.op_type == "Cast" and any(
             item.name == "to" and item.i == onnx.TensorProto.STRING for item in node.attribute
         )
-        return True if casts or held == PASSING.get(node.op_type) else None
+        return True if casts or positions == STRING_OPERANDS.get(node.op_type) else None

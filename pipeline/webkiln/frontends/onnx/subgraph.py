@@ -1,4 +1,4 @@
-"""The part of an ONNX model between some of its tensors and others, as a model of its own."""
+"""Extraction of a subgraph from an ONNX model, as a model."""
 
 from collections import Counter
 from copy import deepcopy
@@ -7,25 +7,24 @@ import onnx
 import onnx.shape_inference
 
 from webkiln.errors import RecipeError
-from webkiln.frontends.core.subgraph import Cut, Vertex, check_names, needed_vertices
-from webkiln.frontends.onnx.check import graphs_of, inlined
+from webkiln.frontends.core.subgraph import Subgraph, Vertex, check_names, needed_vertices
+from webkiln.frontends.onnx.graphs import graphs_of, inline_functions
 from webkiln.frontends.onnx.sort import reads, sorted_nodes
 
 INFERRED = "unk__"
-"""How the inference begins its names for sizes that it does not know."""
+"""Prefix of the names that shape inference invents for unknown sizes."""
 
 
-def cut_model(
-    model: onnx.ModelProto, cut: Cut, name: str, *, labels: dict[str, str]
+def extract_subgraph(
+    model: onnx.ModelProto, bounds: Subgraph, name: str, *, labels: dict[str, str]
 ) -> onnx.ModelProto:
-    """What computes the tensors, or the outputs of the nodes, `cut.ends` from those of
-    `cut.starts`.
-    Tensors keep their names. `labels` has the first output of every node by what messages call the
-    node.
+    """The subgraph that computes the tensors, or node outputs, `bounds.ends` from those of
+    `bounds.starts`. Tensors keep their names. `labels` maps node names of messages to first
+    outputs.
 
-    RecipeError where the cut leaves a tensor undefined.
+    Raise RecipeError if the subgraph leaves a tensor undefined.
     """
-    model = inlined(model, name)
+    model = inline_functions(model, name)
     graph, outputs = model.graph, [item.name for item in model.graph.output]
     nodes = sorted_nodes(graph, set(), name)
     weights = {item.name for item in graph.initializer}
@@ -40,32 +39,32 @@ def cut_model(
     ]
     vertices += [Vertex(item, (), (item,)) for item in sorted(weights)]
     read = {tensor for vertex in vertices for tensor in vertex.reads} | set(outputs)
-    known = _tensors(nodes, inputs, labels)
-    check_names(name, cut, list(known))
-    starts = [tensor for item in cut.starts for tensor in known[item] if tensor in read]
+    tensors_of = _tensors(nodes, inputs, labels)
+    check_names(name, bounds, list(tensors_of))
+    starts = [tensor for item in bounds.starts for tensor in tensors_of[item] if tensor in read]
     ends = [
         tensor
-        for item in cut.ends
-        for tensor in known[item]
-        if tensor in read or tensor == known[item][0]
+        for item in bounds.ends
+        for tensor in tensors_of[item]
+        if tensor in read or tensor == tensors_of[item][0]
     ] or outputs
-    if unread := [item for item in cut.starts if not set(known[item]) & set(starts)]:
+    if unread := [item for item in bounds.starts if not set(tensors_of[item]) & set(starts)]:
         raise RecipeError(
-            f"{name}: nothing reads what {', '.join(unread)} gives; leave it out of --from-layer"
+            f"{name}: no node reads the output of {', '.join(unread)}; remove it from --from-layer"
         )
     needed, used = needed_vertices(name, vertices, starts, ends, str)
-    kept = [node for number, node in enumerate(nodes) if number in needed]
-    taken = {tensor for node in kept for tensor in reads(node)} | set(ends)
+    kept_nodes = [node for number, node in enumerate(nodes) if number in needed]
+    used_tensors = {tensor for node in kept_nodes for tensor in reads(node)} | set(ends)
     types = _types(model)
     if untyped := [tensor for tensor in (*used, *ends) if tensor not in types]:
         raise RecipeError(
-            f"{name}: the dtype of {untyped[0]} is not known, which an operator of another domain"
-            " makes; cut elsewhere"
+            f"{name}: the dtype of {untyped[0]} is unknown, since an operator of another domain"
+            " computes it; choose other bounds for the subgraph"
         )
-    entering = (
+    input_tensors = (
         [tensor for tensor in starts if tensor in used]
-        if cut.starts
-        else [tensor for tensor in inputs if tensor in taken]
+        if bounds.starts
+        else [tensor for tensor in inputs if tensor in used_tensors]
     )
     result = onnx.ModelProto()
     result.CopyFrom(model)
@@ -76,10 +75,10 @@ def cut_model(
         result.graph.initializer,
     ):
         del items[:]
-    result.graph.node.extend(kept)
-    result.graph.input.extend(types[tensor] for tensor in entering)
-    result.graph.input.extend(item for item in graph.input if item.name in weights & taken)
-    result.graph.initializer.extend(item for item in graph.initializer if item.name in taken)
+    result.graph.node.extend(kept_nodes)
+    result.graph.input.extend(types[tensor] for tensor in input_tensors)
+    result.graph.input.extend(item for item in graph.input if item.name in weights & used_tensors)
+    result.graph.initializer.extend(item for item in graph.initializer if item.name in used_tensors)
     result.graph.output.extend(types[tensor] for tensor in dict.fromkeys(ends))
     return result
 
@@ -87,23 +86,23 @@ def cut_model(
 def _tensors(
     nodes: list[onnx.NodeProto], inputs: list[str], labels: dict[str, str]
 ) -> dict[str, list[str]]:
-    """The tensors that a name stands for: the outputs of a node by its name in the file, or in
-    messages; else the one that is called so.
+    """Name -> tensors: the outputs of a node, by its name in the file or in messages, or the tensor
+    of that name.
     """
-    made = {output: [output] for node in nodes for output in node.output if output}
+    by_tensor = {output: [output] for node in nodes for output in node.output if output}
     outputs = {node.output[0]: [*filter(None, node.output)] for node in nodes if node.output}
     by_label = {label: outputs[output] for label, output in labels.items() if output in outputs}
-    once = Counter(node.name for node in nodes)
+    name_counts = Counter(node.name for node in nodes)
     by_name = {
         node.name: outputs[node.output[0]]
         for node in nodes
-        if node.name and node.output and once[node.name] == 1
+        if node.name and node.output and name_counts[node.name] == 1
     }
-    return {**{item: [item] for item in inputs}, **by_label, **made, **by_name}
+    return {**{item: [item] for item in inputs}, **by_label, **by_tensor, **by_name}
 
 
 def _types(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
-    """The types of tensors: what follows from the inputs; where nothing does, what the file says."""
+    """Tensor types: inferred from the inputs, else those declared in the file."""
     clean = onnx.ModelProto()
     clean.CopyFrom(model)
     for graph in graphs_of(clean.graph):
@@ -111,23 +110,23 @@ def _types(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
     for item in clean.graph.output:
         item.type.tensor_type.ClearField("shape")
     inferred = onnx.shape_inference.infer_shapes(clean, data_prop=True).graph
-    stated = {item.name: item for item in (*model.graph.value_info, *model.graph.output)}
-    found = {
+    declared = {item.name: item for item in (*model.graph.value_info, *model.graph.output)}
+    inferred_types = {
         item.name: item
         for item in (*inferred.value_info, *inferred.output, *model.graph.input)
         if item.type.tensor_type.elem_type
     }
     return {
-        name: _plain(item)
-        for name, item in {**stated, **found}.items()
+        name: _without_inferred_names(item)
+        for name, item in {**declared, **inferred_types}.items()
         if item.type.tensor_type.elem_type
     }
 
 
-def _plain(item: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-    """The item without the names that the inference makes up."""
-    made = deepcopy(item)
-    for size in made.type.tensor_type.shape.dim:
+def _without_inferred_names(item: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
+    """The item without size names invented by the inference."""
+    result = deepcopy(item)
+    for size in result.type.tensor_type.shape.dim:
         if size.dim_param.startswith(INFERRED):
             size.ClearField("dim_param")
-    return made
+    return result

@@ -1,4 +1,4 @@
-"""The arrays inside an ONNX file, and beside it: sizes are checked before anything is read or
+"""Arrays in an ONNX file and its external data. Sizes are checked before data is read or
 allocated.
 """
 
@@ -11,9 +11,9 @@ import onnx
 from onnx import numpy_helper
 
 from webkiln.errors import SourceError
-from webkiln.frontends.inspect.header_only import unread
+from webkiln.frontends.inspect.header_only import placeholder_array
 from webkiln.frontends.nodes.spec import MAX_BYTES
-from webkiln.frontends.protobuf.large_arrays import length, whole
+from webkiln.frontends.protobuf.large_arrays import array_bytes, array_length
 from webkiln.ir.types import Array
 
 DTYPES = {
@@ -23,8 +23,8 @@ DTYPES = {
 
 RAW = 9
 TENSOR = {4: RAW, RAW: RAW, 10: RAW}
-"""Where arrays lie in a model (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto): numbers of
-float32 and float64 are packed as raw ones are.
+"""Field numbers that lead to arrays (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
+Packed float32 and float64 fields have the same bytes as raw data.
 """
 GRAPH: dict[int, Any] = {5: TENSOR}
 NODE = {5: {5: TENSOR, 6: GRAPH, 10: TENSOR, 11: GRAPH}}
@@ -33,16 +33,18 @@ MODEL = {7: GRAPH, 25: {7: NODE}}
 
 
 def dtype_name(code: int) -> str:
-    """The dtype of an element type; one that webkiln lacks by its name in ONNX."""
+    """The dtype of an element type code; the lower-case ONNX name of one that webkiln does not
+    support.
+    """
     if code in DTYPES:
         return DTYPES[code]
-    known = {number: name for name, number in onnx.TensorProto.DataType.items()}
-    return str(known.get(code, f"type {code}")).lower()
+    names = {number: name for name, number in onnx.TensorProto.DataType.items()}
+    return str(names.get(code, f"type {code}")).lower()
 
 
 def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Array:
-    """The values of a tensor, whose external data lies in `folder`; SourceError where it is damaged
-    or points elsewhere.
+    """The values of a tensor; `folder` contains its external data. Raise SourceError if the tensor
+    is damaged, or if its data is outside the folder.
     """
     if tensor.data_type not in DTYPES:
         raise SourceError(
@@ -56,21 +58,21 @@ def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Arr
             f" {MAX_BYTES} bytes"
         )
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        place = _external(tensor, folder, where, prod(shape) * dtype.itemsize)
-        if (instead := unread(dtype, shape)) is not None:
-            return instead
-        data = _bytes(*place)
+        extent = _external(tensor, folder, where, prod(shape) * dtype.itemsize)
+        if (placeholder := placeholder_array(dtype, shape)) is not None:
+            return placeholder
+        data = _bytes(*extent)
         return np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
     if raw := tensor.raw_data:
-        if length(raw) != prod(shape) * dtype.itemsize:
+        if array_length(raw) != prod(shape) * dtype.itemsize:
             raise SourceError(
-                f"{where}: its shape is {list(shape)}, its data has {length(raw)} bytes; the file"
-                " is damaged"
+                f"{where}: its shape is {list(shape)}, its data has {array_length(raw)} bytes; the"
+                " file is damaged"
             )
-        if (instead := unread(dtype, shape)) is not None:
-            return instead
+        if (placeholder := placeholder_array(dtype, shape)) is not None:
+            return placeholder
         return (
-            np.frombuffer(whole(raw), dtype.newbyteorder("<"))
+            np.frombuffer(array_bytes(raw), dtype.newbyteorder("<"))
             .reshape(shape)
             .astype(dtype, copy=False)
         )
@@ -86,22 +88,22 @@ def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Arr
 def _external(
     tensor: onnx.TensorProto, folder: Path | None, where: str, size: int
 ) -> tuple[Path, int, int]:
-    """The file, where its bytes begin there, and how many they are."""
+    """(path, offset, length) of external data."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
         raise SourceError(
-            f"{where}: its data is in the file {location!r}; a model in memory has no files beside"
-            " it, give its path"
+            f"{where}: its data is in the file {location!r}; a model in memory has no folder; pass"
+            " the path of the model file instead"
         )
-    path = inside(folder, location, where)
+    path = external_path(folder, location, where)
     offset, length = (
         _count(entries.get(key, standard), key, where)
         for key, standard in (("offset", "0"), ("length", str(size)))
     )
     if length != size or offset + length > path.stat().st_size:
         raise SourceError(
-            f"{where}: needs {size} bytes, its data is said to be {length} bytes at {offset} of"
+            f"{where}: needs {size} bytes, its data is declared as {length} bytes at {offset} of"
             f" {location}, which has {path.stat().st_size}"
         )
     return path, offset, length
@@ -114,7 +116,7 @@ def _bytes(path: Path, offset: int, length: int) -> bytes:
 
 
 def load_external(model: onnx.ModelProto, folder: Path, name: str) -> None:
-    """Put external data into the model itself."""
+    """Load external data into the model."""
     graphs = [model.graph]
     for graph in graphs:
         attributes = [item for node in graph.node for item in node.attribute]
@@ -131,16 +133,17 @@ def load_external(model: onnx.ModelProto, folder: Path, name: str) -> None:
                 )
 
 
-def inside(folder: Path, location: str, where: str) -> Path:
-    """A file of external data, which has to lie in the model's folder."""
+def external_path(folder: Path, location: str, where: str) -> Path:
+    """The path of an external data file, which must be in the model's folder."""
     path = folder / location
     if not location or Path(location).is_absolute() or ".." in Path(location).parts:
         raise SourceError(
-            f"{where}: its data is said to be in {location!r}, outside the model's folder; refused"
+            f"{where}: its data is in {location!r}, outside the model's folder; refused"
         )
     if not path.is_file():
         raise SourceError(
-            f"{where}: its data is in {location!r}, which is not beside the model; put it there"
+            f"{where}: its data is in {location!r}, which is not in the model's folder; copy it"
+            " there"
         )
     return path
 

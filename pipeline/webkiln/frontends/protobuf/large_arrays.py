@@ -1,8 +1,6 @@
-"""Messages of protobuf without their long arrays, which stay in the file: a mark in the message
-says
-where.
+"""Protobuf messages without their large arrays: references to the file replace the data.
 
-A model is parsed, checked and copied as what it says, and not as what it weighs.
+Parsing, checking and copying a model then costs no memory for its weights.
 """
 
 import mmap
@@ -12,25 +10,25 @@ from secrets import token_bytes
 from struct import Struct
 from typing import Any
 
-from webkiln.frontends.protobuf.wire import BYTES, Damaged, encoded, fields
+from webkiln.frontends.protobuf.wire import LEN, MalformedMessage, encode_field, fields
 
-MARK = token_bytes(16)
-"""How marks begin, in this process alone: no file can hold one."""
-PLACE = Struct("<QQ")
-LEAST_BYTES = 1 << 16
-DEEPEST = 64
-MOST_FIELDS = 1 << 20
-"""How many fields of one message are looked at; what follows them stays in it."""
+MAGIC = token_bytes(16)
+"""Prefix of references, random in each process: no file can contain one."""
+EXTENT = Struct("<QQ")
+MIN_BYTES = 1 << 16
+MAX_DEPTH = 64
+MAX_FIELDS = 1 << 20
+"""The number of fields of a message that are searched for arrays; further fields are copied."""
 
 
-def slim(path: Path, layout: Mapping[int, Any]) -> bytes:
-    """The message in a file, with marks for its long arrays.
+def strip_arrays(path: Path, layout: Mapping[int, Any]) -> bytes:
+    """The message in a file, with references in place of its large arrays.
 
-    `layout` leads to them: by the numbers of fields, the layout of the messages in them, or for an
-    array the number of the field of bytes that the mark is put into. What is no message is given as
-    it is.
+    `layout` locates them: it maps a field number to the layout of the message in it, or, for an
+    array, to the number of the bytes field that receives the reference. Malformed messages are
+    returned unchanged.
     """
-    if path.stat().st_size < LEAST_BYTES:
+    if path.stat().st_size < MIN_BYTES:
         return path.read_bytes()
     with (
         path.open("rb") as file,
@@ -38,44 +36,48 @@ def slim(path: Path, layout: Mapping[int, Any]) -> bytes:
         memoryview(mapped) as data,
     ):
         try:
-            return _slim(
+            return _strip(
                 data, (0, len(data)), layout, str(path).encode("utf-8", "surrogateescape"), 0
             )
-        except Damaged:
+        except MalformedMessage:
             return bytes(data)
 
 
-def _slim(
+def _strip(
     data: memoryview, within: tuple[int, int], layout: Mapping[int, Any], path: bytes, depth: int
 ) -> bytes:
-    made, copied = bytearray(), within[0]
+    result, copied = bytearray(), within[0]
     for count, field in enumerate(fields(data, *within)):
-        if depth > DEEPEST or count > MOST_FIELDS:
+        if depth > MAX_DEPTH or count > MAX_FIELDS:
             break
         inner = layout.get(field.number)
-        if inner is None or field.wire != BYTES or field.end - field.start < LEAST_BYTES:
+        if inner is None or field.wire != LEN or field.end - field.start < MIN_BYTES:
             continue
-        made += data[copied : field.begin]
+        result += data[copied : field.begin]
         copied = field.end
         if isinstance(inner, int):
-            made += encoded(inner, MARK + PLACE.pack(field.start, field.end - field.start) + path)
-        else:
-            made += encoded(
-                field.number, _slim(data, (field.start, field.end), inner, path, depth + 1)
+            result += encode_field(
+                inner, MAGIC + EXTENT.pack(field.start, field.end - field.start) + path
             )
-    return bytes(made + data[copied : within[1]])
+        else:
+            result += encode_field(
+                field.number, _strip(data, (field.start, field.end), inner, path, depth + 1)
+            )
+    return bytes(result + data[copied : within[1]])
 
 
-def length(data: bytes) -> int:
-    """How many bytes an array has that is in a message, or apart from it."""
-    return int(PLACE.unpack_from(data, len(MARK))[1]) if data.startswith(MARK) else len(data)
+def array_length(data: bytes) -> int:
+    """The number of bytes of an array, inline or by reference."""
+    return int(EXTENT.unpack_from(data, len(MAGIC))[1]) if data.startswith(MAGIC) else len(data)
 
 
-def whole(data: bytes) -> bytes:
-    """The bytes of an array that is in a message, or apart from it."""
-    if not data.startswith(MARK):
+def array_bytes(data: bytes) -> bytes:
+    """The bytes of an array, inline or by reference."""
+    if not data.startswith(MAGIC):
         return data
-    start, size = PLACE.unpack_from(data, len(MARK))
-    with Path(data[len(MARK) + PLACE.size :].decode("utf-8", "surrogateescape")).open("rb") as file:
+    start, size = EXTENT.unpack_from(data, len(MAGIC))
+    with Path(data[len(MAGIC) + EXTENT.size :].decode("utf-8", "surrogateescape")).open(
+        "rb"
+    ) as file:
         file.seek(start)
         return file.read(size)

@@ -1,11 +1,11 @@
-"""Message types of protobuf from short descriptions, for formats whose definitions no package
-carries.
+"""Protobuf message classes from short descriptions, for formats whose definitions no package
+provides.
 
-A description says of each message its fields: `number name type`, separated by `;`. A type is a
-scalar of protobuf (`int32`, `string`, ...), the name of another message or enum of the same table,
-or `map<string, T>`; with `*` it is repeated, with `**` repeated and packed; `= value` is its
-default. An enum is a list `NAME = number; ...`, whose names are its own. Fields that are not
-described are skipped when a file is read. https://protobuf.dev/reference/protobuf/proto2-spec/
+A description lists the fields of a message: `number name type`, separated by `;`. A type is a
+protobuf scalar (`int32`, `string`, ...), another message or enum of the table, or `map<string, T>`;
+a trailing `*` makes it repeated, `**` repeated and packed; `= value` sets the default. An enum is a
+list `NAME = number; ...`, with names in its own scope. Fields without description are skipped when
+a file is read. https://protobuf.dev/reference/protobuf/proto2-spec/
 """
 
 import re
@@ -27,14 +27,14 @@ SCALARS = {
 def message_types(
     package: str, enums: Mapping[str, str], messages: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The classes of the messages, by name, in a pool of their own."""
+    """The message classes by name, in a separate descriptor pool."""
     file = descriptor_pb2.FileDescriptorProto(
         name=f"{package}.proto", package=package, syntax="proto2"
     )
     for name, text in enums.items():
-        made = file.message_type.add(name=f"{name}Enum").enum_type.add(name=name)
+        enum = file.message_type.add(name=f"{name}Enum").enum_type.add(name=name)
         for member, number in MEMBER.findall(text):
-            made.value.add(name=member, number=int(number))
+            enum.value.add(name=member, number=int(number))
     for name, text in messages.items():
         _add_message(file.message_type.add(name=name), f".{package}", text, enums, messages)
     pool = descriptor_pool.DescriptorPool()
@@ -46,19 +46,19 @@ def message_types(
 
 
 def _add_message(
-    made: Any, scope: str, text: str, enums: Mapping[str, str], messages: Mapping[str, str]
+    message: Any, scope: str, text: str, enums: Mapping[str, str], messages: Mapping[str, str]
 ) -> None:
     for item in filter(None, map(str.strip, text.split(";"))):
-        found = FIELD.fullmatch(item)
-        assert found is not None, f"{made.name}: {item}"
-        number, name, kind, repeated, default = found.groups()
-        field = made.field.add(
+        match = FIELD.fullmatch(item)
+        assert match is not None, f"{message.name}: {item}"
+        number, name, kind, repeated, default = match.groups()
+        field = message.field.add(
             name=name,
             number=int(number),
             label=Field.LABEL_REPEATED if repeated else Field.LABEL_OPTIONAL,
         )
         if kind.startswith("map<"):
-            entry = made.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
+            entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
             entry.options.map_entry = True
             _add_message(
                 entry,
@@ -70,7 +70,7 @@ def _add_message(
             field.label, field.type, field.type_name = (
                 Field.LABEL_REPEATED,
                 Field.TYPE_MESSAGE,
-                f"{scope}.{made.name}.{entry.name}",
+                f"{scope}.{message.name}.{entry.name}",
             )
         elif kind in SCALARS:
             field.type = SCALARS[kind]

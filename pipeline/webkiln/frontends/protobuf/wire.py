@@ -1,15 +1,15 @@
-"""The encoding of protobuf, field by field: https://protobuf.dev/programming-guides/encoding/"""
+"""The protobuf wire format: https://protobuf.dev/programming-guides/encoding/"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-VARINT, LONG, BYTES, WORD = 0, 1, 2, 5
+VARINT, I64, LEN, I32 = 0, 1, 2, 5
 
 
 @dataclass(frozen=True, slots=True)
 class WireField:
-    """`begin` is where its tag stands, `value` its number where it is one, and `start` to `end` its
-    bytes.
+    """A field: `begin` is the offset of its tag, `start` to `end` are its bytes, `value` is its
+    number if it is a varint.
     """
 
     number: int
@@ -20,11 +20,12 @@ class WireField:
     value: int
 
 
-class Damaged(Exception):
-    """The bytes are no message."""
+class MalformedMessage(Exception):
+    """The bytes are not a protobuf message."""
 
 
 def varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    """Decode the varint at `at`; return it and the offset after it."""
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at]
@@ -32,10 +33,11 @@ def varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if byte < 0x80:
             return value, at
-    raise Damaged(f"a number at byte {at} does not end")
+    raise MalformedMessage(f"byte {at}: unterminated varint")
 
 
 def fields(data: memoryview, at: int, end: int) -> Iterator[WireField]:
+    """Yield the fields of the message between two offsets."""
     while at < end:
         begin = at
         tag, at = varint(data, at, end)
@@ -43,27 +45,27 @@ def fields(data: memoryview, at: int, end: int) -> Iterator[WireField]:
         if wire == VARINT:
             start = at
             value, at = varint(data, at, end)
-        elif wire in (LONG, WORD):
-            start, at = at, at + (8 if wire == LONG else 4)
-        elif wire == BYTES:
+        elif wire in (I64, I32):
+            start, at = at, at + (8 if wire == I64 else 4)
+        elif wire == LEN:
             length, start = varint(data, at, end)
             at = start + length
         else:
-            raise Damaged(f"byte {begin} begins no field")
+            raise MalformedMessage(f"the tag at byte {begin} has wire type {wire}")
         if at > end or not number:
-            raise Damaged(f"the field {number} at byte {begin} is longer than what it is in")
+            raise MalformedMessage(f"the field {number} at byte {begin} is longer than its message")
         yield WireField(number, wire, begin, start, at, value)
 
 
-def encoded(number: int, data: bytes) -> bytes:
-    """A field of bytes, a message or packed numbers."""
-    return _length(number << 3 | BYTES) + _length(len(data)) + data
+def encode_field(number: int, data: bytes) -> bytes:
+    """Encode a length-delimited field: bytes, a message or packed numbers."""
+    return _length(number << 3 | LEN) + _length(len(data)) + data
 
 
 def _length(value: int) -> bytes:
-    made = bytearray()
+    result = bytearray()
     while value >= 0x80:
-        made.append(value & 0x7F | 0x80)
+        result.append(value & 0x7F | 0x80)
         value >>= 7
-    made.append(value)
-    return bytes(made)
+    result.append(value)
+    return bytes(result)

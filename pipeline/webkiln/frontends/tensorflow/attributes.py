@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.core.arrays import check_room
-from webkiln.frontends.inspect.header_only import unread
+from webkiln.frontends.core.arrays import check_allowance
+from webkiln.frontends.inspect.header_only import placeholder_array
 from webkiln.frontends.nodes.spec import MAX_BYTES
-from webkiln.frontends.protobuf.large_arrays import length, whole
+from webkiln.frontends.protobuf.large_arrays import array_bytes, array_length
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.ir.types import Array
 
@@ -60,15 +60,15 @@ def read_tensor(tensor: Any, where: str) -> Array:
             f" {MAX_BYTES} bytes"
         )
     if content := tensor.tensor_content:
-        if length(content) != count * dtype.itemsize:
+        if array_length(content) != count * dtype.itemsize:
             raise SourceError(
-                f"{where}: its shape is {list(shape)}, its data has {length(content)} bytes; the"
+                f"{where}: its shape is {list(shape)}, its data has {array_length(content)} bytes; the"
                 " file is damaged"
             )
-        if (instead := unread(dtype, shape)) is not None:
+        if (instead := placeholder_array(dtype, shape)) is not None:
             return two_parts(instead)
         return two_parts(
-            np.frombuffer(whole(content), dtype.newbyteorder("<"))
+            np.frombuffer(array_bytes(content), dtype.newbyteorder("<"))
             .reshape(shape)
             .astype(dtype, copy=False)
         )
@@ -90,7 +90,7 @@ def read_tensor(tensor: Any, where: str) -> Array:
             f"{where}: repeats a value {count - len(given)} times (at most {MAX_REPEATED_BYTES}"
             " bytes); refused"
         )
-    check_room(count * dtype.itemsize, where)
+    check_allowance(count * dtype.itemsize, where)
     made = np.zeros(count, dtype)
     made[: len(given)] = values.astype(dtype)
     if len(given):

@@ -14,7 +14,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from webkiln.errors import SourceError
-from webkiln.frontends.inspect.header_only import unread
+from webkiln.frontends.inspect.header_only import placeholder_array
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tensorflow.messages import DTYPES, BundleEntry, BundleHeader, dtype_name
 from webkiln.ir.types import Array
@@ -111,7 +111,7 @@ class Checkpoint:
                 " damaged"
             )
         self._place(entry, where, size)
-        if (instead := unread(dtype, shape)) is not None:
+        if (instead := placeholder_array(dtype, shape)) is not None:
             return instead
         return (
             np.frombuffer(self._bytes(entry, where, size), dtype.newbyteorder("<"))

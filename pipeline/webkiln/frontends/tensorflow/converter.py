@@ -14,7 +14,7 @@ HANDLERS = NodeHandlers(
     own_domain="TensorFlow",
     advice="Save the model without it, or register a handler for it (docs/from-tensorflow.md)",
     refused=REFUSED,
-    can_be_cut=True,
+    supports_subgraphs=True,
 )
 
 

@@ -15,7 +15,7 @@ from webkiln.frontends.inspect.facts import (
     listed,
     rows,
 )
-from webkiln.frontends.nodes.summary import described_nodes
+from webkiln.frontends.nodes.summary import describe_nodes
 from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.files import (
     beginning,
@@ -27,7 +27,7 @@ from webkiln.frontends.tensorflow.files import (
 from webkiln.frontends.tensorflow.messages import dtype_name
 
 
-def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
+def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     del params
     path = inputs["source"]
     if is_saved_model(path):
@@ -92,4 +92,4 @@ def _graph_model(path: Path) -> FileFacts:
     )
 
 
-FACTS = Inspector(told, described_nodes)
+FACTS = Inspector(read_facts, describe_nodes)

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from webkiln.errors import RecipeError, SourceError, UndecidedError, did_you_mean
 from webkiln.frontends.core.tfjs_weights import manifest_weights
-from webkiln.frontends.protobuf.large_arrays import slim
+from webkiln.frontends.protobuf.large_arrays import strip_arrays
 from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
 from webkiln.frontends.tensorflow.legacy import EXITS, ControlFlow
@@ -70,7 +70,7 @@ def beginning(path: Path) -> bytes:
 def _parsed(kind: Any, layout: Mapping[int, Any], path: Path) -> Any:
     """A message, whose long arrays stay in the file; `read_tensor` finds them."""
     try:
-        return kind.FromString(slim(path, layout))
+        return kind.FromString(strip_arrays(path, layout))
     except DecodeError as error:
         raise SourceError(
             f"{path.name}: cannot be read as a graph of TensorFlow: {error}; the file is damaged"

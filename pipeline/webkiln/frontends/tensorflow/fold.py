@@ -9,10 +9,10 @@ from webkiln.frontends.nodes.fold import (
     Folds,
     all_constant,
     array_of_sizes,
-    dividing,
+    divide,
     element_count,
-    moving,
-    objects,
+    integer_objects,
+    move_elements,
 )
 from webkiln.frontends.tensorflow.operators.shape import key_of
 from webkiln.ir.types import Array
@@ -44,7 +44,7 @@ def _gather(call: NodeCall, x: Array) -> Array:
 
 def _concat(call: NodeCall) -> GraphValue:
     axis = int(call.numbers(len(call) - 1).reshape(()))
-    return arithmetic.joined(call, np.concatenate, range(len(call) - 1), axis)
+    return arithmetic.join(call, np.concatenate, range(len(call) - 1), axis)
 
 
 def _unpack(call: NodeCall) -> list[GraphValue]:
@@ -82,7 +82,9 @@ def _squeeze(call: NodeCall, x: Array) -> Array:
 
 
 def _cast(call: NodeCall) -> GraphValue | None:
-    return None if call.operand(0).is_constant else known(objects(call, 0), call.attr("DstT"))
+    return (
+        None if call.operand(0).is_constant else known(integer_objects(call, 0), call.attr("DstT"))
+    )
 
 
 def _reduced(function: str) -> Fold:
@@ -100,20 +102,22 @@ def _reduced(function: str) -> Fold:
 
 FOLDS = Folds(
     of_types={
-        "Shape": arithmetic.shape_in(_out_type),
+        "Shape": arithmetic.shape_as(_out_type),
         "ShapeN": _shapes,
         "Size": _size,
         "Rank": arithmetic.rank,
     },
     of_values={
-        "StridedSlice": moving(_strided),
-        "Gather": moving(_gather),
-        "GatherV2": moving(_gather),
-        "Slice": moving(_slice),
-        "Reshape": moving(_reshape),
-        "Squeeze": moving(_squeeze),
-        "ExpandDims": moving(lambda call, x: np.expand_dims(x, int(call.numbers(1).reshape(())))),
-        "Pack": arithmetic.packed,
+        "StridedSlice": move_elements(_strided),
+        "Gather": move_elements(_gather),
+        "GatherV2": move_elements(_gather),
+        "Slice": move_elements(_slice),
+        "Reshape": move_elements(_reshape),
+        "Squeeze": move_elements(_squeeze),
+        "ExpandDims": move_elements(
+            lambda call, x: np.expand_dims(x, int(call.numbers(1).reshape(())))
+        ),
+        "Pack": arithmetic.stack,
         "ConcatV2": _concat,
         "Unpack": _unpack,
         "Split": _split,
@@ -123,8 +127,8 @@ FOLDS = Folds(
         "AddV2": arithmetic.ADD,
         "Sub": arithmetic.SUBTRACT,
         "Mul": arithmetic.MULTIPLY,
-        "RealDiv": dividing,
-        "Div": dividing,
+        "RealDiv": divide,
+        "Div": divide,
         "FloorDiv": arithmetic.QUOTIENT,
         "TruncateDiv": arithmetic.QUOTIENT,
         "FloorMod": arithmetic.REMAINDER,
@@ -137,17 +141,17 @@ FOLDS = Folds(
         "Greater": arithmetic.GREATER,
         "LessEqual": arithmetic.AT_MOST,
         "GreaterEqual": arithmetic.AT_LEAST,
-        "Select": arithmetic.chosen,
-        "SelectV2": arithmetic.chosen,
-        "Range": arithmetic.counted,
-        "Fill": arithmetic.filled,
+        "Select": arithmetic.select,
+        "SelectV2": arithmetic.select,
+        "Range": arithmetic.integer_range,
+        "Fill": arithmetic.fill,
         "Prod": _reduced("prod"),
         "Sum": _reduced("sum"),
         "BroadcastArgs": arithmetic.broadcast_args,
-        "Neg": arithmetic.negative,
-        "Floor": arithmetic.whole,
-        "Ceil": arithmetic.whole,
+        "Neg": arithmetic.negate,
+        "Floor": arithmetic.round_integers,
+        "Ceil": arithmetic.round_integers,
     },
-    comparisons=arithmetic.comparisons("Equal", "Less", "Greater", "LessEqual", "GreaterEqual"),
+    comparisons=arithmetic.size_relations("Equal", "Less", "Greater", "LessEqual", "GreaterEqual"),
     implied={"LogicalAnd": 2, "Reshape": 1, "Squeeze": 1, "ExpandDims": 1},
 )

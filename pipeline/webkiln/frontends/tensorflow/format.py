@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from webkiln.frontends.core.model_format import Glimpse, ModelFormat
+from webkiln.frontends.core.model_format import FileHeader, ModelFormat
 from webkiln.frontends.core.tfjs_manifest import shard_files
 
 SAVED_MODEL = "saved_model.pb"
@@ -17,8 +17,8 @@ NODE = re.compile(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x01-\x7f])[\x20-\x7e]+?\x
 FOLDERS = ("variables", "assets")
 
 
-def _fits(seen: Glimpse) -> bool:
-    if seen.holds(SAVED_MODEL) or seen.tensorflow_js == "graph-model":
+def _fits(seen: FileHeader) -> bool:
+    if seen.contains(SAVED_MODEL) or seen.tensorflow_js == "graph-model":
         return True
     return BEGINNING.match(seen.start) is not None or NODE.match(seen.start) is not None
 
@@ -54,11 +54,11 @@ TENSORFLOW = ModelFormat(
     suffixes=(".pb",),
     fits=_fits,
     main=main_file,
-    beside=beside,
-    takes={
+    companion_files=beside,
+    parameters={
         "load": ("signature", "cut"),
         "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
         "reference": ("signature", "cut", "dims", "input_shapes", "values", "samples"),
     },
-    names_sizes=True,
+    may_have_open_sizes=True,
 )

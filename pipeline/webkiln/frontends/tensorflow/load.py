@@ -6,16 +6,16 @@ from functools import partial
 from pathlib import Path
 
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.nodes.spec import NodeModel
-from webkiln.frontends.nodes.subgraph import part_of
+from webkiln.frontends.nodes.subgraph import extract_subgraph
 from webkiln.frontends.tensorflow.files import read_program
 from webkiln.frontends.tensorflow.origins import known_tensor
 from webkiln.frontends.tensorflow.walk import SpecWriter
 
 
 def read_model(
-    path: Path, folder: Path | None = None, signature: str = "", cut: Cut = WHOLE
+    path: Path, folder: Path | None = None, signature: str = "", cut: Subgraph = ENTIRE_MODEL
 ) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a file, or of a signature of it, or of what is cut out of these;
     what belongs to the file lies in `folder`, by default its own.
@@ -23,4 +23,6 @@ def read_model(
     walker = SpecWriter(read_program(path, folder, signature))
     whole = walker.model()
     known = partial(known_tensor, whole.graph, walker.origins)
-    return part_of(whole, walker.weights.blobs, cut, path.name, known, also=walker.passed)
+    return extract_subgraph(
+        whole, walker.weights.blobs, cut, path.name, known, aliases=walker.passed
+    )

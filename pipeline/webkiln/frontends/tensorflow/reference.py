@@ -12,7 +12,7 @@ import numpy as np
 from webkiln.errors import SourceError, WebkilnError, missing_framework
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
-from webkiln.frontends.nodes.subgraph import of_part, reference_of
+from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
 from webkiln.frontends.tensorflow.attributes import two_parts
 from webkiln.frontends.tensorflow.files import is_saved_model, read_program, served
 from webkiln.frontends.tensorflow.inlined import Inliner
@@ -33,8 +33,8 @@ def compute_reference(
     with TemporaryDirectory() as place:
         names = {item.name for item in (*part.graph.inputs, *part.graph.outputs)}
         run = Computed(tf, path, folder, signature, inputs.fixed, Path(place), names)
-        sets = inputs.sets(path.name, of_part(part, path.name, run))
-        reference, inside = reference_of(part, inputs, sets, path.name, [run])
+        sets = inputs.sets(path.name, subgraph_run(part, path.name, run))
+        reference, inside = subgraph_reference(part, inputs, sets, path.name, [run])
     several = {node.name for node in part.graph.nodes if len([*filter(None, node.outputs)]) > 1}
     return reference, {
         key: value for key, value in inside.items() if key.partition("/")[2] not in several

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.protobuf.large_arrays import whole
+from webkiln.frontends.protobuf.large_arrays import array_bytes
 from webkiln.frontends.tensorflow.messages import DTYPES
 from webkiln.ir.types import Array
 
@@ -118,7 +118,7 @@ class GraphSource:
             *(node for function in self.source.library.function for node in function.node_def),
         ):
             if node.op == "Const" and (tensor := node.attr["value"].tensor).tensor_content:
-                tensor.tensor_content = whole(tensor.tensor_content)
+                tensor.tensor_content = array_bytes(tensor.tensor_content)
         for node in self.source.node:
             if (
                 node.op == "Const"

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from webkiln.frontends.nodes.stage import converted_nodes
+from webkiln.frontends.nodes.stage import convert_nodes
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 
-converted = partial(converted_nodes, TensorFlowConverter)
+converted = partial(convert_nodes, TensorFlowConverter)

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.subgraph import cut_of
+from webkiln.frontends.core.subgraph import subgraph_from_params
 from webkiln.frontends.nodes.spec import to_json
 from webkiln.frontends.tensorflow.load import read_model
 
 
 def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
     model, blobs = read_model(
-        inputs["source"], inputs.get("external/"), params.get("signature", ""), cut_of(params)
+        inputs["source"],
+        inputs.get("external/"),
+        params.get("signature", ""),
+        subgraph_from_params(params),
     )
     return to_json(model), blobs

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.core.subgraph import WHOLE, cut_of
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, subgraph_from_params
 from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.tensorflow.load import read_model
 from webkiln.frontends.tensorflow.reference import compute_reference
@@ -16,7 +16,8 @@ def compute(
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     folder, signature = inputs.get("external/"), params.get("signature", "")
     (whole, _), (part, _) = (
-        read_model(inputs["source"], folder, signature, cut) for cut in (WHOLE, cut_of(params))
+        read_model(inputs["source"], folder, signature, cut)
+        for cut in (ENTIRE_MODEL, subgraph_from_params(params))
     )
     return compute_reference(
         inputs["source"], folder, signature, part, sampled_inputs(whole, params, samples, part)

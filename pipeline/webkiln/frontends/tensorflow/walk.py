@@ -8,14 +8,14 @@ from typing import Any
 
 from webkiln.errors import Item, SourceError
 from webkiln.frontends.core.arrays import Literal, Weight
-from webkiln.frontends.inspect.header_only import refuse
+from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.nodes.reading import (
     DistinctNames,
     StoredWeights,
     is_structural,
     literal,
-    read_by,
+    tensors_read,
 )
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
@@ -120,7 +120,7 @@ class SpecWriter:
         inputs = tuple(
             Declared(item.name, given[item.tensor], item.dtype, item.shape) for item in kept
         )
-        refuse(program.name, list(dict.fromkeys(self.unsupported)))
+        report_unsupported(program.name, list(dict.fromkeys(self.unsupported)))
         return NodeModel(
             program.name,
             {"": 1},
@@ -152,7 +152,7 @@ class SpecWriter:
         return tuple(found)
 
     def _read_names(self, outputs: Sequence[Declared]) -> set[str]:
-        return read_by(self.nodes) | {item.tensor for item in outputs}
+        return tensors_read(self.nodes) | {item.tensor for item in outputs}
 
     def fresh(self) -> str:
         self.count += 1
@@ -454,7 +454,7 @@ def only_what_is_read(graph: GraphSpec) -> GraphSpec:
     """The graph with outputs that nobody reads unnamed: what they are for, in training for
     instance, need not be computed.
     """
-    read = read_by(graph.nodes) | {item.tensor for item in graph.outputs}
+    read = tensors_read(graph.nodes) | {item.tensor for item in graph.outputs}
 
     def changed(part: GraphSpec) -> GraphSpec:
         nodes = []

@@ -12,13 +12,13 @@ from webkiln.frontends.inspect.facts import (
     listed,
     rows,
 )
-from webkiln.frontends.nodes.summary import described_nodes
+from webkiln.frontends.nodes.summary import describe_nodes
 from webkiln.frontends.tflite.file import FileSignature, TfliteFile
 
 RUNTIME = "min_runtime_version"
 
 
-def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
+def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     del params
     file = TfliteFile(inputs["source"])
     oldest = bytes(file.metadata(RUNTIME) or b"").rstrip(b"\0").decode(errors="replace")
@@ -66,4 +66,4 @@ def _signature(file: TfliteFile, item: FileSignature) -> SignatureFacts:
     return SignatureFacts(item.key, ends(item.inputs), ends(item.outputs))
 
 
-FACTS = Inspector(told, described_nodes)
+FACTS = Inspector(read_facts, describe_nodes)

@@ -10,9 +10,9 @@ from webkiln.frontends.nodes.call import GraphValue, NodeCall, known
 from webkiln.frontends.nodes.fold import (
     Fold,
     Folds,
-    dividing,
-    moving,
-    objects,
+    divide,
+    integer_objects,
+    move_elements,
 )
 from webkiln.frontends.tflite.operators.shape import strided
 from webkiln.ir.types import Array, is_integer
@@ -41,7 +41,7 @@ def _strided(call: NodeCall, x: Array) -> Array:
 
 def _concatenation(call: NodeCall) -> GraphValue:
     _plain(call)
-    return arithmetic.joined(call, np.concatenate, range(len(call)), call.attr("axis", 0))
+    return arithmetic.join(call, np.concatenate, range(len(call)), call.attr("axis", 0))
 
 
 def _unpack(call: NodeCall) -> list[GraphValue]:
@@ -94,7 +94,7 @@ def _cast(call: NodeCall) -> GraphValue | None:
     dtype = _dtype(call)
     if call.operand(0).is_constant or dtype not in ("float32", "int32", "int64", "float64"):
         return None
-    return known(objects(call, 0), dtype)
+    return known(integer_objects(call, 0), dtype)
 
 
 def _combined(fold: Fold) -> Fold:
@@ -130,13 +130,13 @@ def _sum(call: NodeCall) -> GraphValue | None:
 
 
 OF_VALUES: dict[str, Fold] = {
-    "STRIDED_SLICE": moving(_strided),
-    "SLICE": moving(_slice),
-    "GATHER": moving(_gather),
-    "RESHAPE": moving(_reshape),
-    "SQUEEZE": moving(_squeeze),
-    "EXPAND_DIMS": moving(_expand),
-    "PACK": arithmetic.packed,
+    "STRIDED_SLICE": move_elements(_strided),
+    "SLICE": move_elements(_slice),
+    "GATHER": move_elements(_gather),
+    "RESHAPE": move_elements(_reshape),
+    "SQUEEZE": move_elements(_squeeze),
+    "EXPAND_DIMS": move_elements(_expand),
+    "PACK": arithmetic.stack,
     "UNPACK": _unpack,
     "SPLIT": _split,
     "CONCATENATION": _concatenation,
@@ -144,7 +144,7 @@ OF_VALUES: dict[str, Fold] = {
     "ADD": _combined(arithmetic.ADD),
     "SUB": _combined(arithmetic.SUBTRACT),
     "MUL": _combined(arithmetic.MULTIPLY),
-    "DIV": _combined(dividing),
+    "DIV": _combined(divide),
     "FLOOR_DIV": _combined(arithmetic.QUOTIENT),
     "FLOOR_MOD": arithmetic.REMAINDER,
     "MAXIMUM": arithmetic.GREATEST,
@@ -152,19 +152,21 @@ OF_VALUES: dict[str, Fold] = {
     "EQUAL": arithmetic.EQUAL,
     "LESS": arithmetic.LESS,
     "GREATER": arithmetic.GREATER,
-    "SELECT": arithmetic.chosen,
-    "SELECT_V2": arithmetic.chosen,
+    "SELECT": arithmetic.select,
+    "SELECT_V2": arithmetic.select,
     "REDUCE_PROD": _product,
     "SUM": _sum,
-    "FILL": arithmetic.filled,
-    "RANGE": arithmetic.counted,
+    "FILL": arithmetic.fill,
+    "RANGE": arithmetic.integer_range,
     "BROADCAST_ARGS": arithmetic.broadcast_args,
-    "NEG": arithmetic.negative,
+    "NEG": arithmetic.negate,
 }
 
 FOLDS = Folds(
-    of_types={"SHAPE": arithmetic.shape_in(_dtype), "RANK": arithmetic.rank},
+    of_types={"SHAPE": arithmetic.shape_as(_dtype), "RANK": arithmetic.rank},
     of_values=OF_VALUES,
-    comparisons=arithmetic.comparisons("EQUAL", "LESS", "GREATER", "LESS_EQUAL", "GREATER_EQUAL"),
+    comparisons=arithmetic.size_relations(
+        "EQUAL", "LESS", "GREATER", "LESS_EQUAL", "GREATER_EQUAL"
+    ),
     implied={"LOGICAL_AND": 2, "RESHAPE": 1, "SQUEEZE": 1, "EXPAND_DIMS": 1},
 )

@@ -7,11 +7,11 @@ TFLITE = ModelFormat(
     title="a LiteRT (TensorFlow Lite) model",
     suffixes=(".tflite",),
     fits=lambda seen: seen.start[4:8] == b"TFL3",
-    takes={
+    parameters={
         "load": ("signature", "cut"),
         "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
         "reference": ("signature", "cut", "dims", "input_shapes", "values", "samples"),
     },
-    converted=("labels.json",),
-    names_sizes=True,
+    extra_files=("labels.json",),
+    may_have_open_sizes=True,
 )

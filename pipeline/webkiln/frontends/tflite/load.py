@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import RecipeError, SourceError
-from webkiln.frontends.core.arrays import Blobs, Literal, Weight, check_room
-from webkiln.frontends.core.subgraph import WHOLE, Cut
-from webkiln.frontends.inspect.header_only import refuse
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight, check_allowance
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
+from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
-from webkiln.frontends.nodes.subgraph import part_of
+from webkiln.frontends.nodes.subgraph import extract_subgraph
 from webkiln.frontends.tflite.file import FileOperator, FileSignature, TfliteFile
 from webkiln.frontends.tflite.quantization import derived
 from webkiln.frontends.tflite.tensors import FileTensor
@@ -51,7 +51,9 @@ BRANCHES = {
 VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"})
 
 
-def read_model(path: Path, signature: str = "", cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
+def read_model(
+    path: Path, signature: str = "", cut: Subgraph = ENTIRE_MODEL
+) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a file's main graph, or of the one that a signature, or its own
     name, says; or of what is cut out of it.
     """
@@ -65,8 +67,8 @@ def read_model(path: Path, signature: str = "", cut: Cut = WHOLE) -> tuple[NodeM
             f"{file.name}: its graphs hold each other without end; it is damaged; convert the model"
             " again"
         ) from None
-    refuse(file.name, reader.unsupported)
-    return part_of(
+    report_unsupported(file.name, reader.unsupported)
+    return extract_subgraph(
         NodeModel(path.stem, {"": 3, "custom": 1}, graph),
         reader.weights.blobs,
         cut,
@@ -245,7 +247,7 @@ class _Graph:
         if number not in self.scope:
             item = self.items[number]
             if item.is_variable:
-                check_room(
+                check_allowance(
                     prod(item.shape) * np.dtype(item.dtype).itemsize,
                     f"{self.where}: tensor {number}",
                 )

@@ -12,7 +12,7 @@ import numpy as np
 from webkiln.errors import SourceError, missing_framework
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
-from webkiln.frontends.nodes.subgraph import of_part, reference_of
+from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
 from webkiln.frontends.tflite.file import TfliteFile
 from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
 from webkiln.ir.types import Array
@@ -26,10 +26,10 @@ def compute_reference(
     run = Interpreted(path, signature, inputs.fixed)
     sets = inputs.sets(
         path.name,
-        of_part(part, path.name, run),
+        subgraph_run(part, path.name, run),
         lambda table, scale: made_inputs(table, run.ranges, scale),
     )
-    return reference_of(part, inputs, sets, path.name, [run])
+    return subgraph_reference(part, inputs, sets, path.name, [run])
 
 
 WRONG = frozenset({("LOCAL_RESPONSE_NORMALIZATION", "float32"), ("SUM", "int8"), ("SUM", "int16")})

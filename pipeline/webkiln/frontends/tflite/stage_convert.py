@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.core.conversion import Converted
-from webkiln.frontends.nodes.stage import converted_nodes, fitting
+from webkiln.frontends.core.conversion import Conversion
+from webkiln.frontends.nodes.stage import convert_nodes, matching_labels
 from webkiln.frontends.tflite.converter import TfliteConverter
 
 
 @contextmanager
 def converted(
     data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
-) -> Iterator[Converted]:
-    with converted_nodes(TfliteConverter, data, inputs, params) as made:
-        yield replace(made, files={"labels.json": fitting(data["labels"], made.graph)})
+) -> Iterator[Conversion]:
+    with convert_nodes(TfliteConverter, data, inputs, params) as made:
+        yield replace(made, files={"labels.json": matching_labels(data["labels"], made.graph)})

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.core.arrays import widened
+from webkiln.frontends.core.arrays import bfloat16_to_float32
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
 from webkiln.frontends.tflite.schema import DTYPES
@@ -164,7 +164,7 @@ def _array(data: memoryview, stored: str, shape: tuple[int, ...], where: str) ->
     if bits:
         return _unpacked(np.frombuffer(data, np.uint8), bits, count, signed=signed).reshape(shape)
     if stored == "bfloat16":
-        return widened(np.frombuffer(data, "<u2")).reshape(shape)
+        return bfloat16_to_float32(np.frombuffer(data, "<u2")).reshape(shape)
     if stored == "complex64":
         return np.asarray(np.frombuffer(data, "<f4").reshape(*shape, 2))
     if stored == "bool":

@@ -88,7 +88,7 @@ class AtenCall:
         """A number that has to be known before the program runs, or a size."""
         found = self[name]
         if isinstance(found, Tensor):
-            raise self.call.open(int(self.call.attr(name)[1:]))
+            raise self.call.data_dependent_error(int(self.call.attr(name)[1:]))
         return found
 
     def sizes(self, name: str) -> tuple[int, ...]:
@@ -247,4 +247,6 @@ def renamed(
         inputs=tuple(f"operand{position}" for position in range(len(given))),
         attrs=dict(attrs),
     )
-    return NodeCall(spec, version, call.b, given, call.call.subgraph, call.call.infer_values)
+    return NodeCall(
+        spec, version, call.b, given, call.call.convert_subgraph, call.call.infer_values
+    )

@@ -19,7 +19,7 @@ from webkiln.frontends.inspect.facts import (
     TensorShape,
     rows,
 )
-from webkiln.frontends.nodes.summary import described_nodes
+from webkiln.frontends.nodes.summary import describe_nodes
 from webkiln.frontends.torch.archive import LARGEST_JSON, check_archive
 from webkiln.frontends.torch.format import SCRIPT
 
@@ -47,7 +47,7 @@ MAX_CODE = 4 << 20
 FORWARD = re.compile(r"def forward\(self: [\w.$]+,?\s*([^)]*)\)")
 
 
-def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
+def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     del params
     path = inputs["source"]
     check_archive(path)
@@ -110,7 +110,7 @@ def _program(archive: zipfile.ZipFile) -> FileFacts:
             ),
             archive=_text(archive, "archive_version"),
         ),
-        glimpsed=_described(data["graph_module"]),
+        preview=_described(data["graph_module"]),
     )
 
 
@@ -200,4 +200,4 @@ def _text(archive: zipfile.ZipFile, name: str) -> str:
     return ""
 
 
-FACTS = Inspector(told, described_nodes)
+FACTS = Inspector(read_facts, describe_nodes)

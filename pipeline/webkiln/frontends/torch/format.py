@@ -1,12 +1,12 @@
 """Programs of torch.export (.pt2), TorchScript files, and functions that return a module."""
 
-from webkiln.frontends.core.model_format import Glimpse, ModelFormat
+from webkiln.frontends.core.model_format import FileHeader, ModelFormat
 
 SCRIPT = frozenset({"data.pkl", "constants.pkl"})
 ARCHIVE = frozenset({"archive_format", "archive_version"})
 
 
-def _fits(seen: Glimpse) -> bool:
+def _fits(seen: FileHeader) -> bool:
     return (
         seen.members >= SCRIPT
         or seen.members >= ARCHIVE
@@ -19,11 +19,11 @@ TORCH = ModelFormat(
     title="a PyTorch model",
     suffixes=(".pt2", ".pt", ".pth", ".ts"),
     fits=_fits,
-    takes={
+    parameters={
         "fetch": ("modules", "module_weights", "input_shapes"),
         "load": ("trust", "cut", "input_shapes"),
         "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
         "reference": ("trust", "cut", "dims", "input_shapes", "values", "samples"),
     },
-    names_sizes=True,
+    may_have_open_sizes=True,
 )

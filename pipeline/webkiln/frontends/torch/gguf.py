@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.core.arrays import widened
+from webkiln.frontends.core.arrays import bfloat16_to_float32
 from webkiln.ir.types import Array
 
 MAGIC = b"GGUF"
@@ -331,5 +331,5 @@ def _tensor(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int, at: i
                 .reshape(shape)
             )
     if kind == BRAIN:
-        return widened(data).reshape(shape)
+        return bfloat16_to_float32(data).reshape(shape)
     return data.view(PLAIN[kind]).reshape(shape)

@@ -6,24 +6,24 @@ import sys
 from pathlib import Path
 
 from webkiln.errors import SourceError
-from webkiln.frontends.core.probe import check_apart, looked_at
-from webkiln.frontends.inspect.header_only import is_glancing
+from webkiln.frontends.core.probe import check_in_subprocess, run_check
+from webkiln.frontends.inspect.header_only import is_header_only
 from webkiln.frontends.torch.archive import check_archive
 
 
 def check_file(path: Path) -> None:
     """Raise SourceError for a file that torch cannot read within its share of time and memory."""
     check_archive(path)
-    if is_glancing():
+    if is_header_only():
         return
-    check_apart(
+    check_in_subprocess(
         "webkiln.frontends.torch.probe", path, done="read", reader="torch", advice="save it again"
     )
 
 
 def main() -> int:
     path = Path(sys.argv[1])
-    return looked_at(path, lambda: _read(path))
+    return run_check(path, lambda: _read(path))
 
 
 def _read(path: Path) -> None:

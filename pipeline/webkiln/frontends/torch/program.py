@@ -13,10 +13,10 @@ from torch.utils import _pytree as pytree
 
 from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight
-from webkiln.frontends.core.subgraph import WHOLE, Cut
-from webkiln.frontends.inspect.header_only import refuse
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
+from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
-from webkiln.frontends.nodes.subgraph import TypeOf, part_of
+from webkiln.frontends.nodes.subgraph import TypeOf, extract_subgraph
 from webkiln.frontends.torch.aten import NUMBER, TENSOR
 from webkiln.frontends.torch.read import Reading, dtype_name, named_arguments
 from webkiln.ir.types import DTYPES
@@ -156,7 +156,7 @@ def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedPr
 
 
 def read_program(
-    program: torch.export.ExportedProgram, name: str, inputs: Sequence[str] = (), cut: Cut = WHOLE
+    program: torch.export.ExportedProgram, name: str, inputs: Sequence[str] = (), cut: Subgraph = ENTIRE_MODEL
 ) -> tuple[NodeModel, Blobs]:  # fmt: skip
     """The spec and weight blobs of a program, which messages call `name`, or of what is cut out of
     it; its inputs may be called otherwise than it says.
@@ -172,9 +172,9 @@ def read_program(
             f"{name}: the program does not hold together ({type(error).__name__}: {said}); export"
             " it again"
         ) from None
-    refuse(name, reader.read.unsupported)
+    report_unsupported(name, reader.read.unsupported)
     whole = NodeModel(Path(name).stem, {"": 1, "complex": 1, "torchvision": 1, "state": 1}, graph)
-    return part_of(whole, reader.read.weights.blobs, cut, name, reader.known())
+    return extract_subgraph(whole, reader.read.weights.blobs, cut, name, reader.known())
 
 
 def output_names(program: torch.export.ExportedProgram) -> list[str]:

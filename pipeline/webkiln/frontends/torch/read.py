@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from webkiln.frontends.core.arrays import Literal, Weight, check_room
+from webkiln.frontends.core.arrays import Literal, Weight, check_allowance
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import DTYPES, Array
@@ -53,7 +53,7 @@ class Reading:
                 (where, f"holds elements of {value.dtype} ({value.layout})", HALF)
             )
             return np.zeros((), np.float32)
-        check_room(value.numel() * value.element_size(), f"{self.name}: {where}")
+        check_allowance(value.numel() * value.element_size(), f"{self.name}: {where}")
         return np.asarray(value.resolve_conj().resolve_neg().cpu().contiguous().numpy())
 
     def tensor(self, value: torch.Tensor, path: str, *, trained: bool) -> Weight | Literal:

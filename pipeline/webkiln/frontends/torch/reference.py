@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 from webkiln.errors import ToolError
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
-from webkiln.frontends.nodes.subgraph import of_part, reference_of
+from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
 from webkiln.frontends.torch.program import decomposed, layer_values, output_names
 from webkiln.frontends.torch.source import TracedProgram, first_line
 from webkiln.ir.types import DTYPES, Array
@@ -30,7 +30,7 @@ def compute_reference(
     """
     run = _Runner(source, name, inputs.fixed)
     try:
-        sets = inputs.sets(name, of_part(part, name, run))
+        sets = inputs.sets(name, subgraph_run(part, name, run))
     except NotImplementedError as error:
         advice = (
             "install the package that holds it (pip install torchvision), or record outputs where"
@@ -40,7 +40,7 @@ def compute_reference(
             f"{name}: torch does not compute an operator of it here ({first_line(error)}); {advice}"
         ) from None
     double = _in_float64(run, part, sets[NATURAL[0]])
-    return reference_of(part, inputs, sets, name, [run] if double is None else [run, double])
+    return subgraph_reference(part, inputs, sets, name, [run] if double is None else [run, double])
 
 
 class _Recorder(Interpreter):  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from webkiln.frontends.nodes.stage import converted_nodes
+from webkiln.frontends.nodes.stage import convert_nodes
 from webkiln.frontends.torch.converter import TorchConverter
 
-converted = partial(converted_nodes, TorchConverter)
+converted = partial(convert_nodes, TorchConverter)

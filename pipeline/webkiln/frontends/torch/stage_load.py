@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.subgraph import cut_of
+from webkiln.frontends.core.subgraph import subgraph_from_params
 from webkiln.frontends.nodes.spec import to_json
 from webkiln.frontends.torch.framework import quiet, require_torch
 
@@ -22,6 +22,6 @@ def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[st
             inputs["source"], params["input_shapes"], trust_source=params["trust_source"]
         )
         model, blobs = read_program(
-            found.program, inputs["source"].name, found.inputs, cut_of(params)
+            found.program, inputs["source"].name, found.inputs, subgraph_from_params(params)
         )
     return to_json(model), blobs

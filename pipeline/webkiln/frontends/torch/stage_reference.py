@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.core.subgraph import WHOLE, cut_of
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, subgraph_from_params
 from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.torch.framework import quiet, require_torch
 from webkiln.ir.types import Array
@@ -24,6 +24,7 @@ def compute(
         )
         name = inputs["source"].name
         (whole, _), (part, _) = (
-            read_program(found.program, name, found.inputs, cut) for cut in (WHOLE, cut_of(params))
+            read_program(found.program, name, found.inputs, cut)
+            for cut in (ENTIRE_MODEL, subgraph_from_params(params))
         )
         return compute_reference(found, part, name, sampled_inputs(whole, params, samples, part))

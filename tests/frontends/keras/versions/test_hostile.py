@@ -61,18 +61,18 @@ def of(**settings):
 MANIFESTS = {
     "above": (
         at("../secret.bin"),
-        "'../secret.bin', which points out of the model's folder; refused",
+        "'../secret.bin', which is outside the model's folder; refused",
     ),
-    "absolute": (at("/etc/passwd"), "'/etc/passwd', which points out"),
-    "backslash": (at("..\\secret.bin"), "which points out"),
-    "elsewhere": (at("https://example.com/a.bin"), "which points out"),
-    "nothing": (at(""), "which points out"),
-    "a number": (at(3), "which points out"),
+    "absolute": (at("/etc/passwd"), "'/etc/passwd', which is outside"),
+    "backslash": (at("..\\secret.bin"), "which is outside"),
+    "elsewhere": (at("https://example.com/a.bin"), "which is outside"),
+    "nothing": (at(""), "which is outside"),
+    "a number": (at(3), "which is outside"),
     "missing": (
         at("other.bin"),
-        "'other.bin', which is not beside it; copy all files of the model",
+        "'other.bin', which is not in its folder; copy all files of the model",
     ),
-    "twice": (lambda _, group: group["paths"].__setitem__(1, group["paths"][0]), "none twice"),
+    "twice": (lambda _, group: group["paths"].__setitem__(1, group["paths"][0]), "each once"),
     "strings": (
         of(dtype="string"),
         (
@@ -184,9 +184,7 @@ def test_graph_models_are_no_keras_models(model):
 def test_the_metadata_of_a_saved_model_is_no_model(tmp_path):
     path = tmp_path / "keras_metadata.pb"
     path.write_bytes(b'\x0a\xff\x05\x08\x00\x12\x04root"\x0f_tf_keras_model*\x00')
-    with pytest.raises(
-        SourceError, match=r"metadata file of a SavedModel .*give the folder that it lies in"
-    ):
+    with pytest.raises(SourceError, match=r"metadata file of a SavedModel .*pass its folder"):
         format_of_file(path)
 
 

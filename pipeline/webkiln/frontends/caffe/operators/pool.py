@@ -29,7 +29,7 @@ def pooling(call: NodeCall) -> list[Tensor]:
     if x.type.rank != 4:
         raise call.error(f"reads {list(x.shape)}; pooling is over the last two of four axes")
     if call.attr("global_pooling"):
-        if call.wants(1):
+        if call.is_output_used(1):
             raise call.unsupported(
                 "gives places of a pooling over everything", "Take the second top out"
             )
@@ -129,7 +129,7 @@ def _largest(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
     high = tuple(pad + more for pad, more in zip(windows.pad, _reach(x, windows), strict=True))
     attrs = _attrs(windows, windows.pad, high)
     found = [_first(call, call.op("MaxPool", [x], attrs), windows.counts)]
-    if call.wants(1):
+    if call.is_output_used(1):
         places = _first(call, call.op("MaxPoolIndex", [x], attrs), windows.counts)
         plane = sized(call.builder, prod(x.shape[2:]), "int32")
         found.append(cast(call.builder, call.op("Rem", [places, plane]), x.dtype))

@@ -1,4 +1,4 @@
-"""Operators whose results are as many as the data says, and orders."""
+"""Selection and sorting; most of these operators have a data-dependent number of outputs."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from webkiln.ops.builder import Tensor
 
 
 def top_k(call: NodeCall) -> list[Tensor]:
-    """The first of the elements in order, and where they stood."""
+    """The first `k` elements in sorted order, and their indices."""
     x = call.tensor(0)
     axis = call.axis(call.attr("axis", -1), x.type.rank)
     count = call.sizes(1)[0] if call.version >= 10 else call.attr("k")
@@ -25,14 +25,14 @@ def non_zero(call: NodeCall) -> Tensor:
 
 
 def compress(call: NodeCall) -> Tensor:
-    """The slices whose condition holds; conditions that are missing do not."""
+    """The slices whose condition is true; missing conditions are false."""
     x, condition = call.tensor(0), call.tensor(1)
     axis = call.attr("axis")
     if axis is None:
         x, axis = reshaped(call, x, (x.type.size,)), 0
     axis = call.axis(axis, x.type.rank)
-    chosen = call.op("NonZero", [condition], {"count": call.builder.data_dependent()})
-    return call.op("Gather", [x, reshaped(call, chosen, chosen.shape[1:])], {"axis": axis})
+    indices = call.op("NonZero", [condition], {"count": call.builder.data_dependent()})
+    return call.op("Gather", [x, reshaped(call, indices, indices.shape[1:])], {"axis": axis})
 
 
 def unique(call: NodeCall) -> list[Tensor]:
@@ -45,8 +45,8 @@ def unique(call: NodeCall) -> list[Tensor]:
 
 
 def non_max_suppression(call: NodeCall) -> Tensor:
-    """Operands: boxes, scores, how many of a class, overlap, least score; all are chosen that may
-    be where the last is missing.
+    """Operands: boxes, scores, maximum number per class, overlap threshold, score threshold.
+    Without a score threshold, every box is a candidate.
     """
     boxes, scores = call.tensor(0), call.tensor(1)
     most = call.tensor(2) if call.has(2) else call.constant(0, "int64")
@@ -61,15 +61,15 @@ def non_max_suppression(call: NodeCall) -> Tensor:
 
 
 def ngrams(call: NodeCall) -> Tensor:
-    """How often each sequence of a pool occurs in each row, with up to some number of places left
-    out between its elements.
+    """The number of occurrences of each n-gram of a pool in each row, with a bounded number of
+    skipped elements.
     """
     x, pool = cast(call, call.tensor(0), "int64"), call.attr("pool_int64s")
     if pool is None:
         raise call.unsupported("counts words", "Only integers are supported")
     rows = reshaped(call, x, (1, x.shape[0])) if x.type.rank == 1 else x
-    starts, places = [*call.attr("ngram_counts"), len(pool)], call.attr("ngram_indexes")
-    width = max(places) + 1
+    starts, columns = [*call.attr("ngram_counts"), len(pool)], call.attr("ngram_indexes")
+    width = max(columns) + 1
     counts: list[Tensor] = []
     for length, (first, last) in enumerate(itertools.pairwise(starts), 1):
         entries = (last - first) // length
@@ -82,15 +82,17 @@ def ngrams(call: NodeCall) -> Tensor:
                     "Add", [total, _matches(call, rows, pool[first:last], length, skip + 1)]
                 )
         counts.append(total)
-    whole = call.op("Concat", counts, {"axis": 1})
-    found = call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], width)})
-    where = call.op("Broadcast", [call.constant(list(places), "int64")], {"shape": whole.shape})
-    y = cast(call, call.op("ScatterElements", [found, where, whole], {"axis": 1}), "float32")
+    all_counts = call.op("Concat", counts, {"axis": 1})
+    zeros = call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], width)})
+    indices = call.op(
+        "Broadcast", [call.constant(list(columns), "int64")], {"shape": all_counts.shape}
+    )
+    y = cast(call, call.op("ScatterElements", [zeros, indices, all_counts], {"axis": 1}), "float32")
     return reshaped(call, _weighed(call, y), (*x.shape[:-1], width))
 
 
 def _skips(call: NodeCall, columns: int, length: int) -> int:
-    """How many distances between elements there are: those at which a sequence fits into a row."""
+    """The number of skip distances at which an n-gram fits into a row."""
     allowed = int(call.attr("max_skip_count")) + 1
     return (
         1
@@ -104,7 +106,7 @@ def _skips(call: NodeCall, columns: int, length: int) -> int:
 def _matches(
     call: NodeCall, rows: Tensor, entries: tuple[int, ...], length: int, step: int
 ) -> Tensor:
-    """How often each of the sequences occurs with its elements that far apart, [rows, sequences]."""
+    """The number of occurrences of each n-gram with elements `step` apart, [rows, n-grams]."""
     count, span = len(entries) // length, rows.shape[1] - (length - 1) * step
     if span <= 0:
         return call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], count)})
@@ -126,8 +128,8 @@ def _weighed(call: NodeCall, counts: Tensor) -> Tensor:
     if mode == "TF" or weights is None:
         return counts
     ordered = [0.0] * counts.shape[1]
-    for place, weight in zip(call.attr("ngram_indexes"), weights, strict=True):
-        ordered[place] = weight
+    for column, weight in zip(call.attr("ngram_indexes"), weights, strict=True):
+        ordered[column] = weight
     return call.op("Mul", [counts, call.constant(ordered, "float32")])
 
 

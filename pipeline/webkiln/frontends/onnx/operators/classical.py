@@ -1,4 +1,4 @@
-"""Operators of ai.onnx.ml that make features: scaled, chosen, encoded."""
+"""Operators of ai.onnx.ml that compute features: scaling, imputation, encoding."""
 
 from math import isnan
 
@@ -11,51 +11,52 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import filled, largest, total
 
 
-def real(call: NodeCall, x: Tensor) -> Tensor:
-    """Whole numbers as float32."""
+def as_float(call: NodeCall, x: Tensor) -> Tensor:
+    """Convert integers to float32."""
     return x if is_float(x.dtype) else cast(call, x, "float32")
 
 
 def features(call: NodeCall) -> Tensor:
     """The first operand as floats [samples, features]; a vector is one sample."""
-    x = real(call, call.tensor(0))
+    x = as_float(call, call.tensor(0))
     if x.type.rank not in (1, 2):
         raise call.error(f"its features are {x.type}, expected [samples, features]")
     return reshaped(call, x, (1, *x.shape)) if x.type.rank == 1 else x
 
 
-def has_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> None:
-    found = x.shape[-1]
-    if not is_symbolic(found) and (found < width if at_least else found != width):
+def check_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> None:
+    """Raise ShapeError if the number of features differs from that of the training data."""
+    actual = x.shape[-1]
+    if not is_symbolic(actual) and (actual < width if at_least else actual != width):
         raise call.error(
             f"was trained on {width}{' or more' if at_least else ''} features, its operand is"
             f" {x.type}"
         )
 
 
-def trained(call: NodeCall, position: int, like: Tensor) -> Tensor:
-    """A trained operand in the dtype of another one."""
+def cast_operand(call: NodeCall, position: int, like: Tensor) -> Tensor:
+    """A trained operand in the dtype of another tensor."""
     return cast(call, call.tensor(position), like.dtype)
 
 
-def learned(call: NodeCall, position: int, like: Tensor) -> Tensor | None:
-    """A trained operand that may be absent."""
-    return trained(call, position, like) if call.has(position) else None
+def optional_operand(call: NodeCall, position: int, like: Tensor) -> Tensor | None:
+    """A trained operand that may be absent, in the dtype of another tensor."""
+    return cast_operand(call, position, like) if call.has(position) else None
 
 
 def scaler(call: NodeCall) -> Tensor:
-    x = real(call, call.tensor(0))
-    offset, scale = (learned(call, position, x) for position in (1, 2))
+    x = as_float(call, call.tensor(0))
+    offset, scale = (optional_operand(call, position, x) for position in (1, 2))
     for values in filter(None, (offset, scale)):
         if values.type.size != 1:
-            has_width(call, x, values.type.size)
+            check_width(call, x, values.type.size)
     y = x if offset is None else call.op("Sub", [x, offset])
     return cast(call, y if scale is None else call.op("Mul", [y, scale]), "float32")
 
 
 def normalizer(call: NodeCall) -> Tensor:
-    """Rows over their largest number, sum of magnitudes, or length; rows of zeros stay."""
-    x = real(call, call.tensor(0))
+    """Divide each row by its maximum, L1 norm or L2 norm; rows of zeros stay unchanged."""
+    x = as_float(call, call.tensor(0))
     axis = x.type.rank - 1
     match call.attr("norm"):
         case "MAX":
@@ -70,9 +71,9 @@ def normalizer(call: NodeCall) -> Tensor:
 
 def imputer(call: NodeCall) -> Tensor:
     x, replaced = call.tensor(0), call.attr("replaced")
-    values = trained(call, 1, x)
+    values = cast_operand(call, 1, x)
     if values.type.size != 1:
-        has_width(call, x, values.type.size)
+        check_width(call, x, values.type.size)
     is_nan = is_float(x.dtype) and isnan(replaced)
     lacking = call.op("IsNaN", [x]) if is_nan else call.op("Equal", [x, call.like(replaced, x)])
     return call.op("Where", [lacking, values, x])
@@ -80,36 +81,38 @@ def imputer(call: NodeCall) -> Tensor:
 
 def binarizer(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    wide = real(call, x)
+    wide = as_float(call, x)
     return cast(call, call.op("Greater", [wide, call.like(call.attr("threshold"), wide)]), x.dtype)
 
 
 def feature_vectorizer(call: NodeCall) -> Tensor:
-    """Operands side by side, each cut or filled with zeros to its width."""
+    """Concatenate the operands, each cropped or padded with zeros to its width."""
     parts = []
     widths = call.attr("widths")
     for number, x in enumerate(call.tensors()):
         rows = reshaped(call, x, (1, *x.shape)) if x.type.rank == 1 else x
         rows = reshaped(call, rows, (rows.shape[0], rows.type.size // rows.shape[0]))
-        found = rows.shape[1]
-        width = widths[number] if number < len(widths) else found
-        parts.append(cast(call, part(call, rows, 1, 0, min(width, found)), "float32"))
-        if width > found:
-            parts.append(filled(call.builder, 0, "float32", (rows.shape[0], width - found)))
+        columns = rows.shape[1]
+        width = widths[number] if number < len(widths) else columns
+        parts.append(cast(call, part(call, rows, 1, 0, min(width, columns)), "float32"))
+        if width > columns:
+            parts.append(filled(call.builder, 0, "float32", (rows.shape[0], width - columns)))
     return call.op("Concat", parts, {"axis": 1}) if len(parts) > 1 else parts[0]
 
 
 def array_feature_extractor(call: NodeCall) -> Tensor:
-    """Places of the last axis; of a vector [1, places]."""
-    x, places = call.tensor(0), call.tensor(1)
+    """Gather elements along the last axis; for a vector, the result is [1, indices]."""
+    x, indices = call.tensor(0), call.tensor(1)
     rows = reshaped(call, x, (1, *x.shape)) if x.type.rank == 1 else x
     return call.op(
-        "Gather", [rows, reshaped(call, places, (places.type.size,))], {"axis": rows.type.rank - 1}
+        "Gather",
+        [rows, reshaped(call, indices, (indices.type.size,))],
+        {"axis": rows.type.rank - 1},
     )
 
 
 def label_encoder(call: NodeCall) -> Tensor:
-    """The value of the first key that is equal; since version 4 NaN is a key, too."""
+    """The value of the first equal key; since version 4, NaN is a key as well."""
     x, keys, values, default = (call.tensor(position) for position in range(4))
     wide = reshaped(call, x, (*x.shape, 1))
     keys = cast(call, keys, x.dtype)
@@ -119,21 +122,21 @@ def label_encoder(call: NodeCall) -> Tensor:
             "Or", [same, call.op("And", [call.op("IsNaN", [wide]), call.op("IsNaN", [keys])])]
         )
     axis = x.type.rank
-    marks = cast(call, same, "int32")
-    place = call.op("ArgMax", [marks], {"axis": axis, "keepdims": False})
-    known = call.op("Greater", [largest(call.builder, marks, axis), call.constant(0, "int32")])
+    matches = cast(call, same, "int32")
+    index = call.op("ArgMax", [matches], {"axis": axis, "keepdims": False})
+    is_key = call.op("Greater", [largest(call.builder, matches, axis), call.constant(0, "int32")])
     return call.op(
         "Where",
-        [known, call.op("Gather", [values, place], {"axis": 0}), reshaped(call, default, ())],
+        [is_key, call.op("Gather", [values, index], {"axis": 0}), reshaped(call, default, ())],
     )
 
 
 def one_hot(call: NodeCall) -> Tensor:
-    """A new last axis with 1 at the category; zeros for what is none of them."""
+    """A new last axis with 1 at the category; zeros for unknown categories."""
     x = call.tensor(0)
-    whole = cast(call, x, "int64")
-    same = call.op("Equal", [reshaped(call, whole, (*x.shape, 1)), call.tensor(1)])
-    return cast(call, same, "float32")
+    integers = cast(call, x, "int64")
+    is_category = call.op("Equal", [reshaped(call, integers, (*x.shape, 1)), call.tensor(1)])
+    return cast(call, is_category, "float32")
 
 
 CLASSICAL: dict[str, NodeHandler] = {

@@ -1,19 +1,21 @@
-"""If, Loop and Scan. What is known while converting is decided then."""
+"""If, Loop and Scan. Conditions and trip counts that are known during conversion are resolved
+then.
+"""
 
 from collections.abc import Sequence
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import (
+    DataDependentError,
     GraphValue,
     NodeCall,
     NodeHandler,
-    OpenValueError,
     SizeRelation,
     as_tensor,
     known,
 )
 from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.frontends.onnx.operators.counted_loops import count_of, counted, limit_of
+from webkiln.frontends.onnx.operators.counted_loops import counted_loop, trip_count, trip_limit
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
@@ -23,48 +25,46 @@ from webkiln.ir.types import Type
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.control_flow import Block
 
-WRITTEN_OUT = 64
-"""How many steps of a loop are written out rather than repeated."""
+MAX_UNROLLED = 64
+"""Loops of at most this number of iterations are unrolled."""
 
 
 def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """The branch that a known condition chooses, or both.
+    """The branch selected by a known condition, or both branches.
 
-    Of a condition that two sizes are equal, as before a Squeeze, the branch where they are not: the
-    bundle is for such sizes alone.
+    If the condition compares two sizes for equality, as before a Squeeze, only the branch for
+    different sizes is converted, and a guard rejects equal sizes.
     """
     branches = [call.attr("then_branch"), call.attr("else_branch")]
     condition = call.operand(0)
     if condition.is_constant:
-        return call.subgraph(
+        return call.convert_subgraph(
             call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], []
         )
     if (
         condition.conditions is not None
         and len(condition.conditions) == 1
-        and _apart(call, condition.conditions[0])
+        and _require_different(call, condition.conditions[0])
     ):
-        return call.subgraph(call.builder, branches[1], [])
+        return call.convert_subgraph(call.builder, branches[1], [])
 
     def block(graph: GraphSpec) -> Block:
         return lambda builder, inputs: [
-            as_tensor(builder, item) for item in call.subgraph(builder, graph, [])
+            as_tensor(builder, item) for item in call.convert_subgraph(builder, graph, [])
         ]
 
     try:
         return call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
     except ShapeError as error:
-        hint = (
-            "where its condition depends on a size or on an input that is always the same, set it"
-            " with --dim or --value"
+        advice = (
+            "if its condition depends on a size or on an input that never changes, fix it with"
+            " --dim or --value"
         )
-        raise ShapeError(f"{error}; {hint}") from error
+        raise ShapeError(f"{error}; {advice}") from error
 
 
-def _apart(call: NodeCall, condition: SizeRelation) -> bool:
-    """Make it a guard that two sizes differ, where it is known which of them is never the smaller
-    one.
-    """
+def _require_different(call: NodeCall, condition: SizeRelation) -> bool:
+    """Add a guard that two sizes differ, if one of them is known to be at least the other."""
     a, b = condition.a, condition.b
     large, small = (a, b) if is_at_least(a, b) else (b, a)
     if condition.relation != "=" or not is_at_least(large, small):
@@ -74,58 +74,58 @@ def _apart(call: NodeCall, condition: SizeRelation) -> bool:
 
 
 def loop(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """Written out where the number of steps is known and small, or its shapes depend on the step;
-    else
-    a recurrence, where it is a size; else repeated when the model runs.
+    """Convert a Loop: unroll it if the trip count is known and small, or if shapes depend on the
+    iteration; else use a recurrence if the trip count is a size; else a loop that checks its
+    condition at run time.
     """
-    limit = limit_of(call)
+    limit = trip_limit(call)
     begins = not call.has(1) or call.operand(1).is_constant
     known_limit = None if limit is None or is_symbolic(limit) or not begins else limit
     results = (
-        written_out(call, known_limit)
-        if known_limit is not None and known_limit <= WRITTEN_OUT
+        unroll(call, known_limit)
+        if known_limit is not None and known_limit <= MAX_UNROLLED
         else None
     )
     if results is not None:
         return results
     try:
-        count = count_of(call)
-        return repeated(call, limit) if count is None else counted(call, count)
-    except OpenValueError:
-        results = written_out(call, known_limit) if known_limit is not None else None
+        count = trip_count(call)
+        return while_loop(call, limit) if count is None else counted_loop(call, count)
+    except DataDependentError:
+        results = unroll(call, known_limit) if known_limit is not None else None
         if results is None:
-            raise call.open(0 if call.has(0) and limit is None else 1) from None
+            raise call.data_dependent_error(0 if call.has(0) and limit is None else 1) from None
         return results
 
 
-def written_out(call: NodeCall, limit: int) -> list[GraphValue] | None:
-    """The steps one after another, as long as it is known whether they go on; None where it is not."""
+def unroll(call: NodeCall, limit: int) -> list[GraphValue] | None:
+    """Unroll the iterations while the condition is constant; None if it is not."""
     body, step = call.attr("body"), 0
-    going = bool(call.numbers(1).reshape(())) if call.has(1) else True
+    is_running = bool(call.numbers(1).reshape(())) if call.has(1) else True
     state = [call.operand(position) for position in range(2, len(call))]
-    piles: list[list[GraphValue]] = [[] for _ in range(len(body.outputs) - 1 - len(state))]
-    while going and step < limit:
-        condition, *results = call.subgraph(
+    stacks: list[list[GraphValue]] = [[] for _ in range(len(body.outputs) - 1 - len(state))]
+    while is_running and step < limit:
+        condition, *results = call.convert_subgraph(
             call.builder, body, [known(step, "int64"), known(1, "bool"), *state]
         )
         _check_condition(call, condition.type)
         if not condition.is_constant or condition.value is None:
             return None
-        going = bool(condition.value.reshape(()))
+        is_running = bool(condition.value.reshape(()))
         state = results[: len(state)]
-        for pile, result in zip(piles, results[len(state) :], strict=True):
-            pile.append(result)
+        for stack_, result in zip(stacks, results[len(state) :], strict=True):
+            stack_.append(result)
         step += 1
-    return [*state, *(stacked(call, pile) for pile in piles)]
+    return [*state, *(stack(call, stack_) for stack_ in stacks)]
 
 
-def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
-    """A loop of the program, at most `bound` times; its condition also counts the steps where their
-    number is data.
+def while_loop(call: NodeCall, bound: int | None) -> list[Tensor]:
+    """A loop of the program of at most `bound` iterations. If the trip count is data, the condition
+    also compares the iteration number.
     """
     body, states = call.attr("body"), [call.tensor(position) for position in range(2, len(call))]
     if len(body.outputs) - 1 > len(states) and bound is None:
-        raise call.open(0 if call.has(0) else 1)
+        raise call.data_dependent_error(0 if call.has(0) else 1)
     begin = reshaped(call, call.tensor(1), ()) if call.has(1) else call.constant(1, "bool")
     limit = (
         reshaped(call, call.tensor(0), ())
@@ -135,49 +135,50 @@ def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
     if limit is not None:
         begin = call.op("And", [begin, call.op("Greater", [limit, call.like(0, limit)])])
 
-    def step(builder: GraphBuilder, given: list[Tensor]) -> Sequence[Tensor]:
-        more, *results = (
-            as_tensor(builder, item) for item in call.subgraph(builder, body, list(given))
+    def step(builder: GraphBuilder, arguments: list[Tensor]) -> Sequence[Tensor]:
+        proceed, *results = (
+            as_tensor(builder, item)
+            for item in call.convert_subgraph(builder, body, list(arguments))
         )
-        _check_condition(call, more.type)
-        more = builder.op("Reshape", [more], {"shape": ()})
+        _check_condition(call, proceed.type)
+        proceed = builder.op("Reshape", [proceed], {"shape": ()})
         if limit is not None:
-            following = builder.op("Add", [given[0], builder.constant(1, "int64")])
-            more = builder.op(
-                "And", [more, builder.op("Less", [following, builder.capture(limit)])]
+            following = builder.op("Add", [arguments[0], builder.constant(1, "int64")])
+            proceed = builder.op(
+                "And", [proceed, builder.op("Less", [following, builder.capture(limit)])]
             )
-        return [more, *results]
+        return [proceed, *results]
 
-    lasts, piles = call.builder.loop(begin, states, step, bound=bound)
-    return [*lasts, *piles]
+    final, stacks = call.builder.loop(begin, states, step, bound=bound)
+    return [*final, *stacks]
 
 
 def _check_condition(call: NodeCall, type_: Type) -> None:
     if type_.dtype != "bool" or type_.size != 1:
-        raise call.error(f"the condition that its body gives is {type_}, expected one bool")
+        raise call.error(f"the condition that its body returns is {type_}, expected one bool")
 
 
-def stacked(call: NodeCall, pile: Sequence[GraphValue]) -> GraphValue:
-    """Equal tensors along a new first axis."""
-    if not pile:
-        raise call.unsupported("gives results of no step at all", "Remove the loop")
-    tensors = [as_tensor(call.builder, item) for item in pile]
+def stack(call: NodeCall, items: Sequence[GraphValue]) -> GraphValue:
+    """Stack equal tensors along a new first axis."""
+    if not items:
+        raise call.unsupported("runs no iteration and returns its scan outputs", "Remove the loop")
+    tensors = [as_tensor(call.builder, item) for item in items]
     wide = [reshaped(call, item, (1, *item.shape)) for item in tensors]
-    whole = call.op("Concat", wide, {"axis": 0})
-    return GraphValue(whole.type, whole)
+    result = call.op("Concat", wide, {"axis": 0})
+    return GraphValue(result.type, result)
 
 
 def scan(call: NodeCall) -> list[Tensor]:
-    """States and slices of sequences, step by step. In opset 8 the first axis is a batch, each of
-    which is scanned by itself.
+    """States and slices of sequences, step by step. In opset 8 the first axis is the batch, and
+    each element is scanned separately.
     """
     if call.version >= 9:
-        return _scanned(
+        return _scan(
             call, call.tensors(), call.attr("scan_input_axes"), call.attr("scan_input_directions")
         )
     operands = [call.tensor(position) for position in range(1, len(call))]
     batches = [
-        _scanned(
+        _scan(
             call,
             [reshaped(call, part(call, x, 0, number, 1), x.shape[1:]) for x in operands],
             None,
@@ -192,7 +193,7 @@ def scan(call: NodeCall) -> list[Tensor]:
     return joined
 
 
-def _scanned(
+def _scan(
     call: NodeCall,
     operands: Sequence[Tensor],
     axes: Sequence[int] | None,
@@ -214,19 +215,22 @@ def _scanned(
         builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
     ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         results = [
-            as_tensor(builder, item) for item in call.subgraph(builder, body, [*current, *slices])
+            as_tensor(builder, item)
+            for item in call.convert_subgraph(builder, body, [*current, *slices])
         ]
         return results[: len(states)], results[len(states) :]
 
-    lasts, piles = call.builder.scan(states, sequences, step, axis=0)
-    backwards, places = call.attr("scan_output_directions"), call.attr("scan_output_axes")
-    for number, pile in enumerate(piles):
-        turned = reversed_(call, pile, 0) if backwards and backwards[number] else pile
-        axis = call.axis(places[number], pile.type.rank) if places else 0
-        perm = list(range(1, pile.type.rank))
+    final, stacks = call.builder.scan(states, sequences, step, axis=0)
+    directions_out, axes_out = call.attr("scan_output_directions"), call.attr("scan_output_axes")
+    for number, stack_ in enumerate(stacks):
+        ordered = (
+            reversed_(call, stack_, 0) if directions_out and directions_out[number] else stack_
+        )
+        axis = call.axis(axes_out[number], stack_.type.rank) if axes_out else 0
+        perm = list(range(1, stack_.type.rank))
         perm.insert(axis, 0)
-        piles[number] = transposed(call, turned, perm)
-    return [*lasts, *piles]
+        stacks[number] = transposed(call, ordered, perm)
+    return [*final, *stacks]
 
 
 CONTROL: dict[str, NodeHandler] = {"If": if_, "Loop": loop, "Scan": scan}

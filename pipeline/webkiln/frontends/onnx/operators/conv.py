@@ -1,4 +1,4 @@
-"""Convolutions: batch and channels first."""
+"""Convolutions with batch and channels first."""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import part
@@ -7,54 +7,54 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.transposed_conv import transposed_conv
 
 
-def convolved(call: NodeCall, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
+def convolution(call: NodeCall, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
     dims = tuple(range(x.type.rank))
-    place = windows(call, x.shape[2:], call.attr("kernel_shape") or w.shape[2:])
+    windows_ = windows(call, x.shape[2:], call.attr("kernel_shape") or w.shape[2:])
     attrs = {
         "x_dims": dims,
         "w_dims": dims,
         "out_dims": dims,
-        "strides": place.strides,
-        "dilation": place.dilation,
-        "pad_low": place.low,
-        "pad_high": place.high,
+        "strides": windows_.strides,
+        "dilation": windows_.dilation,
+        "pad_low": windows_.low,
+        "pad_high": windows_.high,
         "groups": call.attr("group", 1),
     }
     return call.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
 
 
 def conv(call: NodeCall) -> Tensor:
-    return convolved(call, call.tensor(0), call.tensor(1), call.optional(2))
+    return convolution(call, call.tensor(0), call.tensor(1), call.optional(2))
 
 
 def conv_transpose(call: NodeCall) -> Tensor:
-    """A convolution over elements that lie the stride apart, by the kernel turned round; the kernel
-    is [in, out / groups, ...].
-    """
+    """A transposed convolution; the kernel is [in, out / groups, ...]."""
     x, w = call.tensor(0), call.tensor(1)
     count, groups = x.type.rank - 2, call.attr("group", 1)
     strides = tuple(call.attr("strides") or (1,) * count)
     dilation = tuple(call.attr("dilations") or (1,) * count)
     extra = tuple(call.attr("output_padding") or (0,) * count)
-    spans = [(size - 1) * gap + 1 for size, gap in zip(w.shape[2:], dilation, strict=True)]
-    full = [
-        (size - 1) * stride + more + span
-        for size, stride, more, span in zip(x.shape[2:], strides, extra, spans, strict=True)
+    spans = [
+        (size - 1) * dilation_ + 1 for size, dilation_ in zip(w.shape[2:], dilation, strict=True)
     ]
-    low, high = _cropped(call, x, strides, full)
+    full = [
+        (size - 1) * stride + padding + span
+        for size, stride, padding, span in zip(x.shape[2:], strides, extra, spans, strict=True)
+    ]
+    low, high = _crops(call, x, strides, full)
     return transposed_conv(
         call.builder, x, w, call.optional(2), strides, dilation, low, high, extra, groups
     )
 
 
-def _cropped(
+def _crops(
     call: NodeCall, x: Tensor, strides: tuple[int, ...], full: list[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """How much of the full result is cut off at each end."""
+    """The number of elements of the full result to crop at each end."""
     count = len(full)
-    mode, asked = call.attr("auto_pad", "NOTSET"), call.attr("output_shape")
-    if asked is not None:
-        totals = [size - want for size, want in zip(full, asked[-count:], strict=True)]
+    mode, requested = call.attr("auto_pad", "NOTSET"), call.attr("output_shape")
+    if requested is not None:
+        totals = [size - target for size, target in zip(full, requested[-count:], strict=True)]
     elif mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [
             size - own * stride
@@ -68,15 +68,15 @@ def _cropped(
 
 
 def causal_conv(call: NodeCall) -> list[Tensor]:
-    """A depthwise convolution along the last axis, of what came before (the state) and x; the end
-    of both is the next state.
+    """A depthwise convolution along the last axis of the state followed by x. The end of both is
+    the next state.
     """
     x, w, bias = call.tensor(0), call.tensor(1), call.optional(2)
     channels, width = w.shape[0], w.shape[-1]
     before = width - 1
     empty = {"shape": (x.shape[0], channels, before)}
     state = call.tensor(3) if call.has(3) else call.op("Broadcast", [call.like(0, x)], empty)
-    whole = call.op("Concat", [state, x], {"axis": 2})
+    sequence = call.op("Concat", [state, x], {"axis": 2})
     attrs = {
         "x_dims": (0, 1, 2),
         "w_dims": (0, 1, 2),
@@ -87,10 +87,10 @@ def causal_conv(call: NodeCall) -> list[Tensor]:
         "pad_high": (0,),
         "groups": channels,
     }
-    y = call.op("Conv", [whole, w] if bias is None else [whole, w, bias], attrs)
+    y = call.op("Conv", [sequence, w] if bias is None else [sequence, w, bias], attrs)
     if call.attr("activation", "none") in ("silu", "swish"):
         y = call.op("Silu", [y])
-    return [y, part(call, whole, 2, whole.shape[2] - before, before)]
+    return [y, part(call, sequence, 2, sequence.shape[2] - before, before)]
 
 
 CONV: dict[str, NodeHandler] = {

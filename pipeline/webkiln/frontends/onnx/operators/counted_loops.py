@@ -1,12 +1,12 @@
-"""Loops that only count: as many steps as a size says, whatever the data are. Exporters write
-recurrences so.
+"""Loops whose trip count is a size, independent of data. Exporters write recurrences as such
+loops.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor, known
-from webkiln.frontends.nodes.loop_counters import STEP, Counter, find_counters, gaps
+from webkiln.frontends.nodes.loop_counters import STEP, Counter, comparison_slacks, find_counters
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.frontends.onnx.operators.shape import FAR, iota
 from webkiln.ir import symbols
@@ -15,53 +15,62 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """How many steps a loop takes, and the states that are sizes in each of them, by their
-    positions.
-    """
+class TripCount:
+    """The number of iterations of a loop, and the states that are counters, by position."""
 
     steps: int
     counters: Mapping[int, Counter]
 
 
-def count_of(call: NodeCall) -> Count | None:
-    """How often a Loop does its body, where that is a size for certain; else None.
+def trip_count(call: NodeCall) -> TripCount | None:
+    """The trip count of a Loop if it is provably a size; else None.
 
-    A step is followed by another one as long as each comparison of the body's condition holds and
+    An iteration is followed by another one while all comparisons of the body's condition hold and
     the limit is not reached.
     """
     body, counters = call.attr("body"), _counters(call)
-    turn = {body.inputs[0].tensor: known(STEP, "int64"), body.inputs[1].tensor: known(1, "bool")}
-    turn |= {
-        body.inputs[2 + place].tensor: counter.at(STEP, call.type(2 + place).dtype)
-        for place, counter in counters.items()
+    body_values = {
+        body.inputs[0].tensor: known(STEP, "int64"),
+        body.inputs[1].tensor: known(1, "bool"),
     }
-    goes_on = gaps(call.infer_values(body, turn).get(body.outputs[0].tensor))
-    begins = gaps(call.operands[1] if call.has(1) else known(1, "bool"))
-    if goes_on is None or begins is None:
+    body_values |= {
+        body.inputs[2 + position].tensor: counter.at(STEP, call.type(2 + position).dtype)
+        for position, counter in counters.items()
+    }
+    proceed_slacks = comparison_slacks(
+        call.infer_values(body, body_values).get(body.outputs[0].tensor)
+    )
+    initial_slacks = comparison_slacks(call.operands[1] if call.has(1) else known(1, "bool"))
+    if proceed_slacks is None or initial_slacks is None:
         return None
-    most = limit_of(call)
-    if most is None and call.has(0) and call.operand(0).value is None:
+    limit = trip_limit(call)
+    if limit is None and call.has(0) and call.operand(0).value is None:
         return None
-    for steps in ([] if most is None else [most]) + [gap + STEP + 1 for gap in goes_on]:
+    for steps in ([] if limit is None else [limit]) + [
+        slack + STEP + 1 for slack in proceed_slacks
+    ]:
         free = (
             not symbols.names([STEP]) & symbols.names([steps])
             and is_at_least(steps, 0)
-            and (most is None or is_at_least(most, steps))
+            and (limit is None or is_at_least(limit, steps))
         )
-        lasts = all(is_at_least(gap, 1) or is_at_least(gap, steps - 1 - STEP) for gap in goes_on)
-        starts = all(is_at_least(gap, 1) or is_at_least(gap, steps) for gap in begins)
-        ends = steps == most or (
-            steps - 1 - STEP in goes_on and (is_at_least(steps, 1) or steps in begins)
+        proceeds = all(
+            is_at_least(slack, 1) or is_at_least(slack, steps - 1 - STEP)
+            for slack in proceed_slacks
         )
-        if free and lasts and starts and ends:
-            return Count(steps, counters)
+        starts = all(is_at_least(slack, 1) or is_at_least(slack, steps) for slack in initial_slacks)
+        stops = steps == limit or (
+            steps - 1 - STEP in proceed_slacks
+            and (is_at_least(steps, 1) or steps in initial_slacks)
+        )
+        if free and proceeds and starts and stops:
+            return TripCount(steps, counters)
     return None
 
 
-def limit_of(call: NodeCall) -> int | None:
-    """How many steps a Loop takes at most, where that is a size; None for any number, which
-    exporters also write as a very large one.
+def trip_limit(call: NodeCall) -> int | None:
+    """The maximum trip count of a Loop, if it is a size; None if it is unbounded. Exporters also
+    write very large numbers for that.
     """
     value = call.operand(0).value if call.has(0) else None
     limit = None if value is None else value.item()
@@ -71,7 +80,7 @@ def limit_of(call: NodeCall) -> int | None:
 
 
 def _counters(call: NodeCall) -> dict[int, Counter]:
-    """The states that count, by their positions among the states."""
+    """The states that are counters, by position among the states."""
     body = call.attr("body")
     names, following = (
         [item.tensor for item in body.inputs[2:]],
@@ -80,44 +89,48 @@ def _counters(call: NodeCall) -> dict[int, Counter]:
     return find_counters(call, body, names, call.operands[2:], following)
 
 
-def counted(call: NodeCall, count: Count) -> list[Tensor | GraphValue]:
-    """The loop as a recurrence along 0, 1, ... its steps. States that no step changes stay outside."""
+def counted_loop(call: NodeCall, count: TripCount) -> list[Tensor | GraphValue]:
+    """The loop as a recurrence over iterations 0, 1, .... Invariant states are not carried."""
     body, counters = call.attr("body"), count.counters
-    same = _unchanged(body)
-    held: list[Tensor | GraphValue] = [call.operand(position) for position in range(2, len(call))]
-    carried = [place for place in range(len(held)) if place not in counters and place not in same]
+    invariant = _invariant_states(body)
+    outer: list[Tensor | GraphValue] = [call.operand(position) for position in range(2, len(call))]
+    carried = [
+        position
+        for position in range(len(outer))
+        if position not in counters and position not in invariant
+    ]
 
-    def dtype(place: int) -> str:
-        return call.type(2 + place).dtype
+    def dtype(position: int) -> str:
+        return call.type(2 + position).dtype
 
     def step(
         builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
     ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        states = list(held)
-        for place, counter in counters.items():
-            states[place] = counter.inside(builder, slices[0], dtype(place))
-        for place, tensor in zip(carried, current, strict=True):
-            states[place] = tensor
-        _, *results = call.subgraph(builder, body, [slices[0], known(1, "bool"), *states])
-        following = [as_tensor(builder, results[place]) for place in carried]
+        states = list(outer)
+        for position, counter in counters.items():
+            states[position] = counter.inside(builder, slices[0], dtype(position))
+        for position, tensor in zip(carried, current, strict=True):
+            states[position] = tensor
+        _, *results = call.convert_subgraph(builder, body, [slices[0], known(1, "bool"), *states])
+        following = [as_tensor(builder, results[position]) for position in carried]
         return following, [as_tensor(builder, item) for item in results[len(states) :]]
 
-    lasts, piles = call.builder.scan(
-        [call.tensor(2 + place) for place in carried],
+    final, stacks = call.builder.scan(
+        [call.tensor(2 + position) for position in carried],
         [iota(call, count.steps, "int64")],
         step,
         axis=0,
     )
-    last = list(held)
-    for place, counter in counters.items():
-        last[place] = counter.at(count.steps, dtype(place))
-    for place, tensor in zip(carried, lasts, strict=True):
-        last[place] = tensor
-    return [*last, *piles]
+    last = list(outer)
+    for position, counter in counters.items():
+        last[position] = counter.at(count.steps, dtype(position))
+    for position, tensor in zip(carried, final, strict=True):
+        last[position] = tensor
+    return [*last, *stacks]
 
 
-def _unchanged(body: GraphSpec) -> set[int]:
-    """The positions of states that the body hands on as they are."""
+def _invariant_states(body: GraphSpec) -> set[int]:
+    """The positions of states that the body returns unchanged."""
     origin = {
         node.outputs[0]: node.inputs[0]
         for node in body.nodes

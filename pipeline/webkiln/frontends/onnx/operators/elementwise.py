@@ -1,4 +1,4 @@
-"""Operators that compute each element from the elements at its place, with broadcasting."""
+"""Elementwise operators with broadcasting."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -11,20 +11,22 @@ from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import Tensor
 
 
-def plain(op: str, **attrs: Any) -> NodeHandler:
-    """An operator that webkiln has by another name at most."""
+def direct(op: str, **attrs: Any) -> NodeHandler:
+    """An operator that the IR has, possibly under another name."""
     return lambda call: call.op(op, call.tensors(), attrs)
 
 
-def scaled(op: str, **defaults: float) -> NodeHandler:
-    """One operand, and attributes with these defaults."""
+def unary(op: str, **defaults: float) -> NodeHandler:
+    """An operator of one operand, with attributes that have these defaults."""
     return lambda call: call.op(
         op, [call.tensor(0)], {name: call.attr(name, value) for name, value in defaults.items()}
     )
 
 
-def aligned(call: NodeCall) -> list[Tensor]:
-    """Two operands; before opset 7 the second lies at an axis of the first that an attribute names."""
+def binary_operands(call: NodeCall) -> list[Tensor]:
+    """Two operands. Before opset 7, the attribute `axis` aligns the second one with an axis of the
+    first.
+    """
     a, b = call.tensor(0), call.tensor(1)
     if (
         call.version < 7
@@ -40,7 +42,7 @@ def aligned(call: NodeCall) -> list[Tensor]:
 
 
 def binary(op: str) -> NodeHandler:
-    return lambda call: call.op(op, aligned(call))
+    return lambda call: call.op(op, binary_operands(call))
 
 
 def modulo(call: NodeCall) -> Tensor:
@@ -57,8 +59,10 @@ def mean(call: NodeCall) -> Tensor:
 
 
 def power(call: NodeCall) -> Tensor:
-    """The exponent may have a dtype of its own; of integers, the nearest integer to the power."""
-    a, b = aligned(call)
+    """The exponent may have another dtype. For integers, the result is the integer nearest to the
+    power.
+    """
+    a, b = binary_operands(call)
     if is_integer(a.dtype):
         wide = [cast(call, item, "float64") for item in (a, b)]
         return cast(call, call.op("Round", [call.op("Pow", wide)]), a.dtype)
@@ -77,16 +81,16 @@ NAMES = {name.upper(): name for name in DTYPES.values()} | {"FLOAT": "float32", 
 
 
 def dtype_of(call: NodeCall, name: str, default: str) -> str:
-    """The dtype that an attribute says, by number or, in old opsets, by name."""
+    """The dtype in an attribute, by number or, in old opsets, by name."""
     code = call.attr(name)
     if code is None or code == 0:
         return default
-    found = NAMES.get(code) if isinstance(code, str) else DTYPES.get(code)
-    if found is None:
+    dtype = NAMES.get(code) if isinstance(code, str) else DTYPES.get(code)
+    if dtype is None:
         raise call.unsupported(
-            f"makes elements of type {code}", f"Supported are {', '.join(DTYPES.values())}"
+            f"returns elements of type {code}", f"Supported are {', '.join(DTYPES.values())}"
         )
-    return found
+    return dtype
 
 
 def to_dtype(call: NodeCall) -> Tensor:
@@ -102,7 +106,7 @@ def cast_like(call: NodeCall) -> Tensor:
 
 
 def clip(call: NodeCall) -> Tensor:
-    """Bounds are attributes, operands that are known, or tensors."""
+    """Bounds are attributes, constants, or tensors."""
     x = call.tensor(0)
     low, high = (call.attr("min"), call.attr("max")) if call.version < 11 else (None, None)
     if low is not None or high is not None or call.version < 11:
@@ -115,17 +119,17 @@ def clip(call: NodeCall) -> Tensor:
 
 
 def hard_sigmoid(call: NodeCall) -> Tensor:
-    return bounded(call, call.tensor(0) * call.attr("alpha", 0.2) + call.attr("beta", 0.5))
+    return clip_to_unit(call, call.tensor(0) * call.attr("alpha", 0.2) + call.attr("beta", 0.5))
 
 
-def bounded(call: NodeCall, x: Tensor) -> Tensor:
-    """In 0..1."""
+def clip_to_unit(call: NodeCall, x: Tensor) -> Tensor:
+    """Clip to [0, 1]."""
     return call.op("Clip", [x], {"min": 0, "max": 1})
 
 
 def hard_swish(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    return x * bounded(call, x * (1 / 6) + 0.5)
+    return x * clip_to_unit(call, x * (1 / 6) + 0.5)
 
 
 def selu(call: NodeCall) -> Tensor:
@@ -146,7 +150,7 @@ def thresholded_relu(call: NodeCall) -> Tensor:
 
 
 def shrink(call: NodeCall) -> Tensor:
-    """Towards 0 by the bias, and 0 between -lambd and lambd."""
+    """Shrink towards 0 by the bias; 0 in [-lambd, lambd]."""
     x, bias, bound = call.tensor(0), call.attr("bias", 0.0), call.attr("lambd", 0.5)
     wide = cast(call, x, "float32") if not is_float(x.dtype) else x
     low = call.op("Less", [wide, call.like(-bound, wide)])
@@ -179,13 +183,17 @@ def gelu(call: NodeCall) -> Tensor:
 
 
 def swiglu(call: NodeCall) -> Tensor:
-    """x Swish(beta x) of the first half, times the second, or of two operands."""
-    x, gate = (call.tensor(0), call.tensor(1)) if call.has(1) else halves(call, call.tensor(0))
+    """x sigmoid(alpha x) gate, where x and the gate are the halves of the last axis, or two
+    operands.
+    """
+    x, gate = (
+        (call.tensor(0), call.tensor(1)) if call.has(1) else split_in_two(call, call.tensor(0))
+    )
     return x * call.op("Sigmoid", [x * call.attr("alpha", 1.0)]) * gate
 
 
-def halves(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The first and second half of the last axis."""
+def split_in_two(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
+    """The first and the second half of the last axis."""
     axis = x.type.rank - 1
     count = x.shape[axis] // 2
     first, second = (part(call, x, axis, start, count) for start in (0, count))
@@ -193,7 +201,7 @@ def halves(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def part(call: NodeCall, x: Tensor, axis: int, start: int, count: int) -> Tensor:
-    """`count` elements of one axis, from `start` on."""
+    """`count` elements of one axis, starting at `start`."""
     starts = tuple(start if d == axis else 0 for d in range(x.type.rank))
     sizes = tuple(count if d == axis else size for d, size in enumerate(x.shape))
     return call.op("Slice", [x], {"starts": starts, "sizes": sizes, "steps": (1,) * x.type.rank})
@@ -214,38 +222,38 @@ def bit_shift(call: NodeCall) -> Tensor:
 
 
 def xor(call: NodeCall) -> Tensor:
-    return call.op("NotEqual", aligned(call))
+    return call.op("NotEqual", binary_operands(call))
 
 
-def compared(op: str, *, negated: bool = False) -> NodeHandler:
+def comparison(op: str, *, negated: bool = False) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
-        result = call.op(op, aligned(call))
+        result = call.op(op, binary_operands(call))
         return call.op("Not", [result]) if negated else result
 
     return handler
 
 
 def dropout(call: NodeCall) -> Sequence[Tensor]:
-    """The identity, with a mask that keeps everything."""
+    """The identity, with a mask of ones."""
     if call.has(2) and bool(call.numbers(2)):
         raise call.unsupported("drops elements at random", "Export the model for inference")
     x = call.tensor(0)
-    kept = (
+    mask = (
         call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})
-        if call.wants(1)
+        if call.is_output_used(1)
         else None
     )
-    if kept is not None and call.version < 10:
-        kept = cast(call, kept, x.dtype)
-    return [x] if kept is None else [x, kept]
+    if mask is not None and call.version < 10:
+        mask = cast(call, mask, x.dtype)
+    return [x] if mask is None else [x, mask]
 
 
-def composed(op: str) -> NodeHandler:
-    """A function of one float operand that is written with others."""
+def composition(op: str) -> NodeHandler:
+    """A function of one float operand, composed of other operators."""
     return lambda call: FUNCTIONS[op](call.builder, call.tensor(0))
 
 
-PLAIN = (
+DIRECT = (
     "Abs",
     "Atan",
     "Ceil",
@@ -272,13 +280,13 @@ PLAIN = (
 )
 
 ELEMENTWISE: dict[str, NodeHandler] = {
-    **{op: plain(op) for op in PLAIN},
-    **{op: composed(op) for op in FUNCTIONS},
+    **{op: direct(op) for op in DIRECT},
+    **{op: composition(op) for op in FUNCTIONS},
     **{op: binary(op) for op in ("Add", "Sub", "Mul", "Div", "And", "Or", "Equal")},
-    "Less": compared("Less"),
-    "Greater": compared("Greater"),
-    "LessOrEqual": compared("LessEqual"),
-    "GreaterOrEqual": compared("GreaterEqual"),
+    "Less": comparison("Less"),
+    "Greater": comparison("Greater"),
+    "LessOrEqual": comparison("LessEqual"),
+    "GreaterOrEqual": comparison("GreaterEqual"),
     "Xor": xor,
     "Mod": modulo,
     "Pow": power,
@@ -293,12 +301,12 @@ ELEMENTWISE: dict[str, NodeHandler] = {
     "Dropout": dropout,
     "IsInf": is_inf,
     "BitShift": bit_shift,
-    "BitwiseAnd": plain("BitAnd"),
-    "BitwiseOr": plain("BitOr"),
-    "BitwiseXor": plain("BitXor"),
-    "BitwiseNot": plain("BitNot"),
-    "Elu": scaled("Elu", alpha=1.0),
-    "LeakyRelu": scaled("LeakyRelu", alpha=0.01),
+    "BitwiseAnd": direct("BitAnd"),
+    "BitwiseOr": direct("BitOr"),
+    "BitwiseXor": direct("BitXor"),
+    "BitwiseNot": direct("BitNot"),
+    "Elu": unary("Elu", alpha=1.0),
+    "LeakyRelu": unary("LeakyRelu", alpha=0.01),
     "Selu": selu,
     "Celu": celu,
     "Gelu": gelu,

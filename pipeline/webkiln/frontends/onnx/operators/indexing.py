@@ -1,4 +1,4 @@
-"""Gathering and scattering."""
+"""Gather, scatter and related operators."""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
@@ -38,31 +38,31 @@ def scatter_nd(call: NodeCall) -> Tensor:
     return call.op("ScatterND", call.tensors(), {"reduction": call.attr("reduction", "none")})
 
 
-def counted(call: NodeCall, indices: Tensor, size: int) -> Tensor:
-    """int64 indices, negative ones counted from the end."""
+def normalise_indices(call: NodeCall, indices: Tensor, size: int) -> Tensor:
+    """int64 indices; negative ones count from the end."""
     wide = cast(call, indices, "int64")
     return call.op(
         "Where",
         [
             call.op("Less", [wide, call.like(0, wide)]),
-            call.op("Add", [wide, count_of(call, size, "int64")]),
+            call.op("Add", [wide, size_scalar(call, size, "int64")]),
             wide,
         ],
     )
 
 
-def count_of(call: NodeCall, size: int, dtype: str) -> Tensor:
-    """A size as a number, whether it is known or not."""
+def size_scalar(call: NodeCall, size: int, dtype: str) -> Tensor:
+    """A size as a scalar, whether it is a number or symbolic."""
     return reshaped(call, call.op("Sizes", [], {"sizes": (size,), "dtype": dtype}), ())
 
 
 def one_hot(call: NodeCall) -> Tensor:
-    """On where the index is, off elsewhere."""
+    """The on value at the index, the off value elsewhere."""
     indices, values = call.tensor(0), call.tensor(2)
     depth = call.sizes(1)[0]
     axis = call.axis(call.attr("axis", -1), indices.type.rank + 1)
-    places = counted(call, indices, depth)
-    wide = reshaped(call, places, (*indices.shape[:axis], 1, *indices.shape[axis:]))
+    positions = normalise_indices(call, indices, depth)
+    wide = reshaped(call, positions, (*indices.shape[:axis], 1, *indices.shape[axis:]))
     numbers = reshaped(
         call,
         iota(call, depth, "int64"),
@@ -84,27 +84,27 @@ def reverse_sequence(call: NodeCall) -> Tensor:
 def reverse_sequence_of(
     call: NodeCall, x: Tensor, counts: Tensor, time: int = 0, batch: int = 1
 ) -> Tensor:
-    """The first elements of each row turned round, as many as its length says."""
+    """Reverse the first `counts[i]` elements of each row i."""
     lengths = cast(call, counts, "int32")
     rank, steps = x.type.rank, x.shape[time]
-    along = reshaped(
+    steps_ = reshaped(
         call, iota(call, steps, "int32"), [steps if d == time else 1 for d in range(rank)]
     )
     length = reshaped(call, lengths, [x.shape[batch] if d == batch else 1 for d in range(rank)])
-    places = call.op("Where", [call.op("Less", [along, length]), length - 1 - along, along])
+    indices = call.op("Where", [call.op("Less", [steps_, length]), length - 1 - steps_, steps_])
     return call.op(
-        "GatherElements", [x, call.op("Broadcast", [places], {"shape": x.shape})], {"axis": time}
+        "GatherElements", [x, call.op("Broadcast", [indices], {"shape": x.shape})], {"axis": time}
     )
 
 
 def tensor_scatter(call: NodeCall) -> Tensor:
-    """A cache with new entries along one axis, from each row's own place on; circular ones go on at
-    the start.
+    """Write new entries into a cache along one axis, starting at an index per row. In circular mode
+    the indices wrap around.
     """
     cache, update = call.tensor(0), call.tensor(1)
     axis = call.axis(call.attr("axis", -2), cache.type.rank)
     count, steps = cache.shape[axis], update.shape[axis]
-    along = reshaped(
+    indices = reshaped(
         call,
         iota(call, steps, "int64"),
         [steps if d == axis else 1 for d in range(cache.type.rank)],
@@ -115,21 +115,21 @@ def tensor_scatter(call: NodeCall) -> Tensor:
             cast(call, call.tensor(2), "int64"),
             (cache.shape[0], *[1] * (cache.type.rank - 1)),
         )
-        along = call.op("Add", [along, start])
+        indices = call.op("Add", [indices, start])
     if call.attr("mode", "linear") == "circular":
-        along = call.op("Mod", [along, count_of(call, count, "int64")])
+        indices = call.op("Mod", [indices, size_scalar(call, count, "int64")])
     return call.op(
         "ScatterElements",
-        [cache, call.op("Broadcast", [along], {"shape": update.shape}), update],
+        [cache, call.op("Broadcast", [indices], {"shape": update.shape}), update],
         {"axis": axis},
     )
 
 
 def col2im(call: NodeCall) -> Tensor:
-    """Blocks [N, C * taps, L] added where they were taken."""
+    """Sum overlapping blocks [N, C * taps, L] into an image."""
     x, image, block = call.tensor(0), call.sizes(1), call.sizes(2)
     if x.dtype == "bool":
-        raise call.unsupported("adds truths", "Cast them to numbers")
+        raise call.unsupported("adds booleans", "Cast them to numbers")
     count = len(image)
     strides, dilation = call.attr("strides") or (1,) * count, call.attr("dilations") or (1,) * count
     pads = call.attr("pads") or (0,) * 2 * count

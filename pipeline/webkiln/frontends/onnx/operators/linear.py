@@ -1,4 +1,4 @@
-"""Matrix products and what is made of them."""
+"""Matrix products, Gemm and Einsum."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
-def product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
-    """numpy's matmul, of vectors too."""
+def matrix_product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    """numpy.matmul, including vectors."""
     left = reshaped(call, a, (1, *a.shape)) if a.type.rank == 1 else a
     right = reshaped(call, b, (*b.shape, 1)) if b.type.rank == 1 else b
     y = call.op("MatMul", [left, right])
@@ -22,75 +22,83 @@ def product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
 
 
 def matmul(call: NodeCall) -> Tensor:
-    return product(call, call.tensor(0), call.tensor(1))
+    return matrix_product(call, call.tensor(0), call.tensor(1))
 
 
 def gemm(call: NodeCall) -> Tensor:
-    """alpha a b + beta c; a weight that is turned round is stored so."""
+    """alpha a b + beta c; a transposed weight is stored in transposed form."""
     a, b = call.tensor(0), call.tensor(1)
-    turned = bool(call.attr("transB", 0))
-    if turned and call.builder.is_slot(b):
-        b, turned = transposed(call, b, (1, 0)), False
-    attrs = {"transpose_a": bool(call.attr("transA", 0)), "transpose_b": turned}
-    whole = a.dtype if not a.dtype.startswith("float") else None
+    transpose_b = bool(call.attr("transB", 0))
+    if transpose_b and call.builder.is_slot(b):
+        b, transpose_b = transposed(call, b, (1, 0)), False
+    attrs = {"transpose_a": bool(call.attr("transA", 0)), "transpose_b": transpose_b}
+    integer_dtype = a.dtype if not a.dtype.startswith("float") else None
     y = call.op("MatMul", [a, b], attrs)
-    y = scaled(call, y, call.attr("alpha", 1.0), whole)
+    y = scale(call, y, call.attr("alpha", 1.0), integer_dtype)
     if not call.has(2):
         return y
-    return call.op("Add", [y, scaled(call, call.tensor(2), call.attr("beta", 1.0), whole)])
+    return call.op("Add", [y, scale(call, call.tensor(2), call.attr("beta", 1.0), integer_dtype)])
 
 
-def scaled(call: NodeCall, x: Tensor, factor: float, whole: str | None = None) -> Tensor:
-    """x times a factor; integers by way of floats."""
+def scale(call: NodeCall, x: Tensor, factor: float, integer_dtype: str | None = None) -> Tensor:
+    """x times a factor. Integers are multiplied as floats, then cast to `integer_dtype`."""
     if factor == 1:
         return x
-    return cast(call, cast(call, x, "float32") * factor, whole) if whole else x * factor
+    return (
+        cast(call, cast(call, x, "float32") * factor, integer_dtype)
+        if integer_dtype
+        else x * factor
+    )
 
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def einsum(call: NodeCall) -> Tensor:
-    """An ellipsis stands for the axes that the letters leave over, and a missing result for the
-    letters that occur once, in order.
+    """Einsum. An ellipsis covers the axes without letters; without `->`, the result has the letters
+    that occur once, in alphabetical order.
     """
     operands = call.tensors()
     left, arrow, right = call.attr("equation").replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):
         raise call.error(f"the equation has {len(terms)} terms, there are {len(operands)} operands")
-    extra = [
+    ellipsis_ranks = [
         x.type.rank - len(term.replace("...", "")) if "..." in term else 0
         for term, x in zip(terms, operands, strict=True)
     ]
-    spare = [letter for letter in LETTERS if letter not in call.attr("equation")][: max(extra)]
-    if not arrow:
-        joined = "".join(term.replace("...", "") for term in terms)
-        right = ("..." if "..." in left else "") + "".join(
-            sorted(letter for letter in set(joined) if joined.count(letter) == 1)
-        )
-    written = [
-        term.replace("...", "".join(spare[len(spare) - count :]))
-        for term, count in zip(terms, extra, strict=True)
+    unused_letters = [letter for letter in LETTERS if letter not in call.attr("equation")][
+        : max(ellipsis_ranks)
     ]
-    result = right.replace("...", "".join(spare))
-    fitted = [
-        _without_ones(call, x, term, written, operands)
-        for x, term in zip(operands, written, strict=True)
+    if not arrow:
+        letters = "".join(term.replace("...", "") for term in terms)
+        right = ("..." if "..." in left else "") + "".join(
+            sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+        )
+    expanded = [
+        term.replace("...", "".join(unused_letters[len(unused_letters) - count :]))
+        for term, count in zip(terms, ellipsis_ranks, strict=True)
+    ]
+    result = right.replace("...", "".join(unused_letters))
+    squeezed = [
+        _without_ones(call, x, term, expanded, operands)
+        for x, term in zip(operands, expanded, strict=True)
     ]
     y = call.op(
         "Einsum",
-        [x for x, _ in fitted],
-        {"equation": f"{','.join(term for _, term in fitted)}->{_kept(result, fitted)}"},
+        [x for x, _ in squeezed],
+        {"equation": f"{','.join(term for _, term in squeezed)}->{_kept(result, squeezed)}"},
     )
-    sizes = {letter: size for x, term in fitted for letter, size in zip(term, x.shape, strict=True)}
+    sizes = {
+        letter: size for x, term in squeezed for letter, size in zip(term, x.shape, strict=True)
+    }
     return reshaped(call, y, tuple(sizes.get(letter, 1) for letter in result))
 
 
 def _without_ones(
     call: NodeCall, x: Tensor, term: str, terms: Sequence[str], operands: Sequence[Tensor]
 ) -> tuple[Tensor, str]:  # fmt: skip
-    """The operand without axes of size 1 that other operands repeat."""
+    """The operand without the axes of size 1 that other operands broadcast."""
     widest = {
         letter: max(
             (
@@ -102,12 +110,12 @@ def _without_ones(
         )
         for letter in term
     }
-    kept = [axis for axis, letter in enumerate(term) if x.shape[axis] != 1 or widest[letter] == 1]
-    return reshaped(call, x, [x.shape[axis] for axis in kept]), "".join(term[axis] for axis in kept)
+    axes = [axis for axis, letter in enumerate(term) if x.shape[axis] != 1 or widest[letter] == 1]
+    return reshaped(call, x, [x.shape[axis] for axis in axes]), "".join(term[axis] for axis in axes)
 
 
-def _kept(result: str, fitted: Sequence[tuple[Tensor, str]]) -> str:
-    present = "".join(term for _, term in fitted)
+def _kept(result: str, squeezed: Sequence[tuple[Tensor, str]]) -> str:
+    present = "".join(term for _, term in squeezed)
     return "".join(letter for letter in result if letter in present)
 
 

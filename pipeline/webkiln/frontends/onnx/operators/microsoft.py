@@ -1,25 +1,23 @@
-"""The domain com.microsoft: what onnxruntime's optimisers and quantisers make of standard
-operators.
-"""
+"""The domain com.microsoft: fused operators written by onnxruntime's optimisers and quantisers."""
 
 from math import inf, prod, sqrt
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.attention import apart, together
-from webkiln.frontends.onnx.operators.conv import convolved
+from webkiln.frontends.onnx.operators.attention import merge_heads, split_heads
+from webkiln.frontends.onnx.operators.conv import convolution
 from webkiln.frontends.onnx.operators.elementwise import cast, part
-from webkiln.frontends.onnx.operators.linear import gemm, product, scaled
-from webkiln.frontends.onnx.operators.reduce import rms_norm, standardised
+from webkiln.frontends.onnx.operators.linear import gemm, matrix_product, scale
+from webkiln.frontends.onnx.operators.reduce import rms_norm, standardise
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
 def gelu(call: NodeCall) -> Tensor:
-    return call.op("Gelu", [biased(call, call.tensor(0), 1)], {"approximate": False})
+    return call.op("Gelu", [add_bias(call, call.tensor(0), 1)], {"approximate": False})
 
 
 def fast_gelu(call: NodeCall) -> Tensor:
-    return call.op("Gelu", [biased(call, call.tensor(0), 1)], {"approximate": True})
+    return call.op("Gelu", [add_bias(call, call.tensor(0), 1)], {"approximate": True})
 
 
 def quick_gelu(call: NodeCall) -> Tensor:
@@ -27,12 +25,14 @@ def quick_gelu(call: NodeCall) -> Tensor:
     return x * call.op("Sigmoid", [x * call.attr("alpha", 1.702)])
 
 
-def biased(call: NodeCall, x: Tensor, position: int) -> Tensor:
+def add_bias(call: NodeCall, x: Tensor, position: int) -> Tensor:
     return call.op("Add", [x, call.tensor(position)]) if call.has(position) else x
 
 
-def activated(call: NodeCall, x: Tensor, name: str | None, parameters: list[float]) -> Tensor:
-    """The activation that an attribute names."""
+def apply_activation(
+    call: NodeCall, x: Tensor, name: str | None, parameters: list[float]
+) -> Tensor:
+    """Apply the activation that an attribute names."""
     first, second = (*parameters, None, None)[:2]
     match name:
         case None | "":
@@ -56,9 +56,11 @@ def activated(call: NodeCall, x: Tensor, name: str | None, parameters: list[floa
 
 
 def fused_conv(call: NodeCall) -> Tensor:
-    """A convolution, a sum with the fourth operand, and an activation."""
-    y = biased(call, convolved(call, call.tensor(0), call.tensor(1), call.optional(2)), 3)
-    return activated(call, y, call.attr("activation"), list(call.attr("activation_params") or ()))
+    """A convolution plus the optional fourth operand, followed by an activation."""
+    y = add_bias(call, convolution(call, call.tensor(0), call.tensor(1), call.optional(2)), 3)
+    return apply_activation(
+        call, y, call.attr("activation"), list(call.attr("activation_params") or ())
+    )
 
 
 def fused_gemm(call: NodeCall) -> Tensor:
@@ -67,37 +69,37 @@ def fused_gemm(call: NodeCall) -> Tensor:
         for name in ("activation_alpha", "activation_beta")
         if call.attr(name) is not None
     ]
-    return activated(call, gemm(call), call.attr("activation"), parameters)
+    return apply_activation(call, gemm(call), call.attr("activation"), parameters)
 
 
 def fused_matmul(call: NodeCall) -> Tensor:
     a, b = call.tensor(0), call.tensor(1)
     if call.attr("transBatchA", 0) or call.attr("transBatchB", 0):
         raise call.unsupported(
-            "turns batches round", "Save the model without onnxruntime's optimisations"
+            "transposes batches", "Save the model without onnxruntime's optimisations"
         )
     for name, x in (("transA", a), ("transB", b)):
         if call.attr(name, 0) and x.type.rank > 1:
-            turned = transposed(
+            swapped = transposed(
                 call, x, (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)
             )
-            a, b = (turned, b) if name == "transA" else (a, turned)
-    return scaled(call, product(call, a, b), call.attr("alpha", 1.0))
+            a, b = (swapped, b) if name == "transA" else (a, swapped)
+    return scale(call, matrix_product(call, a, b), call.attr("alpha", 1.0))
 
 
 def skip_layer_norm(call: NodeCall) -> list[Tensor]:
-    """Operands: x, what is added, scale, bias, and one more bias of the sum, which is an output,
-    too.
+    """Layer normalisation of a sum. Operands: x, skip, scale, bias, and a bias of the sum. The sum
+    is an output, too.
     """
-    total = biased(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 4)
-    whole, mean, inverse = standardised(
+    total = add_bias(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 4)
+    normalised, mean, inverse = standardise(
         call, total, (total.type.rank - 1,), call.attr("epsilon", 1e-12)
     )
-    return [biased(call, call.op("Mul", [whole, call.tensor(2)]), 3), mean, inverse, total]
+    return [add_bias(call, call.op("Mul", [normalised, call.tensor(2)]), 3), mean, inverse, total]
 
 
 def skip_rms_norm(call: NodeCall) -> list[Tensor]:
-    total = biased(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 3)
+    total = add_bias(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 3)
     mean = call.op(
         "ReduceMean", [total * total], {"axes": (total.type.rank - 1,), "keepdims": True}
     )
@@ -112,18 +114,18 @@ def embed_layer_norm(call: NodeCall) -> list[Tensor]:
     words = call.tensor(0)
     batch, steps = words.shape
     total = call.op("Gather", [call.tensor(2), words], {"axis": 0})
-    places = (
+    positions = (
         call.op("Gather", [call.tensor(3), call.tensor(8)], {"axis": 0})
         if call.has(8)
         else part(call, call.tensor(3), 0, 0, steps)
     )
-    total = call.op("Add", [total, places])
+    total = call.op("Add", [total, positions])
     if call.has(1):
         total = call.op(
             "Add", [total, call.op("Gather", [call.tensor(4), call.tensor(1)], {"axis": 0})]
         )
-    whole, _, _ = standardised(call, total, (2,), call.attr("epsilon", 1e-12))
-    y = call.op("Add", [call.op("Mul", [whole, call.tensor(5)]), call.tensor(6)])
+    normalised, _, _ = standardise(call, total, (2,), call.attr("epsilon", 1e-12))
+    y = call.op("Add", [call.op("Mul", [normalised, call.tensor(5)]), call.tensor(6)])
     if call.has(7):
         counted = call.op(
             "ReduceSum", [cast(call, call.tensor(7), "int32")], {"axes": (1,), "keepdims": False}
@@ -133,44 +135,49 @@ def embed_layer_norm(call: NodeCall) -> list[Tensor]:
     return [y, counted, total]
 
 
-def attended(call: NodeCall, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-    """[N, heads, T, size] of queries, keys and values to [N, T, heads * size]."""
+def attention_output(
+    call: NodeCall, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None
+) -> Tensor:
+    """Attention of queries, keys and values [N, heads, T, size], as [N, T, heads * size]."""
     scale = call.attr("scale", 0.0) or 1 / sqrt(q.shape[3])
     scores = call.op("MatMul", [q * scale, k], {"transpose_b": True})
     if bias is not None:
         scores = call.op("Add", [scores, bias])
     if call.attr("unidirectional", 0):
         rows, columns = scores.shape[2:]
-        down = reshaped(call, iota(call, rows, "int32"), (rows, 1)) + (columns - rows)
-        seen = call.op("LessEqual", [iota(call, columns, "int32"), down])
-        scores = call.op("Where", [seen, scores, call.like(-inf, scores)])
+        limits = reshaped(call, iota(call, rows, "int32"), (rows, 1)) + (columns - rows)
+        visible = call.op("LessEqual", [iota(call, columns, "int32"), limits])
+        scores = call.op("Where", [visible, scores, call.like(-inf, scores)])
     weights = call.op("Softmax", [scores], {"axis": 3})
-    return together(call, call.op("MatMul", [weights, v]))
+    return merge_heads(call, call.op("MatMul", [weights, v]))
 
 
-def masked(call: NodeCall, position: int, columns: int, dtype: str) -> Tensor | None:
-    """A bias from a mask: lengths [N], which keys count [N, T], or which for each query [N, S, T]."""
+def mask_to_bias(call: NodeCall, position: int, columns: int, dtype: str) -> Tensor | None:
+    """An additive bias from a mask: key lengths [N], a mask of keys [N, T], or a mask per query [N,
+    S, T].
+    """
     if not call.has(position):
         return None
     mask = call.tensor(position)
     if mask.type.rank == 1:
         lengths = reshaped(call, cast(call, mask, "int32"), (mask.shape[0], 1, 1, 1))
-        kept = call.op("Less", [iota(call, columns, "int32"), lengths])
+        visible = call.op("Less", [iota(call, columns, "int32"), lengths])
     else:
         shape = (
             (mask.shape[0], 1, 1, mask.shape[1])
             if mask.type.rank == 2
             else (mask.shape[0], 1, *mask.shape[1:])
         )
-        kept = cast(call, reshaped(call, mask, shape), "bool")
-    zero, far = (
+        visible = cast(call, reshaped(call, mask, shape), "bool")
+    zero, filler = (
         call.constant(0, dtype),
         call.constant(call.attr("mask_filter_value", -10000.0), dtype),
     )
-    return call.op("Where", [kept, zero, far])
+    return call.op("Where", [visible, zero, filler])
 
 
-def summed(call: NodeCall, parts: list[Tensor | None]) -> Tensor | None:
+def sum_present(call: NodeCall, parts: list[Tensor | None]) -> Tensor | None:
+    """The sum of the tensors that are not None."""
     total = None
     for item in parts:
         total = (
@@ -180,7 +187,7 @@ def summed(call: NodeCall, parts: list[Tensor | None]) -> Tensor | None:
 
 
 def attention(call: NodeCall) -> Tensor:
-    """Operands: x, weights and biases of queries, keys and values side by side, mask, past, bias of
+    """Operands: x, concatenated weights and biases of queries, keys and values, mask, past, bias of
     the scores.
     """
     x, heads = call.tensor(0), call.attr("num_heads")
@@ -188,24 +195,28 @@ def attention(call: NodeCall) -> Tensor:
         raise call.unsupported("has a past", "Export the model without a cache of keys and values")
     if call.attr("do_rotary", 0):
         raise call.unsupported(
-            "turns queries and keys by their places",
+            "applies rotary embeddings to queries and keys",
             "Save the model without onnxruntime's optimisations",
         )
-    together_ = biased(call, product(call, x, call.tensor(1)), 2)
-    widths = call.attr("qkv_hidden_sizes") or (together_.shape[2] // 3,) * 3
+    projected = add_bias(call, matrix_product(call, x, call.tensor(1)), 2)
+    widths = call.attr("qkv_hidden_sizes") or (projected.shape[2] // 3,) * 3
     starts = (0, widths[0], widths[0] + widths[1])
     q, k, v = (
-        apart(call, part(call, together_, 2, start, width), heads)
+        split_heads(call, part(call, projected, 2, start, width), heads)
         for start, width in zip(starts, widths, strict=True)
     )
-    return attended(
-        call, q, k, v, summed(call, [masked(call, 3, x.shape[1], x.dtype), call.optional(5)])
+    return attention_output(
+        call,
+        q,
+        k,
+        v,
+        sum_present(call, [mask_to_bias(call, 3, x.shape[1], x.dtype), call.optional(5)]),
     )
 
 
 def multi_head_attention(call: NodeCall) -> list[Tensor]:
-    """Operands: queries, keys, values [N, T, hidden], their biases side by side, mask of the keys,
-    bias of the scores, past keys and values.
+    """Operands: queries, keys, values [N, T, hidden], their concatenated biases, key mask, bias of
+    the scores, past keys and values.
     """
     heads = call.attr("num_heads")
     if (
@@ -226,16 +237,16 @@ def multi_head_attention(call: NodeCall) -> list[Tensor]:
                     "Add", [x, part(call, call.tensor(3), 0, start, x.shape[2])]
                 )
                 start += x.shape[2]
-    q, k, v = (apart(call, x, heads) if x.type.rank == 3 else x for x in inputs)
+    q, k, v = (split_heads(call, x, heads) if x.type.rank == 3 else x for x in inputs)
     if call.has(6):
         k = call.op("Concat", [call.tensor(6), k], {"axis": 2})
         v = call.op("Concat", [call.tensor(7), v], {"axis": 2})
-    bias = summed(call, [masked(call, 4, k.shape[2], q.dtype), call.optional(5)])
-    return [attended(call, q, k, v, bias), k, v]
+    bias = sum_present(call, [mask_to_bias(call, 4, k.shape[2], q.dtype), call.optional(5)])
+    return [attention_output(call, q, k, v, bias), k, v]
 
 
 def matmul_n_bits(call: NodeCall) -> Tensor:
-    """Weights [columns, blocks, bytes] of 4 or 8 bits, scales and zero points of each block."""
+    """Weights [columns, blocks, bytes] of 4 or 8 bits, with a scale and a zero point per block."""
     a, packed = call.tensor(0), call.tensor(1)
     rows, columns, bits, block = (
         call.attr("K"),
@@ -249,26 +260,28 @@ def matmul_n_bits(call: NodeCall) -> Tensor:
             "Quantise it to 4 or 8 bits without reordering",
         )
     blocks = -(-rows // block)
-    whole = reshaped(call, nibbles(call, packed, bits), (columns, blocks, block))
+    quantised = reshaped(call, nibbles(call, packed, bits), (columns, blocks, block))
     zero = call.constant(1 << (bits - 1), "float32")
     if call.has(3):
-        given = call.tensor(3)
-        if given.dtype == "uint8":
-            wide = nibbles(call, reshaped(call, given, (columns, given.type.size // columns)), bits)
-            given = part(call, wide, 1, 0, blocks)
-        zero = reshaped(call, cast(call, given, "float32"), (columns, blocks, 1))
+        zero_points = call.tensor(3)
+        if zero_points.dtype == "uint8":
+            wide = nibbles(
+                call, reshaped(call, zero_points, (columns, zero_points.type.size // columns)), bits
+            )
+            zero_points = part(call, wide, 1, 0, blocks)
+        zero = reshaped(call, cast(call, zero_points, "float32"), (columns, blocks, 1))
     scales = reshaped(call, cast(call, call.tensor(2), "float32"), (columns, blocks, 1))
-    weights = call.op("Mul", [call.op("Sub", [cast(call, whole, "float32"), zero]), scales])
+    weights = call.op("Mul", [call.op("Sub", [cast(call, quantised, "float32"), zero]), scales])
     kernel = part(call, reshaped(call, weights, (columns, blocks * block)), 1, 0, rows)
     flat = reshaped(call, cast(call, a, "float32"), (prod(a.shape[:-1]), rows))
     y = reshaped(
         call, call.op("MatMul", [flat, kernel], {"transpose_b": True}), (*a.shape[:-1], columns)
     )
-    return cast(call, biased(call, y, 5), a.dtype)
+    return cast(call, add_bias(call, y, 5), a.dtype)
 
 
 def nibbles(call: NodeCall, packed: Tensor, bits: int) -> Tensor:
-    """The numbers in bytes, the low half of each first."""
+    """Unpack the numbers in bytes, low nibble first."""
     if bits == 8:
         return packed
     low = call.op("BitAnd", [packed, call.constant(15, "uint8")])

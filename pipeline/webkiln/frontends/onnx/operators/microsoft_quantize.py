@@ -1,5 +1,5 @@
-"""Quantised operators of the domain com.microsoft: each is computed on real numbers between
-dequantising and quantising.
+"""Quantised operators of the domain com.microsoft. Each is dequantised, computed on floats, and
+quantised again.
 """
 
 from collections.abc import Callable
@@ -7,41 +7,46 @@ from math import prod
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
-from webkiln.frontends.onnx.operators.linear import product
+from webkiln.frontends.onnx.operators.linear import matrix_product
 from webkiln.frontends.onnx.operators.pool import average_pool_of
 from webkiln.frontends.onnx.operators.quantize import (
-    along,
-    centred,
+    broadcast_parameter,
+    dequantize,
     dequantize_linear,
-    dequantized,
     dynamic_scale,
+    quantize,
     quantize_linear,
-    quantized,
+    subtract_zero_point,
 )
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
-def real(call: NodeCall, position: int) -> Tensor:
-    """An operand with its scale and zero point behind it, as real numbers."""
-    return dequantized(
+def dequantized_operand(call: NodeCall, position: int) -> Tensor:
+    """The operand at `position`, dequantised with the scale and zero point that follow it."""
+    return dequantize(
         call, call.tensor(position), call.tensor(position + 1), call.optional(position + 2)
     )
 
 
-def given(call: NodeCall, y: Tensor, position: int, dtype: str) -> Tensor:
-    """Quantised by the scale and zero point at `position`."""
-    return quantized(call, y, call.tensor(position), call.optional(position + 1), dtype)
+def quantize_result(call: NodeCall, y: Tensor, position: int, dtype: str) -> Tensor:
+    """Quantise with the scale and zero point at `position`."""
+    return quantize(call, y, call.tensor(position), call.optional(position + 1), dtype)
 
 
-def two(op: str) -> NodeHandler:
-    return lambda call: given(
-        call, call.op(op, [real(call, 0), real(call, 3)]), 6, call.type(0).dtype
+def binary(op: str) -> NodeHandler:
+    return lambda call: quantize_result(
+        call,
+        call.op(op, [dequantized_operand(call, 0), dequantized_operand(call, 3)]),
+        6,
+        call.type(0).dtype,
     )
 
 
-def one(function: Callable[[NodeCall, Tensor], Tensor]) -> NodeHandler:
-    return lambda call: given(call, function(call, real(call, 0)), 3, call.type(0).dtype)
+def unary(function: Callable[[NodeCall, Tensor], Tensor]) -> NodeHandler:
+    return lambda call: quantize_result(
+        call, function(call, dequantized_operand(call, 0)), 3, call.type(0).dtype
+    )
 
 
 def _sigmoid(call: NodeCall, x: Tensor) -> Tensor:
@@ -53,7 +58,7 @@ def _leaky_relu(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def _softmax(call: NodeCall, x: Tensor) -> Tensor:
-    """Before `opset` 13 over all axes from the given one on."""
+    """A softmax; before `opset` 13, over all axes from `axis` on."""
     axis = call.axis(call.attr("axis", -1), x.type.rank)
     if call.attr("opset", 13) >= 13:
         return call.op("Softmax", [x], {"axis": axis})
@@ -62,11 +67,11 @@ def _softmax(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def _average_pool(call: NodeCall, x: Tensor) -> Tensor:
-    return between(call, x, lambda y: average_pool_of(call, y))
+    return channels_first(call, x, lambda y: average_pool_of(call, y))
 
 
 def _global_average_pool(call: NodeCall, x: Tensor) -> Tensor:
-    return between(
+    return channels_first(
         call,
         x,
         lambda y: call.op(
@@ -75,8 +80,8 @@ def _global_average_pool(call: NodeCall, x: Tensor) -> Tensor:
     )
 
 
-def between(call: NodeCall, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-    """With channels first, wherever they are."""
+def channels_first(call: NodeCall, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """Apply a function that needs channels first; transpose if they are last."""
     if not call.attr("channels_last", 0):
         return function(x)
     rank = x.type.rank
@@ -85,19 +90,21 @@ def between(call: NodeCall, x: Tensor, function: Callable[[Tensor], Tensor]) -> 
 
 
 def concat(call: NodeCall) -> Tensor:
-    """Operands: scale and zero point of the result, then each part with its own."""
-    parts = [real(call, position) for position in range(2, len(call), 3)]
+    """Operands: scale and zero point of the result, then each part followed by its own."""
+    parts = [dequantized_operand(call, position) for position in range(2, len(call), 3)]
     axis = call.axis(call.attr("axis"), parts[0].type.rank)
-    return given(call, call.op("Concat", parts, {"axis": axis}), 0, call.type(2).dtype)
+    return quantize_result(call, call.op("Concat", parts, {"axis": axis}), 0, call.type(2).dtype)
 
 
 def gemm(call: NodeCall) -> Tensor:
-    """Operands: a, b with scales and zero points, an int32 bias of their product, and scale and
-    zero point of the result, if it has any.
+    """Operands: a and b, each with scale and zero point, an int32 bias, and optionally scale and
+    zero point of the result.
     """
     a, b = (
-        centred(call, call.tensor(0), call.optional(2), 1),
-        centred(call, call.tensor(3), call.optional(5), 0 if call.attr("transB", 0) else 1),
+        subtract_zero_point(call, call.tensor(0), call.optional(2), 1),
+        subtract_zero_point(
+            call, call.tensor(3), call.optional(5), 0 if call.attr("transB", 0) else 1
+        ),
     )
     attrs = {
         "transpose_a": bool(call.attr("transA", 0)),
@@ -106,10 +113,10 @@ def gemm(call: NodeCall) -> Tensor:
     y = call.op("MatMul", [a, b], attrs)
     if call.has(6):
         y = call.op("Add", [y, call.tensor(6)])
-    whole = cast(call, y, "float32") * call.attr("alpha", 1.0)
+    real = cast(call, y, "float32") * call.attr("alpha", 1.0)
     for position in (1, 4):
-        whole = call.op("Mul", [whole, along(call, call.tensor(position), y, 1)])
-    return given(call, whole, 7, call.type(0).dtype) if call.has(7) else whole
+        real = call.op("Mul", [real, broadcast_parameter(call, call.tensor(position), y, 1)])
+    return quantize_result(call, real, 7, call.type(0).dtype) if call.has(7) else real
 
 
 def matmul_to_float(call: NodeCall) -> Tensor:
@@ -117,10 +124,10 @@ def matmul_to_float(call: NodeCall) -> Tensor:
     a, b = call.tensor(0), call.tensor(1)
     y = cast(
         call,
-        product(
+        matrix_product(
             call,
-            centred(call, a, call.optional(4), 0),
-            centred(call, b, call.optional(5), b.type.rank - 1),
+            subtract_zero_point(call, a, call.optional(4), 0),
+            subtract_zero_point(call, b, call.optional(5), b.type.rank - 1),
         ),
         "float32",
     )
@@ -133,12 +140,14 @@ def matmul_to_float(call: NodeCall) -> Tensor:
 
 
 def dynamic_matmul(call: NodeCall) -> Tensor:
-    """A real a, quantised by its own range; operands: a, b, scale and zero point of b, a bias."""
+    """Quantise a float a by its own range. Operands: a, b, scale and zero point of b, a bias."""
     a, b = call.tensor(0), call.tensor(1)
     scale, zero = dynamic_scale(call, a)
-    left = centred(call, quantized(call, a, scale, zero, "uint8"), zero, 0)
+    left = subtract_zero_point(call, quantize(call, a, scale, zero, "uint8"), zero, 0)
     y = cast(
-        call, product(call, left, centred(call, b, call.optional(3), b.type.rank - 1)), "float32"
+        call,
+        matrix_product(call, left, subtract_zero_point(call, b, call.optional(3), b.type.rank - 1)),
+        "float32",
     )
     other = call.tensor(2)
     y = call.op(
@@ -154,13 +163,13 @@ def dynamic_matmul(call: NodeCall) -> Tensor:
 MICROSOFT_QUANTIZE: dict[str, NodeHandler] = {
     "QuantizeLinear": quantize_linear,
     "DequantizeLinear": dequantize_linear,
-    "QLinearAdd": two("Add"),
-    "QLinearMul": two("Mul"),
-    "QLinearSigmoid": one(_sigmoid),
-    "QLinearLeakyRelu": one(_leaky_relu),
-    "QLinearSoftmax": one(_softmax),
-    "QLinearAveragePool": one(_average_pool),
-    "QLinearGlobalAveragePool": one(_global_average_pool),
+    "QLinearAdd": binary("Add"),
+    "QLinearMul": binary("Mul"),
+    "QLinearSigmoid": unary(_sigmoid),
+    "QLinearLeakyRelu": unary(_leaky_relu),
+    "QLinearSoftmax": unary(_softmax),
+    "QLinearAveragePool": unary(_average_pool),
+    "QLinearGlobalAveragePool": unary(_global_average_pool),
     "QLinearConcat": concat,
     "QGemm": gemm,
     "MatMulIntegerToFloat": matmul_to_float,

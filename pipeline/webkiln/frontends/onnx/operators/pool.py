@@ -1,4 +1,4 @@
-"""Pooling over the axes behind batch and channels."""
+"""Pooling over the spatial axes, which follow batch and channels."""
 
 from collections.abc import Sequence
 from math import prod
@@ -12,27 +12,33 @@ from webkiln.ir.dim import floordiv, is_symbolic
 from webkiln.ops.builder import Tensor
 
 
-def placed(call: NodeCall, x: Tensor) -> Windows:
+def pool_windows(call: NodeCall, x: Tensor) -> Windows:
     return windows(call, x.shape[2:], call.attr("kernel_shape"))
 
 
-def beyond(call: NodeCall, x: Tensor, place: Windows) -> tuple[int, ...]:
-    """How far the last windows reach behind the padded axis where their number is rounded up; none
-    begins in the padding behind.
+def ceil_padding(call: NodeCall, x: Tensor, windows_: Windows) -> tuple[int, ...]:
+    """The padding after each axis that `ceil_mode` adds for the last windows. No window starts in
+    the trailing padding.
     """
     if not call.attr("ceil_mode", 0):
-        return (0,) * len(place.window)
+        return (0,) * len(windows_.window)
     result = []
     rows = zip(
-        x.shape[2:], place.window, place.strides, place.dilation, place.low, place.high, strict=True
+        x.shape[2:],
+        windows_.window,
+        windows_.strides,
+        windows_.dilation,
+        windows_.low,
+        windows_.high,
+        strict=True,
     )
-    for size, window, stride, gap, low, high in rows:
-        room = size + low + high - ((window - 1) * gap + 1)
+    for size, window, stride, dilation, low, high in rows:
+        room = size + low + high - ((window - 1) * dilation + 1)
         count = -floordiv(-room, stride) + 1
         if is_symbolic(count):
             raise call.unsupported(
-                "rounds the number of windows up over an axis of open size",
-                "Give the size with --dim",
+                "rounds up the number of windows over an axis of open size",
+                "Set the size with --dim",
             )
         if (count - 1) * stride >= size + low:
             count -= 1
@@ -40,26 +46,26 @@ def beyond(call: NodeCall, x: Tensor, place: Windows) -> tuple[int, ...]:
     return tuple(result)
 
 
-def attrs_of(x: Tensor, place: Windows, extra: Sequence[int]) -> dict[str, Any]:
+def pool_attributes(x: Tensor, windows_: Windows, extra: Sequence[int]) -> dict[str, Any]:
     return {
         "axes": tuple(range(2, x.type.rank)),
-        "window": place.window,
-        "strides": place.strides,
-        "dilation": place.dilation,
-        "pad_low": place.low,
-        "pad_high": tuple(high + more for high, more in zip(place.high, extra, strict=True)),
+        "window": windows_.window,
+        "strides": windows_.strides,
+        "dilation": windows_.dilation,
+        "pad_low": windows_.low,
+        "pad_high": tuple(high + added for high, added in zip(windows_.high, extra, strict=True)),
     }
 
 
 def max_pool(call: NodeCall) -> list[Tensor]:
-    """The largest element of each window, and its place: in the whole tensor, row-major, or with
-    `storage_order` 1 in its last axes column-major.
+    """The maximum of each window, and its flat index: row-major in the entire tensor, or with
+    `storage_order` 1 column-major in the spatial axes.
     """
     x = call.tensor(0)
-    place = placed(call, x)
-    attrs = attrs_of(x, place, beyond(call, x, place))
+    windows_ = pool_windows(call, x)
+    attrs = pool_attributes(x, windows_, ceil_padding(call, x, windows_))
     y = call.op("MaxPool", [x], attrs)
-    if not call.wants(1):
+    if not call.is_output_used(1):
         return [y]
     return [
         y,
@@ -78,31 +84,37 @@ def average_pool(call: NodeCall) -> Tensor:
 
 
 def average_pool_of(call: NodeCall, x: Tensor) -> Tensor:
-    """Padding counts where asked for; what lies behind it, for the last windows, does not."""
-    place = placed(call, x)
-    extra = beyond(call, x, place)
-    if call.attr("count_include_pad", 0) and any((*place.low, *place.high)):
-        attrs = {"low": (0, 0, *place.low), "high": (0, 0, *place.high)}
+    """Padding counts if `count_include_pad` is set; the padding that `ceil_mode` adds does not."""
+    windows_ = pool_windows(call, x)
+    extra = ceil_padding(call, x, windows_)
+    if call.attr("count_include_pad", 0) and any((*windows_.low, *windows_.high)):
+        attrs = {"low": (0, 0, *windows_.low), "high": (0, 0, *windows_.high)}
         wide = call.op("Pad", [x], attrs)
-        none = (0,) * len(place.window)
+        none = (0,) * len(windows_.window)
         return call.op(
             "AvgPool",
             [wide],
-            attrs_of(wide, Windows(place.window, place.strides, place.dilation, none, none), extra),
+            pool_attributes(
+                wide,
+                Windows(windows_.window, windows_.strides, windows_.dilation, none, none),
+                extra,
+            ),
         )
-    return call.op("AvgPool", [x], attrs_of(x, place, extra))
+    return call.op("AvgPool", [x], pool_attributes(x, windows_, extra))
 
 
 def lp_pool(call: NodeCall) -> Tensor:
     x, p = call.tensor(0), call.attr("p", 2)
-    place = placed(call, x)
-    powers = raised(call, call.op("Abs", [x]), p)
-    attrs = attrs_of(x, place, beyond(call, x, place)) | {"count_include_pad": True}
-    return raised(call, call.op("AvgPool", [powers], attrs) * prod(place.window), 1 / p)
+    windows_ = pool_windows(call, x)
+    powers = power(call, call.op("Abs", [x]), p)
+    attrs = pool_attributes(x, windows_, ceil_padding(call, x, windows_)) | {
+        "count_include_pad": True
+    }
+    return power(call, call.op("AvgPool", [powers], attrs) * prod(windows_.window), 1 / p)
 
 
-def raised(call: NodeCall, x: Tensor, p: float) -> Tensor:
-    """x**p of what is not negative."""
+def power(call: NodeCall, x: Tensor, p: float) -> Tensor:
+    """x**p of non-negative x."""
     if p in (1, 2):
         return x if p == 1 else x * x
     return call.op("Sqrt", [x]) if p == 0.5 else call.op("Pow", [x, call.like(float(p), x)])
@@ -118,14 +130,14 @@ def global_pool(op: str) -> NodeHandler:
 
 def global_lp_pool(call: NodeCall) -> Tensor:
     p = call.attr("p", 2)
-    return raised(
-        call, spatial(call, "ReduceSum", raised(call, call.op("Abs", [call.tensor(0)]), p)), 1 / p
+    return power(
+        call, spatial(call, "ReduceSum", power(call, call.op("Abs", [call.tensor(0)]), p)), 1 / p
     )
 
 
 def max_unpool(call: NodeCall) -> Tensor:
-    """Each element goes to its place in what was pooled, zeros elsewhere and behind that."""
-    x, places = call.tensor(0), call.tensor(1)
+    """Write each element to its index in the tensor before pooling; other elements are 0."""
+    x, indices = call.tensor(0), call.tensor(1)
     count = x.type.rank - 2
     window, strides = call.attr("kernel_shape"), call.attr("strides") or (1,) * count
     pads = call.attr("pads") or (0,) * 2 * count
@@ -135,14 +147,16 @@ def max_unpool(call: NodeCall) -> Tensor:
             x.shape[2:], strides, window, pads[:count], pads[count:], strict=True
         )
     ]
-    whole = (*x.shape[:2], *sizes)
-    asked = call.sizes(2) if call.has(2) else whole
-    flat = call.op("Broadcast", [call.like(0, x)], {"shape": (prod(whole),)})
-    operands = [flat, reshaped(call, places, (x.type.size,)), reshaped(call, x, (x.type.size,))]
-    filled = reshaped(call, call.op("ScatterElements", operands, {"axis": 0}), whole)
-    missing = tuple(size - own for size, own in zip(asked, whole, strict=True))
+    unpooled_shape = (*x.shape[:2], *sizes)
+    output_shape = call.sizes(2) if call.has(2) else unpooled_shape
+    flat = call.op("Broadcast", [call.like(0, x)], {"shape": (prod(unpooled_shape),)})
+    operands = [flat, reshaped(call, indices, (x.type.size,)), reshaped(call, x, (x.type.size,))]
+    filled = reshaped(call, call.op("ScatterElements", operands, {"axis": 0}), unpooled_shape)
+    missing = tuple(
+        size - unpooled for size, unpooled in zip(output_shape, unpooled_shape, strict=True)
+    )
     return (
-        call.op("Pad", [filled], {"low": (0,) * len(whole), "high": missing})
+        call.op("Pad", [filled], {"low": (0,) * len(unpooled_shape), "high": missing})
         if any(missing)
         else filled
     )

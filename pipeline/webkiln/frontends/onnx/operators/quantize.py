@@ -1,19 +1,21 @@
-"""Quantisation: integers with scales and zero points, and products of integers."""
+"""Quantisation: integers with scales and zero points, and integer products."""
 
 from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.conv import convolved
+from webkiln.frontends.onnx.operators.conv import convolution
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of
-from webkiln.frontends.onnx.operators.linear import product
-from webkiln.frontends.onnx.operators.reduce import reduced
+from webkiln.frontends.onnx.operators.linear import matrix_product
+from webkiln.frontends.onnx.operators.reduce import reduce_axes
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.ops.builder import Tensor
 
 
-def along(call: NodeCall, parameter: Tensor, x: Tensor, axis: int, block: int = 0) -> Tensor:
-    """A scale or zero point in a shape that fits x: one, one for each place on an axis, or one for
-    each block of places.
+def broadcast_parameter(
+    call: NodeCall, parameter: Tensor, x: Tensor, axis: int, block: int = 0
+) -> Tensor:
+    """A scale or zero point in a shape that broadcasts to x: one value, one per index of an axis,
+    or one per block of indices.
     """
     if block:
         wide = reshaped(
@@ -32,7 +34,7 @@ def along(call: NodeCall, parameter: Tensor, x: Tensor, axis: int, block: int = 
     )
 
 
-def quantized(
+def quantize(
     call: NodeCall,
     x: Tensor,
     scale: Tensor,
@@ -42,27 +44,36 @@ def quantized(
     block: int = 0,
 ) -> Tensor:
     """round(x / scale) + zero, saturated."""
-    y = call.op("RoundedQuotient", [x, cast(call, along(call, scale, x, axis, block), x.dtype)])
+    y = call.op(
+        "RoundedQuotient",
+        [x, cast(call, broadcast_parameter(call, scale, x, axis, block), x.dtype)],
+    )
     if zero is not None:
-        y = call.op("Add", [y, cast(call, along(call, zero, x, axis, block), x.dtype)])
+        y = call.op(
+            "Add", [y, cast(call, broadcast_parameter(call, zero, x, axis, block), x.dtype)]
+        )
     return cast(call, y, dtype)
 
 
-def dequantized(
+def dequantize(
     call: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block: int = 0
 ) -> Tensor:
     """(x - zero) * scale."""
     y = cast(call, x, "int32")
     if zero is not None:
-        y = call.op("Sub", [y, cast(call, along(call, zero, x, axis, block), "int32")])
-    return call.op("Mul", [cast(call, y, scale.dtype), along(call, scale, x, axis, block)])
+        y = call.op(
+            "Sub", [y, cast(call, broadcast_parameter(call, zero, x, axis, block), "int32")]
+        )
+    return call.op(
+        "Mul", [cast(call, y, scale.dtype), broadcast_parameter(call, scale, x, axis, block)]
+    )
 
 
 def quantize_linear(call: NodeCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
     dtype = zero.dtype if zero is not None else dtype_of(call, "output_dtype", "uint8")
     wide = cast(call, x, "float32") if x.dtype != "float64" else x
-    return quantized(
+    return quantize(
         call,
         wide,
         scale,
@@ -75,7 +86,7 @@ def quantize_linear(call: NodeCall) -> Tensor:
 
 def dequantize_linear(call: NodeCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
-    y = dequantized(
+    y = dequantize(
         call,
         x,
         scale,
@@ -87,11 +98,11 @@ def dequantize_linear(call: NodeCall) -> Tensor:
 
 
 def dynamic_scale(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The scale and zero point of uint8 that cover x and 0."""
+    """The uint8 scale and zero point whose range covers x and 0."""
     axes = tuple(range(x.type.rank))
     zero = call.like(0, x)
-    high = call.op("Max", [reduced(call, "ReduceMax", x, axes, keep=False), zero])
-    low = call.op("Min", [reduced(call, "ReduceMin", x, axes, keep=False), zero])
+    high = call.op("Max", [reduce_axes(call, "ReduceMax", x, axes, keep=False), zero])
+    low = call.op("Min", [reduce_axes(call, "ReduceMin", x, axes, keep=False), zero])
     scale = (high - low) / 255.0
     return scale, cast(call, call.op("RoundedQuotient", [zero - low, scale]), "uint8")
 
@@ -99,37 +110,40 @@ def dynamic_scale(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
 def dynamic_quantize_linear(call: NodeCall) -> list[Tensor]:
     x = call.tensor(0)
     scale, zero = dynamic_scale(call, x)
-    return [quantized(call, x, scale, zero, "uint8"), scale, zero]
+    return [quantize(call, x, scale, zero, "uint8"), scale, zero]
 
 
-def centred(call: NodeCall, x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
+def subtract_zero_point(call: NodeCall, x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
     """x - zero as int32."""
     wide = cast(call, x, "int32")
     return (
         wide
         if zero is None
-        else call.op("Sub", [wide, cast(call, along(call, zero, x, axis), "int32")])
+        else call.op("Sub", [wide, cast(call, broadcast_parameter(call, zero, x, axis), "int32")])
     )
 
 
 def matmul_integer(call: NodeCall) -> Tensor:
-    """Zero points are one, or one for each row of the first and each column of the second."""
+    """Zero points are scalars, or one per row of the first and per column of the second operand."""
     a, b = call.tensor(0), call.tensor(1)
-    return product(
+    return matrix_product(
         call,
-        centred(call, a, call.optional(2), max(a.type.rank - 2, 0)),
-        centred(call, b, call.optional(3), b.type.rank - 1),
+        subtract_zero_point(call, a, call.optional(2), max(a.type.rank - 2, 0)),
+        subtract_zero_point(call, b, call.optional(3), b.type.rank - 1),
     )
 
 
 def conv_integer(call: NodeCall) -> Tensor:
     x, w = call.tensor(0), call.tensor(1)
-    return convolved(
-        call, centred(call, x, call.optional(2), 1), centred(call, w, call.optional(3), 0), None
+    return convolution(
+        call,
+        subtract_zero_point(call, x, call.optional(2), 1),
+        subtract_zero_point(call, w, call.optional(3), 0),
+        None,
     )
 
 
-def rescaled(
+def requantize(
     call: NodeCall,
     y: Tensor,
     scales: Sequence[Tensor],
@@ -138,31 +152,48 @@ def rescaled(
     dtype: str,
     axis: int,
 ) -> Tensor:
-    """An int32 sum of products, by the scales of its factors over that of the result, as integers."""
+    """Multiply an int32 sum of products by the scales of its factors, and quantise it with that of
+    the result.
+    """
     real = cast(call, y, "float32")
     for scale in scales:
-        real = call.op("Mul", [real, cast(call, along(call, scale, y, axis), "float32")])
-    return quantized(call, real, out, zero, dtype, axis)
+        real = call.op(
+            "Mul", [real, cast(call, broadcast_parameter(call, scale, y, axis), "float32")]
+        )
+    return quantize(call, real, out, zero, dtype, axis)
 
 
 def qlinear_matmul(call: NodeCall) -> Tensor:
-    """Operands: a, its scale and zero point, the same of b, scale and zero point of the result."""
+    """Operands: a, its scale and zero point, the same for b, scale and zero point of the result."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = call.tensors()
     rows, columns = max(a.type.rank - 2, 0), b.type.rank - 1
-    y = product(call, centred(call, a, a_zero, rows), centred(call, b, b_zero, columns))
+    y = matrix_product(
+        call,
+        subtract_zero_point(call, a, a_zero, rows),
+        subtract_zero_point(call, b, b_zero, columns),
+    )
     real = cast(call, y, "float32")
-    real = call.op("Mul", [real, cast(call, along(call, a_scale, a, rows), "float32")])
-    real = call.op("Mul", [real, cast(call, along(call, b_scale, b, columns), "float32")])
-    return quantized(call, real, y_scale, y_zero, y_zero.dtype, rows)
+    real = call.op(
+        "Mul", [real, cast(call, broadcast_parameter(call, a_scale, a, rows), "float32")]
+    )
+    real = call.op(
+        "Mul", [real, cast(call, broadcast_parameter(call, b_scale, b, columns), "float32")]
+    )
+    return quantize(call, real, y_scale, y_zero, y_zero.dtype, rows)
 
 
 def qlinear_conv(call: NodeCall) -> Tensor:
-    """Operands: x, w and the result with scales and zero points, and an int32 bias."""
+    """Operands: x, w and the result, each with scale and zero point, and an int32 bias."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (
         call.tensor(position) for position in range(8)
     )
-    y = convolved(call, centred(call, x, x_zero, 1), centred(call, w, w_zero, 0), call.optional(8))
-    return rescaled(call, y, [x_scale, w_scale], y_scale, y_zero, y_zero.dtype, 1)
+    y = convolution(
+        call,
+        subtract_zero_point(call, x, x_zero, 1),
+        subtract_zero_point(call, w, w_zero, 0),
+        call.optional(8),
+    )
+    return requantize(call, y, [x_scale, w_scale], y_scale, y_zero, y_zero.dtype, 1)
 
 
 QUANTIZE: dict[str, NodeHandler] = {

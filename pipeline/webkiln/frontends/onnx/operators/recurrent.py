@@ -1,5 +1,5 @@
-"""RNN, GRU and LSTM: each direction is a recurrence over the first axis, whose products with the
-input are done for all steps at once.
+"""RNN, GRU and LSTM. Each direction is a recurrence over the first axis; the products with the
+input are computed for all steps at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ GateFunction = Callable[[GraphBuilder, Tensor], Tensor]
 CellFunction = Callable[[GraphBuilder, Tensor, list[Tensor]], list[Tensor]]
 
 
-def _named(op: str, **attrs: float) -> Callable[[float | None, float | None], GateFunction]:
+def _activation(op: str, **attrs: float) -> Callable[[float | None, float | None], GateFunction]:
     return lambda alpha, beta: lambda builder, x: builder.op(op, [x], attrs)
 
 
@@ -49,11 +49,11 @@ def _hard_sigmoid(alpha: float | None, beta: float | None) -> GateFunction:
 
 
 ACTIVATIONS: dict[str, Callable[[float | None, float | None], GateFunction]] = {
-    "relu": _named("Relu"),
-    "tanh": _named("Tanh"),
-    "sigmoid": _named("Sigmoid"),
-    "softsign": _named("Softsign"),
-    "softplus": _named("Softplus"),
+    "relu": _activation("Relu"),
+    "tanh": _activation("Tanh"),
+    "sigmoid": _activation("Sigmoid"),
+    "softsign": _activation("Softsign"),
+    "softplus": _activation("Softplus"),
     "leakyrelu": _leaky,
     "elu": _elu,
     "affine": _affine,
@@ -78,8 +78,8 @@ class Direction:
 
 
 class Recurrence:
-    """What the three operators share. `gates` and `states` are how many; the operands are X, W, R,
-    B, lengths, first states.
+    """The common part of the three operators. `gates` and `states` are their numbers. Operands: X,
+    W, R, B, lengths, initial states.
     """
 
     def __init__(self, call: NodeCall, gates: int, states: int, standard: Sequence[str]) -> None:
@@ -91,14 +91,14 @@ class Recurrence:
             "bidirectional": ("forward", "reverse"),
         }[call.attr("direction", "forward")]
         self.batch_first = bool(call.attr("layout", 0))
-        chosen = call.attr("activations") or tuple(standard) * len(self.names)
+        names = call.attr("activations") or tuple(standard) * len(self.names)
         alphas, betas = (
             list(call.attr("activation_alpha") or ()),
             list(call.attr("activation_beta") or ()),
         )
         takes_alpha = {"leakyrelu", "elu", "affine", "scaledtanh", "hardsigmoid", "thresholdedrelu"}
         self.activations = []
-        for name in chosen:
+        for name in names:
             key = name.lower()
             if key not in ACTIVATIONS:
                 raise call.unsupported(
@@ -128,25 +128,25 @@ class Recurrence:
         )
 
     def first(self, position: int, number: int, x: Tensor) -> Tensor:
-        """The first value of a state [N, H]: zeros where none is given."""
+        """The initial value of a state [N, H]; zeros if the operand is absent."""
         shape = (x.shape[1], self.hidden)
         if not self.call.has(position):
             return self.call.op("Broadcast", [self.call.like(0, x)], {"shape": shape})
-        given = self.call.tensor(position)
+        initial = self.call.tensor(position)
         return reshaped(
-            self.call, part(self.call, given, 1 if self.batch_first else 0, number, 1), shape
+            self.call, part(self.call, initial, 1 if self.batch_first else 0, number, 1), shape
         )
 
     def run(
         self, make: Callable[[NodeCall, int, Direction], CellFunction], *, summed: bool = True
     ) -> list[Tensor]:
-        """All outputs [T, directions, N, H] and the last states [directions, N, H]; with `summed`
-        both biases are added beforehand.
+        """All outputs [T, directions, N, H] and the final states [directions, N, H]. With `summed`,
+        both biases are added to the input products.
         """
         call = self.call
         x = transposed(call, call.tensor(0), (1, 0, 2)) if self.batch_first else call.tensor(0)
         lengths = cast(call, call.tensor(4), "int32") if call.has(4) else None
-        outputs, lasts = [], []
+        outputs, finals = [], []
         for number, name in enumerate(self.names):
             direction = self.direction(number)
             reverse = name == "reverse"
@@ -157,7 +157,7 @@ class Recurrence:
                     projected = call.op("Add", [projected, bias])
             first = [self.first(5 + state, number, x) for state in range(self.states)]
             cell = make(call, self.hidden, direction)
-            last, stacked = self._scan(
+            final, stacked = self._scan(
                 cell, projected, first, lengths, reverse=reverse and lengths is None
             )
             outputs.append(
@@ -165,20 +165,20 @@ class Recurrence:
                 if reverse and lengths is not None
                 else stacked
             )
-            lasts.append(last)
+            finals.append(final)
         axis = 2 if self.batch_first else 1
-        placed = [transposed(call, y, (1, 0, 2)) for y in outputs] if self.batch_first else outputs
-        whole = self._joined(placed, axis)
+        ordered = [transposed(call, y, (1, 0, 2)) for y in outputs] if self.batch_first else outputs
+        sequence = self._stack(ordered, axis)
         return [
-            whole,
+            sequence,
             *(
-                self._joined([last[state] for last in lasts], 1 if self.batch_first else 0)
+                self._stack([final[state] for final in finals], 1 if self.batch_first else 0)
                 for state in range(self.states)
             ),
         ]
 
-    def _joined(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
-        """Stacked along a new axis."""
+    def _stack(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
+        """Stack along a new axis."""
         wide = [reshaped(self.call, x, (*x.shape[:axis], 1, *x.shape[axis:])) for x in tensors]
         return wide[0] if len(wide) == 1 else self.call.op("Concat", wide, {"axis": axis})
 
@@ -191,7 +191,7 @@ class Recurrence:
         *,
         reverse: bool,
     ) -> tuple[list[Tensor], Tensor]:
-        """The last states, and all outputs. Behind its length a row keeps its states and gives
+        """The final states, and all outputs. After its length, a row keeps its states and outputs
         zeros.
         """
         call = self.call
@@ -211,11 +211,11 @@ class Recurrence:
             if lengths is None:
                 return following, [following[0]]
             zero = builder.constant(0, projected.dtype)
-            kept = [
+            selected = [
                 builder.op("Where", [slices[1], new, old])
                 for new, old in zip(following, states, strict=True)
             ]
-            return kept, [builder.op("Where", [slices[1], following[0], zero])]
+            return selected, [builder.op("Where", [slices[1], following[0], zero])]
 
         states, results = call.builder.scan(first, sequences, step, axis=0, reverse=reverse)
         return states, results[0]
@@ -226,8 +226,8 @@ def gate(builder: GraphBuilder, x: Tensor, number: int, hidden: int) -> Tensor:
     return builder.op("Slice", [x], attrs)
 
 
-def bounded_by(call: NodeCall) -> Callable[[GraphBuilder, Tensor], Tensor]:
-    """What is done to the argument of every activation."""
+def argument_clip(call: NodeCall) -> Callable[[GraphBuilder, Tensor], Tensor]:
+    """A function that clips the arguments of activations, if the node says so with `clip`."""
     limit: Any = call.attr("clip")
     return lambda builder, x: (
         x if limit is None else builder.op("Clip", [x], {"min": -limit, "max": limit})
@@ -235,7 +235,7 @@ def bounded_by(call: NodeCall) -> Callable[[GraphBuilder, Tensor], Tensor]:
 
 
 def _rnn_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction:
-    clip = bounded_by(call)
+    clip = argument_clip(call)
 
     def cell(builder: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         total = builder.op("Add", [x, builder.op("MatMul", [states[0], direction.recurrent])])
@@ -245,8 +245,8 @@ def _rnn_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction
 
 
 def _gru_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction:
-    """Gates z, r, h; with linear_before_reset r is applied behind the product and its bias."""
-    clip, (f, g) = bounded_by(call), direction.activations
+    """Gates z, r, h. With linear_before_reset, r is applied after the product and its bias."""
+    clip, (f, g) = argument_clip(call), direction.activations
 
     def cell(builder: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         (h,) = states
@@ -276,7 +276,7 @@ def _gru_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction
 
 def _lstm_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction:
     """Gates i, o, f, c; peepholes of i, o and f."""
-    clip, (f, g, h) = bounded_by(call), direction.activations
+    clip, (f, g, h) = argument_clip(call), direction.activations
 
     def peep(builder: GraphBuilder, x: Tensor, state: Tensor, number: int) -> Tensor:
         if direction.peepholes is None:
@@ -292,16 +292,16 @@ def _lstm_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunctio
         output, memory = states
         total = builder.op("Add", [x, builder.op("MatMul", [output, direction.recurrent])])
         i, o, forget, c = (gate(builder, total, number, hidden) for number in range(4))
-        opened = f(builder, clip(builder, peep(builder, i, memory, 0)))
-        kept = (
-            1.0 - opened
+        input_gate = f(builder, clip(builder, peep(builder, i, memory, 0)))
+        forget_gate = (
+            1.0 - input_gate
             if call.attr("input_forget", 0)
             else f(builder, clip(builder, peep(builder, forget, memory, 2)))
         )
         new = g(builder, clip(builder, c))
-        following = builder.op("Mul", [kept, memory]) + builder.op("Mul", [opened, new])
-        shown = f(builder, clip(builder, peep(builder, o, following, 1)))
-        return [builder.op("Mul", [shown, h(builder, following)]), following]
+        following = builder.op("Mul", [forget_gate, memory]) + builder.op("Mul", [input_gate, new])
+        output_gate = f(builder, clip(builder, peep(builder, o, following, 1)))
+        return [builder.op("Mul", [output_gate, h(builder, following)]), following]
 
     return cell
 

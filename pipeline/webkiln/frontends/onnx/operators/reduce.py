@@ -5,7 +5,7 @@ from math import prod
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, NodeResult
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast
-from webkiln.frontends.onnx.operators.pool import raised
+from webkiln.frontends.onnx.operators.pool import power
 from webkiln.frontends.onnx.operators.shape import axes_of, reshaped
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
@@ -13,7 +13,7 @@ from webkiln.ops.builder import Tensor
 Reduction = Callable[[NodeCall, Tensor], Tensor]
 
 
-def reduced(
+def reduce_axes(
     call: NodeCall, op: str, x: Tensor, axes: Sequence[int], *, keep: bool = True
 ) -> Tensor:
     return call.op(op, [x], {"axes": tuple(axes), "keepdims": keep})
@@ -22,7 +22,7 @@ def reduced(
 def reduction(
     op: str, before: Reduction | None = None, after: Reduction | None = None
 ) -> NodeHandler:
-    """`before` is done to each element, `after` to each result."""
+    """A reduction; `before` is applied to each element, `after` to each result."""
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
@@ -30,22 +30,23 @@ def reduction(
         changed = before(call, x) if before is not None else x
         if not axes:
             axes = () if call.attr("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
-        y = reduced(call, op, changed, axes, keep=bool(call.attr("keepdims", 1)))
+        y = reduce_axes(call, op, changed, axes, keep=bool(call.attr("keepdims", 1)))
         return after(call, y) if after is not None else y
 
     return handler
 
 
 def _log_sum_exp(call: NodeCall) -> Tensor:
-    """Of the differences to the largest element, so that nothing overflows."""
+    """log(sum(exp(x - max))) + max, which does not overflow."""
     x = call.tensor(0)
     axes = axes_of(call, 1, x.type.rank)
     if not axes:
         axes = () if call.attr("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
-    largest = reduced(call, "ReduceMax", x, axes)
+    largest = reduce_axes(call, "ReduceMax", x, axes)
     finite = call.op("Where", [call.op("IsInf", [largest]), call.like(0, x), largest])
     total = (
-        call.op("Log", [reduced(call, "ReduceSum", call.op("Exp", [x - finite]), axes)]) + finite
+        call.op("Log", [reduce_axes(call, "ReduceSum", call.op("Exp", [x - finite]), axes)])
+        + finite
     )
     if call.attr("keepdims", 1):
         return total
@@ -53,7 +54,7 @@ def _log_sum_exp(call: NodeCall) -> Tensor:
 
 
 def _extreme(op: str) -> NodeHandler:
-    """Booleans are 0 and 1."""
+    """The maximum or minimum; booleans are reduced as 0 and 1."""
     plain = reduction(op)
     numbers = reduction(
         op, lambda call, x: cast(call, x, "uint8"), lambda call, y: cast(call, y, "bool")
@@ -61,8 +62,8 @@ def _extreme(op: str) -> NodeHandler:
     return lambda call: (numbers if call.type(0).dtype == "bool" else plain)(call)
 
 
-def found(op: str) -> NodeHandler:
-    """The place of the extreme element, the first or the last of equals."""
+def arg_extreme(op: str) -> NodeHandler:
+    """The index of the maximum or minimum, the first or the last of equal elements."""
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
@@ -70,10 +71,10 @@ def found(op: str) -> NodeHandler:
         attrs = {"axis": axis, "keepdims": bool(call.attr("keepdims", 1))}
         if not call.attr("select_last_index", 0):
             return cast(call, call.op(op, [x], attrs), "int64")
-        turned = reversed_(call, x, axis)
+        flipped = reversed_(call, x, axis)
         return cast(
             call,
-            call.constant(0, "int32") + (x.shape[axis] - 1) - call.op(op, [turned], attrs),
+            call.constant(0, "int32") + (x.shape[axis] - 1) - call.op(op, [flipped], attrs),
             "int64",
         )
 
@@ -86,64 +87,66 @@ def reversed_(call: NodeCall, x: Tensor, axis: int) -> Tensor:
     return call.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": steps})
 
 
-def flattened(call: NodeCall, x: Tensor) -> Tensor:
-    """Two axes: those before the given one, and the others."""
+def flatten_at(call: NodeCall, x: Tensor) -> Tensor:
+    """Reshape to two axes: those before the attribute `axis`, and the rest."""
     axis = call.attr("axis", 1)
     axis = call.axis(axis, x.type.rank + (axis >= 0))
     return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
-def along(call: NodeCall, op: str, x: Tensor, axis: int) -> Tensor:
-    """Softmax or its logarithm; of halves as the function that the standard gives for it, each step
-    of which is rounded.
+def softmax_along(call: NodeCall, op: str, x: Tensor, axis: int) -> Tensor:
+    """Softmax or its logarithm. In float16, the function body of the standard is used, which rounds
+    each step.
     """
     if x.dtype != "float16":
         return call.op(op, [x], {"axis": axis})
-    near = call.op("Sub", [x, call.op("ReduceMax", [x], {"axes": (axis,), "keepdims": True})])
-    powers = call.op("Exp", [near])
+    shifted = call.op("Sub", [x, call.op("ReduceMax", [x], {"axes": (axis,), "keepdims": True})])
+    powers = call.op("Exp", [shifted])
     total = call.op("ReduceSum", [powers], {"axes": (axis,), "keepdims": True})
     return (
         call.op("Div", [powers, total])
         if op == "Softmax"
-        else call.op("Sub", [near, call.op("Log", [total])])
+        else call.op("Sub", [shifted, call.op("Log", [total])])
     )
 
 
 def softmax(op: str) -> NodeHandler:
-    """Before opset 13 over all axes from the given one on."""
+    """Before opset 13, over all axes from `axis` on."""
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         if call.version >= 13:
-            return along(call, op, x, call.axis(call.attr("axis", -1), x.type.rank))
-        flat = flattened(call, x)
+            return softmax_along(call, op, x, call.axis(call.attr("axis", -1), x.type.rank))
+        flat = flatten_at(call, x)
         return reshaped(call, call.op(op, [flat], {"axis": 1}), x.shape)
 
     return handler
 
 
 def hardmax(call: NodeCall) -> Tensor:
-    """1 at the first largest element, 0 elsewhere."""
+    """1 at the first maximum, 0 elsewhere."""
     x = call.tensor(0)
     if call.version < 13:
-        return reshaped(call, _first_largest(call, flattened(call, x), 1), x.shape)
+        return reshaped(call, _first_largest(call, flatten_at(call, x), 1), x.shape)
     return _first_largest(call, x, call.axis(call.attr("axis", -1), x.type.rank))
 
 
 def _first_largest(call: NodeCall, x: Tensor, axis: int) -> Tensor:
-    place = call.op("ArgMax", [x], {"axis": axis, "keepdims": True})
+    index = call.op("ArgMax", [x], {"axis": axis, "keepdims": True})
     numbers = call.op("Iota", [], {"size": x.shape[axis], "dtype": "int32"})
-    along = reshaped(call, numbers, [x.shape[axis] if d == axis else 1 for d in range(x.type.rank)])
-    return cast(call, call.op("Equal", [along, place]), x.dtype)
+    positions = reshaped(
+        call, numbers, [x.shape[axis] if d == axis else 1 for d in range(x.type.rank)]
+    )
+    return cast(call, call.op("Equal", [positions, index]), x.dtype)
 
 
-def standardised(
+def standardise(
     call: NodeCall, x: Tensor, axes: Sequence[int], epsilon: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) / deviation over some axes; the mean; 1 / deviation."""
-    mean = reduced(call, "ReduceMean", x, axes)
+    """(x - mean) / deviation over some axes, the mean, and 1 / deviation."""
+    mean = reduce_axes(call, "ReduceMean", x, axes)
     centred = x - mean
-    inverse = call.op("Rsqrt", [reduced(call, "ReduceMean", centred * centred, axes) + epsilon])
+    inverse = call.op("Rsqrt", [reduce_axes(call, "ReduceMean", centred * centred, axes) + epsilon])
     return centred * inverse, mean, inverse
 
 
@@ -164,37 +167,39 @@ def batch_norm(call: NodeCall) -> Tensor:
 
 def instance_norm(call: NodeCall) -> Tensor:
     x, scale, bias = call.tensors()
-    whole, _, _ = standardised(call, x, range(2, x.type.rank), call.attr("epsilon", 1e-5))
-    return whole * _per_channel(call, scale, x.type.rank) + _per_channel(call, bias, x.type.rank)
+    normalised, _, _ = standardise(call, x, range(2, x.type.rank), call.attr("epsilon", 1e-5))
+    return normalised * _per_channel(call, scale, x.type.rank) + _per_channel(
+        call, bias, x.type.rank
+    )
 
 
 def group_norm(call: NodeCall) -> Tensor:
-    """Scale and bias are per group before opset 21, per channel from then on."""
+    """Scale and bias are per group before opset 21, per channel since then."""
     x, scale, bias = call.tensors()
     groups = call.attr("num_groups")
     channels = x.shape[1]
     shape = (x.shape[0], groups, channels // groups, prod(x.shape[2:]))
     grouped = reshaped(call, x, shape)
-    working = DTYPES[call.attr("stash_type", 1)]
-    whole, _, _ = standardised(
-        call, cast(call, grouped, working), (2, 3), call.attr("epsilon", 1e-5)
+    precision = DTYPES[call.attr("stash_type", 1)]
+    normalised, _, _ = standardise(
+        call, cast(call, grouped, precision), (2, 3), call.attr("epsilon", 1e-5)
     )
     parameter = (1, groups, 1, 1) if call.version < 21 else (1, groups, channels // groups, 1)
-    scaled = cast(call, whole, x.dtype) * reshaped(call, scale, parameter) + reshaped(
+    scaled = cast(call, normalised, x.dtype) * reshaped(call, scale, parameter) + reshaped(
         call, bias, parameter
     )
     return reshaped(call, scaled, x.shape)
 
 
 def layer_norm(call: NodeCall) -> list[Tensor]:
-    """Also the mean and 1 / deviation."""
+    """The normalised tensor, the mean, and 1 / deviation."""
     x, scale = call.tensor(0), call.tensor(1)
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
-    working = DTYPES[call.attr("stash_type", 1)]
-    whole, mean, inverse = standardised(
-        call, cast(call, x, working), axes, call.attr("epsilon", 1e-5)
+    precision = DTYPES[call.attr("stash_type", 1)]
+    normalised, mean, inverse = standardise(
+        call, cast(call, x, precision), axes, call.attr("epsilon", 1e-5)
     )
-    y = cast(call, whole, x.dtype) * scale
+    y = cast(call, normalised, x.dtype) * scale
     return [y + call.tensor(2) if call.has(2) else y, mean, inverse]
 
 
@@ -203,17 +208,17 @@ def rms_norm(call: NodeCall) -> Tensor:
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
     wide = cast(call, x, DTYPES[call.attr("stash_type", 1)])
     inverse = call.op(
-        "Rsqrt", [reduced(call, "ReduceMean", wide * wide, axes) + call.attr("epsilon", 1e-5)]
+        "Rsqrt", [reduce_axes(call, "ReduceMean", wide * wide, axes) + call.attr("epsilon", 1e-5)]
     )
     return cast(call, cast(call, wide * inverse, x.dtype), scale.dtype) * scale
 
 
 def lp_norm(call: NodeCall) -> Tensor:
-    """x over its norm; zeros stay zeros."""
+    """x divided by its norm; zeros stay zeros."""
     x, p = call.tensor(0), call.attr("p", 2)
     axis = call.axis(call.attr("axis", -1), x.type.rank)
-    norm = raised(
-        call, reduced(call, "ReduceSum", raised(call, call.op("Abs", [x]), p), (axis,)), 1 / p
+    norm = power(
+        call, reduce_axes(call, "ReduceSum", power(call, call.op("Abs", [x]), p), (axis,)), 1 / p
     )
     return call.op("Where", [call.op("Equal", [norm, call.like(0, x)]), call.like(0, x), x / norm])
 
@@ -221,15 +226,15 @@ def lp_norm(call: NodeCall) -> Tensor:
 def mean_variance_norm(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = call.attr("axes") or (0, 2, 3)
-    mean = reduced(call, "ReduceMean", x, axes)
+    mean = reduce_axes(call, "ReduceMean", x, axes)
     centred = x - mean
     return centred / (
-        call.op("Sqrt", [reduced(call, "ReduceMean", centred * centred, axes)]) + 1e-9
+        call.op("Sqrt", [reduce_axes(call, "ReduceMean", centred * centred, axes)]) + 1e-9
     )
 
 
 def local_response_norm(call: NodeCall) -> Tensor:
-    """x (bias + alpha / size * the sum of the squares of neighbouring channels) ** -beta."""
+    """x (bias + alpha / size * sum of the squares of neighbouring channels) ** -beta."""
     x, size = call.tensor(0), call.attr("size")
     before = (size - 1) // 2
     attrs = {
@@ -281,14 +286,14 @@ def _size(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def on_floats(handler: NodeHandler) -> NodeHandler:
-    """Of whole numbers, the logarithm is computed on floats and truncated."""
+    """Compute on floats; for integers, truncate the result."""
 
     def convert(call: NodeCall) -> NodeResult:
         x = call.operand(0)
         if is_float(x.type.dtype):
             return handler(call)
         wide = cast(call, call.tensor(0), "float32")
-        inner = call.applied(call.builder, [GraphValue(wide.type, wide), *call.operands[1:]])
+        inner = call.with_operands(call.builder, [GraphValue(wide.type, wide), *call.operands[1:]])
         result = handler(inner)
         assert isinstance(result, Tensor)
         return cast(call, result, x.type.dtype)
@@ -307,8 +312,8 @@ REDUCE: dict[str, NodeHandler] = {
     "ReduceSumSquare": reduction("ReduceSum", _square),
     "ReduceLogSum": on_floats(reduction("ReduceSum", None, _logarithm)),
     "ReduceLogSumExp": on_floats(_log_sum_exp),
-    "ArgMax": found("ArgMax"),
-    "ArgMin": found("ArgMin"),
+    "ArgMax": arg_extreme("ArgMax"),
+    "ArgMin": arg_extreme("ArgMin"),
     "Softmax": softmax("Softmax"),
     "LogSoftmax": softmax("LogSoftmax"),
     "Hardmax": hardmax,

@@ -1,5 +1,5 @@
-"""Resize and Upsample, axis by axis. Positions are fractions, so that nothing is rounded before the
-element is chosen.
+"""Resize and Upsample, axis by axis. Positions are exact fractions, so nothing is rounded before an
+element is selected.
 """
 
 from fractions import Fraction
@@ -12,8 +12,8 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 
-FINEST = 10000
-"""The largest denominator of a scale: 0.6 as a float32 is meant as 3/5."""
+MAX_DENOMINATOR = 10000
+"""The largest denominator of a scale: the float32 0.6 denotes 3/5."""
 ROUNDINGS = {
     "floor": "floor",
     "ceil": "ceil",
@@ -23,14 +23,14 @@ ROUNDINGS = {
 
 
 def fraction(value: float) -> Fraction:
-    return Fraction(float(value)).limit_denominator(FINEST)
+    return Fraction(float(value)).limit_denominator(MAX_DENOMINATOR)
 
 
-def line(
+def coordinate_map(
     call: NodeCall, size: int, out: int, scale: Fraction | None, roi: tuple[float, float]
 ) -> dict[str, Any]:
-    """The map of output numbers to positions, as integers: (o * scale + start) / unit. Without a
-    scale it is out / size.
+    """The map from output indices to positions, with integer coefficients: (o * scale + start) /
+    unit. Without a scale, it is out / size.
     """
     mode = call.attr(
         "coordinate_transformation_mode", "half_pixel" if call.version >= 11 else "asymmetric"
@@ -54,7 +54,7 @@ def line(
 
 
 def _aligned(size: int, out: int, scale: Fraction | None) -> dict[str, Any]:
-    """The last output lies at the last element, if the scaled size is whole."""
+    """The last output is at the last element, if the scaled size is an integer."""
     if is_symbolic(out) or is_symbolic(size):
         return {"scale": size - 1, "start": 0, "unit": out - 1}
     last = scale * size - 1 if scale is not None else Fraction(out - 1)
@@ -76,7 +76,7 @@ def _over_one_unit(step: Fraction, begin: Fraction) -> dict[str, Any]:
     return {"scale": int(step * unit), "start": int(begin * unit), "unit": unit}
 
 
-def resized(
+def resize_axis(
     call: NodeCall,
     x: Tensor,
     axis: int,
@@ -88,7 +88,7 @@ def resized(
     attrs = {
         "axis": axis,
         "size": out,
-        **line(call, x.shape[axis], out, scale, roi),
+        **coordinate_map(call, x.shape[axis], out, scale, roi),
         "mode": {"bilinear": "linear"}.get(mode, mode),
         "rounding": ROUNDINGS[
             call.attr("nearest_mode", "round_prefer_floor" if call.version >= 11 else "floor")
@@ -103,26 +103,26 @@ def resized(
 
 
 def resize(call: NodeCall) -> Tensor:
-    """Operands: x, scales before opset 11; x, roi, and scales or sizes since."""
+    """Operands: x and scales before opset 11; x, roi, and scales or sizes since then."""
     x = call.tensor(0)
     axes = [call.axis(axis, x.type.rank) for axis in call.attr("axes") or range(x.type.rank)]
-    given, roi = call.attr("mode", "nearest"), (0.0,) * len(axes) + (1.0,) * len(axes)
+    mode, roi = call.attr("mode", "nearest"), (0.0,) * len(axes) + (1.0,) * len(axes)
     position = 1 if call.version < 11 else 2
     if call.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
         roi = tuple(call.numbers(1).tolist())
     dtype = x.dtype
-    whole = cast(call, x, "float32") if given != "nearest" and not is_float(dtype) else x
+    y = cast(call, x, "float32") if mode != "nearest" and not is_float(dtype) else x
     if call.has(position) and call.type(position).size:
         scales = [fraction(scale) for scale in call.numbers(position).tolist()]
         sizes = [_scaled(x.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
         pairs: list[tuple[int, Fraction | None]] = list(zip(sizes, scales, strict=True))
     else:
         pairs = _fitted(call, x, axes, call.sizes(3))
-    for place, (axis, (out, scale)) in enumerate(zip(axes, pairs, strict=True)):
-        window = (roi[place], roi[place + len(axes)])
+    for position_, (axis, (out, scale)) in enumerate(zip(axes, pairs, strict=True)):
+        window = (roi[position_], roi[position_ + len(axes)])
         if out != x.shape[axis] or scale not in (None, 1) or window != (0.0, 1.0):
-            whole = resized(call, whole, axis, out, scale, window)
-    return cast(call, call.op("Round", [whole]) if whole.dtype != dtype else whole, dtype)
+            y = resize_axis(call, y, axis, out, scale, window)
+    return cast(call, call.op("Round", [y]) if y.dtype != dtype else y, dtype)
 
 
 def _scaled(size: int, scale: Fraction) -> int:
@@ -132,7 +132,7 @@ def _scaled(size: int, scale: Fraction) -> int:
 def _fitted(
     call: NodeCall, x: Tensor, axes: list[int], sizes: tuple[int, ...]
 ) -> list[tuple[int, Fraction | None]]:
-    """The sizes asked for, or those of the same aspect ratio that they bound."""
+    """The requested sizes, or sizes of the same aspect ratio that they bound."""
     policy = call.attr("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return [(size, None) for size in sizes]
@@ -155,7 +155,7 @@ def upsample(call: NodeCall) -> Tensor:
     )
     for axis, scale in enumerate(map(fraction, scales)):
         if scale != 1:
-            x = resized(call, x, axis, _scaled(x.shape[axis], scale), scale)
+            x = resize_axis(call, x, axis, _scaled(x.shape[axis], scale), scale)
     return x
 
 

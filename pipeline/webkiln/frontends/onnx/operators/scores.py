@@ -1,25 +1,30 @@
-"""Scores of classes and targets: how they are transformed, and which class they choose."""
+"""Scores of classes and targets: post-transforms, and class selection."""
 
 from collections.abc import Sequence
 from math import pi, sqrt
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.classical import features, has_width, learned, trained
+from webkiln.frontends.onnx.operators.classical import (
+    cast_operand,
+    check_width,
+    features,
+    optional_operand,
+)
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import transposed
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import element, largest, total
 
 NEAR_ZERO = 1e-7
-"""What SOFTMAX_ZERO takes for no score."""
+"""Scores of at most this magnitude count as 0 in SOFTMAX_ZERO."""
 WINITZKI = 0.147
-"""The constant of the approximation of the inverse error function by which PROBIT is defined
+"""The constant in the approximation of the inverse error function that defines PROBIT
 (onnx.reference.ops.aionnxml, onnxruntime).
 """
 
 
-def transformed(call: NodeCall, scores: Tensor, name: str) -> Tensor:
-    """A post_transform of scores [samples, classes]."""
+def post_transform(call: NodeCall, scores: Tensor, name: str) -> Tensor:
+    """Apply a post_transform to scores [samples, classes]."""
     match name:
         case "LOGISTIC":
             return call.op("Sigmoid", [scores])
@@ -33,12 +38,12 @@ def transformed(call: NodeCall, scores: Tensor, name: str) -> Tensor:
 
 
 def softmax_zero(call: NodeCall, scores: Tensor) -> Tensor:
-    """A softmax of the scores that are not 0."""
+    """A softmax over the scores that are not 0; the others are scaled only."""
     top = largest(call.builder, scores, 1, keepdims=True)
-    none = call.op("LessEqual", [call.op("Abs", [scores]), call.like(NEAR_ZERO, scores)])
-    raised = call.op("Exp", [scores - top])
-    kept = call.op("Where", [none, scores * call.op("Exp", [-top]), raised])
-    return kept / total(call.builder, kept, 1, keepdims=True)
+    is_zero = call.op("LessEqual", [call.op("Abs", [scores]), call.like(NEAR_ZERO, scores)])
+    powers = call.op("Exp", [scores - top])
+    terms = call.op("Where", [is_zero, scores * call.op("Exp", [-top]), powers])
+    return terms / total(call.builder, terms, 1, keepdims=True)
 
 
 def probit(call: NodeCall, p: Tensor) -> Tensor:
@@ -50,32 +55,32 @@ def probit(call: NodeCall, p: Tensor) -> Tensor:
     return call.op("Sign", [x]) * call.op("Sqrt", [inner]) * sqrt(2)
 
 
-def chosen(call: NodeCall, place: Tensor, classes: Sequence[int]) -> Tensor:
-    """The numbers of classes by their places."""
+def class_labels(call: NodeCall, index: Tensor, classes: Sequence[int]) -> Tensor:
+    """The labels of classes, given their indices."""
     if tuple(classes) == tuple(range(len(classes))):
-        return cast(call, place, "int64")
-    return call.op("Gather", [call.constant(list(classes), "int64"), place], {"axis": 0})
+        return cast(call, index, "int64")
+    return call.op("Gather", [call.constant(list(classes), "int64"), index], {"axis": 0})
 
 
-def best(call: NodeCall, scores: Tensor, classes: Sequence[int]) -> Tensor:
-    """The class of the largest score of each row."""
-    return chosen(call, call.op("ArgMax", [scores], {"axis": 1, "keepdims": False}), classes)
+def argmax_class(call: NodeCall, scores: Tensor, classes: Sequence[int]) -> Tensor:
+    """The class with the largest score of each row."""
+    return class_labels(call, call.op("ArgMax", [scores], {"axis": 1, "keepdims": False}), classes)
 
 
-def above(call: NodeCall, score: Tensor, bound: float, classes: Sequence[int]) -> Tensor:
-    """The second of two classes where a score [samples, 1] is more than a bound."""
+def threshold_class(call: NodeCall, score: Tensor, bound: float, classes: Sequence[int]) -> Tensor:
+    """The second of two classes where a score [samples, 1] exceeds a bound, else the first."""
     flat = element(call.builder, score, 1, 0)
-    return chosen(
+    return class_labels(
         call, cast(call, call.op("Greater", [flat, call.like(bound, flat)]), "int32"), classes
     )
 
 
-def side_by_side(call: NodeCall, first: Tensor, second: Tensor) -> Tensor:
+def concat_columns(call: NodeCall, first: Tensor, second: Tensor) -> Tensor:
     return call.op("Concat", [first, second], {"axis": 1})
 
 
 def two_scores(call: NodeCall, score: Tensor, name: str, *, margin: bool) -> Tensor:
-    """Scores of two classes from that of the second, [samples, 1], which is a probability, or a
+    """Scores of two classes from that of the second, [samples, 1], which is a probability or a
     margin.
     """
     if name == "PROBIT":
@@ -84,31 +89,33 @@ def two_scores(call: NodeCall, score: Tensor, name: str, *, margin: bool) -> Ten
             "Convert it with post_transform NONE",
         )
     if name == "LOGISTIC":
-        return side_by_side(call, call.op("Sigmoid", [-score]), call.op("Sigmoid", [score]))
-    return side_by_side(call, -score if margin else 1.0 - score, score)
+        return concat_columns(call, call.op("Sigmoid", [-score]), call.op("Sigmoid", [score]))
+    return concat_columns(call, -score if margin else 1.0 - score, score)
 
 
-def of_targets(call: NodeCall, y: Tensor) -> Tensor:
-    """The post_transform of what a regressor computes; one target alone stays as it is, as
-    onnxruntime has it.
+def regression_output(call: NodeCall, y: Tensor) -> Tensor:
+    """Apply the post_transform of a regressor. As in onnxruntime, a single target is only
+    transformed by PROBIT.
     """
     name = call.attr("post_transform")
     return cast(
-        call, y if y.shape[1] == 1 and name != "PROBIT" else transformed(call, y, name), "float32"
+        call,
+        y if y.shape[1] == 1 and name != "PROBIT" else post_transform(call, y, name),
+        "float32",
     )
 
 
 def affine(call: NodeCall) -> Tensor:
     """The features times the coefficients [targets, features], plus the intercepts."""
     x = features(call)
-    coefficients, intercepts = trained(call, 1, x), learned(call, 2, x)
-    has_width(call, x, coefficients.shape[1])
+    coefficients, intercepts = cast_operand(call, 1, x), optional_operand(call, 2, x)
+    check_width(call, x, coefficients.shape[1])
     y = call.op("MatMul", [x, transposed(call, coefficients, (1, 0))])
     return y if intercepts is None else call.op("Add", [y, intercepts])
 
 
 def linear_regressor(call: NodeCall) -> Tensor:
-    return of_targets(call, affine(call))
+    return regression_output(call, affine(call))
 
 
 def linear_classifier(call: NodeCall) -> list[Tensor]:
@@ -118,8 +125,11 @@ def linear_classifier(call: NodeCall) -> list[Tensor]:
         call.attr("post_transform"),
     )
     if scores.shape[1] == 1:
-        return [above(call, scores, 0, classes), two_scores(call, scores, name, margin=False)]
-    return [best(call, scores, classes), transformed(call, scores, name)]
+        return [
+            threshold_class(call, scores, 0, classes),
+            two_scores(call, scores, name, margin=False),
+        ]
+    return [argmax_class(call, scores, classes), post_transform(call, scores, name)]
 
 
 SCORES: dict[str, NodeHandler] = {

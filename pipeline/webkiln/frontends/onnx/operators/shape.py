@@ -1,4 +1,4 @@
-"""Operators that move elements: shapes, slices, joins, and their like."""
+"""Operators that rearrange elements: reshape, slice, concatenate, pad and similar."""
 
 from collections.abc import Sequence
 from math import ceil, prod
@@ -24,16 +24,16 @@ def transposed(call: NodeCall, x: Tensor, perm: Sequence[int]) -> Tensor:
 
 
 def reshape(call: NodeCall) -> Tensor:
-    """0 keeps a size, -1 takes what is left."""
+    """0 copies a size, -1 is inferred."""
     x = call.tensor(0)
-    asked = call.sizes(1) if call.has(1) else call.attr("shape", ())
+    target = call.sizes(1) if call.has(1) else call.attr("shape", ())
     shape = [
         (
             x.shape[axis]
             if not is_symbolic(size) and size == 0 and not call.attr("allowzero", 0)
             else size
         )
-        for axis, size in enumerate(asked)
+        for axis, size in enumerate(target)
     ]
     if any(not is_symbolic(size) and size == -1 for size in shape):
         open_axis = next(
@@ -52,7 +52,7 @@ def flatten(call: NodeCall) -> Tensor:
 
 
 def axes_of(call: NodeCall, position: int, rank: int) -> tuple[int, ...] | None:
-    """Axes from an operand or, in older opsets, an attribute; None where the node says none."""
+    """Axes from an operand or, in older opsets, an attribute; None if the node has neither."""
     axes = call.sizes(position) if call.has(position) else call.attr("axes")
     return None if axes is None else tuple(call.axis(axis, rank) for axis in axes)
 
@@ -60,12 +60,12 @@ def axes_of(call: NodeCall, position: int, rank: int) -> tuple[int, ...] | None:
 def squeeze(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = axes_of(call, 1, x.type.rank)
-    kept = [
+    sizes = [
         size
         for axis, size in enumerate(x.shape)
         if (axis not in axes if axes is not None else size != 1)
     ]
-    return reshaped(call, x, kept)
+    return reshaped(call, x, sizes)
 
 
 def unsqueeze(call: NodeCall) -> Tensor:
@@ -113,48 +113,48 @@ def slice_(call: NodeCall) -> Tensor:
         steps = call.sizes(4) if call.has(4) else (1,) * len(starts)
     begin, sizes, step = [0] * x.type.rank, list(x.shape), [1] * x.type.rank
     for start, end, axis, stride in zip(starts, ends, axes, steps, strict=True):
-        place = call.axis(axis, x.type.rank)
-        begin[place], sizes[place] = bounds(x.shape[place], start, end, stride)
-        step[place] = stride
+        index = call.axis(axis, x.type.rank)
+        begin[index], sizes[index] = bounds(x.shape[index], start, end, stride)
+        step[index] = stride
     return call.op(
         "Slice", [x], {"starts": tuple(begin), "sizes": tuple(sizes), "steps": tuple(step)}
     )
 
 
 FAR = 10**9
-"""Ends from here on are beyond any size, as exporters write them."""
+"""Exporters write ends of at least this number for the end of an axis."""
 
 
 def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
-    """The first element and how many, as Python slices."""
+    """The first element and the number of elements, as in a Python slice."""
     if not any(map(is_symbolic, (size, start, end))):
-        chosen = range(size)[slice(start, end if step > 0 or end >= -size else None, step)]
-        return (chosen.start if len(chosen) else 0), len(chosen)
+        indices = range(size)[slice(start, end if step > 0 or end >= -size else None, step)]
+        return (indices.start if len(indices) else 0), len(indices)
 
-    def placed(place: int, lowest: int, highest: int) -> int:
-        if not is_symbolic(place) and place >= FAR:
+    def clamp(index: int, lowest: int, highest: int) -> int:
+        if not is_symbolic(index) and index >= FAR:
             return highest
-        if not is_symbolic(place) and place <= -FAR:
+        if not is_symbolic(index) and index <= -FAR:
             return lowest
-        counted = place + size if (not is_symbolic(place) and place < 0) else place
-        return maximum([minimum(counted, highest), lowest])
+        from_start = index + size if (not is_symbolic(index) and index < 0) else index
+        return maximum([minimum(from_start, highest), lowest])
 
     if step > 0:
-        first, last = placed(start, 0, size), placed(end, 0, size)
+        first, last = clamp(start, 0, size), clamp(end, 0, size)
         return first, maximum([-(-(last - first) // step), 0])
-    first, last = placed(start, -1, size - 1), placed(end, -1, size - 1)
+    first, last = clamp(start, -1, size - 1), clamp(end, -1, size - 1)
     return first, maximum([-(-(first - last) // -step), 0])
 
 
 def expand(call: NodeCall) -> Tensor:
-    """Either shape is repeated to the other."""
+    """Broadcast in both directions."""
     x, shape = call.tensor(0), call.sizes(1)
     rank = max(x.type.rank, len(shape))
-    own, asked = (1,) * (rank - x.type.rank) + x.shape, (1,) * (rank - len(shape)) + tuple(shape)
+    own, target = (1,) * (rank - x.type.rank) + x.shape, (1,) * (rank - len(shape)) + tuple(shape)
     return call.op(
         "Broadcast",
         [x],
-        {"shape": tuple(a if b == 1 else b for a, b in zip(own, asked, strict=True))},
+        {"shape": tuple(a if b == 1 else b for a, b in zip(own, target, strict=True))},
     )
 
 
@@ -166,8 +166,8 @@ def tile(call: NodeCall) -> Tensor:
     else:
         repeats = call.sizes(1)
     wide = [size for pair in zip(repeats, x.shape, strict=True) for size in pair]
-    apart = reshaped(call, x, [size for own in x.shape for size in (1, own)])
-    repeated = call.op("Broadcast", [apart], {"shape": tuple(wide)})
+    unsqueezed = reshaped(call, x, [size for own in x.shape for size in (1, own)])
+    repeated = call.op("Broadcast", [unsqueezed], {"shape": tuple(wide)})
     return reshaped(
         call, repeated, [count * size for count, size in zip(repeats, x.shape, strict=True)]
     )
@@ -180,19 +180,19 @@ def constant_of_shape(call: NodeCall) -> Tensor:
 
 
 def iota(call: NodeCall, size: int, dtype: str) -> Tensor:
-    """0, 1, ... up to `size`."""
+    """0, 1, ..., size - 1."""
     return call.op("Iota", [], {"size": size, "dtype": dtype})
 
 
 def range_(call: NodeCall) -> Tensor:
-    """The count has to be known; where start and delta are not, they are read when the model runs."""
+    """The number of elements must be known; start and delta may be read at run time."""
     values = [call.value(position).reshape(()).item() for position in range(3)]
     dtype = call.type(0).dtype
     start, limit, delta = values
-    open_ = any(map(is_symbolic, values))
+    is_open = any(map(is_symbolic, values))
     count = (
         maximum([-(-(limit - start) // delta), 0])
-        if open_
+        if is_open
         else max(ceil((limit - start) / delta), 0)
     )
     steps = iota(call, count, dtype)
@@ -215,11 +215,11 @@ def trilu(call: NodeCall) -> Tensor:
     diagonal = call.op(
         "Add", [reshaped(call, iota(call, rows, "int32"), (rows, 1)), reshaped(call, k, ())]
     )
-    kept = call.op(
+    is_kept = call.op(
         "GreaterEqual" if call.attr("upper", 1) else "LessEqual",
         [iota(call, columns, "int32"), diagonal],
     )
-    return call.op("Where", [kept, x, call.like(0, x)])
+    return call.op("Where", [is_kept, x, call.like(0, x)])
 
 
 def depth_to_space(call: NodeCall) -> Tensor:
@@ -239,13 +239,13 @@ def depth_to_space(call: NodeCall) -> Tensor:
 def space_to_depth(call: NodeCall) -> Tensor:
     x, block = call.tensor(0), call.attr("blocksize")
     n, c, h, w = x.shape
-    apart = reshaped(call, x, (n, c, h // block, block, w // block, block))
+    split_ = reshaped(call, x, (n, c, h // block, block, w // block, block))
     perm = (0, 3, 5, 1, 2, 4) if call.attr("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
-    return reshaped(call, transposed(call, apart, perm), (n, c * block**2, h // block, w // block))
+    return reshaped(call, transposed(call, split_, perm), (n, c * block**2, h // block, w // block))
 
 
 def pad(call: NodeCall) -> Tensor:
-    """Negative counts cut off."""
+    """Negative counts crop."""
     x = call.tensor(0)
     pads = list(call.sizes(1)) if call.has(1) else list(call.attr("pads") or call.attr("paddings"))
     axes = (
@@ -261,9 +261,9 @@ def pad(call: NodeCall) -> Tensor:
 
 def padded(call: NodeCall, x: Tensor, low: list[int], high: list[int], mode: str) -> Tensor:
     for axis, (first, last) in enumerate(zip(low, high, strict=True)):
-        cut = (max(-first, 0), max(-last, 0))
-        if any(cut):
-            x = part(call, x, axis, cut[0], x.shape[axis] - sum(cut))
+        crop = (max(-first, 0), max(-last, 0))
+        if any(crop):
+            x = part(call, x, axis, crop[0], x.shape[axis] - sum(crop))
     before, after = tuple(max(count, 0) for count in low), tuple(max(count, 0) for count in high)
     if not any((*before, *after)):
         return x
@@ -285,17 +285,17 @@ def padded(call: NodeCall, x: Tensor, low: list[int], high: list[int], mode: str
 
 
 def center_crop_pad(call: NodeCall) -> Tensor:
-    x, asked = call.tensor(0), call.sizes(1)
+    x, target = call.tensor(0), call.sizes(1)
     axes = [call.axis(axis, x.type.rank) for axis in call.attr("axes", range(x.type.rank))]
     low, high = [0] * x.type.rank, [0] * x.type.rank
-    for axis, size in zip(axes, asked, strict=True):
-        have = x.shape[axis]
-        if size < have:
-            before = (have - size) // 2
-            low[axis], high[axis] = -before, -(have - size - before)
+    for axis, size in zip(axes, target, strict=True):
+        current = x.shape[axis]
+        if size < current:
+            before = (current - size) // 2
+            low[axis], high[axis] = -before, -(current - size - before)
         else:
-            before = (size - have) // 2
-            low[axis], high[axis] = before, size - have - before
+            before = (size - current) // 2
+            low[axis], high[axis] = before, size - current - before
     return padded(call, x, low, high, "constant")
 
 

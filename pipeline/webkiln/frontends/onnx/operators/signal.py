@@ -12,7 +12,7 @@ from webkiln.ops.fourier import transformed
 
 
 def window(*weights: float) -> NodeHandler:
-    """A sum of cosines of multiples of 2 pi n / N, or N - 1 where it is not periodic."""
+    """A sum of cosines of multiples of 2 pi n / N, or of 2 pi n / (N - 1) if it is not periodic."""
 
     def handler(call: NodeCall) -> Tensor:
         (size,) = call.sizes(0)
@@ -28,13 +28,13 @@ def window(*weights: float) -> NodeHandler:
     return handler
 
 
-def paired(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
-    """The transform of [..., n, 1 or 2] along the axis before the last: of real or of complex
-    numbers, cut or padded to `length`.
+def complex_dft(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
+    """The DFT of [..., n, 1 or 2], real or complex, along the axis before the last, cropped or
+    padded to `length`.
     """
     real, *others = (
-        reshaped(call, part(call, x, x.type.rank - 1, place, 1), x.shape[:-1])
-        for place in range(x.shape[-1])
+        reshaped(call, part(call, x, x.type.rank - 1, index, 1), x.shape[:-1])
+        for index in range(x.shape[-1])
     )
     parts = transformed(
         call.builder,
@@ -48,7 +48,7 @@ def paired(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: b
 
 
 def dft(call: NodeCall) -> Tensor:
-    """The axis is an operand since opset 20."""
+    """Since opset 20, the axis is an operand."""
     x = call.tensor(0)
     axis = (call.sizes(2)[0] if call.has(2) else -2) if call.version >= 20 else call.attr("axis", 1)
     axis = call.axis(axis, x.type.rank)
@@ -57,12 +57,12 @@ def dft(call: NodeCall) -> Tensor:
     length = call.sizes(1)[0] if call.has(1) else size
     perm = [d for d in range(x.type.rank) if d != axis]
     perm.insert(x.type.rank - 2, axis)
-    y = paired(call, transposed(call, x, perm), length, inverse=inverse, onesided=onesided)
+    y = complex_dft(call, transposed(call, x, perm), length, inverse=inverse, onesided=onesided)
     return transposed(call, y, [perm.index(d) for d in range(x.type.rank)])
 
 
 def stft(call: NodeCall) -> Tensor:
-    """Frames of the signal [N, n, 1 or 2], weighed and transformed."""
+    """Windowed and transformed frames of the signal [N, n, 1 or 2]."""
     signal, (step,) = call.tensor(0), call.sizes(1)
     length = call.sizes(3)[0] if call.has(3) else call.type(2).shape[0]
     count = 1 + (signal.shape[1] - length) // step
@@ -72,11 +72,11 @@ def stft(call: NodeCall) -> Tensor:
     )
     if call.has(2):
         frames = call.op("Mul", [frames, reshaped(call, call.tensor(2), (length, 1))])
-    return paired(call, frames, length, inverse=False, onesided=bool(call.attr("onesided", 1)))
+    return complex_dft(call, frames, length, inverse=False, onesided=bool(call.attr("onesided", 1)))
 
 
 def mel_weight_matrix(call: NodeCall) -> GraphValue:
-    """Triangles between neighbouring mel frequencies, [length // 2 + 1, bins]."""
+    """Triangular filters between neighbouring mel frequencies, [length // 2 + 1, bins]."""
     bins, length, rate = (int(call.numbers(position)) for position in range(3))
     low, high = (2595 * np.log10(1 + float(call.numbers(position)) / 700) for position in (3, 4))
     mel = low + np.arange(bins + 2) * (high - low) / (bins + 2)

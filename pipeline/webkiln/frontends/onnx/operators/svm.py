@@ -1,5 +1,5 @@
-"""Support vector machines: kernels, votes of pairs of classes, and probabilities from them as
-libsvm couples them.
+"""Support vector machines: kernels, pairwise votes of classes, and pairwise coupling of
+probabilities as in libsvm.
 """
 
 from itertools import accumulate, combinations
@@ -7,23 +7,33 @@ from itertools import accumulate, combinations
 import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.classical import features, has_width, learned, trained
+from webkiln.frontends.onnx.operators.classical import (
+    cast_operand,
+    check_width,
+    features,
+    optional_operand,
+)
 from webkiln.frontends.onnx.operators.elementwise import cast, part
-from webkiln.frontends.onnx.operators.scores import best, of_targets, transformed, two_scores
+from webkiln.frontends.onnx.operators.scores import (
+    argmax_class,
+    post_transform,
+    regression_output,
+    two_scores,
+)
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, total
 
-LEAST = 1e-7
-"""Probabilities of pairs stay so far from 0 and 1."""
-ROUNDS = 100
-NEAR = 0.005
+MIN_PROBABILITY = 1e-7
+"""Pairwise probabilities are clipped to this distance from 0 and 1."""
+MAX_ITERATIONS = 100
+TOLERANCE = 0.005
 
 
 def kernel(call: NodeCall, x: Tensor, vectors: Tensor) -> Tensor:
-    """[samples, vectors]."""
+    """The kernel matrix [samples, vectors]."""
     gamma, coef0, degree = (call.attr(name) for name in ("gamma", "coef0", "degree"))
-    has_width(call, x, vectors.shape[1])
+    check_width(call, x, vectors.shape[1])
     products = call.op("MatMul", [x, transposed(call, vectors, (1, 0))])
     match call.attr("kernel"):
         case "POLY":
@@ -37,70 +47,74 @@ def kernel(call: NodeCall, x: Tensor, vectors: Tensor) -> Tensor:
 
 
 def distances(call: NodeCall, x: Tensor, vectors: Tensor) -> Tensor:
-    """Squares of the distances between rows, from the differences themselves, which lose no digits
-    where rows are near.
+    """Squared distances between rows, from differences: expanding the square would lose digits for
+    rows close to each other.
     """
-    apart = call.op(
+    difference = call.op(
         "Sub",
         [
             reshaped(call, x, (x.shape[0], 1, x.shape[1])),
             reshaped(call, vectors, (1, *vectors.shape)),
         ],
     )
-    return total(call.builder, apart * apart, 2)
+    return total(call.builder, difference * difference, 2)
 
 
-def weighted(call: NodeCall) -> Tensor:
-    """The rows of coefficients applied to the kernel of the support vectors, or to the features
-    where there are none, plus rho[0].
+def decision_values(call: NodeCall) -> Tensor:
+    """Coefficients times the kernel of the support vectors, or times the features without support
+    vectors, plus rho[0].
     """
     x = features(call)
-    vectors, coefficients, rho = learned(call, 1, x), trained(call, 2, x), trained(call, 3, x)
+    vectors, coefficients, rho = (
+        optional_operand(call, 1, x),
+        cast_operand(call, 2, x),
+        cast_operand(call, 3, x),
+    )
     if vectors is None:
-        has_width(call, x, coefficients.shape[1])
-    given = x if vectors is None else kernel(call, x, vectors)
-    return call.op("Add", [call.op("MatMul", [given, transposed(call, coefficients, (1, 0))]), rho])
+        check_width(call, x, coefficients.shape[1])
+    basis = x if vectors is None else kernel(call, x, vectors)
+    return call.op("Add", [call.op("MatMul", [basis, transposed(call, coefficients, (1, 0))]), rho])
 
 
 def svm_regressor(call: NodeCall) -> Tensor:
-    y = weighted(call)
+    y = decision_values(call)
     if call.attr("one_class"):
         y = call.op(
             "Where", [call.op("Greater", [y, call.like(0, y)]), call.like(1, y), call.like(-1, y)]
         )
-    return of_targets(call, y)
+    return regression_output(call, y)
 
 
 def margins(call: NodeCall) -> Tensor:
-    """[samples, pairs]: of classes i < j, what the vectors of i say against j, and those of j
-    against i, plus rho.
+    """Pairwise decision values [samples, pairs] of classes i < j: contributions of the vectors of i
+    and of j, plus rho.
     """
     x, sizes = features(call), call.attr("vectors_per_class")
-    vectors, coefficients, rho = (trained(call, position, x) for position in (1, 2, 3))
-    near, count = kernel(call, x, vectors), len(sizes)
-    said = []
+    vectors, coefficients, rho = (cast_operand(call, position, x) for position in (1, 2, 3))
+    kernel_values, count = kernel(call, x, vectors), len(sizes)
+    contributions = []
     for start, size in zip(accumulate((0, *sizes)), sizes, strict=False):
         own = transposed(call, part(call, coefficients, 1, start, size), (1, 0))
-        said.append(
-            call.op("MatMul", [part(call, near, 1, start, size), own])
+        contributions.append(
+            call.op("MatMul", [part(call, kernel_values, 1, start, size), own])
             if size
             else filled(call.builder, 0, x.dtype, (x.shape[0], count - 1))
         )
-    joined = call.op("Concat", said, {"axis": 1})
+    joined = call.op("Concat", contributions, {"axis": 1})
     pairs = list(combinations(range(count), 2))
     first, second = (
-        [row * (count - 1) + column for row, column in places]
-        for places in ([(i, j - 1) for i, j in pairs], [(j, i) for i, j in pairs])
+        [row * (count - 1) + column for row, column in positions]
+        for positions in ([(i, j - 1) for i, j in pairs], [(j, i) for i, j in pairs])
     )
     sides = [
-        call.op("Gather", [joined, call.constant(places, "int32")], {"axis": 1})
-        for places in (first, second)
+        call.op("Gather", [joined, call.constant(positions, "int32")], {"axis": 1})
+        for positions in (first, second)
     ]
     return call.op("Add", [call.op("Add", sides), rho])
 
 
 def votes(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
-    """How many pairs each class wins, [samples, classes]."""
+    """The number of pairs that each class wins, [samples, classes]."""
     pairs = list(combinations(range(count), 2))
     wins = cast(call, call.op("Greater", [decisions, call.like(0, decisions)]), "float32")
     table = np.zeros((len(pairs), count), np.float32)
@@ -111,43 +125,43 @@ def votes(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
     return call.op("Add", [call.op("MatMul", [wins, call.constant(table)]), call.constant(lost)])
 
 
-def coupled(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
-    """Probabilities of classes [samples, classes] from margins of pairs: sigmoids of these (Platt),
-    and of all that fit them those of least error (Wu, Lin and Weng, 2004, their second method), to
-    which libsvm's rounds come as near as it takes for near enough.
+def couple_probabilities(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
+    """Class probabilities [samples, classes] from pairwise margins: sigmoids of the margins
+    (Platt), coupled by the second method of Wu, Lin and Weng (2004) with libsvm's iteration and
+    tolerance.
     """
     pairs = list(combinations(range(count), 2))
-    slopes, shifts = trained(call, 4, decisions), trained(call, 5, decisions)
+    slopes, shifts = cast_operand(call, 4, decisions), cast_operand(call, 5, decisions)
     raw = call.op("Sigmoid", [-(decisions * slopes + shifts)])
-    won = call.op("Clip", [raw], {"min": LEAST, "max": 1 - LEAST})
+    won = call.op("Clip", [raw], {"min": MIN_PROBABILITY, "max": 1 - MIN_PROBABILITY})
     order = np.zeros((count, count), np.int32)
-    for place, (i, j) in enumerate(pairs):
-        order[i, j], order[j, i] = place, len(pairs) + place
+    for pair, (i, j) in enumerate(pairs):
+        order[i, j], order[j, i] = pair, len(pairs) + pair
     both = call.op("Concat", [won, 1.0 - won], {"axis": 1})
     samples = decisions.shape[0]
-    against = reshaped(
+    pairwise = reshaped(
         call,
         call.op("Gather", [both, call.constant(order.ravel())], {"axis": 1}),
         (samples, count, count),
     )
     eye = np.eye(count, dtype=decisions.dtype)
-    against = against * call.constant(1 - eye)
-    turned = transposed(call, against, (0, 2, 1))
-    own = reshaped(call, total(call.builder, turned * turned, 2), (samples, count, 1))
-    quadratic = call.op("Sub", [own * call.constant(eye), turned * against])
+    pairwise = pairwise * call.constant(1 - eye)
+    transposed_ = transposed(call, pairwise, (0, 2, 1))
+    own = reshaped(call, total(call.builder, transposed_ * transposed_, 2), (samples, count, 1))
+    quadratic = call.op("Sub", [own * call.constant(eye), transposed_ * pairwise])
     return _least_error(call, quadratic, count)
 
 
 def _least_error(call: NodeCall, quadratic: Tensor, count: int) -> Tensor:
-    """p of sum 1 with the least p Q p, by rounds over the classes; a sample whose error is small
-    stays as it is.
+    """p of sum 1 that minimises p Q p, by coordinate descent over the classes. Samples that have
+    converged stay unchanged.
     """
     samples, dtype = quadratic.shape[0], quadratic.dtype
     each = call.constant(np.eye(count, dtype=dtype).reshape(1, count, count))
-    near = NEAR / count
+    tolerance = TOLERANCE / count
 
     def products(b: GraphBuilder, p: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Q p, p Q p, and which samples are not there yet."""
+        """Q p, p Q p, and which samples have not converged."""
         q = total(
             b,
             b.op(
@@ -155,38 +169,40 @@ def _least_error(call: NodeCall, quadratic: Tensor, count: int) -> Tensor:
             ),
             2,
         )
-        whole = total(b, q * p, 1, keepdims=True)
-        error = b.op("ReduceMax", [b.op("Abs", [q - whole])], {"axes": (1,), "keepdims": True})
-        return q, whole, b.op("GreaterEqual", [error, b.constant(near, dtype)])
+        objective = total(b, q * p, 1, keepdims=True)
+        error = b.op("ReduceMax", [b.op("Abs", [q - objective])], {"axes": (1,), "keepdims": True})
+        return q, objective, b.op("GreaterEqual", [error, b.constant(tolerance, dtype)])
 
-    def turn(
+    def update_class(
         b: GraphBuilder, states: list[Tensor], slices: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Better one class."""
-        p, q, whole = states
+        """Update the probability of one class."""
+        p, q, objective = states
         row, one = slices
         entry, gradient = (total(b, x * one, 1, keepdims=True) for x in (row, q))
-        change = (whole - gradient) / entry
-        less = change + 1.0
-        after = (whole + change * (change * entry + gradient * 2.0)) / less / less
-        return [(p + change * one) / less, (q + change * row) / less, after], []
-
-    def round_(b: GraphBuilder, given: list[Tensor]) -> list[Tensor]:
-        p = given[2]
-        q, whole, far = products(b, p)
-        (better, _, _), _ = b.scan(
-            [p, q, whole], [b.capture(quadratic), b.capture(each)], turn, axis=1
+        change = (objective - gradient) / entry
+        denominator = change + 1.0
+        result = (
+            (objective + change * (change * entry + gradient * 2.0)) / denominator / denominator
         )
-        after = b.op("Where", [far, better, p])
-        _, _, still = products(b, after)
-        return [_any(b, still), after]
+        return [(p + change * one) / denominator, (q + change * row) / denominator, result], []
+
+    def iterate(b: GraphBuilder, arguments: list[Tensor]) -> list[Tensor]:
+        p = arguments[2]
+        q, objective, unconverged = products(b, p)
+        (updated, _, _), _ = b.scan(
+            [p, q, objective], [b.capture(quadratic), b.capture(each)], update_class, axis=1
+        )
+        result = b.op("Where", [unconverged, updated, p])
+        _, _, remaining = products(b, result)
+        return [_any(b, remaining), result]
 
     start = filled(call.builder, 1 / count, dtype, (samples, count))
     (p,), _ = call.builder.loop(
         _any(call.builder, products(call.builder, start)[2]),
         [start],
-        round_,
-        bound=ROUNDS,
+        iterate,
+        bound=MAX_ITERATIONS,
         number="int32",
     )
     return p
@@ -202,22 +218,26 @@ def _any(b: GraphBuilder, flags: Tensor) -> Tensor:
 
 
 def svm_classifier(call: NodeCall) -> list[Tensor]:
-    """The class that wins most pairs, and probabilities, or margins."""
+    """The class that wins most pairs, and probabilities or margins."""
     classes, name = call.attr("classes"), call.attr("post_transform")
     if not call.attr("vectors_per_class"):
-        y = cast(call, weighted(call), "float32")
-        return [best(call, y, classes), transformed(call, y, name)]
+        y = cast(call, decision_values(call), "float32")
+        return [argmax_class(call, y, classes), post_transform(call, y, name)]
     decisions = margins(call)
-    label = best(call, votes(call, cast(call, decisions, "float32"), len(classes)), classes)
+    label = argmax_class(call, votes(call, cast(call, decisions, "float32"), len(classes)), classes)
     if call.has(4):
         return [
             label,
-            transformed(call, cast(call, coupled(call, decisions, len(classes)), "float32"), name),
+            post_transform(
+                call,
+                cast(call, couple_probabilities(call, decisions, len(classes)), "float32"),
+                name,
+            ),
         ]
     decisions = cast(call, decisions, "float32")
     if len(classes) == 2:
         return [label, two_scores(call, decisions, name, margin=name == "NONE")]
-    return [label, transformed(call, decisions, name)]
+    return [label, post_transform(call, decisions, name)]
 
 
 SVM: dict[str, NodeHandler] = {"SVMClassifier": svm_classifier, "SVMRegressor": svm_regressor}

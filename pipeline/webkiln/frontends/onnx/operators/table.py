@@ -1,4 +1,4 @@
-"""Every ONNX operator that webkiln converts, by its domain. Absent means unsupported."""
+"""The ONNX operators that webkiln converts, by domain. Absent operators are unsupported."""
 
 from collections.abc import Mapping
 

@@ -1,16 +1,16 @@
-"""Ensembles of decision trees: all trees of all samples go down together, a level at a time, by
-gathering what the nodes that they have reached ask.
+"""Tree ensembles: all trees of all samples descend one level at a time, by gathering the tests of
+their current nodes.
 """
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.classical import features, has_width, learned
+from webkiln.frontends.onnx.operators.classical import check_width, features, optional_operand
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.scores import (
-    above,
-    best,
-    of_targets,
-    side_by_side,
-    transformed,
+    argmax_class,
+    concat_columns,
+    post_transform,
+    regression_output,
+    threshold_class,
     two_scores,
 )
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
@@ -18,27 +18,27 @@ from webkiln.frontends.onnx.trees import EQUAL, LESS, MISSING, NEUTRAL
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import widened
 
-WRITTEN_OUT = 64
-"""Levels beyond which the walk is a repeat of the program."""
+MAX_UNROLLED = 64
+"""Deeper trees are walked by a loop of the program."""
 COMPARISONS = {LESS: "Less", EQUAL: "Equal", LESS | EQUAL: "LessEqual"}
 REDUCTIONS = {"SUM": "ReduceSum", "AVERAGE": "ReduceSum", "MIN": "ReduceMin", "MAX": "ReduceMax"}
 
 
 def scores(call: NodeCall) -> Tensor:
-    """What the leaves add up to, [samples, targets]."""
+    """The aggregated leaf weights, [samples, targets]."""
     x = features(call)
-    has_width(call, x, call.attr("features"), at_least=True)
-    at = reached(call, x)
+    check_width(call, x, call.attr("features"), at_least=True)
+    at = leaf_positions(call, x)
     b, samples, trees = call.builder, *at.shape
     targets, aggregate = call.attr("targets"), call.attr("aggregate")
     weights = (
         call.tensor(6) if call.type(6).dtype == "float64" else cast(call, call.tensor(6), "float32")
     )
-    found = b.op("Gather", [weights, at - call.attr("leaves_from")], {"axis": 0})
+    leaf_weights = b.op("Gather", [weights, at - call.attr("leaves_from")], {"axis": 0})
     axis = 1
     if call.attr("one_target_a_tree"):
-        found, axis = reshaped(call, found, (samples, targets, trees // targets)), 2
-    y = b.op(REDUCTIONS[aggregate], [found], {"axes": (axis,), "keepdims": False})
+        leaf_weights, axis = reshaped(call, leaf_weights, (samples, targets, trees // targets)), 2
+    y = b.op(REDUCTIONS[aggregate], [leaf_weights], {"axes": (axis,), "keepdims": False})
     if aggregate in NEUTRAL and not call.attr("one_target_a_tree"):
         y = b.op(
             "Where", [b.op("Equal", [y, call.like(NEUTRAL[aggregate], y)]), call.like(0, y), y]
@@ -46,8 +46,10 @@ def scores(call: NodeCall) -> Tensor:
     return y * (1 / trees) if aggregate == "AVERAGE" else y
 
 
-def reached(call: NodeCall, x: Tensor) -> Tensor:
-    """The leaf of each tree for each sample, as the position of its node, int32 [samples, trees]."""
+def leaf_positions(call: NodeCall, x: Tensor) -> Tensor:
+    """The leaf that each sample reaches in each tree, as a node position, int32 [samples,
+    trees].
+    """
     roots, depth = cast(call, call.tensor(1), "int32"), call.attr("depth")
     start = widened(
         call.builder, reshaped(call, roots, (1, roots.type.size)), (x.shape[0], roots.type.size)
@@ -57,7 +59,9 @@ def reached(call: NodeCall, x: Tensor) -> Tensor:
     x = cast(call, x, wide)
 
     def step(b: GraphBuilder, at: Tensor) -> Tensor:
-        """One level down. Leaves lie beyond the arrays, where gathering gives 0: they stay."""
+        """Descend one level. Leaves are past the end of the arrays, where a gather returns 0: they
+        stay.
+        """
 
         def gathered(position: int) -> Tensor:
             return b.op("Gather", [b.capture(call.tensor(position)), at], {"axis": 0})
@@ -66,16 +70,16 @@ def reached(call: NodeCall, x: Tensor) -> Tensor:
         bound = gathered(3)
         bound = bound if bound.dtype == wide else b.op("Cast", [bound], {"dtype": wide})
         holds = _holds(b, value, bound, call.attr("test"), gathered(7) if call.has(7) else None)
-        moved = b.op(
+        offsets = b.op(
             "Where",
             [
                 holds,
                 *(b.op("Cast", [gathered(position)], {"dtype": "int32"}) for position in (4, 5)),
             ],
         )
-        return b.op("Add", [at, moved])
+        return b.op("Add", [at, offsets])
 
-    if depth > WRITTEN_OUT:
+    if depth > MAX_UNROLLED:
         levels = iota(call, depth, "int32")
         states, _ = call.builder.scan(
             [start], [levels], lambda b, states, _: ([step(b, states[0])], []), axis=0
@@ -89,7 +93,7 @@ def reached(call: NodeCall, x: Tensor) -> Tensor:
 def _holds(
     b: GraphBuilder, value: Tensor, bound: Tensor, test: int, holds: Tensor | None
 ) -> Tensor:
-    """Whether the tests hold: all by one comparison, or each as its bits say."""
+    """Whether the tests are true: all by one comparison, or each by its bits."""
     if holds is None:
         return b.op(COMPARISONS[test], [value, bound])
     bits = [b.constant(bit, "int32") for bit in (LESS, EQUAL, MISSING, 0)]
@@ -107,18 +111,18 @@ def _holds(
     )
 
 
-def based(call: NodeCall, y: Tensor) -> Tensor:
-    bases = learned(call, 8, y)
+def add_base_values(call: NodeCall, y: Tensor) -> Tensor:
+    bases = optional_operand(call, 8, y)
     return y if bases is None else call.op("Add", [y, bases])
 
 
 def tree_regressor(call: NodeCall) -> Tensor:
-    return of_targets(call, based(call, scores(call)))
+    return regression_output(call, add_base_values(call, scores(call)))
 
 
 def tree_ensemble(call: NodeCall) -> Tensor:
     return cast(
-        call, transformed(call, scores(call), call.attr("post_transform")), call.type(0).dtype
+        call, post_transform(call, scores(call), call.attr("post_transform")), call.type(0).dtype
     )
 
 
@@ -129,13 +133,13 @@ def tree_classifier(call: NodeCall) -> list[Tensor]:
         call.attr("only"),
         0.5 if call.attr("positive") else 0,
     )
-    y = cast(call, based(call, scores(call)), "float32")
+    y = cast(call, add_base_values(call, scores(call)), "float32")
     if only is None:
-        return [best(call, y, classes), transformed(call, y, name)]
-    label = above(call, y, bound, classes)
+        return [argmax_class(call, y, classes), post_transform(call, y, name)]
+    label = threshold_class(call, y, bound, classes)
     if only == 0:
         return [label, two_scores(call, y, name, margin=not call.attr("positive"))]
-    return [label, transformed(call, side_by_side(call, call.op("Sub", [y, y]), y), name)]
+    return [label, post_transform(call, concat_columns(call, call.op("Sub", [y, y]), y), name)]
 
 
 TREES: dict[str, NodeHandler] = {

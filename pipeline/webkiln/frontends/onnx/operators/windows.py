@@ -1,6 +1,4 @@
-"""What convolution and pooling share: window, strides, dilation and padding, as attributes spell
-them.
-"""
+"""Window, strides, dilation and padding of convolutions and pooling, from a node's attributes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ class Windows:
 
 
 def windows(call: NodeCall, sizes: Sequence[int], window: Sequence[int]) -> Windows:
-    """The windows of a node over axes of these sizes, automatic padding resolved."""
+    """The windows of a node over axes of these sizes, with automatic padding resolved."""
     count = len(sizes)
     strides = tuple(call.attr("strides") or (1,) * count)
     dilation = tuple(call.attr("dilations") or (1,) * count)

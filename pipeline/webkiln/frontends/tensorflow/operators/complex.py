@@ -48,7 +48,7 @@ def joined(call: NodeCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
 def applied(call: NodeCall, handler: NodeHandler, *tensors: Tensor) -> Tensor:
     """What a handler of real numbers gives for other operands."""
     (found,) = as_operands(
-        handler(call.applied(call.builder, [GraphValue(item.type, item) for item in tensors]))
+        handler(call.with_operands(call.builder, [GraphValue(item.type, item) for item in tensors]))
     )
     return as_tensor(call.builder, found)
 
@@ -67,7 +67,7 @@ def each_part(handler: NodeHandler) -> NodeHandler:
                     operands.append(GraphValue(half.type, half))
                 else:
                     operands.append(call.operands[position])
-            results: NodeResult = handler(call.applied(call.builder, operands))
+            results: NodeResult = handler(call.with_operands(call.builder, operands))
             made.append([as_tensor(call.builder, item) for item in as_operands(results)])
         return [joined(call, real, imaginary) for real, imaginary in zip(*made, strict=True)]
 

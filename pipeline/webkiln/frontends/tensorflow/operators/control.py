@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, as_tensor
-from webkiln.frontends.nodes.control import either
+from webkiln.frontends.nodes.control import branch
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.control_flow import Block
 from webkiln.ops.pieces import cast
@@ -18,7 +18,9 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     given = [call.operand(position) for position in range(1, len(call))]
     condition = call.operand(0)
     if condition.is_constant:
-        return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).any()) else 1], given)
+        return call.convert_subgraph(
+            call.builder, branches[0 if bool(call.numbers(0).any()) else 1], given
+        )
 
     chosen = call.tensor(0)
     truth = cast(call.builder, chosen, "bool") if chosen.type.rank == 0 else None
@@ -27,7 +29,7 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
             f"has a condition of shape {list(chosen.shape)}", "Give it a single truth value"
         )
     try:
-        return either(call, truth, branches, given)
+        return branch(call, truth, branches, given)
     except ShapeError as error:
         raise ShapeError(
             f"{error}; where its condition depends on an input that is always the same, set it with"
@@ -41,7 +43,7 @@ def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     given = [call.operand(position) for position in range(1, len(call))]
     if call.operand(0).is_constant:
         chosen = int(call.numbers(0).reshape(()))
-        return call.subgraph(
+        return call.convert_subgraph(
             call.builder, branches[chosen if 0 <= chosen < len(branches) else -1], given
         )
     index = call.tensor(0)
@@ -51,7 +53,7 @@ def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
             if number == len(branches) - 1:
                 return [
                     as_tensor(builder, item)
-                    for item in call.subgraph(builder, branches[number], given)
+                    for item in call.convert_subgraph(builder, branches[number], given)
                 ]
             is_it = builder.op(
                 "Equal", [builder.capture(index), builder.constant(number, index.dtype)]
@@ -62,7 +64,8 @@ def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
 
     def chain_one(number: int) -> Block:
         return lambda builder, _: [
-            as_tensor(builder, item) for item in call.subgraph(builder, branches[number], given)
+            as_tensor(builder, item)
+            for item in call.convert_subgraph(builder, branches[number], given)
         ]
 
     return chain(0)(call.builder, [])

@@ -143,7 +143,7 @@ def _array(handler: NodeHandler, *places: int) -> NodeHandler:
     node is which of the handler's.
     """
     return lambda call: handler(
-        call.applied(
+        call.with_operands(
             call.builder, [call.operands[place] if place < len(call) else None for place in places]
         )
     )

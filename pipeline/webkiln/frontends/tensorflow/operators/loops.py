@@ -7,14 +7,19 @@ from dataclasses import dataclass
 
 from webkiln.errors import ShapeError, SizeError
 from webkiln.frontends.nodes.call import (
+    DataDependentError,
     GraphValue,
     NodeCall,
     NodeHandler,
-    OpenValueError,
     as_tensor,
 )
-from webkiln.frontends.nodes.control import WRITTEN_OUT, carried, repeated, unchanged
-from webkiln.frontends.nodes.loop_counters import STEP, Counter, find_counters, gaps
+from webkiln.frontends.nodes.control import (
+    MAX_UNROLLED,
+    carried_states,
+    invariant_states,
+    while_loop,
+)
+from webkiln.frontends.nodes.loop_counters import STEP, Counter, comparison_slacks, find_counters
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
 from webkiln.frontends.tensorflow.operators.lists import UnwrittenList, written
 from webkiln.ir import symbols
@@ -46,12 +51,12 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """A recurrence where the number of steps is a size; written out where it is small and shapes
     change; else repeated when the model runs.
     """
-    same = unchanged(call.attr("body"))
+    same = invariant_states(call.attr("body"))
     states = _counted(call, same)
     if states is not None:
         try:
             return _recurrence(call, states)
-        except (OpenValueError, ShapeError, SizeError) as error:
+        except (DataDependentError, ShapeError, SizeError) as error:
             results = _written_out(call)
             if results is None:
                 raise ShapeError(f"{error}; its shapes change from step to step") from error
@@ -87,7 +92,7 @@ def _counted(call: NodeCall, same: frozenset[int]) -> States | None:
         condition.inputs[place].tensor: counter.at(STEP, call.type(place).dtype)
         for place, counter in counters.items()
     }
-    held = gaps(
+    held = comparison_slacks(
         call.infer_values(condition, {**_known_inputs(condition, call, same), **turn}).get(
             condition.outputs[0].tensor
         )
@@ -156,7 +161,7 @@ def _mentioned(graph: GraphSpec) -> set[str]:
 def _recurrence(call: NodeCall, states: States) -> Sequence[Tensor | GraphValue]:
     """The loop as a Scan along 0, 1, ... its steps."""
     body = call.attr("body")
-    moving = carried(call, states.same | states.counters.keys() | states.piles.keys())
+    moving = carried_states(call, states.same | states.counters.keys() | states.piles.keys())
     begins = _begins(call, moving)
     piled = list(states.piles)
     lengthened = GraphSpec(
@@ -174,7 +179,7 @@ def _recurrence(call: NodeCall, states: States) -> Sequence[Tensor | GraphValue]
             given[place] = counter.inside(builder, slices[0], call.type(place).dtype)
         for place, tensor in zip(moving, current, strict=True):
             given[place] = tensor
-        results = call.subgraph(builder, lengthened, given)
+        results = call.convert_subgraph(builder, lengthened, given)
         return [as_tensor(builder, results[place]) for place in moving], [
             as_tensor(builder, item) for item in results[len(given) :]
         ]
@@ -210,7 +215,7 @@ def _begins(call: NodeCall, places: Sequence[int]) -> list[Tensor]:
             if item.tensor is None or place not in places
             else trial.input(f"state{place}", item.type.dtype, item.type.shape)
         )
-    results = call.subgraph(trial, call.attr("body"), given)
+    results = call.convert_subgraph(trial, call.attr("body"), given)
     begins = []
     for place in places:
         item = call.operand(place)
@@ -227,7 +232,7 @@ def _written_out(call: NodeCall) -> Sequence[GraphValue] | None:
     """The steps one after another, as long as it is known whether they go on; None where it is not."""
     condition, body = call.attr("cond"), call.attr("body")
     state: Sequence[GraphValue] = [call.operand(place) for place in range(len(call))]
-    for _ in range(WRITTEN_OUT + 1):
+    for _ in range(MAX_UNROLLED + 1):
         found = call.infer_values(
             condition,
             {item.tensor: value for item, value in zip(condition.inputs, state, strict=True)},
@@ -237,15 +242,15 @@ def _written_out(call: NodeCall) -> Sequence[GraphValue] | None:
             return None
         if not bool(going.value.any()):
             return state
-        state = call.subgraph(call.builder, body, state)
+        state = call.convert_subgraph(call.builder, body, state)
     return None
 
 
 def _repeated(call: NodeCall, same: frozenset[int]) -> list[Tensor | GraphValue]:
-    begins = _begins(call, carried(call, same))
+    begins = _begins(call, carried_states(call, same))
     try:
-        return repeated(call, same, begins)
-    except OpenValueError as error:
+        return while_loop(call, same, begins)
+    except DataDependentError as error:
         raise ShapeError(
             f"{error}; a loop that runs as long as the data says has shapes that do not depend on"
             " its steps"

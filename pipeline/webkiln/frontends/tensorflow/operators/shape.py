@@ -79,7 +79,7 @@ def slice_(call: NodeCall) -> Tensor:
     x, sizes = call.tensor(0), call.sizes(2)
     if call.operand(1).value is None:
         if any(not is_symbolic(size) and size == -1 for size in sizes):
-            raise call.open(1)
+            raise call.data_dependent_error(1)
         return slice_at(call.builder, x, call.tensor(1), sizes)
     starts = call.sizes(1)
     wanted = [

@@ -5,7 +5,13 @@ to the next.
 from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler
-from webkiln.frontends.nodes.control import WRITTEN_OUT, carried, either, repeated, unchanged
+from webkiln.frontends.nodes.control import (
+    MAX_UNROLLED,
+    branch,
+    carried_states,
+    invariant_states,
+    while_loop,
+)
 from webkiln.frontends.nodes.states import STATES
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import reshaped
@@ -16,10 +22,10 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     branches = [call.attr("then"), call.attr("else")]
     operands = [call.operand(place) for place in range(1, len(call))]
     if call.operand(0).is_constant:
-        return call.subgraph(
+        return call.convert_subgraph(
             call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], operands
         )
-    return either(call, reshaped(call.builder, call.tensor(0), ()), branches, operands)
+    return branch(call, reshaped(call.builder, call.tensor(0), ()), branches, operands)
 
 
 def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
@@ -38,19 +44,19 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
             f" {len(body.outputs)}"
         )
     state = operands
-    for _ in range(WRITTEN_OUT):
-        (going,) = call.subgraph(call.builder, condition, state)
+    for _ in range(MAX_UNROLLED):
+        (going,) = call.convert_subgraph(call.builder, condition, state)
         if not going.is_constant or going.value is None:
             break
         if not bool(going.value.reshape(())):
             return state
-        state = call.subgraph(call.builder, body, state)
-    same = unchanged(body)
-    return repeated(call, same, [call.tensor(place) for place in carried(call, same)])
+        state = call.convert_subgraph(call.builder, body, state)
+    same = invariant_states(body)
+    return while_loop(call, same, [call.tensor(place) for place in carried_states(call, same)])
 
 
 def call_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    return call.subgraph(
+    return call.convert_subgraph(
         call.builder, call.attr("body"), [call.operand(place) for place in range(len(call))]
     )
 

@@ -66,7 +66,7 @@ def convolution_transpose_bias(call: NodeCall) -> Tensor:
 
 def _with(call: NodeCall, attrs: dict[str, Any]) -> NodeCall:
     """The node with other attributes."""
-    made = call.applied(call.builder, call.operands)
+    made = call.with_operands(call.builder, call.operands)
     made.spec = type(call.spec)(
         call.spec.name,
         call.spec.op,

@@ -57,7 +57,7 @@ def stepwise(
     def body(
         builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
     ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        following, result = step(call.applied(builder, call.operands), current, slices)
+        following, result = step(call.with_operands(builder, call.operands), current, slices)
         return following, [result]
 
     lasts, (results,) = call.builder.scan(

@@ -91,7 +91,9 @@ def quantized_product(call: NodeCall) -> Tensor:
         def body(
             builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]
         ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-            return [scaled_product(call.applied(builder, call.operands), states[0], slices[0])], []
+            return [
+                scaled_product(call.with_operands(builder, call.operands), states[0], slices[0])
+            ], []
 
         if count > 1:
             (product,), _ = call.builder.scan(

@@ -199,7 +199,7 @@ def adaptive_pool(count: int, *, mean: bool) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor | list[Tensor]:
         x, alone = with_batch(c, c.tensor(), count)
         asked = spread(tuple(size for size in c["output_size"]), count)
-        if not mean and c.call.wants(1):
+        if not mean and c.call.is_output_used(1):
             raise c.call.unsupported(
                 "gives the places of the largest elements",
                 "Only the elements are given; use max_pool with return_indices",

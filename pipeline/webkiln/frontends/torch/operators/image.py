@@ -6,7 +6,7 @@ from typing import Any
 
 from webkiln.frontends.nodes.call import known
 from webkiln.frontends.nodes.fold import array_of_sizes
-from webkiln.frontends.onnx.operators.resize import fraction, resized
+from webkiln.frontends.onnx.operators.resize import fraction, resize_axis
 from webkiln.frontends.onnx.operators.sample import affine_grid as affine_grid_of_nodes
 from webkiln.frontends.onnx.operators.sample import deform_conv as deform_conv_of_nodes
 from webkiln.frontends.onnx.operators.sample import grid_sample as grid_sample_of_nodes
@@ -57,7 +57,7 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
             if corners and antialias and out != x.shape[axis]:
                 used = between_corners(c, x.shape[axis], out)
             if out != x.shape[axis] or used not in (None, 1):
-                x = resized(call, x, axis, out, used)
+                x = resize_axis(call, x, axis, out, used)
         return c.op("Identity", x)
 
     return handler

@@ -3,14 +3,14 @@
 from math import inf, sqrt
 
 from webkiln.frontends.onnx.operators.linear import einsum as einsum_of_nodes
-from webkiln.frontends.onnx.operators.linear import product
+from webkiln.frontends.onnx.operators.linear import matrix_product
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, renamed
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import iota, reshaped, total, transposed, widened
 
 
 def matmul(c: AtenCall, a: Tensor, b: Tensor) -> Tensor:
-    return product(c.call, a, b)
+    return matrix_product(c.call, a, b)
 
 
 def plus(c: AtenCall, x: Tensor, y: Tensor) -> Tensor:
