@@ -18,10 +18,10 @@ export const ARRAYS = {
 };
 
 /** @type {any} */
-const HALVES = /** @type {any} */ (globalThis).Float16Array;
+const FLOAT16 = /** @type {any} */ (globalThis).Float16Array;
 
 /** Arrays that a dtype takes besides its own. @type {Record<string, string[]>} */
-const ALSO = { float16: ['Float16Array'], uint8: ['Uint8ClampedArray'] };
+const ALTERNATIVES = { float16: ['Float16Array'], uint8: ['Uint8ClampedArray'] };
 
 /**
  * @param {Dtype} dtype
@@ -34,7 +34,7 @@ export const arrayOf = dtype => ARRAYS[dtype];
  * @param {Dtype} dtype
  * @returns {TypedArrayConstructor}
  */
-export const shownAs = dtype => (dtype === 'float16' && HALVES) || ARRAYS[dtype];
+export const interfaceArray = dtype => (dtype === 'float16' && FLOAT16) || ARRAYS[dtype];
 
 /**
  * What memory holds, as a caller sees it.
@@ -42,8 +42,8 @@ export const shownAs = dtype => (dtype === 'float16' && HALVES) || ARRAYS[dtype]
  * @param {TypedArray} value
  * @returns {TypedArray}
  */
-export const shown = (dtype, value) =>
-  new (shownAs(dtype))(value.buffer, value.byteOffset, value.length);
+export const toInterface = (dtype, value) =>
+  new (interfaceArray(dtype))(value.buffer, value.byteOffset, value.length);
 
 /**
  * @param {number[]} shape
@@ -76,15 +76,15 @@ const LONGEST = 60;
  * @param {unknown} value
  * @returns {string}
  */
-export function said(value) {
+export function describe(value) {
   if (Object(value) !== value)
-    return typeof value === 'string' ? `'${cut(value)}'` : cut(String(value));
+    return typeof value === 'string' ? `'${truncate(value)}'` : truncate(String(value));
   const { length } = /** @type {any} */ (value);
   return typeof length === 'number' ? `${kindOf(value)} of ${length}` : kindOf(value);
 }
 
 /** @param {string} text */
-const cut = text => (text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text);
+const truncate = text => (text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text);
 
 /**
  * @param {string[]} names
@@ -93,7 +93,7 @@ const cut = text => (text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : te
 export const listOf = names =>
   names
     .slice(0, LISTED)
-    .map(name => `'${cut(String(name))}'`)
+    .map(name => `'${truncate(String(name))}'`)
     .concat(names.length > LISTED ? ['...'] : [])
     .join(', ') || 'none';
 
@@ -126,7 +126,7 @@ function writePlain({ name, dtype }, value, into) {
       return;
     throw new WebkilnError(
       fits ? 'WrongValue' : 'WrongDtype',
-      `input '${name}': element ${index} is ${said(item)}, not of ${dtype}`,
+      `input '${name}': element ${index} is ${describe(item)}, not of ${dtype}`,
     );
   });
 }
@@ -139,17 +139,17 @@ function writePlain({ name, dtype }, value, into) {
  * @param {boolean} lent
  * @returns {TypedArray}
  */
-function takeInput(tensor, value, placeholders, lent) {
+function readInput(tensor, value, placeholders, lent) {
   if (isBuffer(value)) return value;
   const { name, dtype } = tensor;
   const type = arrayOf(dtype);
-  const taken = [type.name, ...(ALSO[dtype] ?? [])];
+  const taken = [type.name, ...(ALTERNATIVES[dtype] ?? [])];
   const kind = ArrayBuffer.isView(value) ? /** @type {any} */ (value)[Symbol.toStringTag] : '';
-  const plain = Array.isArray(value) && (dtype !== 'float16' || HALVES);
+  const plain = Array.isArray(value) && (dtype !== 'float16' || FLOAT16);
   if (!plain && !taken.includes(kind)) {
     throw new WebkilnError(
       'WrongDtype',
-      `input '${name}': expected ${taken.join(' or ')} or an array of numbers (${dtype}), got ${said(value)}`,
+      `input '${name}': expected ${taken.join(' or ')} or an array of numbers (${dtype}), got ${describe(value)}`,
     );
   }
   const shape = shapeAt(tensor.shape, placeholders);
@@ -162,7 +162,7 @@ function takeInput(tensor, value, placeholders, lent) {
   }
   if (lent && kind === type.name && dtype !== 'bool') return value;
   const copy = /** @type {any} */ (
-    new (plain || kind === 'Float16Array' ? shownAs(dtype) : type)(size)
+    new (plain || kind === 'Float16Array' ? interfaceArray(dtype) : type)(size)
   );
   if (plain) writePlain(tensor, value, copy);
   else copy.set(dtype === 'bool' ? value.map(Boolean) : value);
@@ -182,7 +182,7 @@ const advice = tensors =>
  * @param {any} inputs
  * @returns {any}
  */
-export function named(tensors, inputs) {
+export function inputsByName(tensors, inputs) {
   if (
     inputs === undefined ||
     inputs === null ||
@@ -193,7 +193,7 @@ export function named(tensors, inputs) {
   if (only && others.length === 0 && typeof inputs === 'object') return { [only.name]: inputs };
   throw new WebkilnError(
     'MissingInput',
-    `expected an object with the inputs, got ${said(inputs)}; ${advice(tensors)}`,
+    `expected an object with the inputs, got ${describe(inputs)}; ${advice(tensors)}`,
   );
 }
 
@@ -205,7 +205,7 @@ export function named(tensors, inputs) {
  * @param {boolean} lent
  * @returns {Record<string, TypedArray>}
  */
-export function takeInputs(tensors, inputs, placeholders, lent) {
+export function readInputs(tensors, inputs, placeholders, lent) {
   const names = tensors.map(tensor => tensor.name);
   const given = Object.keys(inputs);
   const unknown = given.filter(name => !names.includes(name));
@@ -225,7 +225,7 @@ export function takeInputs(tensors, inputs, placeholders, lent) {
   return Object.fromEntries(
     tensors.map(tensor => [
       tensor.name,
-      takeInput(tensor, inputs[tensor.name], placeholders, lent),
+      readInput(tensor, inputs[tensor.name], placeholders, lent),
     ]),
   );
 }

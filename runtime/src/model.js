@@ -1,6 +1,6 @@
-/** @import { Failure, TextureImporter, Host, LayerValue, LoadReply, Manifest, Profile, RunReply, TakeInputs, TypedArray } from './types.ts' */
+/** @import { Failure, TextureImporter, Host, LayerValue, LoadReply, Manifest, Profile, RunReply, ConvertInputs, TypedArray } from './types.ts' */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
-import { isBuffer, named, shown, takeInputs } from './dtypes.js';
+import { isBuffer, inputsByName, toInterface, readInputs } from './dtypes.js';
 import { checkNames } from './options.js';
 import { checkPlaceholders, placeholdersOf } from './placeholders.js';
 
@@ -22,7 +22,7 @@ export class Model {
   #told = Promise.resolve();
   /** @type {WebkilnError | null} */
   #lost = null;
-  /** @type {TakeInputs} */
+  /** @type {ConvertInputs} */
   #take;
   /** @type {() => void} */
   #endHelp;
@@ -35,7 +35,7 @@ export class Model {
    * @param {LoadReply} reply
    * @param {number} loadMs
    * @param {{ threads: number, end: () => void }} [help] what helps with its runs
-   * @param {TakeInputs} [take]
+   * @param {ConvertInputs} [take]
    * @param {(device: any) => TextureImporter} [makeTextureImporter]
    */
   constructor(
@@ -162,7 +162,7 @@ export class Model {
     checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
     const [given, sizes, imported = []] = this.#take(
       tensors,
-      named(tensors, inputs),
+      inputsByName(tensors, inputs),
       options.placeholders ?? {},
       this.#importer,
     );
@@ -174,7 +174,7 @@ export class Model {
     }
     const values = placeholdersOf(this.manifest, given, sizes);
     // A model in this thread that is idle reads its inputs before this call returns.
-    const taken = takeInputs(
+    const taken = readInputs(
       tensors,
       given,
       values,
@@ -197,7 +197,7 @@ export class Model {
         this.stats.lastRunMs = ms;
         this.shapes = shapes;
         for (const { name, dtype } of this.manifest.outputs) {
-          if (ArrayBuffer.isView(outputs[name])) outputs[name] = shown(dtype, outputs[name]);
+          if (ArrayBuffer.isView(outputs[name])) outputs[name] = toInterface(dtype, outputs[name]);
         }
         return outputs;
       },
@@ -220,7 +220,7 @@ export class Model {
     return this.#enqueue(async () =>
       (await this.#host.layers()).map(layer => ({
         ...layer,
-        data: shown(layer.dtype, layer.data),
+        data: toInterface(layer.dtype, layer.data),
       })),
     );
   }

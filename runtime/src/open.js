@@ -1,7 +1,7 @@
 /** @import { Bundle, Host, LoadOptions, LoadReply, LoadRequest, ThreadedProgram } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { STRATEGIES } from './cache.js';
-import { listOf, said } from './dtypes.js';
+import { listOf, describe } from './dtypes.js';
 import { MOST_HELPERS, cores, isolated, recruit } from './worker_pool.js';
 import { Local, startHost } from './host.js';
 import { Model } from './model.js';
@@ -67,7 +67,7 @@ function checkVariant({ manifest }, order, variant) {
   if (variant === undefined || known.includes(variant)) return;
   throw new WebkilnError(
     'UnknownVariant',
-    `there is no variant ${said(variant)} of ${listOf(order)}; the variants are ${listOf(known)}`,
+    `there is no variant ${describe(variant)} of ${listOf(order)}; the variants are ${listOf(known)}`,
   );
 }
 
@@ -103,19 +103,19 @@ function checkValues(options, order) {
   if (threads !== 'auto' && !(Number.isInteger(threads) && threads >= 1)) {
     throw new WebkilnError(
       'WrongOption',
-      `threads: expected 'auto' or a whole number from 1, got ${said(threads)}`,
+      `threads: expected 'auto' or an integer of at least 1, got ${describe(threads)}`,
     );
   }
   if (!STRATEGIES.includes(cacheStrategy)) {
     throw new WebkilnError(
       'WrongOption',
-      `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${said(cacheStrategy)}`,
+      `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${describe(cacheStrategy)}`,
     );
   }
   if (!(typeof stallTimeout === 'number' && stallTimeout >= 0)) {
     throw new WebkilnError(
       'WrongOption',
-      `stallTimeout: expected milliseconds from 0, which is no limit, got ${said(stallTimeout)}`,
+      `stallTimeout: expected milliseconds from 0, which is no limit, got ${describe(stallTimeout)}`,
     );
   }
   if (device && (worker !== false || !order.includes('webgpu')))

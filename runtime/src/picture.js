@@ -11,7 +11,7 @@ import { pack } from './pixels.js';
  * @param {number} dstW
  * @param {number} dstH
  */
-function cutOf([width, height], fit, dstW, dstH) {
+function cropOf([width, height], fit, dstW, dstH) {
   const srcW =
     fit === 'crop' ? Math.max(1, Math.min(width, Math.round((height * dstW) / dstH))) : width;
   const srcH =
@@ -21,7 +21,7 @@ function cutOf([width, height], fit, dstW, dstH) {
 
 /**
  * @param {Drawable} drawable
- * @param {ReturnType<typeof cutOf>} cut
+ * @param {ReturnType<typeof cropOf>} cut
  */
 function pixelsAt(drawable, cut) {
   const [width, height] = extentOf(drawable);
@@ -79,7 +79,7 @@ export function takeImages(tensors, inputs, placeholders, importer) {
     };
     if (shape.length === 4) lengthOf(/** @type {Size} */ (shape[0]), 1);
     try {
-      const cut = cutOf(
+      const cut = cropOf(
         extent,
         image.fit,
         lengthOf(image.size[1], extent[0]),

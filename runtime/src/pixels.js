@@ -1,4 +1,4 @@
-import { WebkilnError, said } from './main.js';
+import { WebkilnError, describe } from './main.js';
 
 /** @type {Record<string | number, any>} */
 export const Order = Object.freeze({ CHW: 0, HWC: 1, 0: 'CHW', 1: 'HWC' });
@@ -46,7 +46,10 @@ function nameOf(names, option, value) {
   const valid = Object.keys(names)
     .filter(key => typeof names[key] === 'number')
     .join(', ');
-  throw new WebkilnError('WrongOption', `${option}: expected one of ${valid}, got ${said(value)}`);
+  throw new WebkilnError(
+    'WrongOption',
+    `${option}: expected one of ${valid}, got ${describe(value)}`,
+  );
 }
 
 /** @param {PackOptions} options */

@@ -1,4 +1,4 @@
-/** @import { Found, Profile } from './types.ts' */
+/** @import { RunSizes, Profile } from './types.ts' */
 /** @import { Session } from './session.js' */
 import { timeSteps } from './profiler_cpu.js';
 import { timeDraws } from './profiler_webgl.js';
@@ -17,7 +17,7 @@ import { timeDispatches } from './profiler_webgpu.js';
 /**
  * How a backend runs while its steps are timed, where these times come from, the least difference of two, and what one thread computes at most.
  * @typedef {{
- *   run: (...placeholders: number[]) => Found | Promise<Found>, clock: string, resolutionMs: () => number, peakGflops: () => Promise<number>,
+ *   run: (...placeholders: number[]) => RunSizes | Promise<RunSizes>, clock: string, resolutionMs: () => number, peakGflops: () => Promise<number>,
  * }} Timer
  */
 

@@ -144,7 +144,7 @@ export function timeDispatches(engine, profiler) {
     live.begin = () => timed(begin());
     timed(live.recording);
     live.host = async (/** @type {any[]} */ ...given) => {
-      await live.look([]);
+      await live.readBack([]);
       const before = performance.now();
       const found = await host(...given);
       called = performance.now() - before;
@@ -178,7 +178,7 @@ export function timeDispatches(engine, profiler) {
 
   /** Hands over what is recorded. */
   async function handed() {
-    const refused = await engine.hand();
+    const refused = await engine.submit();
     if (refused) throw new Error(refused.message);
   }
 

@@ -1,7 +1,7 @@
 /** @import { Host, LayerValue, LoadReply, LoadRequest, Profile, Progress, RunReply, RunRequest, ThreadedProgram } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { documentURL, isNode, nodeModule } from './platform.js';
-import { within } from './transfer.js';
+import { withTimeout } from './transfer.js';
 
 /**
  * @template T
@@ -26,7 +26,7 @@ export function withSignal(promise, signal) {
  * @param {number} limit
  */
 export const started = (promise, limit) =>
-  within(promise, limit, () => new Error(`its script did not start within ${limit / 1000} s`));
+  withTimeout(promise, limit, () => new Error(`its script did not start within ${limit / 1000} s`));
 
 /**
  * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers' | 'profile' | 'enlist' | 'assist' | 'dismiss', argument?: any }} Call

@@ -1,5 +1,5 @@
-/** @import { Bundle, LoadRequest, TakeInputs, TextInput } from './types.ts' */
-import { WebkilnError, said, shapeAt, sizeOf } from './main.js';
+/** @import { Bundle, LoadRequest, ConvertInputs, TextInput } from './types.ts' */
+import { WebkilnError, describe, shapeAt, sizeOf } from './main.js';
 import { Reader } from './cache.js';
 
 /** What separates words for `tf.strings.split`: bytes that C calls space. */
@@ -49,7 +49,7 @@ function indexer(name, { first, other, others, salt, mask, masked }, vocabulary,
     if (others === 0)
       throw new WebkilnError(
         'WrongValue',
-        `input '${name}': ${said(token)} is not in the vocabulary, which has no place for other words`,
+        `input '${name}': ${describe(token)} is not in the vocabulary, which has no place for other words`,
       );
     return others > 1 && bucketOf ? other + bucketOf(token, others, salt) : other;
   };
@@ -67,12 +67,15 @@ function textsOf(name, value, shape, sizes) {
   const texts = Array.isArray(value) ? value.flat(Infinity) : [value];
   const wrong = texts.find(text => typeof text !== 'string');
   if (wrong !== undefined)
-    throw new WebkilnError('WrongDtype', `input '${name}': expected strings, got ${said(wrong)}`);
+    throw new WebkilnError(
+      'WrongDtype',
+      `input '${name}': expected strings, got ${describe(wrong)}`,
+    );
   const broken = texts.find(text => /\p{Surrogate}/u.test(text));
   if (broken !== undefined)
     throw new WebkilnError(
       'WrongValue',
-      `input '${name}': ${said(broken)} has half of a surrogate pair, which no UTF-8 says`,
+      `input '${name}': ${describe(broken)} has half of a surrogate pair, which no UTF-8 says`,
     );
   const open = shape.filter(size => typeof size === 'string' && !Object.hasOwn(sizes, size));
   const known = sizeOf(
@@ -98,7 +101,7 @@ function textsOf(name, value, shape, sizes) {
  * @param {Bundle} bundle
  * @param {LoadRequest} request
  * @param {AbortSignal} [signal]
- * @returns {Promise<TakeInputs>}
+ * @returns {Promise<ConvertInputs>}
  */
 export async function loadTexts(
   { bucketOf, takeImages },

@@ -26,7 +26,7 @@ const CHUNK_BYTES = 1 << 18;
 const LEAST_BYTES = 1 << 10;
 
 /** A failure that another attempt may not meet; `pause`: the milliseconds of Retry-After. */
-class Setback extends WebkilnError {
+class RetryableError extends WebkilnError {
   /**
    * @param {'Unavailable' | 'Stalled'} code
    * @param {string} what
@@ -62,7 +62,7 @@ export function readerOf(stream) {
  * @param {() => unknown} expire
  * @returns {Promise<T>}
  */
-export async function within(promise, ms, expire) {
+export async function withTimeout(promise, ms, expire) {
   if (!(ms > 0 && ms <= MAX_TIMER_MS)) return promise;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
@@ -199,7 +199,7 @@ export class Transfer {
         );
         if (done) {
           if (this.arrived >= this.bytes || this.short) return { done };
-          throw new Setback(
+          throw new RetryableError(
             'Unavailable',
             `the answer of ${this.url} ended after ${this.#progress}`,
             'try again, or see what cuts it short',
@@ -249,11 +249,11 @@ export class Transfer {
    */
   #watch(promise) {
     const { stallTimeout } = this.policy;
-    return within(
+    return withTimeout(
       promise,
       stallTimeout && Math.max(1, stallTimeout - (performance.now() - this.clock)),
       () =>
-        new Setback(
+        new RetryableError(
           'Stalled',
           `${this.fresh || 'no'} bytes came from ${this.url} in ${stallTimeout / 1000} s, after ${this.#progress}`,
           'try again, or allow longer pauses by stallTimeout',
@@ -275,12 +275,12 @@ export class Transfer {
     const met =
       error instanceof WebkilnError
         ? error
-        : new Setback(
+        : new RetryableError(
             'Unavailable',
             `${what} (${messageOf(error)})`,
             'check the connection, and CORS where the file is of another origin',
           );
-    if (!(met instanceof Setback)) throw met;
+    if (!(met instanceof RetryableError)) throw met;
     if (++this.failures > retries || met.pause > MAX_PAUSE_MS) {
       const asked =
         met.pause > MAX_PAUSE_MS ? `, and asks to wait ${Math.ceil(met.pause / 1000)} s` : '';
@@ -317,7 +317,7 @@ export class Transfer {
     const [length, range] = [Number(get('content-length') ?? NaN), get('content-range')];
     if (status === 429 || status >= 500) {
       this.ranged = resumed;
-      throw new Setback(
+      throw new RetryableError(
         'Unavailable',
         `the server answered ${status} for ${url}`,
         status === 429 ? 'it limits requests: try again later' : 'it failed: try again later',
@@ -331,7 +331,7 @@ export class Transfer {
         ? Number(from) === arrived && (whole === '*' || Number(whole) === bytes)
         : type === 'cors' && length === bytes - arrived;
       if (!resumed || status === 416 || !right || get('content-encoding')) {
-        throw new Setback(
+        throw new RetryableError(
           'Unavailable',
           `expected bytes from ${arrived} of ${url}, got ${status} with the range '${range}'`,
           'correct how it answers Range',

@@ -79,7 +79,7 @@ export interface ImageInput {
 }
 
 /** What makes arrays of the images or texts among the inputs, and what it sets placeholders to. */
-export type TakeInputs = (
+export type ConvertInputs = (
   tensors: Tensor[],
   inputs: Record<string, any>,
   placeholders: Record<string, number>,
@@ -130,7 +130,7 @@ export interface Manifest {
 }
 
 /** A tensor in a backend's memory, which holds its elements as `storage`. */
-export interface Placed {
+export interface PlacedTensor {
   name: string;
   dtype: Dtype;
   storage: Dtype;
@@ -143,9 +143,9 @@ export interface Layout {
   memory: number;
   /** The floating-point operations of a run. */
   flops: number;
-  inputs: Placed[];
-  outputs: Placed[];
-  layers: (Omit<Placed, 'name'> & { layer: string; variable: string })[];
+  inputs: PlacedTensor[];
+  outputs: PlacedTensor[];
+  layers: (Omit<PlacedTensor, 'name'> & { layer: string; variable: string })[];
   /** Sizes that must not be negative, or equal others, as written and as they are. */
   guards: { layer: string; text: string; size: number; equals?: { text: string; size: number } }[];
   /** The elements of each buffer, on backends that number them; offsets are such numbers there. */
@@ -175,7 +175,7 @@ export interface Program {
   layout(...placeholders: number[]): Layout;
 }
 
-export type Found = number[] | void;
+export type RunSizes = number[] | void;
 
 /** One program in the memory of its backend. What throws with a `code` says more than that the model is lost. */
 export interface Engine {
@@ -183,14 +183,14 @@ export interface Engine {
   init(entry: number, bytes: Uint8Array): void;
   /** Makes room for a layout; weights and states survive. */
   arrange(layout: Layout, placeholders: number[]): void;
-  write(placed: Placed, value: TypedArray): void;
+  write(placed: PlacedTensor, value: TypedArray): void;
   /** Gives the sizes that the run found out, in the order in which `layout` takes them behind the placeholders. */
-  run(...placeholders: number[]): Found | Promise<Found>;
+  run(...placeholders: number[]): RunSizes | Promise<RunSizes>;
   /** The values of tensors; copies, as if all at once, follow them. Those that `into` names stay on the GPU. */
   read(
-    tensors: Omit<Placed, 'name'>[],
+    tensors: Omit<PlacedTensor, 'name'>[],
     moves: Move[],
-    into?: Kept,
+    into?: OutputTargets,
   ): TypedArray[] | Promise<TypedArray[]>;
   /** Copies as if all at once. */
   copy(moves: Move[]): void;
@@ -209,7 +209,7 @@ export interface Engine {
 }
 
 /** The outputs that stay on the GPU: 'gpu' for all, in fresh buffers; or by name 'gpu' or a GPUBuffer. */
-export type Kept = 'gpu' | Record<string, any>;
+export type OutputTargets = 'gpu' | Record<string, any>;
 
 export interface Move {
   source: number;
@@ -229,7 +229,7 @@ export interface Linear {
   readonly buffer: ArrayBufferLike;
   readonly base: number;
   init(entry: number): void;
-  run(...placeholders: number[]): Found;
+  run(...placeholders: number[]): RunSizes;
   /** Has each step of a run told by its number when it is over. */
   watch(tell: (site: number) => void): void;
   /** The same program with at least that many bytes behind its base; this one must not be used any more. */
@@ -300,11 +300,15 @@ export interface Bundle {
   modules: BackendImports;
   worker: () => any;
   /** In bundles with an input that takes images. */
-  takeImages?: TakeInputs;
+  takeImages?: ConvertInputs;
   /** In those of them that have the webgpu backend. */
   makeTextureImporter?: (device: any) => TextureImporter;
   /** In bundles with an input that takes texts, and where these are hashed. */
-  loadTexts?: (bundle: Bundle, request: LoadRequest, signal?: AbortSignal) => Promise<TakeInputs>;
+  loadTexts?: (
+    bundle: Bundle,
+    request: LoadRequest,
+    signal?: AbortSignal,
+  ) => Promise<ConvertInputs>;
   bucketOf?: (text: string, count: number, salt: string[] | null) => number;
 }
 
@@ -376,7 +380,7 @@ export interface LayerValue {
 export interface RunRequest {
   inputs: Record<string, TypedArray>;
   placeholders: Record<string, number>;
-  into?: Kept | undefined;
+  into?: OutputTargets | undefined;
 }
 
 export interface RunReply {

@@ -1,5 +1,5 @@
 /** @import { Tensor } from './types.ts' */
-import { WebkilnError, shapeAt, shownAs, sizeOf } from './main.js';
+import { WebkilnError, shapeAt, interfaceArray, sizeOf } from './main.js';
 
 /** One input or output of a runner. The array that `toActual` gives stays the same while the shape does; a run overwrites that of an output. */
 export class SymbolicTypedArray {
@@ -24,7 +24,7 @@ export class SymbolicTypedArray {
   /** @param {number[]} shape */
   resize(shape) {
     if (this.#array?.length !== sizeOf(shape))
-      this.#array = new (shownAs(this.dtype))(sizeOf(shape));
+      this.#array = new (interfaceArray(this.dtype))(sizeOf(shape));
     this.shape = shape;
   }
 

@@ -194,7 +194,7 @@ test('why no backend starts: its own reason where it is the only one, else all o
     'webgl: two',
   );
   await refusal({ absent: ['js'] }, 'NoBackend', 'was built without it');
-  await refusal({ builds: { js: 'other' } }, 'Altered', 'js.js is of another build');
+  await refusal({ builds: { js: 'other' } }, 'Altered', 'js.js belongs to another build');
   await refusal({ backends: ['wasm'], variant: 'quantum' }, 'CompileFailed', 'relaxed, simd');
 });
 

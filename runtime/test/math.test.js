@@ -29,7 +29,7 @@ test('top gives labels of the output that has as many', () => {
   assert.deepEqual(top({ outputs: [{ name: 'b' }] }, [1, 3]), [{ index: 1, label: '1', score: 3 }]);
   assert.throws(() => top({ outputs }, new Float32Array(6)), {
     code: 'WrongLength',
-    message: /6 scores; give one row/,
+    message: /expected one row.*got 6 scores/,
   });
   const others = [...outputs, { name: 'c', labels: ['p', 'q', 'r'] }];
   assert.throws(() => top({ outputs: others }, [1, 2, 3]), { code: 'WrongLength' });
