@@ -1,7 +1,10 @@
 /** @import { Dtype, Size, Tensor, TypedArray, TypedArrayConstructor } from './types.ts' */
 import { WebkilnError } from './errors.js';
 
-/** How memory holds a dtype; float16 is its 16 bits there. @type {Record<Dtype, any>} */
+/**
+ * The storage array of each dtype; float16 values are stored as their bits.
+ * @type {Record<Dtype, any>}
+ */
 export const ARRAYS = {
   float32: Float32Array,
   float16: Uint16Array,
@@ -20,7 +23,7 @@ export const ARRAYS = {
 /** @type {any} */
 const FLOAT16 = /** @type {any} */ (globalThis).Float16Array;
 
-/** Arrays that a dtype takes besides its own. @type {Record<string, string[]>} */
+/** Arrays that are accepted in addition to the storage array. @type {Record<string, string[]>} */
 const ALTERNATIVES = { float16: ['Float16Array'], uint8: ['Uint8ClampedArray'] };
 
 /**
@@ -30,14 +33,14 @@ const ALTERNATIVES = { float16: ['Float16Array'], uint8: ['Uint8ClampedArray'] }
 export const arrayOf = dtype => ARRAYS[dtype];
 
 /**
- * What a caller gets of a dtype: for float16 the array of numbers where the engine has one.
+ * The array type of a dtype in the interface: Float16Array for float16 if the engine supports it.
  * @param {Dtype} dtype
  * @returns {TypedArrayConstructor}
  */
 export const interfaceArray = dtype => (dtype === 'float16' && FLOAT16) || ARRAYS[dtype];
 
 /**
- * What memory holds, as a caller sees it.
+ * Convert a storage array to the array type of the interface.
  * @param {Dtype} dtype
  * @param {TypedArray} value
  * @returns {TypedArray}
@@ -52,7 +55,7 @@ export const toInterface = (dtype, value) =>
 export const sizeOf = shape => shape.reduce((product, length) => product * length, 1);
 
 /**
- * The shape of an input at given placeholders; NaN stands for one that is not set.
+ * Replace the placeholders of a shape by their values; NaN for one that is not set.
  * @param {Size[]} shape
  * @param {Record<string, number>} values
  * @returns {number[]}
@@ -64,15 +67,15 @@ export const shapeAt = (shape, values) =>
 
 /**
  * @param {any} value
- * @returns {boolean} whether it is a buffer of a GPU
+ * @returns {boolean} whether it is a GPUBuffer
  */
 export const isBuffer = value => Object.prototype.toString.call(value) === '[object GPUBuffer]';
 
-const LISTED = 20;
-const LONGEST = 60;
+const MAX_LISTED = 20;
+const MAX_LENGTH = 60;
 
 /**
- * What was given, for messages: never the data itself.
+ * Describe a value in a message. Never prints data of arrays.
  * @param {unknown} value
  * @returns {string}
  */
@@ -84,7 +87,7 @@ export function describe(value) {
 }
 
 /** @param {string} text */
-const truncate = text => (text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text);
+const truncate = text => (text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}...` : text);
 
 /**
  * @param {string[]} names
@@ -92,9 +95,9 @@ const truncate = text => (text.length > LONGEST ? `${text.slice(0, LONGEST)}...`
  */
 export const listOf = names =>
   names
-    .slice(0, LISTED)
+    .slice(0, MAX_LISTED)
     .map(name => `'${truncate(String(name))}'`)
-    .concat(names.length > LISTED ? ['...'] : [])
+    .concat(names.length > MAX_LISTED ? ['...'] : [])
     .join(', ') || 'none';
 
 /**
@@ -109,7 +112,7 @@ export const kindOf = value =>
       : typeof value;
 
 /**
- * Writes an array of numbers; every element must be what the dtype holds.
+ * Copy an array of numbers. Throws if an element is not a value of the dtype.
  * @param {Tensor} tensor
  * @param {any[]} value
  * @param {any} into
@@ -132,24 +135,26 @@ function writePlain({ name, dtype }, value, into) {
 }
 
 /**
- * One input as memory holds its dtype: in a fresh typed array, or, where it is `lent` and like that already, as it is.
+ * Convert one input to the storage array of its dtype. The array is new, unless `borrow` is set and
+ * no conversion is needed.
  * @param {Tensor} tensor
  * @param {any} value a typed array of the dtype, or an array of numbers
  * @param {Record<string, number>} placeholders
- * @param {boolean} lent
+ * @param {boolean} borrow
  * @returns {TypedArray}
  */
-function readInput(tensor, value, placeholders, lent) {
+function readInput(tensor, value, placeholders, borrow) {
   if (isBuffer(value)) return value;
   const { name, dtype } = tensor;
   const type = arrayOf(dtype);
-  const taken = [type.name, ...(ALTERNATIVES[dtype] ?? [])];
+  const accepted = [type.name, ...(ALTERNATIVES[dtype] ?? [])];
   const kind = ArrayBuffer.isView(value) ? /** @type {any} */ (value)[Symbol.toStringTag] : '';
   const plain = Array.isArray(value) && (dtype !== 'float16' || FLOAT16);
-  if (!plain && !taken.includes(kind)) {
+  if (!plain && !accepted.includes(kind)) {
     throw new WebkilnError(
       'WrongDtype',
-      `input '${name}': expected ${taken.join(' or ')} or an array of numbers (${dtype}), got ${describe(value)}`,
+      `input '${name}': expected ${accepted.join(' or ')} or an array of numbers (${dtype}), ` +
+        `got ${describe(value)}`,
     );
   }
   const shape = shapeAt(tensor.shape, placeholders);
@@ -160,7 +165,7 @@ function readInput(tensor, value, placeholders, lent) {
       `input '${name}': expected ${size} elements for shape [${shape}], got ${value.length}`,
     );
   }
-  if (lent && kind === type.name && dtype !== 'bool') return value;
+  if (borrow && kind === type.name && dtype !== 'bool') return value;
   const copy = /** @type {any} */ (
     new (plain || kind === 'Float16Array' ? interfaceArray(dtype) : type)(size)
   );
@@ -172,12 +177,12 @@ function readInput(tensor, value, placeholders, lent) {
 /** @param {Tensor[]} tensors */
 const advice = tensors =>
   `pass { ${tensors
-    .slice(0, LISTED)
+    .slice(0, MAX_LISTED)
     .map(({ name }) => `${/^\w+$/.test(name) ? name : `'${name}'`}: ...`)
     .join(', ')} } to run`;
 
 /**
- * Inputs by name: the only input of a model may be given without its name.
+ * Return the inputs by name. A model's only input may be passed without its name.
  * @param {Tensor[]} tensors
  * @param {any} inputs
  * @returns {any}
@@ -198,24 +203,25 @@ export function inputsByName(tensors, inputs) {
 }
 
 /**
- * Checks names, dtypes and element counts, and copies the values, so that the caller may reuse its arrays at once, unless they are `lent`: read before anything else happens.
+ * Check names, dtypes and element counts, and copy the values, so that the caller may reuse its
+ * arrays. With `borrow`, the arrays are read before the caller continues and need no copy.
  * @param {Tensor[]} tensors
  * @param {any} inputs
  * @param {Record<string, number>} placeholders
- * @param {boolean} lent
+ * @param {boolean} borrow
  * @returns {Record<string, TypedArray>}
  */
-export function readInputs(tensors, inputs, placeholders, lent) {
+export function readInputs(tensors, inputs, placeholders, borrow) {
   const names = tensors.map(tensor => tensor.name);
-  const given = Object.keys(inputs);
-  const unknown = given.filter(name => !names.includes(name));
+  const passed = Object.keys(inputs);
+  const unknown = passed.filter(name => !names.includes(name));
   if (unknown.length > 0) {
     throw new WebkilnError(
       'UnknownInput',
       `there is no input ${listOf(unknown)}; the inputs are ${listOf(names)}`,
     );
   }
-  const missing = names.filter(name => !given.includes(name) || inputs[name] === undefined);
+  const missing = names.filter(name => !passed.includes(name) || inputs[name] === undefined);
   if (missing.length > 0) {
     throw new WebkilnError(
       'MissingInput',
@@ -225,7 +231,7 @@ export function readInputs(tensors, inputs, placeholders, lent) {
   return Object.fromEntries(
     tensors.map(tensor => [
       tensor.name,
-      readInput(tensor, inputs[tensor.name], placeholders, lent),
+      readInput(tensor, inputs[tensor.name], placeholders, borrow),
     ]),
   );
 }

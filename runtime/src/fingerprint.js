@@ -1,4 +1,7 @@
-/** Buckets of texts, as `tf.strings.to_hash_bucket_fast` and `to_hash_bucket_strong` give them: FarmHash's Fingerprint64, and SipHash-2-4, of their UTF-8. */
+/*
+ * Hash buckets of strings, equal to those of `tf.strings.to_hash_bucket_fast` and
+ * `to_hash_bucket_strong`: FarmHash's Fingerprint64 and SipHash-2-4 of the UTF-8 bytes.
+ */
 
 const [K0, K1, K2] = [0xc3a5c85c97cb3127n, 0xb492b66fbe98f273n, 0x9ae16a3b2f90404fn];
 
@@ -17,7 +20,11 @@ function hashPair(u, v, factor) {
   return wrap(shiftMix(wrap((v ^ a) * factor)) * factor);
 }
 
-/** FarmHash (https://github.com/google/farmhash), `farmhashna::Hash64`. @param {Uint8Array} bytes @returns {bigint} */
+/**
+ * FarmHash (https://github.com/google/farmhash), `farmhashna::Hash64`.
+ * @param {Uint8Array} bytes
+ * @returns {bigint}
+ */
 export function fingerprint(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const size = bytes.length;
@@ -135,7 +142,12 @@ function hashLong(size, long) {
   );
 }
 
-/** SipHash-2-4 (https://www.aumasson.jp/siphash/siphash.pdf). @param {Uint8Array} bytes @param {[bigint, bigint]} key @returns {bigint} */
+/**
+ * SipHash-2-4 (https://www.aumasson.jp/siphash/siphash.pdf).
+ * @param {Uint8Array} bytes
+ * @param {[bigint, bigint]} key
+ * @returns {bigint}
+ */
 export function sipHash(bytes, [first, second]) {
   let [a, b, c, d] = /** @type {[bigint, bigint, bigint, bigint]} */ ([
     first ^ 0x736f6d6570736575n,
@@ -169,7 +181,7 @@ export function sipHash(bytes, [first, second]) {
     a ^= word;
   }
   c ^= 0xffn;
-  for (let turn = 0; turn < 4; turn++) round();
+  for (let number = 0; number < 4; number++) round();
   return a ^ b ^ c ^ d;
 }
 

@@ -7,7 +7,7 @@ import { HelperHeuristic } from './helper_heuristic.js';
 
 /** Chunks per thread. More than one limits the delay caused by a thread that is busy elsewhere. */
 const CHUNKS = 2;
-/** Chunks of the first run: engines switch to optimised code between two calls, never within one. */
+/** Chunks of the first run: engines switch to optimised code between two calls, not within one. */
 const FIRST_CHUNKS = 4;
 
 /**

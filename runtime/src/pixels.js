@@ -17,7 +17,10 @@ export const Color = Object.freeze({
   4: 'BGRA',
 });
 
-/** For each color format, the place in a canvas pixel (red, green, blue, alpha) of each channel. @type {Record<string, number[]>} */
+/**
+ * For each color format, the indices of its channels in a canvas pixel (red, green, blue, alpha).
+ * @type {Record<string, number[]>}
+ */
 const CHANNELS = {
   RGB: [0, 1, 2],
   BGR: [2, 1, 0],
@@ -31,7 +34,14 @@ const LUMA = [0.2126, 0.7152, 0.0722];
 
 /**
  * @typedef {{ new (length: number): Float32Array | Int32Array | Uint8Array }} ArrayType
- * @typedef {{ type?: ArrayType, color?: number | string, order?: number | string, bias?: number | number[], scale?: number | number[] }} PackOptions
+ */
+/**
+ * @typedef {object} PackOptions
+ * @property {ArrayType} [type]
+ * @property {number | string} [color]
+ * @property {number | string} [order]
+ * @property {number | number[]} [bias]
+ * @property {number | number[]} [scale]
  */
 
 /**
@@ -77,7 +87,8 @@ export function layout({ color = Color.RGB, order = Order.HWC, bias = 0, scale =
 }
 
 /**
- * Packs canvas pixels into an array: each element is `(pixel - bias) / scale`, with one bias and scale per channel in the order of `color`.
+ * Pack canvas pixels into an array. Each element is `(pixel - bias) / scale`, with one bias and
+ * scale per channel, in the order of `color`.
  * @param {ImageData} image
  * @param {PackOptions} [options]
  */
@@ -102,7 +113,7 @@ export function pack(image, options = {}) {
 }
 
 /**
- * The inverse of `pack` for a rectangle of the image; channels that the format lacks are opaque.
+ * The inverse of `pack` for a rectangle of the image. Missing channels are 255.
  * @param {ArrayLike<number>} array
  * @param {number} width
  * @param {number} height
@@ -115,7 +126,8 @@ export function unpack(array, width, height, crop, options = {}) {
   if (array.length !== width * height * depth) {
     throw new WebkilnError(
       'WrongLength',
-      `image: expected ${width * height * depth} elements for ${width} x ${height} x ${depth}, got ${array.length}`,
+      `image: expected ${width * height * depth} elements for ${width} x ${height} x ${depth}, ` +
+        `got ${array.length}`,
     );
   }
   const data = new Uint8ClampedArray(crop.width * crop.height * 4).fill(255);

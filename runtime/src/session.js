@@ -74,8 +74,10 @@ export class Session {
         'WrongSize',
         equals
           ? `layer '${layer}' needs the sizes ${text} and ${equals.text} to be equal; ` +
-              `they are ${size} and ${equals.size} for ${sizes}; change the inputs or { placeholders }`
-          : `layer '${layer}' has the size ${text}, which is ${size} for ${sizes}; use larger inputs`,
+              `they are ${size} and ${equals.size} for ${sizes}; ` +
+              'change the inputs or { placeholders }'
+          : `layer '${layer}' has the size ${text}, which is ${size} for ${sizes}; ` +
+              'use larger inputs',
       );
     }
     this.layout = null;
