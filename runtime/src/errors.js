@@ -2,9 +2,9 @@
  * @typedef {'MissingFile' | 'Refused' | 'Unavailable' | 'Stalled' | 'WrongType' | 'Truncated'
  *   | 'Altered' | 'CompileFailed' | 'UnknownBackend' | 'UnknownVariant' | 'NoBackend'
  *   | 'UnknownInput' | 'MissingInput' | 'WrongLength' | 'WrongDtype' | 'WrongOption'
- *   | 'WrongBuffer' | 'UnknownPlaceholder' | 'MissingPlaceholder' | 'WrongSize' | 'WrongValue' |
- *   'OutOfMemory' | 'DeviceLost' | 'ContextLost' | 'Tainted' | 'Trapped' | 'Aborted' | 'Disposed'}
- *   ErrorCode
+ *   | 'WrongBuffer' | 'UnknownPlaceholder' | 'MissingPlaceholder' | 'WrongSize' | 'WrongValue'
+ *   | 'OutOfMemory' | 'DeviceLost' | 'ContextLost' | 'Tainted' | 'Trapped' | 'Aborted'
+ *   | 'Disposed'} ErrorCode
  */
 
 /** The only error class of the runtime. `code` is the kind; `message` includes what to do next. */

@@ -43,7 +43,8 @@ export const started = (promise, limit) =>
  */
 /** @typedef {{ id: number, result?: any, error?: { code: any, message: string } }} Answer */
 /**
- * @typedef {{ progress: Progress } | { threads: ThreadedProgram } | { stored: true } | Answer} Reply
+ * @typedef {{ progress: Progress } | { threads: ThreadedProgram } | { stored: true }
+ *   | Answer} Reply
  */
 
 /** The id of the message by which a Worker reports that it has started. */

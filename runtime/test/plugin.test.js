@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Builder } from '../unplugin/src/builder.js';
-import { placeFrom, withURLs } from '../unplugin/src/references.js';
+import { bundlesPath, withURLs } from '../unplugin/src/references.js';
 import { isRequest, optionPaths, readRequest } from '../unplugin/src/request.js';
 
 const resolve = path => `/project/src/${path.replace('./', '')}`;
@@ -71,7 +71,7 @@ test('options that do not exist, or stand twice, are errors', () => {
   );
   assert.throws(
     () => read('webkiln:digits?backend=js&backend=wasm'),
-    /backend is given 2 times, expected once/,
+    /backend occurs 2 times, expected once/,
   );
 });
 
@@ -85,8 +85,8 @@ test('references are replaced, whatever quotes they have', () => {
 });
 
 test('the folder of bundles is found from files in folders', () => {
-  assert.equal(placeFrom('main.js', ''), './webkiln/');
-  assert.equal(placeFrom('assets/deep/main.js', ''), '../../webkiln/');
+  assert.equal(bundlesPath('main.js', ''), './webkiln/');
+  assert.equal(bundlesPath('assets/deep/main.js', ''), '../../webkiln/');
 });
 
 test('what a bundle lacks that was built nevertheless is told, and options without a value stand alone', async () => {
@@ -97,16 +97,16 @@ test('what a bundle lacks that was built nevertheless is told, and options witho
     console.error('[1/1] bundle:a\\nbuilt without wasm:\\n  emcc is needed and was not found\\n[1/1] bundle:a');
     console.log(process.argv[5] + ': written\\n  backends  js');`;
   writeFileSync(join(root, 'fake.mjs'), script);
-  const [said, warned] = [[], []];
+  const [reported, warned] = [[], []];
   const builder = new Builder(
     root,
     [process.execPath, join(root, 'fake.mjs')],
-    line => said.push(line),
+    line => reported.push(line),
     text => warned.push(text),
   );
   await builder.build(read('./a.keras?webkiln&trust-source'));
   assert.deepEqual(warned, ['built without wasm:\n  emcc is needed and was not found']);
-  assert.deepEqual(said, ['[1/1] bundle:a', '[1/1] bundle:a']);
+  assert.deepEqual(reported, ['[1/1] bundle:a', '[1/1] bundle:a']);
 });
 
 test('options without a value take none', () => {
