@@ -40,14 +40,14 @@ export function withUpdates(code) {
         'the versions of webkiln and unplugin-webkiln differ',
     );
   return `${code.replace(DECLARED, 'const loadModel = ')}
-const { data } = import.meta.hot;
-const { shared = { live: new Set(), load: loadModel, signature: '', builds: 0 } } = data;
+const fresh = { live: new Set(), load: loadModel, signature: '', builds: 0 };
+const { shared = fresh } = import.meta.hot.data;
 const { inputs, outputs, placeholders, states } = manifest;
 const signature = JSON.stringify({ inputs, outputs, placeholders, states });
 const changed = shared.signature !== '' && shared.signature !== signature;
 const build = shared.builds + 1;
 Object.assign(shared, { load: loadModel, signature, builds: build });
-data.shared = shared;
+import.meta.hot.data.shared = shared;
 export async function load(options) {
   const entry = { model: null, options, ended: null };
   for (let seen; seen !== shared.builds;) {
