@@ -50,9 +50,9 @@ def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
             {
                 key: value
                 for key, value in tensor.items()
-                if key not in ("offset", "storage", "said")
+                if key not in ("offset", "storage", "declared_shape")
             }
-            | {"shape": tensor.get("said", tensor["shape"])}
+            | {"shape": tensor.get("declared_shape", tensor["shape"])}
             for tensor in program[role]
         ]
         for backend, program in programs.items()

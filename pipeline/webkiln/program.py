@@ -125,7 +125,9 @@ def _tensor_json(name: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
         if value.distribution is not None
         else {}
     )
-    shown_shape = [size_to_json(expand_quotients(size, graph.divisibility)) for size in value.shape]
+    declared_shape = [
+        size_to_json(expand_quotients(size, graph.divisibility)) for size in value.shape
+    ]
     return {
         "name": name,
         "dtype": value.dtype,
@@ -133,7 +135,7 @@ def _tensor_json(name: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
         "shape": list(map(size_to_json, value.shape)),
         "order": order,
         **distribution,
-        **({"expand_quotients": shown_shape} if graph.divisibility else {}),
+        **({"declared_shape": declared_shape} if graph.divisibility else {}),
         "offset": size_to_json(memory.offsets[memory.roots[variable]]),
     }
 

@@ -1,10 +1,10 @@
-/* What the engines find in a generated module, for the type checker. */
+/* Names of the generated module that contains an engine, for the type checker. */
 type Dtype = import('../src/types.ts').Dtype;
 type Engine = import('../src/types.ts').Engine;
-type Found = import('../src/types.ts').Found;
+type RunSizes = import('../src/types.ts').RunSizes;
 type Layout = import('../src/types.ts').Layout;
 type Move = import('../src/types.ts').Move;
-type Placed = import('../src/types.ts').Placed;
+type PlacedTensor = import('../src/types.ts').PlacedTensor;
 type Program = import('../src/types.ts').Program;
 type TypedArray = import('../src/types.ts').TypedArray;
 

@@ -1,8 +1,8 @@
-/** What lies in the memory of a GPU: words of 32 bits. @type {Record<string, any>} */
+/** Storage types of GPU memory, all of 32 bits. @type {Record<string, any>} */
 export const WORDS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array };
 
-/** How a caller holds each dtype. @type {Record<string, any>} */
-const HELD = {
+/** The array type of each dtype in the interface. @type {Record<string, any>} */
+const INTERFACE_ARRAYS = {
   float32: Float32Array,
   float16: Uint16Array,
   float64: Float64Array,
@@ -18,8 +18,8 @@ const HELD = {
 };
 
 /**
- * Whole numbers of 64 bits as words; what does not fit is refused.
- * @param {Placed} placed
+ * Convert 64-bit integers to words. Throws WrongValue for integers that do not fit.
+ * @param {PlacedTensor} placed
  * @param {BigInt64Array | BigUint64Array} value
  * @returns {TypedArray}
  */
@@ -28,7 +28,9 @@ function checkedWords({ name, dtype, storage }, value) {
   for (let at = 0; at < value.length; at++) {
     words[at] = Number(value[at]);
     if (BigInt(words[at]) !== value[at]) {
-      const message = `'${name}': element ${at} is ${value[at]}; on this backend ${dtype} is held as ${storage}, which has no such number`;
+      const message =
+        `'${name}': element ${at} is ${value[at]}; ` +
+        `this backend stores ${dtype} as ${storage}, which cannot represent it`;
       throw Object.assign(new Error(message), { code: 'WrongValue' });
     }
   }
@@ -36,8 +38,8 @@ function checkedWords({ name, dtype, storage }, value) {
 }
 
 /**
- * A caller's values as they lie in memory.
- * @param {Placed} placed
+ * Convert interface values to their storage type.
+ * @param {PlacedTensor} placed
  * @param {any} value
  * @returns {any}
  */
@@ -51,8 +53,8 @@ export function narrowed(placed, value) {
 }
 
 /**
- * What lies in memory, as a caller wants it.
- * @param {Omit<Placed, 'name'>} placed
+ * Convert stored values to their interface type.
+ * @param {Omit<PlacedTensor, 'name'>} placed
  * @param {ArrayBuffer} bytes
  * @returns {TypedArray}
  */
@@ -60,13 +62,16 @@ export function widened({ dtype, storage }, bytes) {
   const words = new WORDS[storage](bytes);
   if (dtype === storage) return words;
   if (dtype === 'float16') return Uint16Array.from(words, wk_to_half);
-  return HELD[dtype].from(words, dtype === 'int64' || dtype === 'uint64' ? BigInt : Number);
+  return INTERFACE_ARRAYS[dtype].from(
+    words,
+    dtype === 'int64' || dtype === 'uint64' ? BigInt : Number,
+  );
 }
 
 /**
- * A piece of weights as words; of 64-bit integers, those that fit.
+ * The bytes of a weight, padded to words. Values of 64 bits are narrowed to 32 bits.
  * @param {Uint8Array} bytes
- * @param {string | undefined} narrow the dtype of the piece, where memory has no such numbers
+ * @param {string | undefined} narrow the dtype of the bytes if it has 64 bits
  * @returns {Uint8Array}
  */
 export function stagedWords(bytes, narrow) {
@@ -74,7 +79,7 @@ export function stagedWords(bytes, narrow) {
   words.set(bytes);
   if (narrow === undefined) return words;
   const storage = { int64: 'int32', uint64: 'uint32' }[narrow] ?? 'float32';
-  const value = new HELD[narrow](words.buffer);
+  const value = new INTERFACE_ARRAYS[narrow](words.buffer);
   return new Uint8Array(
     narrowed(/** @type {any} */ ({ name: 'a weight', dtype: narrow, storage }), value).buffer,
   );

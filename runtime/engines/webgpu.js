@@ -1,21 +1,39 @@
 import { narrowed, stagedWords, widened } from './narrowing.js';
-import { LOSS_MS, gpuError, lossOf, prepared, settled, usable } from './webgpu_device.js';
+import { LOSS_MS, awaitLoss, gpuError, lossOf, prepare, usable } from './webgpu_device.js';
 import { COPY, Recording, bytesOf } from './webgpu_recording.js';
-import { Live } from './webgpu_immediate.js';
-import { checkLent, isLent, keptOf, refusal } from './webgpu_external_buffers.js';
-import { Staging } from './webgpu_staging.js';
+import { LiveSteps } from './webgpu_immediate.js';
+import {
+  checkExternal,
+  explainRejection,
+  gpuOutputs,
+  isExternal,
+} from './webgpu_external_buffers.js';
+import { MoveBuffer, Staging } from './webgpu_staging.js';
 
 /** @typedef {import('./webgpu_device.js').Gpu} Gpu */
+/** @typedef {import('./webgpu_external_buffers.js').ExternalBuffer} ExternalBuffer */
 
 /**
- * A program on a GPU: one buffer holds all tensors, one command encoder all that a run does, so that the next may be recorded before its outputs are here.
+ * The generated part of a program. `init` and `main` record launches; a dynamic `main` reads
+ * intermediate results back and is asynchronous.
+ * @typedef {object} GeneratedCode
+ * @property {Program} program
+ * @property {number} stride bytes between argument blocks
+ * @property {((recording: Recording) => void)[]} init
+ * @property {(steps: any, ...placeholders: number[]) => RunSizes | Promise<RunSizes>} main
+ * @property {boolean} dynamic
+ */
+
+/**
+ * A program on a GPU. One buffer, the arena, contains all tensors. One command encoder records all
+ * commands of a run, so that the next run can be recorded before the outputs arrive.
  * @implements {Engine}
  */
 export class WebGpuEngine {
   /**
    * @param {Gpu} gpu
    * @param {Map<string, any>} pipelines
-   * @param {{ program: Program, stride: number, init: ((recording: Recording) => void)[], main: (steps: any, ...placeholders: number[]) => Found | Promise<Found>, dynamic: boolean }} code
+   * @param {GeneratedCode} code
    */
   constructor(gpu, pipelines, { program, stride, init, main, dynamic }) {
     this.gpu = gpu;
@@ -24,22 +42,21 @@ export class WebGpuEngine {
     this.stride = stride;
     this.main = main;
     this.dynamic = dynamic;
-    /** @type {Recording[]} what the last run of a dynamic program launched, whose buffers the next takes */
+    /** @type {Recording[]} recordings of the last run of a dynamic program */
     this.spent = [];
-    /** @type {Recording[]} what the run before left to be used again */
+    /** @type {Recording[]} recordings of the run before, whose buffers are reused */
     this.reusable = [];
     this.size = 0;
     /** @type {any} */
     this.arena = null;
     this.staging = new Staging(gpu);
-    /** @type {any} what states go through from one run to the next */
-    this.between = null;
-    /** @type {any} what is recorded and not handed over */
+    this.moves = new MoveBuffer(gpu);
+    /** @type {any} the command encoder of commands that are not submitted yet */
     this.encoder = null;
-    /** @type {import('./webgpu_external_buffers.js').Lent[]} buffers of the caller in it */
-    this.lent = [];
-    /** @type {{ buffer: any, lacking: Promise<any> }[]} buffers for the caller in it, and what is wrong with them */
-    this.made = [];
+    /** @type {ExternalBuffer[]} buffers of the caller that these commands use */
+    this.external = [];
+    /** @type {{ buffer: any, error: Promise<any> }[]} buffers allocated for outputs of this run */
+    this.created = [];
     this.disposed = false;
     /** @type {Recording | null} */
     this.recording = null;
@@ -48,7 +65,7 @@ export class WebGpuEngine {
     this.inits.finish();
     /** @type {Promise<any>} */
     this.grown = Promise.resolve();
-    /** @type {Promise<any>} the end of the last run that was handed over */
+    /** @type {Promise<any>} settles when the last submitted run ends */
     this.delivered = Promise.resolve();
   }
 
@@ -56,7 +73,7 @@ export class WebGpuEngine {
     return this.gpu.device;
   }
 
-  /** How many runs may be under way at once. */
+  /** The number of runs that may be in flight at once. */
   get overlap() {
     return this.dynamic ? 1 : 2;
   }
@@ -68,11 +85,11 @@ export class WebGpuEngine {
   }
 
   /**
-   * @param {any} error of this engine
-   * @returns {Promise<any>} the loss of the device, if that is what broke it, else the error itself
+   * @param {any} error an error of this engine
+   * @returns {Promise<any>} the loss of the device if it caused the error, else the error itself
    */
   async causeOf(error) {
-    if (!this.gpu.lost && !this.disposed) await settled(this.gpu, LOSS_MS);
+    if (!this.gpu.lost && !this.disposed) await awaitLoss(this.gpu, LOSS_MS);
     return this.gpu.lost ? lossOf(this.gpu) : error;
   }
 
@@ -83,12 +100,13 @@ export class WebGpuEngine {
     const limit = Math.min(device.limits.maxStorageBufferBindingSize, device.limits.maxBufferSize);
     if (size <= this.size) return;
     if (size > limit) {
-      const advice = this.gpu.given
-        ? '; request the device with the requiredLimits maxStorageBufferBindingSize and maxBufferSize of its adapter'
+      const advice = this.gpu.external
+        ? '; request the device with the requiredLimits maxStorageBufferBindingSize and' +
+          ' maxBufferSize of its adapter'
         : '';
       throw gpuError(
         'OutOfMemory',
-        `the model needs ${size} bytes of GPU memory at once; this GPU binds at most ${limit}${advice}`,
+        `the model needs a buffer of ${size} bytes; this GPU binds at most ${limit}${advice}`,
       );
     }
     device.pushErrorScope('out-of-memory');
@@ -107,20 +125,20 @@ export class WebGpuEngine {
 
   async hasGrown() {
     if (await this.grown)
-      throw gpuError('OutOfMemory', `${this.size} bytes of GPU memory could not be had`);
+      throw gpuError('OutOfMemory', `${this.size} bytes of GPU memory could not be allocated`);
   }
 
-  /** @returns {any} the encoder of what comes next */
+  /** @returns {any} the current command encoder */
   open() {
     this.encoder ??= this.gpu.device.createCommandEncoder();
     return this.encoder;
   }
 
   /**
-   * Hands over what is recorded.
-   * @returns {Promise<any>} what the device refuses of it, if anything; nothing of it is done then
+   * Submit the recorded commands.
+   * @returns {Promise<any>} the validation error if the device rejects all of them, else null
    */
-  hand() {
+  submit() {
     const { encoder } = this;
     const { device } = this.gpu;
     if (!encoder) return Promise.resolve(null);
@@ -130,18 +148,18 @@ export class WebGpuEngine {
     return device.popErrorScope().catch(() => null);
   }
 
-  /** Hands over what no run waits for. */
-  hasten() {
-    this.hand().then(refused => {
-      if (refused && !this.disposed) this.gpu.fail(refused.message);
+  /** Submit commands that no run waits for. An error fails all models of the device. */
+  flush() {
+    this.submit().then(rejection => {
+      if (rejection && !this.disposed) this.gpu.fail(rejection.message);
     });
   }
 
-  /** Forgets what is recorded. */
+  /** Discard the recorded commands. */
   drop() {
-    for (const { buffer } of this.made.splice(0)) buffer.destroy();
+    for (const { buffer } of this.created.splice(0)) buffer.destroy();
     this.encoder = null;
-    this.lent = [];
+    this.external = [];
   }
 
   /**
@@ -156,7 +174,7 @@ export class WebGpuEngine {
       stagedWords(bytes, this.program.init[entry]?.[3]),
     );
     this.inits.encode(this.open(), this.group, this.inits.dispatches.slice(entry, entry + 1));
-    this.hasten();
+    this.flush();
   }
 
   /**
@@ -175,62 +193,62 @@ export class WebGpuEngine {
   }
 
   /**
-   * @param {Placed} placed
+   * @param {PlacedTensor} placed
    * @param {any} value
    */
   write(placed, value) {
-    if (!isLent(value)) {
+    if (!isExternal(value)) {
       if (value.length)
         this.gpu.device.queue.writeBuffer(this.arena, placed.offset, narrowed(placed, value));
       return;
     }
     const bytes = bytesOf(placed.shape);
-    checkLent('input', placed, value, bytes);
+    checkExternal('input', placed, value, bytes);
     if (!bytes) return;
     this.open().copyBufferToBuffer(value, 0, this.arena, placed.offset, bytes);
-    this.lent.push({ what: `input '${placed.name}'`, buffer: value, filled: false });
+    this.external.push({ what: `input '${placed.name}'`, buffer: value, written: false });
   }
 
   /**
-   * Records a run; `read` hands it over.
+   * Record a run; `read` submits it.
    * @param {number[]} placeholders
-   * @returns {Found | Promise<Found>}
+   * @returns {RunSizes | Promise<RunSizes>}
    */
   run(...placeholders) {
     this.check();
-    if (this.dynamic) return this.follow(placeholders);
+    if (this.dynamic) return this.runLive(placeholders);
     const recording = /** @type {Recording} */ (this.recording);
     recording.encode(this.open(), this.bound, recording.dispatches);
   }
 
   /**
-   * Runs a program whose later steps depend on what earlier ones compute.
+   * Run a program whose later steps depend on the results of earlier ones.
    * @param {number[]} placeholders
    */
-  async follow(placeholders) {
+  async runLive(placeholders) {
     await this.hasGrown();
     for (const recording of this.reusable.splice(0)) recording.dispose();
     this.reusable = this.spent.splice(0);
-    const live = new Live(this);
-    const found = await this.main(live, ...placeholders);
+    const live = new LiveSteps(this);
+    const sizes = await this.main(live, ...placeholders);
     live.record();
-    return found;
+    return sizes;
   }
 
   /**
-   * Hands over what is recorded, and brings tensors as they are then.
-   * @param {Omit<Placed, 'name'>[]} tensors
-   * @param {Move[]} moves copies that are done afterwards
+   * Submit the recorded commands and read tensors back.
+   * @param {Omit<PlacedTensor, 'name'>[]} tensors
+   * @param {Move[]} moves copies that follow
    * @returns {Promise<ArrayBuffer[]>}
    */
-  async bring(tensors, moves = []) {
+  async readBack(tensors, moves = []) {
     const encoder = this.open();
     const sizes = tensors.map(({ shape }) => bytesOf(shape));
     const bytes = Math.max(
       sizes.reduce((sum, size) => sum + size, 0),
       4,
     );
-    const slot = this.staging.take(bytes);
+    const slot = this.staging.acquire(bytes);
     let end = 0;
     const starts = tensors.map(({ offset }, index) => {
       const start = end,
@@ -239,13 +257,13 @@ export class WebGpuEngine {
       end += size;
       return start;
     });
-    this.#move(encoder, moves);
-    const { lent } = this;
-    const handed = this.hand();
+    this.moves.encode(encoder, this.arena, moves);
+    const { external } = this;
+    const submitted = this.submit();
     const mapped = slot.buffer.mapAsync(1, 0, bytes);
     try {
-      const [refused] = await Promise.all([handed, mapped]);
-      await this.#passed(refused, lent);
+      const [rejection] = await Promise.all([submitted, mapped]);
+      await this.#checkSubmission(rejection, external);
       const range = slot.buffer.getMappedRange(0, bytes);
       return starts.map((start, index) => range.slice(start, start + (sizes[index] ?? 0)));
     } catch (error) {
@@ -259,115 +277,89 @@ export class WebGpuEngine {
   }
 
   /**
-   * @param {any} refused
-   * @param {import('./webgpu_external_buffers.js').Lent[]} lent
+   * @param {any} rejection
+   * @param {ExternalBuffer[]} external
    */
-  async #passed(refused, lent) {
+  async #checkSubmission(rejection, external) {
     await this.hasGrown();
-    if (refused) throw await refusal(this.gpu, refused, lent);
+    if (rejection) throw await explainRejection(this.gpu, rejection, external);
     this.check();
   }
 
   /**
-   * The values of tensors after what is recorded, which is handed over; copies to states follow them. Those that `into` names stay on the GPU, and are not waited for.
-   * @param {Omit<Placed, 'name'>[]} tensors
+   * Submit the recorded commands and return the values of tensors; the copies of `moves` follow.
+   * Tensors named by `into` stay on the GPU, and the call does not wait for them.
+   * @param {Omit<PlacedTensor, 'name'>[]} tensors
    * @param {Move[]} moves
-   * @param {any} [into] 'gpu', or by name buffers, or 'gpu' for fresh ones
+   * @param {any} [into] 'gpu', or name -> buffer, or name -> 'gpu' for a new buffer
    * @returns {Promise<any[]>}
    */
   read(tensors, moves, into) {
-    const wanted = keptOf(tensors, into);
-    const kept = tensors.map(placed =>
-      this.#keep(/** @type {Placed} */ (placed), wanted.get(/** @type {Placed} */ (placed).name)),
+    const targets = gpuOutputs(tensors, into);
+    const buffers = /** @type {PlacedTensor[]} */ (tensors).map(placed =>
+      this.#copyOutput(placed, targets.get(placed.name)),
     );
-    const others = tensors.filter((_, index) => !kept[index]);
-    const { lent, made, delivered } = this;
-    if (others.length === 0) this.#move(this.open(), moves);
-    const brought =
+    const others = tensors.filter((_, index) => !buffers[index]);
+    const { external, created, delivered } = this;
+    if (others.length === 0) this.moves.encode(this.open(), this.arena, moves);
+    const copied =
       others.length > 0
-        ? this.bring(others, moves)
-        : this.hand()
-            .then(refused => this.#passed(refused, lent))
+        ? this.readBack(others, moves)
+        : this.submit()
+            .then(rejection => this.#checkSubmission(rejection, external))
             .then(() => []);
-    this.lent = [];
-    this.made = [];
-    const lacking = Promise.all(made.map(item => item.lacking));
-    const values = Promise.all([brought, lacking, delivered]).then(([arrays, errors]) => {
+    this.external = [];
+    this.created = [];
+    const allocations = Promise.all(created.map(({ error }) => error));
+    const values = Promise.all([copied, allocations, delivered]).then(([arrays, errors]) => {
       if (errors.some(Boolean))
-        throw gpuError('OutOfMemory', 'GPU memory for the outputs could not be had');
+        throw gpuError('OutOfMemory', 'GPU memory for the outputs could not be allocated');
       if (this.disposed) throw new Error('the model was disposed of');
       let next = 0;
       return tensors.map(
         (placed, index) =>
-          kept[index] ?? widened(placed, /** @type {ArrayBuffer} */ (arrays[next++])),
+          buffers[index] ?? widened(placed, /** @type {ArrayBuffer} */ (arrays[next++])),
       );
     });
     this.delivered = values.catch(() => {
-      for (const { buffer } of made) buffer.destroy();
+      for (const { buffer } of created) buffer.destroy();
     });
     return values;
   }
 
   /**
-   * Records the copy of an output to a buffer, where one is wanted.
-   * @param {Placed} placed
-   * @param {any} wanted
+   * Record the copy of an output to a buffer.
+   * @param {PlacedTensor} placed
+   * @param {any} target a buffer, 'gpu' for a new one, or undefined for none
    */
-  #keep(placed, wanted) {
-    if (!wanted) return null;
+  #copyOutput(placed, target) {
+    if (!target) return null;
     const bytes = bytesOf(placed.shape);
-    let buffer = wanted;
-    if (isLent(wanted)) {
-      checkLent('output', placed, wanted, bytes);
-      this.lent.push({ what: `output '${placed.name}'`, buffer, filled: true });
+    let buffer = target;
+    if (isExternal(target)) {
+      checkExternal('output', placed, target, bytes);
+      this.external.push({ what: `output '${placed.name}'`, buffer, written: true });
     } else {
       const { device } = this.gpu;
       device.pushErrorScope('out-of-memory');
       buffer = device.createBuffer({ label: placed.name, size: bytes, usage: 0x80 | 0x4 | 0x8 });
-      this.made.push({ buffer, lacking: device.popErrorScope().catch(() => null) });
+      this.created.push({ buffer, error: device.popErrorScope().catch(() => null) });
     }
     if (bytes) this.open().copyBufferToBuffer(this.arena, placed.offset, buffer, 0, bytes);
     return buffer;
   }
 
-  /**
-   * @param {any} encoder
-   * @param {Move[]} moves
-   */
-  #move(encoder, moves) {
-    const total = moves.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (!total) return;
-    if (!(this.between?.size >= total)) {
-      this.between?.destroy();
-      this.between = this.gpu.device.createBuffer({
-        label: 'moves',
-        size: total,
-        usage: 0x4 | 0x8,
-      });
-    }
-    let at = 0;
-    for (const { source, bytes } of moves) {
-      encoder.copyBufferToBuffer(this.arena, source, this.between, at, bytes);
-      at += bytes;
-    }
-    at = 0;
-    for (const { target, bytes } of moves) {
-      encoder.copyBufferToBuffer(this.between, at, this.arena, target, bytes);
-      at += bytes;
-    }
-  }
-
   /** @param {Move[]} moves */
   copy(moves) {
     if (moves.length === 0) return;
-    this.#move(this.open(), moves);
-    this.hasten();
+    this.moves.encode(this.open(), this.arena, moves);
+    this.flush();
   }
 
   dispose() {
     this.disposed = true;
     this.drop();
-    for (const buffer of [this.arena, this.between, this.staging]) buffer?.destroy();
+    for (const buffer of [this.arena, this.moves, this.staging]) buffer?.destroy();
     for (const recording of [this.recording, this.inits, ...this.spent, ...this.reusable])
       recording?.dispose();
   }
@@ -375,15 +367,15 @@ export class WebGpuEngine {
 
 /**
  * @param {Record<string, string>} shaders
- * @param {Record<string, Record<string, string>>} variants by the feature that the device must have
- * @param {ConstructorParameters<typeof WebGpuEngine>[2]} code
- * @param {any} [device] the caller's own
+ * @param {Record<string, Record<string, string>>} variants feature of the device -> shaders
+ * @param {GeneratedCode} code
+ * @param {any} [device] a GPUDevice of the caller
  * @returns {Promise<WebGpuEngine>}
  */
 export async function openEngine(shaders, variants, code, device) {
-  const [gpu, pipelines] = await prepared(device, found =>
+  const [gpu, pipelines] = await prepare(device, opened =>
     Object.entries(
-      Object.assign({}, shaders, ...usable(found.device).map(name => variants[name]), {
+      Object.assign({}, shaders, ...usable(opened.device).map(name => variants[name]), {
         copy: COPY,
       }),
     ),

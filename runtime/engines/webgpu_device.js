@@ -1,16 +1,25 @@
 /**
- * A device of models in this thread, with its pipelines by shader text; `given`: the caller made it. `fail` ends its models by what cannot be told to one.
- * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, given: boolean, lost: any, failure: string | null, fail: (message: string) => void }} Gpu
+ * A device that models of this thread share. `pipelines` are cached by shader text. `external` is
+ * true for a device of the caller. `fail` ends all models of the device, for errors that cannot be
+ * attributed to one model.
+ * @typedef {object} Gpu
+ * @property {any} device
+ * @property {any} layout
+ * @property {Map<string, Promise<any>>} pipelines
+ * @property {boolean} external
+ * @property {any} lost
+ * @property {string | null} failure
+ * @property {(message: string) => void} fail
  */
 
-/** What shaders use, and what times them in a profile. */
+/** Features that shaders use, and the one that profiles use. */
 const FEATURES = ['subgroups', 'shader-f16', 'timestamp-query'];
 
-/** How much later than an error the loss that caused it may be told of. */
+/** The maximum delay between an error and the report of the device loss that caused it. */
 export const LOSS_MS = 500;
 
 const GPU_KEY = Symbol.for('webkiln.webgpu');
-const GIVEN_KEY = Symbol.for('webkiln.webgpu.given');
+const EXTERNAL_KEY = Symbol.for('webkiln.webgpu.external');
 
 /**
  * @param {string} code
@@ -18,20 +27,21 @@ const GIVEN_KEY = Symbol.for('webkiln.webgpu.given');
  */
 export const gpuError = (code, message) => Object.assign(new Error(message), { code });
 
-/** @param {Gpu} gpu whose device was lost */
-export const lossOf = ({ lost, given }) =>
+/** @param {Gpu} gpu its device is lost */
+export const lossOf = ({ lost, external }) =>
   gpuError(
     'DeviceLost',
-    `the GPU device was lost (${lost.message || lost.reason}): dispose of the model and load it again${given ? ' with a new device' : ''}`,
+    `the GPU device was lost (${lost.message || lost.reason}): ` +
+      `dispose of the model and load it again${external ? ' with a new device' : ''}`,
   );
 
 /**
- * Waits until a loss of the device that has happened is known: engines tell of it later than of what it breaks.
+ * Wait until a device loss is reported. Browsers report it after the errors that it causes.
  * @param {Gpu} gpu
- * @param {number} [ms] for how long after the device has answered
+ * @param {number} [ms] the time to wait after the queue is empty
  */
-export async function settled({ device }, ms = 0) {
-  const answer = device.queue
+export async function awaitLoss({ device }, ms = 0) {
+  const idle = device.queue
     .onSubmittedWorkDone()
     .catch(() => {})
     .then(
@@ -40,12 +50,12 @@ export async function settled({ device }, ms = 0) {
           setTimeout(resolve, ms);
         }),
     );
-  await Promise.race([device.lost, answer]);
+  await Promise.race([device.lost, idle]);
 }
 
 /**
- * Which of the features of an adapter or device can be used.
- * @param {{ features: Set<string> }} of
+ * The features of an adapter or device that the engine uses.
+ * @param {{ features: Set<string> }} source
  * @returns {string[]}
  */
 export const usable = ({ features }) =>
@@ -58,11 +68,11 @@ export const usable = ({ features }) =>
 
 /**
  * @param {any} device
- * @param {boolean} given
- * @param {() => void} forget has the next model take another
+ * @param {boolean} external
+ * @param {() => void} forget called when later models must use another device
  * @returns {Gpu}
  */
-function described(device, given, forget) {
+function gpuFor(device, external, forget) {
   const layout = device.createBindGroupLayout({
     entries: [
       { binding: 0, visibility: 4, buffer: { type: 'storage' } },
@@ -70,7 +80,7 @@ function described(device, given, forget) {
     ],
   });
   /** @type {Gpu} */
-  const gpu = { device, layout, pipelines: new Map(), given, lost: null, failure: null, fail };
+  const gpu = { device, layout, pipelines: new Map(), external, lost: null, failure: null, fail };
   function fail(/** @type {string} */ message) {
     gpu.failure ??= message;
     forget();
@@ -88,24 +98,25 @@ async function openGpu() {
   if (!gpu) {
     throw gpuError(
       'NoBackend',
-      'there is no navigator.gpu: WebGPU needs a browser that has it and a page served by HTTPS or from localhost',
+      'navigator.gpu is undefined: WebGPU needs a browser that supports it, and a page served by' +
+        ' HTTPS or from localhost',
     );
   }
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
   if (!adapter)
     throw gpuError(
       'NoBackend',
-      'the browser has WebGPU but gives no adapter: there is no GPU, or it is blocked',
+      'the browser supports WebGPU but returns no adapter: there is no GPU, or it is blocked',
     );
   const { maxStorageBufferBindingSize, maxBufferSize } = adapter.limits;
   const device = await adapter.requestDevice({
     requiredLimits: { maxStorageBufferBindingSize, maxBufferSize },
     requiredFeatures: usable(adapter),
   });
-  const home = /** @type {any} */ (globalThis);
-  const own = home[GPU_KEY];
-  const opened = described(device, false, () => {
-    if (home[GPU_KEY] === own) delete home[GPU_KEY];
+  const scope = /** @type {any} */ (globalThis);
+  const own = scope[GPU_KEY];
+  const opened = gpuFor(device, false, () => {
+    if (scope[GPU_KEY] === own) delete scope[GPU_KEY];
   });
   device.addEventListener('uncapturederror', (/** @type {any} */ { error }) =>
     opened.fail(error.message),
@@ -114,49 +125,50 @@ async function openGpu() {
 }
 
 /**
- * The device that the caller gives, or else the one that this thread's models share; a new one where that was lost, reported an error, or could not be had.
+ * The device of the caller, or the shared device of this thread. The shared device is replaced
+ * after it is lost, reports an error or fails to open.
  * @param {any} [device]
  * @returns {Promise<Gpu>}
  */
 export async function gpuOf(device) {
-  const home = /** @type {any} */ (globalThis);
+  const scope = /** @type {any} */ (globalThis);
   if (device) {
     if (Object.prototype.toString.call(device) !== '[object GPUDevice]')
       throw gpuError('WrongOption', 'device: expected a GPUDevice');
-    const given = (home[GIVEN_KEY] ??= new WeakMap());
-    if (!given.has(device))
-      given.set(
+    const external = (scope[EXTERNAL_KEY] ??= new WeakMap());
+    if (!external.has(device))
+      external.set(
         device,
-        described(device, true, () => given.delete(device)),
+        gpuFor(device, true, () => external.delete(device)),
       );
-    return given.get(device);
+    return external.get(device);
   }
-  home[GPU_KEY] ??= openGpu().catch(error => {
-    delete home[GPU_KEY];
+  scope[GPU_KEY] ??= openGpu().catch(error => {
+    delete scope[GPU_KEY];
     throw error;
   });
-  return home[GPU_KEY];
+  return scope[GPU_KEY];
 }
 
 /**
- * A device that was not lost, with its pipelines. A shared one that was lost meanwhile is replaced, once.
- * @param {any} given the caller's own, if there is one
+ * Open a device and compile its pipelines. If the shared device is lost meanwhile, try once more.
+ * @param {any} own a device of the caller, if any
  * @param {(gpu: Gpu) => [name: string, code: string][]} shadersOf
  * @returns {Promise<[gpu: Gpu, pipelines: Map<string, any>]>}
  */
-export async function prepared(given, shadersOf) {
-  for (let again = !given; ; again = false) {
-    const gpu = await gpuOf(given);
+export async function prepare(own, shadersOf) {
+  for (let retry = !own; ; retry = false) {
+    const gpu = await gpuOf(own);
     const shaders = shadersOf(gpu);
-    const [made] = await Promise.allSettled([
+    const [compiled] = await Promise.allSettled([
       Promise.all(shaders.map(([name, code]) => pipelineOf(gpu, name, code))),
-      settled(gpu),
+      awaitLoss(gpu),
     ]);
-    if (made.status === 'fulfilled' && !gpu.lost)
-      return [gpu, new Map(shaders.map(([name], index) => [name, made.value[index]]))];
-    if (made.status === 'rejected') await settled(gpu, LOSS_MS);
-    if (gpu.lost && again) continue;
-    throw gpu.lost ? lossOf(gpu) : /** @type {PromiseRejectedResult} */ (made).reason;
+    if (compiled.status === 'fulfilled' && !gpu.lost)
+      return [gpu, new Map(shaders.map(([name], index) => [name, compiled.value[index]]))];
+    if (compiled.status === 'rejected') await awaitLoss(gpu, LOSS_MS);
+    if (gpu.lost && retry) continue;
+    throw gpu.lost ? lossOf(gpu) : /** @type {PromiseRejectedResult} */ (compiled).reason;
   }
 }
 
@@ -167,10 +179,10 @@ export async function prepared(given, shadersOf) {
  * @returns {Promise<any>}
  */
 export function pipelineOf({ device, layout, pipelines }, name, code) {
-  const found = pipelines.get(code);
-  if (found) return found;
+  const cached = pipelines.get(code);
+  if (cached) return cached;
   const module = device.createShaderModule({ label: name, code });
-  const made = device
+  const pipeline = device
     .createComputePipelineAsync({
       label: name,
       layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
@@ -184,9 +196,9 @@ export function pipelineOf({ device, layout, pipelines }, name, code) {
       );
       throw gpuError(
         'CompileFailed',
-        `the shader ${name} does not compile here: ${reasons.join('; ') || error.message}`,
+        `the shader ${name} does not compile: ${reasons.join('; ') || error.message}`,
       );
     });
-  pipelines.set(code, made);
-  return made;
+  pipelines.set(code, pipeline);
+  return pipeline;
 }

@@ -1,8 +1,8 @@
 import { WORDS } from './narrowing.js';
 import { Recording } from './webgpu_recording.js';
 
-/** The steps of a program that looks at what it computed: launches wait until the next look. */
-export class Live {
+/** The steps of a dynamic program. Launches are recorded until a step reads values back. */
+export class LiveSteps {
   /** @param {import('./webgpu.js').WebGpuEngine} engine */
   constructor(engine) {
     this.engine = engine;
@@ -31,10 +31,10 @@ export class Live {
     this.recording.copy(target, source, bytes);
   }
 
-  /** A profile puts another in its place: what was launched or called last is the step `site`. */
+  /** Replaced while profiling: the last launch or call was the step `site`. */
   mark() {}
 
-  /** Records all launches since the last look. */
+  /** Encode all launches since the last read-back. */
   record() {
     const { engine } = this;
     const recording = this.recording.finish(engine.reusable.shift());
@@ -44,41 +44,41 @@ export class Live {
   }
 
   /**
-   * Brings some words to the CPU.
-   * @param {[place: number, elements: number, storage: string][]} operands
-   * @returns {Promise<any[]>} typed arrays
+   * @param {[offset: number, elements: number, storage: string][]} operands
+   * @returns {Promise<any[]>} their values, in typed arrays
    */
-  async look(operands) {
+  async readBack(operands) {
     this.record();
-    const found = await this.engine.bring(
+    const buffers = await this.engine.readBack(
       operands.map(([offset, elements]) => /** @type {any} */ ({ offset, shape: [elements] })),
     );
-    return operands.map(([, , storage], index) => new WORDS[storage](found[index]));
+    return operands.map(([, , storage], index) => new WORDS[storage](buffers[index]));
   }
 
   /**
+   * Run a procedure on the CPU: read its inputs back, call it and write its outputs.
    * @param {(...operands: any[]) => number | void} procedure
-   * @param {[place: number, elements: number, storage: string][]} operands the inputs first
-   * @param {number} inputs how many there are
+   * @param {[offset: number, elements: number, storage: string][]} operands inputs first
+   * @param {number} inputs the number of inputs
    * @param {number[]} args
    */
   async host(procedure, operands, inputs, args) {
-    const given = await this.look(operands.slice(0, inputs));
+    const values = await this.readBack(operands.slice(0, inputs));
     const results = operands
       .slice(inputs)
       .map(([, elements, storage]) => new WORDS[storage](elements));
-    const found = procedure(...given, ...results, ...args);
+    const size = procedure(...values, ...results, ...args);
     const { device } = this.engine.gpu;
     operands.slice(inputs).forEach(([offset], index) => {
       if (results[index].length)
         device.queue.writeBuffer(this.engine.arena, offset, results[index]);
     });
-    return found;
+    return size;
   }
 
-  /** @param {number} place */
-  async flag(place) {
-    const [[value]] = /** @type {any} */ (await this.look([[place, 1, 'uint32']]));
+  /** @param {number} offset */
+  async flag(offset) {
+    const [[value]] = /** @type {any} */ (await this.readBack([[offset, 1, 'uint32']]));
     return value !== 0;
   }
 }

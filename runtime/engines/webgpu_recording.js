@@ -1,14 +1,14 @@
 /** @typedef {import('./webgpu_device.js').Gpu} Gpu */
 
 /**
- * A dispatch of one kernel; `block` is the number of its argument block.
+ * A dispatch of one kernel; `block` is the index of its argument block.
  * @typedef {{ pipeline: any, block: number, x: number, y: number }} Dispatch
  */
 
 const WORKGROUP = 64;
 const GROUPS = 65535;
 
-/** Copies words within the arena; WebGPU copies between different buffers only. */
+/** Copies words within the arena; copyBufferToBuffer requires two different buffers. */
 export const COPY = `struct Arguments { infinity: u32, nan: u32, source: i32, destination: i32, count: i32 }
 @group(0) @binding(0) var<storage, read_write> arena: array<u32>;
 @group(0) @binding(1) var<uniform> arguments: Arguments;
@@ -20,11 +20,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
 
 /**
  * @param {number[]} shape
- * @returns {number} the bytes of that many words
+ * @returns {number} the size in bytes, at four bytes per element
  */
 export const bytesOf = shape => shape.reduce((product, length) => product * length, 4);
 
-/** Launches in order, with their argument blocks in one buffer. */
+/** A list of launches. Their argument blocks are in one uniform buffer. */
 export class Recording {
   /**
    * @param {Gpu} gpu
@@ -73,12 +73,12 @@ export class Recording {
     this.launch('copy', bytes / 4, [source / 4, target / 4, bytes / 4]);
   }
 
-  /** A profile puts another in its place: what was launched last is the step `site`. */
+  /** Replaced while profiling: the last launch was the step `site`. */
   mark() {}
 
   /**
-   * Hands the argument blocks to the device; each begins with the bits of infinity and NaN.
-   * @param {Recording} [spent] one that is over, whose buffer is taken where it is large enough
+   * Write the argument blocks to a buffer. Each begins with the bits of infinity and NaN.
+   * @param {Recording} [spent] a finished recording, whose buffer is reused if it is large enough
    */
   finish(spent) {
     const { device } = this.gpu;

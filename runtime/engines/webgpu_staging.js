@@ -1,7 +1,7 @@
 /** @typedef {import('./webgpu_device.js').Gpu} Gpu */
 /** @typedef {{ buffer: any, size: number, busy: boolean }} Slot */
 
-/** Buffers by which results come to the CPU. Each serves one read-back at a time, and then the next. */
+/** A pool of mappable buffers. Each serves one read-back at a time. */
 export class Staging {
   /** @param {Gpu} gpu */
   constructor(gpu) {
@@ -12,9 +12,9 @@ export class Staging {
 
   /**
    * @param {number} bytes
-   * @returns {Slot} a buffer of at least that many bytes that nobody waits for
+   * @returns {Slot} a free buffer of at least this size, marked as busy
    */
-  take(bytes) {
+  acquire(bytes) {
     const free = this.slots.filter(({ busy }) => !busy);
     let slot = free.find(({ size }) => size >= bytes);
     if (!slot) {
@@ -33,5 +33,43 @@ export class Staging {
 
   destroy() {
     for (const { buffer } of this.slots) buffer.destroy();
+  }
+}
+
+/** A temporary buffer for copies within the arena, which take effect as if simultaneously. */
+export class MoveBuffer {
+  /** @param {Gpu} gpu */
+  constructor(gpu) {
+    this.gpu = gpu;
+    /** @type {any} */
+    this.buffer = null;
+  }
+
+  /**
+   * @param {any} encoder
+   * @param {any} arena
+   * @param {Move[]} moves
+   */
+  encode(encoder, arena, moves) {
+    const size = moves.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (!size) return;
+    if (!(this.buffer?.size >= size)) {
+      this.buffer?.destroy();
+      this.buffer = this.gpu.device.createBuffer({ label: 'moves', size, usage: 0x4 | 0x8 });
+    }
+    let at = 0;
+    for (const { source, bytes } of moves) {
+      encoder.copyBufferToBuffer(arena, source, this.buffer, at, bytes);
+      at += bytes;
+    }
+    at = 0;
+    for (const { target, bytes } of moves) {
+      encoder.copyBufferToBuffer(this.buffer, at, arena, target, bytes);
+      at += bytes;
+    }
+  }
+
+  destroy() {
+    this.buffer?.destroy();
   }
 }

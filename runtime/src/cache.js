@@ -8,15 +8,15 @@ import { readerOf } from './transfer.js';
 /** @type {readonly CacheStrategy[]} */
 export const STRATEGIES = ['latest', 'networkFirst', 'cacheFirst', 'networkOnly', 'cacheOnly'];
 
-/** The header of a cached file that has the digest which was found when it was stored. */
+/** The header of a cached file with the digest that was verified before it was stored. */
 const CHECKED = 'webkiln-digest';
-/** Stores that a load does not wait for; each holds the bytes of its file. */
-const MOST_STORES = 4;
-/** What wrong bytes in the HTTP cache look like. @type {Set<string>} */
+/** The limit of concurrent writes to the cache; each retains the bytes of its file. */
+const MAX_STORES = 4;
+/** Codes of errors that outdated bytes in the HTTP cache cause. @type {Set<string>} */
 const STALE = new Set(['Altered', 'Truncated', 'WrongType']);
 
 /**
- * The cache of one bundle in the browser's Cache Storage, which exists on secure pages only.
+ * Open the cache of a bundle in the browser's Cache Storage, which only secure contexts have.
  * @param {string} bundle
  * @returns {Promise<Cache | null>}
  */
@@ -29,8 +29,9 @@ async function openCache(bundle) {
 }
 
 /**
- * Reads files of one bundle by a cache strategy. Files are stored once their digest was checked, with that digest: a cached file counts only while
- * the manifest names the same one, so a new build is never mixed with an old one, and `latest` and `cacheFirst` agree.
+ * Reads files of one bundle with a cache strategy. A file is stored after its digest was verified,
+ * together with the digest. A cached file is used only if the manifest has the same digest, so that
+ * builds are never mixed; therefore `latest` and `cacheFirst` are equivalent.
  */
 export class Reader {
   /**
@@ -49,8 +50,9 @@ export class Reader {
   /**
    * @param {FileEntry} entry
    * @param {string} url
-   * @param {() => Feed} begin makes the feed of one attempt: what those before it saw may have been wrong
-   * @param {Uint8Array} [buffer] for the bytes, where it is as long; what is returned may have taken its memory
+   * @param {() => Feed} begin creates the feed of one attempt; earlier ones may have seen wrong
+   *   bytes
+   * @param {Uint8Array} [buffer] memory for the bytes, if large enough; the result may reuse it
    * @returns {Promise<Uint8Array>}
    */
   async read(entry, url, begin, buffer) {
@@ -64,10 +66,10 @@ export class Reader {
     if (strategy === 'cacheOnly') {
       throw new WebkilnError(
         'MissingFile',
-        `${entry.file} is not in the cache and the cache strategy is 'cacheOnly'`,
+        `${entry.file} is not in the cache, and the cache strategy is 'cacheOnly'`,
       );
     }
-    // With a copy at hand, one failure of the network is enough.
+    // With a cached copy, a failed request is not retried.
     const fallback = strategy === 'networkFirst' ? stored : null;
     try {
       const bytes = await this.fetch(
@@ -88,7 +90,7 @@ export class Reader {
   }
 
   /**
-   * The HTTP cache may hold wrong bytes for as long as a header lets it: then the server itself is asked, once.
+   * Download a file. If the bytes are wrong, bypass the HTTP cache once: it may be outdated.
    * @param {FileEntry} entry
    * @param {string} url
    * @param {() => Feed} begin
@@ -113,7 +115,7 @@ export class Reader {
   /**
    * @param {FileEntry} entry
    * @param {string} url
-   * @returns {Promise<Response | null>} what the cache has of the file, as this build has it
+   * @returns {Promise<Response | null>} the cached file if its digest is that of this build
    */
   async find({ digest }, url) {
     const response = await (await this.cache)?.match(url);
@@ -125,7 +127,7 @@ export class Reader {
    * @param {FileEntry} entry
    * @param {() => Feed} begin
    * @param {Uint8Array | undefined} buffer
-   * @returns {Promise<Uint8Array | null>} null where it is damaged
+   * @returns {Promise<Uint8Array | null>} null if it is damaged
    */
   async restore(stored, entry, begin, buffer) {
     const { signal } = this.policy;
@@ -143,7 +145,7 @@ export class Reader {
   }
 
   /**
-   * Begins to store a file, unless it waits for earlier ones.
+   * Start to store a file. Waits for earlier files if there are too many.
    * @param {FileEntry} entry
    * @param {string} url
    * @param {Uint8Array} bytes
@@ -153,7 +155,7 @@ export class Reader {
     const response = new Response(/** @type {Uint8Array<ArrayBuffer>} */ (bytes), {
       headers: { [CHECKED]: digest },
     });
-    // A full or refused store only costs the next load time.
+    // A failure to store only makes the next load slower.
     const storing = this.cache
       .then(cache => cache?.put(url, response))
       .catch(() => {})
@@ -161,11 +163,11 @@ export class Reader {
         this.stores.delete(storing);
       });
     this.stores.add(storing);
-    if (this.stores.size >= MOST_STORES) await Promise.race(this.stores);
+    if (this.stores.size >= MAX_STORES) await Promise.race(this.stores);
   }
 
   /**
-   * Waits for what is being stored, and forgets the files of earlier builds.
+   * Wait for pending writes, and delete the files of earlier builds.
    * @param {string[]} urls the files of this build
    */
   async settle(urls) {

@@ -3,7 +3,8 @@ import { WebkilnError } from './main.js';
 /**
  * @typedef {{ srcX?: number, srcY?: number, srcW?: number, srcH?: number }} SourceRect
  * @typedef {{ dstX?: number, dstY?: number, dstW?: number, dstH?: number }} DestinationRect
- * @typedef {HTMLImageElement | HTMLVideoElement | HTMLCanvasElement | OffscreenCanvas | ImageBitmap | ImageData | VideoFrame} Drawable
+ * @typedef {HTMLImageElement | HTMLVideoElement | HTMLCanvasElement | OffscreenCanvas | ImageBitmap
+ *   | ImageData | VideoFrame} Drawable
  * @typedef {HTMLCanvasElement | OffscreenCanvas} Canvas
  */
 
@@ -35,14 +36,13 @@ export function makeCanvas(width, height) {
  */
 export function contextOf(canvas) {
   const context = /** @type {any} */ (canvas).getContext('2d', { willReadFrequently: true });
-  if (!context)
-    throw new WebkilnError('WrongOption', 'the canvas has another kind of context than 2d');
+  if (!context) throw new WebkilnError('WrongOption', 'the canvas has a context other than 2d');
   return context;
 }
 
 /**
  * @param {Drawable} drawable
- * @returns {[width: number, height: number]} of its own pixels, whatever the page shows
+ * @returns {[width: number, height: number]} the intrinsic size, independent of the layout
  */
 export function extentOf(drawable) {
   const {
@@ -62,7 +62,8 @@ export function extentOf(drawable) {
 }
 
 /**
- * Cuts the source rectangle out, scales it into the destination rectangle and gives the pixels from (0, 0) to its far corner.
+ * Scale the source rectangle to the destination rectangle. Returns the pixels from (0, 0) to the
+ * bottom right corner of the destination.
  * @param {Drawable} drawable
  * @param {SourceRect & DestinationRect} options
  * @param {ImageSmoothingQuality} [quality]
@@ -71,7 +72,7 @@ export function pixelsOf(drawable, options, quality = 'low') {
   const [width, height] = extentOf(drawable);
   const { srcX = 0, srcY = 0, srcW = width, srcH = height, dstX = 0, dstY = 0 } = options;
   const { dstW = srcW, dstH = srcH } = options;
-  // Cut first: scaling a part of a canvas blends in pixels from beside the part.
+  // Crop first: scaling a rectangle of a canvas blends in pixels outside the rectangle.
   const part = makeCanvas(srcW, srcH);
   if ('data' in drawable) contextOf(part).putImageData(drawable, -srcX, -srcY);
   else contextOf(part).drawImage(drawable, srcX, srcY, srcW, srcH, 0, 0, srcW, srcH);

@@ -4,7 +4,10 @@ import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { isNode, nodeModule } from './platform.js';
 import { Transfer, readerOf } from './transfer.js';
 
-/** @typedef {(bytes: Uint8Array, arrived: number) => void} Feed gets the file's whole buffer and how much of it has arrived */
+/**
+ * Receives the buffer of a file and the number of bytes that have arrived.
+ * @typedef {(bytes: Uint8Array, arrived: number) => void} Feed
+ */
 
 /**
  * @param {string} file
@@ -26,43 +29,44 @@ async function openFile(file, url, signal) {
   } catch (error) {
     throw new WebkilnError(
       'MissingFile',
-      `${file} is not at ${url} (${messageOf(error)}); deploy the bundle's folder whole`,
+      `${file} is not at ${url} (${messageOf(error)}); deploy the complete folder of the bundle`,
     );
   }
 }
 
 /**
- * The bytes of a `data:` URL, as bundlers make of small files; fetching it would take `connect-src data:` of a security policy.
+ * The bytes of a `data:` URL, which bundlers create for small files. Fetching it would need
+ * `connect-src data:` in a Content-Security-Policy.
  * @param {string} url
  * @returns {Uint8Array}
  */
-function inlined(url) {
+function decodeDataURL(url) {
   const comma = url.indexOf(',');
   const body = decodeURIComponent(url.slice(comma + 1));
   if (!url.slice(0, comma).endsWith(';base64')) return new TextEncoder().encode(body);
   return Uint8Array.from(atob(body), character => character.charCodeAt(0));
 }
 
-/** What files are digested by, so that it is done while the rest arrives. */
+/** Files are hashed in pieces of this size, while the rest arrives. */
 const PIECE_BYTES = 1 << 18;
 const DIGEST_BYTES = 32;
 
 /**
- * The digest of a file as the manifest has it: the SHA-256 of those of its pieces, taken while the bytes arrive. Pages that are not served securely
- * lack `crypto.subtle`; there the length must do.
+ * The digest of a file: the SHA-256 of the SHA-256 digests of its pieces, computed while the bytes
+ * arrive. `crypto.subtle` exists only in secure contexts; elsewhere only the length is checked.
  */
-class Seal {
+class Digest {
   /** @type {Promise<ArrayBuffer>[]} */
   pieces = [];
 
-  /** @param {boolean} checked whether the file was checked before, and needs no digest */
+  /** @param {boolean} checked whether the digest was verified before */
   constructor(checked) {
     /** @type {SubtleCrypto | undefined} */
     this.subtle = checked ? undefined : globalThis.crypto?.subtle;
   }
 
   /**
-   * @param {Uint8Array} bytes the whole buffer
+   * @param {Uint8Array} bytes the buffer of the file
    * @param {number} arrived
    */
   advance(bytes, arrived) {
@@ -80,36 +84,41 @@ class Seal {
     }
   }
 
-  /** @param {string} digest @returns {Promise<boolean>} */
-  async isOf(digest) {
+  /** @param {string} expected @returns {Promise<boolean>} */
+  async matches(expected) {
     if (!this.subtle) return true;
-    // Joined by hand: WebKitGTK reads no Blob on pages from a disk.
+    // Not joined by a Blob: WebKitGTK cannot read Blobs on pages from file URLs.
     const all = new Uint8Array(DIGEST_BYTES * this.pieces.length);
     (await Promise.all(this.pieces)).forEach((digest, index) =>
       all.set(new Uint8Array(digest), DIGEST_BYTES * index),
     );
-    const found = new Uint8Array(await this.subtle.digest('SHA-256', all));
-    return Array.from(found, byte => byte.toString(16).padStart(2, '0')).join('') === digest;
+    const bytes = new Uint8Array(await this.subtle.digest('SHA-256', all));
+    return Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('') === expected;
   }
 }
 
 /**
- * Collects a file in a buffer and checks its length, and its digest unless that was done before; `feed` sees the bytes as they arrive.
+ * Read a file into a buffer. Checks its length and, unless `checked` is set, its digest. `feed`
+ * receives the bytes as they arrive.
  * @param {FileEntry} entry
- * @param {string} place where the bytes come from
+ * @param {string} source the origin of the bytes, for messages
  * @param {ByteReader} reader
- * @param {{ signal: AbortSignal | undefined, feed: Feed, buffer?: Uint8Array | undefined, checked?: boolean }} context
- * @returns {Promise<Uint8Array>} a part of the buffer, where one is given that is as long, or of what has its memory now
+ * @param {object} context
+ * @param {AbortSignal | undefined} context.signal
+ * @param {Feed} context.feed
+ * @param {Uint8Array | undefined} [context.buffer]
+ * @param {boolean} [context.checked]
+ * @returns {Promise<Uint8Array>} a view of the buffer if that is large enough, or of its memory
  */
 export async function collect(
   entry,
-  place,
+  source,
   reader,
   { signal, feed, buffer = new Uint8Array(), checked = false },
 ) {
   const { file, bytes: length } = entry;
   let bytes = buffer.length < length ? new Uint8Array(length) : buffer.subarray(0, length);
-  const seal = new Seal(checked);
+  const hash = new Digest(checked);
   let arrived = 0;
   try {
     for (;;) {
@@ -120,14 +129,15 @@ export async function collect(
       if (arrived + value.length > length) {
         throw new WebkilnError(
           'Altered',
-          `${file}: expected ${length} bytes from ${place}, got more; deploy the bundle's files unchanged`,
+          `${file}: expected ${length} bytes from ${source}, got more; ` +
+            "deploy the bundle's files unchanged",
         );
       }
-      // A buffer is empty whose memory was taken away.
+      // A buffer whose memory was transferred has length 0.
       if (bytes.length) bytes.set(value, arrived);
       else bytes = new Uint8Array(value.buffer, 0, length);
       arrived += value.length;
-      seal.advance(bytes, arrived);
+      hash.advance(bytes, arrived);
       feed(bytes, arrived);
     }
   } catch (error) {
@@ -135,7 +145,8 @@ export async function collect(
     if (error instanceof WebkilnError) throw error;
     throw new WebkilnError(
       'Truncated',
-      `${file}: ${place} could be read up to ${arrived} of ${length} bytes only (${messageOf(error)}); try again`,
+      `${file}: reading ${source} failed after ${arrived} of ${length} bytes ` +
+        `(${messageOf(error)}); try again`,
     );
   } finally {
     reader.cancel().catch(() => {});
@@ -143,20 +154,21 @@ export async function collect(
   if (arrived < length) {
     throw new WebkilnError(
       'Truncated',
-      `${file}: expected ${length} bytes from ${place}, got ${arrived}; deploy the file again`,
+      `${file}: expected ${length} bytes from ${source}, got ${arrived}; deploy the file again`,
     );
   }
-  if (!(await seal.isOf(entry.digest))) {
+  if (!(await hash.matches(entry.digest))) {
     throw new WebkilnError(
       'Altered',
-      `${file}: the bytes from ${place} are not those of the manifest; deploy all files of one build together`,
+      `${file}: the digest of the bytes from ${source} differs from the manifest; ` +
+        'deploy all files of one build together',
     );
   }
   return bytes;
 }
 
 /**
- * Reads one file of the bundle and checks its type, length and digest.
+ * Read one file of the bundle and check its type, length and digest.
  * @param {FileEntry} entry
  * @param {string} url
  * @param {{ policy: Policy, feed: Feed, buffer?: Uint8Array | undefined }} context
@@ -168,9 +180,9 @@ export async function download(entry, url, { policy, feed, buffer }) {
     isNode && url.startsWith('file:')
       ? await openFile(entry.file, url, signal)
       : url.startsWith('data:')
-        ? readerOf(/** @type {any} */ (new Response(/** @type {any} */ (inlined(url))).body))
+        ? readerOf(/** @type {any} */ (new Response(/** @type {any} */ (decodeDataURL(url))).body))
         : new Transfer(entry, url, policy);
-  return collect(entry, policy.ignoreCache ? `${url}, past the HTTP cache,` : url, reader, {
+  return collect(entry, policy.ignoreCache ? `${url}, bypassing the HTTP cache,` : url, reader, {
     signal,
     feed,
     buffer,

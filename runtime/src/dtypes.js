@@ -1,7 +1,10 @@
 /** @import { Dtype, Size, Tensor, TypedArray, TypedArrayConstructor } from './types.ts' */
 import { WebkilnError } from './errors.js';
 
-/** How memory holds a dtype; float16 is its 16 bits there. @type {Record<Dtype, any>} */
+/**
+ * The storage array of each dtype; float16 values are stored as their bits.
+ * @type {Record<Dtype, any>}
+ */
 export const ARRAYS = {
   float32: Float32Array,
   float16: Uint16Array,
@@ -18,10 +21,10 @@ export const ARRAYS = {
 };
 
 /** @type {any} */
-const HALVES = /** @type {any} */ (globalThis).Float16Array;
+const FLOAT16 = /** @type {any} */ (globalThis).Float16Array;
 
-/** Arrays that a dtype takes besides its own. @type {Record<string, string[]>} */
-const ALSO = { float16: ['Float16Array'], uint8: ['Uint8ClampedArray'] };
+/** Arrays that are accepted in addition to the storage array. @type {Record<string, string[]>} */
+const ALTERNATIVES = { float16: ['Float16Array'], uint8: ['Uint8ClampedArray'] };
 
 /**
  * @param {Dtype} dtype
@@ -30,20 +33,20 @@ const ALSO = { float16: ['Float16Array'], uint8: ['Uint8ClampedArray'] };
 export const arrayOf = dtype => ARRAYS[dtype];
 
 /**
- * What a caller gets of a dtype: for float16 the array of numbers where the engine has one.
+ * The array type of a dtype in the interface: Float16Array for float16 if the engine supports it.
  * @param {Dtype} dtype
  * @returns {TypedArrayConstructor}
  */
-export const shownAs = dtype => (dtype === 'float16' && HALVES) || ARRAYS[dtype];
+export const interfaceArray = dtype => (dtype === 'float16' && FLOAT16) || ARRAYS[dtype];
 
 /**
- * What memory holds, as a caller sees it.
+ * Convert a storage array to the array type of the interface.
  * @param {Dtype} dtype
  * @param {TypedArray} value
  * @returns {TypedArray}
  */
-export const shown = (dtype, value) =>
-  new (shownAs(dtype))(value.buffer, value.byteOffset, value.length);
+export const toInterface = (dtype, value) =>
+  new (interfaceArray(dtype))(value.buffer, value.byteOffset, value.length);
 
 /**
  * @param {number[]} shape
@@ -52,7 +55,7 @@ export const shown = (dtype, value) =>
 export const sizeOf = shape => shape.reduce((product, length) => product * length, 1);
 
 /**
- * The shape of an input at given placeholders; NaN stands for one that is not set.
+ * Replace the placeholders of a shape by their values; NaN for one that is not set.
  * @param {Size[]} shape
  * @param {Record<string, number>} values
  * @returns {number[]}
@@ -64,27 +67,27 @@ export const shapeAt = (shape, values) =>
 
 /**
  * @param {any} value
- * @returns {boolean} whether it is a buffer of a GPU
+ * @returns {boolean} whether it is a GPUBuffer
  */
 export const isBuffer = value => Object.prototype.toString.call(value) === '[object GPUBuffer]';
 
-const LISTED = 20;
-const LONGEST = 60;
+const MAX_LISTED = 20;
+const MAX_LENGTH = 60;
 
 /**
- * What was given, for messages: never the data itself.
+ * Describe a value in a message. Never prints data of arrays.
  * @param {unknown} value
  * @returns {string}
  */
-export function said(value) {
+export function describe(value) {
   if (Object(value) !== value)
-    return typeof value === 'string' ? `'${cut(value)}'` : cut(String(value));
+    return typeof value === 'string' ? `'${truncate(value)}'` : truncate(String(value));
   const { length } = /** @type {any} */ (value);
   return typeof length === 'number' ? `${kindOf(value)} of ${length}` : kindOf(value);
 }
 
 /** @param {string} text */
-const cut = text => (text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text);
+const truncate = text => (text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}...` : text);
 
 /**
  * @param {string[]} names
@@ -92,9 +95,9 @@ const cut = text => (text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : te
  */
 export const listOf = names =>
   names
-    .slice(0, LISTED)
-    .map(name => `'${cut(String(name))}'`)
-    .concat(names.length > LISTED ? ['...'] : [])
+    .slice(0, MAX_LISTED)
+    .map(name => `'${truncate(String(name))}'`)
+    .concat(names.length > MAX_LISTED ? ['...'] : [])
     .join(', ') || 'none';
 
 /**
@@ -109,7 +112,7 @@ export const kindOf = value =>
       : typeof value;
 
 /**
- * Writes an array of numbers; every element must be what the dtype holds.
+ * Copy an array of numbers. Throws if an element is not a value of the dtype.
  * @param {Tensor} tensor
  * @param {any[]} value
  * @param {any} into
@@ -126,30 +129,32 @@ function writePlain({ name, dtype }, value, into) {
       return;
     throw new WebkilnError(
       fits ? 'WrongValue' : 'WrongDtype',
-      `input '${name}': element ${index} is ${said(item)}, not of ${dtype}`,
+      `input '${name}': element ${index} is ${describe(item)}, not of ${dtype}`,
     );
   });
 }
 
 /**
- * One input as memory holds its dtype: in a fresh typed array, or, where it is `lent` and like that already, as it is.
+ * Convert one input to the storage array of its dtype. The array is new, unless `borrow` is set and
+ * no conversion is needed.
  * @param {Tensor} tensor
  * @param {any} value a typed array of the dtype, or an array of numbers
  * @param {Record<string, number>} placeholders
- * @param {boolean} lent
+ * @param {boolean} borrow
  * @returns {TypedArray}
  */
-function takeInput(tensor, value, placeholders, lent) {
+function readInput(tensor, value, placeholders, borrow) {
   if (isBuffer(value)) return value;
   const { name, dtype } = tensor;
   const type = arrayOf(dtype);
-  const taken = [type.name, ...(ALSO[dtype] ?? [])];
+  const accepted = [type.name, ...(ALTERNATIVES[dtype] ?? [])];
   const kind = ArrayBuffer.isView(value) ? /** @type {any} */ (value)[Symbol.toStringTag] : '';
-  const plain = Array.isArray(value) && (dtype !== 'float16' || HALVES);
-  if (!plain && !taken.includes(kind)) {
+  const plain = Array.isArray(value) && (dtype !== 'float16' || FLOAT16);
+  if (!plain && !accepted.includes(kind)) {
     throw new WebkilnError(
       'WrongDtype',
-      `input '${name}': expected ${taken.join(' or ')} or an array of numbers (${dtype}), got ${said(value)}`,
+      `input '${name}': expected ${accepted.join(' or ')} or an array of numbers (${dtype}), ` +
+        `got ${describe(value)}`,
     );
   }
   const shape = shapeAt(tensor.shape, placeholders);
@@ -160,9 +165,9 @@ function takeInput(tensor, value, placeholders, lent) {
       `input '${name}': expected ${size} elements for shape [${shape}], got ${value.length}`,
     );
   }
-  if (lent && kind === type.name && dtype !== 'bool') return value;
+  if (borrow && kind === type.name && dtype !== 'bool') return value;
   const copy = /** @type {any} */ (
-    new (plain || kind === 'Float16Array' ? shownAs(dtype) : type)(size)
+    new (plain || kind === 'Float16Array' ? interfaceArray(dtype) : type)(size)
   );
   if (plain) writePlain(tensor, value, copy);
   else copy.set(dtype === 'bool' ? value.map(Boolean) : value);
@@ -172,17 +177,17 @@ function takeInput(tensor, value, placeholders, lent) {
 /** @param {Tensor[]} tensors */
 const advice = tensors =>
   `pass { ${tensors
-    .slice(0, LISTED)
+    .slice(0, MAX_LISTED)
     .map(({ name }) => `${/^\w+$/.test(name) ? name : `'${name}'`}: ...`)
     .join(', ')} } to run`;
 
 /**
- * Inputs by name: the only input of a model may be given without its name.
+ * Return the inputs by name. A model's only input may be passed without its name.
  * @param {Tensor[]} tensors
  * @param {any} inputs
  * @returns {any}
  */
-export function named(tensors, inputs) {
+export function inputsByName(tensors, inputs) {
   if (
     inputs === undefined ||
     inputs === null ||
@@ -193,29 +198,30 @@ export function named(tensors, inputs) {
   if (only && others.length === 0 && typeof inputs === 'object') return { [only.name]: inputs };
   throw new WebkilnError(
     'MissingInput',
-    `expected an object with the inputs, got ${said(inputs)}; ${advice(tensors)}`,
+    `expected an object with the inputs, got ${describe(inputs)}; ${advice(tensors)}`,
   );
 }
 
 /**
- * Checks names, dtypes and element counts, and copies the values, so that the caller may reuse its arrays at once, unless they are `lent`: read before anything else happens.
+ * Check names, dtypes and element counts, and copy the values, so that the caller may reuse its
+ * arrays. With `borrow`, the arrays are read before the caller continues and need no copy.
  * @param {Tensor[]} tensors
  * @param {any} inputs
  * @param {Record<string, number>} placeholders
- * @param {boolean} lent
+ * @param {boolean} borrow
  * @returns {Record<string, TypedArray>}
  */
-export function takeInputs(tensors, inputs, placeholders, lent) {
+export function readInputs(tensors, inputs, placeholders, borrow) {
   const names = tensors.map(tensor => tensor.name);
-  const given = Object.keys(inputs);
-  const unknown = given.filter(name => !names.includes(name));
+  const passed = Object.keys(inputs);
+  const unknown = passed.filter(name => !names.includes(name));
   if (unknown.length > 0) {
     throw new WebkilnError(
       'UnknownInput',
       `there is no input ${listOf(unknown)}; the inputs are ${listOf(names)}`,
     );
   }
-  const missing = names.filter(name => !given.includes(name) || inputs[name] === undefined);
+  const missing = names.filter(name => !passed.includes(name) || inputs[name] === undefined);
   if (missing.length > 0) {
     throw new WebkilnError(
       'MissingInput',
@@ -225,7 +231,7 @@ export function takeInputs(tensors, inputs, placeholders, lent) {
   return Object.fromEntries(
     tensors.map(tensor => [
       tensor.name,
-      takeInput(tensor, inputs[tensor.name], placeholders, lent),
+      readInput(tensor, inputs[tensor.name], placeholders, borrow),
     ]),
   );
 }

@@ -1,11 +1,13 @@
 /**
- * @typedef {'MissingFile' | 'Refused' | 'Unavailable' | 'Stalled' | 'WrongType' | 'Truncated' | 'Altered' | 'CompileFailed' | 'UnknownBackend' | 'UnknownVariant'
- *   | 'NoBackend' | 'UnknownInput' | 'MissingInput' | 'WrongLength' | 'WrongDtype' | 'WrongOption' | 'WrongBuffer' | 'UnknownPlaceholder'
- *   | 'MissingPlaceholder' | 'WrongSize' | 'WrongValue' | 'OutOfMemory' | 'DeviceLost' | 'ContextLost'
- *   | 'Tainted' | 'Trapped' | 'Aborted' | 'Disposed'} ErrorCode
+ * @typedef {'MissingFile' | 'Refused' | 'Unavailable' | 'Stalled' | 'WrongType' | 'Truncated'
+ *   | 'Altered' | 'CompileFailed' | 'UnknownBackend' | 'UnknownVariant' | 'NoBackend'
+ *   | 'UnknownInput' | 'MissingInput' | 'WrongLength' | 'WrongDtype' | 'WrongOption'
+ *   | 'WrongBuffer' | 'UnknownPlaceholder' | 'MissingPlaceholder' | 'WrongSize' | 'WrongValue'
+ *   | 'OutOfMemory' | 'DeviceLost' | 'ContextLost' | 'Tainted' | 'Trapped' | 'Aborted'
+ *   | 'Disposed'} ErrorCode
  */
 
-/** The one error class of the runtime: `code` names the kind, `message` says what to do next. */
+/** The only error class of the runtime. `code` is the kind; `message` includes what to do next. */
 export class WebkilnError extends Error {
   /**
    * @param {ErrorCode} code
@@ -31,10 +33,11 @@ export const messageOf = error => (error instanceof Error ? error.message : Stri
 export const abortedError = what =>
   new WebkilnError('Aborted', `${what} was aborted by its signal`);
 
-/** What ends a model: nothing but loading it again helps. @type {Set<unknown>} */
+/** Codes of errors that end a model; it must be loaded again. @type {Set<unknown>} */
 export const FATAL = new Set(['Trapped', 'DeviceLost', 'ContextLost']);
 
-const TOLD = new Set([
+/** Codes that engines, which do not import this module, set on their errors. */
+const ENGINE_CODES = new Set([
   ...FATAL,
   'OutOfMemory',
   'WrongValue',
@@ -45,13 +48,13 @@ const TOLD = new Set([
 ]);
 
 /**
- * The error of the runtime that this one is, or what an engine, which does not know that class, says by a `code`.
+ * Convert an error of an engine, which has a `code`, to a WebkilnError; null if it has no code.
  * @param {any} error
  * @returns {WebkilnError | null}
  */
-export const toldBy = error =>
+export const knownError = error =>
   error instanceof WebkilnError
     ? error
-    : TOLD.has(error?.code)
+    : ENGINE_CODES.has(error?.code)
       ? new WebkilnError(error.code, error.message)
       : null;

@@ -1,58 +1,73 @@
 import { layout } from './pixels.js';
 
 /** @typedef {import('./pixels.js').PackOptions} PackOptions */
-/** @typedef {{ srcX: number, srcY: number, srcW: number, srcH: number, dstW: number, dstH: number }} Cut */
+/**
+ * A source rectangle and the size that it is scaled to.
+ * @typedef {object} Crop
+ * @property {number} srcX
+ * @property {number} srcY
+ * @property {number} srcW
+ * @property {number} srcH
+ * @property {number} dstW
+ * @property {number} dstH
+ */
 
 const SIDE = 8;
-/** The most samples along a side of a pixel of an input that shows more than one of the video. */
-const MOST_SAMPLES = 16;
+/** The maximum number of samples per pixel and axis, for frames that are scaled down. */
+const MAX_SAMPLES = 16;
 const UNIFORM = 0x40 | 0x8,
   FILLED = 0x80 | 0x4;
 
-/** Pixels are what the samples of their part of the frame are on average, as whole numbers to 255, and become elements as `pack` has it. */
-const shaderOf = (
-  /** @type {string} */ texture,
-) => `struct Frame { part: vec4f, bias: vec4f, scale: vec4f, channels: vec4u, size: vec2u, samples: vec2u, depth: u32, planar: u32, grey: u32 }
+/**
+ * A shader that averages the samples of each pixel, rounds to integers up to 255 and normalises
+ * like `pack`.
+ */
+const shaderOf = (/** @type {string} */ texture) => `struct Frame {
+part: vec4f, bias: vec4f, scale: vec4f, channels: vec4u,
+size: vec2u, samples: vec2u, depth: u32, planar: u32, grey: u32 }
 @group(0) @binding(0) var frame: ${texture};
-@group(0) @binding(1) var between: sampler;
-@group(0) @binding(2) var<uniform> told: Frame;
+@group(0) @binding(1) var linear: sampler;
+@group(0) @binding(2) var<uniform> params: Frame;
 @group(0) @binding(3) var<storage, read_write> elements: array<f32>;
 @compute @workgroup_size(${SIDE}, ${SIDE})
 fn main(@builtin(global_invocation_id) id: vec3u) {
-  if (any(id.xy >= told.size)) { return; }
+  if (any(id.xy >= params.size)) { return; }
   var sum = vec4f();
-  for (var y = 0u; y < told.samples.y; y++) {
-    for (var x = 0u; x < told.samples.x; x++) {
-      let at = (vec2f(id.xy) + (vec2f(vec2u(x, y)) + 0.5) / vec2f(told.samples)) / vec2f(told.size);
-      sum += textureSampleBaseClampToEdge(frame, between, told.part.xy + told.part.zw * at);
+  for (var y = 0u; y < params.samples.y; y++) {
+    for (var x = 0u; x < params.samples.x; x++) {
+      let offset = (vec2f(vec2u(x, y)) + 0.5) / vec2f(params.samples);
+      let at = (vec2f(id.xy) + offset) / vec2f(params.size);
+      sum += textureSampleBaseClampToEdge(frame, linear, params.part.xy + params.part.zw * at);
     }
   }
-  let mean = sum / f32(told.samples.x * told.samples.y);
+  let mean = sum / f32(params.samples.x * params.samples.y);
   let pixel = round(mean * 255.0);
-  let pixels = told.size.x * told.size.y;
-  let number = id.y * told.size.x + id.x;
+  let pixels = params.size.x * params.size.y;
+  let number = id.y * params.size.x + id.x;
   var luma = 0.0;
-  for (var channel = 0u; channel < told.depth; channel++) {
-    let value = (pixel[told.channels[channel]] - told.bias[channel]) / told.scale[channel];
+  for (var channel = 0u; channel < params.depth; channel++) {
+    let value = (pixel[params.channels[channel]] - params.bias[channel]) / params.scale[channel];
     luma += value * vec4f(0.2126, 0.7152, 0.0722, 0.0)[channel];
-    if (told.grey == 0u) { elements[select(number * told.depth + channel, channel * pixels + number, told.planar == 1u)] = value; }
+    let packed = number * params.depth + channel;
+    let at = select(packed, channel * pixels + number, params.planar == 1u);
+    if (params.grey == 0u) { elements[at] = value; }
   }
-  if (told.grey == 1u) { elements[number] = luma; }
+  if (params.grey == 1u) { elements[number] = luma; }
 }`;
 
-/** What is imported as it is, and what is copied. */
+/** Sources that are imported as external textures, and sources that are copied to a texture. */
 const MOVING = /^\[object (HTMLVideoElement|VideoFrame)\]$/,
   STILL = /^\[object (HTMLCanvasElement|OffscreenCanvas|ImageBitmap)\]$/;
 const COPIED = 0x2 | 0x4 | 0x10;
 
-/** Makes inputs of frames of videos, of canvases and of bitmaps on the GPU on which the model runs. */
+/** Converts video frames, canvases and bitmaps to inputs on the GPU of the model. */
 export class TextureImporter {
   /** @param {any} device */
   constructor(device) {
     this.device = device;
-    /** By the type of texture. @type {Record<string, any>} */
+    /** Pipelines by texture type. @type {Record<string, any>} */
     this.pipelines = {};
-    /** Buffers that no run reads, by their bytes. @type {Map<number, any[]>} */
+    /** Unused buffers by size in bytes. @type {Map<number, any[]>} */
     this.free = new Map();
   }
 
@@ -78,25 +93,26 @@ export class TextureImporter {
     try {
       return { type: 'texture_external', resource: device.importExternalTexture({ source }) };
     } catch (error) {
-      // What a software GPU says to any frame.
+      // A software GPU rejects all frames.
       if (/** @type {any} */ (error).name === 'OperationError') return null;
       throw error;
     }
   }
 
   /**
-   * The pixels of a part of a frame in a buffer, which `give` takes back; null where the frame comes by the CPU only.
+   * Convert a rectangle of a frame to a buffer, which the caller must pass to `release`. Returns
+   * null if the frame can only be read by the CPU.
    * @param {any} source
    * @param {[width: number, height: number]} extent of the frame
-   * @param {Cut} cut
+   * @param {Crop} crop
    * @param {PackOptions} options
    * @returns {any}
    */
-  take(source, extent, { srcX, srcY, srcW, srcH, dstW, dstH }, options) {
-    const found = this.textureOf(source, extent);
-    if (!found) return null;
+  convert(source, extent, { srcX, srcY, srcW, srcH, dstW, dstH }, options) {
+    const input = this.textureOf(source, extent);
+    if (!input) return null;
     const { device } = this,
-      { type, resource, texture } = found,
+      { type, resource, texture } = input,
       [width, height] = extent;
     const pipeline = (this.pipelines[type] ??= device.createComputePipeline({
       label: 'importer',
@@ -107,7 +123,7 @@ export class TextureImporter {
     const padded = (/** @type {number[]} */ values, /** @type {number} */ rest) =>
       [...values, rest, rest, rest, rest].slice(0, 4);
     const samples = [srcW / dstW, srcH / dstH].map(ratio =>
-      Math.min(MOST_SAMPLES, Math.max(1, Math.ceil(ratio))),
+      Math.min(MAX_SAMPLES, Math.max(1, Math.ceil(ratio))),
     );
     const words = new ArrayBuffer(96);
     new Float32Array(words).set([
@@ -130,8 +146,8 @@ export class TextureImporter {
       ],
       12,
     );
-    const told = device.createBuffer({ label: 'frame', size: words.byteLength, usage: UNIFORM });
-    device.queue.writeBuffer(told, 0, words);
+    const params = device.createBuffer({ label: 'frame', size: words.byteLength, usage: UNIFORM });
+    device.queue.writeBuffer(params, 0, words);
     const bytes = 4 * dstW * dstH * (grey ? 1 : channels.length);
     const buffer =
       this.free.get(bytes)?.pop() ??
@@ -139,7 +155,7 @@ export class TextureImporter {
     const resources = [
       resource,
       device.createSampler({ magFilter: 'linear', minFilter: 'linear' }),
-      { buffer: told },
+      { buffer: params },
       { buffer },
     ];
     const entries = resources.map((item, binding) => ({ binding, resource: item }));
@@ -153,13 +169,13 @@ export class TextureImporter {
     pass.dispatchWorkgroups(Math.ceil(dstW / SIDE), Math.ceil(dstH / SIDE));
     pass.end();
     device.queue.submit([encoder.finish()]);
-    told.destroy();
+    params.destroy();
     texture?.destroy();
     return buffer;
   }
 
-  /** @param {any[]} buffers of runs that have been submitted */
-  give(buffers) {
+  /** @param {any[]} buffers buffers of submitted runs */
+  release(buffers) {
     for (const buffer of buffers) {
       const others = this.free.get(buffer.size);
       if (others) others.push(buffer);

@@ -1,21 +1,22 @@
-/** Threads that have slept for that long may be woken on the processor of the one that wakes them, although another is idle. */
+/** After this time, the OS may wake a thread on the core of the thread that wakes it. */
 const REST_MS = 8;
-/** Each way is taken so often before one is chosen. */
+/** Measurements of each mode before one is chosen. */
 const TRIES = 2;
-/** So many runs after a rest lie between two in which the slower way is tried again. */
+/** The slower mode is measured again once in this number of runs after a rest. */
 const AGAIN = 16;
 
 /**
- * Whether helpers take part in a run. In a row of runs they do. After a rest that is done which took less time in earlier runs after one.
+ * Decides whether helper threads take part in a run. In consecutive runs they do. After a rest, the
+ * mode that was faster in earlier runs after a rest is used.
  */
 export class HelperHeuristic {
   constructor(now = () => performance.now()) {
     this.now = now;
     this.ended = -Infinity;
     this.began = 0;
-    /** Runs after a rest. */
+    /** The number of runs after a rest. */
     this.rested = 0;
-    /** @type {number[]} milliseconds for each operation, after a rest, alone and helped */
+    /** @type {number[]} milliseconds per operation after a rest, without and with helpers */
     this.spent = [0, 0];
   }
 
@@ -34,9 +35,9 @@ export class HelperHeuristic {
   end(operations) {
     this.ended = this.now();
     if (!this.rest) return;
-    const way = Number(this.helped),
-      found = (this.ended - this.began) / operations,
-      before = this.spent[way];
-    this.spent[way] = before ? (before + found) / 2 : found;
+    const mode = Number(this.helped),
+      measured = (this.ended - this.began) / operations,
+      before = this.spent[mode];
+    this.spent[mode] = before ? (before + measured) / 2 : measured;
   }
 }

@@ -1,4 +1,8 @@
-/** @import { BackendImports, Host, LoadReply, LoadRequest, Progress, RunReply, RunRequest, ThreadedProgram } from './types.ts' */
+/**
+ * @import {
+ *   BackendImports, Host, LoadReply, LoadRequest, Progress, RunReply, RunRequest, ThreadedProgram,
+ * } from './types.ts'
+ */
 /** @import { Call } from './remote.js' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { assist, dismiss } from './worker_pool.js';
@@ -12,7 +16,7 @@ export class Local {
   remote = false;
   /** @type {Session | null} */
   session = null;
-  /** What is still written to the cache. @type {Promise<void>} */
+  /** Settles when all files are written to the cache. @type {Promise<void>} */
   stored = Promise.resolve();
 
   /** @param {BackendImports} modules */
@@ -63,12 +67,11 @@ export class Local {
   /** @param {number} threads */
   async profile(threads) {
     const { profiler } = this.loaded;
-    if (!profiler)
-      throw new WebkilnError('WrongOption', 'load the model with { profile: true } for that');
+    if (!profiler) throw new WebkilnError('WrongOption', 'profile() needs load({ profile: true })');
     return profiler.report(threads);
   }
 
-  /** @param {MessagePort[]} ports of Workers that help with each run from now on */
+  /** @param {MessagePort[]} ports of Workers that help with later runs */
   async enlist(ports) {
     this.loaded.engine.enlist?.(ports);
   }
@@ -80,7 +83,7 @@ export class Local {
 }
 
 /**
- * Serves one model to the thread that made this Worker, or helps with others.
+ * Serve one model to the thread that created this Worker, or help with other models.
  * @param {BackendImports} modules
  */
 export function serve(modules) {
@@ -126,10 +129,10 @@ export function serve(modules) {
 }
 
 /**
- * Starts the model's Worker, or falls back to this thread with one warning.
+ * Start the Worker of a model. If that fails, print a warning and use this thread.
  * @param {() => any} make
  * @param {BackendImports} modules
- * @param {number} limit how long the Worker may take to start, in milliseconds
+ * @param {number} limit time limit for the start of the Worker, in milliseconds
  * @param {AbortSignal} [signal]
  * @returns {Promise<Host>}
  */
@@ -144,7 +147,7 @@ export async function startHost(make, modules, limit, signal) {
     remote?.dispose();
     if (signal?.aborted) throw abortedError('the load');
     console.warn(
-      `webkiln: the model runs in the main thread, because no Worker could be made (${messageOf(error)})`,
+      `webkiln: the model runs in the main thread, because no Worker started (${messageOf(error)})`,
     );
     return new Local(modules);
   }

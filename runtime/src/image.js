@@ -58,7 +58,7 @@ export async function loadImageFromFileInput(input) {
 }
 
 /**
- * Asks the user for an image file.
+ * Show a dialog in which the user selects an image file.
  * @returns {Promise<HTMLImageElement>}
  */
 export function loadImageByDialog() {
@@ -75,7 +75,8 @@ export function loadImageByDialog() {
 }
 
 /**
- * Loads an image from a URL, a file input or a drawable, cuts and scales it, and packs it into a typed array.
+ * Load an image from a URL, a file input or a drawable, crop and scale it, and pack it into a typed
+ * array.
  * @param {string | HTMLInputElement | Drawable} image
  * @param {ImageOptions} [options]
  */
@@ -92,8 +93,9 @@ export async function getImageArray(image, options = {}) {
 }
 
 /**
- * Draws an array on a canvas: each pixel is `element * scale + bias`. The source rectangle of the image fills the destination rectangle.
- * @param {any} array numbers, typed or nested, `imageW * imageH` times the number of channels
+ * Draw an array on a canvas. Each pixel is `element * scale + bias`. The source rectangle of the
+ * image fills the destination rectangle.
+ * @param {any} array typed or nested, with `imageW * imageH * channels` numbers
  * @param {number} imageW
  * @param {number} imageH
  * @param {HTMLCanvasElement} canvas

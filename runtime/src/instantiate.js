@@ -1,49 +1,30 @@
-/** @import { BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, ModuleEntry, ProfileModule, Progress, ThreadedProgram } from './types.ts' */
+/**
+ * @import {
+ *   BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, ModuleEntry,
+ *   ProfileModule, Progress, ThreadedProgram,
+ * } from './types.ts'
+ */
 /** @import { Feed } from './download.js' */
-import { WebkilnError, abortedError, messageOf, toldBy } from './errors.js';
+import { WebkilnError, abortedError, messageOf, knownError } from './errors.js';
 import { Reader } from './cache.js';
+import { decodeShard, decodeShared } from './decoding.js';
 import { isNode } from './platform.js';
 import { supportsVariant } from './probe.js';
-import { Session, causeOf, engineOf, failed } from './session.js';
-import { BACKOFF_MS, Transfer, sleep, within } from './transfer.js';
+import { Meter } from './progress.js';
+import { Session, causeOf, engineOf } from './session.js';
+import { BACKOFF_MS, Transfer, sleep, withTimeout } from './transfer.js';
 
 const PARALLEL_SHARDS = 4;
 
-/** @typedef {{ engine: Engine, program: BackendModule['program'], backend: string, variant: string | null, failures: Failure[] }} Started */
-
-/** Counts the bytes of the shards and of the code of one backend. */
-class Meter {
-  total = 0;
-  /** When bytes arrived last. */
-  heard = performance.now();
-  /** @type {Map<string, number>} */
-  arrived = new Map();
-
-  /** @param {(progress: Progress) => void} report */
-  constructor(report) {
-    this.report = report;
-  }
-
-  /** @param {FileEntry[]} files those that are read from now on; others do not count */
-  expect(files) {
-    this.total = files.reduce((sum, file) => sum + file.bytes, 0);
-    this.arrived = new Map(files.map(({ file }) => [file, this.arrived.get(file) ?? 0]));
-  }
-
-  /**
-   * @param {string} file
-   * @param {number} arrived
-   */
-  advance(file, arrived) {
-    this.heard = performance.now();
-    // A file that is read again does not take back what was reported of it.
-    this.arrived.set(file, Math.max(arrived, this.arrived.get(file) ?? 0));
-    this.report({
-      loaded: [...this.arrived.values()].reduce((sum, bytes) => sum + bytes, 0),
-      total: this.total,
-    });
-  }
-}
+/**
+ * A backend that has started, and the failures of those before it.
+ * @typedef {object} Started
+ * @property {Engine} engine
+ * @property {BackendModule['program']} program
+ * @property {string} backend
+ * @property {string | null} variant
+ * @property {Failure[]} failures
+ */
 
 /**
  * @param {LoadRequest} request
@@ -60,7 +41,7 @@ function chooseVariant(request, backend) {
   const names = variants.map(variant => variant.name).join(', ');
   throw new WebkilnError(
     'CompileFailed',
-    `this engine runs none of the variants ${names} of the ${backend} backend`,
+    `this engine supports none of the variants ${names} of the ${backend} backend`,
   );
 }
 
@@ -73,7 +54,7 @@ async function compile(file, bytes) {
   try {
     return await WebAssembly.compile(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
   } catch (error) {
-    throw refused(file, error);
+    throw compileError(file, error);
   }
 }
 
@@ -81,69 +62,12 @@ async function compile(file, bytes) {
  * @param {string} file
  * @param {unknown} error
  */
-const refused = (file, error) =>
+const compileError = (file, error) =>
   new WebkilnError(
     'CompileFailed',
-    `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`,
+    `${file} does not compile (${messageOf(error)}); ` +
+      "a Content-Security-Policy must allow 'wasm-unsafe-eval'",
   );
-
-/**
- * @param {Engine} engine
- * @param {number} entry of the init program
- * @param {Uint8Array} bytes
- */
-function initialise(engine, entry, bytes) {
-  try {
-    engine.init(entry, bytes);
-  } catch (error) {
-    throw failed(`decoding weight ${entry}`, error);
-  }
-}
-
-/**
- * Runs the init entries of one shard as their ranges arrive. An entry may be run again with other bytes, until one that follows it was run.
- * @param {Engine} engine
- * @param {BackendModule['program']} program
- * @param {number} shard
- * @returns {Feed}
- */
-function decoder(engine, { init }, shard) {
-  let next = init.findIndex(([owner]) => owner === shard);
-  return (bytes, arrived) => {
-    for (
-      let item;
-      (item = init[next]) && item[0] === shard && item[1] + item[2] <= arrived;
-      next++
-    ) {
-      initialise(engine, next, bytes.subarray(item[1], item[1] + item[2]));
-    }
-  };
-}
-
-/**
- * What runs the entries of no shard, in their order, each when those that it follows are done: what it reads may lie where a later one writes.
- * @param {Engine} engine
- * @param {BackendModule['program']} program
- * @returns {(shard: number) => void} takes the number of a shard that is decoded from bytes known to be right
- */
-function follower(engine, { init }) {
-  /** @type {number[]} */
-  const done = [];
-  let next = init.findIndex(([owner]) => owner < 0);
-  return shard => {
-    init.forEach(([owner], entry) => {
-      if (owner === shard) done[entry] = 1;
-    });
-    for (
-      let item;
-      (item = init[next]) &&
-      done.slice(item[1], item[1] + item[2]).filter(Boolean).length === item[2];
-      next++
-    ) {
-      initialise(engine, next, new Uint8Array());
-    }
-  };
-}
 
 /** A load of one bundle, which tries its backends in order. */
 class Attempt {
@@ -171,7 +95,7 @@ class Attempt {
 
   /**
    * @param {FileEntry} entry
-   * @param {() => Feed} [begin] makes the feed of one attempt
+   * @param {() => Feed} [begin] creates the feed of one attempt
    * @param {Uint8Array} [buffer]
    */
   read(entry, begin, buffer) {
@@ -190,7 +114,8 @@ class Attempt {
   }
 
   /**
-   * Imports a module of the bundle. Bundlers rewrite modules, so that it is known by what it exports, not by its bytes.
+   * Import a module of the bundle and check its `build` export. Its bytes have no fixed digest,
+   * since bundlers rewrite modules.
    * @template {{ build: string }} T
    * @param {ModuleEntry} entry
    * @param {() => Promise<T>} load
@@ -200,48 +125,50 @@ class Attempt {
     const imported = await this.importOnce(module, load)
       .catch(async error => {
         if (isNode || !(error instanceof TypeError)) throw error;
-        await this.reach(module, /https?:\/\/\S+/.exec(error.message)?.[0]);
+        await this.waitForServer(module, /https?:\/\/\S+/.exec(error.message)?.[0]);
         return this.importOnce(module, load);
       })
       .catch(error => {
         if (error instanceof WebkilnError) throw error;
         throw new WebkilnError(
           'MissingFile',
-          `${module} could not be imported (${messageOf(error)}); open its URL: it must be there and of type text/javascript; then load the page again`,
+          `${module} could not be imported (${messageOf(error)}); open its URL: ` +
+            'it must exist with the type text/javascript; then reload the page',
         );
       });
     if (imported.build === build) return imported;
     throw new WebkilnError(
       'Altered',
-      `${module} is of another build; deploy all files of one build together`,
+      `${module} belongs to another build; deploy all files of one build together`,
     );
   }
 
   /**
-   * An import cannot be watched or cancelled: it counts as stalled while no other file of the load gets bytes either.
+   * An import cannot be observed or cancelled: it counts as stalled when no other file of the load
+   * receives bytes either.
    * @template T
    * @param {string} module
    * @param {() => Promise<T>} load
    */
   importOnce(module, load) {
     const { stallTimeout } = this.policy;
-    return within(load(), isNode ? 0 : stallTimeout, () => {
-      const rest = this.meter.heard + stallTimeout - performance.now();
+    return withTimeout(load(), isNode ? 0 : stallTimeout, () => {
+      const rest = this.meter.lastArrival + stallTimeout - performance.now();
       return rest > 0
         ? rest
         : new WebkilnError(
             'Stalled',
-            `${module}: nothing has arrived for ${stallTimeout / 1000} s; load the page again`,
+            `${module}: nothing has arrived for ${stallTimeout / 1000} s; reload the page`,
           );
     });
   }
 
   /**
-   * Waits until the server answers for a module that was not imported, or throws why it does not.
+   * Wait until the server responds for a module whose import failed, or throw the reason.
    * @param {string} module
-   * @param {string | undefined} url as some engines tell it
+   * @param {string | undefined} url from the error message of some engines
    */
-  async reach(module, url) {
+  async waitForServer(module, url) {
     if (!url) return sleep(BACKOFF_MS, this.policy.signal);
     const probe = new Transfer({ file: module, bytes: 0 }, url, this.policy);
     await probe.open();
@@ -272,9 +199,9 @@ class Attempt {
         variant: variant?.name ?? null,
       };
     } catch (error) {
-      // WebKit compiles what a Content-Security-Policy forbids, and refuses it here.
+      // WebKit applies the Content-Security-Policy when it instantiates, not when it compiles.
       throw variant && error instanceof WebAssembly.CompileError
-        ? refused(variant.file, error)
+        ? compileError(variant.file, error)
         : error;
     }
   }
@@ -293,7 +220,7 @@ class Attempt {
         return { ...(await this.start(backend)), failures };
       } catch (error) {
         if (this.stop.signal.aborted) throw abortedError('the load');
-        last = toldBy(error);
+        last = knownError(error);
         failures.push({ backend, code: last?.code ?? 'NoBackend', message: messageOf(error) });
       }
     }
@@ -303,7 +230,7 @@ class Attempt {
   }
 
   /**
-   * Reads all shards, and decodes what has arrived as soon as there is an engine.
+   * Read all shards. Decode their bytes as they arrive, as soon as an engine has started.
    * @param {Promise<Started>} starting
    */
   async fill(starting) {
@@ -311,17 +238,17 @@ class Attempt {
     /** @type {Started | undefined} */
     let started;
     /** @type {(shard: number) => void} */
-    let follow = () => {};
+    let decodeOthers = () => {};
     starting.then(
-      found => {
-        started = found;
-        follow = follower(found.engine, found.program);
+      result => {
+        started = result;
+        decodeOthers = decodeShared(result.engine, result.program);
       },
       () => {},
     );
     let next = 0;
     const worker = async () => {
-      // Fresh memory costs more than what is written to it.
+      // Each reader reuses its buffer: allocating memory costs more than writing to it.
       let buffer = /** @type {Uint8Array} */ (new Uint8Array());
       for (let index = next++; index < shards.length; index = next++) {
         const shard = /** @type {FileEntry} */ (shards[index]);
@@ -333,11 +260,11 @@ class Attempt {
             decode = undefined;
             return (all, arrived) => {
               if (!started) return;
-              decode ??= decoder(started.engine, started.program, index);
+              decode ??= decodeShard(started.engine, started.program, index);
               try {
                 decode(all, arrived);
               } catch {
-                // Bytes that are not known to be right: what fails with them is tried again.
+                // These bytes are not verified yet: entries that fail are decoded again.
               }
             };
           },
@@ -345,8 +272,8 @@ class Attempt {
         );
         buffer = new Uint8Array(bytes.buffer);
         const { engine, program } = await starting;
-        (decode ?? decoder(engine, program, index))(bytes, bytes.length);
-        follow(index);
+        (decode ?? decodeShard(engine, program, index))(bytes, bytes.length);
+        decodeOthers(index);
       }
     };
     await Promise.all(Array.from({ length: PARALLEL_SHARDS }, worker));
@@ -373,16 +300,16 @@ class Attempt {
       () => {},
     );
     try {
-      const [{ engine, program, ...found }, profile] = await Promise.all([
+      const [{ engine, program, ...choice }, profile] = await Promise.all([
         starting,
         this.profiler(),
         this.fill(starting),
       ]);
       if (this.stop.signal.aborted) throw abortedError('the load');
       const session = new Session(engine, program);
-      session.profiler = profile?.watch(session, found) ?? null;
+      session.profiler = profile?.watch(session, choice) ?? null;
       return {
-        ...found,
+        ...choice,
         session,
         shareable: Boolean(engine.threads),
         overlap: profile ? 1 : (engine.overlap ?? 1),
@@ -391,7 +318,7 @@ class Attempt {
     } catch (error) {
       const cause =
         error instanceof WebkilnError && error.code === 'Trapped'
-          ? toldBy(await causeOf(this.engine, error))
+          ? knownError(await causeOf(this.engine, error))
           : error;
       this.stop.abort();
       starting.then(
@@ -404,8 +331,8 @@ class Attempt {
 }
 
 /**
- * Loads the first backend of the request that works, and the weights at the same time. A damaged weight shard ends the load, since every backend reads
- * the same ones.
+ * Load the first backend of the request that works, and the weights at the same time. A damaged
+ * shard ends the load, since all backends read the same shards.
  * @param {LoadRequest} request
  * @param {BackendImports} modules
  * @param {(progress: Progress) => void} report

@@ -1,5 +1,5 @@
 export { WebkilnError } from './errors.js';
-export { arrayOf, said, shapeAt, shownAs, sizeOf } from './dtypes.js';
+export { arrayOf, describe, shapeAt, interfaceArray, sizeOf } from './dtypes.js';
 export { checkPlaceholders } from './placeholders.js';
 export { documentURL } from './platform.js';
 export { supportsVariant } from './probe.js';

@@ -31,7 +31,8 @@ export const argmax = (values, k = 1) => ranked(values, k, (a, b) => b - a);
 export const argmin = (values, k = 1) => ranked(values, k, (a, b) => a - b);
 
 /**
- * The `k` highest scores of one output, highest first, with the labels of the output that has as many.
+ * The `k` highest scores of one output, highest first, with the labels of the output that has the
+ * same number of elements. Throws WrongLength if there is no such output.
  * @param {Pick<Manifest, 'outputs'>} manifest
  * @param {ArrayLike<number>} scores
  * @param {number} [k]
@@ -43,7 +44,8 @@ export function top({ outputs }, scores, k = 1) {
   if (all.length > 0 && (!labels || (other && String(other) !== String(labels)))) {
     throw new WebkilnError(
       'WrongLength',
-      `top: ${scores.length} scores; give one row of one output, which have ${all.map(names => names.length)} labels`,
+      `top: expected one row of one output, of ${all.map(names => names.length)} labels; ` +
+        `got ${scores.length} scores`,
     );
   }
   return argmax(scores, k).map(index => ({

@@ -1,14 +1,19 @@
-/** @import { Engine, Layout, Linear, Move, Placed, Program, TypedArray } from './types.ts' */
+/**
+ * @import { Engine, Layout, Linear, Move, PlacedTensor, Program, TypedArray } from './types.ts'
+ */
 import { WebkilnError, messageOf } from './errors.js';
 import { arrayOf, sizeOf } from './dtypes.js';
 import { HelperHeuristic } from './helper_heuristic.js';
 
-/** So many for each thread, so that one which was busy elsewhere holds up the others by a part of its share only. */
+/** Chunks per thread. More than one limits the delay caused by a thread that is busy elsewhere. */
 const CHUNKS = 2;
-/** In the first run, each function is called that often: engines put faster code in its place between two calls, never within one. */
+/** Chunks of the first run: engines switch to optimised code between two calls, not within one. */
 const FIRST_CHUNKS = 4;
 
-/** A program whose tensors lie in one linear memory, in the dtypes of the model. @implements {Engine} */
+/**
+ * A program whose tensors are in one linear memory, in the dtypes of the model.
+ * @implements {Engine}
+ */
 export class Memory {
   /**
    * @param {Linear} linear
@@ -24,14 +29,14 @@ export class Memory {
     this.first = true;
   }
 
-  /** What other threads need to help, if they can. */
+  /** What other threads need to help; undefined if the program has one thread. */
   get threads() {
     if (!this.linear.threads) return undefined;
     const { module, memory, exports } = this.linear.threads;
     return { module, memory, stopped: exports.stopped() };
   }
 
-  /** @param {MessagePort[]} ports wake the threads that help */
+  /** @param {MessagePort[]} ports wake the helper threads */
   enlist(ports) {
     this.helpers = ports;
   }
@@ -45,7 +50,7 @@ export class Memory {
   }
 
   /**
-   * @param {Omit<Placed, 'name'>} placed
+   * @param {Omit<PlacedTensor, 'name'>} placed
    * @returns {any}
    */
   view({ dtype, shape, offset }) {
@@ -76,7 +81,7 @@ export class Memory {
   }
 
   /**
-   * @param {Placed} placed
+   * @param {PlacedTensor} placed
    * @param {TypedArray} value
    */
   write(placed, value) {
@@ -84,7 +89,8 @@ export class Memory {
   }
 
   /**
-   * Wakes helpers where the run gains by that; they come when they can, and what is to be done is handed out in chunks.
+   * Run, with helper threads where they make the run faster. The work is distributed in chunks, so
+   * that helpers can join at any time.
    * @param {number[]} placeholders
    */
   run(...placeholders) {
@@ -93,7 +99,7 @@ export class Memory {
     this.first = false;
     if (!threads || this.flops < threads.short || (helpers.length === 0 && !first))
       return run(...placeholders);
-    // The first run is in code that engines have not optimised yet: it tells nothing of later ones.
+    // The first run, before engines have optimised the code, does not count for the heuristic.
     const helped = helpers.length > 0 && (first || this.heuristic.begin());
     const { begin, end, share } = threads.exports;
     if (helped) share(CHUNKS * (helpers.length + 1));
@@ -110,7 +116,7 @@ export class Memory {
   }
 
   /**
-   * @param {Omit<Placed, 'name'>[]} tensors
+   * @param {Omit<PlacedTensor, 'name'>[]} tensors
    * @param {Move[]} moves
    * @returns {TypedArray[]}
    */

@@ -1,15 +1,30 @@
-/** @import { Failure, TextureImporter, Host, LayerValue, LoadReply, Manifest, Profile, RunReply, TakeInputs, TypedArray } from './types.ts' */
+/**
+ * @import {
+ *   ConvertInputs, Failure, Host, LayerValue, LoadReply, Manifest, Profile, RunReply,
+ *   TextureImporter, TypedArray,
+ * } from './types.ts'
+ */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
-import { isBuffer, named, shown, takeInputs } from './dtypes.js';
+import { isBuffer, inputsByName, toInterface, readInputs } from './dtypes.js';
 import { checkNames } from './options.js';
 import { checkPlaceholders, placeholdersOf } from './placeholders.js';
 
-/** @typedef {{ start: () => Promise<any>, finish: (value: any) => any, resolve: (value: any) => void, reject: (error: Error) => void, overlap: number }} Job `overlap`: with how many like it, it may be at work */
+/**
+ * A queued call. `overlap` is the number of such calls that may be in flight at once.
+ * @typedef {object} Job
+ * @property {() => Promise<any>} start
+ * @property {(value: any) => any} finish
+ * @property {(value: any) => void} resolve
+ * @property {(error: Error) => void} reject
+ * @property {number} overlap
+ */
 
-/** So many microtasks lie between the answer to a call and what awaited it, at most. */
+/** The maximum number of microtasks between resolving a call and resuming its caller. */
 const TICKS = 10;
 
-/** A loaded model. Its calls are answered in the order in which they were made; runs on a GPU overlap. */
+/**
+ * A loaded model. Calls are resolved in the order in which they were made. Runs on a GPU overlap.
+ */
 export class Model {
   /** @type {Host} */
   #host;
@@ -18,14 +33,14 @@ export class Model {
   /** @type {Set<Job>} */
   #current = new Set();
   #overlap;
-  /** That the last call was answered. @type {Promise<void>} */
-  #told = Promise.resolve();
+  /** Settles when the last call is resolved. @type {Promise<void>} */
+  #resolved = Promise.resolve();
   /** @type {WebkilnError | null} */
   #lost = null;
-  /** @type {TakeInputs} */
-  #take;
+  /** @type {ConvertInputs} */
+  #convertInputs;
   /** @type {() => void} */
-  #endHelp;
+  #stopHelpers;
   /** @type {TextureImporter | null} */
   #importer;
 
@@ -34,8 +49,8 @@ export class Model {
    * @param {Manifest} manifest
    * @param {LoadReply} reply
    * @param {number} loadMs
-   * @param {{ threads: number, end: () => void }} [help] what helps with its runs
-   * @param {TakeInputs} [take]
+   * @param {{ threads: number, end: () => void }} [helpers] the helper threads
+   * @param {ConvertInputs} [convertInputs]
    * @param {(device: any) => TextureImporter} [makeTextureImporter]
    */
   constructor(
@@ -43,22 +58,22 @@ export class Model {
     manifest,
     { backend, variant, failures, overlap },
     loadMs,
-    help = { threads: 1, end: () => {} },
-    take = (_, inputs, placeholders) => [inputs, placeholders],
+    helpers = { threads: 1, end: () => {} },
+    convertInputs = (_, inputs, placeholders) => [inputs, placeholders],
     makeTextureImporter,
   ) {
     this.#host = host;
-    this.#endHelp = help.end;
-    this.threads = help.threads;
-    this.#take = take;
+    this.#stopHelpers = helpers.end;
+    this.threads = helpers.threads;
+    this.#convertInputs = convertInputs;
     this.#overlap = overlap;
     this.manifest = manifest;
     this.backend = backend;
     this.variant = variant;
-    /** @type {Failure[]} the backends that were tried before and why they failed */
+    /** @type {Failure[]} the backends that failed before this one */
     this.failures = failures;
     this.worker = host.remote;
-    /** What GPUBuffers must be of; null where the model takes none. @type {any} */
+    /** The GPUDevice of GPUBuffers; null if the model does not accept any. @type {any} */
     this.device = host.device ?? null;
     this.#importer = this.device && makeTextureImporter ? makeTextureImporter(this.device) : null;
     /** @type {{ loadMs: number, lastRunMs: number | null }} */
@@ -71,7 +86,7 @@ export class Model {
    * @param {() => Promise<any>} start
    * @param {number} [overlap]
    * @param {AbortSignal} [signal]
-   * @param {(value: any) => any} [finish] what `start` gives -> the answer
+   * @param {(value: any) => any} [finish] converts the result of `start`
    * @returns {Promise<any>}
    */
   async #enqueue(start, overlap = 1, signal, finish = value => value) {
@@ -110,14 +125,14 @@ export class Model {
   #work() {
     for (let job = this.#queue[0]; job && this.#free(job.overlap); job = this.#queue[0]) {
       this.#queue.shift();
-      this.#answer(job);
+      this.#process(job);
     }
   }
 
   /** @param {Job} job */
-  async #answer(job) {
+  async #process(job) {
     this.#current.add(job);
-    const tell = await job.start().then(
+    const settle = await job.start().then(
       (/** @type {any} */ value) => () => job.resolve(job.finish(value)),
       (/** @type {Error} */ error) => {
         if (error instanceof WebkilnError && FATAL.has(error.code)) this.#end(error);
@@ -126,21 +141,22 @@ export class Model {
     );
     this.#current.delete(job);
     this.#work();
-    this.#told = this.#tell(tell, this.#told);
+    this.#resolved = this.#settle(settle, this.#resolved);
   }
 
   /**
-   * Answers a call when whoever awaited the one before has gone on, so that both see the shapes of their own run.
-   * @param {() => void} tell
+   * Settle a call after the caller of the previous one has resumed, so that both read the shapes of
+   * their own run.
+   * @param {() => void} settle
    * @param {Promise<void>} before
    */
-  async #tell(tell, before) {
+  async #settle(settle, before) {
     await before;
-    tell();
+    settle();
     for (let tick = 0; tick < TICKS; tick++) await null;
   }
 
-  /** @param {WebkilnError} error what every call is answered with from now on */
+  /** @param {WebkilnError} error the error of all pending and later calls */
   #end(error) {
     this.#lost = error;
     for (const { reject } of this.#queue.splice(0)) reject(error);
@@ -148,11 +164,16 @@ export class Model {
   }
 
   /**
-   * Runs the model. Inputs go by name, the only one also without it. They are copied at once; outputs are fresh typed arrays. Placeholders
-   * follow from the lengths of the inputs, except where one input has several. `signal` takes a run that waits out of the queue.
-   * Where there is a `device`, inputs may be GPUBuffers of it, and `outputs` says which outputs are to be.
+   * Run the model. Inputs are passed by name; a model's only input can be passed without it. They
+   * are copied immediately. Outputs are new typed arrays. Placeholders are derived from the lengths
+   * of the inputs, unless one input has several. `signal` removes a waiting run from the queue. If
+   * the model has a `device`, inputs can be GPUBuffers, and `outputs` selects outputs as
+   * GPUBuffers.
    * @param {Record<string, TypedArray | number[]> | TypedArray | number[]} inputs
-   * @param {{ signal?: AbortSignal, placeholders?: Record<string, number>, outputs?: any }} [options]
+   * @param {object} [options]
+   * @param {AbortSignal} [options.signal]
+   * @param {Record<string, number>} [options.placeholders]
+   * @param {any} [options.outputs]
    * @returns {Promise<Record<string, TypedArray>>}
    */
   async run(inputs, options = {}) {
@@ -160,23 +181,24 @@ export class Model {
     checkNames('run', ['signal', 'placeholders', 'outputs'], options);
     const { inputs: tensors } = this.manifest;
     checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
-    const [given, sizes, imported = []] = this.#take(
+    const [arrays, sizes, imported = []] = this.#convertInputs(
       tensors,
-      named(tensors, inputs),
+      inputsByName(tensors, inputs),
       options.placeholders ?? {},
       this.#importer,
     );
-    if (!this.device && (options.outputs || Object.values(given).some(isBuffer))) {
+    if (!this.device && (options.outputs || Object.values(arrays).some(isBuffer))) {
       throw new WebkilnError(
         'WrongOption',
-        `GPUBuffers need worker: false and the webgpu backend; this model runs on ${this.backend}${this.worker ? ' in a Worker' : ''}`,
+        'GPUBuffers need worker: false and the webgpu backend; ' +
+          `this model runs on ${this.backend}${this.worker ? ' in a Worker' : ''}`,
       );
     }
-    const values = placeholdersOf(this.manifest, given, sizes);
-    // A model in this thread that is idle reads its inputs before this call returns.
-    const taken = takeInputs(
+    const values = placeholdersOf(this.manifest, arrays, sizes);
+    // An idle model in this thread reads its inputs before this call returns.
+    const stored = readInputs(
       tensors,
-      given,
+      arrays,
       values,
       !this.worker && this.#queue.length === 0 && this.#free(this.#overlap),
     );
@@ -184,11 +206,11 @@ export class Model {
       async () => {
         const begin = performance.now();
         const reply = await this.#host.run({
-          inputs: taken,
+          inputs: stored,
           placeholders: values,
           into: options.outputs,
         });
-        this.#importer?.give(imported);
+        this.#importer?.release(imported);
         return { ...reply, ms: performance.now() - begin };
       },
       this.#overlap,
@@ -197,7 +219,7 @@ export class Model {
         this.stats.lastRunMs = ms;
         this.shapes = shapes;
         for (const { name, dtype } of this.manifest.outputs) {
-          if (ArrayBuffer.isView(outputs[name])) outputs[name] = shown(dtype, outputs[name]);
+          if (ArrayBuffer.isView(outputs[name])) outputs[name] = toInterface(dtype, outputs[name]);
         }
         return outputs;
       },
@@ -205,7 +227,7 @@ export class Model {
   }
 
   /**
-   * Sets the states back to their initial values, after the runs that wait.
+   * Reset the states to their initial values, after all queued runs.
    * @returns {Promise<void>}
    */
   reset() {
@@ -213,20 +235,22 @@ export class Model {
   }
 
   /**
-   * The intermediate values of the last run, in program order; empty unless the bundle was built to keep them.
+   * The intermediate values of the last run, in program order. Empty unless the bundle was built to
+   * keep them.
    * @returns {Promise<LayerValue[]>}
    */
   layers() {
     return this.#enqueue(async () =>
       (await this.#host.layers()).map(layer => ({
         ...layer,
-        data: shown(layer.dtype, layer.data),
+        data: toInterface(layer.dtype, layer.data),
       })),
     );
   }
 
   /**
-   * The times of launches since the load or the last profile, of a model that was loaded with `profile: true`.
+   * The times of launches since the load or the last call. Needs a model that was loaded with
+   * `profile: true`.
    * @returns {Promise<Profile>}
    */
   profile() {
@@ -238,7 +262,7 @@ export class Model {
     }));
   }
 
-  /** Frees the memory and the Worker; runs that have not ended are rejected. */
+  /** Free the memory and the Worker. Pending runs are rejected. */
   dispose() {
     if (this.#lost?.code === 'Disposed') return;
     this.#end(
@@ -249,6 +273,6 @@ export class Model {
     );
     this.#importer?.dispose();
     this.#host.dispose();
-    this.#endHelp();
+    this.#stopHelpers();
   }
 }

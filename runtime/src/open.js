@@ -1,7 +1,11 @@
-/** @import { Bundle, Host, LoadOptions, LoadReply, LoadRequest, ThreadedProgram } from './types.ts' */
+/**
+ * @import {
+ *   Bundle, Host, LoadOptions, LoadReply, LoadRequest, ThreadedProgram,
+ * } from './types.ts'
+ */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { STRATEGIES } from './cache.js';
-import { listOf, said } from './dtypes.js';
+import { listOf, describe } from './dtypes.js';
 import { MOST_HELPERS, cores, isolated, recruit } from './worker_pool.js';
 import { Local, startHost } from './host.js';
 import { Model } from './model.js';
@@ -11,7 +15,7 @@ import { started, withSignal } from './remote.js';
 
 /** The default of `stallTimeout`. */
 const STALL_MS = 30_000;
-/** How long a Worker may take to start, where `stallTimeout` is less. */
+/** The minimum time limit for the start of a Worker. */
 const START_MS = 10_000;
 const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
 const OPTIONS = [
@@ -34,22 +38,23 @@ const OPTIONS = [
 /**
  * @param {Bundle} bundle
  * @param {LoadOptions} options
- * @returns {string[]} the backends to try: those asked for that the bundle has
+ * @returns {string[]} the backends to try: those requested that the bundle has
  */
-function orderOf({ manifest }, { backends = BACKENDS }) {
-  const asked = [backends].flat();
-  const unknown = asked.filter(backend => !BACKENDS.includes(backend));
+function chooseBackends({ manifest }, { backends = BACKENDS }) {
+  const requested = [backends].flat();
+  const unknown = requested.filter(backend => !BACKENDS.includes(backend));
   if (unknown.length > 0) {
     throw new WebkilnError(
       'UnknownBackend',
       `there is no backend ${listOf(unknown)}; the backends are ${listOf(BACKENDS)}`,
     );
   }
-  const order = asked.filter(backend => backend in manifest.backends);
+  const order = requested.filter(backend => backend in manifest.backends);
   if (order.length === 0) {
     throw new WebkilnError(
       'NoBackend',
-      `the bundle '${manifest.name}' has none of the backends ${listOf(asked)}; it has ${listOf(Object.keys(manifest.backends))}`,
+      `the bundle '${manifest.name}' has none of the backends ${listOf(requested)}; ` +
+        `it has ${listOf(Object.keys(manifest.backends))}`,
     );
   }
   return order;
@@ -67,7 +72,8 @@ function checkVariant({ manifest }, order, variant) {
   if (variant === undefined || known.includes(variant)) return;
   throw new WebkilnError(
     'UnknownVariant',
-    `there is no variant ${said(variant)} of ${listOf(order)}; the variants are ${listOf(known)}`,
+    `there is no variant ${describe(variant)} of ${listOf(order)}; ` +
+      `the variants are ${listOf(known)}`,
   );
 }
 
@@ -76,14 +82,14 @@ function checkVariant({ manifest }, order, variant) {
  * @param {LoadOptions} options
  * @returns {Record<string, string>}
  */
-function locate({ urls }, { baseURL, transformURL = url => url }) {
-  // Whole, because a Worker would take a relative URL to start from its own script.
-  const whole = (/** @type {string} */ url, base = documentURL()) => new URL(url, base).href;
-  const root = baseURL === undefined ? baseURL : whole(String(baseURL).replace(/\/*$/, '/'));
+function resolveURLs({ urls }, { baseURL, transformURL = url => url }) {
+  // Absolute: a Worker would resolve relative URLs against its own script.
+  const absolute = (/** @type {string} */ url, base = documentURL()) => new URL(url, base).href;
+  const root = baseURL === undefined ? baseURL : absolute(String(baseURL).replace(/\/*$/, '/'));
   return Object.fromEntries(
     Object.entries(urls).map(([file, url]) => [
       file,
-      whole(transformURL(root ? whole(file, root) : url, file)),
+      absolute(transformURL(root ? absolute(file, root) : url, file)),
     ]),
   );
 }
@@ -103,19 +109,19 @@ function checkValues(options, order) {
   if (threads !== 'auto' && !(Number.isInteger(threads) && threads >= 1)) {
     throw new WebkilnError(
       'WrongOption',
-      `threads: expected 'auto' or a whole number from 1, got ${said(threads)}`,
+      `threads: expected 'auto' or an integer of at least 1, got ${describe(threads)}`,
     );
   }
   if (!STRATEGIES.includes(cacheStrategy)) {
     throw new WebkilnError(
       'WrongOption',
-      `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${said(cacheStrategy)}`,
+      `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${describe(cacheStrategy)}`,
     );
   }
   if (!(typeof stallTimeout === 'number' && stallTimeout >= 0)) {
     throw new WebkilnError(
       'WrongOption',
-      `stallTimeout: expected milliseconds from 0, which is no limit, got ${said(stallTimeout)}`,
+      `stallTimeout: expected milliseconds, or 0 for no limit, got ${describe(stallTimeout)}`,
     );
   }
   if (device && (worker !== false || !order.includes('webgpu')))
@@ -123,26 +129,31 @@ function checkValues(options, order) {
 }
 
 const HEADERS =
-  "serve it with the headers 'Cross-Origin-Opener-Policy: same-origin' and 'Cross-Origin-Embedder-Policy: require-corp' for more";
+  "for more, serve it with the headers 'Cross-Origin-Opener-Policy: same-origin' and " +
+  "'Cross-Origin-Embedder-Policy: require-corp'";
 
 /**
- * How many threads may run the model: those asked for, where memory can be shared with a Worker.
+ * The number of threads for the model: more than one needs memory that is shared with Workers.
  * @param {LoadOptions} options
  * @param {Host} host
  */
 function threadsOf({ threads = 'auto' }, host) {
-  // A page must not wait for others.
+  // The main thread of a page must not block.
   if (!isolated() || (!host.remote && !isNode)) return 1;
   return Math.min(threads === 'auto' ? cores() : threads, MOST_HELPERS + 1);
 }
 
-/** What helps a model, which is called together while its weights are loaded. */
-class Help {
+/** The helper threads of a model. They start while its weights are loaded. */
+class Helpers {
   /** @type {ReturnType<typeof recruit> | null} */
   #pool = null;
 
-  /** @param {ThreadedProgram} program @param {Bundle['worker']} make @param {number} threads */
-  call(program, make, threads) {
+  /**
+   * @param {ThreadedProgram} program
+   * @param {Bundle['worker']} make
+   * @param {number} threads
+   */
+  start(program, make, threads) {
     try {
       this.#pool = recruit(make, program, threads - 1);
     } catch (error) {
@@ -151,17 +162,18 @@ class Help {
   }
 
   /**
-   * Lets it take part in the runs of the model.
+   * Wait for the helpers and let them take part in runs. If they fail, one thread runs the model.
    * @param {Host} host
    * @param {LoadReply} reply
    * @param {number} threads
-   * @param {number} limit how long it may take to come, in milliseconds
+   * @param {number} limit time limit, in milliseconds
    * @param {AbortSignal} [signal]
    */
   async enlist(host, reply, threads, limit, signal) {
     if (reply.shareable && !isolated() && host.remote)
       console.info(
-        `webkiln: one thread runs the model, because the page is not cross-origin isolated; ${HEADERS}`,
+        'webkiln: one thread runs the model, because the page is not cross-origin isolated; ' +
+          HEADERS,
       );
     try {
       if (this.#pool) await host.enlist(await withSignal(started(this.#pool.ports, limit), signal));
@@ -176,7 +188,7 @@ class Help {
   /** @param {unknown} error */
   #fail(error) {
     console.warn(
-      `webkiln: one thread runs the model, because others could not be started (${messageOf(error)})`,
+      `webkiln: one thread runs the model, because other threads failed (${messageOf(error)})`,
     );
   }
 
@@ -187,7 +199,7 @@ class Help {
 }
 
 /**
- * Loads a bundle: its `index.js` passes itself in and forwards the caller's options.
+ * Load a bundle. Its `index.js` passes the bundle and the caller's options.
  * @param {Bundle} bundle
  * @param {LoadOptions} [options]
  * @returns {Promise<Model>}
@@ -204,18 +216,18 @@ export async function open(bundle, options = {}) {
     stallTimeout = STALL_MS,
     profile = false,
   } = options;
-  const backends = orderOf(bundle, options);
+  const backends = chooseBackends(bundle, options);
   checkValues(options, backends);
   checkVariant(bundle, backends, options.variant);
   if (profile && !bundle.manifest.profile)
     throw new WebkilnError(
       'WrongOption',
-      `profile: '${bundle.manifest.name}' has no data for it; build a folder`,
+      `profile: '${bundle.manifest.name}' has no profile data; build a folder`,
     );
   /** @type {LoadRequest} */
   const request = {
     manifest: bundle.manifest,
-    urls: locate(bundle, options),
+    urls: resolveURLs(bundle, options),
     backends,
     variant: options.variant,
     cacheStrategy,
@@ -227,33 +239,34 @@ export async function open(bundle, options = {}) {
     device: options.device,
   };
   if (signal?.aborted) throw abortedError('the load');
-  // Scripts of Workers cannot be watched; in Node they are on the disk.
+  // The download of a Worker's script cannot be observed. In Node it is a local file.
   const limit = isNode || !stallTimeout ? 0 : Math.max(stallTimeout, START_MS);
   let host =
     options.worker === false
       ? new Local(bundle.modules)
       : await startHost(bundle.worker, bundle.modules, limit, signal);
   request.threads = threadsOf(options, host);
-  const help = new Help();
-  const call = (/** @type {ThreadedProgram} */ program) =>
-    help.call(program, bundle.worker, request.threads);
+  const helpers = new Helpers();
+  const startHelpers = (/** @type {ThreadedProgram} */ program) =>
+    helpers.start(program, bundle.worker, request.threads);
   try {
-    const reply = await host.load(request, onProgress, signal, call).catch(async error => {
-      // WebKitGTK has WebGL in pages only, not in Workers.
+    const reply = await host.load(request, onProgress, signal, startHelpers).catch(async error => {
+      // WebKitGTK supports WebGL in pages, not in Workers.
       if (!host.remote || error.code !== 'NoBackend' || !backends.includes('webgl')) throw error;
       host.dispose();
       host = new Local(bundle.modules);
       request.threads = threadsOf(options, host);
-      const found = await host.load(request, onProgress, signal, call);
+      const fallback = await host.load(request, onProgress, signal, startHelpers);
       console.warn(
-        `webkiln: the model runs in the main thread, because no Worker runs a backend (${messageOf(error)})`,
+        'webkiln: the model runs in the main thread, because no backend runs in a Worker ' +
+          `(${messageOf(error)})`,
       );
-      return found;
+      return fallback;
     });
     for (const { backend, message } of reply.failures) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
-    const take = bundle.loadTexts
+    const convertInputs = bundle.loadTexts
       ? await bundle.loadTexts(bundle, request, signal)
       : bundle.takeImages;
     return new Model(
@@ -261,12 +274,12 @@ export async function open(bundle, options = {}) {
       bundle.manifest,
       reply,
       performance.now() - begin,
-      await help.enlist(host, reply, request.threads, limit, signal),
-      take,
+      await helpers.enlist(host, reply, request.threads, limit, signal),
+      convertInputs,
       bundle.makeTextureImporter,
     );
   } catch (error) {
-    help.end();
+    helpers.end();
     host.dispose();
     throw error;
   }

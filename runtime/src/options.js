@@ -1,29 +1,30 @@
 import { WebkilnError } from './errors.js';
-import { listOf, said } from './dtypes.js';
+import { listOf, describe } from './dtypes.js';
 
-const ALIKE = 3;
+const PREFIX = 3;
 
 /**
- * Refuses options that a function does not have, and names the one that begins alike.
- * @param {string} of the function
+ * Reject unknown options, and suggest the option with the same first letters.
+ * @param {string} name the name of the function
  * @param {string[]} known
  * @param {any} options
  */
-export function checkNames(of, known, options) {
+export function checkNames(name, known, options) {
   if (Object(options) !== options || Array.isArray(options)) {
     throw new WebkilnError(
       'WrongOption',
-      `${of}: expected an object of options, got ${said(options)}; the options are ${listOf(known)}`,
+      `${name}: expected an object of options, got ${describe(options)}; ` +
+        `the options are ${listOf(known)}`,
     );
   }
-  const start = (/** @type {string} */ name) => name.slice(0, ALIKE).toLowerCase();
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue;
-    const near = known.find(other => start(other) === start(name));
+  const start = (/** @type {string} */ text) => text.slice(0, PREFIX).toLowerCase();
+  for (const option of Object.keys(options)) {
+    if (known.includes(option)) continue;
+    const near = known.find(other => start(other) === start(option));
     const hint = near ? `; did you mean '${near}'?` : '';
     throw new WebkilnError(
       'WrongOption',
-      `${of}: there is no option ${listOf([name])}; the options are ${listOf(known)}${hint}`,
+      `${name}: there is no option ${listOf([option])}; the options are ${listOf(known)}${hint}`,
     );
   }
 }

@@ -5,13 +5,14 @@ import { extentOf, isDrawable, pixelsOf } from './canvas.js';
 import { pack } from './pixels.js';
 
 /**
- * What of an image is seen at a size: all of it, or the largest part around its middle that has the shape of the size.
+ * The rectangle of an image to scale to a size: the entire image, or the largest centred rectangle
+ * with the aspect ratio of the size.
  * @param {[width: number, height: number]} extent
  * @param {'stretch' | 'crop'} fit
  * @param {number} dstW
  * @param {number} dstH
  */
-function cutOf([width, height], fit, dstW, dstH) {
+function cropOf([width, height], fit, dstW, dstH) {
   const srcW =
     fit === 'crop' ? Math.max(1, Math.min(width, Math.round((height * dstW) / dstH))) : width;
   const srcH =
@@ -21,24 +22,25 @@ function cutOf([width, height], fit, dstW, dstH) {
 
 /**
  * @param {Drawable} drawable
- * @param {ReturnType<typeof cutOf>} cut
+ * @param {ReturnType<typeof cropOf>} crop
  */
-function pixelsAt(drawable, cut) {
+function pixelsAt(drawable, crop) {
   const [width, height] = extentOf(drawable);
   const same =
     'data' in drawable &&
-    width === cut.dstW &&
-    height === cut.dstH &&
+    width === crop.dstW &&
+    height === crop.dstH &&
     drawable.data instanceof Uint8ClampedArray;
-  return same ? /** @type {ImageData} */ (drawable) : pixelsOf(drawable, cut, 'high');
+  return same ? /** @type {ImageData} */ (drawable) : pixelsOf(drawable, crop, 'high');
 }
 
 /**
- * The largest size up to that of an image that leaves one of `remainders` when divided by `modulus`, or where there is none the least.
+ * The largest size up to `extent` whose remainder by `modulus` is one of `remainders`. If there is
+ * none, the smallest such size.
  * @param {number} extent
  * @param {[modulus: number, remainders: number[]]} allowed
  */
-function near(extent, [modulus, remainders]) {
+function alignedSize(extent, [modulus, remainders]) {
   const below = remainders
     .map(rest => extent - ((((extent - rest) % modulus) + modulus) % modulus))
     .filter(size => size > 0);
@@ -48,12 +50,12 @@ function near(extent, [modulus, remainders]) {
 }
 
 /**
- * Makes arrays of the images among the inputs, as the recipe declares. Open sizes that are not set become those of the image, or the nearest below that
- * the model can have.
+ * Convert the images among the inputs to arrays, as the recipe declares. Placeholders that are not
+ * set become the size of the image, or the largest valid size below it.
  * @param {Tensor[]} tensors
  * @param {Record<string, any>} inputs
  * @param {Record<string, number>} placeholders
- * @param {import('./external_texture.js').TextureImporter | null} [importer] makes buffers of what the GPU can read
+ * @param {import('./external_texture.js').TextureImporter | null} [importer] converts on the GPU
  * @returns {[inputs: Record<string, any>, placeholders: Record<string, number>, imported: any[]]}
  */
 export function takeImages(tensors, inputs, placeholders, importer) {
@@ -73,13 +75,13 @@ export function takeImages(tensors, inputs, placeholders, importer) {
       if (typeof size === 'number') return size;
       if (!Object.hasOwn(sizes, size))
         sizes[size] = image.remainders?.[size]
-          ? near(otherwise, image.remainders[size])
+          ? alignedSize(otherwise, image.remainders[size])
           : otherwise;
       return Number(sizes[size]);
     };
     if (shape.length === 4) lengthOf(/** @type {Size} */ (shape[0]), 1);
     try {
-      const cut = cutOf(
+      const crop = cropOf(
         extent,
         image.fit,
         lengthOf(image.size[1], extent[0]),
@@ -92,14 +94,15 @@ export function takeImages(tensors, inputs, placeholders, importer) {
         bias: image.mean,
         scale: image.scale,
       };
-      const buffer = dtype === 'float32' ? importer?.take(value, extent, cut, options) : null;
+      const buffer = dtype === 'float32' ? importer?.convert(value, extent, crop, options) : null;
       if (buffer) imported.push(buffer);
-      arrays[name] = buffer ?? pack(pixelsAt(value, cut), options);
+      arrays[name] = buffer ?? pack(pixelsAt(value, crop), options);
     } catch (error) {
       if (/** @type {any} */ (error).name !== 'SecurityError') throw error;
       throw new WebkilnError(
         'Tainted',
-        `input '${name}': the image is of another origin, which keeps its pixels; load it with crossorigin="anonymous" from a server that allows it`,
+        `input '${name}': the pixels of an image from another origin cannot be read; ` +
+          'load it with crossorigin="anonymous" from a server that allows it',
       );
     }
   }

@@ -1,4 +1,4 @@
-import { WebkilnError, said } from './main.js';
+import { WebkilnError, describe } from './main.js';
 
 /** @type {Record<string | number, any>} */
 export const Order = Object.freeze({ CHW: 0, HWC: 1, 0: 'CHW', 1: 'HWC' });
@@ -17,7 +17,10 @@ export const Color = Object.freeze({
   4: 'BGRA',
 });
 
-/** For each color format, the place in a canvas pixel (red, green, blue, alpha) of each channel. @type {Record<string, number[]>} */
+/**
+ * For each color format, the indices of its channels in a canvas pixel (red, green, blue, alpha).
+ * @type {Record<string, number[]>}
+ */
 const CHANNELS = {
   RGB: [0, 1, 2],
   BGR: [2, 1, 0],
@@ -31,7 +34,14 @@ const LUMA = [0.2126, 0.7152, 0.0722];
 
 /**
  * @typedef {{ new (length: number): Float32Array | Int32Array | Uint8Array }} ArrayType
- * @typedef {{ type?: ArrayType, color?: number | string, order?: number | string, bias?: number | number[], scale?: number | number[] }} PackOptions
+ */
+/**
+ * @typedef {object} PackOptions
+ * @property {ArrayType} [type]
+ * @property {number | string} [color]
+ * @property {number | string} [order]
+ * @property {number | number[]} [bias]
+ * @property {number | number[]} [scale]
  */
 
 /**
@@ -46,7 +56,10 @@ function nameOf(names, option, value) {
   const valid = Object.keys(names)
     .filter(key => typeof names[key] === 'number')
     .join(', ');
-  throw new WebkilnError('WrongOption', `${option}: expected one of ${valid}, got ${said(value)}`);
+  throw new WebkilnError(
+    'WrongOption',
+    `${option}: expected one of ${valid}, got ${describe(value)}`,
+  );
 }
 
 /** @param {PackOptions} options */
@@ -74,7 +87,8 @@ export function layout({ color = Color.RGB, order = Order.HWC, bias = 0, scale =
 }
 
 /**
- * Packs canvas pixels into an array: each element is `(pixel - bias) / scale`, with one bias and scale per channel in the order of `color`.
+ * Pack canvas pixels into an array. Each element is `(pixel - bias) / scale`, with one bias and
+ * scale per channel, in the order of `color`.
  * @param {ImageData} image
  * @param {PackOptions} [options]
  */
@@ -99,7 +113,7 @@ export function pack(image, options = {}) {
 }
 
 /**
- * The inverse of `pack` for a rectangle of the image; channels that the format lacks are opaque.
+ * The inverse of `pack` for a rectangle of the image. Missing channels are 255.
  * @param {ArrayLike<number>} array
  * @param {number} width
  * @param {number} height
@@ -112,7 +126,8 @@ export function unpack(array, width, height, crop, options = {}) {
   if (array.length !== width * height * depth) {
     throw new WebkilnError(
       'WrongLength',
-      `image: expected ${width * height * depth} elements for ${width} x ${height} x ${depth}, got ${array.length}`,
+      `image: expected ${width * height * depth} elements for ${width} x ${height} x ${depth}, ` +
+        `got ${array.length}`,
     );
   }
   const data = new Uint8ClampedArray(crop.width * crop.height * 4).fill(255);

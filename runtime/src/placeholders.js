@@ -1,37 +1,38 @@
 /** @import { Manifest } from './types.ts' */
 import { WebkilnError } from './errors.js';
-import { isBuffer, listOf, said } from './dtypes.js';
+import { isBuffer, listOf, describe } from './dtypes.js';
 
 /**
  * @param {string[]} known
- * @param {Record<string, number>} given
+ * @param {Record<string, number>} values
  */
-export function checkPlaceholders(known, given) {
-  const unknown = Object.keys(given).filter(name => !known.includes(name));
+export function checkPlaceholders(known, values) {
+  const unknown = Object.keys(values).filter(name => !known.includes(name));
   if (unknown.length > 0) {
     throw new WebkilnError(
       'UnknownPlaceholder',
       `there is no placeholder ${listOf(unknown)}; the placeholders are ${listOf(known)}`,
     );
   }
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(values)) {
     if (Number.isInteger(value) && value >= 1) continue;
     throw new WebkilnError(
       'WrongSize',
-      `placeholder '${name}': expected a whole number of at least 1, got ${said(value)}`,
+      `placeholder '${name}': expected an integer of at least 1, got ${describe(value)}`,
     );
   }
 }
 
 /**
- * What every placeholder must be for inputs of these lengths. An input with one open size determines it.
+ * Derive the placeholders from the lengths of the inputs. An input with one unknown size determines
+ * it. Throws MissingPlaceholder if one is not determined.
  * @param {Manifest} manifest
  * @param {any} inputs
- * @param {Record<string, number>} given
+ * @param {Record<string, number>} options placeholders set by the caller
  * @returns {Record<string, number>}
  */
-export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given) {
-  const values = { ...given };
+export function placeholdersOf({ inputs: tensors, placeholders }, inputs, options) {
+  const values = { ...options };
   const open = () => placeholders.filter(name => !Object.hasOwn(values, name));
   for (let before = Infinity; open().length > 0 && open().length < before;) {
     before = open().length;
@@ -64,7 +65,8 @@ export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given)
   if (unset.length > 0) {
     throw new WebkilnError(
       'MissingPlaceholder',
-      `the lengths of the inputs do not tell ${listOf(unset)}; pass { placeholders: { ${unset.map(name => `${name}: ...`).join(', ')} } } to run`,
+      `the lengths of the inputs do not determine ${listOf(unset)}; ` +
+        `pass { placeholders: { ${unset.map(name => `${name}: ...`).join(', ')} } } to run`,
     );
   }
   return values;

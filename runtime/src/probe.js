@@ -1,6 +1,7 @@
 /**
- * Smallest modules that validate only where a feature exists: one function that splats zeros and applies one instruction
- * (`i8x16.splat`, 0xfd 0x0f; `f32x4.relaxed_madd`, 0xfd 0x85 0x02), written by hand from the binary format of the WebAssembly specification.
+ * Minimal modules that validate only if a feature is supported: one function that splats zeros and
+ * applies one instruction (`i8x16.splat`, 0xfd 0x0f; `f32x4.relaxed_madd`, 0xfd 0x85 0x02). See the
+ * binary format of the WebAssembly specification.
  * @type {Record<string, string>}
  */
 const PROBES = {
@@ -9,7 +10,7 @@ const PROBES = {
 };
 
 /**
- * Whether this engine runs a variant of the wasm backend; a variant without a probe is never chosen.
+ * Whether this engine supports a variant of the wasm backend; false for unknown variants.
  * @param {string} variant
  * @returns {boolean}
  */

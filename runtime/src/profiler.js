@@ -1,34 +1,36 @@
-/** @import { Found, Profile } from './types.ts' */
+/** @import { RunSizes, Profile } from './types.ts' */
 /** @import { Session } from './session.js' */
 import { timeSteps } from './profiler_cpu.js';
 import { timeDraws } from './profiler_webgl.js';
 import { timeDispatches } from './profiler_webgpu.js';
 
 /**
- * What a step of the program is called, and what it costs each time; null where that is not known.
+ * The names of a step, and its operations and bytes per execution; null if unknown.
  * @typedef {[layer: string, kernel: string, flops: number | null, bytes: number | null]} Site
  */
 
 /**
- * One run: how long it took, which steps were done, when each of them began and how long it took, in milliseconds.
+ * One run: its time, the steps, and the start and duration of each step, in milliseconds.
  * @typedef {{ ms: number, sites: number[], starts: number[], times: number[] }} Timed
  */
 
 /**
- * How a backend runs while its steps are timed, where these times come from, the least difference of two, and what one thread computes at most.
- * @typedef {{
- *   run: (...placeholders: number[]) => Found | Promise<Found>, clock: string, resolutionMs: () => number, peakGflops: () => Promise<number>,
- * }} Timer
+ * Times the steps of a backend. `peakGflops` measures the peak of one thread.
+ * @typedef {object} Timer
+ * @property {(...placeholders: number[]) => RunSizes | Promise<RunSizes>} run
+ * @property {string} clock
+ * @property {() => number} resolutionMs
+ * @property {() => Promise<number>} peakGflops
  */
 
 /** @type {Record<string, (engine: any, profiler: Profiler, variant: string | null) => Timer>} */
 const TIMERS = { webgpu: timeDispatches, wasm: timeSteps, webgl: timeDraws, js: timeSteps };
 
-/** The times of the steps of a session, whose runs it takes part in from the moment it is made. */
+/** Records the times of the steps of all runs of a session, from its construction on. */
 export class Profiler {
   /**
    * @param {Session} session
-   * @param {(...sizes: number[]) => Site[]} sites the steps of its program by their numbers
+   * @param {(...sizes: number[]) => Site[]} sites the steps of its program by index
    * @param {{ backend: string, variant: string | null }} about
    */
   constructor(session, sites, { backend, variant }) {
@@ -37,10 +39,10 @@ export class Profiler {
     /** @type {Timed[]} */
     this.runs = [];
     this.sizes = '';
-    /** @type {number[]} the sizes that the last run found */
-    this.found = [];
-    this.current = this.#nothing();
-    this.spoilt = false;
+    /** @type {number[]} the data-dependent sizes of the last run */
+    this.dataSizes = [];
+    this.current = this.#emptyRun();
+    this.discarded = false;
     const { engine } = session;
     const timer = (this.timer = /** @type {NonNullable<typeof TIMERS[string]>} */ (TIMERS[backend])(
       engine,
@@ -48,29 +50,29 @@ export class Profiler {
       variant,
     ));
     engine.run = async (...placeholders) => {
-      const found = await timer.run(...placeholders);
-      this.found = found ?? [];
-      return found;
+      const sizes = await timer.run(...placeholders);
+      this.dataSizes = sizes ?? [];
+      return sizes;
     };
     const run = session.run.bind(session);
     session.run = async request => {
-      this.current = this.#nothing();
-      this.spoilt = false;
+      this.current = this.#emptyRun();
+      this.discarded = false;
       const begin = performance.now();
       const reply = await run(request);
-      if (!this.spoilt) this.#keep({ ...this.current, ms: performance.now() - begin });
+      if (!this.discarded) this.#record({ ...this.current, ms: performance.now() - begin });
       return reply;
     };
   }
 
   /** @returns {Timed} */
-  #nothing() {
+  #emptyRun() {
     return { ms: 0, sites: [], starts: [], times: [] };
   }
 
   /**
-   * @param {number} site the number of a step that is over
-   * @param {number} start since its run began
+   * @param {number} site the index of a finished step
+   * @param {number} start milliseconds since the start of the run
    * @param {number} ms
    */
   add(site, start, ms) {
@@ -80,29 +82,30 @@ export class Profiler {
     times.push(ms);
   }
 
-  /** Leaves the run out whose times are wrong. */
-  spoil() {
-    this.spoilt = true;
+  /** Discard the current run, whose times are wrong. */
+  discard() {
+    this.discarded = true;
   }
 
-  /** @param {Timed} run those of other sizes before it are forgotten */
-  #keep(run) {
-    const sizes = [...this.session.placeholders, ...this.found].join();
+  /** @param {Timed} run replaces earlier runs of other sizes */
+  #record(run) {
+    const sizes = [...this.session.placeholders, ...this.dataSizes].join();
     if (sizes !== this.sizes) this.runs = [];
     this.sizes = sizes;
     this.runs.push(run);
   }
 
   /**
-   * What was timed since the last call: means over the faster half of the runs, and the steps of the fastest one.
-   * @param {number} threads that run the model
+   * Report the runs since the last call: means over the faster half of the runs, and the steps of
+   * the fastest run.
+   * @param {number} threads the number of threads of the model
    * @returns {Promise<Omit<Profile, 'backend' | 'variant'>>}
    */
   async report(threads) {
     const runs = this.runs.splice(0).sort((a, b) => a.ms - b.ms);
     const faster = runs.slice(0, Math.ceil(runs.length / 2));
     const mean = (/** @type {number} */ sum) => (faster.length ? sum / faster.length : 0);
-    const launches = this.sites(...this.session.placeholders, ...this.found).map(
+    const launches = this.sites(...this.session.placeholders, ...this.dataSizes).map(
       ([layer, kernel, flops, bytes]) => ({ layer, kernel, flops, bytes, count: 0, ms: 0 }),
     );
     for (const { sites, times } of faster) {
@@ -113,7 +116,7 @@ export class Profiler {
       });
     }
     const { clock, resolutionMs, peakGflops } = this.timer;
-    const { sites, starts, times } = runs[0] ?? this.#nothing();
+    const { sites, starts, times } = runs[0] ?? this.#emptyRun();
     return {
       threads,
       clock,

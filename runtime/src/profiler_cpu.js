@@ -6,7 +6,7 @@ const PEAK_MS = 120;
 const PER_VECTOR = 8;
 const ACCUMULATORS = 12;
 
-/** The least difference between two times of `performance.now()`. */
+/** The resolution of `performance.now()`. */
 export function tickMs() {
   let least = Infinity;
   for (let tick = 0; tick < TICKS; tick++) {
@@ -19,28 +19,29 @@ export function tickMs() {
 }
 
 /**
- * The most operations that a computation does in a second, in units of 10^9.
- * @param {(turns: number) => void | Promise<void>} compute
- * @param {number} flops of a turn
+ * Measure the peak of a computation, in 10^9 operations per second.
+ * @param {(iterations: number) => void | Promise<void>} compute
+ * @param {number} flops operations per iteration
  */
-export async function fastest(compute, flops) {
-  let turns = 1024,
+export async function measurePeak(compute, flops) {
+  let iterations = 1024,
     best = 0;
   for (const begin = performance.now(); performance.now() - begin < PEAK_MS;) {
     const before = performance.now();
-    await compute(turns);
+    await compute(iterations);
     const ms = performance.now() - before;
-    if (ms < CHUNK_MS) turns *= 2;
-    else best = Math.max(best, (turns * flops) / ms / 1e6);
+    if (ms < CHUNK_MS) iterations *= 2;
+    else best = Math.max(best, (iterations * flops) / ms / 1e6);
   }
   return best;
 }
 
-/** @param {number[]} bytes with their number before them, in two bytes of seven bits */
-const counted = (...bytes) => [(bytes.length & 127) | 128, bytes.length >> 7, ...bytes];
+/** @param {number[]} bytes prefixed by their number, as LEB128 in two bytes */
+const prefixed = (...bytes) => [(bytes.length & 127) | 128, bytes.length >> 7, ...bytes];
 
 /**
- * A module whose function `peak` multiplies and adds four numbers at a time, in as many chains as keep a processor busy.
+ * A WebAssembly module whose function `peak` runs independent chains of multiply-adds on vectors of
+ * four numbers, enough to fill the pipelines of a core.
  * @param {boolean} fused
  */
 function peakModule(fused) {
@@ -98,27 +99,27 @@ function peakModule(fused) {
     0,
     0,
     1,
-    ...counted(1, 0x60, 1, 0x7f, 1, 0x7d),
+    ...prefixed(1, 0x60, 1, 0x7f, 1, 0x7d),
     3,
-    ...counted(1, 0),
+    ...prefixed(1, 0),
     7,
-    ...counted(1, 4, 0x70, 0x65, 0x61, 0x6b, 0, 0),
+    ...prefixed(1, 4, 0x70, 0x65, 0x61, 0x6b, 0, 0),
     10,
-    ...counted(1, ...counted(...body)),
+    ...prefixed(1, ...prefixed(...body)),
   ]);
 }
 
-/** What a loop of JavaScript multiplies and adds at most. */
+/** The peak of multiply-adds in a JavaScript loop. */
 function peakOfScript() {
   let result = 0;
-  return fastest(turns => {
+  return measurePeak(iterations => {
     let a = 0,
       b = 1,
       c = 2,
       d = 3,
       e = 4,
       f = 5;
-    for (let turn = 0; turn < turns; turn++) {
+    for (let iteration = 0; iteration < iterations; iteration++) {
       a = a * 0.999 + 0.001;
       b = b * 0.999 + 0.001;
       c = c * 0.999 + 0.001;
@@ -134,21 +135,21 @@ function peakOfScript() {
 async function peakOfModule(fused) {
   const { instance } = await WebAssembly.instantiate(peakModule(fused));
   const { peak } = /** @type {any} */ (instance.exports);
-  return fastest(turns => peak(turns), ACCUMULATORS * PER_VECTOR);
+  return measurePeak(iterations => peak(iterations), ACCUMULATORS * PER_VECTOR);
 }
 
 /**
- * Times the steps of a program that runs in a linear memory.
+ * Time the steps of a program in a linear memory.
  * @param {any} engine a `Memory`
  * @param {Profiler} profiler
- * @param {string | null} variant of its module, if it is one
+ * @param {string | null} variant the variant of the wasm backend, null for js
  * @returns {Timer}
  */
 export function timeSteps(engine, profiler, variant) {
   const run = engine.run.bind(engine);
   let begin = 0,
     last = 0;
-  const tell = (/** @type {number} */ site) => {
+  const record = (/** @type {number} */ site) => {
     const now = performance.now();
     profiler.add(site, last - begin, now - last);
     last = performance.now();
@@ -158,8 +159,8 @@ export function timeSteps(engine, profiler, variant) {
     resolutionMs: tickMs,
     peakGflops: () => (variant === null ? peakOfScript() : peakOfModule(variant === 'relaxed')),
     run: (...placeholders) => {
-      // A larger memory may have come with other functions.
-      engine.linear.watch(tell);
+      // Growing the memory may have replaced the program.
+      engine.linear.watch(record);
       begin = last = performance.now();
       return run(...placeholders);
     },

@@ -1,23 +1,25 @@
 /** @import { Profiler, Timer } from './profiler.js' */
-import { fastest, tickMs } from './profiler_cpu.js';
+import { measurePeak, tickMs } from './profiler_cpu.js';
 import { stepOf } from './profiler_webgpu.js';
 
 const TIME_ELAPSED = 0x88bf;
 const GPU_DISJOINT = 0x8fbb;
 const POLL_MS = 2;
 const SIDE = 256;
-/** Of a turn of the loop: four vectors of four numbers, multiplied and added, in each fragment. */
+/** Operations per iteration: a multiply-add of four vectors of four numbers in each fragment. */
 const DRAWN = SIDE * SIDE * 4 * 8;
 
 const CORNERS = `#version 300 es
 void main() { gl_Position = vec4(gl_VertexID == 1 ? 3 : -1, gl_VertexID == 2 ? 3 : -1, 0, 1); }`;
 const FRAGMENT = `#version 300 es
-precision highp float; uniform int turns; out vec4 y;
-void main() { vec4 x = vec4(0.999), z = vec4(0.001), a = gl_FragCoord, b = a + z, c = b + z, d = c + z;
-for (int i = 0; i < turns; i++) { a = a * x + z; b = b * x + z; c = c * x + z; d = d * x + z; } y = a + b + c + d; }`;
+precision highp float; uniform int iterations; out vec4 y;
+void main() {
+vec4 x = vec4(0.999), z = vec4(0.001), a = gl_FragCoord, b = a + z, c = b + z, d = c + z;
+for (int i = 0; i < iterations; i++) { a = a * x + z; b = b * x + z; c = c * x + z; d = d * x + z; }
+y = a + b + c + d; }`;
 
 /**
- * A framebuffer that draws to a texture of its own.
+ * Create a framebuffer with a square texture.
  * @param {WebGL2RenderingContext} gl
  * @param {number} side
  */
@@ -38,11 +40,11 @@ function square(gl, side) {
 }
 
 /**
- * What fragments multiply and add at most.
+ * The peak of multiply-adds in fragments.
  * @param {WebGL2RenderingContext} gl
- * @param {() => void} settled
+ * @param {() => void} finish
  */
-async function peakOfFragments(gl, settled) {
+async function peakOfFragments(gl, finish) {
   const program = gl.createProgram();
   for (const [type, text] of /** @type {[number, string][]} */ ([
     [gl.VERTEX_SHADER, CORNERS],
@@ -56,14 +58,14 @@ async function peakOfFragments(gl, settled) {
   }
   gl.linkProgram(program);
   gl.useProgram(program);
-  const place = gl.getUniformLocation(program, 'turns');
+  const location = gl.getUniformLocation(program, 'iterations');
   const { framebuffer, end } = square(gl, SIDE);
-  const best = await fastest(turns => {
+  const best = await measurePeak(iterations => {
     gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, framebuffer);
     gl.viewport(0, 0, SIDE, SIDE);
-    gl.uniform1i(place, turns);
+    gl.uniform1i(location, iterations);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
-    settled();
+    finish();
   }, DRAWN);
   end();
   gl.deleteProgram(program);
@@ -71,8 +73,9 @@ async function peakOfFragments(gl, settled) {
 }
 
 /**
- * Times the draws of a program: by queries of the GPU, or, where it has none, by waiting for each draw.
- * @param {any} engine a `Textures`
+ * Time the draws of a program: with timer queries if WebGL supports them, else by waiting for each
+ * draw.
+ * @param {any} engine a `WebGlEngine`
  * @param {Profiler} profiler
  * @returns {Timer}
  */
@@ -86,15 +89,15 @@ export function timeDraws(engine, profiler) {
     host = engine.host.bind(engine);
   const steps = new Set();
   /** @type {{ site: number, ms: number | null, query: WebGLQuery | null }[]} */
-  let asked = [];
+  let pending = [];
   /** @type {number | null} */
   let called = null;
   /** @type {WebGLQuery | null} */
   let query = null;
   let last = 0;
 
-  // A pixel that is read waits for all that was drawn before, which `finish` does not in every browser.
-  const settled = () => {
+  // Reading a pixel waits for all draws; `gl.finish` does not in some browsers.
+  const finish = () => {
     gl.bindFramebuffer(gl.READ_FRAMEBUFFER, own.framebuffer);
     gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.FLOAT, pixel);
   };
@@ -102,25 +105,25 @@ export function timeDraws(engine, profiler) {
     if (queries) gl.beginQuery(TIME_ELAPSED, (query = gl.createQuery()));
     else last = performance.now();
   };
-  engine.host = (/** @type {any[]} */ ...given) => {
-    settled();
+  engine.host = (/** @type {any[]} */ ...operands) => {
+    finish();
     const begin = performance.now();
-    const found = host(...given);
+    const size = host(...operands);
     called = performance.now() - begin;
-    return found;
+    return size;
   };
   engine.mark = (/** @type {number} */ site) => {
     if (queries) gl.endQuery(TIME_ELAPSED);
-    else settled();
-    asked.push({ site, ms: called ?? (queries ? null : performance.now() - last), query });
+    else finish();
+    pending.push({ site, ms: called ?? (queries ? null : performance.now() - last), query });
     called = null;
     start();
   };
 
-  /** Hands the times to the profiler once the GPU has told them. */
+  /** Add the times to the profiler when the queries are available. */
   async function collect() {
     let start = 0;
-    for (const { site, ms, query } of asked) {
+    for (const { site, ms, query } of pending) {
       while (
         query &&
         !gl.isContextLost() &&
@@ -131,10 +134,10 @@ export function timeDraws(engine, profiler) {
         });
       }
       const nanoseconds = query ? Number(gl.getQueryParameter(query, gl.QUERY_RESULT)) : 0;
-      const taken = ms ?? nanoseconds / 1e6;
+      const duration = ms ?? nanoseconds / 1e6;
       if (ms === null) steps.add(nanoseconds);
-      profiler.add(site, start, taken);
-      start += taken;
+      profiler.add(site, start, duration);
+      start += duration;
       gl.deleteQuery(query);
     }
   }
@@ -144,17 +147,17 @@ export function timeDraws(engine, profiler) {
       ? 'timer queries of WebGL'
       : 'a wait for each draw, since WebGL has no timer queries here',
     resolutionMs: () => (queries ? stepOf(steps) : tickMs()),
-    peakGflops: () => peakOfFragments(gl, settled),
+    peakGflops: () => peakOfFragments(gl, finish),
     run: async (...placeholders) => {
-      asked = [];
-      settled();
+      pending = [];
+      finish();
       start();
-      const found = await run(...placeholders);
+      const sizes = await run(...placeholders);
       if (queries) gl.endQuery(TIME_ELAPSED);
       gl.deleteQuery(query);
       await collect();
-      if (queries && gl.getParameter(GPU_DISJOINT)) profiler.spoil();
-      return found;
+      if (queries && gl.getParameter(GPU_DISJOINT)) profiler.discard();
+      return sizes;
     },
   };
 }

@@ -1,22 +1,24 @@
 /** @import { Profiler, Timer } from './profiler.js' */
-import { fastest, tickMs } from './profiler_cpu.js';
+import { measurePeak, tickMs } from './profiler_cpu.js';
 
 const PASSES = 2048;
 const GROUPS = 512;
-/** Operations of a turn of the loop: four vectors of four numbers, multiplied and added, in each invocation. */
+/** Operations per iteration: a multiply-add of four vectors of four numbers in each invocation. */
 const INVOKED = GROUPS * 64 * 4 * 8;
 
 const INVOCATION = `@group(0) @binding(0) var<storage, read_write> y: array<vec4f>;
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-  let turns = i32(y[0].x); let x = vec4f(0.999); let z = vec4f(0.001);
+  let count = i32(y[0].x); let x = vec4f(0.999); let z = vec4f(0.001);
   var a = vec4f(f32(id.x)); var b = a + z; var c = b + z; var d = c + z;
-  for (var i = 0; i < turns; i++) { a = fma(a, x, z); b = fma(b, x, z); c = fma(c, x, z); d = fma(d, x, z); }
+  for (var i = 0; i < count; i++) {
+    a = fma(a, x, z); b = fma(b, x, z); c = fma(c, x, z); d = fma(d, x, z);
+  }
   y[1 + id.x] = a + b + c + d;
 }`;
 
 /**
- * What all of these whole numbers of nanoseconds are multiples of, in milliseconds.
+ * The greatest common divisor of integers in nanoseconds, in milliseconds.
  * @param {Set<number>} numbers
  */
 export function stepOf(numbers) {
@@ -26,7 +28,7 @@ export function stepOf(numbers) {
 }
 
 /**
- * What invocations multiply and add at most.
+ * The peak of multiply-adds in invocations.
  * @param {any} device
  */
 async function peakOfInvocations(device) {
@@ -44,8 +46,8 @@ async function peakOfInvocations(device) {
     layout: pipeline.getBindGroupLayout(0),
     entries: [{ binding: 0, resource: { buffer } }],
   });
-  const best = await fastest(async turns => {
-    device.queue.writeBuffer(buffer, 0, new Float32Array([turns]));
+  const best = await measurePeak(async iterations => {
+    device.queue.writeBuffer(buffer, 0, new Float32Array([iterations]));
     const encoder = device.createCommandEncoder();
     const pass = encoder.beginComputePass();
     pass.setPipeline(pipeline);
@@ -60,7 +62,8 @@ async function peakOfInvocations(device) {
 }
 
 /**
- * Times the dispatches of a program: by timestamps, or, where the GPU has none, by waiting for each.
+ * Time the dispatches of a program: with timestamp queries if the GPU supports them, else by
+ * waiting for each dispatch.
  * @param {any} engine a `WebGpuEngine`
  * @param {Profiler} profiler
  * @returns {Timer}
@@ -71,12 +74,16 @@ export function timeDispatches(engine, profiler) {
   const main = engine.main,
     run = engine.run.bind(engine);
   const steps = new Set();
-  /** @type {((first: bigint | null) => Promise<bigint | null>)[]} what hands on the times of each part of a run */
+  /**
+   * Functions that add the times of each part of a run. They receive and return the first
+   * timestamp.
+   * @type {((first: bigint | null) => Promise<bigint | null>)[]}
+   */
   let parts = [];
 
   /**
-   * Encodes each dispatch in a pass of its own, with the times at which it begins and ends.
-   * @param {any} encode what encodes a single one
+   * Encode each dispatch in a separate pass with timestamps.
+   * @param {any} encode encodes dispatches without timestamps
    * @param {any} encoder
    * @param {any} group
    * @param {any[]} dispatches
@@ -107,18 +114,18 @@ export function timeDispatches(engine, profiler) {
         const [begin = 0, end = 0] = Array.from(times.subarray(2 * index, 2 * index + 2), time =>
           Number(time - origin),
         );
-        // Some drivers' clocks step back between passes.
-        const taken = Math.max(end - begin, 0);
-        steps.add(taken);
-        profiler.add(site, begin / 1e6, taken / 1e6);
+        // The clocks of some drivers step back between passes.
+        const duration = Math.max(end - begin, 0);
+        steps.add(duration);
+        profiler.add(site, begin / 1e6, duration / 1e6);
       });
-      for (const made of [querySet, resolved, readable]) made.destroy();
+      for (const resource of [querySet, resolved, readable]) resource.destroy();
       return origin;
     });
   }
 
-  /** @param {any} recording gets a `mark` that tells its dispatches their steps */
-  function timed(recording) {
+  /** @param {any} recording receives a `mark` that stores the step in its dispatches */
+  function withTimes(recording) {
     const encode = recording.encode.bind(recording);
     recording.mark = (/** @type {number} */ site) => {
       recording.dispatches.at(-1).site = site;
@@ -136,19 +143,19 @@ export function timeDispatches(engine, profiler) {
     return recording;
   }
 
-  /** @param {any} live a program that looks at what it computed: what it calls on the CPU is timed there */
-  function followed(live) {
+  /** @param {any} live the steps of a dynamic program, whose calls on the CPU are timed as well */
+  function withHostTimes(live) {
     const begin = live.begin.bind(live),
       host = live.host.bind(live);
     let called = 0;
-    live.begin = () => timed(begin());
-    timed(live.recording);
-    live.host = async (/** @type {any[]} */ ...given) => {
-      await live.look([]);
+    live.begin = () => withTimes(begin());
+    withTimes(live.recording);
+    live.host = async (/** @type {any[]} */ ...operands) => {
+      await live.readBack([]);
       const before = performance.now();
-      const found = await host(...given);
+      const size = await host(...operands);
       called = performance.now() - before;
-      return found;
+      return size;
     };
     live.mark = (/** @type {number} */ site) => {
       if (live.recording.dispatches.length) live.recording.mark(site);
@@ -165,28 +172,29 @@ export function timeDispatches(engine, profiler) {
   }
 
   engine.main = (/** @type {any} */ step, /** @type {number[]} */ ...placeholders) => {
-    if (!engine.dynamic) return main(timed(step), ...placeholders);
+    if (!engine.dynamic) return main(withTimes(step), ...placeholders);
     if (!stamps)
       throw Object.assign(
         new Error(
-          'this model looks at what it computes, and the GPU has no timestamps; profile another backend',
+          'this model reads results back during a run, and this GPU has no timestamp queries; ' +
+            'profile another backend',
         ),
         { code: 'NoBackend' },
       );
-    return main(followed(step), ...placeholders);
+    return main(withHostTimes(step), ...placeholders);
   };
 
-  /** Hands over what is recorded. */
-  async function handed() {
-    const refused = await engine.hand();
-    if (refused) throw new Error(refused.message);
+  /** Submit the recorded commands. */
+  async function submit() {
+    const rejection = await engine.submit();
+    if (rejection) throw new Error(rejection.message);
   }
 
-  /** Waits for each dispatch by itself. */
-  async function waited() {
+  /** Run the dispatches one by one, and wait for each. */
+  async function runSeparately() {
     const { recording, bound } = engine;
     await engine.hasGrown();
-    await handed();
+    await submit();
     await device.queue.onSubmittedWorkDone();
     const begin = performance.now();
     for (const dispatch of recording.dispatches) {
@@ -207,12 +215,12 @@ export function timeDispatches(engine, profiler) {
     peakGflops: () => peakOfInvocations(device),
     run: async (...placeholders) => {
       parts = [];
-      if (!stamps && !engine.dynamic) return waited();
-      const found = await run(...placeholders);
-      await handed();
+      if (!stamps && !engine.dynamic) return runSeparately();
+      const sizes = await run(...placeholders);
+      await submit();
       let first = /** @type {bigint | null} */ (null);
       for (const part of parts) first = await part(first);
-      return found;
+      return sizes;
     },
   };
 }

@@ -1,9 +1,15 @@
-/** @import { Host, LayerValue, LoadReply, LoadRequest, Profile, Progress, RunReply, RunRequest, ThreadedProgram } from './types.ts' */
+/**
+ * @import {
+ *   Host, LayerValue, LoadReply, LoadRequest, Profile, Progress, RunReply, RunRequest,
+ *   ThreadedProgram,
+ * } from './types.ts'
+ */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { documentURL, isNode, nodeModule } from './platform.js';
-import { within } from './transfer.js';
+import { withTimeout } from './transfer.js';
 
 /**
+ * Reject with Aborted as soon as the signal is aborted.
  * @template T
  * @param {Promise<T>} promise
  * @param {AbortSignal} [signal]
@@ -20,20 +26,28 @@ export function withSignal(promise, signal) {
 }
 
 /**
- * What Workers give when they have started, or an error after `limit` milliseconds.
+ * Wait for the start of Workers, for at most `limit` milliseconds.
  * @template T
  * @param {Promise<T>} promise
  * @param {number} limit
  */
 export const started = (promise, limit) =>
-  within(promise, limit, () => new Error(`its script did not start within ${limit / 1000} s`));
+  withTimeout(promise, limit, () => new Error(`its script did not start within ${limit / 1000} s`));
 
 /**
- * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers' | 'profile' | 'enlist' | 'assist' | 'dismiss', argument?: any }} Call
- * @typedef {{ progress: Progress } | { threads: ThreadedProgram } | { stored: true } | { id: number, result?: any, error?: { code: any, message: string } }} Reply
+ * @typedef {object} Call
+ * @property {number} id
+ * @property {'load' | 'run' | 'reset' | 'layers' | 'profile' | 'enlist' | 'assist' | 'dismiss'}
+ *   method
+ * @property {any} [argument]
+ */
+/** @typedef {{ id: number, result?: any, error?: { code: any, message: string } }} Answer */
+/**
+ * @typedef {{ progress: Progress } | { threads: ThreadedProgram } | { stored: true }
+ *   | Answer} Reply
  */
 
-/** The call that a Worker answers by itself, once it takes others. */
+/** The id of the message by which a Worker reports that it has started. */
 export const READY = -1;
 
 /** A model in a Worker. @implements {Host} */
@@ -45,7 +59,7 @@ export class Remote {
   onProgress = () => {};
   /** @type {((program: ThreadedProgram) => void) | undefined} */
   onThreads;
-  /** Whether the Worker still writes to the cache. */
+  /** Whether the Worker is still writing to the cache. */
   storing = false;
   /** @type {WebkilnError | null} */
   lost = null;
@@ -74,11 +88,11 @@ export class Remote {
         event.preventDefault();
         fail(event.message || 'its script did not load');
       };
-      worker.onmessageerror = () => fail('a message could not be read');
+      worker.onmessageerror = () => fail('a message could not be deserialized');
     }
   }
 
-  /** @param {{ id: number, result?: any, error?: { code: any, message: string } }} message */
+  /** @param {Answer} message */
   settle({ id, result, error }) {
     const call = this.calls.get(id);
     this.calls.delete(id);
@@ -109,7 +123,7 @@ export class Remote {
     return new Promise((resolve, reject) => {
       const id = this.count++;
       this.calls.set(id, { resolve, reject });
-      // An idle model must not keep a Node process alive, and one that is at work must.
+      // A pending call must keep a Node process alive; an idle model must not.
       this.worker.ref?.();
       this.worker.postMessage({ id, method, argument }, transfer);
     });
@@ -178,7 +192,7 @@ export class Remote {
     return this.call('enlist', ports, ports);
   }
 
-  /** The Worker ends, once it has written what it loaded to the cache. */
+  /** Terminate the Worker, after it has written its files to the cache. */
   dispose() {
     this.lost ??= new WebkilnError('Disposed', 'the model was disposed of');
     if (!this.storing) this.worker.terminate();
@@ -186,7 +200,7 @@ export class Remote {
 }
 
 /**
- * What `make` does while `Worker` means something else.
+ * Call `make` with a temporary global `Worker`.
  * @template T
  * @param {any} constructor
  * @param {() => T} make
@@ -202,7 +216,10 @@ function withWorker(constructor, make) {
   }
 }
 
-/** Node's Worker. One inherits the flags of the process, of which Node refuses `--input-type` for files; it refuses to be told of V8's, which hold anyway. */
+/**
+ * Node's Worker class. Workers inherit the flags of the process, but Node rejects `--input-type`
+ * for files. Flags of V8 must not be passed; they apply to Workers anyway.
+ */
 const nodeWorker = () => {
   const { Worker } = nodeModule('worker_threads');
   const typed = nodeModule('process').execArgv.some((/** @type {string} */ flag) =>
@@ -214,8 +231,9 @@ const nodeWorker = () => {
 };
 
 /**
- * The bundle's Worker. Bundlers know `new Worker(new URL(...))` only, so that the class and the URL have to be looked at from within: Node has
- * no such global, and browsers start no Worker from another origin, but one of this page's that imports it.
+ * Start the bundle's Worker. Bundlers only recognise `new Worker(new URL(...))`, so the class is
+ * replaced and the URL is intercepted: Node has no global Worker, and browsers do not start Workers
+ * from another origin, but a local Worker can import such a script.
  * @param {() => any} make
  * @returns {any}
  */
@@ -228,8 +246,8 @@ export function startWorker(make) {
     () => new URL(make().url, documentURL()),
   );
   if (isNode || origin === 'null' || origin === globalThis.origin) return make();
-  const start = URL.createObjectURL(
+  const script = URL.createObjectURL(
     new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' }),
   );
-  return new Worker(start, { type: 'module' });
+  return new Worker(script, { type: 'module' });
 }

@@ -1,35 +1,41 @@
-/** @import { Engine, LayerValue, Layout, Linear, Profiling, Program, RunReply, RunRequest } from './types.ts' */
-import { WebkilnError, toldBy, messageOf } from './errors.js';
+/**
+ * @import {
+ *   Engine, LayerValue, Layout, Linear, Profiling, Program, RunReply, RunRequest,
+ * } from './types.ts'
+ */
+import { WebkilnError, knownError, messageOf } from './errors.js';
 import { Memory } from './memory.js';
 
 /**
- * What generated code throws makes the model useless, unless it says otherwise by its code.
+ * The error to report for an exception of generated code. Without a known code it is Trapped,
+ * which ends the model.
  * @param {string} what
  * @param {unknown} error
  * @returns {WebkilnError}
  */
-export const failed = (what, error) =>
-  toldBy(error) ??
+export const modelError = (what, error) =>
+  knownError(error) ??
   new WebkilnError(
     'Trapped',
     `${what} failed (${messageOf(error)}); the model is lost: dispose of it and load it again`,
   );
 
 /**
- * What made an engine fail, which it may find out after the error.
+ * The cause of an engine's failure, which may be reported after the error.
  * @param {Engine | undefined} engine
  * @param {unknown} error
  */
 export const causeOf = async (engine, error) => (await engine?.causeOf?.(error)) ?? error;
 
 /**
- * @param {Linear | Engine} made
+ * @param {Linear | Engine} created
  * @param {Program} program
  * @returns {Engine}
  */
-export const engineOf = (made, program) => ('buffer' in made ? new Memory(made, program) : made);
+export const engineOf = (created, program) =>
+  'buffer' in created ? new Memory(created, program) : created;
 
-/** A loaded program: hands inputs in, runs, hands outputs out, and keeps the states. */
+/** A loaded program. Writes inputs, runs, reads outputs and keeps the states. */
 export class Session {
   /**
    * @param {Engine} engine
@@ -42,15 +48,15 @@ export class Session {
     this.placeholders = [];
     /** @type {Layout | null} */
     this.layout = null;
-    /** @type {Layout | null} the layout with the sizes that the last run found */
-    this.ran = null;
+    /** @type {Layout | null} the layout with the data-dependent sizes of the last run */
+    this.lastLayout = null;
     /** @type {Profiling | null} */
     this.profiler = null;
     this.reset();
   }
 
   /**
-   * Lays the memory out for these placeholders; what earlier runs left there is lost, except weights and states.
+   * Lay out the memory for these placeholders. Only weights and states are preserved.
    * @param {Record<string, number>} values
    * @returns {Layout}
    */
@@ -61,27 +67,30 @@ export class Session {
     const layout = this.program.layout(...placeholders);
     for (const { layer, text, size, equals } of layout.guards) {
       if (equals ? size === equals.size : size >= 0) continue;
-      const given = Object.entries(values)
+      const sizes = Object.entries(values)
         .map(([name, value]) => `${name} = ${value}`)
         .join(', ');
       throw new WebkilnError(
         'WrongSize',
         equals
-          ? `layer '${layer}' needs the sizes ${text} and ${equals.text} to be equal; they are ${size} and ${equals.size} for ${given}; other sizes are set by the inputs, or by { placeholders }`
-          : `layer '${layer}' has the size ${text}, which is ${size} for ${given}; give larger inputs`,
+          ? `layer '${layer}' needs the sizes ${text} and ${equals.text} to be equal; ` +
+              `they are ${size} and ${equals.size} for ${sizes}; ` +
+              'change the inputs or { placeholders }'
+          : `layer '${layer}' has the size ${text}, which is ${size} for ${sizes}; ` +
+              'use larger inputs',
       );
     }
     this.layout = null;
     this.engine.arrange(layout, placeholders);
     this.layout = layout;
-    this.ran = null;
+    this.lastLayout = null;
     this.placeholders = placeholders;
     return layout;
   }
 
   /**
-   * @param {Record<string, number>} values what the user has set
-   * @returns {number[]} the placeholders of the program, of which some sizes are multiples
+   * @param {Record<string, number>} values the placeholders of the manifest
+   * @returns {number[]} the placeholders of the program; some divide those of the manifest
    */
   #placeholders(values) {
     const { placeholders, divisibility = [] } = this.program;
@@ -110,7 +119,7 @@ export class Session {
   }
 
   /**
-   * @param {RunRequest} request one value for each input of the program and each placeholder
+   * @param {RunRequest} request one value for each input and each placeholder of the program
    * @returns {Promise<RunReply>}
    */
   async run({ inputs, placeholders, into }) {
@@ -118,11 +127,11 @@ export class Session {
       const layout = this.arrange(placeholders);
       for (const input of layout.inputs)
         this.engine.write(input, /** @type {any} */ (inputs[input.name]));
-      // Until the outputs are asked for, runs that overlap must not come between: nothing waits that need not.
+      // Await only a promise: an overlapping run must not start between the run and the read.
       const running = this.engine.run(...this.placeholders);
-      const found = running instanceof Promise ? await running : running;
-      this.ran = found ? this.program.layout(...this.placeholders, ...found) : layout;
-      const { outputs } = this.ran;
+      const sizes = running instanceof Promise ? await running : running;
+      this.lastLayout = sizes ? this.program.layout(...this.placeholders, ...sizes) : layout;
+      const { outputs } = this.lastLayout;
       const values = await this.engine.read(
         outputs,
         this.program.states.map(({ offset, next, bytes }) => ({
@@ -140,14 +149,17 @@ export class Session {
       };
     } catch (error) {
       this.engine.drop?.();
-      throw failed('the run', await causeOf(this.engine, error));
+      throw modelError('the run', await causeOf(this.engine, error));
     }
   }
 
-  /** @returns {Promise<LayerValue[]>} the values of the last run, in program order; empty unless the bundle keeps them */
+  /**
+   * @returns {Promise<LayerValue[]>} the layer values of the last run, in program order; empty
+   *   unless the bundle keeps them
+   */
   async layers() {
     const values = [];
-    for (const placed of this.ran?.layers ?? []) {
+    for (const placed of this.lastLayout?.layers ?? []) {
       const { layer, variable, dtype, shape } = placed;
       const [data] = await this.engine.read([placed], []);
       values.push({ layer, variable, dtype, shape, data: /** @type {any} */ (data) });

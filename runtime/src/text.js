@@ -1,8 +1,8 @@
-/** @import { Bundle, LoadRequest, TakeInputs, TextInput } from './types.ts' */
-import { WebkilnError, said, shapeAt, sizeOf } from './main.js';
+/** @import { Bundle, LoadRequest, ConvertInputs, TextInput } from './types.ts' */
+import { WebkilnError, describe, shapeAt, sizeOf } from './main.js';
 import { Reader } from './cache.js';
 
-/** What separates words for `tf.strings.split`: bytes that C calls space. */
+/** The separators of `tf.strings.split`: the whitespace of C's `isspace`. */
 const SPACES = /[ \t\n\v\f\r]+/;
 /** keras/src/layers/preprocessing/text_vectorization.py */
 const PUNCTUATION = /[!"#$%&()*+,\-./:;<=>?@[\\\]^_`{|}~']/g;
@@ -11,7 +11,7 @@ const PUNCTUATION = /[!"#$%&()*+,\-./:;<=>?@[\\\]^_`{|}~']/g;
 const lower = text => text.replace(/[A-Z]+/g, letters => letters.toLowerCase());
 
 /**
- * The tokens of a row of texts.
+ * The tokens of a row of strings.
  * @param {string[]} texts
  * @param {TextInput} options
  */
@@ -33,7 +33,7 @@ export function tokensOf(texts, { standardize, split, ngrams }) {
 }
 
 /**
- * A function that gives the index of a token.
+ * Create a function that returns the index of a token.
  * @param {string} name
  * @param {TextInput} options
  * @param {string[]} vocabulary
@@ -44,35 +44,39 @@ function indexer(name, { first, other, others, salt, mask, masked }, vocabulary,
   const table = new Map(vocabulary.map((token, at) => [token, first + at]));
   if (mask !== null) table.set(mask, masked);
   return token => {
-    const found = table.get(token);
-    if (found !== undefined) return found;
+    const index = table.get(token);
+    if (index !== undefined) return index;
     if (others === 0)
       throw new WebkilnError(
         'WrongValue',
-        `input '${name}': ${said(token)} is not in the vocabulary, which has no place for other words`,
+        `input '${name}': ${describe(token)} is not in the vocabulary, ` +
+          'and the model has no index for other words',
       );
     return others > 1 && bucketOf ? other + bucketOf(token, others, salt) : other;
   };
 }
 
 /**
- * The texts of an input, in lists or lists of lists, as many as its shape has.
+ * The strings of an input, which is a string or a nested list. Their number must fit the shape.
  * @param {string} name
  * @param {any} value
  * @param {(number | string)[]} shape
- * @param {Record<string, number>} sizes gets the open ones
+ * @param {Record<string, number>} sizes receives placeholders that are not set
  * @returns {string[]}
  */
 function textsOf(name, value, shape, sizes) {
   const texts = Array.isArray(value) ? value.flat(Infinity) : [value];
   const wrong = texts.find(text => typeof text !== 'string');
   if (wrong !== undefined)
-    throw new WebkilnError('WrongDtype', `input '${name}': expected strings, got ${said(wrong)}`);
+    throw new WebkilnError(
+      'WrongDtype',
+      `input '${name}': expected strings, got ${describe(wrong)}`,
+    );
   const broken = texts.find(text => /\p{Surrogate}/u.test(text));
   if (broken !== undefined)
     throw new WebkilnError(
       'WrongValue',
-      `input '${name}': ${said(broken)} has half of a surrogate pair, which no UTF-8 says`,
+      `input '${name}': ${describe(broken)} has a lone surrogate, which UTF-8 cannot encode`,
     );
   const open = shape.filter(size => typeof size === 'string' && !Object.hasOwn(sizes, size));
   const known = sizeOf(
@@ -87,18 +91,19 @@ function textsOf(name, value, shape, sizes) {
   if (texts.length !== sizeOf(expected)) {
     throw new WebkilnError(
       'WrongLength',
-      `input '${name}': expected ${sizeOf(expected)} strings for shape [${expected}], got ${texts.length}`,
+      `input '${name}': expected ${sizeOf(expected)} strings for shape [${expected}], ` +
+        `got ${texts.length}`,
     );
   }
   return texts;
 }
 
 /**
- * Reads the vocabularies, and gives what makes indices of the texts, and arrays of the images, among the inputs.
+ * Read the vocabularies. Returns a function that converts strings and images among the inputs.
  * @param {Bundle} bundle
  * @param {LoadRequest} request
  * @param {AbortSignal} [signal]
- * @returns {Promise<TakeInputs>}
+ * @returns {Promise<ConvertInputs>}
  */
 export async function loadTexts(
   { bucketOf, takeImages },
@@ -106,7 +111,7 @@ export async function loadTexts(
   signal,
 ) {
   const reader = new Reader(manifest.name, { strategy, save, ignoreCache, stallTimeout, signal });
-  const made = await Promise.all(
+  const indexers = await Promise.all(
     manifest.inputs.map(async ({ text }) => {
       if (!text) return undefined;
       const { vocabulary: file, input } = text;
@@ -125,7 +130,7 @@ export async function loadTexts(
       { ...placeholders },
     ];
     tensors.forEach(({ name, text }, number) => {
-      const [index, value] = [made[number], text && inputs[text.input]];
+      const [index, value] = [indexers[number], text && inputs[text.input]];
       if (!text || !index || value === undefined || ArrayBuffer.isView(inputs[name])) return;
       const texts = textsOf(text.input, value, text.shape, sizes);
       arrays[name] = Int32Array.from(
@@ -139,7 +144,7 @@ export async function loadTexts(
 }
 
 /**
- * The tokens of each text, or where texts are not split, of each row of texts.
+ * The tokens of each string, or of each row of strings if strings are not split.
  * @param {string[]} texts
  * @param {TextInput} text
  * @param {Record<string, number>} sizes
@@ -152,7 +157,8 @@ function rowsOf(texts, text, sizes) {
 }
 
 /**
- * Rows of one length: as long as the longest where that is open, else cut to it.
+ * Pad rows to the same length: to the longest row if the length is a placeholder that is not set.
+ * Longer rows are truncated if the length is fixed.
  * @param {string[][]} rows
  * @param {(token: string) => number} index
  * @param {TextInput} text
@@ -164,13 +170,14 @@ function padded(rows, index, { input, length, fill }, sizes) {
     if (longest === 0 && fill === 0)
       throw new WebkilnError(
         'WrongLength',
-        `input '${input}': there is no word in the texts, and the model needs one`,
+        `input '${input}': the strings contain no words; the model needs at least one`,
       );
     sizes[length] ??= Math.max(1, longest);
     if (Number(sizes[length]) < longest)
       throw new WebkilnError(
         'WrongSize',
-        `placeholder '${length}': a text has ${longest} words, got ${sizes[length]}`,
+        `placeholder '${length}': expected at least ${longest}, the words of the longest string; ` +
+          `got ${sizes[length]}`,
       );
   }
   const width = typeof length === 'string' ? Number(sizes[length]) : Number(length);

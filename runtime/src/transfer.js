@@ -2,9 +2,9 @@
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 
 /**
- * Gives what arrives next, in the memory of the room or in other.
+ * Reads the next bytes, into the passed buffer or into new memory.
  * @typedef {object} ByteReader
- * @property {(room: Uint8Array) => Promise<{ done?: boolean | undefined, value?: any }>} read
+ * @property {(buffer: Uint8Array) => Promise<{ done?: boolean | undefined, value?: any }>} read
  * @property {() => Promise<unknown>} cancel
  */
 /**
@@ -12,21 +12,21 @@ import { WebkilnError, abortedError, messageOf } from './errors.js';
  * @property {AbortSignal | undefined} signal
  * @property {boolean} ignoreCache
  * @property {number} stallTimeout milliseconds
- * @property {number} [retries] how often a request that fails is repeated
+ * @property {number} [retries] the number of retries of a failed request
  */
 
 const RETRIES = 3;
 export const BACKOFF_MS = 500;
-/** A server that asks for a longer pause gets no further request. */
+/** A request is not retried if Retry-After is longer. */
 const MAX_PAUSE_MS = 30_000;
-/** Timers take no longer delays. */
+/** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const CHUNK_BYTES = 1 << 18;
-/** Fewer bytes in `stallTimeout` are a stall: a server that sends one now and then is not working. */
-const LEAST_BYTES = 1 << 10;
+/** Fewer bytes in `stallTimeout` count as a stall, so that single bytes do not reset the timer. */
+const MIN_BYTES = 1 << 10;
 
-/** A failure that another attempt may not meet; `pause`: the milliseconds of Retry-After. */
-class Setback extends WebkilnError {
+/** A failure that a retry may avoid. `pause` is Retry-After in milliseconds. */
+class RetryableError extends WebkilnError {
   /**
    * @param {'Unavailable' | 'Stalled'} code
    * @param {string} what
@@ -41,7 +41,7 @@ class Setback extends WebkilnError {
 }
 
 /**
- * A byte reader where the engine has one, which fills the memory that it is given.
+ * A BYOB reader, which reads into existing memory, if the engine supports it.
  * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream
  * @returns {ByteReader}
  */
@@ -54,25 +54,25 @@ export function readerOf(stream) {
 }
 
 /**
- * Rejects with what `expire` returns if the promise is not settled after `ms` milliseconds; if
- * that is a number, it waits for so long again. 0 and Infinity never expire.
+ * Reject with the result of `expire` if the promise is not settled after `ms` milliseconds. If the
+ * result is a number, wait for that time again. 0 and Infinity never expire.
  * @template T
  * @param {Promise<T>} promise
  * @param {number} ms
  * @param {() => unknown} expire
  * @returns {Promise<T>}
  */
-export async function within(promise, ms, expire) {
+export async function withTimeout(promise, ms, expire) {
   if (!(ms > 0 && ms <= MAX_TIMER_MS)) return promise;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const expiry = new Promise((_, reject) => {
     const end = () => {
-      const found = expire();
-      if (typeof found === 'number') start(found);
-      else reject(found);
+      const result = expire();
+      if (typeof result === 'number') start(result);
+      else reject(result);
     };
-    // The second timer lets a thread that was busy see what arrived meanwhile.
+    // The second timer lets a busy thread process bytes that arrived meanwhile.
     const start = (/** @type {number} */ delay) => {
       timer = setTimeout(() => {
         timer = setTimeout(end);
@@ -109,25 +109,25 @@ export function sleep(ms, signal) {
  * @param {string | null} header Retry-After: seconds, or a date
  * @returns {number} milliseconds
  */
-const pauseOf = header =>
+const retryDelay = header =>
   Math.max(0, header ? 1000 * Number(header) || Date.parse(header) - Date.now() : 0) || 0;
 
 /**
- * The error of an answer that no other attempt would change.
+ * The error of a response that a retry would not change.
  * @param {string} file
  * @param {string} url
  * @param {number} status
  */
-function refusal(file, url, status) {
+function responseError(file, url, status) {
   if (status === 404 || status === 410) {
     return new WebkilnError(
       'MissingFile',
-      `${file}: the server has nothing at ${url} (${status}); deploy the bundle's folder whole`,
+      `${file}: ${url} does not exist (${status}); deploy the complete folder of the bundle`,
     );
   }
   return new WebkilnError(
     'Refused',
-    `${file}: the server refused ${url} (${status}); let this page read the file`,
+    `${file}: the server refused ${url} (${status}); allow this page to read the file`,
   );
 }
 
@@ -142,7 +142,7 @@ function checkType(file, url, type) {
   const expected = file.endsWith('.wasm') ? 'application/wasm' : 'application/octet-stream';
   const hint =
     essence === 'text/html'
-      ? 'this looks like a page that the server sends for missing files'
+      ? 'this looks like the error page of a missing file'
       : 'set the type on the server';
   throw new WebkilnError(
     'WrongType',
@@ -151,29 +151,30 @@ function checkType(file, url, type) {
 }
 
 /**
- * One file by HTTP. A request that fails is repeated after a pause, and goes on where the bytes
- * ended: by Range where the server takes it, else by passing over what was read before.
+ * The download of one file by HTTP. A failed request is retried after a pause and resumes at the
+ * current offset: with a Range request if the server supports it, else by skipping bytes.
  * @implements {ByteReader}
  */
 export class Transfer {
-  /** @type {ByteReader | null} the body of the current answer */
+  /** @type {ByteReader | null} the body of the current response */
   body = null;
   stop = new AbortController();
-  room = new Uint8Array();
+  /** Reused by `read`. */
+  buffer = new Uint8Array();
   arrived = 0;
-  /** How many of the bytes that come next were read before. */
-  passed = 0;
+  /** The number of bytes to skip, because they were read before. */
+  skip = 0;
   failures = 0;
-  /** What has come since the clock was set back. */
+  /** The number of bytes since the stall timer was restarted. */
   fresh = 0;
   clock = 0;
-  /** Whether the rest may be asked for by its offset. */
+  /** Whether the rest can be requested with Range. */
   ranged = false;
-  /** Whether the answer is a whole file that is shorter than that of the manifest. */
+  /** Whether the response is a complete file that is shorter than the manifest states. */
   short = false;
-  /** What tells a version of the file. @type {string | null} */
-  mark = null;
-  /** What If-Range takes. @type {string | null} */
+  /** The ETag or Last-Modified header, to detect another version. @type {string | null} */
+  version = null;
+  /** The value of If-Range. @type {string | null} */
   validator = null;
 
   /**
@@ -189,27 +190,27 @@ export class Transfer {
     policy.signal?.addEventListener('abort', () => this.stop.abort(), { once: true });
   }
 
-  /** What comes next, in memory that the next call may take. */
+  /** Read the next bytes. The next call may reuse their memory. */
   async read() {
     for (;;) {
       await this.open();
       try {
         const { done, value } = await this.#watch(
-          /** @type {ByteReader} */ (this.body).read(this.room),
+          /** @type {ByteReader} */ (this.body).read(this.buffer),
         );
         if (done) {
           if (this.arrived >= this.bytes || this.short) return { done };
-          throw new Setback(
+          throw new RetryableError(
             'Unavailable',
-            `the answer of ${this.url} ended after ${this.#progress}`,
-            'try again, or see what cuts it short',
+            `the response of ${this.url} ended after ${this.#progress}`,
+            'try again, or find out what truncates it',
           );
         }
-        if (!this.room.length) this.room = new Uint8Array(value.buffer);
+        if (!this.buffer.length) this.buffer = new Uint8Array(value.buffer);
         this.fresh += value.length;
-        if (this.fresh >= LEAST_BYTES) this.#restartClock();
-        const fresh = value.subarray(this.passed);
-        this.passed -= value.length - fresh.length;
+        if (this.fresh >= MIN_BYTES) this.#restartClock();
+        const fresh = value.subarray(this.skip);
+        this.skip -= value.length - fresh.length;
         this.arrived += fresh.length;
         if (fresh.length) return { value: fresh };
       } catch (error) {
@@ -219,7 +220,7 @@ export class Transfer {
     }
   }
 
-  /** Waits for an answer with the bytes that come next. */
+  /** Wait for a response with the next bytes. */
   async open() {
     while (!this.body) {
       try {
@@ -249,22 +250,23 @@ export class Transfer {
    */
   #watch(promise) {
     const { stallTimeout } = this.policy;
-    return within(
+    return withTimeout(
       promise,
       stallTimeout && Math.max(1, stallTimeout - (performance.now() - this.clock)),
       () =>
-        new Setback(
+        new RetryableError(
           'Stalled',
-          `${this.fresh || 'no'} bytes came from ${this.url} in ${stallTimeout / 1000} s, after ${this.#progress}`,
-          'try again, or allow longer pauses by stallTimeout',
+          `${this.fresh || 'no'} bytes arrived from ${this.url} in ${stallTimeout / 1000} s, ` +
+            `after ${this.#progress}`,
+          'try again, or increase stallTimeout',
         ),
     );
   }
 
   /**
-   * Waits for the next attempt, or throws what has ended the last one.
+   * Wait before the next attempt, or throw the error of the last one.
    * @param {unknown} error
-   * @param {string} what was tried
+   * @param {string} what describes an error that is not a WebkilnError
    */
   async #recover(error, what) {
     const { signal, retries = RETRIES } = this.policy;
@@ -272,27 +274,28 @@ export class Transfer {
     this.body?.cancel().catch(() => {});
     this.body = null;
     if (signal?.aborted) throw abortedError('the load');
-    const met =
+    const failure =
       error instanceof WebkilnError
         ? error
-        : new Setback(
+        : new RetryableError(
             'Unavailable',
             `${what} (${messageOf(error)})`,
-            'check the connection, and CORS where the file is of another origin',
+            'check the connection, and CORS if the file is from another origin',
           );
-    if (!(met instanceof Setback)) throw met;
-    if (++this.failures > retries || met.pause > MAX_PAUSE_MS) {
-      const asked =
-        met.pause > MAX_PAUSE_MS ? `, and asks to wait ${Math.ceil(met.pause / 1000)} s` : '';
+    if (!(failure instanceof RetryableError)) throw failure;
+    if (++this.failures > retries || failure.pause > MAX_PAUSE_MS) {
+      const wait =
+        failure.pause > MAX_PAUSE_MS
+          ? `, with Retry-After: ${Math.ceil(failure.pause / 1000)}`
+          : '';
       throw new WebkilnError(
-        met.code,
-        `${this.file}: ${met.message}${asked} (attempt ${this.failures} of ${retries + 1}); ${
-          met.advice
-        }`,
+        failure.code,
+        `${this.file}: ${failure.message}${wait} ` +
+          `(attempt ${this.failures} of ${retries + 1}); ${failure.advice}`,
       );
     }
     await sleep(
-      Math.max(met.pause, BACKOFF_MS * 2 ** (this.failures - 1) * (0.5 + Math.random())),
+      Math.max(failure.pause, BACKOFF_MS * 2 ** (this.failures - 1) * (0.5 + Math.random())),
       signal,
     );
   }
@@ -305,7 +308,7 @@ export class Transfer {
     const headers = {};
     if (resumed) headers.Range = `bytes=${arrived}-`;
     if (resumed && this.validator) headers['If-Range'] = this.validator;
-    // A server of another origin may refuse the header: if this fails, the next goes without.
+    // CORS may reject the Range header: if this request fails, the next one omits it.
     this.ranged = false;
     this.stop = new AbortController();
     if (policy.signal?.aborted) this.stop.abort();
@@ -317,48 +320,48 @@ export class Transfer {
     const [length, range] = [Number(get('content-length') ?? NaN), get('content-range')];
     if (status === 429 || status >= 500) {
       this.ranged = resumed;
-      throw new Setback(
+      throw new RetryableError(
         'Unavailable',
-        `the server answered ${status} for ${url}`,
+        `the server responded with ${status} for ${url}`,
         status === 429 ? 'it limits requests: try again later' : 'it failed: try again later',
-        pauseOf(get('retry-after')),
+        retryDelay(get('retry-after')),
       );
     }
     if (status === 206 || (resumed && status === 416)) {
-      // Other origins show Content-Range only if they expose it.
-      const [, from, whole = ''] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(range ?? '') ?? [];
+      // Other origins must expose Content-Range explicitly.
+      const [, from, total = ''] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(range ?? '') ?? [];
       const right = range
-        ? Number(from) === arrived && (whole === '*' || Number(whole) === bytes)
+        ? Number(from) === arrived && (total === '*' || Number(total) === bytes)
         : type === 'cors' && length === bytes - arrived;
       if (!resumed || status === 416 || !right || get('content-encoding')) {
-        throw new Setback(
+        throw new RetryableError(
           'Unavailable',
-          `expected bytes from ${arrived} of ${url}, got ${status} with the range '${range}'`,
-          'correct how it answers Range',
+          `expected bytes from ${arrived} of ${url}, got ${status} with Content-Range '${range}'`,
+          'fix its handling of Range requests',
         );
       }
     } else if (!response.ok || !body) {
-      throw refusal(file, url, status);
+      throw responseError(file, url, status);
     }
     checkType(file, url, get('content-type'));
-    const mark = get('etag') ?? get('last-modified');
-    if (arrived > 0 && mark !== this.mark && (mark || status !== 206)) {
+    const version = get('etag') ?? get('last-modified');
+    if (arrived > 0 && version !== this.version && (version || status !== 206)) {
       throw new WebkilnError(
         'Altered',
-        `${file}: ${url} changed while it was downloaded; deploy all files of one build together`,
+        `${file}: ${url} changed during the download; deploy all files of one build together`,
       );
     }
-    this.passed = status === 206 ? 0 : arrived;
+    this.skip = status === 206 ? 0 : arrived;
     this.short = false;
     if (status === 206) {
       this.ranged = true;
     } else {
-      // Offsets of a compressed answer are those of other bytes.
+      // Ranges of a compressed response are offsets in the compressed bytes.
       const plain = !get('content-encoding');
       this.ranged = !resumed && plain && length === bytes && get('accept-ranges') !== 'none';
       this.short = plain && type !== 'cors' && length < bytes;
-      this.mark = mark;
-      // If-Range takes no weak tag, and needs a preflight at another origin.
+      this.version = version;
+      // If-Range does not allow weak ETags, and needs a preflight request for other origins.
       this.validator =
         type === 'cors'
           ? null
@@ -366,7 +369,7 @@ export class Transfer {
             null);
     }
     this.#restartClock();
-    if (!this.room.length) this.room = new Uint8Array(CHUNK_BYTES);
+    if (!this.buffer.length) this.buffer = new Uint8Array(CHUNK_BYTES);
     return readerOf(/** @type {any} */ (body));
   }
 }

@@ -31,7 +31,10 @@ export interface TypedArrayConstructor {
   new (buffer: ArrayBufferLike, offset: number, length: number): TypedArray;
 }
 
-/** A size is a number, or an expression of placeholders; in the shape of an input it is a number or the name of one. */
+/**
+ * A number or an expression of placeholders. In the shape of an input, a number or the name of a
+ * placeholder.
+ */
 export type Size = number | string;
 
 export interface Tensor {
@@ -44,23 +47,26 @@ export interface Tensor {
   text?: TextInput;
 }
 
-/** How texts become the indices that a model takes in their place. */
+/** How strings are converted to the indices that the model uses. */
 export interface TextInput {
-  /** The name and shape of the texts. */
+  /** The name and shape of the input of strings. */
   input: string;
   shape: Size[];
   standardize: string | null;
   split: string | null;
   ngrams: number[] | null;
-  /** The index of the first token of the vocabulary, of the first bucket for other tokens, and how many buckets there are. */
+  /**
+   * The index of the first token of the vocabulary, the index of the first bucket for other tokens,
+   * and the number of buckets.
+   */
   first: number;
   other: number;
   others: number;
   salt: string[] | null;
-  /** A token that stands for none, and its index. */
+  /** The token for padding, and its index. */
   mask: string | null;
   masked: number;
-  /** How long rows are made, by which index; null where there is one token for each text. */
+  /** The length of padded rows and the index of the padding; null for one token per string. */
   length: number | string | null;
   fill: number;
   vocabulary?: FileEntry;
@@ -74,40 +80,40 @@ export interface ImageInput {
   layout: 'HWC' | 'CHW';
   mean: number | number[];
   scale: number | number[];
-  /** What open sizes must leave when divided. */
+  /** Divisibility constraints of symbolic sizes. */
   remainders?: Record<string, [modulus: number, remainders: number[]]>;
 }
 
-/** What makes arrays of the images or texts among the inputs, and what it sets placeholders to. */
-export type TakeInputs = (
+/** Converts images and strings among the inputs to arrays, and sets placeholders by their sizes. */
+export type ConvertInputs = (
   tensors: Tensor[],
   inputs: Record<string, any>,
   placeholders: Record<string, number>,
   importer?: TextureImporter | null,
 ) => [inputs: Record<string, any>, placeholders: Record<string, number>, imported?: any[]];
 
-/** Makes buffers of the frames of videos, and takes them back when the runs that read them have been submitted. */
+/** Converts video frames to GPU buffers, and reuses the buffers after their runs are submitted. */
 export interface TextureImporter {
-  take(source: any, extent: [width: number, height: number], cut: any, options: any): any;
-  give(buffers: any[]): void;
+  convert(source: any, extent: [width: number, height: number], crop: any, options: any): any;
+  release(buffers: any[]): void;
   dispose(): void;
 }
 
 export interface FileEntry {
   file: string;
   bytes: number;
-  /** Of the digests of its pieces of 256 KiB. */
+  /** The SHA-256 of the digests of its pieces of 256 KiB. */
   digest: string;
 }
 
 export interface ModuleEntry {
   module: string;
-  /** What the module exports as `build`. */
+  /** The `build` export of the module. */
   build: string;
 }
 
 export interface BackendEntry extends ModuleEntry {
-  /** Of the numbers between layers in memory, and of products, where that is not their own. */
+  /** The precision of tensors in memory, and of products, if it is not their dtype. */
   precision?: 'float16' | 'float16-arithmetic';
   variants?: (FileEntry & { name: string })[];
 }
@@ -118,19 +124,19 @@ export interface Manifest {
   encoding: string;
   inputs: Tensor[];
   outputs: Tensor[];
-  /** The sizes that a run sets. */
+  /** The symbolic sizes, which a run sets. */
   placeholders: string[];
-  /** What some of them must be. */
+  /** The constraints of some placeholders. */
   sizes?: Record<string, string>;
   states: string[];
   shards: FileEntry[];
   backends: Record<string, BackendEntry>;
-  /** The module that times launches, where there is one. */
+  /** The module that times launches, if the bundle has one. */
   profile?: ModuleEntry;
 }
 
-/** A tensor in a backend's memory, which holds its elements as `storage`. */
-export interface Placed {
+/** A tensor in the memory of a backend, with elements of the dtype `storage`. */
+export interface PlacedTensor {
   name: string;
   dtype: Dtype;
   storage: Dtype;
@@ -138,23 +144,26 @@ export interface Placed {
   offset: number;
 }
 
-/** Where everything lies, and how much memory that takes, for one choice of placeholders. */
+/** The offsets of all tensors, and the size of the memory, for given placeholders. */
 export interface Layout {
   memory: number;
-  /** The floating-point operations of a run. */
+  /** The number of floating-point operations of a run. */
   flops: number;
-  inputs: Placed[];
-  outputs: Placed[];
-  layers: (Omit<Placed, 'name'> & { layer: string; variable: string })[];
-  /** Sizes that must not be negative, or equal others, as written and as they are. */
+  inputs: PlacedTensor[];
+  outputs: PlacedTensor[];
+  layers: (Omit<PlacedTensor, 'name'> & { layer: string; variable: string })[];
+  /** Sizes that must not be negative, or must equal another size: as expressions and as values. */
   guards: { layer: string; text: string; size: number; equals?: { text: string; size: number } }[];
-  /** The elements of each buffer, on backends that number them; offsets are such numbers there. */
+  /** The number of elements of each buffer, if offsets are indices of buffers. */
   buffers?: number[];
 }
 
 export interface Program {
   placeholders: string[];
-  /** What sizes must leave when divided; where that is one number, the size is so many times the placeholder, and `offset` more. */
+  /**
+   * Divisibility constraints of sizes. With one remainder, the size is `modulus` times the
+   * placeholder plus `offset`.
+   */
   divisibility?: {
     name: string;
     modulus: number;
@@ -164,52 +173,57 @@ export interface Program {
     placeholder?: string;
     offset?: number;
   }[];
-  /** Bytes that the memory has at first. */
+  /** The initial size of the memory, in bytes. */
   loaded: number;
   states: { name: string; offset: number; initial: number; next: number; bytes: number }[];
   staging: { offset: number; bytes: number };
-  /** `narrow`: the 64-bit dtype of the bytes, where the backend takes them as 32-bit elements. */
-  /** Entries of shard -1 copy nothing: they follow `bytes` entries from `start` on. */
+  /**
+   * `narrow` is the 64-bit dtype of bytes that the backend stores as 32-bit elements. Entries of
+   * shard -1 copy nothing: they depend on the `bytes` entries from `start` on.
+   */
   init: [shard: number, start: number, bytes: number, narrow?: Dtype][];
-  /** Sizes that runs find out follow the placeholders; without them, shapes that depend on them are unknown. */
+  /**
+   * Data-dependent sizes follow the placeholders; without them, shapes that use them are unknown.
+   */
   layout(...placeholders: number[]): Layout;
 }
 
-export type Found = number[] | void;
+/** The data-dependent sizes of a run. */
+export type RunSizes = number[] | void;
 
-/** One program in the memory of its backend. What throws with a `code` says more than that the model is lost. */
+/** A program in the memory of its backend. Errors without a `code` end the model. */
 export interface Engine {
-  /** Decodes a piece of weights, the bytes that an entry of the init program reads. */
+  /** Decode a weight from the bytes of an entry of the init program. */
   init(entry: number, bytes: Uint8Array): void;
-  /** Makes room for a layout; weights and states survive. */
+  /** Allocate memory for a layout. Weights and states are preserved. */
   arrange(layout: Layout, placeholders: number[]): void;
-  write(placed: Placed, value: TypedArray): void;
-  /** Gives the sizes that the run found out, in the order in which `layout` takes them behind the placeholders. */
-  run(...placeholders: number[]): Found | Promise<Found>;
-  /** The values of tensors; copies, as if all at once, follow them. Those that `into` names stay on the GPU. */
+  write(placed: PlacedTensor, value: TypedArray): void;
+  /** Returns the data-dependent sizes, in the order of the parameters of `layout`. */
+  run(...placeholders: number[]): RunSizes | Promise<RunSizes>;
+  /** Read tensors, then copy as if simultaneously. Tensors named by `into` stay on the GPU. */
   read(
-    tensors: Omit<Placed, 'name'>[],
+    tensors: Omit<PlacedTensor, 'name'>[],
     moves: Move[],
-    into?: Kept,
+    into?: OutputTargets,
   ): TypedArray[] | Promise<TypedArray[]>;
-  /** Copies as if all at once. */
+  /** Copy as if simultaneously. */
   copy(moves: Move[]): void;
-  /** Forgets the part of a run that an error has ended. */
+  /** Discard the commands of a failed run. */
   drop?(): void;
-  /** What made it fail with an error, where that is known later: the loss of its device, or the error itself. */
+  /** The cause of an error: the loss of the device, which may be reported later, or the error. */
   causeOf?(error: any): Promise<unknown>;
   dispose(): void;
-  /** How many runs may be under way at once, where that is more than one. */
+  /** The number of runs that may be in flight at once, if more than one. */
   readonly overlap?: number;
-  /** The GPUDevice that it computes on. */
+  /** The GPUDevice of the engine. */
   readonly device?: any;
-  /** Where other threads can help: what they need, and how they are woken. */
+  /** What helper threads need, and how to wake them, for programs with several threads. */
   readonly threads?: ThreadedProgram | undefined;
   enlist?(ports: MessagePort[]): void;
 }
 
-/** The outputs that stay on the GPU: 'gpu' for all, in fresh buffers; or by name 'gpu' or a GPUBuffer. */
-export type Kept = 'gpu' | Record<string, any>;
+/** Outputs that stay on the GPU: 'gpu' for all, in new buffers; or name -> 'gpu' or a GPUBuffer. */
+export type OutputTargets = 'gpu' | Record<string, any>;
 
 export interface Move {
   source: number;
@@ -217,24 +231,24 @@ export interface Move {
   bytes: number;
 }
 
-/** What another thread needs to help with the runs of a program; `stopped` is where it reads that it must stop, in bytes. */
+/** What a helper thread needs. `stopped` is the byte offset of the flag that stops it. */
 export interface ThreadedProgram {
   module: WebAssembly.Module;
   memory: WebAssembly.Memory;
   stopped: number;
 }
 
-/** A program in one linear memory, as its generated code gives it. */
+/** A program in one linear memory, the interface of generated code. */
 export interface Linear {
   readonly buffer: ArrayBufferLike;
   readonly base: number;
   init(entry: number): void;
-  run(...placeholders: number[]): Found;
-  /** Has each step of a run told by its number when it is over. */
-  watch(tell: (site: number) => void): void;
-  /** The same program with at least that many bytes behind its base; this one must not be used any more. */
+  run(...placeholders: number[]): RunSizes;
+  /** Call `report` after each step of a run, with the index of the step. */
+  watch(report: (site: number) => void): void;
+  /** The program with at least this number of bytes after its base; it replaces this one. */
   grow(bytes: number): Linear;
-  /** `short`: the operations of a run that is over before another thread has woken up. */
+  /** `short`: the number of operations of a run that ends before another thread wakes up. */
   readonly threads?: {
     module: WebAssembly.Module;
     memory: WebAssembly.Memory;
@@ -249,7 +263,7 @@ export interface BackendModule {
   create(module?: WebAssembly.Module, device?: any): Linear | Engine | Promise<Linear | Engine>;
 }
 
-/** What bundles fetch for `load({ profile: true })` alone. */
+/** Only fetched for `load({ profile: true })`. */
 export interface ProfileModule {
   build: string;
   watch(session: any, about: { backend: string; variant: string | null }): Profiling;
@@ -259,36 +273,38 @@ export interface Profiling {
   report(threads: number): Promise<Omit<Profile, 'backend' | 'variant'>>;
 }
 
-/** One step of a program, as means of a run: how often it was done, and all of that together. */
+/** One step of a program: the mean count and the mean total time per run. */
 export interface LaunchProfile {
-  /** Empty where it is of none. */
+  /** Empty if the step belongs to no layer. */
   layer: string;
   kernel: string;
   count: number;
   ms: number;
-  /** Operations and bytes of each time; null where they are not known. */
+  /** Operations and bytes per execution; null if unknown. */
   flops: number | null;
   bytes: number | null;
 }
 
-/** The times of what a model launched, over the faster half of the runs since the last profile. */
+/**
+ * The times of the launches of a model, over the faster half of the runs since the last profile.
+ */
 export interface Profile {
   backend: string;
   variant: string | null;
   threads: number;
-  /** Where the times of launches come from. */
+  /** The source of the times. */
   clock: string;
-  /** The least difference between two of them. */
+  /** The resolution of the clock. */
   resolutionMs: number;
-  /** What all threads together compute at most here, in 10^9 operations a second, by a loop of multiplications and additions. */
+  /** The measured peak of all threads, in 10^9 operations per second, of multiply-add loops. */
   peakGflops: number;
-  /** How many runs there were. */
+  /** The number of runs. */
   runs: number;
-  /** A whole run, with its inputs and outputs. */
+  /** The mean time of a run, including inputs and outputs. */
   runMs: number;
-  /** In the order of the program. */
+  /** In program order. */
   launches: LaunchProfile[];
-  /** What the fastest run did, by the numbers of launches, in milliseconds since it began. */
+  /** The launches of the fastest run: indices in `launches`, and milliseconds since its start. */
   timeline: { launch: number; startMs: number; ms: number }[];
 }
 
@@ -299,12 +315,16 @@ export interface Bundle {
   urls: Record<string, string>;
   modules: BackendImports;
   worker: () => any;
-  /** In bundles with an input that takes images. */
-  takeImages?: TakeInputs;
-  /** In those of them that have the webgpu backend. */
+  /** In bundles with image inputs. */
+  takeImages?: ConvertInputs;
+  /** In bundles with image inputs and the webgpu backend. */
   makeTextureImporter?: (device: any) => TextureImporter;
-  /** In bundles with an input that takes texts, and where these are hashed. */
-  loadTexts?: (bundle: Bundle, request: LoadRequest, signal?: AbortSignal) => Promise<TakeInputs>;
+  /** In bundles with string inputs; `bucketOf` if they are hashed. */
+  loadTexts?: (
+    bundle: Bundle,
+    request: LoadRequest,
+    signal?: AbortSignal,
+  ) => Promise<ConvertInputs>;
   bucketOf?: (text: string, count: number, salt: string[] | null) => number;
 }
 
@@ -320,7 +340,7 @@ export interface LoadOptions {
   threads?: 'auto' | number;
   variant?: string;
   worker?: boolean;
-  /** The GPUDevice that a model in this thread computes on. */
+  /** The GPUDevice for a model in this thread. */
   device?: any;
   profile?: boolean;
   baseURL?: string | URL;
@@ -341,11 +361,11 @@ export interface LoadRequest {
   cacheStrategy: CacheStrategy;
   saveCache: boolean;
   ignoreCache: boolean;
-  /** Milliseconds without a byte after which a request is given up; 0 and Infinity: never. */
+  /** Milliseconds without a byte after which a request fails; 0 and Infinity: never. */
   stallTimeout: number;
   threads: number;
   profile: boolean;
-  /** Only where the model is in this thread. */
+  /** Only for a model in this thread. */
   device?: any;
 }
 
@@ -359,9 +379,9 @@ export interface LoadReply {
   backend: string;
   variant: string | null;
   failures: Failure[];
-  /** Whether several threads could run it. */
+  /** Whether several threads can run the model. */
   shareable: boolean;
-  /** How many runs may be under way at once. */
+  /** The number of runs that may be in flight at once. */
   overlap: number;
 }
 
@@ -376,7 +396,7 @@ export interface LayerValue {
 export interface RunRequest {
   inputs: Record<string, TypedArray>;
   placeholders: Record<string, number>;
-  into?: Kept | undefined;
+  into?: OutputTargets | undefined;
 }
 
 export interface RunReply {
@@ -388,7 +408,7 @@ export interface Host {
   readonly remote: boolean;
   /** The GPUDevice of a model in this thread. */
   readonly device?: any;
-  /** `onThreads` gets what other threads need, where they could help, before the weights are there. */
+  /** `onThreads` receives what helper threads need, before the weights have arrived. */
   load(
     request: LoadRequest,
     onProgress: (progress: Progress) => void,

@@ -1,7 +1,10 @@
 /** @import { Tensor } from './types.ts' */
-import { WebkilnError, shapeAt, shownAs, sizeOf } from './main.js';
+import { WebkilnError, shapeAt, interfaceArray, sizeOf } from './main.js';
 
-/** One input or output of a runner. The array that `toActual` gives stays the same while the shape does; a run overwrites that of an output. */
+/**
+ * One input or output of a runner. `toActual` returns the same array until the shape changes; a run
+ * overwrites the arrays of outputs.
+ */
 export class SymbolicTypedArray {
   /** @type {any} */
   #array = null;
@@ -24,11 +27,11 @@ export class SymbolicTypedArray {
   /** @param {number[]} shape */
   resize(shape) {
     if (this.#array?.length !== sizeOf(shape))
-      this.#array = new (shownAs(this.dtype))(sizeOf(shape));
+      this.#array = new (interfaceArray(this.dtype))(sizeOf(shape));
     this.shape = shape;
   }
 
-  /** @param {Record<string, number>} placeholders those that are set so far */
+  /** @param {Record<string, number>} placeholders the placeholders set so far */
   setPlaceholders(placeholders) {
     const shape = shapeAt(this.#declared, placeholders);
     if (!shape.some(Number.isNaN)) this.resize(shape);
@@ -48,7 +51,7 @@ export class SymbolicTypedArray {
   }
 
   /**
-   * @param {any} array numbers, typed or nested
+   * @param {any} array a typed or nested array of numbers
    * @param {number} [offset] the index at which they are written
    */
   set(array, offset = 0) {
@@ -63,7 +66,7 @@ const viewOf = tensor =>
   tensor.dtype === 'float32' ? new SymbolicFloat32Array(tensor) : new SymbolicTypedArray(tensor);
 
 /**
- * Views by index, and by name wherever the name is not one of an array's own.
+ * Views by index, and by name unless an array already has a property with this name.
  * @param {Tensor[]} tensors
  * @returns {SymbolicTypedArray[] & Record<string, any>}
  */

@@ -19,7 +19,7 @@ import {
 } from './image.js';
 import { SymbolicFloat32Array, SymbolicTypedArray, viewsOf } from './views.js';
 
-/** The names of WebDNN 1.x for the backends. @type {Record<string, string>} */
+/** WebDNN 1.x backend names -> names of webkiln. @type {Record<string, string>} */
 const BACKEND_OF = { webgpu: 'webgpu', webgl: 'webgl', webassembly: 'wasm', fallback: 'js' };
 
 /** @type {Record<string, any>} */
@@ -40,7 +40,7 @@ export const setConfiguration = (key, value) => {
   configurations[key] = value;
 };
 
-/** Which backends this browser has, in order of preference. */
+/** The backends that this browser supports, in order of preference. */
 export function getBackendAvailability() {
   const scope = /** @type {any} */ (globalThis);
   /** @type {Record<string, boolean>} */
@@ -53,7 +53,7 @@ export function getBackendAvailability() {
   return { status, defaultOrder: Object.keys(status).filter(backend => status[backend]) };
 }
 
-/** A model by the interface of WebDNN 1.x: set `inputs`, `await run()`, read `outputs`. */
+/** A model with the interface of WebDNN 1.x: set `inputs`, `await run()`, read `outputs`. */
 export class DescriptorRunner {
   #model;
   /** @type {Record<string, number>} */
@@ -78,7 +78,7 @@ export class DescriptorRunner {
     return this.outputs;
   }
 
-  /** Runs on what `inputs` hold now and overwrites what `outputs` hold. */
+  /** Run on the current `inputs` and overwrite `outputs`. */
   async run() {
     this.running = true;
     try {
@@ -94,7 +94,7 @@ export class DescriptorRunner {
   }
 
   /**
-   * Sets sizes that were left open when the model was built; the inputs that depend on them get new arrays.
+   * Set placeholders. Inputs that depend on them get new arrays.
    * @param {Record<string, number>} values
    * @returns {Promise<void>}
    */
@@ -104,7 +104,7 @@ export class DescriptorRunner {
     for (const view of this.inputs) view.setPlaceholders(this.#placeholders);
   }
 
-  /** Sets the states back to their initial values. */
+  /** Reset the states to their initial values. */
   reset() {
     return this.#model.reset();
   }
@@ -116,15 +116,18 @@ export class DescriptorRunner {
 
 /**
  * @typedef {object} InitOption
- * @property {string | string[]} [backendOrder] names of WebDNN 1.x or of webkiln; as default, all that the browser has
+ * @property {string | string[]} [backendOrder] backend names of WebDNN 1.x or webkiln; by default,
+ *   all that the browser supports
  * @property {Record<string, any>} [backendOptions] `{webassembly: {variant}}` chooses a variant
- * @property {'latest' | 'networkFirst' | 'cacheFirst' | 'networkOnly' | 'cacheOnly'} [cacheStrategy] for the weights and wasm files
- * @property {boolean} [saveCache] keep them in Cache Storage
- * @property {boolean} [ignoreCache] pass over the browser's HTTP cache
- * @property {number} [stallTimeout] milliseconds without a byte after which a request counts as failed; 0: none
+ * @property {import('./types.ts').CacheStrategy} [cacheStrategy] for the weights and wasm files
+ * @property {boolean} [saveCache] store them in Cache Storage
+ * @property {boolean} [ignoreCache] bypass the browser's HTTP cache
+ * @property {number} [stallTimeout] milliseconds without a byte after which a request fails; 0:
+ *   no limit
  * @property {(loaded: number, total: number) => any} [progressCallback] in bytes
- * @property {string} [weightDirectory] where the weight files are
- * @property {(url: string) => string} [transformUrlDelegate] sees each URL after `weightDirectory`
+ * @property {string} [weightDirectory] the folder of the weight files
+ * @property {(url: string) => string} [transformUrlDelegate] maps each URL, after
+ *   `weightDirectory` was applied
  */
 
 /**
@@ -146,7 +149,8 @@ export async function load(directory, options = {}) {
   const bundle = await import(/* @vite-ignore */ /* webpackIgnore: true */ entry).catch(error => {
     throw new WebkilnError(
       'MissingFile',
-      `${entry} could not be imported (${error.message}); open it: the directory must be that of a bundle, and the server must answer`,
+      `${entry} could not be imported (${error.message}); open it: ` +
+        'the directory must contain a bundle, and the server must respond',
     );
   });
   const model = await bundle.load({

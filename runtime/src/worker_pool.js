@@ -2,12 +2,12 @@
 import { Remote, startWorker } from './remote.js';
 import { isNode, nodeModule } from './platform.js';
 
-/** Workers beyond that gain little and take memory. */
-const MOST = 4;
-/** As many as modules have stacks for. */
+/** The default limit: more Workers gain little and use memory. */
+const DEFAULT_THREADS = 4;
+/** The number of helper stacks in a module. */
 export const MOST_HELPERS = 7;
 
-/** Workers that help any model of this page, however many bundles it loads. */
+/** Workers that help all models of a page. Bundles share it: its methods are an interface. */
 class Pool {
   /** @type {Remote[]} */
   helpers = [];
@@ -29,7 +29,7 @@ class Pool {
     return this.helpers.slice(0, size);
   }
 
-  /** Workers without a model end. */
+  /** The Workers end with the last model. */
   give() {
     if (--this.models === 0) for (const helper of this.helpers.splice(0)) helper.dispose();
   }
@@ -41,30 +41,31 @@ const globals = globalThis;
 /** @returns {Pool} */
 const pool = () => (globals[KEY] ??= new Pool());
 
-/** Whether memory can be shared between threads here. */
+/** Whether memory can be shared between threads. */
 export const isolated = () => isNode || globalThis.crossOriginIsolated === true;
 
-/** How many threads a model has unless it is told: a core each, of few. */
+/** The default number of threads: one per core, up to a limit. */
 export function cores() {
-  const found =
+  const available =
     globalThis.navigator?.hardwareConcurrency ??
     (isNode ? nodeModule('os').availableParallelism() : 1);
-  return Math.min(MOST, found);
+  return Math.min(DEFAULT_THREADS, available);
 }
 
 /**
- * Ends the help that a program has, in the middle of a run and for good.
+ * End the help of other threads for a program, even during a run.
  * @param {ThreadedProgram} program
  */
 export const stop = ({ memory, stopped }) =>
   Atomics.store(new Int32Array(memory.buffer), stopped / 4, 1);
 
 /**
- * Starts Workers of the page, unless there are some, to help with the runs of a model.
+ * Start Workers of the page, or reuse its Workers, to help with the runs of a model.
  * @param {() => any} make
  * @param {ThreadedProgram} program
- * @param {number} size how many
- * @returns {{ ports: Promise<MessagePort[]>, end: () => void }} what wakes them, and what ends their help, whether they have come or not
+ * @param {number} size the number of Workers
+ * @returns {{ ports: Promise<MessagePort[]>, end: () => void }} the ports that wake them, and a
+ *   function that ends their help, whether they have started or not
  */
 export function recruit(make, program, size) {
   const { module, memory } = program;
@@ -77,7 +78,7 @@ export function recruit(make, program, size) {
     return port2;
   });
   const ports = Promise.all(joining);
-  // A load that fails meanwhile does not ask for them.
+  // A load that fails meanwhile does not await the ports.
   ports.catch(() => {});
   const end = () => {
     stop(program);
@@ -93,8 +94,13 @@ export function recruit(make, program, size) {
 const ports = new Map();
 
 /**
- * In a Worker of the pool: helps with the runs of a model, whenever it says that one begins.
- * @param {{ number: number, module: WebAssembly.Module, memory: WebAssembly.Memory, index: number, port: MessagePort }} given
+ * In a Worker of the pool: help with the runs of a model whenever a message announces one.
+ * @param {object} request
+ * @param {number} request.number the number of the model
+ * @param {WebAssembly.Module} request.module
+ * @param {WebAssembly.Memory} request.memory
+ * @param {number} request.index the number of the helper
+ * @param {MessagePort} request.port
  */
 export async function assist({ number, module, memory, index, port }) {
   const { exports } = /** @type {any} */ (
@@ -105,7 +111,7 @@ export async function assist({ number, module, memory, index, port }) {
   port.onmessage = () => exports.help();
 }
 
-/** @param {number} number of the model that has no more runs */
+/** @param {number} number the number of a disposed model */
 export function dismiss(number) {
   ports.get(number)?.close();
   ports.delete(number);

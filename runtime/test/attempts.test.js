@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { faulty } from '../fixtures/faulty.js';
-import { sealed } from '../fixtures/sealed.js';
+import { faultyServer } from '../fixtures/faulty_server.js';
+import { fileEntry } from '../fixtures/file_entry.js';
 import { WebkilnError } from '../src/errors.js';
 import { instantiate } from '../src/instantiate.js';
 import { open } from '../src/open.js';
 
 const HALF = 1 << 18;
 const SHARDS = [Buffer.alloc(2 * HALF, 1), Buffer.alloc(2 * HALF, 2), Buffer.alloc(HALF, 3)];
-/** The smallest module, as a variant of a backend. */
+/** The smallest WebAssembly module, as a variant of a backend. */
 const MODULE = Buffer.from([0, 97, 115, 109, 1, 0, 0, 0]);
 const INIT = [
   [0, 0, HALF],
@@ -22,8 +22,8 @@ const INIT = [
   [2, 0, HALF],
 ];
 let folder = '';
-const shards = SHARDS.map((bytes, number) => sealed(`weights-${number}.bin`, bytes));
-const variants = ['relaxed', 'simd'].map(name => ({ name, ...sealed(`${name}.wasm`, MODULE) }));
+const shards = SHARDS.map((bytes, number) => fileEntry(`weights-${number}.bin`, bytes));
+const variants = ['relaxed', 'simd'].map(name => ({ name, ...fileEntry(`${name}.wasm`, MODULE) }));
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'webkiln-'));
@@ -33,8 +33,8 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true }));
 
-/** An engine that remembers what it is given, and a load of it. */
-function made({
+/** An engine that records its calls, and a function that loads it. */
+function setUp({
   backends = ['js'],
   failing = {},
   urls = {},
@@ -83,7 +83,7 @@ function made({
     shards,
     backends: Object.fromEntries(Object.entries(known).filter(([name]) => !absent.includes(name))),
   };
-  const places = Object.fromEntries(
+  const locations = Object.fromEntries(
     [...shards, ...variants].map(({ file }) => [
       file,
       urls[file] ?? pathToFileURL(join(folder, file)).href,
@@ -91,7 +91,7 @@ function made({
   );
   const request = {
     manifest,
-    urls: places,
+    urls: locations,
     backends,
     variant,
     cacheStrategy: 'networkOnly',
@@ -110,10 +110,10 @@ const BYTES = new Map(INIT.map(([shard], entry) => [entry, shard + 1]));
 const isRight = ({ decoded }) =>
   [...BYTES].every(([entry, byte]) => decoded.get(entry)?.every(value => value === byte));
 
-test('the requested variant is fetched, and counts in the progress with the weights', async () => {
+test('the requested variant is fetched and included in the progress', async () => {
   for (const variant of ['relaxed', 'simd']) {
     const other = variant === 'simd' ? 'relaxed' : 'simd';
-    const { seen, load } = made({
+    const { seen, load } = setUp({
       backends: ['wasm'],
       variant,
       urls: { [`${other}.wasm`]: 'file:///nowhere/other.wasm' },
@@ -129,9 +129,9 @@ test('the requested variant is fetched, and counts in the progress with the weig
   }
 });
 
-test('progress never goes back, nor is it more than there is', async () => {
-  const server = await faulty(SHARDS[0], [['altered', 7]]);
-  const { seen, load } = made({ urls: { 'weights-0.bin': server.url } });
+test('progress never decreases and never exceeds the total', async () => {
+  const server = await faultyServer(SHARDS[0], [['altered', 7]]);
+  const { seen, load } = setUp({ urls: { 'weights-0.bin': server.url } });
   await load().finally(server.close);
   const loaded = seen.progress.map(progress => progress.loaded);
   assert.deepEqual(
@@ -146,18 +146,18 @@ test('progress never goes back, nor is it more than there is', async () => {
   assert.equal(loaded.at(-1), 5 * HALF);
 });
 
-test('what was decoded of wrong bytes is decoded again', async () => {
+test('entries decoded from wrong bytes are decoded again', async () => {
   for (const at of [3, HALF + 3]) {
-    const server = await faulty(SHARDS[1], [['altered', at]]);
-    const { seen, load } = made({ urls: { 'weights-1.bin': server.url } });
+    const server = await faultyServer(SHARDS[1], [['altered', at]]);
+    const { seen, load } = setUp({ urls: { 'weights-1.bin': server.url } });
     await load().finally(server.close);
     assert.ok(isRight(seen));
   }
 });
 
-test('the first backend that starts is used, and the failures of those before it are reported', async () => {
+test('the first backend that starts is used, and earlier failures are reported', async () => {
   const failing = { wasm: new WebkilnError('NoBackend', 'no'), webgl: new Error('lost') };
-  const { seen, load } = made({ backends: ['wasm', 'webgl', 'js'], variant: 'simd', failing });
+  const { seen, load } = setUp({ backends: ['wasm', 'webgl', 'js'], variant: 'simd', failing });
   const reply = await load();
   assert.deepEqual(
     [reply.backend, reply.failures.map(({ backend, code, message }) => [backend, code, message])],
@@ -175,16 +175,16 @@ test('the first backend that starts is used, and the failures of those before it
   );
 });
 
-test('why no backend starts: its own reason where it is the only one, else all of them', async () => {
-  const refusal = (given, code, ...parts) =>
-    assert.rejects(made(given).load(), error => {
+test('if no backend starts, the error lists the reasons', async () => {
+  const rejects = (options, code, ...parts) =>
+    assert.rejects(setUp(options).load(), error => {
       assert.equal(error.code, code, error.message);
       for (const part of parts) assert.ok(error.message.includes(part), error.message);
       return true;
     });
-  await refusal({ failing: { js: new WebkilnError('Trapped', 'broken') } }, 'Trapped', 'broken');
-  await refusal({ failing: { js: new Error('broken') } }, 'NoBackend', 'js: broken');
-  await refusal(
+  await rejects({ failing: { js: new WebkilnError('Trapped', 'broken') } }, 'Trapped', 'broken');
+  await rejects({ failing: { js: new Error('broken') } }, 'NoBackend', 'js: broken');
+  await rejects(
     {
       backends: ['js', 'webgl'],
       failing: { js: new WebkilnError('Trapped', 'one'), webgl: new Error('two') },
@@ -193,14 +193,14 @@ test('why no backend starts: its own reason where it is the only one, else all o
     'js: one',
     'webgl: two',
   );
-  await refusal({ absent: ['js'] }, 'NoBackend', 'was built without it');
-  await refusal({ builds: { js: 'other' } }, 'Altered', 'js.js is of another build');
-  await refusal({ backends: ['wasm'], variant: 'quantum' }, 'CompileFailed', 'relaxed, simd');
+  await rejects({ absent: ['js'] }, 'NoBackend', 'was built without it');
+  await rejects({ builds: { js: 'other' } }, 'Altered', 'js.js belongs to another build');
+  await rejects({ backends: ['wasm'], variant: 'quantum' }, 'CompileFailed', 'relaxed, simd');
 });
 
-test('a load that is aborted tries no other backend', async () => {
+test('an aborted load tries no other backend', async () => {
   const stop = new AbortController();
-  const { seen, load } = made({
+  const { seen, load } = setUp({
     backends: ['webgl', 'js'],
     signal: stop.signal,
     failing: { webgl: new Error('lost') },
@@ -214,7 +214,7 @@ test('a load that is aborted tries no other backend', async () => {
   );
 });
 
-test('the engine of a load that fails is disposed of', async () => {
+test('the engine of a failed load is disposed of', async () => {
   let disposed = 0;
   const program = { init: [[0, 0, HALF]], states: [], placeholders: [] };
   const engine = {
@@ -251,13 +251,13 @@ test('the engine of a load that fails is disposed of', async () => {
   assert.equal(disposed, 1);
 });
 
-/** What `open` asks a bundle of two backends for. */
+/** Open a bundle with two backends and record its use. */
 async function opened(options, backends = ['js', 'webgl']) {
-  const found = {};
+  const used = {};
   const engine = { init: () => {}, copy: () => {}, dispose: () => {} };
   const program = { init: [], states: [], placeholders: [] };
   const module = name => async () => {
-    found.backends = [...(found.backends ?? []), name];
+    used.backends = [...(used.backends ?? []), name];
     return {
       build: 'b',
       program,
@@ -277,12 +277,12 @@ async function opened(options, backends = ['js', 'webgl']) {
       backends.map(name => [name, { module: `${name}.js`, build: 'b' }]),
     ),
   };
-  const { works, ...given } = options;
+  const { works, ...loadOptions } = options;
   const transformURL =
-    given.transformURL &&
-    ((...seen) => {
-      found.transformed = seen;
-      return given.transformURL(...seen);
+    loadOptions.transformURL &&
+    ((...values) => {
+      used.transformed = values;
+      return loadOptions.transformURL(...values);
     });
   const urls = { [shards[2].file]: pathToFileURL(join(folder, shards[2].file)).href };
   const modules = Object.fromEntries(backends.map(name => [name, module(name)]));
@@ -291,18 +291,18 @@ async function opened(options, backends = ['js', 'webgl']) {
   try {
     const model = await open(
       { manifest, urls, modules, worker: () => {} },
-      { worker: false, ...given, ...(transformURL ? { transformURL } : {}) },
+      { worker: false, ...loadOptions, ...(transformURL ? { transformURL } : {}) },
     );
-    found.backend = model.backend;
-    found.threads = model.threads;
+    used.backend = model.backend;
+    used.threads = model.threads;
     model.dispose();
   } finally {
     console.warn = warn;
   }
-  return found;
+  return used;
 }
 
-test('backends are tried in the order in which they are asked for, or best first', async () => {
+test('backends are tried in the requested order, or in the default order', async () => {
   assert.deepEqual((await opened({ works: 'js' })).backends, ['webgl', 'js']);
   assert.deepEqual((await opened({ works: 'webgl', backends: ['js', 'webgl'] })).backends, [
     'js',
@@ -312,17 +312,17 @@ test('backends are tried in the order in which they are asked for, or best first
   assert.deepEqual((await opened({ works: 'js', backends: ['wasm', 'js'] })).backends, ['js']);
 });
 
-test('a base comes before a transformation of the URL', async () => {
-  const found = await opened({
+test('baseURL is applied before transformURL', async () => {
+  const used = await opened({
     works: 'js',
     baseURL: folder,
     transformURL: (url, file) => `${url}?v=${file}`.replace(/\?.*/, ''),
   });
   const url = pathToFileURL(join(folder, shards[2].file)).href;
-  assert.deepEqual(found.transformed, [url, shards[2].file]);
+  assert.deepEqual(used.transformed, [url, shards[2].file]);
 });
 
-test('options that do not fit are refused', async () => {
+test('invalid options are rejected', async () => {
   for (const threads of [0, 1.5, '2', NaN, Infinity, -1, null])
     await assert.rejects(opened({ works: 'js', threads }), {
       code: 'WrongOption',

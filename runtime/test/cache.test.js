@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { sealed } from '../fixtures/sealed.js';
+import { fileEntry } from '../fixtures/file_entry.js';
 import { Reader } from '../src/cache.js';
 
 const BYTES = Uint8Array.from({ length: 1000 }, (_, index) => index);
-const ENTRY = sealed('weights-1.bin', BYTES);
+const ENTRY = fileEntry('weights-1.bin', BYTES);
 const URLS = [
   'data:;base64,' + Buffer.from(BYTES).toString('base64'),
   'http://127.0.0.1:9/weights-1.bin',
 ];
-const KEPT = 'http://127.0.0.1:9/weights-1.bin';
-let held = new Map();
-/** How a store ends. */
+const CACHED_URL = 'http://127.0.0.1:9/weights-1.bin';
+let cached = new Map();
+/** The result of a store. */
 let put = async (url, response) => {
-  held.set(url, response);
+  cached.set(url, response);
 };
 
 beforeEach(() => {
-  held = new Map();
+  cached = new Map();
   put = async (url, response) => {
-    held.set(url, response);
+    cached.set(url, response);
   };
   globalThis.caches = {
     open: async () => ({
-      match: async url => held.get(url)?.clone(),
+      match: async url => cached.get(url)?.clone(),
       put: (url, response) => put(url, response),
-      keys: async () => [...held.keys()].map(url => ({ url })),
-      delete: async ({ url }) => held.delete(url),
+      keys: async () => [...cached.keys()].map(url => ({ url })),
+      delete: async ({ url }) => cached.delete(url),
     }),
   };
 });
@@ -34,27 +34,27 @@ beforeEach(() => {
 const reader = strategy =>
   new Reader('m', { strategy, save: true, ignoreCache: false, signal: undefined });
 
-/** Stores the file under another URL, which answers nothing. */
+/** Store the file under another URL, which does not respond. */
 async function store() {
   const storing = reader('networkOnly');
   await storing.read(ENTRY, URLS[0], () => () => {});
   await storing.settle(URLS);
-  held.set(KEPT, held.get(URLS[0]));
+  cached.set(CACHED_URL, cached.get(URLS[0]));
 }
 
-/** What reading from the cache alone gives, and how often a digest was taken. */
+/** Read only from the cache, and count the calls of `digest`. */
 async function restored(entry = ENTRY) {
   let digests = 0;
   const { digest } = crypto.subtle;
-  crypto.subtle.digest = (...given) => {
+  crypto.subtle.digest = (...values) => {
     digests++;
-    return digest.apply(crypto.subtle, given);
+    return digest.apply(crypto.subtle, values);
   };
   try {
     const seen = [];
     const bytes = await reader('cacheOnly').read(
       entry,
-      KEPT,
+      CACHED_URL,
       () => (_, arrived) => seen.push(arrived),
     );
     return { bytes, digests, last: seen.at(-1) };
@@ -65,21 +65,21 @@ async function restored(entry = ENTRY) {
   }
 }
 
-test('what was checked when it was stored is not digested again', async () => {
+test('stored files are not hashed again', async () => {
   await store();
   assert.deepEqual(await restored(), { bytes: BYTES, digests: 0, last: BYTES.length });
 });
 
-test('cached files of another length, of another digest, or without one are not used', async () => {
+test('cached files of another length or digest are not used', async () => {
   await store();
-  const headers = held.get(KEPT).headers;
+  const headers = cached.get(CACHED_URL).headers;
   for (const body of [BYTES.subarray(1), Uint8Array.of(...BYTES, 0), new Uint8Array()]) {
-    held.set(KEPT, new Response(body, { headers }));
+    cached.set(CACHED_URL, new Response(body, { headers }));
     assert.equal((await restored()).code, 'MissingFile');
   }
-  held.set(KEPT, new Response(BYTES));
+  cached.set(CACHED_URL, new Response(BYTES));
   assert.equal((await restored()).code, 'MissingFile');
-  held.set(KEPT, new Response(BYTES, { headers }));
+  cached.set(CACHED_URL, new Response(BYTES, { headers }));
   assert.equal(
     (
       await restored({
@@ -92,15 +92,15 @@ test('cached files of another length, of another digest, or without one are not 
   assert.deepEqual((await restored()).bytes, BYTES);
 });
 
-test('what the network alters is not stored', async () => {
+test('bytes with a wrong digest are not stored', async () => {
   await assert.rejects(
     reader('latest').read({ ...ENTRY, digest: '0'.repeat(64) }, URLS[0], () => () => {}),
     { code: 'Altered' },
   );
-  assert.equal(held.size, 0);
+  assert.equal(cached.size, 0);
 });
 
-test('a load waits for few stores, and for none that fails', async () => {
+test('a load waits if there are too many pending stores, and ignores failed ones', async () => {
   const writing = reader('networkOnly');
   const ends = [];
   put = () => new Promise((resolve, reject) => ends.push(reject));
@@ -120,9 +120,9 @@ test('a load waits for few stores, and for none that fails', async () => {
   await settled;
 });
 
-test('files of earlier builds are forgotten', async () => {
-  held.set('http://127.0.0.1:9/weights-0.bin', new Response('old'));
+test('cached files of earlier builds are deleted', async () => {
+  cached.set('http://127.0.0.1:9/weights-0.bin', new Response('old'));
   await store();
-  await reader('latest').settle([KEPT]);
-  assert.deepEqual([...held.keys()], [KEPT]);
+  await reader('latest').settle([CACHED_URL]);
+  assert.deepEqual([...cached.keys()], [CACHED_URL]);
 });

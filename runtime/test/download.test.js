@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { download } from '../src/download.js';
-import { sealed } from '../fixtures/sealed.js';
+import { fileEntry } from '../fixtures/file_entry.js';
 
-const entry = bytes => sealed('small.bin', bytes);
+const entry = bytes => fileEntry('small.bin', bytes);
 const context = {
   policy: { ignoreCache: false, signal: undefined, stallTimeout: 0 },
   feed: () => {},
 };
 
-test('files inside their URLs, as bundlers write them', async () => {
+test('data URLs of bundlers are decoded', async () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, value) => value);
   const base64 = Buffer.from(bytes).toString('base64');
   for (const head of [
@@ -30,7 +30,7 @@ test('files inside their URLs, as bundlers write them', async () => {
   );
 });
 
-test('files inside their URLs are checked as others are', async () => {
+test('length and digest of data URLs are checked', async () => {
   const bytes = Uint8Array.of(1, 2, 3);
   const url = data => `data:;base64,${Buffer.from(data).toString('base64')}`;
   await assert.rejects(download(entry(bytes), url([1, 2, 4]), context), { code: 'Altered' });
@@ -38,7 +38,7 @@ test('files inside their URLs are checked as others are', async () => {
   await assert.rejects(download(entry(bytes), url([1, 2]), context), { code: 'Truncated' });
 });
 
-test('a change in any piece is found, and so are pieces in another order', async () => {
+test('changed pieces and swapped pieces are detected', async () => {
   const piece = 1 << 18;
   const bytes = Uint8Array.from({ length: 3 * piece + 5 }, (_, index) => index * 7 + (index >> 18));
   const url = data => `data:;base64,${Buffer.from(data).toString('base64')}`;
@@ -61,7 +61,7 @@ test('a change in any piece is found, and so are pieces in another order', async
   await assert.rejects(download(entry(bytes), url(swapped), context), { code: 'Altered' });
 });
 
-test('a file takes and returns a part of the memory that it is given', async () => {
+test('the result is a view of the passed buffer', async () => {
   const bytes = Uint8Array.of(1, 2, 3);
   const buffer = new Uint8Array(8).fill(9);
   const url = `data:;base64,${Buffer.from(bytes).toString('base64')}`;

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ARRAYS, takeInputs, named, said, sizeOf } from '../src/dtypes.js';
+import { ARRAYS, readInputs, inputsByName, describe, sizeOf } from '../src/dtypes.js';
 
 const tensor = (dtype, shape = [2, 2]) => ({ name: 'x', dtype, shape });
 
-test('each dtype takes its own typed array and copies it', () => {
+test('each dtype accepts its own typed array and copies it', () => {
   for (const [dtype, type] of Object.entries(ARRAYS)) {
-    const given = new type(4);
-    const { x } = takeInputs([tensor(dtype)], { x: given });
+    const value = new type(4);
+    const { x } = readInputs([tensor(dtype)], { x: value });
     assert.equal(x.constructor, type, dtype);
-    assert.notEqual(x.buffer, given.buffer);
+    assert.notEqual(x.buffer, value.buffer);
   }
 });
 
-test('no dtype takes the array of another', () => {
+test('no dtype accepts the array of another', () => {
   for (const [dtype, type] of Object.entries(ARRAYS)) {
     for (const other of new Set(Object.values(ARRAYS))) {
       if (other === type) continue;
-      assert.throws(() => takeInputs([tensor(dtype)], { x: new other(4) }), {
+      assert.throws(() => readInputs([tensor(dtype)], { x: new other(4) }), {
         code: 'WrongDtype',
         message: new RegExp(`${type.name}.*${other.name}`),
       });
@@ -25,8 +25,8 @@ test('no dtype takes the array of another', () => {
   }
 });
 
-test('plain arrays hold what the dtype holds', () => {
-  const taken = {
+test('elements of plain arrays must be values of the dtype', () => {
+  const valid = {
     float32: [1, 2.5, NaN, -Infinity],
     float64: [1e300, 2.5, NaN, -0],
     bool: [true, false, 1, 0],
@@ -39,14 +39,14 @@ test('plain arrays hold what the dtype holds', () => {
     int64: [-(2n ** 63n), 2n ** 63n - 1n, 0n, 1n],
     uint64: [0n, 2n ** 64n - 1n, 1n, 2n],
   };
-  for (const [dtype, values] of Object.entries(taken)) {
+  for (const [dtype, values] of Object.entries(valid)) {
     assert.deepEqual(
-      takeInputs([tensor(dtype)], { x: values }).x,
+      readInputs([tensor(dtype)], { x: values }).x,
       ARRAYS[dtype].from(dtype === 'bool' ? values.map(Number) : values),
       dtype,
     );
   }
-  const refused = {
+  const invalid = {
     bool: 2,
     int8: 128,
     uint8: -1,
@@ -57,8 +57,8 @@ test('plain arrays hold what the dtype holds', () => {
     int64: 2n ** 63n,
     uint64: -1n,
   };
-  for (const [dtype, value] of Object.entries(refused)) {
-    assert.throws(() => takeInputs([tensor(dtype, [1])], { x: [value] }), {
+  for (const [dtype, value] of Object.entries(invalid)) {
+    assert.throws(() => readInputs([tensor(dtype, [1])], { x: [value] }), {
       code: 'WrongValue',
       message: new RegExp(`element 0 is ${value}, not of ${dtype}`),
     });
@@ -70,38 +70,41 @@ test('plain arrays hold what the dtype holds', () => {
     ['uint8', true],
     ['bool', null],
   ]) {
-    assert.throws(() => takeInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongDtype' });
+    assert.throws(() => readInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongDtype' });
   }
 });
 
-test('bytes of pictures and of files are uint8, and bytes other than 0 are true', () => {
+test('clamped arrays and Buffers are uint8, and bytes other than 0 are true', () => {
   const bytes = Uint8Array.of(0, 1, 2, 255);
-  assert.deepEqual(takeInputs([tensor('uint8')], { x: Uint8ClampedArray.from(bytes) }).x, bytes);
-  assert.deepEqual(takeInputs([tensor('uint8')], { x: Buffer.from(bytes) }).x, bytes);
-  assert.deepEqual(takeInputs([tensor('bool')], { x: bytes }).x, Uint8Array.of(0, 1, 1, 1));
+  assert.deepEqual(readInputs([tensor('uint8')], { x: Uint8ClampedArray.from(bytes) }).x, bytes);
+  assert.deepEqual(readInputs([tensor('uint8')], { x: Buffer.from(bytes) }).x, bytes);
+  assert.deepEqual(readInputs([tensor('bool')], { x: bytes }).x, Uint8Array.of(0, 1, 1, 1));
 });
 
-test('the only input needs no name', () => {
-  assert.deepEqual(named([tensor('float32')], [1, 2]), { x: [1, 2] });
-  assert.deepEqual(named([tensor('float32')], { x: 1 }), { x: 1 });
+test('the only input may be passed without its name', () => {
+  assert.deepEqual(inputsByName([tensor('float32')], [1, 2]), { x: [1, 2] });
+  assert.deepEqual(inputsByName([tensor('float32')], { x: 1 }), { x: 1 });
   assert.deepEqual(
-    { ...named([tensor('float32')], Object.assign(Object.create(null), { x: 1 })) },
+    { ...inputsByName([tensor('float32')], Object.assign(Object.create(null), { x: 1 })) },
     { x: 1 },
   );
   const message =
     /^expected an object with the inputs, got Float32Array of 150528; pass \{ x: \.\.\., 'y z': \.\.\. \} to run$/;
-  assert.throws(() => named([tensor('float32'), { name: 'y z' }], new Float32Array(150528)), {
-    code: 'MissingInput',
-    message,
-  });
+  assert.throws(
+    () => inputsByName([tensor('float32'), { name: 'y z' }], new Float32Array(150528)),
+    {
+      code: 'MissingInput',
+      message,
+    },
+  );
 });
 
 test('no message prints data', () => {
-  assert.equal(said(new Float32Array(1e6)), 'Float32Array of 1000000');
-  assert.equal(said('a'.repeat(1000)).length, 65);
+  assert.equal(describe(new Float32Array(1e6)), 'Float32Array of 1000000');
+  assert.equal(describe('a'.repeat(1000)).length, 65);
   const tensors = [tensor('float32'), { name: 'y' }];
   const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`k${index}`, 0]));
-  for (const given of [
+  for (const value of [
     new Float32Array(1e5),
     Array.from({ length: 1e5 }, () => 0),
     'x'.repeat(1e5),
@@ -109,27 +112,27 @@ test('no message prints data', () => {
     new Map(),
   ]) {
     assert.throws(
-      () => named(tensors, given),
+      () => inputsByName(tensors, value),
       ({ message }) => message.length < 200,
     );
     assert.throws(
-      () => takeInputs([tensor('float64')], { x: given }),
+      () => readInputs([tensor('float64')], { x: value }),
       ({ message }) => message.length < 200,
     );
   }
   assert.throws(
-    () => takeInputs(tensors, many),
+    () => readInputs(tensors, many),
     ({ code, message }) => code === 'UnknownInput' && message.length < 300,
   );
 });
 
-test('messages name the input, what was expected and what came', () => {
+test('messages name the input, the expected and the actual length', () => {
   const message = /input 'x': expected 4 elements for shape \[2,2\], got 3/;
-  assert.throws(() => takeInputs([tensor('float32')], { x: new Float32Array(3) }), {
+  assert.throws(() => readInputs([tensor('float32')], { x: new Float32Array(3) }), {
     code: 'WrongLength',
     message,
   });
-  assert.throws(() => takeInputs([tensor('float32')], { y: [1] }), {
+  assert.throws(() => readInputs([tensor('float32')], { y: [1] }), {
     code: 'UnknownInput',
     message: /there is no input 'y'; the inputs are 'x'/,
   });
@@ -137,15 +140,15 @@ test('messages name the input, what was expected and what came', () => {
 
 test('a scalar has one element', () => {
   assert.equal(sizeOf([]), 1);
-  assert.deepEqual(takeInputs([tensor('float32', [])], { x: [7] }).x, Float32Array.of(7));
+  assert.deepEqual(readInputs([tensor('float32', [])], { x: [7] }).x, Float32Array.of(7));
 });
 
-test('an input that is lent and as memory holds it is not copied', () => {
-  const given = Float32Array.of(1, 2, 3, 4);
-  assert.equal(takeInputs([tensor('float32')], { x: given }, {}, true).x, given);
-  assert.notEqual(takeInputs([tensor('float32')], { x: given }, {}, false).x, given);
+test('a borrowed input that needs no conversion is not copied', () => {
+  const value = Float32Array.of(1, 2, 3, 4);
+  assert.equal(readInputs([tensor('float32')], { x: value }, {}, true).x, value);
+  assert.notEqual(readInputs([tensor('float32')], { x: value }, {}, false).x, value);
   assert.deepEqual(
-    takeInputs([tensor('bool')], { x: Uint8Array.of(0, 2, 1, 0) }, {}, true).x,
+    readInputs([tensor('bool')], { x: Uint8Array.of(0, 2, 1, 0) }, {}, true).x,
     Uint8Array.of(0, 1, 1, 0),
   );
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HelperHeuristic } from '../src/helper_heuristic.js';
 
-/** What is decided for runs after `rest` milliseconds that take so long alone and helped, for a million operations. */
-function decided(runs, rest, alone, helped) {
+/** The decisions for runs of 10^6 operations after `rest` milliseconds, with times per mode. */
+function decisions(runs, rest, alone, helped) {
   let now = 1000;
   const heuristic = new HelperHeuristic(() => now);
   return Array.from({ length: runs }, (_, number) => {
@@ -18,18 +18,18 @@ function decided(runs, rest, alone, helped) {
 
 const helpedOf = choices => choices.filter(Boolean).length;
 
-test('in a row of runs all are helped', () => {
-  assert.deepEqual(decided(6, 1, 12, 17), Array(6).fill(true));
+test('helpers take part in all consecutive runs', () => {
+  assert.deepEqual(decisions(6, 1, 12, 17), Array(6).fill(true));
 });
 
-test('after a rest both ways are tried, then the faster one is taken', () => {
-  assert.deepEqual(decided(10, 50, 12, 17), [true, false, true, false, ...Array(6).fill(false)]);
-  assert.deepEqual(decided(10, 50, 12, 7), [true, false, true, false, ...Array(6).fill(true)]);
+test('after a rest both modes are measured, then the faster one is used', () => {
+  assert.deepEqual(decisions(10, 50, 12, 17), [true, false, true, false, ...Array(6).fill(false)]);
+  assert.deepEqual(decisions(10, 50, 12, 7), [true, false, true, false, ...Array(6).fill(true)]);
 });
 
-test('the slower way is tried again now and then, and taken when it has become the faster one', () => {
-  assert.equal(helpedOf(decided(48, 50, 12, 17)), 2 + 2);
-  const changed = decided(64, 50, 12, number => (number < 10 ? 17 : 5));
+test('the slower mode is measured again periodically, and used once it is faster', () => {
+  assert.equal(helpedOf(decisions(48, 50, 12, 17)), 2 + 2);
+  const changed = decisions(64, 50, 12, number => (number < 10 ? 17 : 5));
   assert.deepEqual(changed.slice(17), [
     ...Array(15).fill(true),
     false,
@@ -39,7 +39,7 @@ test('the slower way is tried again now and then, and taken when it has become t
   ]);
 });
 
-test('times count by operation, so that a model of several sizes compares them', () => {
+test('times are compared per operation, for models of several sizes', () => {
   let now = 0;
   const heuristic = new HelperHeuristic(() => now);
   for (const [operations, ms] of [

@@ -5,11 +5,11 @@ import { withUpdates } from '../unplugin/src/hot.js';
 const tick = () => new Promise(resolve => setTimeout(resolve, 1));
 let count = 0;
 
-/** Evaluates a served `index.js` whose models are made by `make`; `hot` stays from one build to the next. */
+/** Evaluate a served `index.js` whose `load` is `make`. `hot` is shared by all builds. */
 async function served(hot, make) {
-  globalThis.made = make;
+  globalThis.make = make;
   const code = `export const manifest = { inputs: [], outputs: [], placeholders: [], states: [] };
-const make = globalThis.made;
+const make = globalThis.make;
 export const load = options => make(options);
 `;
   const text = withUpdates(code)
@@ -31,7 +31,7 @@ function page() {
   return hot;
 }
 
-test('new weights take the place of the old ones, though the signal of the load has told of its end', async () => {
+test('new weights replace the old ones, even if the signal was aborted', async () => {
   const hot = page();
   const make =
     name =>
@@ -49,7 +49,7 @@ test('new weights take the place of the old ones, though the signal of the load 
   assert.equal(hot.reloads, 0);
 });
 
-test('the old weights stay until each call has ended, whichever ends first', async () => {
+test('the old weights are kept until all calls have ended', async () => {
   const hot = page();
   const ends = [];
   const first = {

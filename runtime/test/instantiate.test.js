@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { instantiate } from '../src/instantiate.js';
-import { sealed } from '../fixtures/sealed.js';
+import { fileEntry } from '../fixtures/file_entry.js';
 
 const SHARDS = 6;
 const BYTES = 3 << 20;
@@ -20,14 +20,14 @@ before(async () => {
       const bytes = Buffer.alloc(BYTES, shard + 1);
       const file = `weights-${shard}.bin`;
       await writeFile(join(folder, file), bytes);
-      return sealed(file, bytes);
+      return fileEntry(file, bytes);
     }),
   );
   await writeFile(join(folder, 'js.js'), '');
 });
 after(() => rm(folder, { recursive: true }));
 
-test('entries are decoded as their ranges arrive, each once, from the right bytes', async () => {
+test('entries are decoded once, as their ranges arrive, from the correct bytes', async () => {
   const init = [];
   for (let shard = 0; shard < SHARDS; shard++) {
     for (let start = 0; start < BYTES; start += ENTRY) init.push([shard, start, ENTRY]);
@@ -85,7 +85,7 @@ test('entries are decoded as their ranges arrive, each once, from the right byte
   assert.ok(arrived[0] < BYTES * 4, 'the first entry waits for whole shards');
 });
 
-test('what follows entries is done after the last of them, whatever shards they are of, and in its order', async () => {
+test('entries without a shard run in order, after all entries that they depend on', async () => {
   const init = [];
   for (let shard = 0; shard < SHARDS; shard++) {
     for (let start = 0; start < BYTES; start += ENTRY) init.push([shard, start, ENTRY]);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { argmax, argmin, top } from '../src/math.js';
 
-test('argmax and argmin give indices, best first, ties in order', () => {
+test('argmax and argmin return indices, best first, with ties in order', () => {
   assert.deepEqual(argmax([1, 5, 5, 3]), [1]);
   assert.deepEqual(argmax([1, 5, 5, 3], 3), [1, 2, 3]);
   assert.deepEqual(argmin(Float32Array.of(1, 5, 0, 0), 3), [2, 3, 0]);
@@ -20,7 +20,7 @@ test('argmax agrees with sorting', () => {
   assert.deepEqual(argmin(values, 10), sorted.reverse().slice(0, 10));
 });
 
-test('top gives labels of the output that has as many', () => {
+test('top uses the labels of the output with the same number of elements', () => {
   const outputs = [{ name: 'a', labels: ['x', 'y', 'z'] }, { name: 'b' }];
   assert.deepEqual(top({ outputs }, Float32Array.of(0.25, 0.5, 0.125), 2), [
     { index: 1, label: 'y', score: 0.5 },
@@ -29,7 +29,7 @@ test('top gives labels of the output that has as many', () => {
   assert.deepEqual(top({ outputs: [{ name: 'b' }] }, [1, 3]), [{ index: 1, label: '1', score: 3 }]);
   assert.throws(() => top({ outputs }, new Float32Array(6)), {
     code: 'WrongLength',
-    message: /6 scores; give one row/,
+    message: /expected one row.*got 6 scores/,
   });
   const others = [...outputs, { name: 'c', labels: ['p', 'q', 'r'] }];
   assert.throws(() => top({ outputs: others }, [1, 2, 3]), { code: 'WrongLength' });

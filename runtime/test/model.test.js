@@ -37,7 +37,7 @@ test('calls do not overlap and keep their order', async () => {
   assert.deepEqual(log, ['begin 1', 'end 1', 'reset', 'begin 2', 'end 2']);
 });
 
-test('runs that end together leave each its own shapes to who awaits it', async () => {
+test('callers of runs that end together read the shapes of their own run', async () => {
   let end;
   const ended = new Promise(resolve => {
     end = resolve;
@@ -62,7 +62,7 @@ test('runs that end together leave each its own shapes to who awaits it', async 
   assert.deepEqual(seen, [1, 2, 3]);
 });
 
-test('an aborted run never starts, the one that runs goes on', async () => {
+test('an aborted run does not start, and the current run continues', async () => {
   const { log, model } = make();
   const controller = new AbortController();
   const runs = [model.run({ x: [1] }, controller), model.run({ x: [2] }, controller)];
@@ -84,7 +84,7 @@ test('a trap ends the model', async () => {
   await assert.rejects(model.layers(), { code: 'Trapped' });
 });
 
-test('dispose rejects what has not ended, once', async () => {
+test('dispose rejects pending calls, once', async () => {
   const { log, model } = make();
   const outcomes = Promise.allSettled([model.run({ x: [1] }), model.run({ x: [2] })]);
   await null;
@@ -99,7 +99,7 @@ test('dispose rejects what has not ended, once', async () => {
   await assert.rejects(model.run({ x: [1] }), { code: 'Disposed', message: /load it again/ });
 });
 
-test('a signal of many runs keeps none of them', async () => {
+test('a signal retains no listeners of finished runs', async () => {
   const { model } = make();
   const { signal } = new AbortController();
   for (const x of [1, 2, 3]) await model.run({ x: [x] }, { signal });

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { open } from '../src/open.js';
-import { sealed } from '../fixtures/sealed.js';
+import { fileEntry } from '../fixtures/file_entry.js';
 
 const BYTES = Uint8Array.of(1, 2, 3, 4);
-const shard = sealed('weights-1.bin', BYTES);
+const shard = fileEntry('weights-1.bin', BYTES);
 const home = process.cwd();
 let folder = '';
 
@@ -22,7 +22,7 @@ after(() => {
   return rm(join(folder, '..'), { recursive: true });
 });
 
-/** The bytes that a model gets whose files are said to be elsewhere. */
+/** The bytes that a model receives if `urls` point to another folder. */
 async function loaded(options) {
   const seen = [];
   const engine = { init: (_, bytes) => seen.push(...bytes), copy: () => {}, dispose: () => {} };
@@ -41,7 +41,7 @@ async function loaded(options) {
   return seen;
 }
 
-test('relative URLs start from the folder of the process, whatever its name is', async () => {
+test('relative URLs are resolved against the working directory, with any characters', async () => {
   assert.deepEqual(await loaded({ baseURL: 'data' }), [...BYTES]);
   assert.deepEqual(await loaded({ transformURL: (_, file) => `./data/${file}` }), [...BYTES]);
 });

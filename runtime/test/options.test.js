@@ -9,26 +9,26 @@ const manifest = {
   placeholders: [],
   backends: { wasm: { module: 'wasm.js', variants: [{ name: 'simd' }] }, js: { module: 'js.js' } },
 };
-const refused = (options, code, message) =>
+const rejects = (options, code, message) =>
   assert.rejects(open({ manifest, urls: {} }, options), { code, message });
 
-test('unknown options name the known ones and the nearest', async () => {
-  await refused(
+test('the error of an unknown option lists the options and suggests a similar one', async () => {
+  await rejects(
     { backend: 'wasm' },
     'WrongOption',
-    /^load: there is no option 'backend'; the options are 'backends', .*; did you mean 'backends'\?$/,
+    /^load: there is no option 'backend'; the options are 'backends', .*did you mean 'backends'\?$/,
   );
-  await refused({ baseurl: '/' }, 'WrongOption', /did you mean 'baseURL'\?$/);
-  await refused(
+  await rejects({ baseurl: '/' }, 'WrongOption', /did you mean 'baseURL'\?$/);
+  await rejects(
     { colour: 1 },
     'WrongOption',
     /there is no option 'colour'; the options are [^;]*$/,
   );
   for (const options of [null, 'wasm', ['wasm'], 3])
-    await refused(options, 'WrongOption', /^load: expected an object of options, got /);
+    await rejects(options, 'WrongOption', /^load: expected an object of options, got /);
 });
 
-test('options of the wrong kind print no data', async () => {
+test('errors of invalid options print no data', async () => {
   const data = new Float32Array(1e5);
   for (const options of [
     { threads: data },
@@ -43,13 +43,13 @@ test('options of the wrong kind print no data', async () => {
   }
 });
 
-test('a variant that no backend of the bundle has is no reason to take another backend', async () => {
-  await refused(
+test('an unknown variant is an error, not a reason to use another backend', async () => {
+  await rejects(
     { variant: 'foo' },
     'UnknownVariant',
     "there is no variant 'foo' of 'wasm', 'js'; the variants are 'simd'",
   );
-  await refused(
+  await rejects(
     { variant: 'simd', backends: 'js' },
     'UnknownVariant',
     "there is no variant 'simd' of 'js'; the variants are none",

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { shapeAt } from '../src/dtypes.js';
 import { placeholdersOf } from '../src/placeholders.js';
 
-test('placeholders may have the names of what every object has', () => {
+test('placeholders can have names of properties of Object.prototype', () => {
   const manifest = {
     inputs: [{ name: 'x', dtype: 'float32', shape: [1, 'constructor', 2] }],
     placeholders: ['constructor'],
@@ -14,7 +14,7 @@ test('placeholders may have the names of what every object has', () => {
   assert.deepEqual(shapeAt([2, 'constructor'], {}), [2, NaN]);
 });
 
-test('an input that is no own property is none', () => {
+test('inherited properties are not inputs', () => {
   const manifest = {
     inputs: [{ name: 'toString', dtype: 'float32', shape: ['H', 'W'] }],
     placeholders: ['H', 'W'],

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Builder } from '../unplugin/src/builder.js';
-import { placeFrom, withURLs } from '../unplugin/src/references.js';
+import { bundlesPath, withURLs } from '../unplugin/src/references.js';
 import { isRequest, optionPaths, readRequest } from '../unplugin/src/request.js';
 
 const resolve = path => `/project/src/${path.replace('./', '')}`;
 const read = (id, defaults = {}) => readRequest(id, resolve, defaults);
 
-test('requests are told from other imports', () => {
+test('requests are distinguished from other imports', () => {
   for (const id of [
     'webkiln:digits',
     './a.keras?webkiln',
@@ -28,7 +28,7 @@ test('requests are told from other imports', () => {
     assert.ok(!isRequest(id), id);
 });
 
-test('options keep one order, so that one model is built once', () => {
+test('options are sorted, so that equal requests are built once', () => {
   const first = read('./größe 1.keras?webkiln&encoding=float16&backend=wasm,js');
   assert.deepEqual(first, read('./größe 1.keras?backend=wasm,js&webkiln&encoding=float16'));
   assert.deepEqual(first, {
@@ -41,7 +41,7 @@ test('options keep one order, so that one model is built once', () => {
   });
 });
 
-test('recipes are named, paths are those of the importing module, and the project has defaults', () => {
+test('recipes are names, paths are relative to the importing module, and defaults apply', () => {
   assert.deepEqual(read('webkiln:digits?backend=js', { backend: 'wasm', encoding: 'int8' }), {
     source: 'digits',
     recipe: true,
@@ -57,64 +57,66 @@ test('recipes are named, paths are those of the importing module, and the projec
   ]);
 });
 
-test('a value may have question marks', () => {
+test('a value can contain question marks', () => {
   assert.deepEqual(read('webkiln:digits?parameter=a=b?c&backend=js').options, [
     ['parameter', 'a=b?c'],
     ['backend', 'js'],
   ]);
 });
 
-test('options that do not exist, or stand twice, are errors', () => {
+test('unknown and repeated options are errors', () => {
   assert.throws(
     () => read('webkiln:digits?output=x'),
     /webkiln:digits\?output=x: there is no option output; the options are name, weights, .*backend/,
   );
   assert.throws(
     () => read('webkiln:digits?backend=js&backend=wasm'),
-    /backend is given 2 times, expected once/,
+    /backend occurs 2 times, expected once/,
   );
 });
 
-test('references are replaced, whatever quotes they have', () => {
+test('URLs are replaced, with single or double quotes', () => {
   const code =
-    "a(new URL('./x.wasm', import.meta.url)); b(new URL(\"./y.bin\", import.meta.url)); c(new URL('./z', base));";
+    'a(new URL(\'./x.wasm\', import.meta.url)); b(new URL("./y.bin", import.meta.url)); ' +
+    "c(new URL('./z', base));";
   assert.equal(
     withURLs(code, file => `<${file}>`),
     "a(new URL(<x.wasm>)); b(new URL(<y.bin>)); c(new URL('./z', base));",
   );
 });
 
-test('the folder of bundles is found from files in folders', () => {
-  assert.equal(placeFrom('main.js', ''), './webkiln/');
-  assert.equal(placeFrom('assets/deep/main.js', ''), '../../webkiln/');
+test('the folder of bundles is relative to the output file', () => {
+  assert.equal(bundlesPath('main.js', ''), './webkiln/');
+  assert.equal(bundlesPath('assets/deep/main.js', ''), '../../webkiln/');
 });
 
-test('what a bundle lacks that was built nevertheless is told, and options without a value stand alone', async () => {
+test('omitted parts of a bundle are reported, and flags are passed without a value', async () => {
   const root = mkdtempSync(join(tmpdir(), 'webkiln-'));
   const script = `
     import { writeFileSync } from 'node:fs';
     writeFileSync(process.argv.at(-1), 'a.keras');
-    console.error('[1/1] bundle:a\\nbuilt without wasm:\\n  emcc is needed and was not found\\n[1/1] bundle:a');
+    console.error('[1/1] bundle:a\\nbuilt without wasm:');
+    console.error('  emcc is needed and was not found\\n[1/1] bundle:a');
     console.log(process.argv[5] + ': written\\n  backends  js');`;
   writeFileSync(join(root, 'fake.mjs'), script);
-  const [said, warned] = [[], []];
+  const [reported, warned] = [[], []];
   const builder = new Builder(
     root,
     [process.execPath, join(root, 'fake.mjs')],
-    line => said.push(line),
+    line => reported.push(line),
     text => warned.push(text),
   );
   await builder.build(read('./a.keras?webkiln&trust-source'));
   assert.deepEqual(warned, ['built without wasm:\n  emcc is needed and was not found']);
-  assert.deepEqual(said, ['[1/1] bundle:a', '[1/1] bundle:a']);
+  assert.deepEqual(reported, ['[1/1] bundle:a', '[1/1] bundle:a']);
 });
 
-test('options without a value take none', () => {
+test('flags accept no value', () => {
   assert.deepEqual(read('./a.keras?webkiln&trust-source').options, [['trust-source', '']]);
   assert.throws(() => read('./a.keras?webkiln&trust-source=no'), /trust-source takes no value/);
 });
 
-test('a folder for bundles that cannot be made is named', () => {
+test('the error of an unwritable folder names it', () => {
   const root = mkdtempSync(join(tmpdir(), 'webkiln-'));
   writeFileSync(join(root, '.webkiln'), '');
   assert.throws(
@@ -123,9 +125,10 @@ test('a folder for bundles that cannot be made is named', () => {
   );
 });
 
-test('paths among options start from the importing module, those of labels behind their output', () => {
+test('paths in options are relative to the importing module', () => {
   const { options } = read(
-    './net.json?webkiln&weights=w.h5&labels=scores=names.txt&labels=all.txt&tuned=t.json&winograd=off',
+    './net.json?webkiln&weights=w.h5&labels=scores=names.txt&labels=all.txt&tuned=t.json' +
+      '&winograd=off',
   );
   assert.deepEqual(options, [
     ['weights', '/project/src/w.h5'],

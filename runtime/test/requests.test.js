@@ -3,15 +3,15 @@ import { after, before, test } from 'node:test';
 import { Transfer } from '../src/transfer.js';
 
 const BYTES = Uint8Array.from({ length: 100 }, (_, index) => index);
-const { fetch: ask, setTimeout: real } = globalThis;
+const { fetch: realFetch, setTimeout: real } = globalThis;
 
 before(() => {
-  globalThis.setTimeout = (action, ms = 0, ...given) => real(action, ms / 100, ...given);
+  globalThis.setTimeout = (action, ms = 0, ...values) => real(action, ms / 100, ...values);
 });
-after(() => Object.assign(globalThis, { fetch: ask, setTimeout: real }));
+after(() => Object.assign(globalThis, { fetch: realFetch, setTimeout: real }));
 
 /** A response with these headers, whose body fails after `breaks` bytes. */
-function answer(headers, { from = 0, breaks, status = 200 } = {}) {
+function respond(headers, { from = 0, breaks, status = 200 } = {}) {
   const body = new ReadableStream({
     start(stream) {
       stream.enqueue(BYTES.slice(from, breaks));
@@ -27,12 +27,12 @@ function answer(headers, { from = 0, breaks, status = 200 } = {}) {
   });
 }
 
-/** What a transfer gives of these answers, and the requests that it made. */
-async function got(answers, { file = 'weights.bin', ...policy } = {}) {
-  const asked = [];
+/** The bytes of a transfer with these responses, and its requests. */
+async function got(responses, { file = 'weights.bin', ...policy } = {}) {
+  const requests = [];
   globalThis.fetch = async (_, { cache, headers }) => {
-    asked.push({ cache, ...headers });
-    return answers.shift();
+    requests.push({ cache, ...headers });
+    return responses.shift();
   };
   const transfer = new Transfer({ file, bytes: BYTES.length }, 'http://there/file', {
     signal: undefined,
@@ -43,16 +43,16 @@ async function got(answers, { file = 'weights.bin', ...policy } = {}) {
   const parts = [];
   try {
     for (let next; !(next = await transfer.read()).done;) parts.push(...next.value);
-    return { parts, asked };
+    return { parts, requests };
   } catch ({ code }) {
-    return { code, asked };
+    return { code, requests };
   }
 }
 
 const rest = headers =>
-  answer({ 'Content-Range': 'bytes 40-99/100', ...headers }, { from: 40, status: 206 });
+  respond({ 'Content-Range': 'bytes 40-99/100', ...headers }, { from: 40, status: 206 });
 
-test('a request that goes on names the version that it began with, if its tag is a strong one', async () => {
+test('a resumed request sends If-Range with a strong ETag or Last-Modified', async () => {
   const day = 'Wed, 21 Oct 2026 07:28:00 GMT';
   for (const [headers, condition] of [
     [{ ETag: '"1"' }, '"1"'],
@@ -62,54 +62,57 @@ test('a request that goes on names the version that it began with, if its tag is
     [{ ETag: 'W/"1"' }, undefined],
     [{}, undefined],
   ]) {
-    const { parts, asked } = await got([answer(headers, { breaks: 40 }), rest(headers)]);
+    const { parts, requests } = await got([respond(headers, { breaks: 40 }), rest(headers)]);
     assert.deepEqual(parts, [...BYTES]);
     const expected = {
       cache: 'no-store',
       Range: 'bytes=40-',
       ...(condition ? { 'If-Range': condition } : {}),
     };
-    assert.deepEqual(asked, [{ cache: 'default' }, expected]);
+    assert.deepEqual(requests, [{ cache: 'default' }, expected]);
   }
 });
 
-test('no range is requested from a server without ranges, nor of a compressed body or one of unknown length', async () => {
+test('bodies without range support, compressed or of unknown length are not resumed', async () => {
   for (const headers of [
     { 'Accept-Ranges': 'none' },
     { 'Content-Encoding': 'br' },
     { 'Content-Length': 'none' },
   ]) {
-    const { parts, asked } = await got([answer(headers, { breaks: 40 }), answer(headers)]);
+    const { parts, requests } = await got([respond(headers, { breaks: 40 }), respond(headers)]);
     assert.deepEqual(parts, [...BYTES]);
-    assert.deepEqual(asked, [{ cache: 'default' }, { cache: 'default' }]);
+    assert.deepEqual(requests, [{ cache: 'default' }, { cache: 'default' }]);
   }
 });
 
-test('a compressed answer may be shorter than the file', async () => {
-  const { parts } = await got([answer({ 'Content-Encoding': 'br', 'Content-Length': '60' })]);
+test('a compressed response can be shorter than the file', async () => {
+  const { parts } = await got([respond({ 'Content-Encoding': 'br', 'Content-Length': '60' })]);
   assert.deepEqual(parts, [...BYTES]);
 });
 
-test('past the HTTP cache all is read anew, but for the rest of it', async () => {
-  const { asked } = await got([answer({}, { breaks: 40 }), rest({})], { ignoreCache: true });
+test('ignoreCache reloads the file, and resumed requests use no-store', async () => {
+  const { requests } = await got([respond({}, { breaks: 40 }), rest({})], { ignoreCache: true });
   assert.deepEqual(
-    asked.map(({ cache }) => cache),
+    requests.map(({ cache }) => cache),
     ['reload', 'no-store'],
   );
 });
 
-test('an answer that changed meanwhile is not put together with what came before', async () => {
+test('a response of another version is not joined with earlier bytes', async () => {
   for (const [first, then] of [
     [{ ETag: '"1"' }, { ETag: '"2"' }],
     [{ ETag: '"1"' }, { ETag: '"1x"' }],
   ]) {
-    assert.equal((await got([answer(first, { breaks: 40 }), rest(then)])).code, 'Altered');
-    assert.equal((await got([answer(first, { breaks: 40 }), answer(then)])).code, 'Altered');
+    assert.equal((await got([respond(first, { breaks: 40 }), rest(then)])).code, 'Altered');
+    assert.equal((await got([respond(first, { breaks: 40 }), respond(then)])).code, 'Altered');
   }
-  assert.equal((await got([answer({ ETag: '"1"' }, { breaks: 40 }), answer({})])).code, 'Altered');
+  assert.equal(
+    (await got([respond({ ETag: '"1"' }, { breaks: 40 }), respond({})])).code,
+    'Altered',
+  );
 });
 
-test('text is no weights and no code, but for modules', async () => {
+test('text types are rejected, except for modules', async () => {
   for (const [file, type, code] of [
     ['weights.bin', 'text/html; charset=utf-8', 'WrongType'],
     ['weights.bin', 'TEXT/plain', 'WrongType'],
@@ -120,7 +123,7 @@ test('text is no weights and no code, but for modules', async () => {
     ['weights.bin', '', undefined],
   ]) {
     assert.equal(
-      (await got([answer({ 'Content-Type': type })], { file })).code,
+      (await got([respond({ 'Content-Type': type })], { file })).code,
       code,
       `${file} ${type}`,
     );

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { faulty } from '../fixtures/faulty.js';
-import { sealed } from '../fixtures/sealed.js';
+import { faultyServer } from '../fixtures/faulty_server.js';
+import { fileEntry } from '../fixtures/file_entry.js';
 import { Reader, STRATEGIES } from '../src/cache.js';
 
 const BYTES = Uint8Array.from({ length: 1000 }, (_, index) => index * 3);
-/** The first byte tells what the cache holds: its digest was checked when it was stored. */
+/** The cached bytes differ in the first byte. Their digest is not checked again. */
 const STORED = BYTES.map((byte, index) => (index ? byte : byte ^ 255));
-const ENTRY = sealed('weights-1.bin', BYTES);
-let held = new Map();
+const ENTRY = fileEntry('weights-1.bin', BYTES);
+let cached = new Map();
 let folder = '';
 
 before(async () => {
@@ -21,15 +21,15 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true }));
 beforeEach(() => {
-  held = new Map();
+  cached = new Map();
   globalThis.caches = {
     open: async () => ({
-      match: async url => held.get(url)?.clone(),
+      match: async url => cached.get(url)?.clone(),
       put: async (url, response) => {
-        held.set(url, response);
+        cached.set(url, response);
       },
-      keys: async () => [...held.keys()].map(url => ({ url })),
-      delete: async ({ url }) => held.delete(url),
+      keys: async () => [...cached.keys()].map(url => ({ url })),
+      delete: async ({ url }) => cached.delete(url),
     }),
   };
 });
@@ -45,7 +45,7 @@ const reader = (strategy, more = {}) =>
   });
 const answer = body => new Response(body, { headers: { 'webkiln-digest': ENTRY.digest } });
 
-/** Where the bytes of a read come from, or the code of its error. */
+/** The source of the bytes of a read, or the code of its error. */
 async function from(strategy, url, more) {
   try {
     const bytes = await reader(strategy, more).read(ENTRY, url, () => () => {});
@@ -55,7 +55,7 @@ async function from(strategy, url, more) {
   }
 }
 
-/** By strategy: with a stored copy or none, and a network that works or does not. */
+/** Strategy -> sources with and without a cached copy, and with and without a network. */
 const EXPECTED = {
   latest: { both: 'cache', stored: 'cache', up: 'network', none: 'MissingFile' },
   networkFirst: { both: 'network', stored: 'cache', up: 'network', none: 'MissingFile' },
@@ -64,7 +64,7 @@ const EXPECTED = {
   cacheOnly: { both: 'cache', stored: 'cache', up: 'MissingFile', none: 'MissingFile' },
 };
 
-test('where each strategy takes a file from', async () => {
+test('each strategy reads from the documented source', async () => {
   assert.deepEqual(Object.keys(EXPECTED).sort(), [...STRATEGIES].sort());
   for (const [strategy, table] of Object.entries(EXPECTED)) {
     const found = {};
@@ -74,16 +74,16 @@ test('where each strategy takes a file from', async () => {
       ['up', false, 'up.bin'],
       ['none', false, 'down.bin'],
     ]) {
-      held.clear();
+      cached.clear();
       const url = pathToFileURL(join(folder, name)).href;
-      if (isStored) held.set(url, answer(STORED));
+      if (isStored) cached.set(url, answer(STORED));
       found[state] = await from(strategy, url);
     }
     assert.deepEqual(found, table, strategy);
   }
 });
 
-test('a copy of another build, or of another length, stands in for nothing', async () => {
+test('a cached copy of another build or of another length is not used', async () => {
   const url = pathToFileURL(join(folder, 'down.bin')).href;
   for (const stored of [
     new Response(STORED, { headers: { 'webkiln-digest': '0'.repeat(64) } }),
@@ -91,7 +91,7 @@ test('a copy of another build, or of another length, stands in for nothing', asy
     new Response(STORED),
   ]) {
     for (const strategy of ['networkFirst', 'cacheFirst', 'latest']) {
-      held.set(url, stored.clone());
+      cached.set(url, stored.clone());
       assert.equal(await from(strategy, url), 'MissingFile');
     }
   }
@@ -101,24 +101,24 @@ test('every strategy that uses the network stores its response if `saveCache` is
   const url = pathToFileURL(join(folder, 'up.bin')).href;
   for (const strategy of ['latest', 'networkFirst', 'cacheFirst', 'networkOnly']) {
     for (const save of [false, true]) {
-      held.clear();
+      cached.clear();
       const reading = reader(strategy, { save });
       await reading.read(ENTRY, url, () => () => {});
       await reading.settle([url]);
-      assert.deepEqual([...held.keys()], save ? [url] : [], strategy);
+      assert.deepEqual([...cached.keys()], save ? [url] : [], strategy);
     }
     const again = reader('cacheOnly');
     assert.deepEqual(await again.read(ENTRY, url, () => () => {}), BYTES);
   }
 });
 
-test('files of earlier builds stay where nothing is stored', async () => {
-  held.set('http://127.0.0.1:9/old.bin', answer(STORED));
+test('files of earlier builds are kept without saveCache', async () => {
+  cached.set('http://127.0.0.1:9/old.bin', answer(STORED));
   await reader('latest').settle([]);
-  assert.equal(held.size, 1);
+  assert.equal(cached.size, 1);
 });
 
-test('a cache that cannot be opened is done without', async () => {
+test('a cache that cannot be opened is ignored', async () => {
   globalThis.caches = {
     open: async () => {
       throw new Error('refused');
@@ -132,7 +132,7 @@ test('a cache that cannot be opened is done without', async () => {
   assert.equal(await from('latest', url, { save: true }), 'network');
 });
 
-test('with a cached copy one failure is enough, and nothing is requested twice past the HTTP cache', async () => {
+test('requests are not retried with a cached copy, or twice without the HTTP cache', async () => {
   for (const [strategy, isStored, faults, more, found, count] of [
     ['networkFirst', true, [['status', [503]]], {}, 'cache', 1],
     [
@@ -160,20 +160,20 @@ test('with a cached copy one failure is enough, and nothing is requested twice p
     ],
     ['networkOnly', false, [['status', [404]]], {}, 'MissingFile', 1],
   ]) {
-    const server = await faulty(BYTES, faults);
-    held.clear();
-    if (isStored) held.set(server.url, answer(STORED));
+    const server = await faultyServer(BYTES, faults);
+    cached.clear();
+    if (isStored) cached.set(server.url, answer(STORED));
     const got = await from(strategy, server.url, more).finally(server.close);
     assert.deepEqual(
-      [got, server.asked.length],
+      [got, server.requests.length],
       [found, count],
       `${strategy} ${JSON.stringify(faults)}`,
     );
   }
 });
 
-test('a feed is made anew for each attempt, which sees the bytes from the first', async () => {
-  const server = await faulty(BYTES, [['altered', 9]]);
+test('each attempt has a new feed, which receives all bytes', async () => {
+  const server = await faultyServer(BYTES, [['altered', 9]]);
   const feeds = [];
   await reader('networkOnly')
     .read(ENTRY, server.url, () => {
@@ -192,9 +192,9 @@ test('a feed is made anew for each attempt, which sees the bytes from the first'
   );
 });
 
-test('an aborted load takes no copy instead', async () => {
+test('an aborted load does not fall back to a cached copy', async () => {
   const url = pathToFileURL(join(folder, 'down.bin')).href;
-  held.set(url, answer(STORED));
+  cached.set(url, answer(STORED));
   const stop = new AbortController();
   stop.abort();
   assert.notEqual(await from('networkFirst', url, { signal: stop.signal }), 'cache');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { faulty } from '../fixtures/faulty.js';
-import { sealed } from '../fixtures/sealed.js';
+import { faultyServer } from '../fixtures/faulty_server.js';
+import { fileEntry } from '../fixtures/file_entry.js';
 import { Reader } from '../src/cache.js';
 import { WebkilnError } from '../src/errors.js';
 import { Transfer } from '../src/transfer.js';
@@ -10,20 +10,20 @@ import { Transfer } from '../src/transfer.js';
 const PIECE = 1 << 18;
 const BYTES = createHash('shake256', { outputLength: 3 * PIECE + 77 }).digest();
 const ROUNDS = Number(process.env.WEBKILN_TRANSFERS ?? 40);
-const HASTE = 40;
+const SPEEDUP = 40;
 const { setTimeout: real } = globalThis;
 
-/** All pauses of the runtime are shorter here, and so is what a stall is. */
+/** Timers of the runtime run faster. */
 before(() => {
-  globalThis.setTimeout = (action, ms = 0, ...given) => real(action, ms / HASTE, ...given);
+  globalThis.setTimeout = (action, ms = 0, ...values) => real(action, ms / SPEEDUP, ...values);
 });
 after(() => {
   globalThis.setTimeout = real;
 });
 
-/** What a reader gives of a faulty server, or its error, and what the server was asked. */
+/** The result of a read from a faulty server, or its error, and the requests. */
 async function got(faults, { bytes = BYTES, signal, policy = {} } = {}) {
-  const server = await faulty(bytes, faults);
+  const server = await faultyServer(bytes, faults);
   const reader = new Reader('m', {
     strategy: 'networkOnly',
     save: false,
@@ -33,19 +33,19 @@ async function got(faults, { bytes = BYTES, signal, policy = {} } = {}) {
     ...policy,
   });
   try {
-    const found = await reader.read(sealed('file.bin', bytes), server.url, () => () => {});
-    return { same: Buffer.compare(found, bytes) === 0, asked: server.asked };
+    const found = await reader.read(fileEntry('file.bin', bytes), server.url, () => () => {});
+    return { same: Buffer.compare(found, bytes) === 0, requests: server.requests };
   } catch (error) {
     assert.ok(error instanceof WebkilnError, `${error.stack}`);
-    return { code: error.code, message: error.message, asked: server.asked };
+    return { code: error.code, message: error.message, requests: server.requests };
   } finally {
     await server.close();
   }
 }
 
-const ranges = ({ asked }) => asked.map(({ range }) => range);
+const ranges = ({ requests }) => requests.map(({ range }) => range);
 
-test('a dropped connection goes on where it ended', async () => {
+test('a dropped connection is resumed at its offset', async () => {
   const found = await got([
     ['drop', PIECE + 10],
     ['drop', 5],
@@ -55,19 +55,19 @@ test('a dropped connection goes on where it ended', async () => {
     [found.same, ranges(found)],
     [true, [null, `bytes=${PIECE + 10}-`, `bytes=${PIECE + 15}-`, `bytes=${2 * PIECE + 15}-`]],
   );
-  assert.ok(found.asked.slice(1).every(({ condition }) => condition === '"1"'));
+  assert.ok(found.requests.slice(1).every(({ condition }) => condition === '"1"'));
 });
 
-test('four attempts, and no more', async () => {
+test('there are at most four attempts', async () => {
   const found = await got(Array(9).fill(['drop', 10]));
-  assert.deepEqual([found.code, found.asked.length], ['Unavailable', 4]);
+  assert.deepEqual([found.code, found.requests.length], ['Unavailable', 4]);
   assert.match(
     found.message,
     /file\.bin: the connection to .* broke after 40 of \d+ bytes .*\(attempt 4 of 4\)/,
   );
 });
 
-test('a server that fails for a while, and one that does so for ever', async () => {
+test('temporary server errors are retried, permanent ones are reported', async () => {
   for (const status of [429, 500, 502, 503, 504]) {
     assert.equal(
       (
@@ -79,11 +79,11 @@ test('a server that fails for a while, and one that does so for ever', async () 
       true,
     );
     const found = await got(Array(9).fill(['status', [status]]));
-    assert.deepEqual([found.code, found.asked.length], ['Unavailable', 4]);
+    assert.deepEqual([found.code, found.requests.length], ['Unavailable', 4]);
     assert.match(
       found.message,
       new RegExp(
-        `answered ${status} for .*attempt 4 of 4.*${
+        `responded with ${status} for .*attempt 4 of 4.*${
           status === 429 ? 'limits requests' : 'it failed'
         }`,
       ),
@@ -92,7 +92,7 @@ test('a server that fails for a while, and one that does so for ever', async () 
   }
 });
 
-test('a range is asked for again after a server failed', async () => {
+test('a range is requested again after a server error', async () => {
   const found = await got([
     ['drop', 99],
     ['status', [503]],
@@ -100,16 +100,16 @@ test('a range is asked for again after a server failed', async () => {
   assert.deepEqual([found.same, ranges(found)], [true, [null, 'bytes=99-', 'bytes=99-']]);
 });
 
-test('no request follows what another would not change', async () => {
+test('permanent errors are not retried', async () => {
   for (const [status, code, part] of [
-    [404, 'MissingFile', 'nothing at'],
-    [410, 'MissingFile', 'nothing at'],
+    [404, 'MissingFile', 'does not exist'],
+    [410, 'MissingFile', 'does not exist'],
     [401, 'Refused', 'refused'],
     [403, 'Refused', 'refused'],
     [418, 'Refused', '418'],
   ]) {
     const found = await got([['status', [status]]]);
-    assert.deepEqual([found.code, found.asked.length], [code, 1]);
+    assert.deepEqual([found.code, found.requests.length], [code, 1]);
     assert.ok(
       found.message.includes(part) && found.message.includes(String(status)),
       found.message,
@@ -117,76 +117,76 @@ test('no request follows what another would not change', async () => {
   }
 });
 
-test('a pause that the server asks for is kept, unless it is long', async () => {
+test('Retry-After is respected, unless it is too long', async () => {
   const begin = performance.now();
   assert.equal((await got([['status', [503, { 'Retry-After': '8' }]]])).same, true);
-  assert.ok(performance.now() - begin >= 8000 / HASTE);
+  assert.ok(performance.now() - begin >= 8000 / SPEEDUP);
   const date = new Date(Date.now() + 3_600_000).toUTCString();
   for (const header of ['3600', date]) {
     const found = await got([['status', [429, { 'Retry-After': header }]]]);
-    assert.deepEqual([found.code, found.asked.length], ['Unavailable', 1]);
-    assert.match(found.message, /asks to wait (3600|3599) s/);
+    assert.deepEqual([found.code, found.requests.length], ['Unavailable', 1]);
+    assert.match(found.message, /with Retry-After: (3600|3599) /);
   }
   for (const header of ['soon', '-5', new Date(0).toUTCString()])
     assert.equal((await got([['status', [503, { 'Retry-After': header }]]])).same, true);
 });
 
-test('what stalls is asked for again, before and after its first byte', async () => {
+test('stalled requests are retried, before and after the first byte', async () => {
   const found = await got([['silence'], ['stall', 5000], ['stall', 0]]);
   assert.deepEqual([found.same, ranges(found)], [true, [null, null, 'bytes=5000-', 'bytes=5000-']]);
 });
 
-test('what stalls for ever is an error that says so', async () => {
+test('a permanent stall is reported', async () => {
   const found = await got(Array(9).fill(['stall', 100]));
-  assert.deepEqual([found.code, found.asked.length], ['Stalled', 4]);
+  assert.deepEqual([found.code, found.requests.length], ['Stalled', 4]);
   assert.match(
     found.message,
-    /100 bytes came from .* in 20 s, after 400 of .*attempt 4 of 4.*stallTimeout/,
+    /100 bytes arrived from .* in 20 s, after 400 of .*attempt 4 of 4.*stallTimeout/,
   );
 });
 
-test('a byte now and then is a stall, a slow server is not', async () => {
+test('single bytes count as a stall, a slow server does not', async () => {
   const signal = AbortSignal.timeout(30_000);
   const policy = { stallTimeout: 400 };
-  const found = await got(Array(9).fill(['drip', [1, HASTE * 2]]), { signal, policy });
-  assert.deepEqual([found.code, found.asked.length], ['Stalled', 4]);
-  const slow = await got([['drip', [3000, HASTE * 2]]], {
+  const found = await got(Array(9).fill(['drip', [1, SPEEDUP * 2]]), { signal, policy });
+  assert.deepEqual([found.code, found.requests.length], ['Stalled', 4]);
+  const slow = await got([['drip', [3000, SPEEDUP * 2]]], {
     bytes: BYTES.subarray(0, 99_000),
     policy: { stallTimeout: 8000 },
   });
-  assert.deepEqual([slow.same, slow.asked.length], [true, 1]);
+  assert.deepEqual([slow.same, slow.requests.length], [true, 1]);
 });
 
-test('without a limit, a stall ends by the signal alone', async () => {
+test('without a limit, only the signal ends a stall', async () => {
   for (const stallTimeout of [0, Infinity, 2 ** 40]) {
     const signal = AbortSignal.timeout(200);
     const found = await got([['stall', 100]], { signal, policy: { stallTimeout } });
-    assert.deepEqual([found.code, found.asked.length], ['Aborted', 1]);
+    assert.deepEqual([found.code, found.requests.length], ['Aborted', 1]);
   }
 });
 
-test('a signal ends a pause at once', async () => {
+test('a signal ends a pause immediately', async () => {
   const begin = performance.now();
   const found = await got([['status', [503, { 'Retry-After': '29' }]]], {
     signal: AbortSignal.timeout(100),
   });
   assert.equal(found.code, 'Aborted');
-  assert.ok(performance.now() - begin < 29_000 / HASTE);
+  assert.ok(performance.now() - begin < 29_000 / SPEEDUP);
 });
 
-test('a range follows an answer that broke off among bytes read before', async () => {
+test('a range is requested after a response that broke while bytes were skipped', async () => {
   const found = await got([['drop', PIECE], ['reset'], ['drop', 100]]);
   assert.deepEqual([found.same, ranges(found).at(-1)], [true, `bytes=${PIECE}-`]);
 });
 
-test('a server that ignores Range is read from the beginning', async () => {
-  const found = await got([['drop', PIECE + 1], ['whole']]);
+test('a server that ignores Range is read from the start', async () => {
+  const found = await got([['drop', PIECE + 1], ['full']]);
   assert.deepEqual([found.same, ranges(found)], [true, [null, `bytes=${PIECE + 1}-`]]);
-  const again = await got([['drop', PIECE + 1], ['chunked', PIECE + 9], ['whole']]);
+  const again = await got([['drop', PIECE + 1], ['chunked', PIECE + 9], ['full']]);
   assert.deepEqual([again.same, ranges(again)], [true, [null, `bytes=${PIECE + 1}-`, null]]);
 });
 
-test('another range than was asked for is not used', async () => {
+test('a range other than the requested one is not used', async () => {
   for (const by of [-1, 1]) {
     const found = await got([
       ['drop', 1000],
@@ -194,9 +194,9 @@ test('another range than was asked for is not used', async () => {
     ]);
     assert.deepEqual([found.same, ranges(found)], [true, [null, 'bytes=1000-', null]]);
   }
-  const unasked = await got(Array(9).fill(['wrong', 0]));
-  assert.deepEqual([unasked.code, unasked.asked.length], ['Unavailable', 4]);
-  assert.match(unasked.message, /got 206 with the range 'bytes 0-/);
+  const unrequested = await got(Array(9).fill(['wrong', 0]));
+  assert.deepEqual([unrequested.code, unrequested.requests.length], ['Unavailable', 4]);
+  assert.match(unrequested.message, /got 206 with Content-Range 'bytes 0-/);
   const beyond = await got([
     ['drop', 1000],
     ['status', [416]],
@@ -204,53 +204,56 @@ test('another range than was asked for is not used', async () => {
   assert.deepEqual([beyond.same, ranges(beyond)], [true, [null, 'bytes=1000-', null]]);
 });
 
-test('a compressed answer is not resumed by its offset', async () => {
+test('a compressed response is not resumed with a range', async () => {
   const found = await got([['gzip', PIECE], ['gzip', 2 * PIECE], ['gzip']]);
   assert.deepEqual([found.same, ranges(found)], [true, [null, null, null]]);
 });
 
-test('a file that changes meanwhile is read anew, and judged by its digest', async () => {
+test('a file that changes during the download is read again', async () => {
   const found = await got([
     ['drop', PIECE + 1],
     ['changed', '"2"'],
   ]);
-  assert.deepEqual([found.same, found.asked.length], [true, 3]);
+  assert.deepEqual([found.same, found.requests.length], [true, 3]);
   const gone = await got([['drop', PIECE + 1], ...Array(9).fill(['changed', '"2"'])]);
   assert.equal(gone.code, 'Altered');
-  assert.match(gone.message, /past the HTTP cache, are not those of the manifest/);
+  assert.match(
+    gone.message,
+    /digest of the bytes from .*, bypassing the HTTP cache, differs from the manifest/,
+  );
 });
 
-test('wrong bytes are asked for once more, of weights too', async () => {
+test('wrong bytes are requested once more', async () => {
   assert.equal((await got([['altered', PIECE + 3]])).same, true);
   const found = await got([
     ['altered', PIECE + 3],
     ['altered', 0],
   ]);
-  assert.deepEqual([found.code, found.asked.length], ['Altered', 2]);
+  assert.deepEqual([found.code, found.requests.length], ['Altered', 2]);
 });
 
-test('a shorter file is told from a connection that breaks', async () => {
+test('a shorter file is distinguished from a broken connection', async () => {
   const found = await got([
     ['short', 500],
     ['short', 500],
   ]);
-  assert.deepEqual([found.code, found.asked.length], ['Truncated', 2]);
+  assert.deepEqual([found.code, found.requests.length], ['Truncated', 2]);
   assert.match(found.message, /expected \d+ bytes from .*, got 500/);
 });
 
-test('all that is missing is the end of the answer', async () => {
+test('a complete file does not wait for the end of the response', async () => {
   const found = await got([['stall', BYTES.length]]);
-  assert.deepEqual([found.same, found.asked.length], [true, 1]);
+  assert.deepEqual([found.same, found.requests.length], [true, 1]);
 });
 
-test('a thread that was busy sees what arrived meanwhile', async () => {
-  const server = await faulty(BYTES, []);
-  const policy = { signal: undefined, ignoreCache: false, stallTimeout: 500 * HASTE, retries: 0 };
+test('a busy thread does not report a stall for bytes that have arrived', async () => {
+  const server = await faultyServer(BYTES, []);
+  const policy = { signal: undefined, ignoreCache: false, stallTimeout: 500 * SPEEDUP, retries: 0 };
   const transfer = new Transfer({ file: 'file.bin', bytes: BYTES.length }, server.url, policy);
   try {
     let arrived = 0;
     for (let next; !(next = await transfer.read()).done;) {
-      // Only once: the timer of the next read has to expire while the thread is busy.
+      // Only once: the timer of the next read must expire while the thread is busy.
       if (!arrived)
         Promise.resolve().then(() => {
           for (const until = performance.now() + 700; performance.now() < until;);
@@ -265,13 +268,13 @@ test('a thread that was busy sees what arrived meanwhile', async () => {
 
 const draw = (() => {
   let state = Number(process.env.WEBKILN_SEED ?? 1);
-  return most => {
+  return limit => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * most);
+    return Math.floor((state / 2 ** 32) * limit);
   };
 })();
 
-test('whatever fails, the bytes are those of the file or there is a clear error', async () => {
+test('under random faults the result is the file or a documented error', async () => {
   const CODES = ['Unavailable', 'Stalled', 'Altered', 'Truncated', 'MissingFile', 'Refused'];
   for (let round = 0; round < ROUNDS; round++) {
     const bytes = BYTES.subarray(0, 1 + draw(BYTES.length));
@@ -281,7 +284,7 @@ test('whatever fails, the bytes are those of the file or there is a clear error'
       () => ['drop', cut()],
       () => ['status', [[429, 500, 502, 503, 504][draw(5)]]],
       () => ['reset'],
-      () => ['whole'],
+      () => ['full'],
       () => ['stall', cut()],
       () => ['wrong', draw(2000) - 1000],
       () => ['gzip', cut()],
@@ -293,10 +296,10 @@ test('whatever fails, the bytes are those of the file or there is a clear error'
     ];
     const faults = Array.from({ length: draw(6) }, () => kinds[draw(kinds.length)]());
     const found = await got(faults, { bytes });
-    const told = JSON.stringify({ faults, length: bytes.length, found });
+    const report = JSON.stringify({ faults, length: bytes.length, found });
     if (found.code)
-      assert.ok(CODES.includes(found.code) && found.message.includes('file.bin'), told);
-    else assert.ok(found.same, told);
+      assert.ok(CODES.includes(found.code) && found.message.includes('file.bin'), report);
+    else assert.ok(found.same, report);
     const passing =
       faults.length <= 3 &&
       faults.every(
@@ -304,7 +307,7 @@ test('whatever fails, the bytes are those of the file or there is a clear error'
           ['drop', 'reset', 'stall'].includes(kind) ||
           (kind === 'status' && (of[0] === 429 || of[0] >= 500)),
       );
-    if (passing) assert.ok(found.same, told);
-    assert.ok(found.asked.length <= 8, told);
+    if (passing) assert.ok(found.same, report);
+    assert.ok(found.requests.length <= 8, report);
   }
 });

@@ -69,7 +69,7 @@ def test_a_lost_context_is_told_and_loading_again_helps(answers: dict[str, Any])
 def test_without_webgl_the_next_backend_is_taken(answers: dict[str, Any]) -> None:
     assert answers["absent"]["alone"] == {
         "code": "NoBackend",
-        "message": "there is no WebGL 2 here",
+        "message": "WebGL 2 is not available",
     }
     assert answers["absent"]["backend"] == "js"
     assert [failure["code"] for failure in answers["absent"]["failures"]] == ["NoBackend"]
@@ -88,7 +88,7 @@ def test_narrow_textures_give_the_same_numbers_in_more_layers(answers: dict[str,
 
 def test_a_tensor_beyond_the_largest_texture_is_refused(answers: dict[str, Any]) -> None:
     assert answers["small"]["code"] == "OutOfMemory"
-    assert answers["small"]["message"].endswith("textures hold 16384 here")
+    assert answers["small"]["message"].endswith("holds at most 16384")
 
 
 def test_the_model_lives_in_a_worker_where_that_has_webgl(
@@ -118,8 +118,8 @@ def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Pa
     with pytest.raises(
         ToolError,
         match=(
-            r"WrongValue: program 0: 'x': element 1 is 1099511627776; on this backend int64 is held"
-            r" as int32"
+            r"WrongValue: program 0: 'x': element 1 is 1099511627776; this backend stores int64 as"
+            r" int32, which cannot represent it"
         ),
     ):
         run([Job(parse(INTEGERS), {"x": np.array([1, 2**40, 3])})], "webgl", tmp_path)

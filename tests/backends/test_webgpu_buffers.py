@@ -189,21 +189,21 @@ REFUSED = {
         "WrongBuffer",
         (
             "input 'x': expected a GPUBuffer of 192 bytes for shape [3,16] (48 elements of float32,"
-            " each a word of float32), got 96"
+            " stored as float32), got 96"
         ),
     ),
     "usage": ("WrongBuffer", "input 'x': the GPUBuffer lacks the usage GPUBufferUsage.COPY_SRC"),
     "device": (
         "WrongBuffer",
-        "input 'x': the GPUBuffer must be of model.device, and neither mapped nor destroyed",
+        "input 'x': the GPUBuffer must belong to model.device, and must not be mapped or destroyed",
     ),
     "destroyed": (
         "WrongBuffer",
-        "input 'x': the GPUBuffer must be of model.device, and neither mapped nor destroyed",
+        "input 'x': the GPUBuffer must belong to model.device, and must not be mapped or destroyed",
     ),
     "mapped": (
         "WrongBuffer",
-        "input 'x': the GPUBuffer must be of model.device, and neither mapped nor destroyed",
+        "input 'x': the GPUBuffer must belong to model.device, and must not be mapped or destroyed",
     ),
     "outputSmall": (
         "WrongBuffer",
@@ -213,12 +213,12 @@ REFUSED = {
         "WrongBuffer",
         "output 'y': the GPUBuffer lacks the usage GPUBufferUsage.COPY_DST",
     ),
-    "outputDevice": ("WrongBuffer", "output 'y': the GPUBuffer must be of model.device"),
+    "outputDevice": ("WrongBuffer", "output 'y': the GPUBuffer must belong to model.device"),
     "outputName": (
         "WrongOption",
         (
-            "outputs: expected 'gpu', or 'gpu' or a GPUBuffer by the name of an output; the outputs"
-            " are 'y', 'z'"
+            "outputs: expected 'gpu', or an object that maps names of outputs to 'gpu' or a"
+            " GPUBuffer; the outputs are 'y', 'z'"
         ),
     ),
     "outputValue": ("WrongOption", "outputs: expected 'gpu'"),
@@ -308,7 +308,7 @@ def test_every_dtype_lies_in_whole_words(answers: dict[str, Any]) -> None:
     }
     assert answers["typed"]["packed"]["code"] == "WrongBuffer"
     assert (
-        "32 bytes for shape [8] (8 elements of uint8, each a word of uint32), got 8"
+        "32 bytes for shape [8] (8 elements of uint8, stored as uint32), got 8"
         in answers["typed"]["packed"]["message"]
     )
 

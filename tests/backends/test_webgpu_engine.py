@@ -118,8 +118,8 @@ def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Pa
     with pytest.raises(
         ToolError,
         match=(
-            r"WrongValue: program 0: 'x': element 1 is 1099511627776; on this backend int64 is held"
-            r" as int32"
+            r"WrongValue: program 0: 'x': element 1 is 1099511627776; this backend stores int64 as"
+            r" int32, which cannot represent it"
         ),
     ):
         run([Job(parse(INTEGERS), {"x": np.array([1, 2**40, 3])})], "webgpu", tmp_path)

@@ -133,7 +133,7 @@ def test_a_guard_that_no_single_size_settles_is_told(tmp_path: Path) -> None:
     assert sizes_in_a_page(bundle, "return run(5, 7, { H: 6, W: 6 });") == [6, 6]
     wrong = sizes_in_a_page(bundle, "return run(5, 7);")
     said = (
-        "layer 'sum' needs the sizes H and W to be equal; they are 7 and 5 for W = 5, H = 7; other"
-        " sizes are set by the inputs, or by { placeholders }"
+        "layer 'sum' needs the sizes H and W to be equal; they are 7 and 5 for W = 5, H = 7;"
+        " change the inputs or { placeholders }"
     )
     assert wrong == {"code": "WrongSize", "message": f"WebkilnError: {said}"}

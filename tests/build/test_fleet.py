@@ -401,7 +401,7 @@ def test_a_worker_needs_a_cache_that_answers(toy: Tree) -> None:
     assert "does not answer" in toy.webkiln(
         "worker", "tcp://127.0.0.1:8786", status=2, WEBKILN_REMOTE_CACHE=url
     )
-    assert "is no address" in toy.webkiln("worker", "build.local", status=2)
+    assert "is not the address" in toy.webkiln("worker", "build.local", status=2)
 
 
 @pytest.mark.long

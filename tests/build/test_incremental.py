@@ -71,8 +71,8 @@ def test_an_edited_target_lowers_for_that_backend_again(tree: Tree) -> None:
     warm(tree).build("encoding=float32")
     tree.edit(
         tree.root / "pipeline" / "webkiln" / "backends" / "wasm.py",
-        "shared=True",
-        "shared=True, alignment=128",
+        "multithreaded=True",
+        "multithreaded=True, alignment=128",
     )
     assert {task for task in tree.build("encoding=float32") if task.startswith("lower:")} == {
         f"lower:{tree.model}:wasm"

@@ -266,10 +266,10 @@ def fortran() -> bytes:
 @pytest.mark.parametrize(
     ("name", "file", "data", "kind", "message"),
     [
-        ("rows", "cat.png", png((1, 2, 3)), "image/png", "cat.png: input rows is no image; a recipe declares one in [inputs.rows]"),
-        ("rows", "x.npy", b"PK", "", "x.npy: this is no .npy file; numpy.save writes one"),
+        ("rows", "cat.png", png((1, 2, 3)), "image/png", "cat.png: input rows is not an image; use a .npy or .json file"),
+        ("rows", "x.npy", b"PK", "", "x.npy: not a .npy file; write one with numpy.save"),
         ("rows", "f.npy", fortran(), "", "f.npy: the array is in Fortran order"),
-        ("rows", "x.json", b'[[1, 2], [3]]', "", "x.json: the file is no list of numbers, or of lists of equal lengths: at depth 1 there is [3]"),
+        ("rows", "x.json", b'[[1, 2], [3]]', "", "x.json: expected a list of numbers, or nested lists of equal lengths; got [3] at depth 1"),
         ("rows", "x.json", b"[[1.5, 2]]", "", "WrongValue: input 'rows'"),
         ("rows", "x.json", b"[1, 2, 3]", "", "WrongLength: input 'rows'"),
         ("image", "x.png", b"no png", "image/png", "x.png: "),

@@ -197,9 +197,9 @@ def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
         ({"variant": "foo"}, "UnknownVariant", "no variant 'foo' of 'wasm', 'js'"),
         ({"variant": "simd", "backends": "js"}, "UnknownVariant", "the variants are none"),
         ({"backend": "wasm"}, "WrongOption", "did you mean 'backends'?"),
-        ({"threads": 0}, "WrongOption", "'auto' or a whole number from 1, got 0"),
+        ({"threads": 0}, "WrongOption", "'auto' or an integer of at least 1, got 0"),
         ({"cacheStrategy": "never"}, "WrongOption", "'networkOnly'"),
-        ({"stallTimeout": "30"}, "WrongOption", "stallTimeout: expected milliseconds from 0"),
+        ({"stallTimeout": "30"}, "WrongOption", "stallTimeout: expected milliseconds, or 0"),
     ],
 )
 @pytest.mark.sample(10)
@@ -249,7 +249,7 @@ def test_misserved_module(browser: str, fault: str, bundle: Path) -> None:
     # Of a script that breaks off, some engines run what arrived.
     told = {
         "MissingFile": "js.js could not be imported",
-        **({"Altered": "js.js is of another build"} if fault == "broken" else {}),
+        **({"Altered": "js.js belongs to another build"} if fault == "broken" else {}),
     }
     assert got["code"] in told, got
     assert told[got["code"]] in got["message"]

@@ -155,7 +155,7 @@ def test_a_model_without_a_profile(host: str, worker: bool, bundle: Path) -> Non
     got = perform(host, bundle, "profileError", {"worker": worker})
     assert (got["code"], got["message"]) == (
         "WrongOption",
-        "load the model with { profile: true } for that",
+        "profile() needs load({ profile: true })",
     )
 
 

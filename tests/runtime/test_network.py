@@ -83,17 +83,17 @@ def test_wrong_bytes_in_the_http_cache(browser: str, worker: bool, bundle: Path)
 
 REFUSED = {
     "dropped": (["drop:1000"] * 4, "Unavailable", "(attempt 4 of 4)"),
-    "failed": (["status:503"] * 4, "Unavailable", "answered 503"),
-    "limited": (["busy:3600"], "Unavailable", "asks to wait 3600 s"),
+    "failed": (["status:503"] * 4, "Unavailable", "responded with 503"),
+    "limited": (["busy:3600"], "Unavailable", "Retry-After: 3600"),
     "missing": (["status:404"], "MissingFile", "(404)"),
     "forbidden": (["status:403"], "Refused", "(403)"),
     "stalled": (["stall:1000"] * 4, "Stalled", "in 0.4 s"),
     "shorter": (["short:1000"] * 2, "Truncated", "got 1000"),
-    "altered": (["wrong"] * 2, "Altered", "past the HTTP cache"),
+    "altered": (["wrong"] * 2, "Altered", "bypassing the HTTP cache"),
     "deployed meanwhile": (
         ["drop:200000", "changed", "changed"],
         "Altered",
-        "not those of the manifest",
+        "differs from the manifest",
     ),
 }
 SLOW = ("dropped", "failed", "stalled")

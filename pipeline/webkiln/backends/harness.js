@@ -1,7 +1,9 @@
-/**
- * Frames carry tensors between Python and JavaScript: the length of a JSON header (u32, little-endian), the header, then the bytes of
- * its `tensors` ({name, dtype, shape, bytes}) one after another; strings are a JSON list.
+/*
+ * Frames transfer tensors between Python and JavaScript. A frame consists of the length of a JSON
+ * header (u32, little-endian), the header, and the bytes of its `tensors` ({name, dtype, shape,
+ * bytes}) in order. String tensors are encoded as a JSON list.
  */
+
 const ARRAYS = {
   float32: Float32Array,
   float64: Float64Array,
@@ -25,20 +27,20 @@ export function decode(buffer) {
     shapes = Object.create(null);
   for (const { name, dtype, shape, bytes } of header.tensors) {
     shapes[name] = shape;
-    const part = buffer.slice(offset, offset + bytes);
+    const data = buffer.slice(offset, offset + bytes);
     values[name] =
-      dtype === 'string' ? JSON.parse(new TextDecoder().decode(part)) : new ARRAYS[dtype](part);
+      dtype === 'string' ? JSON.parse(new TextDecoder().decode(data)) : new ARRAYS[dtype](data);
     offset += bytes;
   }
   return { values, shapes };
 }
 
-/** What the placeholders of a bundle are for inputs of these shapes. */
+/** The placeholders of a bundle for inputs of these shapes. */
 export function placeholdersOf(manifest, shapes) {
-  const given = manifest.inputs.map(({ name, shape, text }) =>
+  const inputs = manifest.inputs.map(({ name, shape, text }) =>
     text ? { name: text.input, shape: text.shape } : { name, shape },
   );
-  const pairs = given.flatMap(({ name, shape }) =>
+  const pairs = inputs.flatMap(({ name, shape }) =>
     shape.map((size, axis) => [size, shapes[name][axis]]),
   );
   return Object.fromEntries(pairs.filter(([size]) => manifest.placeholders.includes(size)));
@@ -65,8 +67,8 @@ export function encode(header, arrays) {
 const REPEATS = 5;
 const BUDGET_MS = 500;
 
-/** The median time of a few runs; the first, which has not been compiled yet, does not count. */
-async function time(model, inputs, options) {
+/** The median time of a few runs, after a first run that warms up the engine. */
+async function medianTime(model, inputs, options) {
   const times = [];
   for (
     const begin = performance.now();
@@ -78,34 +80,39 @@ async function time(model, inputs, options) {
   return times.sort((a, b) => a - b)[times.length >> 1];
 }
 
-/** In what the products of a backend that may compute them in float16 are computed here, if it is one. */
-async function arithmetic({ precision }) {
+/** The dtype of products on this GPU, for backends that may compute them in float16; else null. */
+async function productDtype({ precision }) {
   if (precision !== 'float16-arithmetic') return null;
   const adapter = await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' });
   return adapter.features.has('shader-f16') ? 'float16' : 'float32';
 }
 
-/** Runs a bundle on each input set, from its initial states, and hands one frame per set to `put`. */
+/** Run a bundle on each input set, from its initial states, and pass one frame per set to `put`. */
 export async function runSets({ bundle, backend, variant, layers, worker, count }, get, put) {
   const { load, manifest } = await import(bundle);
   const model = await load({ backends: [backend], worker, ...(variant ? { variant } : {}) });
-  const products = await arithmetic(manifest.backends[backend]);
+  const products = await productDtype(manifest.backends[backend]);
   for (let set = 0; set < count; set++) {
     await model.reset();
     const { values: inputs, shapes } = decode(await get(set));
     const placeholders = placeholdersOf(manifest, shapes);
     const outputs = await model.run(inputs, { placeholders });
-    const kept = layers ? await model.layers() : [];
+    const layerValues = layers ? await model.layers() : [];
     const tensors = [
       ...manifest.outputs.map(({ name, dtype }) => ({ name, dtype, shape: model.shapes[name] })),
-      ...kept.map(({ layer, variable, dtype, shape }) => ({ name: variable, layer, dtype, shape })),
+      ...layerValues.map(({ layer, variable, dtype, shape }) => ({
+        name: variable,
+        layer,
+        dtype,
+        shape,
+      })),
     ];
     const arrays = [
       ...manifest.outputs.map(({ name }) => outputs[name]),
-      ...kept.map(({ data }) => data),
+      ...layerValues.map(({ data }) => data),
     ];
     const { stats, worker: remote } = model;
-    const ms = await time(model, inputs, { placeholders });
+    const ms = await medianTime(model, inputs, { placeholders });
     await put(
       set,
       encode(

@@ -18,5 +18,5 @@ try {
 } catch (error) {
   failure = { code: error.code ?? null, message: String(error.message ?? error) };
 }
-// The page may be left as soon as this arrives, which Firefox tells as an error of the request.
+// The page may be closed as soon as this arrives. Firefox then reports an error of the request.
 await call('/done', { method: 'POST', body: JSON.stringify(failure) });

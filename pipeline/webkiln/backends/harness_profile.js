@@ -2,10 +2,10 @@ import { decode, placeholdersOf } from './harness.js';
 
 const WARM_RUNS = 3;
 const WARM_MS = 300;
-const PATIENCE_MS = 3000;
+const MAX_WARM_MS = 3000;
 
-/** The profile of `runs` runs of a bundle on one input set, after those in which the engine compiles it. */
-export async function profiled({ bundle, backend, variant, threads, runs }, frame) {
+/** Profile `runs` runs of a bundle on one input set, after warm-up runs. */
+export async function profileBundle({ bundle, backend, variant, threads, runs }, frame) {
   const { load, manifest } = await import(bundle);
   const model = await load({
     backends: [backend],
@@ -18,7 +18,7 @@ export async function profiled({ bundle, backend, variant, threads, runs }, fram
   const begin = performance.now();
   for (let run = 0; run < WARM_RUNS || performance.now() - begin < WARM_MS; run++) {
     await model.run(inputs, options);
-    if (performance.now() - begin > PATIENCE_MS) break;
+    if (performance.now() - begin > MAX_WARM_MS) break;
   }
   await model.profile();
   for (let run = 0; run < runs; run++) await model.run(inputs, options);
@@ -28,5 +28,8 @@ export async function profiled({ bundle, backend, variant, threads, runs }, fram
 }
 
 export async function runSets(request, get, put) {
-  await put(0, new TextEncoder().encode(JSON.stringify(await profiled(request, await get(0)))));
+  await put(
+    0,
+    new TextEncoder().encode(JSON.stringify(await profileBundle(request, await get(0)))),
+  );
 }

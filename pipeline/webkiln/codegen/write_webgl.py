@@ -30,6 +30,7 @@ DATA = (
     "kernels/program.webgl.js.jinja",
     "kernels/intrinsics.js",
     "runtime/engines/webgl.js",
+    "runtime/engines/webgl_*.js",
     "runtime/engines/narrowing.js",
 )
 

@@ -1,14 +1,14 @@
-/** What Vite's dev server lets a request reach: Vite's own rules, applied to models. */
+/** Access control of Vite's dev server, applied to models. */
 
-import { realPath, within } from './imports.js';
+import { isInside, realPath } from './imports.js';
 
-/** A URL that Vite may resolve to a model, wherever the request stands in it. */
+/** Matches URLs that Vite may resolve to a model, at any position. */
 const MODEL = /webkiln:|[?&]webkiln(?:[&=]|$)/;
 
 /**
- * Refuses a file that the options `server.fs` of Vite do not let it serve, by its path or by what a
- * symbolic link leads to.
- * @param {string} id of the request, for the message
+ * Throw if Vite's `server.fs` options do not allow a file, by its path or by the target of a
+ * symbolic link.
+ * @param {string} id the request, for the message
  * @param {string} path
  * @param {import('vite').ResolvedConfig} config
  * @throws {Error}
@@ -16,30 +16,31 @@ const MODEL = /webkiln:|[?&]webkiln(?:[&=]|$)/;
 export function checkServed(id, path, config) {
   const { strict, allow } = config.server.fs;
   if (!strict) return;
-  /** Vite's matcher of `server.fs.deny`, which its types leave out. */
+  /** Vite's matcher of `server.fs.deny`, which its types omit. */
   const { fsDenyGlob } = /** @type {{ fsDenyGlob?: (path: string) => boolean }} */ (config);
   if (!fsDenyGlob) throw new Error('unplugin-webkiln needs Vite 6 or newer for its dev server');
   const real = realPath(path);
   const folders = allow.map(realPath);
-  const place = real === path ? path : `${path}, which links to ${real},`;
-  if (![path, real].every(file => [...allow, ...folders].some(folder => within(folder, file)))) {
+  const location = real === path ? path : `${path}, which links to ${real},`;
+  if (![path, real].every(file => [...allow, ...folders].some(folder => isInside(folder, file)))) {
     throw new Error(
-      `${id}: ${place} is outside the folders that Vite may serve; move the model ` +
-        `into one of ${allow.join(', ')}, or add its folder to server.fs.allow in Vite's configuration`,
+      `${id}: ${location} is outside the folders that Vite may serve; move the model ` +
+        `into one of ${allow.join(', ')}, or add its folder to server.fs.allow in Vite's ` +
+        'configuration',
     );
   }
   if ([path, real].some(file => fsDenyGlob(file.replaceAll('\\', '/')))) {
     throw new Error(
-      `${id}: ${place} matches server.fs.deny in Vite's configuration; rename it, or ` +
+      `${id}: ${location} matches server.fs.deny in Vite's configuration; rename it, or ` +
         'change that option',
     );
   }
 }
 
 /**
- * Whether a page of another site sent a request, which Vite's `server.cors` does not allow it to.
+ * Whether a request comes from a page of another site that Vite's `server.cors` does not allow.
  * @param {import('node:http').IncomingMessage} request
- * @param {import('node:http').ServerResponse} response after Vite's CORS middleware
+ * @param {import('node:http').ServerResponse} response with the headers of Vite's CORS middleware
  */
 function isForeign({ headers }, response) {
   const site = headers['sec-fetch-site'];
@@ -52,10 +53,10 @@ function isForeign({ headers }, response) {
 }
 
 /**
- * Answers 403 where a page of another site requests a model by URL. Hosts are Vite's to check.
+ * Respond with 403 if a page of another site requests a model by URL. Vite checks the Host header.
  * @type {import('vite').Connect.NextHandleFunction}
  */
-export function refuseForeign(request, response, next) {
+export function rejectForeign(request, response, next) {
   let url = request.url ?? '';
   try {
     url = decodeURI(url);

@@ -1,4 +1,4 @@
-/** Runs `webkiln build`, and says what it says. */
+/** Runs `webkiln build` and reports its output. */
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,11 +21,11 @@ const WINDOWS = process.platform === 'win32';
  * @typedef {object} Bundle
  * @property {string} folder
  * @property {string} entry its `index.js`
- * @property {string[]} files what it was made of
+ * @property {string[]} files its input files
  */
 
 /** @param {string} path */
-function runs(path) {
+function isExecutable(path) {
   try {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();
@@ -35,15 +35,16 @@ function runs(path) {
 }
 
 /**
- * A folder with those that it lies in.
+ * A folder and all its parent folders.
  * @param {string} folder
  * @returns {string[]}
  */
-const upwards = folder =>
-  dirname(folder) === folder ? [folder] : [folder, ...upwards(dirname(folder))];
+const ancestors = folder =>
+  dirname(folder) === folder ? [folder] : [folder, ...ancestors(dirname(folder))];
 
 /**
- * The command that runs webkiln: the one that is given, that of the virtual environment of the shell or the project, of PATH, or `uvx`.
+ * The command that runs webkiln: the option `command`, or webkiln in the virtual environment of the
+ * shell or the project, in PATH, or by `uvx`.
  * @param {string} root
  * @param {string | string[] | undefined} command
  * @returns {string[]}
@@ -53,25 +54,26 @@ export function findCommand(root, command) {
   const bin = WINDOWS ? 'Scripts' : 'bin';
   const environments = [
     process.env.VIRTUAL_ENV,
-    ...upwards(root).flatMap(folder => [join(folder, '.venv'), join(folder, 'venv')]),
+    ...ancestors(root).flatMap(folder => [join(folder, '.venv'), join(folder, 'venv')]),
   ].filter(folder => folder !== undefined);
   const folders = [
     ...environments.map(folder => join(folder, bin)),
     ...(process.env.PATH ?? '').split(delimiter),
   ];
   const find = (/** @type {string} */ name) =>
-    folders.map(folder => join(folder, WINDOWS ? `${name}.exe` : name)).find(runs);
+    folders.map(folder => join(folder, WINDOWS ? `${name}.exe` : name)).find(isExecutable);
   const own = find('webkiln');
   if (own) return [own];
   const uvx = find('uvx');
   if (uvx) return [uvx, '--from', 'webkiln[keras,onnx]', 'webkiln'];
   throw new Error(
-    `webkiln is not installed: neither ${join(root, '.venv')} nor PATH has it, and there is no uvx; ` +
-      "run `python3 -m venv .venv && .venv/bin/pip install 'webkiln[keras,onnx]'`, or give the option `command`",
+    `webkiln is not installed: it is neither in ${join(root, '.venv')} nor in PATH, nor is uvx; ` +
+      "run `python3 -m venv .venv && .venv/bin/pip install 'webkiln[keras,onnx]'`, " +
+      'or set the option `command`',
   );
 }
 
-/** Bundles of one project, each built once at a time. */
+/** Builds the bundles of a project. Concurrent builds of the same bundle are shared. */
 export class Builder {
   /** @type {Map<string, Promise<Bundle>>} */
   #running = new Map();
@@ -79,19 +81,19 @@ export class Builder {
   /**
    * @param {string} root
    * @param {string | string[] | undefined} command
-   * @param {(line: string) => void} say gets the lines of progress
-   * @param {(text: string) => void} warn gets what a bundle lacks that was built nevertheless
+   * @param {(line: string) => void} report receives the lines of progress
+   * @param {(text: string) => void} warn receives the parts that a bundle was built without
    */
-  constructor(root, command, say, warn = say) {
+  constructor(root, command, report, warn = report) {
     this.root = root;
     this.command = command;
-    this.say = say;
+    this.report = report;
     this.warn = warn;
   }
 
   /**
-   * Builds what a request asks for; what is up to date is only looked at. A build that runs already serves, unless something has `changed`, which
-   * that one may have read before.
+   * Build the bundle of a request, or check that it is up to date. A running build is shared,
+   * unless a file has `changed` that it may have read before.
    * @param {import('./request.js').Request} request
    * @param {boolean} [changed]
    * @returns {Promise<Bundle>}
@@ -122,7 +124,8 @@ export class Builder {
       if (!existsSync(join(home, '.gitignore'))) writeFileSync(join(home, '.gitignore'), '*\n');
     } catch (error) {
       throw new Error(
-        `bundles cannot be written to ${home} (${/** @type {Error} */ (error).message}); let that folder be written, or give the option \`root\` one that can be`,
+        `bundles cannot be written to ${home} (${/** @type {Error} */ (error).message}); ` +
+          'make that folder writable, or set the option `root` to a writable folder',
         { cause: error },
       );
     }
@@ -143,30 +146,30 @@ export class Builder {
       { cwd: this.root, stdio: ['ignore', 'pipe', 'pipe'] },
     );
     /** @type {string[]} */
-    const told = [];
-    const hear = (/** @type {import('node:stream').Readable} */ stream) => {
+    const lines = [];
+    const collect = (/** @type {import('node:stream').Readable} */ stream) => {
       createInterface({ input: stream, crlfDelay: Infinity }).on('line', line => {
-        if (line) told.push(line);
-        if (/^\[\d+\/\d+\]/.test(line)) this.say(line);
+        if (line) lines.push(line);
+        if (/^\[\d+\/\d+\]/.test(line)) this.report(line);
       });
     };
-    hear(child.stdout);
-    hear(child.stderr);
+    collect(child.stdout);
+    collect(child.stderr);
     return new Promise((resolve, reject) => {
       child.on('error', error =>
         reject(new Error(`${program} could not be started (${error.message})`)),
       );
       child.on('close', status => {
-        const lacking = /^built without .*(?:\n  .*)*/m.exec(told.join('\n'));
-        if (status === 0 && lacking) this.warn(lacking[0]);
+        const omitted = /^built without .*(?:\n  .*)*/m.exec(lines.join('\n'));
+        if (status === 0 && omitted) this.warn(omitted[0]);
         if (status === 0)
           return resolve({
             folder,
             entry: join(folder, 'index.js'),
             files: readFileSync(depfile, 'utf8').split('\n').filter(Boolean),
           });
-        const start = told.findIndex(line => line.startsWith('error: '));
-        const message = told
+        const start = lines.findIndex(line => line.startsWith('error: '));
+        const message = lines
           .slice(start < 0 ? -20 : start)
           .join('\n')
           .replace(/^error: /, '');

@@ -1,15 +1,15 @@
-/** esbuild emits no files by name, and knows no expression for the URL of one: both are done when it has written its own. */
+/** esbuild cannot emit named files or reference their URLs, so both happen after its own output. */
 
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { PLACE, isServed, placeFrom } from './references.js';
+import { PLACEHOLDER, bundlesPath, isServed } from './references.js';
 
 /**
- * Copies the bundles that a build uses beside its output, and says in the output where they are.
+ * Copy the bundles that a build uses next to its output, and insert their folder into the output.
  * @param {import('esbuild').PluginBuild} build
  * @param {() => Iterable<string>} entries the `index.js` of each bundle
  */
-export function carryWith(build, entries) {
+export function copyBundles(build, entries) {
   const {
     absWorkingDir = process.cwd(),
     outdir,
@@ -24,28 +24,33 @@ export function carryWith(build, entries) {
       const read = new Set(
         Object.keys(inputs).map(input => resolve(absWorkingDir, input.replace(/^webkiln:/, ''))),
       );
-      const found = [...entries()].filter(entry => read.has(resolve(entry)));
-      return found.length > 0 ? [{ path: resolve(absWorkingDir, path), found }] : [];
+      const bundles = [...entries()].filter(entry => read.has(resolve(entry)));
+      return bundles.length > 0 ? [{ path: resolve(absWorkingDir, path), bundles }] : [];
     });
     if (used.length > 0 && format !== 'esm') {
       return {
         errors: [
           {
-            text: `webkiln: the format is ${format ?? 'not set'}, expected esm: the files of a model are found by the URL of their module; set format: 'esm'`,
+            text:
+              `webkiln: the format is ${format ?? 'not set'}, expected esm; ` +
+              "a model locates its files by the URL of its module; set format: 'esm'",
           },
         ],
       };
     }
-    for (const { path, found } of used) {
-      const place =
+    for (const { path, bundles } of used) {
+      const base =
         publicPath === undefined
-          ? placeFrom(path, out)
+          ? bundlesPath(path, out)
           : `${publicPath.replace(/\/*$/, '/')}webkiln/`;
-      const kept = result.outputFiles?.find(file => file.path === path);
-      const text = (kept ? kept.text : await readFile(path, 'utf8')).replaceAll(PLACE, place);
-      if (kept) kept.contents = new TextEncoder().encode(text);
+      const output = result.outputFiles?.find(file => file.path === path);
+      const text = (output ? output.text : await readFile(path, 'utf8')).replaceAll(
+        PLACEHOLDER,
+        base,
+      );
+      if (output) output.contents = new TextEncoder().encode(text);
       else await writeFile(path, text);
-      for (const folder of new Set(found.map(entry => dirname(entry)))) {
+      for (const folder of new Set(bundles.map(entry => dirname(entry)))) {
         await mkdir(join(out, 'webkiln'), { recursive: true });
         await cp(folder, join(out, 'webkiln', basename(folder)), {
           recursive: true,

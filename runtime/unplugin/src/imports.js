@@ -1,14 +1,14 @@
 /**
- * Which modules of a project import which models, while a dev server runs.
+ * The models that the modules of a project import, for dev servers.
  *
- * Any page that the developer visits can request any URL of that server. Vite resolves a URL as it
- * resolves an import, and Farm compiles the modules that a URL names. What tells a URL from an
- * import is kept here: the requests that stand in the code of modules which are files of the project.
+ * Any page that the developer visits can request any URL of a dev server. Vite resolves URLs like
+ * imports, and Farm compiles the modules that a URL names. To distinguish URLs from imports, this
+ * module records the requests in the code of modules that are files of the project.
  */
 
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, relative, sep } from 'node:path';
-import { FILTER, divided } from './request.js';
+import { FILTER, splitQuery } from './request.js';
 
 const IMPORTS = new Set([
   'ImportDeclaration',
@@ -18,17 +18,17 @@ const IMPORTS = new Set([
 ]);
 
 /**
- * Whether a path is a folder, or lies below it.
+ * Whether a path is a folder or is below it.
  * @param {string} folder
  * @param {string} path
  */
-export function within(folder, path) {
-  const way = relative(folder, path);
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+export function isInside(folder, path) {
+  const steps = relative(folder, path);
+  return steps !== '..' && !steps.startsWith(`..${sep}`) && !isAbsolute(steps);
 }
 
 /**
- * The path without symbolic links; as it is where nothing lies there.
+ * The path without symbolic links; unchanged if it does not exist.
  * @param {string} path
  */
 export function realPath(path) {
@@ -40,38 +40,39 @@ export function realPath(path) {
 }
 
 /**
- * The specifiers of a module's static imports, exports and `import()` of a constant.
+ * The specifiers of the static imports, re-exports and constant `import()` of a module.
  * @param {unknown} program its syntax tree (ESTree)
  * @returns {Set<string>}
  */
 function specifiers(program) {
-  const found = new Set();
+  const result = new Set();
   const rest = [program];
   while (rest.length > 0) {
     const node = /** @type {any} */ (rest.pop());
     if (IMPORTS.has(node.type) && node.source) {
       const { type, value, quasis } = node.source;
-      if (type === 'Literal') found.add(value);
-      if (type === 'TemplateLiteral' && quasis.length === 1) found.add(quasis[0].value.cooked);
+      if (type === 'Literal') result.add(value);
+      if (type === 'TemplateLiteral' && quasis.length === 1) result.add(quasis[0].value.cooked);
     }
     rest.push(...Object.values(node).filter(value => value && typeof value === 'object'));
   }
-  return found;
+  return result;
 }
 
 export class Imports {
   /**
-   * Requests by environment and module, each with its key.
+   * Environment and module -> request -> key.
    * @type {Map<string, Map<string, string>>}
    */
-  #found = new Map();
+  #requests = new Map();
 
   /**
    * @param {object} project
-   * @param {string[]} project.folders whose modules may import models, but for node_modules in them
-   * @param {string[]} project.others folders whose modules may do so wherever they lie
-   * @param {string} project.publicDir whose files are no modules; empty where there is none
-   * @param {boolean} [aliased] whether an alias leads to a model: a specifier need not say so then
+   * @param {string[]} project.folders folders of modules that may import models, except
+   *   node_modules
+   * @param {string[]} project.others further folders, which may be in node_modules
+   * @param {string} project.publicDir the public folder, whose files are not modules; may be empty
+   * @param {boolean} [aliased] whether an alias resolves to a model, so that any specifier may
    */
   constructor({ folders, others, publicDir }, aliased = false) {
     this.folders = folders.map(realPath);
@@ -81,26 +82,27 @@ export class Imports {
   }
 
   /**
-   * The file of a module of the project; null for what is not one: virtual modules, `data:` URLs,
-   * files of other folders, of packages and of the public folder.
+   * The file of a module of the project. Null for virtual modules, `data:` URLs, and files of other
+   * folders, of packages and of the public folder.
    * @param {string} id
    * @returns {string | null}
    */
   fileOf(id) {
-    const [path] = divided(id);
+    const [path] = splitQuery(id);
     if (!isAbsolute(path) || !statSync(path, { throwIfNoEntry: false })?.isFile()) return null;
     const file = realPath(path);
-    if (this.others.some(folder => within(folder, file))) return file;
-    const isPublic = this.publicDir && within(this.publicDir, file);
+    if (this.others.some(folder => isInside(folder, file))) return file;
+    const isPublic = this.publicDir && isInside(this.publicDir, file);
     const own = this.folders.some(
-      folder => within(folder, file) && !relative(folder, file).split(sep).includes('node_modules'),
+      folder =>
+        isInside(folder, file) && !relative(folder, file).split(sep).includes('node_modules'),
     );
     return own && !isPublic ? file : null;
   }
 
   /**
-   * What a module imports that is, or may lead to, a model.
-   * @param {string} code as Vite's import analysis gets it
+   * The specifiers of a module that are, or may resolve to, models.
+   * @param {string} code the code before Vite's import analysis
    * @param {string} id
    * @param {(code: string) => unknown} parse
    * @returns {string[]}
@@ -115,15 +117,15 @@ export class Imports {
     } catch {
       return [];
     }
-    const wanted = [...specifiers(program)].filter(text => this.aliased || FILTER.test(text));
-    if (divided(id)[1] === '') return wanted;
-    // Plugins may make code of a query, which is that of a URL.
-    return wanted.filter(specifier => this.mentions(id, specifier));
+    const candidates = [...specifiers(program)].filter(text => this.aliased || FILTER.test(text));
+    if (splitQuery(id)[1] === '') return candidates;
+    // Plugins may generate code from the query of a URL.
+    return candidates.filter(specifier => this.mentions(id, specifier));
   }
 
   /**
-   * Whether the file of a module of the project contains a request; of that of a model file the
-   * options suffice, since `import.meta.glob` makes the path.
+   * Whether the file of a module of the project contains a request. For model files only the
+   * options are compared, since `import.meta.glob` generates the path.
    * @param {string} id
    * @param {string} request
    */
@@ -134,33 +136,34 @@ export class Imports {
   }
 
   /**
-   * Keeps the requests of a module in place of those that it had.
+   * Replace the recorded requests of a module.
    * @param {string} environment
    * @param {string} id
-   * @param {Map<string, string>} requests with their keys
+   * @param {Map<string, string>} requests request -> key
    */
   record(environment, id, requests) {
-    if (requests.size > 0) this.#found.set(`${environment}\0${id}`, requests);
-    else this.#found.delete(`${environment}\0${id}`);
+    if (requests.size > 0) this.#requests.set(`${environment}\0${id}`, requests);
+    else this.#requests.delete(`${environment}\0${id}`);
   }
 
   /**
-   * Forgets the modules of a file, which has changed or gone.
+   * Delete the records of a file that was changed or deleted.
    * @param {string} file
    */
   forget(file) {
-    for (const key of this.#found.keys()) {
-      if (divided(key.slice(key.indexOf('\0') + 1))[0] === file) this.#found.delete(key);
+    for (const key of this.#requests.keys()) {
+      if (splitQuery(key.slice(key.indexOf('\0') + 1))[0] === file) this.#requests.delete(key);
     }
   }
 
   /**
-   * Refuses a request that no module of the project imports.
+   * Throw if no module of the project imports a request.
    * @param {string} request
    * @param {string} key
    * @param {string | undefined} importer
-   * @param {string | null} environment of Vite; null for other dev servers, whose modules are files
-   * @returns {boolean} whether a URL makes the request, of which a module makes the same
+   * @param {string | null} environment the Vite environment; null for other dev servers, whose
+   *   modules are files
+   * @returns {boolean} whether the request comes from a URL, and a module makes the same request
    * @throws {Error}
    */
   check(request, key, importer, environment) {
@@ -168,22 +171,22 @@ export class Imports {
       importer !== undefined &&
       (environment === null
         ? this.mentions(importer, request)
-        : this.#found.get(`${environment}\0${importer}`)?.has(request))
+        : this.#requests.get(`${environment}\0${importer}`)?.has(request))
     )
       return false;
-    // Vite resolves a URL with the page of its root as the importer.
+    // Vite resolves URLs with the HTML page of its root as the importer.
     if (importer === undefined || importer.endsWith('.html')) {
-      if ([...this.#found.values()].some(keys => [...keys.values()].includes(key))) return true;
+      if ([...this.#requests.values()].some(keys => [...keys.values()].includes(key))) return true;
       throw new Error(
-        `${request}: no module of the project imports it, and a dev server builds ` +
-          'nothing else',
+        `${request}: no module of the project imports it; ` +
+          'a dev server builds only imported models',
       );
     }
     if (this.fileOf(importer)) throw new Error(`${request}: ${importer} does not import it`);
     throw new Error(
       `${request}: ${importer} is not a module of the project ` +
-        `${this.folders.join(', ')}; to let it import models in a dev server, list its folder in ` +
-        'the option importers of webkiln',
+        `${this.folders.join(', ')}; to allow it to import models in a dev server, add its ` +
+        'folder to the option importers of webkiln',
     );
   }
 }

@@ -1,22 +1,26 @@
-/** The plugin: builds the models that a project imports, and carries their files where a bundler does not do so by itself. */
+/**
+ * The plugin. It builds the models that a project imports, and emits their files for bundlers that
+ * do not follow URLs.
+ */
 
-import { existsSync, readFileSync, readdirSync, statSync, watch } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { createUnplugin } from 'unplugin';
-import { checkServed, refuseForeign } from './access.js';
+import { checkServed, rejectForeign } from './access.js';
 import { Builder } from './builder.js';
-import { carryWith } from './esbuild_output.js';
-import { withUpdates } from './hot.js';
+import { copyBundles } from './esbuild_output.js';
+import { invalidate, withUpdates } from './hot.js';
 import { Imports } from './imports.js';
 import { preloads } from './preload.js';
-import { PLACE, isServed, placeFrom, withURLs } from './references.js';
-import { FILTER, divided, isRequest, keyOf, optionPaths, readRequest } from './request.js';
+import { PLACEHOLDER, bundlesPath, isServed, withURLs } from './references.js';
+import { FILTER, splitQuery, isRequest, keyOf, optionPaths, readRequest } from './request.js';
 import { Types } from './types.js';
+import { FileWatcher } from './watcher.js';
 
-/** Bundlers that leave `new URL(..., import.meta.url)` as it is, but emit files. */
+/** Bundlers that keep `new URL(..., import.meta.url)` unchanged, but can emit files. */
 const EMITS = new Set(['rollup', 'rolldown', 'farm']);
 
-/** Before what webpack would take for the scheme of a URL. */
+/** The prefix of requests that webpack would otherwise parse as URLs with a scheme. */
 const UNSCHEMED = './webkiln:';
 
 const ISOLATED = {
@@ -28,27 +32,8 @@ const ISOLATED = {
 const posix = path => path.replaceAll('\\', '/');
 
 /**
- * Tells open pages of a new bundle. Vite does not watch bundles itself: while one is written, its entry is not there.
- * @param {import('vite').ViteDevServer} server
- * @param {string} entry
- * @param {boolean} mended the page has seen an error, and has no module that takes updates
+ * @type {import('unplugin').UnpluginFactory<import('../index.js').Options | undefined, boolean>}
  */
-async function announce(server, entry, mended) {
-  const { client } = server.environments;
-  for (const { moduleGraph } of Object.values(server.environments)) {
-    for (const [file, modules] of moduleGraph.fileToModulesMap) {
-      if (dirname(file) !== dirname(entry)) continue;
-      for (const module of modules)
-        moduleGraph.invalidateModule(module, new Set(), Date.now(), true);
-    }
-  }
-  if (mended) client.hot.send({ type: 'full-reload' });
-  else
-    for (const module of client.moduleGraph.getModulesByFile(entry) ?? [])
-      await client.reloadModule(module);
-}
-
-/** @type {import('unplugin').UnpluginFactory<import('../index.js').Options | undefined, boolean>} */
 export const factory = (options = {}, { framework }) => {
   const root = resolve(options.root ?? process.cwd());
   const builder = new Builder(
@@ -63,28 +48,29 @@ export const factory = (options = {}, { framework }) => {
     backend: options.backend === undefined ? undefined : [options.backend].flat().join(','),
     encoding: options.encoding,
   };
-  /** What was asked for, by the entry that it became, with its manifest. @type {Map<string, { id: string, request: import('./request.js').Request, stamp: string }>} */
+  /**
+   * Requests by the entry of their bundle; `stamp` is the manifest.
+   * @type {Map<string, { id: string, request: import('./request.js').Request, stamp: string }>}
+   */
   const entries = new Map();
-  /** What could not be built, and why. @type {Map<string, { request: import('./request.js').Request, error: Error }>} */
+  /**
+   * Requests whose last build failed.
+   * @type {Map<string, { request: import('./request.js').Request, error: Error }>}
+   */
   const broken = new Map();
-  /** What the bundles are made of. @type {Set<string>} */
-  const made = new Set();
-  /** @type {Map<string, import('node:fs').FSWatcher>} */
-  const watched = new Map();
-  /** @type {NodeJS.Timeout | undefined} */
-  let waiting;
-  let watching = false;
-  /** Vite's server of development. @type {import('vite').ViteDevServer | null} */
+  const watcher = new FileWatcher(rebuild);
+  /** Vite's dev server. @type {import('vite').ViteDevServer | null} */
   let server = null;
-  /** Farm's, which all URLs of assets begin with. */
+  /** Farm's base URL of assets. */
   let publicPath = '';
   /** @type {import('vite').ResolvedConfig} */
   let resolved;
-  /** What modules import, where a dev server resolves what a URL names. @type {Imports | null} */
+  /** The imports of modules, for dev servers that resolve URLs. @type {Imports | null} */
   let imports = null;
 
   /**
-   * @param {string} path in an import; one that begins with a slash may be that of the file, or start from the root
+   * @param {string} path the path of an import; with a leading slash it is absolute or relative to
+   *   the root
    * @param {string} from the folder of the importing module
    */
   const locate = (path, from) =>
@@ -96,32 +82,32 @@ export const factory = (options = {}, { framework }) => {
    * @param {boolean} [changed]
    */
   async function build(id, request, changed) {
-    const begun = Date.now();
+    const started = Date.now();
     if (resolved?.command === 'serve') {
       for (const path of contentsOf(request)) checkServed(id, path, resolved);
     }
     const bundle = await builder.build(request, changed).catch(error => {
       broken.set(id, { request, error });
-      if (watching) keep(readBy(request), begun);
+      watcher.add(inputsOf(request), started);
       throw error;
     });
     const entry = posix(bundle.entry);
     const stamp = readFileSync(join(bundle.folder, 'manifest.json'), 'utf8');
     const before = entries.get(entry)?.stamp;
     entries.set(entry, { id, request, stamp });
-    const mended = broken.delete(id);
-    if (server && (mended || (before !== undefined && before !== stamp)))
-      await announce(server, entry, mended);
+    const repaired = broken.delete(id);
+    if (server && (repaired || (before !== undefined && before !== stamp)))
+      await invalidate(server, entry, repaired);
     types?.add(id, bundle.folder);
-    if (watching) keep(bundle.files, begun);
+    watcher.add(bundle.files, started);
     return bundle;
   }
 
   /**
-   * What a build that fails has read, as far as its request tells.
+   * The files of a failed build that are known from its request.
    * @param {import('./request.js').Request} request
    */
-  const readBy = ({ source, recipe, options }) => [
+  const inputsOf = ({ source, recipe, options }) => [
     ...(recipe
       ? [join(root, 'models', source, 'recipe.toml'), join(root, source, 'recipe.toml')]
       : [source]),
@@ -129,70 +115,31 @@ export const factory = (options = {}, { framework }) => {
   ];
 
   /**
-   * Builds again when one of these files changes, or has changed since a build began to read them. Other bundlers than Vite watch the bundle, whose
-   * files then change.
-   * @param {string[]} files
-   * @param {number} begun
-   */
-  function keep(files, begun) {
-    const late = (/** @type {string} */ file) => {
-      const { mtimeMs = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
-      return mtimeMs > begun && mtimeMs <= Date.now();
-    };
-    const fresh = files.filter(file => !made.has(file));
-    for (const file of fresh) made.add(file);
-    for (const folder of new Set(files.map(dirname))) {
-      if (watched.has(folder) || !existsSync(folder)) continue;
-      const watcher = watch(folder, (_, name) => {
-        if (name === null || made.has(join(folder, name))) soon();
-      });
-      // A folder that goes is no reason to end the server.
-      watcher.on('error', () => watched.delete(folder));
-      watcher.unref();
-      watched.set(folder, watcher);
-    }
-    if (fresh.some(late)) soon();
-  }
-
-  function soon() {
-    clearTimeout(waiting);
-    waiting = setTimeout(rebuild, 100);
-  }
-
-  /** A server that starts again has a plugin of its own. */
-  function end() {
-    clearTimeout(waiting);
-    for (const watcher of watched.values()) watcher.close();
-    watched.clear();
-    watching = false;
-  }
-
-  /**
-   * Shows an error in the overlay of open pages.
+   * Show an error in the overlay of open pages.
    * @param {string} id
    * @param {Error} error
    */
-  const tell = (id, error) =>
+  const sendError = (id, error) =>
     server?.environments.client.hot.send({
       type: 'error',
       err: { message: error.message, stack: '', id, plugin: 'webkiln' },
     });
 
   async function rebuild() {
-    const asked = new Map([
+    const requests = new Map([
       ...[...entries.values()].map(({ id, request }) => /** @type {const} */ ([id, request])),
       ...[...broken].map(([id, { request }]) => /** @type {const} */ ([id, request])),
     ]);
-    for (const [id, request] of asked) {
+    for (const [id, request] of requests) {
       await build(id, request, true).catch(error => {
         console.error(`webkiln: ${id}: ${error.message}`);
-        tell(id, error);
+        sendError(id, error);
       });
     }
   }
 
   /**
-   * The folders whose modules may import models while a dev server runs.
+   * The folders whose modules may import models in a dev server.
    * @param {string} folder the root of the server
    * @param {string} publicDir
    */
@@ -203,7 +150,7 @@ export const factory = (options = {}, { framework }) => {
   });
 
   /**
-   * The files of a request whose contents become part of the bundle.
+   * The files of a request whose contents are copied to the bundle.
    * @param {import('./request.js').Request} request
    */
   function contentsOf({ source, recipe, options }) {
@@ -223,17 +170,17 @@ export const factory = (options = {}, { framework }) => {
         async handler(code, id) {
           if (imports === null) return;
           /** @type {Set<string>} */
-          const asked = new Set();
+          const requested = new Set();
           for (const specifier of imports.read(code, id, text => this.parse(text))) {
-            // Resolved, it is as aliases and plugins leave it for the hook below.
-            await this.resolve(specifier, id, { custom: { webkiln: asked } }).catch(() => null);
+            // Resolving applies aliases and plugins; the hook below records the result.
+            await this.resolve(specifier, id, { custom: { webkiln: requested } }).catch(() => null);
           }
-          const keys = keysOf(asked, dirname(divided(id)[0]));
+          const keys = keysOf(requested, dirname(splitQuery(id)[0]));
           imports.record(this.environment.name, id, keys);
         },
       },
       watchChange(file, { event }) {
-        // A new file may have been read before its event comes, and is not read again then.
+        // A new file may have been read before its event arrives; it is not read again.
         if (event !== 'create') imports?.forget(file);
       },
     },
@@ -242,7 +189,7 @@ export const factory = (options = {}, { framework }) => {
   /**
    * @param {Iterable<string>} ids
    * @param {string} from the folder of the importing module
-   * @returns {Map<string, string>} each with its key, which is empty where it cannot be read
+   * @returns {Map<string, string>} request -> key, empty if the request is invalid
    */
   const keysOf = (ids, from) =>
     new Map(
@@ -261,15 +208,15 @@ export const factory = (options = {}, { framework }) => {
     enforce: 'pre',
     resolveId: {
       filter: { id: FILTER },
-      async handler(asked, importer, how) {
-        const id = asked.startsWith(UNSCHEMED) ? asked.slice(2) : asked;
+      async handler(specifier, importer, context) {
+        const id = specifier.startsWith(UNSCHEMED) ? specifier.slice(2) : specifier;
         if (!isRequest(id)) return null;
         if (imports) {
-          const { scan, custom } = /** @type {any} */ (how);
+          const { scan, custom } = /** @type {any} */ (context);
           custom?.webkiln?.add(id);
           if (scan || custom?.webkiln) return { id, external: true };
         }
-        const from = importer ? dirname(divided(importer)[0]) : root;
+        const from = importer ? dirname(splitQuery(importer)[0]) : root;
         const request = readRequest(id, path => locate(path, from), defaults);
         if (imports) {
           const key = keyOf(request);
@@ -294,7 +241,8 @@ export const factory = (options = {}, { framework }) => {
         const placed = () => ({
           code: withURLs(
             code,
-            file => `${JSON.stringify(`${PLACE}${basename(folder)}/${file}`)}, import.meta.url`,
+            file =>
+              `${JSON.stringify(`${PLACEHOLDER}${basename(folder)}/${file}`)}, import.meta.url`,
           ),
           map: null,
         });
@@ -311,15 +259,16 @@ export const factory = (options = {}, { framework }) => {
             fileName: `${stem}/${file}`,
             source: readFileSync(join(folder, file)),
           });
-        // The Worker is carried with the modules beside it, unbundled, so that it fetches the chosen backend's alone.
+        // The Worker is emitted unbundled, with its modules, so that it fetches only the chosen
+        // backend.
         const names = new Map(
           readdirSync(folder)
             .filter(isServed)
             .map(file => [file, emit(file)]),
         );
-        // Vite makes URLs of pages of what is emitted.
+        // Vite replaces references to emitted files by URLs of pages.
         if (serverSide) return placed();
-        // Farm gives an emitted file no reference.
+        // Farm has no references to emitted files.
         if (framework === 'farm')
           return {
             code: withURLs(
@@ -337,7 +286,7 @@ export const factory = (options = {}, { framework }) => {
     vite: {
       config: ({ server }, { isSsrBuild }) => ({
         worker: { format: 'es' },
-        // Vite takes the files of a server's code to be those of the pages, which are hashed; Node reads its own.
+        // Vite assumes that server code uses the hashed files of pages; Node reads its own files.
         ...(isSsrBuild ? { build: { ssrEmitAssets: true } } : {}),
         server: {
           ...(server?.watch === null ? {} : { watch: { ignored: ['**/.webkiln/**'] } }),
@@ -346,7 +295,7 @@ export const factory = (options = {}, { framework }) => {
         ...(options.isolated ? { preview: { headers: ISOLATED } } : {}),
       }),
       configResolved(config) {
-        watching = config.command === 'serve' || Boolean(config.build.watch);
+        watcher.enabled = config.command === 'serve' || Boolean(config.build.watch);
         resolved = config;
         config.server.fs.allow.push(join(root, '.webkiln', 'bundles'));
         if (config.command === 'serve') {
@@ -366,15 +315,15 @@ export const factory = (options = {}, { framework }) => {
         },
       },
       renderChunk: (code, { fileName }) =>
-        code.includes(PLACE)
-          ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null }
+        code.includes(PLACEHOLDER)
+          ? { code: code.replaceAll(PLACEHOLDER, bundlesPath(fileName, '')), map: null }
           : null,
-      configureServer(made) {
-        server = made;
-        made.middlewares.use(refuseForeign);
-        // A page that is loaded again gets the last bundle that was built, and would say nothing of it.
-        made.ws.on('connection', () => {
-          for (const [id, { error }] of broken) tell(id, error);
+      configureServer(created) {
+        server = created;
+        created.middlewares.use(rejectForeign);
+        // A reloaded page uses the last successful bundle, so the error must be sent again.
+        created.ws.on('connection', () => {
+          for (const [id, { error }] of broken) sendError(id, error);
         });
       },
       closeBundle() {
@@ -382,22 +331,22 @@ export const factory = (options = {}, { framework }) => {
           server &&
           Object.values(server.environments).includes(/** @type {any} */ (this).environment)
         )
-          end();
+          watcher.close();
       },
     },
     rollup: {
       buildStart() {
-        watching = this.meta.watchMode;
+        watcher.enabled = this.meta.watchMode;
       },
     },
     rolldown: {
       buildStart() {
-        watching = this.meta.watchMode;
+        watcher.enabled = this.meta.watchMode;
       },
     },
     webpack: compiler => {
       compiler.hooks.watchRun.tap('webkiln', () => {
-        watching = true;
+        watcher.enabled = true;
       });
       compiler.hooks.normalModuleFactory.tap('webkiln', factory => {
         factory.hooks.beforeResolve.tap('webkiln', data => {
@@ -407,13 +356,13 @@ export const factory = (options = {}, { framework }) => {
     },
     rspack: compiler => {
       compiler.hooks.watchRun.tap('webkiln', () => {
-        watching = true;
+        watcher.enabled = true;
       });
     },
     farm: {
       configResolved(config) {
         publicPath = config.compilation?.output?.publicPath ?? '/';
-        // Its dev server compiles modules that a URL names (`/__lazy_compile?paths=`).
+        // Its dev server compiles the modules that a URL names (`/__lazy_compile?paths=`).
         if (config.compilation?.mode === 'development') {
           const folder = /** @type {{ root?: string }} */ (config).root ?? process.cwd();
           imports = new Imports(projectOf(folder, ''));
@@ -421,7 +370,7 @@ export const factory = (options = {}, { framework }) => {
       },
     },
     esbuild: {
-      setup: build => carryWith(build, () => entries.keys()),
+      setup: build => copyBundles(build, () => entries.keys()),
     },
   };
   return framework === 'vite' ? [plugin, reader] : plugin;

@@ -1,12 +1,12 @@
-/** What a page of Vite asks for while its code is still on the way. */
+/** Preload links in pages of Vite. */
 
 import { dirname, relative } from 'node:path/posix';
 
-/** The shards of which a load reads so many at a time. */
-const AT_A_TIME = 4;
+/** The number of shards that a load requests at once. */
+const PARALLEL_SHARDS = 4;
 
 /**
- * The URL of a file as Vite writes it into a page; none where only the code can tell it.
+ * The URL of a file in a page of Vite; undefined if it is only known at run time.
  * @param {string} file
  * @param {string} page
  * @param {Pick<import('vite').ResolvedConfig, 'base' | 'experimental'>} config
@@ -26,29 +26,33 @@ function urlIn(file, page, { base, experimental }) {
 }
 
 /**
- * Links to the first weights of the models that the code of a page imports: `fetch` takes what they have begun to read.
- * @param {Pick<import('vite').IndexHtmlTransformContext, 'bundle' | 'chunk' | 'path'>} page none of the first two in development
+ * Preload links for the first shards of the models that a page imports. `fetch` reuses the
+ * responses.
+ * @param {Pick<import('vite').IndexHtmlTransformContext, 'bundle' | 'chunk' | 'path'>} page
+ *   without `bundle` and `chunk` in development
  * @param {Pick<import('vite').ResolvedConfig, 'base' | 'experimental'>} config
- * @param {string[][]} models the shards of each
+ * @param {string[][]} models the shards of each model
  * @returns {import('vite').HtmlTagDescriptor[]}
  */
 export function preloads({ bundle = {}, chunk, path }, config, models) {
-  const seen = new Set();
-  /** By the name that a shard has in its bundle. @type {Map<string, string>} */
-  const carried = new Map();
+  const visited = new Set();
+  /** Shard -> emitted file. @type {Map<string, string>} */
+  const emitted = new Map();
   const visit = (/** @type {string} */ name) => {
     const output = bundle[name];
-    if (seen.has(name) || output?.type !== 'chunk') return;
-    seen.add(name);
+    if (visited.has(name) || output?.type !== 'chunk') return;
+    visited.add(name);
     for (const file of output.viteMetadata?.importedAssets ?? []) {
       const asset = bundle[file];
-      for (const own of asset?.type === 'asset' ? asset.names : []) carried.set(own, file);
+      for (const own of asset?.type === 'asset' ? asset.names : []) emitted.set(own, file);
     }
     output.imports.forEach(visit);
   };
   if (chunk) visit(chunk.fileName);
   const files = new Set(
-    models.flatMap(shards => shards.slice(0, AT_A_TIME).flatMap(shard => carried.get(shard) ?? [])),
+    models.flatMap(shards =>
+      shards.slice(0, PARALLEL_SHARDS).flatMap(shard => emitted.get(shard) ?? []),
+    ),
   );
   return [...files]
     .flatMap(file => urlIn(file, path.slice(1), config) ?? [])

@@ -1,4 +1,4 @@
-/** What an import asks for: a model and how it is to be built. */
+/** The request of an import: a model and its build options. */
 
 import { OPTIONS } from './options.js';
 
@@ -17,7 +17,7 @@ export const argumentsOf = options =>
   options.map(([name, value]) => (OPTIONS.get(name)?.flag ? `--${name}` : `--${name}=${value}`));
 
 /**
- * The files and folders that options name.
+ * The files and folders in options.
  * @param {Request['options']} options
  */
 export const optionPaths = options =>
@@ -28,36 +28,37 @@ export const optionPaths = options =>
     );
 
 /**
- * An import's path, and what follows its first question mark.
+ * Split a specifier at its first question mark.
  * @param {string} id
  * @returns {[path: string, query: string]}
  */
-export function divided(id) {
+export function splitQuery(id) {
   const mark = id.indexOf('?');
   return mark < 0 ? [id, ''] : [id.slice(0, mark), id.slice(mark + 1)];
 }
 
-/** What may be a request, as a filter of bundlers. */
+/** A filter for bundlers. Matches all requests. */
 export const FILTER = /^(?:\.\/)?webkiln:|[?&]webkiln(?:[&=]|$)/;
 
 /** @param {string} id */
 export const isRequest = id => id.startsWith('webkiln:') || /\?(.*&)?webkiln(&|=|$)/.test(id);
 
 /**
- * Reads `./resnet50.keras?webkiln&backend=webgpu,wasm` or `webkiln:digits?encoding=float16`.
+ * Parse `./resnet50.keras?webkiln&backend=webgpu,wasm` or `webkiln:digits?encoding=float16`.
  * @param {string} id
- * @param {(path: string) => string} resolve makes a path of the importing module absolute
+ * @param {(path: string) => string} resolve resolves a path of the importing module
  * @param {Record<string, string | undefined>} defaults
  * @returns {Request}
  */
 export function readRequest(id, resolve, defaults) {
   const recipe = id.startsWith('webkiln:');
-  const [path, query] = divided(recipe ? id.slice('webkiln:'.length) : id);
-  const asked = [...new URLSearchParams(query)].filter(([name]) => name !== 'webkiln');
-  const unknown = asked.map(([name]) => name).filter(name => !OPTIONS.has(name));
+  const [path, query] = splitQuery(recipe ? id.slice('webkiln:'.length) : id);
+  const pairs = [...new URLSearchParams(query)].filter(([name]) => name !== 'webkiln');
+  const unknown = pairs.map(([name]) => name).filter(name => !OPTIONS.has(name));
   if (unknown.length > 0)
     throw new Error(
-      `${id}: there is no option ${unknown.join(', ')}; the options are ${[...OPTIONS.keys()].join(', ')}`,
+      `${id}: there is no option ${unknown.join(', ')}; ` +
+        `the options are ${[...OPTIONS.keys()].join(', ')}`,
     );
   /** @type {Request['options']} */
   const options = [];
@@ -66,13 +67,13 @@ export function readRequest(id, resolve, defaults) {
       const start = named ? value.lastIndexOf('=') + 1 : 0;
       return value.slice(0, start) + resolve(value.slice(start));
     };
-    const values = asked
-      .filter(([given]) => given === name)
+    const values = pairs
+      .filter(([option]) => option === name)
       .map(([, value]) => (isPath ? located(value) : value));
     if (flag && values.some(value => value !== ''))
-      throw new Error(`${id}: ${name} takes no value; leave it out where it is not meant`);
+      throw new Error(`${id}: ${name} takes no value; remove the value or the option`);
     if (values.length > 1 && !many)
-      throw new Error(`${id}: ${name} is given ${values.length} times, expected once`);
+      throw new Error(`${id}: ${name} occurs ${values.length} times, expected once`);
     const otherwise = defaults[name];
     if (values.length === 0 && otherwise !== undefined) values.push(otherwise);
     for (const value of values) options.push([name, value]);
@@ -81,7 +82,7 @@ export function readRequest(id, resolve, defaults) {
 }
 
 /**
- * What two requests have in common that mean the same model, built in the same way.
+ * A key that is equal for requests of the same model with the same options.
  * @param {Request} request
  */
 export const keyOf = ({ source, recipe, options }) => JSON.stringify([source, recipe, options]);

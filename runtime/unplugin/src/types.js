@@ -1,8 +1,8 @@
-/** The types of the project's imports, for editors and `tsc`. */
+/** Writes the types of the project's imports, for editors and `tsc`. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, isAbsolute, join } from 'node:path';
-import { divided } from './request.js';
+import { splitQuery } from './request.js';
 
 const HEAD =
   '/* eslint-disable */\n/* Written by unplugin-webkiln: the types of the models that this project imports. */\n';
@@ -12,28 +12,29 @@ const ANY = `  export const load: (options?: any) => Promise<any>;
   export const manifest: any;
 `;
 
-/** Of what was not built yet. TypeScript takes the first of patterns that fit equally well, so that they stand last. */
-const REST = ['webkiln:*', '*?webkiln']
+/** For models that are not built yet. TypeScript prefers the first of equally specific patterns. */
+const FALLBACKS = ['webkiln:*', '*?webkiln']
   .map(pattern => `declare module '${pattern}' {\n${ANY}}\n`)
   .join('');
 
 /**
- * What TypeScript calls an import: a pattern of its end, because modules in several folders write it differently.
- * @param {string} id as it is imported
+ * The module name for TypeScript: a pattern of the end of the specifier, since the paths differ
+ * between folders.
+ * @param {string} id the specifier
  */
 function nameOf(id) {
   if (id.startsWith('webkiln:')) return id;
-  const [path, query] = divided(id);
-  // An alias has been made the path of the file.
+  const [path, query] = splitQuery(id);
+  // An alias was replaced by the path of the file.
   const end =
     isAbsolute(path) && existsSync(path) ? basename(path) : path.replace(/^(\.{0,2}\/)+/, '');
   return `*/${end}?${query}`;
 }
 
-/** Types are written for as many imports as were seen, and kept for those of earlier runs and of other builds. */
+/** The file of types. Imports of earlier runs and of other builds are preserved. */
 export class Types {
-  /** The bundles that an import was seen to mean. @type {Map<string, Set<string>>} */
-  #meant = new Map();
+  /** Module name -> folders of bundles. @type {Map<string, Set<string>>} */
+  #folders = new Map();
 
   /**
    * @param {string} file
@@ -43,36 +44,37 @@ export class Types {
   }
 
   /**
-   * @param {string} id as it is imported
-   * @param {string} folder of its bundle
+   * @param {string} id the specifier
+   * @param {string} folder the folder of its bundle
    */
   add(id, folder) {
     const name = nameOf(id);
-    const meant = (this.#meant.get(name) ?? new Set()).add(folder);
-    this.#meant.set(name, meant);
+    const folders = (this.#folders.get(name) ?? new Set()).add(folder);
+    this.#folders.set(name, folders);
     const types = readFileSync(join(folder, 'index.d.ts'), 'utf8').replaceAll(
       'export declare ',
       'export ',
     );
-    const body = meant.size > 1 ? ANY : `${types.trimEnd().replace(/^(?=.)/gm, '  ')}\n`;
+    const body = folders.size > 1 ? ANY : `${types.trimEnd().replace(/^(?=.)/gm, '  ')}\n`;
     const block = `declare module ${JSON.stringify(name)} {\n${body}}\n`;
     const modules = new Map(existsSync(this.file) ? blocks(readFileSync(this.file, 'utf8')) : []);
     if (modules.get(name) === block) return;
-    if (meant.size > 1)
+    if (folders.size > 1)
       console.warn(
-        `webkiln: ${name} means ${meant.size} models in modules of several folders, so that its types are any; name their files differently`,
+        `webkiln: ${name} refers to ${folders.size} models in different folders, ` +
+          'so its types are any; give their files different names',
       );
     modules.set(name, block);
-    // The longer one of two patterns that fit says more.
+    // The longer of two matching patterns is more specific.
     const sorted = [...modules]
       .sort(([a], [b]) => b.length - a.length || (a < b ? -1 : 1))
       .map(([, text]) => text);
-    writeFileSync(this.file, [HEAD, ...sorted, REST].join('\n'));
+    writeFileSync(this.file, [HEAD, ...sorted, FALLBACKS].join('\n'));
   }
 }
 
 /**
- * @param {string} text of an earlier run
+ * @param {string} text the file of an earlier run
  * @returns {[name: string, block: string][]}
  */
 function blocks(text) {

@@ -203,14 +203,14 @@ def single(layer, shape=(1,), **options):
         (
             ["a", "\ud800"],
             [2],
-            "WrongValue: input 'x': '\ud800' has half of a surrogate pair, which no UTF-8 says",
+            "WrongValue: input 'x': '\ud800' has a lone surrogate, which UTF-8 cannot encode",
         ),
         (
             ["a", "zebra"],
             [2],
             (
-                "WrongValue: input 'x': 'zebra' is not in the vocabulary, which has no place for"
-                " other words"
+                "WrongValue: input 'x': 'zebra' is not in the vocabulary, and the model has no"
+                " index for other words"
             ),
         ),
     ],

@@ -1,37 +1,20 @@
-/** Runs the bundle at /bundle/ on sample inputs and shows what it says. */
+/** Runs the bundle at /bundle/ on sample inputs and shows its outputs. */
 
-import {
-  asInput,
-  noise,
-  noisePicture,
-  readJson,
-  readNpy,
-  shown,
-  summary,
-  zeros,
-} from './values.js';
-import { load, manifest, top } from '/bundle/index.js';
+import { noise, noiseImage, readJson, readNpy, toInput, zeros } from './values.js';
+import { describeType, make, term } from './elements.js';
+import { outputCard } from './outputs.js';
+import { load, manifest } from '/bundle/index.js';
 
 const byId = id => document.getElementById(id);
-const LABELS = 5;
-const USUAL_SIZE = 16;
-const PICTURE_SIZE = 128;
-/** Pictures of at most this many pixels are shown enlarged. */
-const FEW = 64;
+const DEFAULT_SIZE = 16;
+const IMAGE_SIZE = 128;
+/** Images up to this width and height are enlarged. */
+const SMALL_SIZE = 64;
 
-/** An element with properties, and children or text. */
-function make(tag, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-}
-
-const typeOf = (dtype, shape, order) =>
-  `${dtype} [${shape.join(', ')}]${order ? `  ${order.replaceAll(',', '')}` : ''}`;
 const milliseconds = value =>
   `${value < 10 ? value.toFixed(2) : value.toFixed(value < 100 ? 1 : 0)} ms`;
 
-/** Sizes that are set here, by name. */
+/** Placeholder -> its input field. */
 const sizes = new Map();
 
 function addSizes() {
@@ -46,7 +29,7 @@ function addSizes() {
     const field = make('input', {
       type: 'number',
       min: '1',
-      value: String(Math.ceil(USUAL_SIZE / step) * step),
+      value: String(Math.ceil(DEFAULT_SIZE / step) * step),
       name,
     });
     sizes.set(name, field);
@@ -60,15 +43,15 @@ function addSizes() {
 
 const sizeOf = size => (typeof size === 'number' ? size : Number(sizes.get(size).value));
 
-/** The card of one input, which says what the input is when the model runs. */
+/** The card of one input, which selects its value. */
 class InputCard {
   #array = null;
-  #picture = null;
+  #image = null;
 
   constructor(tensor, index) {
     this.tensor = tensor;
     this.canvas = make('canvas', { hidden: true });
-    this.told = make(
+    this.prompt = make(
       'p',
       {},
       tensor.image
@@ -80,7 +63,7 @@ class InputCard {
       accept: tensor.image ? 'image/*,.npy,.json' : '.npy,.json',
       name: `file-${tensor.name}`,
     });
-    this.told.append(make('label', { className: 'pick' }, 'choose one', chooser));
+    this.prompt.append(make('label', { className: 'pick' }, 'choose one', chooser));
     this.file = make('p', { className: 'hint', hidden: true });
     this.kinds = ['noise', 'zeros', 'file'].map(value =>
       make('input', {
@@ -97,14 +80,14 @@ class InputCard {
       value: String(index + 1),
       name: `seed-${tensor.name}`,
     });
-    const words = ['Noise', 'Zeros', 'File'];
+    const labels = ['Noise', 'Zeros', 'File'];
     this.element = make(
       'section',
       { className: 'card' },
       make('h3', { textContent: tensor.name }),
       make('p', {
         className: 'type',
-        textContent: typeOf(tensor.dtype, tensor.shape, tensor.order),
+        textContent: describeType(tensor.dtype, tensor.shape, tensor.order),
       }),
       make(
         'fieldset',
@@ -113,15 +96,15 @@ class InputCard {
         make(
           'div',
           { className: 'choice' },
-          ...this.kinds.map((kind, at) => make('label', {}, kind, words[at])),
+          ...this.kinds.map((kind, at) => make('label', {}, kind, labels[at])),
         ),
         make('label', {}, 'Seed', this.seed),
       ),
-      make('div', { className: 'drop' }, this.canvas, make('div', {}, this.told, this.file)),
+      make('div', { className: 'drop' }, this.canvas, make('div', {}, this.prompt, this.file)),
     );
     this.element.dataset.input = tensor.name;
     for (const control of [...this.kinds, this.seed]) control.addEventListener('change', changed);
-    chooser.addEventListener('change', () => this.take(chooser.files[0]));
+    chooser.addEventListener('change', () => this.read(chooser.files[0]));
     this.element.addEventListener('dragover', event => {
       event.preventDefault();
       this.element.classList.add('over');
@@ -130,7 +113,7 @@ class InputCard {
     this.element.addEventListener('drop', event => {
       event.preventDefault();
       this.element.classList.remove('over');
-      this.take(event.dataTransfer.files[0]);
+      this.read(event.dataTransfer.files[0]);
     });
   }
 
@@ -138,22 +121,23 @@ class InputCard {
     return this.kinds.find(kind => kind.checked).value;
   }
 
-  /** Takes a file of the user's. */
-  async take(file) {
+  /** Read a file as the value of the input. */
+  async read(file) {
     if (!file) return;
     try {
       if (file.type.startsWith('image/')) {
         if (!this.tensor.image) {
           throw new Error(
-            `input ${this.tensor.name} is no image; a recipe declares one in [inputs.${this.tensor.name}], and a .npy or .json file of numbers serves`,
+            `input ${this.tensor.name} is not an image; use a .npy or .json file of numbers, or ` +
+              `declare an image in [inputs.${this.tensor.name}] of the recipe`,
           );
         }
-        [this.#picture, this.#array] = [await createImageBitmap(file), null];
+        [this.#image, this.#array] = [await createImageBitmap(file), null];
       } else {
         const array = file.name.endsWith('.npy')
           ? readNpy(await file.arrayBuffer())
           : readJson(await file.text());
-        [this.#picture, this.#array] = [null, array];
+        [this.#image, this.#array] = [null, array];
         if (array.shape.length === this.tensor.shape.length) {
           this.tensor.shape.forEach(
             (size, at) =>
@@ -165,116 +149,60 @@ class InputCard {
       fail(new Error(`${file.name}: ${error.message}`));
       return;
     }
-    const what = this.#picture
-      ? `${this.#picture.width} × ${this.#picture.height} pixels`
+    const size = this.#image
+      ? `${this.#image.width} × ${this.#image.height} pixels`
       : `[${this.#array.shape.join(', ')}]`;
-    Object.assign(this.file, { textContent: `${file.name}, ${what}`, hidden: false });
+    Object.assign(this.file, { textContent: `${file.name}, ${size}`, hidden: false });
     this.kinds[2].disabled = false;
     this.kinds[2].checked = true;
     changed();
   }
 
-  /** What `run` gets, and the sizes that follow from it. */
+  /** The value for `run`. */
   value() {
     const { tensor, kind } = this;
     const length = tensor.shape.reduce((product, size) => product * sizeOf(size), 1);
-    const picture = this.#pictureFor(kind);
-    this.#show(picture);
-    if (picture) return picture;
-    if (kind === 'file') return asInput(tensor, this.#array);
+    const image = this.#imageFor(kind);
+    this.#show(image);
+    if (image) return image;
+    if (kind === 'file') return toInput(tensor, this.#array);
     return kind === 'zeros'
       ? zeros(tensor, length)
       : noise(tensor, length, Number(this.seed.value));
   }
 
-  /** Open sizes that the image tells. */
-  get toldSizes() {
-    return this.kind === 'file' && this.#picture
+  /** Placeholders that are derived from the image. */
+  get derivedSizes() {
+    return this.kind === 'file' && this.#image
       ? this.tensor.image.size.filter(size => typeof size === 'string')
       : [];
   }
 
-  #pictureFor(kind) {
+  #imageFor(kind) {
     if (!this.tensor.image || kind === 'zeros') return null;
     const [height, width] = this.tensor.image.size.map(sizeOf);
-    return kind === 'noise' ? noisePicture(width, height, Number(this.seed.value)) : this.#picture;
+    return kind === 'noise' ? noiseImage(width, height, Number(this.seed.value)) : this.#image;
   }
 
-  #show(picture) {
-    this.canvas.hidden = !picture;
-    if (!picture) return;
-    const scale = Math.min(1, PICTURE_SIZE / Math.max(picture.width, picture.height));
+  #show(image) {
+    this.canvas.hidden = !image;
+    if (!image) return;
+    const scale = Math.min(1, IMAGE_SIZE / Math.max(image.width, image.height));
     Object.assign(this.canvas, {
-      width: Math.max(1, Math.round(picture.width * scale)),
-      height: Math.max(1, Math.round(picture.height * scale)),
+      width: Math.max(1, Math.round(image.width * scale)),
+      height: Math.max(1, Math.round(image.height * scale)),
     });
-    this.canvas.classList.toggle('small', Math.max(picture.width, picture.height) <= FEW);
+    this.canvas.classList.toggle('small', Math.max(image.width, image.height) <= SMALL_SIZE);
     this.canvas.setAttribute('role', 'img');
-    this.canvas.setAttribute('aria-label', `What ${this.tensor.name} gets`);
+    this.canvas.setAttribute('aria-label', `The value of ${this.tensor.name}`);
     const context = this.canvas.getContext('2d');
-    if (picture instanceof ImageData && scale === 1) context.putImageData(picture, 0, 0);
-    else if (picture instanceof ImageData) {
-      const whole = new OffscreenCanvas(picture.width, picture.height);
-      whole.getContext('2d').putImageData(picture, 0, 0);
-      context.drawImage(whole, 0, 0, this.canvas.width, this.canvas.height);
-    } else context.drawImage(picture, 0, 0, this.canvas.width, this.canvas.height);
+    if (image instanceof ImageData && scale === 1) context.putImageData(image, 0, 0);
+    else if (image instanceof ImageData) {
+      const source = new OffscreenCanvas(image.width, image.height);
+      source.getContext('2d').putImageData(image, 0, 0);
+      context.drawImage(source, 0, 0, this.canvas.width, this.canvas.height);
+    } else context.drawImage(image, 0, 0, this.canvas.width, this.canvas.height);
   }
-}
-
-function labelRows(scores, labels) {
-  const best = top(scores, Math.min(LABELS, labels.length));
-  const probable = best.every(({ score }) => score >= 0 && score <= 1);
-  const largest = Math.max(...best.map(({ score }) => Math.abs(score))) || 1;
-  return make(
-    'ol',
-    {},
-    ...best.map(({ label, score }) => {
-      const fill = make('div', { className: 'fill' });
-      fill.style.width = `${Math.max(0, 100 * (probable ? score : score / largest))}%`;
-      return make(
-        'li',
-        {},
-        make('b', { textContent: label, title: label }),
-        make('div', { className: 'track' }, fill),
-        make('span', { textContent: probable ? `${(100 * score).toFixed(1)} %` : shown(score) }),
-      );
-    }),
-  );
-}
-
-const term = (name, value) =>
-  make('div', {}, make('dt', { textContent: name }), make('dd', { textContent: value }));
-
-function outputCard({ name, dtype, order, labels }, values, shape) {
-  const { least, largest, mean, finite, others, first } = summary(values);
-  const card = make(
-    'section',
-    { className: 'card' },
-    make('h3', { textContent: name }),
-    make('p', { className: 'type', textContent: typeOf(dtype, shape, order) }),
-  );
-  card.dataset.output = name;
-  if (labels && values.length >= labels.length) {
-    card.append(labelRows(values.slice(0, labels.length), labels));
-    const rows = values.length / labels.length;
-    if (rows > 1)
-      card.append(make('p', { className: 'hint', textContent: `the first of ${rows} rows` }));
-  }
-  const stats =
-    finite > 0
-      ? [term('min', shown(least)), term('max', shown(largest)), term('mean', shown(mean))]
-      : [];
-  if (others > 0) stats.push(term('NaN or infinite', String(others)));
-  card.append(
-    make('dl', { className: 'numbers' }, ...stats),
-    make('p', {
-      className: 'first',
-      textContent:
-        first.map(shown).join('  ') +
-        (values.length > first.length ? `  … ${values.length} in all` : ''),
-    }),
-  );
-  return card;
 }
 
 function fail(error) {
@@ -284,10 +212,10 @@ function fail(error) {
   });
 }
 
-/** The card of an input that takes texts. */
+/** The card of an input of strings. */
 class TextCard {
   constructor({ input, shape }) {
-    this.toldSizes = manifest.inputs.flatMap(({ text }) =>
+    this.derivedSizes = manifest.inputs.flatMap(({ text }) =>
       text?.input === input && typeof text.length === 'string' ? [text.length] : [],
     );
     this.tensor = { name: input, dtype: 'string', shape };
@@ -299,11 +227,11 @@ class TextCard {
       'section',
       { className: 'card' },
       make('h3', { textContent: input }),
-      make('p', { className: 'type', textContent: typeOf('string', shape) }),
+      make('p', { className: 'type', textContent: describeType('string', shape) }),
       make(
         'fieldset',
         {},
-        make('legend', { textContent: `Texts for ${input}` }),
+        make('legend', { textContent: `Strings for ${input}` }),
         ...this.fields.map((field, at) => make('label', {}, `${at + 1}`, field)),
       ),
     );
@@ -325,7 +253,7 @@ const cards = [
 ];
 let model = null;
 
-/** Loads the model on the chosen backend; the one before is let go. */
+/** Load the model on the selected backend, and dispose of the previous one. */
 async function open() {
   model?.dispose();
   model = null;
@@ -339,7 +267,7 @@ async function run() {
     [...sizes].map(([name, field]) => [name, Number(field.value)]),
   );
   const inputs = Object.fromEntries(cards.map(card => [card.tensor.name, card.value()]));
-  for (const name of cards.flatMap(card => card.toldSizes)) delete options[name];
+  for (const name of cards.flatMap(card => card.derivedSizes)) delete options[name];
   byId('status').textContent = 'Running…';
   if (manifest.states.length > 0) await model.reset();
   const outputs = await model.run(inputs, { placeholders: options });
@@ -355,19 +283,19 @@ async function run() {
     term('run', milliseconds(stats.lastRunMs)),
   );
   byId('status').textContent = [
-    worker ? 'in a Worker' : 'in the thread of the page',
+    worker ? 'in a Worker' : 'in the main thread',
     ...(manifest.states.length > 0 ? ['from the initial states'] : []),
     ...failures.map(failure => `${failure.backend} failed, ${failure.code}: ${failure.message}`),
   ].join('; ');
 }
 
-let waiting = Promise.resolve();
+let queue = Promise.resolve();
 
-/** Does something to the model after what is asked already; what fails is shown. */
-function act(...steps) {
+/** Queue steps after all earlier ones. Errors are shown in the page. */
+function enqueue(...steps) {
   delete document.body.dataset.ready;
   byId('run').disabled = true;
-  waiting = waiting.then(async () => {
+  queue = queue.then(async () => {
     byId('error').hidden = true;
     try {
       for (const step of steps) await step();
@@ -381,22 +309,23 @@ function act(...steps) {
 }
 
 function changed() {
-  if (model) act(run);
-  else act(open, run);
+  if (model) enqueue(run);
+  else enqueue(open, run);
 }
 
 document.title = byId('name').textContent = manifest.name;
 const bytes = manifest.shards.reduce((sum, shard) => sum + shard.bytes, 0);
+const size = bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
 const backends = ['webgpu', 'wasm', 'webgl', 'js'].filter(name => name in manifest.backends);
 byId('facts').textContent =
-  `${manifest.encoding} weights, ${bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} KB` : `${(bytes / 1e6).toFixed(1)} MB`}; backends ${backends.join(', ')}`;
+  `${manifest.encoding} weights, ${size}; ` + `backends ${backends.join(', ')}`;
 byId('backend').append(
-  make('option', { value: '', textContent: 'the best that runs' }),
+  make('option', { value: '', textContent: 'the first that works' }),
   ...backends.map(name => make('option', { value: name, textContent: name })),
 );
 addSizes();
 byId('inputs').append(...cards.map(card => card.element));
-byId('backend').addEventListener('change', () => act(open, run));
+byId('backend').addEventListener('change', () => enqueue(open, run));
 byId('sizes').addEventListener('change', changed);
 byId('controls').addEventListener('submit', event => {
   event.preventDefault();
@@ -404,4 +333,4 @@ byId('controls').addEventListener('submit', event => {
 });
 addEventListener('dragover', event => event.preventDefault());
 addEventListener('drop', event => event.preventDefault());
-act(open, run);
+enqueue(open, run);

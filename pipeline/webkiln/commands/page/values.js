@@ -1,4 +1,4 @@
-/** Sample inputs, arrays from files, and what is told of outputs. */
+/** Sample inputs, arrays from files, and statistics of outputs. */
 
 const ARRAYS = {
   float32: Float32Array,
@@ -14,7 +14,7 @@ const ARRAYS = {
   uint64: BigUint64Array,
 };
 
-/** Types of .npy files, as numpy's descr says them. */
+/** numpy's `descr` in .npy files -> dtype. */
 const DESCR = {
   '<f4': 'float32',
   '<f8': 'float64',
@@ -29,7 +29,7 @@ const DESCR = {
   '<u8': 'uint64',
 };
 
-/** The same numbers in 0...1 for the same seed (mulberry32). */
+/** A seeded generator of numbers in [0, 1) (mulberry32). */
 export function generator(seed) {
   let state = seed >>> 0;
   return () => {
@@ -40,53 +40,53 @@ export function generator(seed) {
   };
 }
 
-/** What an array of numbers of a dtype is made of: 64-bit whole numbers are bigints, and halves go as numbers. */
-const filled = (dtype, length, value) => {
-  const Kind = ARRAYS[dtype] ?? Array;
+/** Create an array of a dtype: of bigints for 64-bit integers, and a plain array for float16. */
+const fill = (dtype, length, value) => {
+  const type = ARRAYS[dtype] ?? Array;
   const big = dtype === 'int64' || dtype === 'uint64';
-  return Kind.from({ length }, () => (big ? BigInt(Math.trunc(value())) : value()));
+  return type.from({ length }, () => (big ? BigInt(Math.trunc(value())) : value()));
 };
 
-export const zeros = ({ dtype }, length) => filled(dtype, length, () => 0);
+export const zeros = ({ dtype }, length) => fill(dtype, length, () => 0);
 
-/** Seeded numbers of 0...1, whole ones of 0...7, or of the distribution that an input says it is drawn from. */
+/** Random numbers in [0, 1), integers from 0 to 7, or numbers of the distribution of an input. */
 export function noise({ dtype, distribution }, length, seed) {
   const next = generator(seed);
   const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
-  const cut = () => {
+  const truncated = () => {
     for (;;) {
       const value = normal();
       if (Math.abs(value) <= 2) return value;
     }
   };
   const { name, mean = 0, stddev = 1, minval = 0, maxval = 1 } = distribution ?? {};
-  const usual =
+  const uniform =
     dtype === 'bool'
       ? () => Number(next() > 0.5)
       : /int/.test(dtype)
         ? () => Math.floor(next() * 8)
         : next;
-  const drawn = {
+  const distributions = {
     normal: () => mean + stddev * normal(),
-    truncated_normal: () => mean + stddev * cut(),
+    truncated_normal: () => mean + stddev * truncated(),
     uniform: () => minval + (maxval - minval) * next(),
     randint: () => Math.floor(minval + (maxval - minval) * next()),
   };
-  return filled(dtype, length, drawn[name] ?? usual);
+  return fill(dtype, length, distributions[name] ?? uniform);
 }
 
-export function noisePicture(width, height, seed) {
+export function noiseImage(width, height, seed) {
   const next = generator(seed);
   const data = new Uint8ClampedArray(width * height * 4);
   for (let at = 0; at < data.length; at++) data[at] = at % 4 === 3 ? 255 : Math.floor(next() * 256);
   return new ImageData(data, width, height);
 }
 
-/** An array of a .npy file of version 1 to 3: `{ dtype, shape, values }`. */
+/** Read a .npy file of version 1 to 3. Returns `{ dtype, shape, values }`. */
 export function readNpy(buffer) {
   const bytes = new Uint8Array(buffer);
   if (String.fromCharCode(...bytes.subarray(0, 6)) !== '\x93NUMPY')
-    throw new Error('this is no .npy file; numpy.save writes one');
+    throw new Error('not a .npy file; write one with numpy.save');
   const view = new DataView(buffer);
   const long = bytes[6] > 1;
   const start = long ? 12 : 10;
@@ -97,28 +97,29 @@ export function readNpy(buffer) {
   const dtype = DESCR[descr];
   if (dtype === undefined || sizes === undefined) {
     throw new Error(
-      `the array has dtype ${descr ?? 'of fields'}, expected one of ${Object.values(DESCR).join(', ')}, little-endian; convert it with numpy's astype`,
+      `the array has the dtype ${descr ?? 'of a structure'}, expected little-endian ` +
+        `${Object.values(DESCR).join(', ')}; convert it with numpy's astype`,
     );
   }
   if (/'fortran_order': *True/.test(header))
-    throw new Error('the array is in Fortran order; save numpy.ascontiguousarray of it');
+    throw new Error('the array is in Fortran order; convert it with numpy.ascontiguousarray');
   const shape = sizes
     .split(',')
     .map(size => size.trim())
     .filter(Boolean)
     .map(Number);
   const length = shape.reduce((product, size) => product * size, 1);
-  const Kind = ARRAYS[dtype];
-  if (bytes.length < end + length * Kind.BYTES_PER_ELEMENT)
-    throw new Error(`the file ends before its ${length} numbers do; save it again`);
+  const type = ARRAYS[dtype];
+  if (bytes.length < end + length * type.BYTES_PER_ELEMENT)
+    throw new Error(`the file is truncated: expected ${length} numbers; save it again`);
   return {
     dtype,
     shape,
-    values: new Kind(buffer.slice(end, end + length * Kind.BYTES_PER_ELEMENT)),
+    values: new type(buffer.slice(end, end + length * type.BYTES_PER_ELEMENT)),
   };
 }
 
-/** Numbers of a JSON file: one list, or lists in lists of equal lengths. */
+/** Read the numbers of a JSON file: a list, or nested lists of equal lengths. */
 export function readJson(text) {
   const shape = [];
   const value = JSON.parse(text);
@@ -130,7 +131,8 @@ export function readJson(text) {
         : Array.isArray(inner) && inner.length === shape[depth];
     if (!fits)
       throw new Error(
-        `the file is no list of numbers, or of lists of equal lengths: at depth ${depth} there is ${JSON.stringify(inner)?.slice(0, 40)}`,
+        'expected a list of numbers, or nested lists of equal lengths; ' +
+          `got ${JSON.stringify(inner)?.slice(0, 40)} at depth ${depth}`,
       );
     if (depth < shape.length) for (const item of inner) check(item, depth + 1);
   };
@@ -142,19 +144,23 @@ export function readJson(text) {
   };
 }
 
-/** What `run` takes of an array of a file: as it is where the dtype is that of the input, else numbers, each of which it checks. */
-export function asInput({ name, dtype }, array) {
+/**
+ * Convert an array of a file for `run`: unchanged if it has the dtype of the input, else numbers.
+ */
+export function toInput({ name, dtype }, array) {
   if (array.dtype === dtype) return array.values;
   if (dtype !== 'int64' && dtype !== 'uint64') return Array.from(array.values, Number);
-  const part = Array.from(array.values).find(
+  const fraction = Array.from(array.values).find(
     value => typeof value === 'number' && !Number.isInteger(value),
   );
-  if (part !== undefined)
-    throw new Error(`input ${name}: expected whole numbers (${dtype}), got ${part}`);
+  if (fraction !== undefined)
+    throw new Error(`input ${name}: expected integers (${dtype}), got ${fraction}`);
   return Array.from(array.values, BigInt);
 }
 
-/** Least, largest and mean of the finite numbers, how many are not, and the first ones. */
+/**
+ * The minimum, maximum and mean of the finite numbers, the count of others, and the first numbers.
+ */
 export function summary(values, count = 12) {
   let [least, largest, sum, finite] = [Infinity, -Infinity, 0, 0];
   for (const each of values) {
@@ -175,7 +181,7 @@ export function summary(values, count = 12) {
   };
 }
 
-export const shown = value =>
+export const formatNumber = value =>
   Number.isInteger(value)
     ? String(value)
     : Number.isFinite(value)
