@@ -1,5 +1,5 @@
-"""The networks of keras.applications as model files; the recipes beside this file say which, of
-what size and with which weights.
+"""Networks of keras.applications as model files. The recipes next to this file select the network,
+its size and its weights.
 """
 
 import inspect
@@ -15,10 +15,10 @@ WEIGHTS = {"pretrained": "imagenet", "random": None}
 
 
 def export(path: Path, network: str, weights: str, size: int, **options: Any) -> None:
-    """Write `network`, a function of keras.applications, for images [N,size,size,3]; `options` are
-    further arguments of it.
+    """Write `network`, a function of keras.applications, for images [N,size,size,3]. `options` are
+    further arguments.
 
-    `weights` is `pretrained`, which downloads those for ImageNet, or `random`.
+    `weights` is `pretrained` (ImageNet weights are downloaded) or `random`.
     """
     if weights not in WEIGHTS:
         raise RecipeError(f"weights is {weights!r}; valid: {', '.join(WEIGHTS)}")

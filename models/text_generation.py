@@ -1,10 +1,10 @@
-"""Two small networks that write text character by character, in the manner of the Python reference;
-train_text.py trains them.
+"""Two small networks that generate text, one character at a time, in the style of the Python
+reference. train_text.py trains them.
 
 The recipes text_decoder and text_lstm use this file as the script that exports the models, and as
-the plugin that defines their layers. The models read any number of characters in a run and give the
-probabilities of the next one. What they have read before is their state, which `model.reset()`
-forgets.
+the plugin that defines their layers. The models read any number of characters per run, and return
+the probabilities of the next one. Earlier characters are kept in states, which `model.reset()`
+clears.
 """
 
 from pathlib import Path
@@ -16,23 +16,21 @@ from keras import layers, ops
 
 CHARACTERS = ("\n", *map(chr, range(32, 127)))
 MEMORY = 128
-"""How many characters back the decoder looks."""
+"""The decoder's context length, in characters."""
 WIDTH, HEADS, BLOCKS = 96, 4, 2
 UNITS = 176
 FOLDER = Path(__file__).parent
 
 
 def encode(text: str) -> np.ndarray:
-    """The numbers of the characters of a text; others are left out."""
+    """The indices of a text's characters. Unknown characters are skipped."""
     numbers = {character: number for number, character in enumerate(CHARACTERS)}
     return np.array([numbers[character] for character in text if character in numbers], np.int32)
 
 
 @keras.saving.register_keras_serializable(package="text")
 class Places(layers.Layer):
-    """characters [N,T] -> how many were read before each of them, [T]; with a state, since the last
-    reset.
-    """
+    """characters [N,T] -> positions [T]; with a state, counted from the last reset."""
 
     def __init__(self, *, stateful: bool, **options: Any) -> None:
         super().__init__(**options)
@@ -57,12 +55,11 @@ class Places(layers.Layer):
 
 @keras.saving.register_keras_serializable(package="text")
 class Attention(layers.Layer):
-    """x [N,T,C], places [T] -> [N,T,C]: causal self-attention that favours what is near (Press et
-    al.,
-    2022: ALiBi) in place of positions.
+    """x [N,T,C], positions [T] -> [N,T,C]: causal self-attention with linear biases instead of
+    position embeddings (ALiBi; Press et al., 2022).
 
-    With a state, the keys and values of the last `MEMORY` characters are kept from run to run, that
-    of place p in slot p mod `MEMORY`.
+    With a state, the keys and values of the last `MEMORY` characters are kept between runs, those
+    of position p in slot p mod `MEMORY`.
     """
 
     def __init__(self, *, stateful: bool, **options: Any) -> None:
@@ -106,17 +103,15 @@ class Attention(layers.Layer):
 
 
 def _remembered(state: Any, values: Any, new: Any) -> Any:
-    """What each slot holds after a run: its value in the run, where `new` says which, or what it
-    held before.
-    """
+    """The content of each slot after a run: the new value if `new` names one, or else the old one."""
     taken = ops.take(values, ops.maximum(new, 0), axis=1)
     state.assign(ops.where(ops.reshape(new >= 0, (1, MEMORY, 1, 1)), taken, state))
     return state
 
 
 def make_decoder(*, stateful: bool) -> keras.Model:
-    """characters [N,T] -> for training the logits of what follows each, [N,T,characters]; with a
-    state those after the last, [1,characters].
+    """characters [N,T] -> logits of the next characters, [N,T,characters], for training; with a
+    state, only the last, [1,characters].
     """
     characters = keras.Input(
         (None,), batch_size=1 if stateful else None, dtype="int32", name="characters"
@@ -133,7 +128,7 @@ def make_decoder(*, stateful: bool) -> keras.Model:
 
 
 def make_lstm(*, stateful: bool) -> keras.Model:
-    """As `make_decoder`, by a recurrent network."""
+    """Like `make_decoder`, with a recurrent network."""
     characters = keras.Input(
         (None,), batch_size=1 if stateful else None, dtype="int32", name="characters"
     )
@@ -146,7 +141,7 @@ NETWORKS = {"text_decoder": make_decoder, "text_lstm": make_lstm}
 
 
 def trained(name: str) -> keras.Model:
-    """A network with a state and the trained weights, which gives probabilities."""
+    """A network with a state and the trained weights, which returns probabilities."""
     model = NETWORKS[name](stateful=True)
     with np.load(FOLDER / name / "weights.npz") as weights:
         for variable, value in zip(model.trainable_variables, weights.values(), strict=True):

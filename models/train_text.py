@@ -1,8 +1,8 @@
-"""Train the networks of text_generation.py on the prose of the Python reference, which comes with
-Python. Run: python models/train_text.py [text_lstm]
+"""Train the networks of text_generation.py on the text of Python's language reference, which is
+part of Python. Usage: python models/train_text.py [text_lstm]
 
-Writes weights.npz, in halves, into the folder of each and prints the loss on text that was held
-out, in bits for each character.
+Writes float16 weights to weights.npz in each network's folder, and prints the loss on held-out text
+in bits per character.
 """
 
 import re
@@ -21,7 +21,7 @@ MAXIMUM_BITS = 2.6
 
 
 def prose() -> str:
-    """The paragraphs that are mostly words, each on a line of its own."""
+    """Paragraphs that consist mostly of words, one per line."""
     paragraphs = [
         " ".join(part.split())
         for topic in sorted(topics)

@@ -1,5 +1,5 @@
-"""Assembles the folder that is shipped to the web from the code of each backend, the weight shards
-and the runtime.
+"""Assemble the folder that is shipped to the web: code of the backends, weight shards and the
+runtime.
 """
 
 import json
@@ -40,11 +40,11 @@ SHARED = Path(__file__).resolve().parent.parent
 EXPLAINED = ("layer", "kernel", "why", "flops", "bytes", "decided")
 VARIANT_ORDER = ("relaxed", "simd")
 PICTURES = ("float32", "uint8", "int32")
-"""Dtypes that images become; whole numbers are the pixels as they are."""
+"""The dtypes of image inputs. Integers are unscaled pixels."""
 
 
 def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
-    """The inputs or outputs of the model, which all backends must agree on."""
+    """The inputs or outputs of the model. All backends must agree."""
     views = {
         backend: [
             {
@@ -64,15 +64,15 @@ def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
 
 
 def asked(program: dict[str, Any]) -> dict[str, str]:
-    """The sizes that the user sets, with what each must be, or nothing."""
+    """The symbolic sizes and their constraints, or nothing."""
     units = {item.get("placeholder") for item in program["divisibility"]}
     plain = {name: "" for name in program["placeholders"] if name not in units}
     return plain | {item["name"]: item["text"] for item in program["divisibility"]}
 
 
 def read_labels(path: Path) -> list[str]:
-    """The names in a file: a JSON list, a JSON table by number (of names, or of lists that end in
-    one), or one a line.
+    """The names in a file: a JSON list; a JSON table by number, of names or of lists that end in a
+    name; or one name per line.
     """
     text = path.read_text("utf-8", errors="replace")
     try:
@@ -84,14 +84,14 @@ def read_labels(path: Path) -> list[str]:
         found = [row[-1] if isinstance(row, list) and row else row for row in rows]
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         raise RecipeError(
-            "labels: the file is neither a JSON list of names, nor a JSON table of them by number"
-            " from 0, nor text with one a line"
+            "labels: the file is neither a JSON list of names, nor a JSON table by number from 0,"
+            " nor text with one name per line"
         )
     return found
 
 
 def labels_of(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Any:
-    """Of the recipe: a list or a table, or the file that it names; else those of the source."""
+    """The recipe's labels (a list, a table, or a file), or else those of the source."""
     if "labels" in inputs:
         return read_labels(inputs["labels"])
     return (
@@ -100,8 +100,8 @@ def labels_of(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Any:
 
 
 def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, Any]]:
-    """Attach class names: a list goes to each output whose last axis has its length, a table names
-    the outputs.
+    """Attach class names. A list belongs to every output whose last axis has its length; a table
+    names outputs.
     """
     if not labels:
         return outputs
@@ -118,7 +118,7 @@ def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, An
         if not table:
             shapes = ", ".join(f"{o['name']} {o['shape']}" for o in outputs)
             raise RecipeError(
-                f"labels: {len(labels)} labels fit the last axis of no output ({shapes})"
+                f"labels: {len(labels)} labels match the last axis of no output ({shapes})"
             )
     for output in outputs:
         count = len(table.get(output["name"], ()))
@@ -134,8 +134,8 @@ def with_images(
     images: dict[str, dict[str, Any]],
     divisibility: Sequence[dict[str, Any]] = (),
 ) -> list[dict[str, Any]]:
-    """Attach how images become inputs, with the size of each and what open sizes must leave when
-    divided; RecipeError where the input is no image of that kind.
+    """Attach how images become inputs: their size, and the multiples that symbolic sizes must be.
+    Raises RecipeError if an input is not an image of this kind.
     """
     remainders = {item["name"]: [item["modulus"], item["remainders"]] for item in divisibility}
     names = [tensor["name"] for tensor in inputs]
@@ -186,8 +186,8 @@ def sized(
         image["color"] == "GREY",
     ) != (0.0, 1.0, False):
         raise RecipeError(
-            f"{where}: the input is {tensor['dtype']}, which holds pixels as they are: without"
-            " mean, scale and GREY"
+            f"{where}: the input is {tensor['dtype']}, which holds unscaled pixels: without mean,"
+            " scale and GREY"
         )
     return {
         **image,
@@ -201,15 +201,13 @@ def sized(
 
 
 class Files:
-    """The files of a bundle as they are written; `hashed`: names follow the bytes."""
+    """The files of a bundle as they are written. If `hashed`, names contain digests."""
 
     def __init__(self, bundle: Path, *, hashed: bool) -> None:
         self.bundle, self.hashed = bundle, hashed
 
     def write(self, name: str, data: str | bytes, *, referred: bool = False) -> str:
-        """Write a file; the name that it gets, which is another one only where other files refer to
-        it.
-        """
+        """Write a file. Returns its name, which has a digest only if other files refer to it."""
         encoded = data.encode() if isinstance(data, str) else data
         stem, dot, suffix = name.partition(".")
         chosen = (
@@ -251,9 +249,7 @@ def write_backend(
 
 
 def precision(program: dict[str, Any]) -> dict[str, Any]:
-    """What is said of a backend whose memory holds float16 between layers, or which multiplies in
-    it, too.
-    """
+    """The metadata of a backend that stores float16 between layers, or also multiplies in it."""
     return {"precision": program["precision"]} if "precision" in program else {}
 
 
@@ -264,7 +260,7 @@ def profile(files: Files, programs: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_folder(files: Files, manifest: dict[str, Any]) -> None:
-    """The modules that know the model, and the runtime."""
+    """The modules that depend on the model, and the runtime."""
     sources = SHARED / "runtime" / "src"
     runtime = files.write("runtime.js", runtime_of(manifest), referred=True)
     worker = files.write("worker.js", worker_module(manifest, runtime), referred=True)
@@ -274,14 +270,14 @@ def write_folder(files: Files, manifest: dict[str, Any]) -> None:
 
 
 def write_single(files: Files, manifest: dict[str, Any], params: dict[str, Any]) -> None:
-    """One script with all modules and data, in place of these."""
+    """One script with all modules and data, which replaces them."""
     modules = {
         name: files.bundle / backend["module"] for name, backend in manifest["backends"].items()
     }
     data = [files.bundle / name for name in data_files(manifest)]
     if (size := sum(path.stat().st_size for path in data)) > MAX_INLINED:
         raise RecipeError(
-            f"{params['name']}: its data have {size} bytes, and a single file holds at most"
+            f"{params['name']}: its data has {size} bytes, and a single file may have at most"
             f" {MAX_INLINED}; build a folder, or another encoding"
         )
     texts = {name: path.read_text("utf-8") for name, path in modules.items()}
@@ -304,9 +300,7 @@ def runtime_of(manifest: dict[str, Any]) -> str:
 def with_texts(
     inputs: list[dict[str, Any]], texts: list[dict[str, Any]], bundle: Path
 ) -> list[dict[str, Any]]:
-    """Attach how texts become the indices that inputs take, and write their vocabularies, equal
-    ones once.
-    """
+    """Attach how strings become indices of inputs. Equal vocabularies are written once."""
     told = {}
     for text in texts:
         described = {key: value for key, value in text.items() if key not in ("tensor", "tokens")}

@@ -1,4 +1,4 @@
-"""C sources -> objects, each on its own, in one call of the compiler."""
+"""C sources -> objects, one each, in one call of the compiler."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""spec.json -> graph.json, weights.json and sizes.json: the model's structure in the IR, which blob
-fills which slot, and what open sizes must be; and what else its format has to say.
+"""spec.json -> graph.json (the model's structure in the IR), weights.json (slot -> blob),
+sizes.json (constraints on symbolic sizes), and further metadata of the format.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,8 @@
-"""A recipe's source -> the model file: a local file, a download with its sha256 (of labels, too),
-what
-an export script writes, or the weights of a model that a function returns.
+"""The source of a recipe -> the model file: a local file, a download with its sha256 (also of
+labels), the output of an export script, or the weights of a model that a function returns.
 
 An export script is a Python file with a function that takes the path to write to, and `parameters`.
-It comes in as input `script.py`.
+It is the input `script.py`.
 """
 
 import shutil
@@ -23,12 +22,12 @@ TIMEOUT_S = 60
 MAX_BYTES = 16 << 30
 CHUNK = 1 << 20
 ADVICE = {
-    "url": "download it yourself and give its path",
+    "url": "download it manually, and use its path",
     "labels": (
-        "without a network, write the labels into the recipe (labels = [...]), or leave them out"
+        "without network access, write the labels into the recipe (labels = [...]), or omit them"
     ),
 }
-"""What to do where a download fails."""
+"""What to do if a download fails."""
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
@@ -41,7 +40,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         case "url" | "labels" as kind:
             _download(params["url"], params["sha256"], target, ADVICE[kind])
         case "export" | "module":
-            stage.report_progress("runs the code that makes the model")
+            stage.report_progress("running the code that creates the model")
             stage_module(params["format"], "fetch").fetch(inputs, params, target)
         case kind:
             raise RecipeError(
@@ -51,9 +50,9 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
 
 def _copy(source: Path, target: Path) -> None:
     if not source.exists():
-        raise SourceError(f"{source}: there is no such file; give the path of a model file")
+        raise SourceError(f"{source}: no such file; give the path of a model file")
     if source.is_dir():
-        raise SourceError(f"{source}: is a folder; give the path of the model file in it")
+        raise SourceError(f"{source}: is a folder; give the path of a model file")
     shutil.copyfile(source, target)
 
 
@@ -83,8 +82,8 @@ def _download(url: str, sha256: str, target: Path, advice: str) -> None:
     if got != sha256:
         target.unlink()
         raise SourceError(
-            f"{url}: the sha256 is {got}, the recipe says {sha256}; the file changed, or the recipe"
-            " is wrong"
+            f"{url}: the sha256 is {got}, the recipe says {sha256}; the file changed, or the"
+            " recipe's sha256 is wrong"
         )
 
 

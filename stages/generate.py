@@ -1,4 +1,4 @@
-"""program.json -> the sources of one backend."""
+"""program.json -> the source files of one backend."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -12,7 +12,7 @@ DATA = ()
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     del params
-    # Those of one size are often alike, and compress better beside each other.
+    # Objects of equal size are often similar, and compress better next to each other.
     objects = sorted(
         (path for path in inputs["objects/"].rglob("*") if path.is_file()),
         key=lambda path: (path.stat().st_size, path),

@@ -1,6 +1,4 @@
-"""A model, with the files that belong to it -> spec.json and weight blobs, by the program of its
-format.
-"""
+"""A model and the files that belong to it -> spec.json and weight blobs, by its format's program."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext

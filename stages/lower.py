@@ -19,7 +19,7 @@ DATA = ()
 
 
 def tuning(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Tuning:
-    """By which choices are made."""
+    """The tuned choices, or the default ones."""
     if "trial" in params:
         way, tile = params["trial"]
         return Tuning(trial=(way, tile))

@@ -1,4 +1,4 @@
-"""Weights and the graph's fixed part -> shards in one encoding."""
+"""Weights and the constant subgraph -> shards in one encoding."""
 
 from collections.abc import Mapping
 from pathlib import Path

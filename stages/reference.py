@@ -1,5 +1,5 @@
-"""A model -> reference.npz and layers.npz: what its framework computes, which bundles are verified
-against; or what was recorded of it elsewhere, without layers.
+"""A model -> reference.npz and layers.npz: the outputs of its framework, for verification; or
+recorded outputs, which have no layers.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Writes the report of a verified bundle: errors, timings and sizes, as one page and as JSON."""
+"""Write the report of a verified bundle, as a page and as JSON: errors, times and sizes."""
 
 import math
 import statistics
@@ -27,7 +27,7 @@ DATA = ()
 
 FULL_EFFORT_BYTES = 1 << 20
 WINOGRAD = "winograd"
-"""What the names of forms begin with (plan/algorithms.py)."""
+"""Prefixes of kernels of fast convolutions (plan/algorithms.py)."""
 STRIP_WIDTH, STRIP_HEIGHT = 320, 22
 
 
@@ -42,7 +42,9 @@ def where(result: dict[str, Any]) -> str:
 
 
 class LogAxis:
-    """Places relative errors on a strip, one decade apart; errors of zero sit at its left end."""
+    """A strip with a logarithmic axis for relative errors, one decade per tick. Zero is at the left
+    end.
+    """
 
     def __init__(self, values: Iterable[float]) -> None:
         positive = [value for value in values if value > 0] or [1e-6]
@@ -96,7 +98,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def largest(relatives: list[float | None]) -> float | None:
-    """The largest relative error, None where one is not finite."""
+    """The largest relative error. None if one is not finite."""
     return (
         None
         if None in relatives
@@ -135,7 +137,7 @@ def errors_section(results: list[dict[str, Any]]) -> str:
     ]
     recorded = sorted({result["reference"] for result in results if "reference" in result})
     origin = (
-        f", as it was recorded in {escape(', '.join(recorded))}; layers are not compared"
+        f", as recorded in {escape(', '.join(recorded))}; layers are not compared"
         if recorded
         else ""
     )
@@ -169,8 +171,8 @@ def timings_section(results: list[dict[str, Any]]) -> str:
         for result, median in zip(results, medians, strict=True)
     ]
     note = (
-        "One run, the median over the input sets, from the call to the answer; the machine that"
-        " verified is not a benchmark."
+        "The median over the input sets of single runs, including inputs and outputs. Not a"
+        " benchmark: the machine was verifying."
     )
     return section("Timings", note, table(head, body))
 
@@ -188,19 +190,19 @@ def sizes_section(sizes: dict[str, dict[str, int]]) -> str:
                     (size["bytes"] / largest, "var(--wasm)", 0.35),
                     (size["brotli"] / largest, "var(--wasm)", 1.0),
                 ],
-                f"{size['bytes']} bytes, {size['brotli']} with brotli",
+                f"{size['bytes']} bytes, {size['brotli']} with Brotli",
             ),
         ]
         for name, size in sorted(sizes.items(), key=lambda item: -item[1]["bytes"])
     ]
-    return section("Sizes", "Pale: raw. Full: with brotli.", table(head, body))
+    return section("Sizes", "Pale: raw. Full: with Brotli.", table(head, body))
 
 
 def fast_convolutions(
     launches: dict[str, list[dict[str, Any]]], results: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """By backend and form the layers whose convolutions multiply less than they are written, and
-    the largest error of an output there (None: not finite).
+    """By backend and algorithm: the layers whose convolutions need fewer multiplications, and the
+    largest error of an output. None if it is not finite.
     """
     layers: dict[tuple[str, str], dict[str, None]] = {}
     for backend, steps in launches.items():
@@ -251,7 +253,7 @@ def convolutions_section(fast: list[dict[str, Any]]) -> str:
 
 
 def not_run_section(results: list[dict[str, Any]]) -> str:
-    """What a browser was asked for and does not run: it is not verified there."""
+    """The browsers and backends that were requested but cannot run, and are not verified."""
     if not results:
         return ""
     head = [("backend", ""), ("browser", ""), ("version", ""), ("why", "wide")]
@@ -264,7 +266,7 @@ def not_run_section(results: list[dict[str, Any]]) -> str:
         ]
         for result in results
     ]
-    return section("Not run", "These were asked for and are not verified.", table(head, body))
+    return section("Not run", "Requested, but not verified.", table(head, body))
 
 
 def page(
@@ -283,7 +285,7 @@ def page(
     )
     tiles = [
         tile(number(largest(relatives), 2), "largest relative error"),
-        tile(size_text(code), "code with brotli, all backends"),
+        tile(size_text(code), "code with Brotli, all backends"),
         tile(size_text(weights), "weights"),
     ]
     if fastest:
@@ -304,7 +306,7 @@ def page(
         f"<h1>{escape(name)}</h1>{badge}",
         tiles,
         f"{not_run_section([result for result in asked if 'not_run' in result])}{errors_section(results)}{convolutions_section(fast)}{timings_section(results)}{sizes_section(sizes)}",
-        "The same figures are in verification.json.",
+        "verification.json has the same numbers.",
     )
 
 

@@ -1,5 +1,5 @@
-"""Times the candidates of every kernel: bundles that differ in their choices alone, in turn, in one
-session of a browser or Node.
+"""Measure the candidates of every kernel: bundles that differ only in their choices run in turn, in
+one session of a browser or Node.
 """
 
 from collections.abc import Mapping

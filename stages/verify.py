@@ -1,4 +1,4 @@
-"""Runs a bundle on the reference's input sets and compares its outputs with the framework's own."""
+"""Run a bundle on the reference's input sets, and compare its outputs with the framework's."""
 
 from pathlib import Path
 from typing import Any
@@ -26,29 +26,24 @@ def describe(row: dict[str, Any]) -> str:
 
 
 def locate(layers: dict[str, tuple[KeptLayer, ...]], path: Path | None, bound: float) -> str:
-    """Where the error starts, as far as the bundle and the reference tell."""
+    """The first layer that diverges, if the bundle and the reference have layers."""
     if path is None or not any(layers.values()):
-        return "the bundle keeps no layers; webkiln diff tells where it goes wrong"
+        return "the bundle has no layers; webkiln diff finds the first wrong layer"
     reference = npz.read(path)
     if not reference:
         return (
-            "the reference has no layers, so that where it goes wrong is not known; webkiln diff"
-            " --against BACKEND compares two backends"
+            "the reference has no layers to compare; webkiln diff --against BACKEND compares two"
+            " backends"
         )
     for name, kept in layers.items():
         for error in layer_errors(kept, layers_of(reference, name), bound):
             if not error.passed:
                 return f"the first layer that diverges is {error}, on the input set {name}"
-    return (
-        "no kept layer diverges by itself: the error is in the last step or below every layer's"
-        " bound"
-    )
+    return "no layer exceeds its bound: the error is in the last step, or accumulates"
 
 
 def refusal(error: RunError, backend: str, variant: str | None, browser: str) -> str | None:
-    """Why a browser on another machine, of which nothing is known before, does not run a bundle, if
-    that is what an error says.
-    """
+    """The reason why a remote browser does not run a bundle, if the error states one."""
     without = error.code == "NoBackend" or (variant == "relaxed" and error.code == "CompileFailed")
     return (
         f"{backend}{f' ({variant})' if variant else ''}: {error}"
@@ -58,8 +53,8 @@ def refusal(error: RunError, backend: str, variant: str | None, browser: str) ->
 
 
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
-    """Write the result; of a browser that does not run this backend or variant, that it does not,
-    and why.
+    """Write the result. If the browser does not run this backend or variant, the result is the
+    reason.
     """
     backend, browser, variant = params["backend"], params["browser"], params["variant"] or None
     reason = host.why_not(browser, backend, variant)
@@ -102,7 +97,8 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
         for output, wanted in expected[name].items():
             if output not in result.outputs:
                 raise VerificationError(
-                    f"{bundle} has no output {output}; the reference has: build both from one model"
+                    f"{bundle} has no output {output}; the reference has it; build both from the"
+                    " same model"
                 )
             comparison = compare(result.outputs[output], wanted)
             noise = float(np.max(noises.get(name, {}).get(output, np.float64(0.0))))

@@ -1,4 +1,4 @@
-"""Serves a page that runs digits in the browser: flask --app app run"""
+"""A server for a page that runs digits in the browser: flask --app app run"""
 
 import mimetypes
 from secrets import token_urlsafe
@@ -26,9 +26,7 @@ def page() -> Response:
 
 @app.after_request
 def isolate(response: Response) -> Response:
-    """Every file needs these headers where threads are to share memory; workers are refused if
-    theirs is missing.
-    """
+    """Shared memory between threads needs these headers on every file, including workers."""
     response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     response.headers["Cross-Origin-Embedder-Policy"] = "require-corp"
     return response

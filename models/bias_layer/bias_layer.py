@@ -1,4 +1,5 @@
-"""The tutorial's model: Input((10,)) -> BiasLayer with bias 100, and how its layer is converted.
+"""The tutorial's model, Input((10,)) -> BiasLayer with bias 100, and the handler that converts its
+layer.
 
 The recipe uses this file twice: as the script that exports the model, and as the plugin that
 defines the class and its handler.

@@ -1,7 +1,7 @@
-"""Train the digits model: a small CNN on scikit-learn's bundled 8x8 digits. Run: python
+"""Train the digits model, a small CNN, on scikit-learn's bundled 8x8 digits. Usage: python
 models/digits/train.py
 
-Writes digits.keras and test.npz (held-out images and labels) beside this file and prints the
+Writes digits.keras and test.npz (held-out images and labels) next to this file, and prints the
 held-out accuracy.
 """
 
@@ -21,7 +21,7 @@ MINIMUM_ACCURACY = 0.97
 
 
 def make_model() -> keras.Model:
-    """image [N,8,8,1] in 0..1 -> scores [N,10], a probability for each digit."""
+    """image [N,8,8,1] in 0..1 -> class probabilities [N,10]."""
     layers = keras.layers
     image = keras.Input((8, 8, 1), name="image")
     x = image
@@ -39,8 +39,8 @@ def make_model() -> keras.Model:
 
 
 def distort(images: NDArray[np.float32], generator: np.random.Generator) -> NDArray[np.float32]:
-    """Shift by up to a pixel, rotate by up to 12 degrees and scale by up to 10 %, each image on its
-    own.
+    """Shift by up to one pixel, rotate by up to 12 degrees and scale by up to 10 %, each image
+    independently.
     """
     result = np.empty_like(images)
     centre = np.array([3.5, 3.5])

@@ -1,5 +1,5 @@
-"""A U-Net as pix2pix has it (Isola et al., 2017): image [N,256,256,3] in -1 ... 1 -> picture of the
-same shape and range, with made-up weights.
+"""The U-Net of pix2pix (Isola et al., 2017) with random weights: image [N,256,256,3] in -1..1 ->
+image of the same shape and range.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ SLOPE = 0.2
 
 
 def encode(x: keras.KerasTensor, filters: int, level: int) -> keras.KerasTensor:
-    """Half the size."""
+    """Halve the size."""
     x = layers.Conv2D(filters, 4, strides=2, padding="same", use_bias=False, name=f"down{level}")(x)
     if level > 0:
         x = layers.BatchNormalization(name=f"down{level}_norm")(x)
@@ -26,7 +26,7 @@ def encode(x: keras.KerasTensor, filters: int, level: int) -> keras.KerasTensor:
 def decode(
     x: keras.KerasTensor, skipped: keras.KerasTensor, filters: int, level: int
 ) -> keras.KerasTensor:
-    """Twice the size, beside what was skipped at that size."""
+    """Double the size, and concatenate the skip connection."""
     x = layers.Conv2DTranspose(
         filters, 4, strides=2, padding="same", use_bias=False, name=f"up{level}"
     )(x)
@@ -52,8 +52,8 @@ def make_model(size: int, width: float) -> keras.Model:
 
 
 def export(path: Path, size: int, width: float = 1.0) -> None:
-    """Write the network for images of `size`, a multiple of 256, with `width` times as many filters
-    as there.
+    """Write the network for images of `size`, a multiple of 256. `width` scales the number of
+    filters.
     """
     model = make_model(size, width)
     fill_randomly(model)

@@ -34,7 +34,7 @@ COMMANDS = {
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors that name what was nearly written."""
+    """An argument parser whose errors suggest similar names."""
 
     def options(self) -> list[str]:
         return [text for action in self._actions for text in action.option_strings]
@@ -60,7 +60,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a subcommand; returns 0, 2 for what the user can mend, 1 for a defect of webkiln."""
+    """Run a subcommand. Returns 0; 2 for an error that the user can fix; 1 for a bug in webkiln."""
     warnings.showwarning = _show_warning
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments))

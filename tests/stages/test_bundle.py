@@ -92,7 +92,7 @@ def test_package_and_labels(bundle: Path) -> None:
 @pytest.mark.parametrize(
     ("labels", "part"),
     [
-        (["a", "b"], "2 labels fit the last axis of no output (y [1, 4])"),
+        (["a", "b"], "2 labels match the last axis of no output (y [1, 4])"),
         ({"z": ["a"]}, "the outputs are y"),
         ({"y": ["a"]}, "1 labels for"),
     ],
@@ -276,7 +276,7 @@ IMAGE = {"size": None, "fit": "stretch", "color": "RGB", "mean": 0.0, "scale": 1
         (
             {"dtype": "uint8"},
             {"scale": 255.0},
-            "the input is uint8, which holds pixels as they are: without mean, scale and GREY",
+            "the input is uint8, which holds unscaled pixels: without mean, scale and GREY",
         ),
     ],
 )

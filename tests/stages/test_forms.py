@@ -196,7 +196,7 @@ def test_a_single_file_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(
         RecipeError,
         match=(
-            r"fake: its data have \d+ bytes, and a single file holds at most 1000; build a folder"
+            r"fake: its data has \d+ bytes, and a single file may have at most 1000; build a folder"
         ),
     ):
         fake_bundle.build(tmp_path, form=FORMS["single"])

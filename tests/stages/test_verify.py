@@ -95,9 +95,9 @@ def test_first_diverging_layer_is_named(bundle: Path, tmp_path: Path) -> None:
         ),
     ):
         run(bundle, tmp_path, files)
-    with pytest.raises(VerificationError, match="no kept layer diverges"):
+    with pytest.raises(VerificationError, match="no layer exceeds its bound"):
         run(bundle, tmp_path, write_reference(tmp_path, factor=1.01))
-    with pytest.raises(VerificationError, match="keeps no layers; webkiln diff tells"):
+    with pytest.raises(VerificationError, match="has no layers; webkiln diff finds"):
         run(bundle, tmp_path, files, layers=False)
 
 

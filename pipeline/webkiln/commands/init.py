@@ -230,8 +230,7 @@ def _given(
     text = f"source = {json.dumps(written, ensure_ascii=False)}\n{more}"
     recipe = _recipe(root, name, text, force=force)
     if recipe.source == PathSource(root / folder / written) and not recipe.source.path.is_file():
-        # Build before writing anything: if the build fails, the project
-        # does not change.
+        # Build before writing anything: if the build fails, the project does not change.
         recipe = replace(recipe, source=PathSource(source))
     model = [Addition(folder / written, source.read_bytes())] if copied else []
     return Given(recipe, (Addition(folder / "recipe.toml", text.encode()), *model), samples)
