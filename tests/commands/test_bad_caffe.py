@@ -23,14 +23,14 @@ BLOB = encode_field(
 TEXTS = {
     "unended": (HEAD + 'layer { name: "y', "line 2: String missing ending quote"),
     "unclosed": (HEAD + 'layer { name: "y" ', "Expected identifier."),
-    "deep": (HEAD + "layer { x { " * 3000, "messages lie more than 16 deep in each other"),
+    "deep": (HEAD + "layer { x { " * 3000, "messages are nested more than 16 levels deep"),
     "mixed": (
         HEAD + 'layers { name: "y" type: RELU bottom: "data" top: "y" }',
         "has layers of two versions of Caffe",
     ),
     "nowhere": (
         HEAD + layer("ReLU", "y", "image"),
-        "the layer y (ReLU) reads image, which no layer before it makes",
+        "the layer y (ReLU) reads image, which no earlier layer writes",
     ),
     "enum": (
         HEAD + layer("Pooling", "y", "data", pooling_param="pool: MEAN"),
@@ -58,7 +58,7 @@ TEXTS = {
         given(data=(1 << 30, 1 << 30)) + layer("ReLU", "y", "data"),
         "the limit of every backend is",
     ),
-    "nothing": (HEAD, "has no layer that computes anything in phase TEST"),
+    "nothing": (HEAD, "has no layers in phase TEST"),
     "weightless": (
         HEAD + layer("InnerProduct", "y", "data", inner_product_param="num_output: 3"),
         "needs weights, and there are none",
@@ -82,7 +82,7 @@ TEXTS = {
     ),
 }
 FILES = {
-    "truncated": (WEIGHTS[:-9], "is longer than what it is in; the file is damaged"),
+    "truncated": (WEIGHTS[:-9], "is longer than its message; the file is damaged"),
     "lying": (BLOB, "layer 0, blob 0 has the shape [2, 3] and 5 numbers"),
     "fragment": (
         encode_field(
@@ -91,7 +91,7 @@ FILES = {
             + encode_field(4, b"y")
             + encode_field(7, encode_field(5, bytes(21))),
         ),
-        "end in the middle of one",
+        "end within a number",
     ),
     "negative": (
         encode_field(
@@ -153,12 +153,12 @@ def test_a_definition_of_a_net_that_another_weight_file_belongs_to(
     command = ("build", path, "-o", "public/model", "--weights")
     check(
         webkiln(*command, CORPUS / "conv.caffemodel"),
-        "none of its layers is called as one in",
+        "none of its layers has the name of one in",
         tmp_path,
     )
     check(
         webkiln(*command, CORPUS / "v0.prototxt"),
-        "it and its companion are two definitions",
+        "the file and its companion are both definitions",
         tmp_path,
     )
 

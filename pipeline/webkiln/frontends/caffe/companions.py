@@ -1,4 +1,4 @@
-"""The file that belongs to a definition or to a weight file: the other of the two."""
+"""Find the companion of a definition (its weight file) or of a weight file (its definition)."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ TEXT, BINARY = ".prototxt", ".caffemodel"
 
 
 def companion_of(path: Path) -> list[tuple[str, Path]]:
-    """The one with the same stem, or the only one in the folder, under a name that does not depend
-    on it.
+    """The companion: the file with the same stem, or the only candidate in the folder. It is stored
+    under a name that does not depend on its own.
     """
     suffix = BINARY if _is_definition(path) else TEXT
     same = path.with_suffix(suffix)

@@ -1,4 +1,4 @@
-"""CaffeConverter: spec of a net of Caffe -> Graph, by handlers of layers."""
+"""Convert the spec of a Caffe net to a Graph, with one handler per layer type."""
 
 from webkiln.frontends.caffe.operators.table import LAYERS
 from webkiln.frontends.caffe.schema import PYTHON
@@ -15,8 +15,8 @@ HANDLERS = NodeHandlers(
 
 
 class CaffeConverter(NodeConverter):
-    """Converts one net at a time; `register_handler` adds layers of a fork, and with
-    `domain="python"` classes that Python layers name.
+    """The converter. `register_handler` adds layers of a fork or, with `domain="python"`, classes
+    of Python layers.
     """
 
     handlers = HANDLERS

@@ -1,6 +1,4 @@
-"""What a net of Caffe says of itself: which of three formats it is written in, and what lies beside
-it.
-"""
+"""Metadata of a Caffe net for `webkiln inspect`: the version of its format, and its companion."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,23 +20,29 @@ def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFac
     external = inputs.get("external/")
     return FileFacts(
         rows(
-            kind="a definition"
-            if is_definition
-            else "weights with their definition"
-            if any(x.top for x in (*net.layer, *net.layers))
-            else "weights",
+            kind=(
+                "a definition"
+                if is_definition
+                else (
+                    "weights with their definition"
+                    if any(x.top for x in (*net.layer, *net.layers))
+                    else "weights"
+                )
+            ),
             version=_version(net),
             net=net.name,
-            beside_it=listed([path.name for path in sorted(external.iterdir())])
-            if external is not None
-            else "",
+            beside_it=(
+                listed([path.name for path in sorted(external.iterdir())])
+                if external is not None
+                else ""
+            ),
         )
     )
 
 
 def _version(net: Any) -> str:
-    """The format of its layers: V0 has layers inside of layers, V1 types that are numbers, V2 types
-    that are names.
+    """The version of the layer format: V0 nests layers in layers, V1 has numeric types, V2 has
+    types by name.
     """
     if not net.layers:
         return "V2 (layer)"

@@ -1,4 +1,4 @@
-"""Definitions of Caffe with their weights, and weight files that hold their definition."""
+"""The format record: definitions with weights, and weight files that contain a definition."""
 
 from webkiln.frontends.caffe.companions import companion_of
 from webkiln.frontends.caffe.signatures import is_binary, is_text

@@ -1,5 +1,5 @@
-"""A definition with its weights -> spec and weight blobs. Nothing in the files is trusted: what
-does not hold together is one SourceError.
+"""A definition and its weights -> spec and weight blobs. Files are untrusted: inconsistencies raise
+SourceError.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ WEIGHTED = frozenset(
         "Parameter",
     }
 )
-"""Types of layers that compute nothing without weights."""
+"""Layer types that need weights."""
 ROLES = {
     "BatchNorm": ("mean", "variance", "factor"),
     "Scale": ("scale", "bias"),
@@ -55,9 +55,8 @@ def read_model(
     shapes: Shapes | None = None,
     cut: Subgraph = ENTIRE_MODEL,
 ) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a definition or weight file with its `companion`, the other of
-    the
-    two, or of what is cut out of it; `shapes` are those of inputs instead of the file's.
+    """The spec and weight blobs of a definition or weight file and its `companion`, or of the
+    subgraph `cut`. `shapes` override the input shapes of the file.
     """
     return described(read_net(path, companion, shapes, cut), path.stem)
 
@@ -73,8 +72,8 @@ def read_net(
     if len(texts) > 1 or len(weights) > 1:
         kind = "definitions" if len(texts) > 1 else "weight files"
         raise SourceError(
-            f"{path.name}: it and its companion are two {kind}; give one definition (.prototxt) and"
-            " one weight file (.caffemodel)"
+            f"{path.name}: the file and its companion are both {kind}; give one definition"
+            " (.prototxt) and one weight file (.caffemodel)"
         )
     file = WeightFile(weights[0]) if weights else None
     arrays = _by_layer(file) if file is not None else {}
@@ -88,8 +87,8 @@ def read_net(
         message = file.net
         if not any(layer.top for layer in (*message.layer, *message.layers)):
             raise SourceError(
-                f"{path.name}: holds weights without a definition; put the .prototxt beside it,"
-                " under the same name, or give that file"
+                f"{path.name}: contains weights without a definition; put the .prototxt next to it,"
+                " with the same name, or use that file"
             )
         for layer in (*message.layer, *message.layers):
             layer.ClearField("include")
@@ -103,7 +102,7 @@ def read_net(
     if file is None and (needy := [layer for layer in net.layers if layer.type in WEIGHTED]):
         raise SourceError(
             f"{path.name}: its layer {needy[0].name} ({needy[0].type}) needs weights, and there are"
-            " none; put the .caffemodel beside it, under the same name, or give it with --weights"
+            " none; put the .caffemodel next to it, with the same name, or add --weights"
             " FILE.caffemodel"
         )
     if (
@@ -112,7 +111,7 @@ def read_net(
         and any(layer.type in WEIGHTED for layer in net.layers)
     ):
         raise SourceError(
-            f"{path.name}: none of its layers is called as one in {weights[0].name}; give the"
+            f"{path.name}: none of its layers has the name of one in {weights[0].name}; use the"
             " weights of this net"
         )
     return _reshaped(cut_net(net, cut, path.name), shapes or {}, path.name)
@@ -131,9 +130,7 @@ def _by_layer(file: WeightFile) -> dict[str, list[Array]]:
 
 
 def _numbered(message: Any, path: str = "") -> Unknown:
-    """The fields of a message that Caffe's own have not, which a file in binary has by numbers
-    alone.
-    """
+    """Fields that Caffe does not have. In a binary file, they are only numbers."""
     from google.protobuf.unknown_fields import UnknownFieldSet
 
     found: Unknown = {f"{path}field {item.field_number}": "" for item in UnknownFieldSet(message)}
@@ -144,7 +141,7 @@ def _numbered(message: Any, path: str = "") -> Unknown:
 
 
 def _reshaped(net: CaffeNet, shapes: Shapes, name: str) -> CaffeNet:
-    """Blobs have any sizes, whatever the definition says: those that are given count."""
+    """Check overriding shapes. Sizes may differ from the definition, ranks may not."""
     names = [item.name for item in net.inputs.values()]
     if unknown := sorted(set(shapes) - {*names, ""}):
         raise SourceError(
@@ -163,7 +160,7 @@ def _reshaped(net: CaffeNet, shapes: Shapes, name: str) -> CaffeNet:
 
 
 def described(net: CaffeNet, stem: str) -> tuple[NodeModel, Blobs]:
-    """Tensors are named by the order in which they are made."""
+    """Number the tensors in the order of their definition."""
     names = {
         item: f"t{number}"
         for number, item in enumerate(

@@ -1,6 +1,4 @@
-"""What a definition says that is run for inference: its layers in order, each with its weights,
-between inputs and outputs.
-"""
+"""The inference net of a definition: its layers in order, with weights, inputs and outputs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,7 +24,7 @@ DATA = {
     "AnnotatedData": "data_param",
     "VideoData": "data_param",
 }
-"""The layers that read data -> the field with what they say of it."""
+"""Layer types that read data -> the field of their parameters."""
 LOSSES = {
     "SoftmaxWithLoss": "Softmax",
     "SigmoidCrossEntropyLoss": "Sigmoid",
@@ -37,17 +35,16 @@ LOSSES = {
     "MultinomialLogisticLoss": "",
     "SmoothL1Loss": "",
 }
-"""Losses -> what they compute of the first thing that they read, before they compare it; nothing
-where that is compared as it is.
+"""Loss layers -> the function that they apply to their first bottom before the comparison, or "".
 """
 ENDS = ("Accuracy", "HDF5Output", "DetectionEvaluate")
-"""What only watches, and is left out."""
+"""Layers without outputs, which are removed."""
 
 
 @dataclass(frozen=True)
 class NetLayer:
-    """`bottoms` and `tops` are tensors, which are made once each; `unknown` is what Caffe's own
-    layers do not say.
+    """A layer. Each tensor in `bottoms` and `tops` is written once; `unknown` are fields that
+    Caffe's layers do not have.
     """
 
     name: str
@@ -61,7 +58,7 @@ class NetLayer:
 
 @dataclass(frozen=True)
 class NetInput:
-    """A blob that is given; without a shape not even its rank is known."""
+    """An input blob. Without a shape, its rank is unknown."""
 
     name: str
     shape: tuple[int | str | None, ...] | None
@@ -69,8 +66,8 @@ class NetInput:
 
 @dataclass(frozen=True)
 class CaffeNet:
-    """`inputs` by their tensors; `outputs`: the names of blobs -> their tensors; `blobs`: every
-    name that a tensor has had.
+    """A net. `inputs` are by tensor; `outputs` map names of blobs to tensors; `blobs` map tensors
+    to the names that they had.
     """
 
     name: str
@@ -83,9 +80,7 @@ class CaffeNet:
 def net_of(
     message: Any, weights: Mapping[str, Sequence[Array]], unknown: Mapping[str, Unknown], name: str
 ) -> CaffeNet:
-    """The net of an upgraded definition in phase TEST; `weights` and `unknown` by the names of
-    layers.
-    """
+    """The net of an upgraded definition, for phase TEST. `weights` and `unknown` are by layer name."""
     if len(message.layer) > MAX_LAYERS:
         raise SourceError(
             f"{name}: has {len(message.layer)} layers; a net has at most {MAX_LAYERS}"
@@ -104,7 +99,7 @@ def _is_included(layer: Any, state: Any) -> bool:
 
 
 def _meets(state: Any, rule: Any) -> bool:
-    """Whether a rule is of phase TEST at the level and the stages of the net."""
+    """Whether a rule matches phase TEST and the net's level and stages."""
     test, stages = messages()["NetState"]().phase, set(state.stage)
     return not (
         (rule.HasField("phase") and rule.phase != test)
@@ -136,7 +131,7 @@ class _Reader:
             if bottom not in self.current:
                 raise SourceError(
                     f"{self.name}: the layer {message.name} ({message.type}) reads {bottom}, which"
-                    " no layer before it makes"
+                    " no earlier layer writes"
                 )
             bottoms.append(self.current[bottom])
         if message.type in ENDS:
@@ -155,8 +150,8 @@ class _Reader:
         )
 
     def read_loss(self, message: Any, bottoms: Sequence[str]) -> None:
-        """What is compared is an output, under the name of the loss's second top where that gives
-        it.
+        """A loss's first bottom becomes an output, under the name of the loss's second top if it
+        has one.
         """
         kind = LOSSES[message.type]
         if not kind or not bottoms:
@@ -193,7 +188,7 @@ class _Reader:
 
     def made(self, blob: str) -> str:
         if not blob:
-            raise SourceError(f"{self.name}: a layer makes a blob without a name; give it one")
+            raise SourceError(f"{self.name}: a layer writes a blob without a name")
         self.current[blob] = self.tensors.distinct(blob)
         self.order.append(blob)
         return self.current[blob]
@@ -211,10 +206,7 @@ class _Reader:
             if tensor in made and tensor not in self.read_
         }
         if not outputs:
-            raise SourceError(
-                f"{self.name}: has no layer that computes anything in phase TEST; give a definition"
-                " with layers"
-            )
+            raise SourceError(f"{self.name}: has no layers in phase TEST")
         layers = tuple(
             replace(layer, blobs=blobs)
             for layer, blobs in zip(self.layers, _given(self.layers, weights), strict=True)
@@ -225,7 +217,7 @@ class _Reader:
 def _given(
     layers: Sequence[NetLayer], weights: Mapping[str, Sequence[Array]]
 ) -> list[tuple[Array, ...]]:
-    """The weights of each layer; what layers share by a name, those have that say it first."""
+    """The weights of each layer. Shared weights belong to the first layer that names them."""
     shared: dict[str, Array] = {}
     found = []
     for layer in layers:
@@ -241,7 +233,7 @@ def _given(
 
 
 def _shapes(message: Any) -> list[tuple[int | None, ...]]:
-    """The shapes that a data layer says of its tops, as far as it does; labels have none."""
+    """The known shapes of a data layer's tops. Labels have none."""
     field = DATA[message.type]
     said = getattr(message, field)
     match message.type:
@@ -267,8 +259,8 @@ def _shapes(message: Any) -> list[tuple[int | None, ...]]:
 
 
 def attributes(layer: NetLayer) -> dict[str, Any]:
-    """What a layer says, flat: fields with their defaults by name; those of a message inside
-    another behind its name and a dot.
+    """A layer's parameters as a flat table with defaults. Fields of nested messages have dotted
+    names.
     """
     found: dict[str, Any] = {}
     own = parameter_of(layer.type)
@@ -298,11 +290,11 @@ def _is_finite(value: Any) -> bool:
 
 
 UNKNOWN = "unknown"
-"""The attribute with the names of those that only a fork of Caffe knows."""
+"""Add the attribute that lists fields of forks."""
 HARMLESS = re.compile(
     r"^(param|transform_param|loss_param|include|exclude|propagate_down|.*filler)$"
 )
-"""Fields that say nothing of inference."""
+"""Fields that do not affect inference."""
 SAME = {
     "Deconvolution": "convolution",
     "ConvolutionDepthwise": "convolution",
@@ -318,11 +310,11 @@ SAME = {
     "ShuffleChannel": "shuffle_channel",
     "BatchReindex": None,
 }
-"""Types whose parameter is not called as they are."""
+"""Layer types whose parameter has a different name."""
 
 
 def parameter_of(type_: str) -> str | None:
-    """The parameter of a type of layers, without its ending."""
+    """The name of a layer type's parameter, without its suffix."""
     lower = SAME.get(type_, type_.lower())
     return lower if lower in LAYER_PARAMETERS.values() else None
 

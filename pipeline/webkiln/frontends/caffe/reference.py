@@ -1,5 +1,5 @@
-"""Reference outputs: what OpenCV's dnn computes for made-up inputs, how noisy its float32 is, and
-what each layer gives.
+"""Reference outputs, computed by OpenCV's dnn on random inputs, with their float32 noise and the
+outputs of layers.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,9 +16,9 @@ from webkiln.ir.types import Array
 from webkiln.random_inputs import NATURAL, reference_arrays
 
 LAYER, NAME, BLOBS, SHAPE, DATA, DIMS = 100, 1, 7, 7, 5, 1
-"""Fields of a net, a layer, a blob and a shape."""
+"""Field numbers of a net, a layer, a blob and a shape."""
 Objection = Callable[[NetLayer], str]
-"""Why OpenCV computes a layer otherwise than Caffe; nothing where it does not."""
+"""The reason why OpenCV computes a layer differently from Caffe, or ""."""
 
 
 def _unless(fits: Callable[[Any], object], why: str) -> Objection:
@@ -63,7 +63,7 @@ SAME: Mapping[str, Objection] = {
     "Convolution": lambda layer: (
         "takes one bottom"
         if len(layer.bottoms) > 1
-        else "takes up to two axes"
+        else "supports up to two axes"
         if layer.blobs[0].ndim > 4
         else ""
     ),
@@ -77,13 +77,13 @@ SAME: Mapping[str, Objection] = {
             said.detection_output_param.keep_top_k > 0
             and said.detection_output_param.code_type != 3
         ),
-        "needs a keep_top_k and does not know CORNER_SIZE",
+        "needs a keep_top_k and does not support CORNER_SIZE",
     ),
     "InnerProduct": _unless(
         lambda said: not said.inner_product_param.transpose, "does not transpose it"
     ),
     "LRN": _unless(lambda said: said.lrn_param.k == 1, "takes k for 1"),
-    "MVN": _unless(lambda said: said.mvn_param.eps <= 1e-6, "adds epsilon elsewhere"),
+    "MVN": _unless(lambda said: said.mvn_param.eps <= 1e-6, "adds epsilon at another position"),
     "Pooling": _unless(
         lambda said: (
             said.pooling_param.round_mode == 0
@@ -91,7 +91,7 @@ SAME: Mapping[str, Objection] = {
             and len(said.top) == 1
             and said.pooling_param.pool != 2
         ),
-        "rounds up and gives no places",
+        "rounds up and returns no indices",
     ),
     "PriorBox": _unless(
         lambda said: (
@@ -102,15 +102,15 @@ SAME: Mapping[str, Objection] = {
                 if size % 1
             ]
         ),
-        "wants variances and does not cut sizes off",
+        "requires variances and does not truncate sizes",
     ),
     "Reshape": _unless(lambda said: said.reshape_param.axis >= 0, "counts axes from the front"),
 }
-"""The types of layers that OpenCV computes as Caffe does, and where it does not."""
+"""Layer types that OpenCV supports -> the conditions under which it differs from Caffe."""
 
 
 def check_known(net: CaffeNet, name: str) -> None:
-    """SourceError that names every layer for which OpenCV says nothing of what Caffe computes."""
+    """Raise SourceError, naming every layer that OpenCV lacks or computes differently from Caffe."""
     told = [
         f"{layer.name} ({layer.type}): OpenCV {why}"
         for layer in net.layers
@@ -118,23 +118,22 @@ def check_known(net: CaffeNet, name: str) -> None:
             why := (
                 SAME[layer.type](layer)
                 if layer.type in SAME
-                else "does not have it, or computes it otherwise than Caffe"
+                else "does not support it, or differs from Caffe"
             )
         )
     ]
     if told:
         raise SourceError(
-            f"{name}: there is no reference to verify with, the bundle is built all the same:"
-            f" {'; '.join(told)}"
+            f"{name}: there is no reference to verify with (the bundle is built): {'; '.join(told)}"
         )
 
 
 def compute_reference(
     net: CaffeNet, inputs: SampledInputs, name: str
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz. Noise includes the difference to OpenCV's own
-    fused form of the net. Where boxes are chosen there is no extreme set: of equally good ones
-    either may be named first.
+    """The arrays of reference.npz and of layers.npz. The noise includes the difference to OpenCV's
+    fused form of the net. A net with box selection has no set of extreme inputs: the order of boxes
+    with equal scores is undefined.
     """
     check_known(net, name)
     shapes = {item: shape for item, (_, shape) in inputs.free.items()} | {
@@ -148,7 +147,7 @@ def compute_reference(
 
 
 class Runner:
-    """A net as a function of named inputs, that also gives the first top of every layer."""
+    """A net as a function of named inputs, which also returns the first top of every layer."""
 
     def __init__(
         self,
@@ -218,9 +217,7 @@ def _told(error: Any) -> str:
 
 
 def detections(found: Array, values: Mapping[str, Array]) -> Array:
-    """The rows in the order of Caffe, by image and label; OpenCV has them by score, with zeros
-    behind.
-    """
+    """Sort detections like Caffe, by image and label. OpenCV sorts by score, and pads with zeros."""
     rows = found.reshape(-1, found.shape[-1])
     rows = rows[rows[:, 2] != 0]
     if not len(rows):
@@ -232,9 +229,7 @@ def detections(found: Array, values: Mapping[str, Array]) -> Array:
 
 
 def definition(net: CaffeNet, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
-    """The net in the words of the newest Caffe, with tensors that are made once each and inputs of
-    these shapes.
-    """
+    """The net in the current format, with each tensor written once and these input shapes."""
     from google.protobuf import text_format
 
     made = messages()["NetParameter"](name=net.name)
@@ -264,7 +259,7 @@ def definition(net: CaffeNet, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
 
 
 def _state_all(layer: Any, item: NetLayer) -> None:
-    """Say what OpenCV does not take for said."""
+    """Adapt a layer to OpenCV: depthwise convolutions become grouped ones, defaults are explicit."""
     if item.type in ("ConvolutionDepthwise", "DepthwiseConvolution"):
         layer.type = "Convolution"
         layer.convolution_param.group = item.blobs[0].shape[0]

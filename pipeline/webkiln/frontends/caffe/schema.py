@@ -1,8 +1,8 @@
-"""The messages of Caffe's files, as far as inference reads them: the numbers and defaults that
-caffe.proto of BVLC Caffe gives them, and those of SSD's.
+"""The messages of Caffe's files: the fields that inference needs, with the numbers and defaults of
+BVLC Caffe's caffe.proto, and those of SSD.
 
-Layers of other forks have numbers that differ from fork to fork: those here are only names, by
-which a prototxt says them (from `BY_NAME_ONLY` on).
+Field numbers of other layers differ between forks, so they are known by name only, for prototxt
+files (from `BY_NAME_ONLY` on).
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from webkiln.frontends.protobuf.messages import message_types
 
 BY_NAME_ONLY = 100_000
 PYTHON = "python"
-"""The domain of layers that are classes of the user's."""
+"""The domain of user-defined Python layers."""
 
 V1_TYPES = {
     "NONE": 0,
@@ -269,7 +269,7 @@ LAYER_PARAMETERS = {
     BY_NAME_ONLY + 2: "shuffle_channel",
     BY_NAME_ONLY + 3: "relu6",
 }
-"""Field number of LayerParameter -> what `<name>_param` is of."""
+"""Field number of LayerParameter -> layer type of its `<name>_param`."""
 
 V1_LAYER_PARAMETERS = {
     9: "concat",
@@ -319,7 +319,7 @@ MESSAGE_OF = {
     "hdf5_output": "HDF5OutputParameter",
     "norm": "NormalizeParameter",
 }
-"""The messages that are not called as their parameter is."""
+"""Messages whose names differ from those of their parameters."""
 
 
 def _message_of(name: str) -> str:
@@ -381,5 +381,5 @@ MESSAGES = {
 
 @cache
 def messages() -> dict[str, Any]:
-    """The classes of the messages, by name."""
+    """The message classes, by name."""
     return message_types("webkiln.caffe", ENUMS, MESSAGES)

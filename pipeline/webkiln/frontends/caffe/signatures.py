@@ -1,4 +1,4 @@
-"""What files of Caffe begin with."""
+"""Recognise files of Caffe by their first bytes."""
 
 import re
 
@@ -6,7 +6,7 @@ TEXT = re.compile(
     rb"(?:\s|#[^\n]*\n)*(?:layers?\s*:?\s*[{<]|input_dim\s*:|input_shape\s*:?\s*[{<]|(?:name|input)\s*:\s*[\"']|force_backward\s*:|state\s*:?\s*[{<])"
 )
 INSIDE = re.compile(rb"\b(?:layers?\s*:?\s*[{<]|input\s*:\s*[\"']|input_dim\s*:|input_param\b)")
-"""What a definition has somewhere near its beginning, which other texts with a name have not."""
+"""A key near the start of a definition that other text formats with a `name` do not have."""
 NAMES, NUMBERS, TABLES, LAYERS = (
     (0x0A, 0x1A),
     (0x20, 0x28, 0x38),
@@ -16,18 +16,16 @@ NAMES, NUMBERS, TABLES, LAYERS = (
 NAMED = re.compile(
     rb"(?:\xa2\x06|\x12)[\x80-\xff]*[\x01-\x7f](?:\x0a[\x01-\x7f][\x20-\x7e\x80-\xff]|[\x12\x1a\x22][\x01-\x7f][\x20-\x7e\x80-\xff]|\x0a[\x80-\xff]+[\x00-\x7f]\x0a[\x01-\x7f][\x20-\x7e]|\x0a[\x02-\x7f]\x0a[\x01-\x7f][\x20-\x7e])"
 )
-"""A layer, which begins with its name or what it reads or makes, or in the first format with a
-layer.
-"""
+"""A layer starts with its name, bottom or top; in the V0 format, with a nested layer."""
 
 
 def is_text(start: bytes) -> bool:
-    """Whether bytes begin a definition in text."""
+    """Whether these bytes start a text definition."""
     return TEXT.match(start) is not None and INSIDE.search(start) is not None
 
 
 def is_binary(start: bytes) -> bool:
-    """Whether they begin a definition with weights: fields of a net, and then a layer."""
+    """Whether these bytes start a weight file: fields of a net, then a layer."""
     at = 0
     while at < len(start):
         if start.startswith(LAYERS, at):

@@ -1,4 +1,4 @@
-"""spec.json of a net of Caffe -> its structure in the IR."""
+"""spec.json of a Caffe net -> graph."""
 
 from functools import partial
 

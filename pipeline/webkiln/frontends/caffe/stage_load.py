@@ -1,6 +1,4 @@
-"""A definition with its weights -> spec and weights. `external/` holds the other file of the two,
-where there is one.
-"""
+"""A definition and its weights -> spec and weights. `external/` has the companion, if there is one."""
 
 from collections.abc import Mapping
 from pathlib import Path

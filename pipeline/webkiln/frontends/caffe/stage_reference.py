@@ -1,4 +1,4 @@
-"""A definition with its weights -> what OpenCV computes."""
+"""A definition and its weights -> OpenCV's outputs."""
 
 from collections.abc import Mapping
 from pathlib import Path

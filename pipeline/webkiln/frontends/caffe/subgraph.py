@@ -1,4 +1,4 @@
-"""The part of a net between some of its blobs and others."""
+"""Extract the subgraph of a net between given blobs."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ from webkiln.frontends.core.subgraph import Subgraph, Vertex, check_names, neede
 
 
 def cut_net(net: CaffeNet, cut: Subgraph, name: str) -> CaffeNet:
-    """What computes the blobs, or what layers make, of `cut.ends` from those of `cut.starts`, whose
-    shapes have to be given. RecipeError where the cut leaves a blob undefined.
+    """The layers that compute `cut.ends` (blobs or layers) from `cut.starts`, whose shapes must be
+    given. Raises RecipeError if a blob would be undefined.
     """
     if not cut:
         return net

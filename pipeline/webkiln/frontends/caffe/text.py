@@ -1,6 +1,4 @@
-"""Definitions in text (`.prototxt`): protobuf's text format, with what a fork of Caffe added kept
-by
-name.
+"""Text definitions (`.prototxt`): protobuf's text format. Fields of forks are kept by name.
 
 https://protobuf.dev/reference/protobuf/textformat-spec/
 """
@@ -18,15 +16,14 @@ MAX_DEPTH = 16
 LONGEST = 200
 WHOLE = re.compile(r"-?(\d+|0[xX][0-9a-fA-F]+)")
 Unknown = dict[str, Any]
-"""Fields by name: numbers, words, texts, tables of fields, and tuples of these where they are
-repeated.
+"""Fields by name: numbers, words, strings, nested tables, and tuples of these for repeated fields.
 """
 
 
 @dataclass
 class Definition:
-    """A net as a message, and what each of its layers says that Caffe's own have not; layers are
-    counted in the order of the file.
+    """A net as a message, and for each layer, by its index in the file, the fields that Caffe does
+    not have.
     """
 
     net: Any
@@ -34,7 +31,7 @@ class Definition:
 
 
 def read_text(data: bytes, name: str) -> Definition:
-    """SourceError with the line for what is no definition."""
+    """Raise SourceError, with the line, if the text is not a definition."""
     from google.protobuf import text_format
 
     if len(data) > MAX_TEXT:
@@ -43,16 +40,16 @@ def read_text(data: bytes, name: str) -> Definition:
         lines = data.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise SourceError(
-            f"{name}: is no text ({error.reason} at byte {error.start}); a definition is UTF-8"
+            f"{name}: is not text ({error.reason} at byte {error.start}); a definition is UTF-8"
         ) from None
     try:
         return _Reader(text_format.Tokenizer(lines)).definition()
     except text_format.ParseError as error:
         raise SourceError(
-            f"{name}: {_located(error)}; it is no definition of a net, or damaged"
+            f"{name}: {_located(error)}; it is not a definition of a net, or damaged"
         ) from None
     except (ValueError, TypeError, OverflowError) as error:
-        raise SourceError(f"{name}: {error}; it is no definition of a net, or damaged") from None
+        raise SourceError(f"{name}: {error}; it is not a definition of a net, or damaged") from None
 
 
 def _located(error: Any) -> str:
@@ -80,14 +77,12 @@ class _Reader:
                 outside |= unknown
         if outside:
             raise ValueError(
-                f"the net has a field {next(iter(outside))}, which Caffe's nets have not"
+                f"the net has a field {next(iter(outside))}, which Caffe's nets do not have"
             )
         return found
 
     def entry(self, message: Any, depth: int, unknown: Unknown) -> str:
-        """One field with its value; the fields of a message inside that are not known are kept
-        under its name.
-        """
+        """Read one field. Unknown fields of nested messages are kept under its name."""
         name = str(self.tokens.ConsumeIdentifier())
         described = message.DESCRIPTOR.fields_by_name.get(name)
         colon = self.tokens.TryConsume(":")
@@ -106,7 +101,7 @@ class _Reader:
         return name
 
     def items(self) -> Iterator[None]:
-        """Once, or for each item of a list in brackets."""
+        """Read one value, or each item of a bracketed list."""
         if not self.tokens.TryConsume("["):
             yield
             return
@@ -138,7 +133,7 @@ class _Reader:
 
     def opened(self, depth: int) -> str:
         if depth >= MAX_DEPTH:
-            raise self.tokens.ParseError(f"messages lie more than {MAX_DEPTH} deep in each other")
+            raise self.tokens.ParseError(f"messages are nested more than {MAX_DEPTH} levels deep")
         if self.tokens.TryConsume("<"):
             return ">"
         self.tokens.Consume("{")
@@ -174,7 +169,7 @@ class _Reader:
         return int(number)
 
     def generic(self, depth: int, *, colon: bool) -> Any:
-        """A value of a field that is not known, by what it looks like."""
+        """The value of an unknown field, whose type is inferred from its spelling."""
         if self.tokens.LookingAt("{") or self.tokens.LookingAt("<"):
             end, made = self.opened(depth), Unknown()
             while not self.tokens.TryConsume(end):

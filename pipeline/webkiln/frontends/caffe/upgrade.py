@@ -1,5 +1,5 @@
-"""Definitions of older versions of Caffe in the words of the newest, as its own `upgrade_net_proto`
-writes them.
+"""Upgrade definitions of older versions of Caffe to the current one, like Caffe's
+`upgrade_net_proto`.
 """
 
 from typing import Any
@@ -62,7 +62,7 @@ V0_FIELDS = {
     "new_width": {"images": "new_width"},
     "concat_dim": {"concat": "concat_dim"},
 }
-"""A field of the first format -> what the parameter of each type calls it."""
+"""A field of the V0 format -> its name in the parameter of each layer type."""
 V0_PARAMETERS = {
     "conv": "convolution_param",
     "innerproduct": "inner_product_param",
@@ -77,9 +77,7 @@ TRANSFORMED = {
     "cropsize": "crop_size",
     "mirror": "mirror",
 }
-"""What became fields of transform_param: names of the first format, and those that data layers have
-had, too.
-"""
+"""Fields that moved to transform_param: V0 names, and those that data layers had."""
 
 V2_TYPES = {
     "ABSVAL": "AbsVal",
@@ -98,8 +96,8 @@ V2_TYPES = {
 
 
 def upgraded(net: Any, name: str) -> Any:
-    """The net with `layer` fields alone, inputs as a layer; SourceError where the two kinds of
-    layers are mixed.
+    """The net with `layer` fields only, and inputs as a layer. Raises SourceError if versions are
+    mixed.
     """
     if net.layers:
         if net.layer:
@@ -131,9 +129,7 @@ def upgraded(net: Any, name: str) -> Any:
 
 
 def _without_padding(layers: Any, name: str) -> list[Any]:
-    """The layers without those of type `padding`, whose numbers go to the convolution or pooling
-    behind.
-    """
+    """Remove layers of type `padding`; their sizes move to the next convolution or pooling."""
     makers: dict[str, Any] = {}
     kept = []
     for layer in layers:
@@ -149,8 +145,8 @@ def _without_padding(layers: Any, name: str) -> list[Any]:
                 or len(maker.bottom) != 1
             ):
                 raise SourceError(
-                    f"{name}: the layer {layer.layer.name} reads a padding layer, which only a"
-                    " convolution or pooling can"
+                    f"{name}: the layer {layer.layer.name} reads a padding layer, which only"
+                    " convolution and pooling support"
                 )
             made.layer.pad = maker.layer.pad
             made.bottom[place] = maker.bottom[0]
@@ -161,7 +157,7 @@ def _without_padding(layers: Any, name: str) -> list[Any]:
 
 
 def _first(layer: Any) -> Any:
-    """A layer of the first format in the words of the second; one of the second as it is."""
+    """Upgrade a V0 layer to V1; a V1 layer is returned as it is."""
     if not layer.HasField("layer"):
         return layer
     old = layer.layer
@@ -189,7 +185,7 @@ def _put(message: Any, name: str, value: Any) -> None:
 
 
 def _second(layer: Any, numbers: dict[int, str]) -> Any:
-    """A layer of the second format in the words of the newest: fields have the same names."""
+    """Upgrade a V1 layer to the current format. Fields keep their names."""
     label = numbers[layer.type]
     made = messages()["LayerParameter"](type=V2_TYPES.get(label, label.title().replace("_", "")))
     for field, value in layer.ListFields():
@@ -212,8 +208,8 @@ def _second(layer: Any, numbers: dict[int, str]) -> Any:
 
 
 def _make_input_layer(net: Any, name: str) -> None:
-    """The fields `input` with their shapes as a layer; without shapes they are only the names that
-    weight files have.
+    """The `input` fields and their shapes as a layer. Without shapes, they are only the names in
+    weight files.
     """
     made = messages()["LayerParameter"](name="input", type="Input", top=net.input)
     if net.input_shape and len(net.input_shape) == len(net.input):

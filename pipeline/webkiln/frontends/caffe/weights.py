@@ -1,5 +1,5 @@
-"""Weight files (`.caffemodel`): a message of protobuf, read field by field, so that arrays stay
-where they lie in the file and what surrounds them is small.
+"""Weight files (`.caffemodel`): a protobuf message, parsed field by field. Arrays remain views of
+the file; the rest is small.
 """
 
 import mmap
@@ -27,23 +27,19 @@ from webkiln.frontends.protobuf.wire import (
 from webkiln.ir.types import Array
 
 MAX_STRUCTURE = 16 << 20
-"""The most bytes that a definition has, without its weights."""
+"""The maximum size of a definition in bytes, without its weights."""
 MAX_BLOBS = 1 << 18
 BLOB: Mapping[int, Any] = {}
 INNER: Mapping[int, Mapping[int, Any]] = {100: {7: BLOB}, 2: {6: BLOB, 1: {50: BLOB}}}
-"""Where weights lie: in layers (`layer`, `layers`), and in the layers of Caffe's first format
-inside these.
-"""
+"""The fields with weights: layers (`layer`, `layers`), and the nested layers of the V0 format."""
 SIZES = {1: 0, 2: 1, 3: 2, 4: 3}
-"""The fields of a blob that say its four sizes, in files before `shape`."""
+"""The fields with a blob's four sizes, in files without `shape`."""
 IGNORED = (6, 9)
 """Gradients."""
 
 
 class WeightFile:
-    """A definition with the arrays of its layers, by their number; the arrays are views of the
-    file.
-    """
+    """A definition, and the arrays of its layers by index. Arrays are views of the file."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -100,13 +96,13 @@ class WeightFile:
     def _copy(self, start: int, end: int) -> bytes:
         self._copied += end - start
         if self._copied > MAX_STRUCTURE:
-            raise MalformedMessage(f"has more than {MAX_STRUCTURE} bytes that are no weights")
+            raise MalformedMessage(f"has more than {MAX_STRUCTURE} bytes besides weights")
         return bytes(self._data[start:end])
 
     def _without_blobs(
         self, field: WireField, inner: Mapping[int, Any], blobs: list[Array], where: str
     ) -> bytes:
-        """The bytes of a message but for its weights, which are appended to `blobs`."""
+        """The bytes of a message without its weights, which are appended to `blobs`."""
         made = bytearray()
         for item in fields(self._data, field.start, field.end):
             if item.wire != LEN or item.number not in inner:
@@ -165,19 +161,15 @@ class WeightFile:
                     value, at = varint(self._data, at, item.end)
                     sizes.append(value)
             if len(sizes) > 32:
-                raise MalformedMessage(f"a shape at byte {field.begin} has more than 32 axes")
+                raise MalformedMessage(f"a shape at offset {field.begin} has more than 32 axes")
         return sizes
 
     def _numbers(self, field: WireField, end: int, dtype: str, single: int) -> tuple[Array, int]:
-        """Numbers that stand together, and where they end; those that are each a field of their own
-        up to the first that is not one.
-        """
+        """Packed numbers and their end; unpacked ones up to the first other field."""
         if field.wire == LEN:
             size = np.dtype(dtype).itemsize
             if (field.end - field.start) % size:
-                raise MalformedMessage(
-                    f"the numbers at byte {field.start} end in the middle of one"
-                )
+                raise MalformedMessage(f"the numbers at offset {field.start} end within a number")
             return np.frombuffer(self._data[field.start : field.end], dtype), field.end
         tag = self._data[field.begin]
         step = field.end - field.begin
@@ -186,13 +178,16 @@ class WeightFile:
         ).reshape(-1, step)
         other = np.flatnonzero(rows[:, 0] != tag)
         count = int(other[0]) if len(other) else len(rows)
-        return np.ascontiguousarray(rows[:count, step - np.dtype(dtype).itemsize :]).view(
-            dtype
-        ).ravel(), field.begin + count * step
+        return (
+            np.ascontiguousarray(rows[:count, step - np.dtype(dtype).itemsize :])
+            .view(dtype)
+            .ravel(),
+            field.begin + count * step,
+        )
 
 
 def _check_texts(message: Any, where: str) -> None:
-    """Damaged for a text that is no UTF-8, which protobuf gives as bytes."""
+    """Raise MalformedMessage for a string that is not UTF-8. protobuf would return it as bytes."""
     for field, value in message.ListFields():
         for item in value if field.is_repeated else (value,):
             if field.message_type is not None:

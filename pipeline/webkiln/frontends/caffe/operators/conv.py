@@ -1,4 +1,4 @@
-"""Layers with windows of weights, and products with matrices of them: batch and channels first."""
+"""Convolutions and matrix products. Batch and channels are the first axes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from webkiln.ops.pieces import cast, reshaped, stacked
 from webkiln.ops.transposed_conv import transposed_conv
 
 MAX_TAPS = 1024
-"""The places of a window that are copied one by one."""
+"""The maximum number of window positions that are copied one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """One entry for each spatial axis."""
+    """Window parameters, one entry per spatial axis."""
 
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
@@ -26,12 +26,12 @@ class Kernels:
 
 
 def window(call: NodeCall, count: int) -> Kernels:
-    """The window of a convolution over `count` axes: a number for all of them, one each, or of two
-    axes one each by name.
+    """The window of a convolution over `count` axes. A parameter is one number for all axes, one
+    per axis, or, for two axes, given as `_h` and `_w`.
     """
     if call.attr("axis", 1) != 1:
         raise call.unsupported(
-            f"has its channels at axis {call.attr('axis')}", "Only axis 1 is known"
+            f"has its channels at axis {call.attr('axis')}", "Only axis 1 is supported"
         )
     return Kernels(
         _each(call, "kernel_size", "kernel", count, None),
@@ -46,7 +46,7 @@ def _each(call: NodeCall, name: str, stem: str, count: int, default: int | None)
     if any(item is not None for item in pair):
         if count != 2 or call.attr(name):
             raise call.error(
-                f"says {stem}_h and {stem}_w, which are for two axes and instead of {name}; it has"
+                f"says {stem}_h and {stem}_w, which require two axes and exclude {name}; it has"
                 f" {count}"
             )
         numbers = tuple(int(item or default or 0) for item in pair)
@@ -66,12 +66,12 @@ def _bias(call: NodeCall, features: int, place: int = 1) -> Tensor | None:
 
 
 def convolution(call: NodeCall) -> list[Tensor]:
-    """The same weights for each bottom."""
+    """Apply the same weights to each bottom."""
     return [_convolved(call, x, call.attr("group", 1)) for x in bottoms(call)]
 
 
 def depthwise(call: NodeCall) -> list[Tensor]:
-    """A filter for each channel."""
+    """One filter per channel."""
     return [_convolved(call, x, x.shape[1]) for x in bottoms(call)]
 
 
@@ -99,13 +99,12 @@ def _features(call: NodeCall, x: Tensor, groups: int) -> int:
         raise call.error(f"reads {list(x.shape)}, expected a batch, channels and spatial axes")
     if not isinstance(x.shape[1], int):
         raise call.error(
-            f"reads {list(map(str, x.shape))}; the number of channels has to be known, give it with"
+            f"reads {list(map(str, x.shape))}; the number of channels must be known, set it with"
             " --input-shape"
         )
     if groups < 1 or features < 1 or x.shape[1] % groups or features % groups:
         raise call.error(
-            f"makes {features} channels of {x.shape[1]} in {groups} groups, which do not divide"
-            " both"
+            f"makes {features} channels of {x.shape[1]} in {groups} groups, which must divide both"
         )
     return int(features)
 
@@ -127,7 +126,7 @@ def deconvolution(call: NodeCall) -> list[Tensor]:
 
 
 def im2col(call: NodeCall) -> Tensor:
-    """What each place of the window meets, behind each other as channels."""
+    """The inputs of each window, concatenated as channels."""
     x = call.tensor(0)
     own = window(call, x.type.rank - 2)
     if prod(own.kernel) > MAX_TAPS:
@@ -162,7 +161,7 @@ def im2col(call: NodeCall) -> Tensor:
 
 
 def inner_product(call: NodeCall) -> Tensor:
-    """The axes from the given one on are one."""
+    """Flatten the axes from the given one on."""
     x, features = call.tensor(0), call.attr("num_output") or 0
     axis = call.axis(call.attr("axis"), x.type.rank)
     inside = prod(x.shape[axis:])
@@ -176,7 +175,7 @@ def inner_product(call: NodeCall) -> Tensor:
 
 
 def embed(call: NodeCall) -> Tensor:
-    """The row of each number."""
+    """Look up the row of each index."""
     rows, features = call.attr("input_dim") or 0, call.attr("num_output") or 0
     places = cast(call.builder, call.tensor(0), "int32")
     y = call.op("Gather", [blob(call, 0, (rows, features)), places], {"axis": 0})

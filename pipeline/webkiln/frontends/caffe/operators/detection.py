@@ -1,4 +1,4 @@
-"""What SSD adds: boxes to begin with, and which of the boxes that were found to show."""
+"""Layers of SSD: prior boxes, and the selection of detected boxes."""
 
 from collections.abc import Sequence
 from math import inf, sqrt
@@ -20,11 +20,13 @@ from webkiln.ops.pieces import (
 )
 
 ROW = 7
-"""The image, the label, the score, and four corners."""
+"""A row of the output: image, label, score and four corners."""
 
 
 def normalize(call: NodeCall) -> Tensor:
-    """Over the length of each place's channels, or of all, times a number or one a channel."""
+    """Normalise by the L2 norm over channels, or over all elements, and multiply by a factor or one
+    per channel.
+    """
     x = call.tensor(0)
     axes = tuple(range(1, x.type.rank)) if call.attr("across_spatial") else (1,)
     length = call.op(
@@ -39,7 +41,7 @@ def normalize(call: NodeCall) -> Tensor:
 
 
 def prior_sizes(call: NodeCall) -> list[tuple[float, float]]:
-    """The widths and heights of the boxes of one place; Caffe takes the whole part of sizes."""
+    """The widths and heights of the prior boxes of one position. Caffe truncates sizes to integers."""
     ratios = [1.0]
     for ratio in call.attr("aspect_ratio") or ():
         if ratio <= 0:
@@ -53,8 +55,8 @@ def prior_sizes(call: NodeCall) -> list[tuple[float, float]]:
         or any(size < 1 for size in smallest)
     ):
         raise call.error(
-            f"has {len(smallest)} sizes and {len(largest)} largest sizes; expected one size or"
-            " more, and as many or none"
+            f"has {len(smallest)} sizes and {len(largest)} largest sizes; expected at least one"
+            " size, and the same number of largest sizes or none"
         )
     found: list[tuple[float, float]] = []
     for place, size in enumerate(smallest):
@@ -68,9 +70,7 @@ def prior_sizes(call: NodeCall) -> list[tuple[float, float]]:
 
 
 def prior_box(call: NodeCall) -> Tensor:
-    """Boxes around the places of a grid, as parts of the image, and their variances: [1, 2, boxes *
-    4].
-    """
+    """Prior boxes on a grid, relative to the image, and their variances: [1, 2, boxes * 4]."""
     b, (grid, image) = call.builder, bottoms(call)[:2]
     rows, columns = grid.shape[2:]
     one = call.attr("img_size")
@@ -115,7 +115,7 @@ def prior_box(call: NodeCall) -> Tensor:
 
 
 def decoded(call: NodeCall, location: Tensor, priors: Tensor) -> Tensor:
-    """Corners [N, P, L, 4] from predictions [N, P, L, 4] and boxes with their variances [2, P, 4]."""
+    """Decode predictions [N, P, L, 4] with boxes and variances [2, P, 4] to corners [N, P, L, 4]."""
     b, count = call.builder, priors.shape[1]
     box, variance = (
         reshaped(b, part(b, priors, 0, place, 1), (1, count, 1, 4)) for place in (0, 1)
@@ -135,15 +135,13 @@ def decoded(call: NodeCall, location: Tensor, priors: Tensor) -> Tensor:
 
 
 def detection_output(call: NodeCall) -> Tensor:
-    """Rows [1, 1, found, 7], by image and label, the best first; where nothing is found a row of -1
-    for each image.
+    """Rows [1, 1, detections, 7], sorted by image and label, the best score first. An image without
+    detections has a row of -1.
     """
     b, labels = call.builder, call.attr("num_classes") or 0
     location, confidence, priors = bottoms(call)[:3]
     if call.attr("nms_param.eta", 1.0) < 1:
-        raise call.unsupported(
-            "changes its threshold as it goes (eta)", "Only an eta of 1 is known"
-        )
+        raise call.unsupported("changes its threshold (eta)", "Only an eta of 1 is supported")
     images, count = location.shape[0], priors.shape[2] // 4
     shared = call.attr("share_location")
     boxes = decoded(
@@ -167,7 +165,7 @@ def detection_output(call: NodeCall) -> Tensor:
 
 
 def _without(call: NodeCall, scores: Tensor, background: int) -> Tensor:
-    """Scores [N, labels, P] with none for the background."""
+    """Scores [N, labels, P], without the background."""
     b = call.builder
     number = reshaped(b, iota(b, scores.shape[1], "int32"), (1, scores.shape[1], 1))
     return call.op(
@@ -181,7 +179,7 @@ def _without(call: NodeCall, scores: Tensor, background: int) -> Tensor:
 
 
 def _boxes_at(b: GraphBuilder, boxes: Tensor, places: Tensor, labels: int) -> Tensor:
-    """Boxes [N, P, 1 or labels, 4] at places [N, labels, K]: [N, labels, K, 4]."""
+    """Gather boxes [N, P, 1 or labels, 4] at indices [N, labels, K]: [N, labels, K, 4]."""
     images, count, own, _ = boxes.shape
     kept = places.shape[2]
     by_label = reshaped(b, transposed(b, boxes, (0, 2, 1, 3)), (images * own, count, 4))
@@ -190,9 +188,8 @@ def _boxes_at(b: GraphBuilder, boxes: Tensor, places: Tensor, labels: int) -> Te
 
 
 def _suppressed(call: NodeCall, boxes: Tensor, scores: Tensor) -> Tensor:
-    """Which of the boxes [N, labels, K, 4] stay, [N, labels * K]: those that overlap no better one
-    of
-    their label. A box that ends before it begins is empty.
+    """Non-maximum suppression of boxes [N, labels, K, 4] within each label: a mask [N, labels * K].
+    Boxes with negative sizes are empty.
     """
     b = call.builder
     images, labels, kept, _ = boxes.shape
@@ -220,7 +217,7 @@ def _suppressed(call: NodeCall, boxes: Tensor, scores: Tensor) -> Tensor:
 
 
 def _best(call: NodeCall, scores: Tensor, shown: Tensor) -> Tensor:
-    """Of what is shown, the best `keep_top_k` of each image."""
+    """Keep the best `keep_top_k` detections of each image."""
     b, most = call.builder, call.attr("keep_top_k")
     if most < 0:
         return shown

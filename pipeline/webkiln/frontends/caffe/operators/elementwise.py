@@ -1,4 +1,4 @@
-"""Layers that compute each element from the elements at its place."""
+"""Elementwise layers."""
 
 from functools import reduce
 from math import exp, log
@@ -9,7 +9,7 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, filled
 
 EULER = -1
-"""The base that stands for e."""
+"""The value of `base` that represents e."""
 
 
 def plain(op: str) -> NodeHandler:
@@ -17,7 +17,7 @@ def plain(op: str) -> NodeHandler:
 
 
 def identity(call: NodeCall) -> NodeResult:
-    """One tensor for each top."""
+    """Return the bottom for each top."""
     return [call.tensor(0)] * call.outputs
 
 
@@ -31,7 +31,7 @@ def relu(call: NodeCall) -> Tensor:
 
 
 def prelu(call: NodeCall) -> Tensor:
-    """A slope a channel, or one."""
+    """A slope per channel, or a single one."""
     x = call.tensor(0)
     slope = blob(call, 0, () if call.attr("channel_shared") else (x.shape[1],))
     wide = slope if call.attr("channel_shared") else aligned(call, slope, x.type.rank, 1)
@@ -75,7 +75,7 @@ def exponential(call: NodeCall) -> Tensor:
 
 
 def logarithm(call: NodeCall) -> Tensor:
-    """log of (shift + scale x) to a base."""
+    """The logarithm of (shift + scale x) to a base."""
     base = call.attr("base")
     if base != EULER and (base <= 0 or base == 1):
         raise call.error(f"its base is {base}, expected a positive number that is not 1")
@@ -117,12 +117,12 @@ def eltwise(call: NodeCall) -> Tensor:
     operation = call.attr("operation")
     if factors and (operation != "SUM" or len(factors) != len(xs)):
         raise call.error(
-            f"has {len(factors)} coefficients for {operation} of {len(xs)} blobs; a SUM takes one"
-            " for each"
+            f"has {len(factors)} coefficients for {operation} of {len(xs)} blobs; a SUM needs one"
+            " per blob"
         )
     if different := [x for x in xs[1:] if x.type.rank != xs[0].type.rank or _differ(x, xs[0])]:
         raise call.error(
-            f"reads {list(xs[0].shape)} and {list(different[0].shape)}, which have to be equal"
+            f"reads {list(xs[0].shape)} and {list(different[0].shape)}, which must be equal"
         )
     if factors:
         xs = [x * factor if factor != 1 else x for x, factor in zip(xs, factors, strict=True)]
@@ -138,7 +138,7 @@ def _differ(a: Tensor, b: Tensor) -> bool:
 
 
 def scale(call: NodeCall) -> Tensor:
-    """Times the second bottom or a weight, plus a bias."""
+    """Multiply by the second bottom or a weight, and add a bias."""
     x = call.tensor(0)
     given = bottoms(call)[1:]
     factor, own = (given[0], 0) if given else (_ranged(call, x, 0), 1)
@@ -156,7 +156,7 @@ def bias(call: NodeCall) -> Tensor:
 
 
 def _ranged(call: NodeCall, x: Tensor, place: int) -> Tensor:
-    """A weight over `num_axes` axes of x, from `axis` on; -1 is all of them."""
+    """Add a weight over `num_axes` axes of x, starting at `axis`; -1 means all remaining axes."""
     axis, count = call.axis(call.attr("axis"), x.type.rank), call.attr("num_axes")
     return blob(call, place, x.shape[axis:] if count < 0 else x.shape[axis : axis + count])
 
@@ -171,7 +171,7 @@ def _placed(call: NodeCall, x: Tensor, factor: Tensor) -> Tensor:
 
 
 def axpy(call: NodeCall) -> Tensor:
-    """a x + y, where a has a number a channel."""
+    """a x + y, with one factor a per channel."""
     a, x, y = bottoms(call)
     return call.op(
         "Add",
@@ -186,8 +186,8 @@ def axpy(call: NodeCall) -> Tensor:
 
 
 def batch_norm(call: NodeCall) -> Tensor:
-    """By the mean and variance of what was seen, which are stored times a factor; or by those of
-    the batch.
+    """Normalise with the stored mean and variance, which are scaled by a stored factor, or with
+    those of the batch.
     """
     x = call.tensor(0)
     axis = min(1, x.type.rank - 1)

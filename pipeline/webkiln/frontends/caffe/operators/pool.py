@@ -1,5 +1,5 @@
-"""Pooling as Caffe does it: the number of windows is rounded up, none begins in the padding behind,
-and averages count padding.
+"""Caffe's pooling: the number of windows is rounded up, no window starts in the trailing padding,
+and averages include padding.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from webkiln.ops.pieces import cast, part, reshaped, sized
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """One entry for each of the two spatial axes; `counts` are how many windows there are."""
+    """Window parameters, one entry per spatial axis. `counts` are the numbers of windows."""
 
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
@@ -24,15 +24,13 @@ class Pooled:
 
 
 def pooling(call: NodeCall) -> list[Tensor]:
-    """With a second top, the places of the largest elements in their channels."""
+    """Pool. A second top is the indices of the maxima within their channels."""
     x = call.tensor(0)
     if x.type.rank != 4:
         raise call.error(f"reads {list(x.shape)}; pooling is over the last two of four axes")
     if call.attr("global_pooling"):
         if call.is_output_used(1):
-            raise call.unsupported(
-                "gives places of a pooling over everything", "Take the second top out"
-            )
+            raise call.unsupported("returns indices of a global pooling", "Remove the second top")
         op = {"MAX": "ReduceMax", "AVE": "ReduceMean"}.get(call.attr("pool"))
         if op is None:
             raise _stochastic(call)
@@ -68,7 +66,7 @@ def _count(
     room = size + 2 * pad - kernel
     if not is_symbolic(room) and room < 0:
         raise call.error(
-            f"its kernel of {kernel} is larger than the {size + 2 * pad} elements that it reads"
+            f"its kernel of {kernel} is larger than the {size + 2 * pad} elements of its operand"
         )
     count = floordiv(room + (stride - 1 if up else 0), stride) + 1
     inside = floordiv(size + pad + stride - 1, stride)
@@ -76,7 +74,7 @@ def _count(
         return minimum(count, inside)
     if up and kernel < stride and (is_symbolic(size) or count > inside):
         raise call.unsupported(
-            f"may have a window behind the last element (kernel {kernel}, stride {stride})",
+            f"may have a window past the last element (kernel {kernel}, stride {stride})",
             "Pad the blob",
         )
     return count
@@ -94,7 +92,7 @@ def _stochastic(call: NodeCall) -> Exception:
 
 
 def _reach(x: Tensor, windows: Pooled) -> tuple[int, ...]:
-    """How far windows reach behind the padded axis: enough for all of them where its size is open."""
+    """How far windows reach past the padded axis; for dynamic sizes, an upper bound."""
     rows = zip(
         x.shape[2:], windows.kernel, windows.stride, windows.pad, windows.counts, strict=True
     )
@@ -137,7 +135,7 @@ def _largest(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
 
 
 def _average(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
-    """What lies behind the padding does not count."""
+    """Average over windows. Elements past the trailing padding are not counted."""
     reach = _reach(x, windows)
     if not any(reach):
         attrs = _attrs(windows, windows.pad, windows.pad) | {"count_include_pad": True}
@@ -153,7 +151,7 @@ def _average(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
 
 
 def pyramid(call: NodeCall) -> Tensor:
-    """Pooling into 1, 2 x 2, 4 x 4, ... windows, behind each other."""
+    """Pool into 1, 2 x 2, 4 x 4, ... windows, and concatenate."""
     x, height = call.tensor(0), call.attr("pyramid_height") or 0
     if x.type.rank != 4 or height < 1 or height > 12:
         raise call.error(
@@ -161,7 +159,7 @@ def pyramid(call: NodeCall) -> Tensor:
         )
     if any(map(is_symbolic, x.shape[2:])):
         raise call.unsupported(
-            "divides axes of open size into windows", "Give the sizes with --input-shape"
+            "divides axes of dynamic size into windows", "Set the sizes with --input-shape"
         )
     levels = []
     for level in range(height):
@@ -188,7 +186,7 @@ def pyramid(call: NodeCall) -> Tensor:
 
 
 def response_norm(call: NodeCall) -> Tensor:
-    """Over neighbouring channels, or over neighbours in each channel; there what is added is 1."""
+    """Across channels, or within each channel, where k is 1."""
     x, size = call.tensor(0), call.attr("local_size")
     across = call.attr("norm_region") == "ACROSS_CHANNELS"
     if size % 2 != 1 or x.type.rank != 4:
@@ -215,8 +213,8 @@ def response_norm(call: NodeCall) -> Tensor:
 
 
 def unpooled(call: NodeCall) -> Tensor:
-    """Of one bottom, each element repeated; of two, each element at the place that the second says,
-    zeros elsewhere.
+    """With one bottom, repeat each element; with two, write each element at the index in the
+    second, and zeros elsewhere.
     """
     x = call.tensor(0)
     if len(call) == 1:

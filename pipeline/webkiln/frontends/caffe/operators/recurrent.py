@@ -1,4 +1,4 @@
-"""Recurrent layers: sequences first, with an input that is 0 where a sequence begins anew."""
+"""Recurrent layers. Time is the first axis; an input of 0 marks the start of a sequence."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -10,14 +10,12 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, part, reshaped
 
 RecurrentStep = Callable[[GraphBuilder, Tensor, Tensor, list[Tensor]], tuple[list[Tensor], Tensor]]
-"""The next states and the output, from the projected inputs, whether the sequence goes on, and the
-states.
-"""
+"""(projected inputs, continuation marks, states) -> (next states, output)."""
 
 
 def lstm(call: NodeCall) -> list[Tensor]:
-    """Gates: input, forget, output, new values. Weights: of x with a bias, of what stays the same,
-    of the state.
+    """LSTM. Gates: input, forget, output, candidate. Weights: of x, with a bias, of the static
+    input, of the state.
     """
     size = call.attr("num_output")
 
@@ -37,7 +35,9 @@ def lstm(call: NodeCall) -> list[Tensor]:
 
 
 def rnn(call: NodeCall) -> list[Tensor]:
-    """Weights: of x with a bias, of what stays the same, of the state, of the output with a bias."""
+    """RNN. Weights: of x, with a bias, of the static input, of the state, of the output, with a
+    bias.
+    """
     size = call.attr("num_output")
 
     def step(
@@ -63,15 +63,15 @@ def _turned(call: NodeCall, place: int, shape: tuple[int, int]) -> Tensor:
 def _unrolled(
     call: NodeCall, width: int, names: Sequence[str], step: RecurrentStep
 ) -> list[Tensor]:
-    """The outputs of all steps. States stay from one run to the next, as in Caffe, until a sequence
-    begins anew; where the layer exposes them, they are given and shown instead.
+    """The outputs of all steps. As in Caffe, states persist between runs until a sequence starts.
+    If the layer exposes them, they are inputs and outputs.
     """
     b, given, size = call.builder, bottoms(call), call.attr("num_output")
     exposed = names if call.attr("expose_hidden") else ()
     if size < 1 or len(given) not in (2 + len(exposed), 3 + len(exposed)):
         raise call.error(
-            f"has {len(given)} bottoms and {size} outputs; expected x, the marks of sequences, what"
-            " stays the same if anything"
+            f"has {len(given)} bottoms and {size} outputs; expected x, the sequence marks, an"
+            " optional static input"
         )
     x, going = given[:2]
     steps, batch, features = x.shape[0], x.shape[1], prod(x.shape[2:])
@@ -93,8 +93,8 @@ def _unrolled(
     else:
         if is_symbolic(batch):
             raise call.unsupported(
-                f"keeps its state from one run to the next, for {batch} sequences",
-                "Give their number with --dim or --input-shape",
+                f"keeps its state between runs, for {batch} sequences",
+                "Set their number with --dim or --input-shape",
             )
         firsts = [
             b.state(f"{call.spec.name}/{name}", filled(b, 0.0, x.dtype, (batch, size)))

@@ -1,4 +1,4 @@
-"""Layers that move elements, and those that go along axes."""
+"""Layers that move elements or operate along axes."""
 
 from itertools import pairwise
 from math import prod
@@ -17,7 +17,7 @@ def concat(call: NodeCall) -> Tensor:
 
 
 def slice_(call: NodeCall) -> list[Tensor]:
-    """Between points, or into equal parts."""
+    """Slice at points, or into equal parts."""
     x, count = call.tensor(0), call.outputs
     axis = call.axis(call.attr("axis"), x.type.rank)
     size, points = x.shape[axis], call.attr("slice_point") or ()
@@ -32,7 +32,7 @@ def slice_(call: NodeCall) -> list[Tensor]:
     widths = [last - first for first, last in pairwise(ends)]
     if any(not is_symbolic(width) and width < 1 for width in widths):
         raise call.error(
-            f"its points {list(points)} do not rise within the {size} elements of axis {axis}"
+            f"its points {list(points)} do not increase within the {size} elements of axis {axis}"
         )
     return [
         part(call.builder, x, axis, first, width)
@@ -41,7 +41,7 @@ def slice_(call: NodeCall) -> list[Tensor]:
 
 
 def reshape(call: NodeCall) -> Tensor:
-    """Of the axes from `axis` on, `num_axes` are replaced: 0 keeps a size, -1 takes what is left."""
+    """Replace `num_axes` axes, starting at `axis`. 0 copies a size, -1 is inferred."""
     x, said = call.tensor(0), call.attr("shape") or ()
     start, count = call.attr("axis"), call.attr("num_axes")
     first = start + x.type.rank + 1 if start < 0 else start
@@ -72,7 +72,7 @@ def flatten(call: NodeCall) -> Tensor:
 
 
 def permute(call: NodeCall) -> Tensor:
-    """Axes that the order leaves out come behind."""
+    """Axes that the order omits are appended."""
     x = call.tensor(0)
     order = [call.axis(axis, x.type.rank) for axis in call.attr("order") or ()]
     if len(set(order)) != len(order):
@@ -95,7 +95,7 @@ def tile(call: NodeCall) -> Tensor:
 
 
 def crop(call: NodeCall) -> Tensor:
-    """The first bottom at the sizes of the second, from an axis on."""
+    """Crop the first bottom to the sizes of the second, starting at an axis."""
     x, like = bottoms(call)
     axis, offsets = call.axis(call.attr("axis"), x.type.rank), call.attr("offset") or (0,)
     count = x.type.rank - axis
@@ -136,7 +136,7 @@ def shuffle(call: NodeCall) -> Tensor:
 
 
 def interpolate(call: NodeCall) -> Tensor:
-    """Linear between corners that lie upon each other."""
+    """Bilinear interpolation with aligned corners."""
     x = call.tensor(0)
     zoom, shrink, before, behind = (
         call.attr(name) for name in ("zoom_factor", "shrink_factor", "pad_beg", "pad_end")
@@ -175,7 +175,7 @@ def softmax(call: NodeCall) -> Tensor:
 
 
 def reduction(call: NodeCall) -> Tensor:
-    """Over all axes from the given one on."""
+    """Reduce all axes from the given one on."""
     x, kind = call.tensor(0), call.attr("operation")
     axes = tuple(range(call.axis(call.attr("axis"), x.type.rank), x.type.rank))
     x = call.op("Abs", [x]) if kind == "ASUM" else x * x if kind == "SUMSQ" else x
@@ -186,8 +186,8 @@ def reduction(call: NodeCall) -> Tensor:
 
 
 def argmax(call: NodeCall) -> Tensor:
-    """The places of the largest elements, the last first of equal ones, and their values; along an
-    axis one of the two.
+    """The indices of the largest elements, the last of equal ones first, and their values; along an
+    axis, one of the two.
     """
     x, count, said = call.tensor(0), call.attr("top_k"), call.attr("axis")
     b, shape = call.builder, x.shape
@@ -224,7 +224,9 @@ def argmax(call: NodeCall) -> Tensor:
 
 
 def standardise(call: NodeCall) -> Tensor:
-    """Less the mean, and over the deviation plus a little; of each channel or of all."""
+    """Subtract the mean, and divide by the standard deviation plus epsilon; per channel or over all
+    elements.
+    """
     x = call.tensor(0)
     axes = tuple(range(1 if call.attr("across_channels") else min(2, x.type.rank), x.type.rank))
     apart = x - call.op("ReduceMean", [x], {"axes": axes, "keepdims": True})

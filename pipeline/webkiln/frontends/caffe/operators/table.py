@@ -1,4 +1,4 @@
-"""Every type of layers that webkiln converts. Absent means unsupported."""
+"""All supported layer types."""
 
 from webkiln.frontends.caffe.operators.conv import CONV
 from webkiln.frontends.caffe.operators.detection import DETECTION
