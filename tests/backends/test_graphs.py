@@ -19,7 +19,7 @@ from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse, print_graph
 from webkiln.program import layer_outputs
 from webkiln.program_builder.planning import plan
-from webkiln.weights.encoding import BY_NAME, ENCODINGS, choose, eightbit_magnitudes
+from webkiln.weights.encoding import BY_NAME, choose, eightbit_magnitudes
 from webkiln.weights.shards import SHARD_BYTES, pieces, stored
 
 TOLERANCE = {"float32": 2e-5, "float16": 1e-2, "int8": 0.1, "eightbit": 0.3}
@@ -69,8 +69,8 @@ def test_random_graphs(backend, variant, tmp_path):
 @pytest.mark.parametrize(
     ("backend", "encoding"),
     representative(
-        product(["js", "wasm", "webgpu", "webgl"], ENCODINGS),
-        *product(["js", "wasm"], ENCODINGS),
+        product(["js", "wasm", "webgpu", "webgl"], BY_NAME),
+        *product(["js", "wasm"], BY_NAME),
         ("webgpu", "int8"),
         ("webgl", "int8"),
     ),

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
+from tests.backends.harness import ROOT
 from tests.ir.texts import STATEFUL
 from tests.passes.graphs import graphs
 from webkiln import canonical
@@ -78,3 +79,10 @@ def test_comparisons_ignore_weights():
         {"y": "y"},
     )
     assert graph.edit(weights={"w": 1}) == graph
+
+
+def test_the_example_of_the_documentation_parses() -> None:
+    page = (ROOT / "docs" / "design" / "ir.md").read_text()
+    graph = parse(page.partition("```\n")[2].partition("```")[0])
+    assert parse(print_graph(graph)) == graph
+    assert [node.op for node in graph.nodes] == ["Conv", "Mul"]

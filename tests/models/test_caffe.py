@@ -69,8 +69,8 @@ def test_what_opencv_does_not_have_is_named(tmp_path):
         with pytest.raises(
             SourceError,
             match=(
-                r"there is no reference to verify with (the bundle is built): a"
-                r" \(ArgMax\): OpenCV does not have it"
+                r"there is no reference to verify with \(the bundle is built\): a"
+                r" \(ArgMax\): OpenCV does not support it"
             ),
         ):
             made.verify("float32", "node")

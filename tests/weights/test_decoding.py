@@ -11,7 +11,7 @@ from tests.backends.harness import Job, run
 from tests.weights.encoded import decoded
 from webkiln.ir.text import parse
 from webkiln.weights import shards
-from webkiln.weights.encoding import ENCODINGS
+from webkiln.weights.encoding import BY_NAME
 from webkiln.weights.shards import pieces, stored
 
 GRAPH = """
@@ -61,7 +61,7 @@ def weights_of_many_magnitudes() -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm"])
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", BY_NAME)
 def test_pieces_are_decoded(
     encoding: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

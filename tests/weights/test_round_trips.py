@@ -15,7 +15,6 @@ from webkiln.nest.interpret import interpret
 from webkiln.nest.schedule import Panel
 from webkiln.weights.encoding import (
     BY_NAME,
-    ENCODINGS,
     Stored,
     choose,
     eightbit_magnitudes,
@@ -79,7 +78,7 @@ def decode_pieces(layout, shards, weight, destination, out):
 
 
 @pytest.mark.parametrize("limit", [40, 100, 1 << 20])
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", BY_NAME)
 def test_every_piece_contains_its_rows(encoding, limit):
     weights = [Stored(f"w{n}", "float32", shape, axis) for n, (shape, axis) in enumerate(SHAPES)]
     weights.append(Stored("whole", "int32", (5, 3), 1))
@@ -106,7 +105,7 @@ def test_every_piece_contains_its_rows(encoding, limit):
 
 
 @pytest.mark.parametrize("block", [4, 8])
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", BY_NAME)
 def test_panels_contain_every_element_at_its_offset(encoding, block):
     """Partial blocks, pieces that start in the middle, kernels whose spatial dimensions are merged
     or whose channels are split.
@@ -185,7 +184,7 @@ def test_int8_rounds_to_nearest_with_ties_to_even():
     np.testing.assert_array_equal(encoded[:2], [[127, 0, 2, 2], [-127, 0, -2, -126]])
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", BY_NAME)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_weights_and_channels_of_zeros_stay_zeros(encoding, axis):
     for zeros in (slice(None), slice(0, 1)):

@@ -11,8 +11,6 @@ import numpy as np
 from webkiln.ir.types import Array
 from webkiln.nest.expr import FLOAT, INT, UINT, Expr, apply, bitcast, cast, const, select
 
-ENCODINGS = ("float32", "float16", "int8", "eightbit")
-
 
 @dataclass(frozen=True, slots=True)
 class Stored:

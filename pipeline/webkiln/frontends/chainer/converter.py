@@ -1,5 +1,5 @@
-"""ChainerConverter: spec of a recorded chain -> Graph. Recordings are written in the operators of
-ONNX, and few of their own.
+"""Convert the spec of a recorded chain to a Graph. Recordings consist of ONNX operators and a few
+others.
 """
 
 from collections.abc import Mapping
@@ -30,9 +30,7 @@ HANDLERS = NodeHandlers(
 
 
 class ChainerConverter(NodeConverter):
-    """Converts one model at a time; `register_handler` has an operator of recordings converted
-    otherwise.
-    """
+    """The converter. `register_handler` replaces the handler of an operator."""
 
     handlers = HANDLERS
     register_handler = HANDLERS.register
@@ -44,7 +42,7 @@ class ChainerConverter(NodeConverter):
 
 
 def _resized(model: NodeModel, dims: Mapping[str, int | str]) -> NodeModel:
-    """The model with the sizes that were open when it was recorded as they are now asked for."""
+    """The model, with the recording's dynamic sizes fixed or renamed by the recipe."""
     named = {
         size_name(size): size
         for item in model.graph.inputs

@@ -1,4 +1,4 @@
-"""What a recording of a chain says of itself: nothing but its nodes."""
+"""Metadata of a recording for `webkiln inspect`: its nodes."""
 
 from collections.abc import Mapping
 from pathlib import Path

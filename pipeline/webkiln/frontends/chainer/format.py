@@ -1,11 +1,11 @@
-"""Chains that a function of the user's makes, with weights from a snapshot of Chainer, recorded as
-nodes.
+"""The format record: chains that a Python function creates, with weights from a Chainer snapshot,
+recorded as nodes.
 """
 
 from webkiln.frontends.core.model_format import ModelFormat
 
 SPEC = "chainer.json"
-"""The member of a recording that says which nodes there are."""
+"""The member of a recording that has its nodes."""
 
 CHAINER = ModelFormat(
     name="chainer",

@@ -1,4 +1,4 @@
-"""Snapshots that `chainer.serializers.save_hdf5` wrote."""
+"""Snapshots written by `chainer.serializers.save_hdf5`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +15,8 @@ from webkiln.ir.types import Array
 
 @contextmanager
 def opened_hdf5(path: Path) -> Iterator[tuple[dict[str, Held], frozenset[str]]]:
-    """Its arrays, and the keys without one. The file is walked in a process of its own first, since
-    the HDF5 library can crash on damaged files.
+    """The arrays, and the keys whose value is None. A subprocess reads the file first, since
+    damaged files can crash the HDF5 library.
     """
     check_in_subprocess(
         "webkiln.frontends.chainer.probe", path, done="read", reader="the HDF5 library", advice=SAVE
@@ -26,7 +26,7 @@ def opened_hdf5(path: Path) -> Iterator[tuple[dict[str, Held], frozenset[str]]]:
 
 
 def entries(name: str, file: h5py.Group) -> tuple[dict[str, Held], frozenset[str]]:
-    """Every data set by its path, without links out of the file."""
+    """All data sets by path. Links to other files are not followed."""
     arrays: dict[str, Held] = {}
     empty: set[str] = set()
     todo: list[tuple[str, h5py.Group, int]] = [("", file, 0)]

@@ -1,6 +1,4 @@
-"""What stands in for `chainer.initializers`: constants are constants, and what is drawn at random
-has to be loaded.
-"""
+"""A replacement for `chainer.initializers`. Random values must be loaded from a snapshot."""
 
 from typing import Any
 
@@ -10,7 +8,7 @@ from webkiln.ir.types import Array
 
 
 class Initial:
-    """First values. Those of one that is `random` are nobody's."""
+    """Initial values. Those of a `random` initializer are undefined."""
 
     def __init__(self, value: Any = None, dtype: Any = None) -> None:
         self.value, self.dtype = value, dtype
@@ -39,8 +37,8 @@ class Initial:
 
 
 def initial_of(value: Any) -> Initial:
-    """The initializer that an argument stands for: none for the usual one, which is random, a
-    number, an array or a function.
+    """The initializer for an argument: None (random, Chainer's default), a number, an array or a
+    function.
     """
     if isinstance(value, Initial):
         return Initial(value.value, value.dtype)

@@ -1,5 +1,5 @@
-"""What stands in for `chainer.Link`, `Chain`, `ChainList` and `Sequential`: parameters and links by
-their paths.
+"""Replacements for `chainer.Link`, `Chain`, `ChainList` and `Sequential`: parameters and links by
+path.
 """
 
 import copy
@@ -14,8 +14,8 @@ from webkiln.frontends.chainer.variable import ChainVariable, Parameter
 
 
 class Link(OnCpu):
-    """Has parameters, persistent values and, as a chain, other links. Calls are recorded under its
-    path.
+    """A link with parameters, persistent values and, if it is a chain, child links. Calls are
+    recorded under its path.
     """
 
     _scoped = False
@@ -95,7 +95,7 @@ class Link(OnCpu):
         return (link for _, link in self.named_children())
 
     def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, "Link"]]:
-        """Every link with its path; one that several own, under each of them."""
+        """All links with their paths. A link with several owners occurs once for each."""
         todo: list[tuple[str, Link, frozenset[int]]] = [("", self, frozenset())]
         while todo:
             path, link, above = todo.pop(0)
@@ -122,7 +122,7 @@ class Link(OnCpu):
         return (found for _, found in self.namedparams(include_uninit))
 
     def named_persistent(self) -> Iterator[tuple[str, "Link", str]]:
-        """The path, the owner and the name of every persistent value."""
+        """The path, owner and name of every persistent value."""
         for path, link in self.namedlinks():
             for name in link.__dict__.get("_persistent", ()):
                 yield f"{path.rstrip('/')}/{name}", link, name
@@ -165,7 +165,7 @@ def path_of(link: Link) -> str:
 
 
 def _in_scope(call: Any) -> Any:
-    """A `__call__` that a script defines, as it did before Chainer 5."""
+    """Use a script's `__call__`, as Chainer before version 5 did."""
 
     def scoped(self: Link, *inputs: Any, **options: Any) -> Any:
         recorder, path = ACTIVE.current(), path_of(self)
@@ -179,7 +179,7 @@ def _in_scope(call: Any) -> Any:
 
 
 class Chain(Link):
-    """Links by attributes."""
+    """Child links by attribute."""
 
     def __init__(self, **links: Any) -> None:
         super().__init__()
@@ -207,7 +207,7 @@ class Chain(Link):
 
 
 class ChainList(Link):
-    """Links by numbers."""
+    """Child links by index."""
 
     def __init__(self, *links: Link) -> None:
         super().__init__()
@@ -252,7 +252,7 @@ class ChainList(Link):
 
 
 class SequentialChain(ChainList):
-    """Links and functions one after the other; only the links are numbered, and not in their order."""
+    """Links and functions in sequence. Links are numbered, but not in this order."""
 
     def __init__(self, *layers: Any) -> None:
         super().__init__()
@@ -261,8 +261,8 @@ class SequentialChain(ChainList):
             self.append(layer)
 
     def append(self, layer: Any) -> None:
-        """Chainer puts each link behind the place among the layers that the first one has, which is
-        how snapshots number them.
+        """Chainer inserts each link at the layer index of the first one, and snapshots use the
+        resulting numbers.
         """
         if isinstance(layer, Link):
             first = next(

@@ -1,4 +1,6 @@
-"""What a function of the user's returns, recorded as nodes while the stand-ins are called chainer."""
+"""Call a Python function that returns a chain, with these modules as `chainer`, and record the
+chain's nodes.
+"""
 
 import importlib
 import inspect
@@ -31,8 +33,8 @@ RETURNS = (
 def made_model(
     made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None
 ) -> tuple[RecordedModel, Blobs]:
-    """What `function` of `module` returns, with the weights of a snapshot; inputs are those of the
-    examples, or as `shapes` says.
+    """The recording of the chain that `function` of `module` returns, with the weights of a
+    snapshot. Inputs have the types of the examples, or those in `shapes`.
     """
     where = f"{made['module']}:{made['function']}"
     with standing_in():
@@ -58,7 +60,7 @@ def made_model(
 
 
 def owner_of(model: Any) -> Link | None:
-    """The link whose weights a model has: itself, or that of which it is a method."""
+    """The link that has the model's weights: the model itself, or the owner of the method."""
     root = getattr(model, "__self__", model)
     return root if isinstance(root, Link) else None
 
@@ -79,7 +81,7 @@ def _called(made: Mapping[str, Any], where: str) -> tuple[Any, tuple[Any, ...] |
 
 
 def _run(function: Callable[[], Any], where: str) -> Any:
-    """What code of the user's gives; what it raises is told with its file and line."""
+    """Run user code. Its exceptions are reported with file and line."""
     try:
         return function()
     except WebkilnError as error:
@@ -110,7 +112,7 @@ def _inputs(
     shapes: Mapping[str, Sequence[int | str]],
     where: str,
 ) -> list[Any]:
-    """The inputs of a call, nested as its arguments are."""
+    """The inputs of a call, nested like its arguments."""
     names = _parameters(model)
     if examples is None:
         given = [name for name in names if name in shapes] or names[:1]
@@ -190,7 +192,7 @@ def _parameters(model: Any) -> list[str]:
 
 
 def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[RecordedModel, Blobs]:
-    """One call of the model, from the beginning."""
+    """Record one call of the model, starting from its initial states."""
     root = owner_of(model)
     owners: dict[int, str] = {}
     links = (
@@ -250,7 +252,7 @@ def _outputs(recorder: ChainRecorder, result: Any, where: str) -> dict[str, str]
 
 
 def _check_given(recorder: ChainRecorder, where: str) -> None:
-    """SourceError where the call read weights that are nobody's."""
+    """Raise SourceError if the call read undefined weights."""
     missing = [
         recorder.owners.get(id(owner), owner.name or "a weight")
         for _, owner in recorder.arrays_read

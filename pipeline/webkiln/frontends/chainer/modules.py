@@ -1,6 +1,4 @@
-"""The modules that a script finds as `chainer` while it is run, whether Chainer is installed or
-not.
-"""
+"""The modules that scripts import as `chainer`, whether Chainer is installed or not."""
 
 import importlib.abc
 import importlib.machinery
@@ -24,12 +22,12 @@ from webkiln.frontends.chainer.settings import CONFIG, CPU, nothing, using_confi
 from webkiln.frontends.chainer.variable import ChainVariable, Parameter, as_variable
 
 ROOT, ARRAYS = "chainer", "chainerx"
-"""The package, and that of the arrays which it brings, of which there are none here."""
+"""The packages: `chainer`, and `chainerx`, which is reported as unavailable."""
 VERSION = "7.8.1"
 
 
 class Unused:
-    """What scripts import for training: it may be named, stored and subclassed, and not called."""
+    """Names for training. They can be stored and subclassed, but not called."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -52,8 +50,8 @@ class Unused:
 
 
 class Function:
-    """chainer.Function and FunctionNode of a script's own: what its forward computes with functions
-    of numpy or chainer is recorded.
+    """A script's own chainer.Function or FunctionNode. Its forward is recorded; it may use
+    functions of numpy and chainer.
     """
 
     def __call__(self, *inputs: Any) -> Any:
@@ -140,7 +138,7 @@ def _dtype(dtype: Any = None, map_mixed16: Any = None) -> Any:
 
 
 def contents() -> Mapping[str, dict[str, Any]]:
-    """What each module has; others of the package hold nothing that can be called."""
+    """The contents of each module. Other modules have nothing that can be called."""
     functions: dict[str, Any] = {
         "MaxPooling2D": "max",
         **FUNCTIONS,
@@ -181,7 +179,7 @@ def contents() -> Mapping[str, dict[str, Any]]:
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds every module of the package."""
+    """Import hook for all modules of the package."""
 
     def __init__(self) -> None:
         self.contents = contents()
@@ -227,9 +225,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         vars(module)["__getattr__"] = missing
 
     def _inside(self, name: str) -> dict[str, Any]:
-        """The functions or links that a module of one of them, such as
-        chainer.functions.activation.relu, holds.
-        """
+        """The functions or links of a submodule such as chainer.functions.activation.relu."""
         for kind in ("functions", "links"):
             if name.startswith(f"{ROOT}.{kind}."):
                 return self.contents[f"{ROOT}.{kind}"]
@@ -238,7 +234,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @contextmanager
 def standing_in() -> Iterator[None]:
-    """Inside, the stand-ins are what `chainer` is; nothing is recorded yet."""
+    """Use these modules as `chainer` in the block. Nothing is recorded yet."""
     install()
 
     def take() -> dict[str, ModuleType]:

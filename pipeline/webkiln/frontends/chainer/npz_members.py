@@ -1,6 +1,4 @@
-"""Arrays of `.npz` files by their names. Nothing in them is executed, no size is believed before it
-is checked.
-"""
+"""Arrays of untrusted `.npz` files by name. Nothing is executed, and sizes are checked before use."""
 
 import zipfile
 from collections.abc import Callable, Iterator
@@ -22,7 +20,7 @@ SAVE = "save it again with chainer.serializers.save_npz"
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Whatever goes wrong while untrusted bytes are parsed is a SourceError that names the file."""
+    """Convert any error of a parser of untrusted bytes to a SourceError that names the file."""
     try:
         yield
     except WebkilnError:
@@ -63,8 +61,8 @@ def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], f
 
 
 def _member(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: str) -> Held | None:
-    """An array by its header alone; None where it is an object, as None is saved, which is a pickle
-    and not looked at.
+    """The header of an array. None for an object array, which is a pickle and is not read; None is
+    saved as one.
     """
     ratio = member.file_size / max(member.compress_size, 1)
     if member.file_size > MAX_BYTES or (member.file_size > RATIO_FREE_BYTES and ratio > MAX_RATIO):
@@ -99,7 +97,7 @@ def _reader(
 
 
 def native(array: Array, where: str) -> Array:
-    """In the byte order of this machine, of a dtype that webkiln has."""
+    """Convert to native byte order and to a supported dtype."""
     made = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).reshape(array.shape)
     if str(made.dtype) not in DTYPES:
         raise SourceError(f"{where}: is of {made.dtype}; webkiln has {', '.join(DTYPES)}")

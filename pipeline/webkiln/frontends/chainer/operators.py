@@ -1,4 +1,4 @@
-"""Operators of recordings that ONNX has not."""
+"""Operators of recordings that ONNX does not have."""
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.frontends.nodes.fold import array_of_sizes
@@ -8,7 +8,7 @@ from webkiln.ir.notation import parse_size
 
 
 def sizes(call: NodeCall) -> GraphValue:
-    """A list of sizes, some of which are set when the model runs."""
+    """A list of sizes, some of which are dynamic."""
     return known(
         array_of_sizes(
             [parse_size(size) if isinstance(size, str) else size for size in call.attr("sizes")]

@@ -1,6 +1,4 @@
-"""Parts of recorded chains: what is known of the tensors between nodes, and what calls of links and
-functions gave.
-"""
+"""Subgraphs of recorded chains: the types of intermediate tensors, and the results of calls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,20 +14,20 @@ from webkiln.ir import symbols
 from webkiln.ir.notation import parse_size
 
 KnownType = tuple[str, tuple[int | str | None, ...]]
-"""A dtype and a shape, as declarations have them."""
+"""A dtype and a shape, as in declarations."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedModel(NodeModel):
-    """A chain as it was recorded: the types of its tensors, and the tensors that have names."""
+    """A recorded chain: the types of its tensors, and its named tensors."""
 
     types: Mapping[str, KnownType] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
 
 def call_names(nodes: Sequence[NodeSpec], calls: Mapping[str, str]) -> dict[str, str]:
-    """By name, the first tensor that a call gave; and that of every node, which is called after its
-    operator, too, where a call has its name.
+    """The first tensor that each call returned, by name; also that of every node, by its operator's
+    name if a call has its name.
     """
     taken, found = DistinctNames(), dict[str, str]()
     for name in {**calls, **dict.fromkeys(node.name for node in nodes)}:
@@ -43,8 +41,8 @@ def call_names(nodes: Sequence[NodeSpec], calls: Mapping[str, str]) -> dict[str,
 
 
 def recorded_part(model: RecordedModel, blobs: Blobs, cut: Subgraph) -> tuple[NodeModel, Blobs]:
-    """What lies between some calls of links or functions and others. RecipeError where it computes
-    with open sizes that its inputs do not have.
+    """The subgraph between calls of links or functions. Raises RecipeError if it computes with
+    dynamic sizes that its inputs do not have.
     """
 
     def known(name: str, tensor: str) -> Declared | None:

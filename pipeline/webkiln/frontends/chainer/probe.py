@@ -1,4 +1,4 @@
-"""Reads every array of an HDF5 snapshot in a process of its own. Run: python -m
+"""Read every array of an HDF5 snapshot in a subprocess. Usage: python -m
 webkiln.frontends.chainer.probe FILE
 """
 

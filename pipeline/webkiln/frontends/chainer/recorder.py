@@ -1,5 +1,5 @@
-"""Recording: what a chain computes, as nodes. Each node is converted as it is recorded, so that its
-results have the shapes that the graph will have.
+"""Record a chain's computation as nodes. Each node is converted at once, so that shapes are those
+of the graph.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,18 +27,18 @@ from webkiln.ops.table import RULES
 
 @runtime_checkable
 class Recorded(Protocol):
-    """What a recording may hold a tensor of."""
+    """The values that have a tensor in a recording."""
 
     def tensor_in(self, recorder: "ChainRecorder") -> str:
-        """Its tensor in a recording, or '' where another one or none holds it."""
+        """The tensor in a recording; "" if it belongs to another recording or to none."""
 
 
 Returned = TypeVar("Returned")
 
 
 class ChainRecorder(ChainerConverter):
-    """The nodes so far. `owners` are the paths of parameters and persistent arrays by their
-    identities.
+    """The recorded nodes. `owners` maps the identities of parameters and persistent arrays to
+    paths.
     """
 
     def __init__(self, owners: Mapping[int, str] | None = None) -> None:
@@ -53,7 +53,7 @@ class ChainRecorder(ChainerConverter):
         self.scopes: list[tuple[str, bool]] = []
         self.links: dict[int, str] = {}
         self.calls: dict[str, str] = {}
-        """By name, the first tensor that calls of links and functions gave."""
+        """The first tensor that each call of a link or function returned, by name."""
         self._stems: dict[str, str] = {}
         self._weights = StoredWeights()
         self._labels = DistinctNames()
@@ -66,11 +66,11 @@ class ChainRecorder(ChainerConverter):
 
     @property
     def arrays_read(self) -> list[tuple[str, Any]]:
-        """The tensors of parameters and other arrays, each with its owner."""
+        """The tensors of parameters and other arrays, each with the object that owns it."""
         return list(self._arrays.values())
 
     def input(self, name: str, dtype: str, shape: Sequence[int | str]) -> str:
-        """The tensor of a new input; sizes that are names are open."""
+        """The tensor of a new input. Sizes that are names are dynamic."""
         tensor = self._fresh()
         self.inputs.append(Declared(name, tensor, dtype, tuple(shape)))
         sizes = tuple(
@@ -80,8 +80,8 @@ class ChainRecorder(ChainerConverter):
         return tensor
 
     def array(self, array: Array, value: Any = None, name: str | None = None) -> str:
-        """The tensor of an array: a slot where a parameter or a persistent value of a link, or
-        where large; else a part of the structure.
+        """The tensor of an array. Parameters, persistent values and large arrays become slots;
+        others are part of the structure.
         """
         owner = array if value is None else value
         if id(owner) in self._arrays:
@@ -115,7 +115,7 @@ class ChainRecorder(ChainerConverter):
         return f"t{self._count - 1}"
 
     def _stem(self) -> str:
-        """The path of the innermost link; of a chain with what it calls itself."""
+        """The path of the innermost link, and the name of the current function, if there is one."""
         links = [name for name, is_link in self.scopes if is_link and name]
         function = self.scopes[-1][0] if self.scopes and not self.scopes[-1][1] else ""
         return "/".join(filter(None, [links[-1] if links else "", function])) or "model"
@@ -128,7 +128,7 @@ class ChainRecorder(ChainerConverter):
 
     @contextmanager
     def inside(self, name: str, *, is_link: bool) -> Iterator[Callable[[Returned], Returned]]:
-        """A call, which passes on what it gives by what it is handed."""
+        """Record a call, whose results get new identities."""
         self.scopes.append((name, is_link))
         stem, begin = self._stem(), len(self.nodes)
 
@@ -143,7 +143,7 @@ class ChainRecorder(ChainerConverter):
             self.scopes.pop()
 
     def _called(self, stem: str, label: str, result: Any) -> None:
-        """A call is named as its first node is, or as a link, the first time, by its path."""
+        """Name a call like its first node, or, for the first call of a link, by the link's path."""
         while isinstance(result, list | tuple) and result:
             result = result[0]
         tensor = result.tensor_in(self) if isinstance(result, Recorded) else ""
@@ -171,7 +171,7 @@ class ChainRecorder(ChainerConverter):
         )
 
     def _known(self, type_: Type) -> KnownType:
-        """A type whose open sizes are those of the inputs, or have no name."""
+        """A type whose dynamic sizes are those of the inputs, or unnamed."""
         called = {
             size_name(size): size
             for item in self.inputs
@@ -184,8 +184,8 @@ class ChainRecorder(ChainerConverter):
 
 
 class _Active:
-    """Which recording is under way. Outside of one, what is computed (to give lazy parameters their
-    shapes, say) goes nowhere.
+    """The current recording. Outside of one, computations (for example, to infer the shapes of lazy
+    parameters) are discarded.
     """
 
     def __init__(self) -> None:
@@ -214,7 +214,7 @@ def recording(recorder: ChainRecorder) -> Iterator[ChainRecorder]:
 
 @contextmanager
 def nothing_recorded() -> Iterator[None]:
-    """Outside of any recording, from the beginning."""
+    """Reset; no recording is active."""
     before = ACTIVE.recorder, ACTIVE.scratch
     ACTIVE.recorder = ACTIVE.scratch = None
     try:
@@ -232,7 +232,7 @@ def size_operand(recorder: ChainRecorder, sizes: Sequence[Any]) -> str:
 
 
 def attribute(value: Any) -> Any:
-    """An attribute as specs have it."""
+    """An attribute in the form of specs."""
     if isinstance(value, OpenSize):
         raise ShapeError(
             f"the open size {value} decides how something is computed; give a number for it in"

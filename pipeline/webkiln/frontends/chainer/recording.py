@@ -1,4 +1,4 @@
-"""A recording as a file: nodes as JSON, and the arrays of slots, as they are."""
+"""A recording as a file: nodes as JSON, and the arrays of slots."""
 
 import json
 import zipfile

@@ -1,5 +1,5 @@
-"""What stands in for `chainer.serializers`: reading snapshots into links, whatever the snapshot was
-taken of.
+"""A replacement for `chainer.serializers`: load snapshots of models, optimizers or trainers into
+links.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ TRAINER = (
     "model/",
     "target/",
 )
-"""Where a trainer, an updater and a classifier keep the model, the likeliest first."""
+"""Paths of the model in snapshots of trainers, updaters and classifiers, the most likely first."""
 
 
 def load(path: Path, model: Link, where: str) -> None:
-    """The weights of a snapshot of the model, of what holds it, or of a trainer."""
+    """The weights in a snapshot of the model, of an object that contains it, or of a trainer."""
     with opened(path) as snapshot:
         params, values = own_paths(model)
         prefix = found_prefix(
@@ -45,14 +45,14 @@ def is_array(value: Any) -> bool:
 
 
 def own_paths(model: Link) -> tuple[dict[str, Parameter], dict[str, tuple[Link, str]]]:
-    """The parameters and the persistent values of a model by their key paths."""
+    """The parameters and persistent values of a model, by key path."""
     params = {path.lstrip("/"): found for path, found in model.namedparams()}
     return params, {path.lstrip("/"): (link, name) for path, link, name in model.named_persistent()}
 
 
 def found_prefix(snapshot: Snapshot, own: list[str], where: str) -> str:
-    """What stands before the model's key paths; SourceError where not all of them are there, or
-    where they are in several places.
+    """The prefix of the model's key paths. Raises SourceError if some are missing, or if several
+    prefixes match.
     """
     if not own:
         return ""
@@ -135,7 +135,7 @@ def _check_shape(snapshot: Snapshot, key: str, found: Held, shape: Any, where: s
 def load_npz(
     file: Any, obj: Any, path: str = "", strict: bool = True, ignore_names: Any = None
 ) -> None:
-    """chainer.serializers.load_npz and load_hdf5, in functions that load their weights themselves."""
+    """chainer.serializers.load_npz and load_hdf5, for functions that load weights themselves."""
     if not isinstance(obj, Link):
         raise SourceError(
             f"load_npz: only links are loaded here, got {type(obj).__name__}; leave optimizers and"

@@ -1,4 +1,4 @@
-"""What stands in for `chainer.config` and what sets it for a while."""
+"""A replacement for `chainer.config` and its context managers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,9 @@ import numpy as np
 
 
 class Configuration:
-    """`train` is False: models are recorded for inference, unless their own code says otherwise."""
+    """The configuration. `train` is False, since models are recorded for inference, unless user
+    code changes it.
+    """
 
     def __init__(self) -> None:
         self.train = False
@@ -27,7 +29,7 @@ CONFIG = Configuration()
 
 
 class Cpu:
-    """The one device that there is."""
+    """The only device."""
 
     name = "@numpy"
     xp = np
@@ -46,7 +48,7 @@ CPU = Cpu()
 
 
 class OnCpu:
-    """What has its arrays on that device."""
+    """An object whose arrays are on this device."""
 
     @property
     def xp(self) -> Any:
@@ -70,7 +72,7 @@ def using_config(name: str, value: Any, config: Any = None) -> Iterator[None]:
 
 @contextmanager
 def usual_config() -> Iterator[None]:
-    """What a script sets is forgotten at the end."""
+    """Restore the settings at the end of the block."""
     before = dict(vars(CONFIG))
     vars(CONFIG).update(vars(Configuration()))
     try:
@@ -82,5 +84,5 @@ def usual_config() -> Iterator[None]:
 
 @contextmanager
 def nothing(*given: Any, **options: Any) -> Iterator[None]:
-    """no_backprop_mode and its like."""
+    """no_backprop_mode and similar context managers."""
     yield

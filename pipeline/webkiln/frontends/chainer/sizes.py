@@ -1,4 +1,4 @@
-"""Sizes that are open while a model is recorded: they compute, and refuse to be numbers."""
+"""Dynamic sizes during recording: they support arithmetic, but do not convert to numbers."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,9 +9,7 @@ from webkiln.ir.dim import is_at_least, is_symbolic
 
 
 class OpenSize:
-    """A size that is set when the model runs. What Python decides by it has to be the same for all
-    of its values.
-    """
+    """A dynamic size. Comparisons in Python must have the same result for all of its values."""
 
     __slots__ = ("dim",)
 
@@ -111,7 +109,7 @@ def size_of(dim: Any) -> Any:
 
 
 def bare(size: Any) -> Any:
-    """A size as the IR has it."""
+    """A size in the form of the IR."""
     if isinstance(size, OpenSize):
         return size.dim
     if hasattr(size, "__index__"):

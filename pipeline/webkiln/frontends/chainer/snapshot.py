@@ -1,4 +1,4 @@
-"""Snapshots of Chainer, `.npz` and HDF5: arrays by key paths."""
+"""Chainer snapshots, `.npz` and HDF5: arrays by key path."""
 
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The arrays of a file by their key paths, and the keys that were saved as None."""
+    """The arrays of a file by key path, and the keys that were saved as None."""
 
     name: str
     arrays: Mapping[str, Held]
@@ -25,7 +25,7 @@ class Snapshot:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Snapshot]:
-    """A snapshot whose arrays can be read inside."""
+    """Open a snapshot for the block."""
     if not path.is_file():
         raise SourceError(f"{path}: there is no such file; give a snapshot of Chainer")
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""spec.json of a recorded chain -> its structure in the IR."""
+"""spec.json of a recorded chain -> graph."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""A chain that a function makes, recorded."""
+"""A Python function that returns a chain -> recording."""
 
 from collections.abc import Mapping
 from pathlib import Path

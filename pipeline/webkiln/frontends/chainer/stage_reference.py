@@ -1,5 +1,5 @@
-"""There is no Chainer on the Pythons that webkiln runs on: what it computes is recorded where it
-runs.
+"""Chainer does not run on the Python versions that webkiln supports, so its outputs must be
+recorded.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What stands in for `chainer.Variable` and `chainer.Parameter` while a script runs."""
+"""Replacements for `chainer.Variable` and `chainer.Parameter`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,9 +26,7 @@ FOREIGN = (
 
 
 class ChainVariable(OnCpu):
-    """An array, or what a node gives once the model runs. Of the latter, the shape and the dtype
-    are known, and no numbers.
-    """
+    """An array, or a node's result. A result has a shape and a dtype, but no values."""
 
     if TYPE_CHECKING:
 
@@ -36,7 +34,7 @@ class ChainVariable(OnCpu):
 
     ufuncs: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     functions: ClassVar[Mapping[str, Callable[..., Any]]] = {}
-    """Those of numpy, by name."""
+    """Methods of numpy arrays, by name."""
     __array_priority__ = 200
     __hash__ = object.__hash__
 
@@ -63,7 +61,7 @@ class ChainVariable(OnCpu):
         return self._recorder is not None
 
     def tensor(self, recorder: ChainRecorder) -> str:
-        """Its tensor in a recording."""
+        """The tensor in a recording."""
         if self._recorder is None:
             if self._array is None:
                 raise SourceError(
@@ -76,7 +74,7 @@ class ChainVariable(OnCpu):
         return self._tensor
 
     def tensor_in(self, recorder: ChainRecorder) -> str:
-        """Its tensor in a recording, or '' where another one or none holds it."""
+        """The tensor in a recording; "" if it belongs to another recording or to none."""
         return self._tensor if self._recorder is recorder else ""
 
     @property
@@ -104,7 +102,7 @@ class ChainVariable(OnCpu):
 
     @property
     def array(self) -> Any:
-        """The numbers where they are known; else the variable, which computes as an array does."""
+        """The array if it is known; otherwise this variable, which supports array operations."""
         return self if self._recorder is not None else self._array
 
     @array.setter
@@ -118,11 +116,11 @@ class ChainVariable(OnCpu):
     data = array
 
     def _assigned(self) -> None:
-        """What a parameter notes."""
+        """A hook: parameters record that they were assigned."""
 
     @property
     def known(self) -> Array | None:
-        """The numbers, where they do not depend on inputs."""
+        """The array, if it does not depend on inputs."""
         if self._recorder is None:
             return self._array
         value = self._recorder.values[self._tensor]
@@ -174,7 +172,7 @@ class ChainVariable(OnCpu):
         return known
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """numpy's functions of what `.array` gives are those of chainer.functions."""
+        """numpy functions of `.array` are the functions of chainer.functions."""
         if (
             method != "__call__"
             or options.get("out") is not None
@@ -214,7 +212,7 @@ class ChainVariable(OnCpu):
 
 
 class Parameter(ChainVariable):
-    """A trained array, whose shape may only be known once it is loaded or an input is seen."""
+    """A parameter. Its shape may be unknown until it is loaded or an input is seen."""
 
     def __init__(
         self, initializer: Any = None, shape: Any = None, name: str | None = None, **ignored: Any
@@ -244,7 +242,7 @@ class Parameter(ChainVariable):
 
     @property
     def was_given(self) -> bool:
-        """Whether its numbers are anybody's: loaded, assigned or constant, and not drawn at random."""
+        """Whether its values are defined: loaded, assigned or constant, but not random."""
         return self._array is not None and not self.initial.is_untouched(self._array)
 
     def tensor(self, recorder: ChainRecorder) -> str:
@@ -257,7 +255,7 @@ class Parameter(ChainVariable):
 
 
 def operand(recorder: ChainRecorder, value: Any, like: ChainVariable | None = None) -> str:
-    """The tensor of anything that a function takes; numbers of Python have the dtype of `like`."""
+    """The tensor of any operand. Python numbers have the dtype of `like`."""
     if value is None:
         return ""
     if isinstance(value, ChainVariable):
@@ -304,13 +302,13 @@ CODES = {
     "float16": 10,
     "float64": 11,
 }
-"""The numbers that ONNX has for dtypes."""
+"""ONNX's codes of dtypes."""
 
 
 def nodes(
     op: str, count: int, *operands: Any, domain: str = "", **attrs: Any
 ) -> tuple[ChainVariable, ...]:
-    """Record a node with so many results. An operand may be a variable, an array, a number or None."""
+    """Record a node. An operand may be a variable, an array, a number or None."""
     recorder = ACTIVE.current()
     variables = [item for item in operands if isinstance(item, ChainVariable)]
     like = next(

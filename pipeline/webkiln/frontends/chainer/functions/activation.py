@@ -1,4 +1,4 @@
-"""Activations, and the cells that are made of them."""
+"""Activations, and recurrent cells that are composed of them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -88,7 +88,7 @@ def log_softmax(x: Any, axis: int = 1) -> ChainVariable:
 
 
 def gates(x: Any, count: int = 4) -> list[ChainVariable]:
-    """The gates of a cell, which lie one beside the other for each unit."""
+    """The gates of a cell, which are interleaved by unit."""
     x = as_variable(x)
     apart = reshape(x, (x.shape[0], x.shape[1] // count, count, *x.shape[2:]))
     return [get_item(apart, (slice(None), slice(None), number)) for number in range(count)]
@@ -124,7 +124,7 @@ def slstm(c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> tuple[ChainVariable, 
 
 
 def tree_lstm(*inputs: Any) -> tuple[ChainVariable, ChainVariable]:
-    """Cells of the children, and a, i, o and one forget gate each, side by side."""
+    """The cells of the children, and a, i, o and one forget gate for each child, concatenated."""
     *cells, x = map(as_variable, inputs)
     if not cells:
         raise SourceError("F.tree_lstm: takes the cells of children and their input")

@@ -1,4 +1,4 @@
-"""Products with weights, embeddings, and what draws at random while training."""
+"""Products with weights, embeddings, and functions that are random in training."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 
 def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> ChainVariable:
-    """All axes but the first `n_batch_axes` are one."""
+    """Flatten all axes after the first `n_batch_axes`."""
     x, W = as_variable(x), as_variable(W)
     lead = x.shape[:n_batch_axes]
     inner = W.shape[1]
@@ -50,7 +50,7 @@ def bilinear(
 
 
 def dropout(x: Any, ratio: float = 0.5, *given: Any, **kwargs: Any) -> Any:
-    """Nothing at inference; in Chainer 1 the third argument is whether to train."""
+    """Identity at inference. In Chainer 1, the third argument is `train`."""
     train = given[0] if given else kwargs.get("train", CONFIG.train)
     if train and CONFIG.train:
         raise SourceError(
@@ -61,7 +61,7 @@ def dropout(x: Any, ratio: float = 0.5, *given: Any, **kwargs: Any) -> Any:
 
 
 def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> ChainVariable:
-    """Nothing of the first at inference."""
+    """At inference, the first operand is unused."""
     return as_variable(x)
 
 

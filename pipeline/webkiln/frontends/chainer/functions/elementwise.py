@@ -1,4 +1,4 @@
-"""Functions of each element by itself, and the operators of variables."""
+"""Elementwise functions, and the operators of variables."""
 
 from collections.abc import Callable, Mapping
 from math import log, pi
@@ -28,8 +28,8 @@ def binary(op: str, domain: str = "") -> Callable[[Any, Any], ChainVariable]:
 
 
 def paired(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands; whole numbers beside floats are floats of the same dtype, where numpy would
-    make wider ones.
+    """Two operands. An integer with a float becomes a float of the same dtype; numpy would promote
+    to a wider one.
     """
     if not isinstance(x, ChainVariable) and not isinstance(y, ChainVariable):
         return as_variable(x), y
@@ -84,13 +84,13 @@ def clip(x: Any, x_min: Any, x_max: Any) -> ChainVariable:
 
 
 def fix(x: Any) -> ChainVariable:
-    """Rounded towards zero."""
+    """Division, rounded towards zero."""
     x = as_variable(x)
     return node("Mul", node("Sign", x), node("Floor", node("Abs", x)))
 
 
 def arctan2(x1: Any, x2: Any) -> ChainVariable:
-    """By the quotient, and half a turn where the second is negative."""
+    """The angle, from the quotient, plus pi if the second operand is negative."""
     y, x = as_variable(x1), as_variable(x2)
     at_zero = node("Mul", node("Sign", y), pi / 2)
     negative = node("Less", x, 0.0)
@@ -118,7 +118,7 @@ def log_base(base: float) -> Callable[[Any], ChainVariable]:
 
 
 def ndtr(x: Any) -> ChainVariable:
-    """The normal distribution's share below x."""
+    """The normal cumulative distribution function."""
     return node("Mul", node("Erfc", node("Mul", as_variable(x), -(0.5**0.5)), domain=DOMAIN), 0.5)
 
 
@@ -149,7 +149,7 @@ def absolute_error(x0: Any, x1: Any) -> ChainVariable:
 
 
 def along(x: Any, y: Any, axis: int, op: str) -> ChainVariable:
-    """An operand whose axes lie at some of the first's."""
+    """Broadcast an operand along the axes of the first one, starting at `axis`."""
     from webkiln.frontends.chainer.functions.shape import reshape
 
     x, y = as_variable(x), as_variable(y)

@@ -1,4 +1,4 @@
-"""Functions that read images at places: resizing, transforming, regions of interest."""
+"""Functions that sample images: resizing, spatial transformers, regions of interest."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -31,7 +31,7 @@ def resize_images(
 
 
 def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> ChainVariable:
-    """Places [N, 2, H, W], of which corners are -1 and 1."""
+    """Grid positions [N, 2, H, W] in -1..1."""
     theta = as_variable(theta)
     height, width = output_shape
     grid = node("AffineGrid", theta, sizes((theta.shape[0], 1, height, width)), align_corners=1)
@@ -48,7 +48,7 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> ChainVariab
 def deformable_convolution_2d_sampler(
     x: Any, offset: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0
 ) -> ChainVariable:
-    """The offsets are all horizontal ones, and then all vertical ones."""
+    """Offsets: all horizontal ones, then all vertical ones."""
     x, offset, W = map(as_variable, (x, offset, W))
     taps = W.shape[2] * W.shape[3]
     n, _, height, width = offset.shape
@@ -69,7 +69,7 @@ def deformable_convolution_2d_sampler(
 
 
 def roi_pooling_2d(x: Any, rois: Any, outh: Any, outw: Any, spatial_scale: float) -> ChainVariable:
-    """Regions are rows of the image and x1, y1, x2, y2, which belong to them."""
+    """Regions are rows of image index, x1, y1, x2, y2. The end is inclusive."""
     return node(
         "MaxRoiPool",
         as_variable(x),
@@ -84,7 +84,7 @@ def _rounded(x: ChainVariable) -> ChainVariable:
 
 
 def _bins(first: ChainVariable, last: ChainVariable, bins: int, size: Any) -> ChainVariable:
-    """Which of the `size` places are in which bin of each region, [R, bins, size]."""
+    """Masks of the positions in each bin of each region, [R, bins, size]."""
     span = node("Max", node("Sub", last, first), np.asarray(1, np.int64))
     numbers = np.arange(bins, dtype=np.int64).reshape(1, bins)
     total = np.asarray(bins, np.int64)
@@ -107,9 +107,7 @@ def _floor_div(a: ChainVariable, b: Any) -> ChainVariable:
 
 
 def roi_pooled(largest: bool) -> Callable[..., ChainVariable]:
-    """Regions are rows of y1, x1, y2, x2, which end before the last two; `roi_indices` are their
-    images.
-    """
+    """Regions are rows of y1, x1, y2, x2, with exclusive ends; `roi_indices` are the images."""
 
     def function(
         x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float
@@ -152,8 +150,8 @@ def _reduced(y: ChainVariable, inside: ChainVariable, axis: int, largest: bool) 
 
 
 def roi_aligned(largest: bool) -> Callable[..., ChainVariable]:
-    """The samples of each bin are read one by one. Those that lie outside count as nothing: zeros
-    of a mean, left out of a maximum.
+    """Sample each bin at several positions. Positions outside the image are zero for the mean, and
+    ignored for the maximum.
     """
 
     def function(

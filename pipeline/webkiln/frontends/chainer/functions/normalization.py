@@ -1,4 +1,4 @@
-"""Normalisations."""
+"""Normalizations."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 
 def _kept(x: ChainVariable, gamma: ChainVariable, axis: Any) -> tuple[int, ...]:
-    """The axes of the parameters: those behind the first, or those that are not averaged over."""
+    """The axes of the parameters: all but the first, or those that are not reduced."""
     if axis is None:
         return tuple(range(1, 1 + gamma.ndim))
     averaged = places(x, *((axis,) if isinstance(axis, int) else axis))
@@ -44,7 +44,7 @@ def _scaled(
 def batch_normalization(
     x: Any, gamma: Any, beta: Any, *old: Any, eps: float = 2e-5, axis: Any = None, **kwargs: Any
 ) -> ChainVariable:
-    """By the mean and deviation of the batch itself."""
+    """Normalize with the statistics of the batch."""
     x, gamma, beta = map(as_variable, (x, gamma, beta))
     eps = old[0] if old else eps
     kept = _kept(x, gamma, axis)

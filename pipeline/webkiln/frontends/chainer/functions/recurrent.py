@@ -1,5 +1,5 @@
-"""Stacked recurrences over sequences: padded to one array, whose steps behind a sequence's end
-change nothing.
+"""Stacked recurrent layers over sequences. Sequences are padded to one array; padded steps do not
+change states.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node,
 
 @dataclass(frozen=True)
 class Kind:
-    """A recurrence by ONNX's name; `order` is that of ONNX's gates among Chainer's."""
+    """A recurrent layer by ONNX's name. `order` permutes Chainer's gates to ONNX's order."""
 
     op: str
     order: tuple[int, ...]
@@ -30,7 +30,7 @@ Weights = Sequence[Sequence[Any]]
 
 
 def padded(xs: Sequence[ChainVariable]) -> tuple[ChainVariable, list[Any] | None]:
-    """Sequences [T, I] side by side, [T, N, I], with their lengths where they differ."""
+    """Stack sequences [T, I] to [T, N, I], and their lengths if they differ."""
     lengths = [x.shape[0] for x in xs]
     if all(length == lengths[0] for length in lengths):
         return stack(xs, 1), None
@@ -87,7 +87,7 @@ def layers(
 
 
 def _gates(kind: Kind, weights: Sequence[Any], half: int) -> ChainVariable:
-    """The weights of the input or of the state, of all gates."""
+    """The weights of the input or of the state, for all gates."""
     count = len(kind.order)
     return concat([as_variable(weights[half * count + gate]) for gate in kind.order], 0)
 
@@ -95,7 +95,7 @@ def _gates(kind: Kind, weights: Sequence[Any], half: int) -> ChainVariable:
 def sequences(
     kind: Kind, xs: Sequence[Any], states: Sequence[Any], ws: Weights, bs: Weights, both: bool
 ) -> tuple[list[ChainVariable], list[ChainVariable]]:  # fmt: skip
-    """Of sequences one by one: the last states, and the outputs of each."""
+    """For each sequence, the last states and the outputs."""
     given = [as_variable(x) for x in xs]
     sizes = [x.shape[0] for x in given]
     if any(map(is_open, sizes)) and any(
@@ -112,7 +112,7 @@ def sequences(
 
 
 def steps(kind: Kind, both: bool) -> Callable[..., Any]:
-    """The function: its `xs` are the values of each step, of as many sequences as still go on."""
+    """The function. `xs` are the inputs by step; shorter sequences are absent from later steps."""
 
     def function(n_layers: int, dropout_ratio: float, hx: Any, *given: Any, **kwargs: Any) -> Any:
         states, (ws, bs, xs) = (

@@ -1,4 +1,4 @@
-"""Sums, extremes, products and orders along axes; products of matrices."""
+"""Reductions, sorting and matrix products."""
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +100,7 @@ def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> ChainV
 
 
 def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> ChainVariable:
-    """Of vectors, columns."""
+    """Vectors become columns."""
     left, right = (
         reshape(x, (*x.shape, 1)) if x.ndim == 2 else x for x in map(as_variable, (a, b))
     )

@@ -14,7 +14,7 @@ FAR = 1 << 40
 
 
 def places(x: ChainVariable, *axes: int) -> tuple[int, ...]:
-    """Axes counted from the front."""
+    """Non-negative axes."""
     for axis in axes:
         if not -x.ndim <= axis < x.ndim:
             raise ShapeError(f"axis {axis} is none of the {x.ndim} of {list(x.shape)}")
@@ -269,8 +269,8 @@ def pad_sequence(xs: Any, length: Any = None, padding: float = 0) -> ChainVariab
 
 
 def concat_examples(batch: Any, device: Any = None, padding: float | None = None) -> Any:
-    """chainer.dataset.concat_examples: items, or each part of tuples or tables, along a new first
-    axis, padded where they are to be.
+    """chainer.dataset.concat_examples: stack items, or each field of tuples or dicts, with optional
+    padding.
     """
     first = batch[0]
     if isinstance(first, tuple):
@@ -299,7 +299,7 @@ def concat_examples(batch: Any, device: Any = None, padding: float | None = None
 
 
 def transpose_sequence(xs: Any) -> tuple[ChainVariable, ...]:
-    """Sequences of falling lengths as one value a step."""
+    """Sequences of decreasing lengths as one batch per step."""
     given = [as_variable(x) for x in xs]
     longest = max((len(x) for x in given), default=0)
     return tuple(stack([x[step] for x in given if len(x) > step], 0) for step in range(longest))
@@ -314,8 +314,8 @@ def space2depth(X: Any, r: int) -> ChainVariable:
 
 
 def get_item(x: Any, slices: Any) -> ChainVariable:
-    """As numpy indexes: slices, numbers, new axes, an ellipsis, and arrays of numbers or truths
-    that are known, or of numbers that are not.
+    """numpy indexing: slices, numbers, new axes, an ellipsis, constant arrays of integers or
+    booleans, and integer arrays that are not constant.
     """
     x = as_variable(x)
     given = list(slices) if isinstance(slices, tuple) else [slices]
@@ -352,8 +352,8 @@ def _is_number(item: Any) -> bool:
 def _sliced(
     x: ChainVariable, given: Sequence[Any]
 ) -> tuple[ChainVariable, list[Any], dict[int, Any]]:
-    """What slices and numbers leave; its shape with new axes and without those of numbers; arrays
-    by the axes that they index then.
+    """The result of slices and numbers; its shape with new axes and without indexed ones; and
+    arrays by the axis that they index then.
     """
     starts, ends, axes, steps = [], [], [], []
     wanted: list[Any] = []
@@ -411,7 +411,7 @@ def _indices(item: Any) -> ChainVariable:
 
 
 def scatter_add(a: Any, slices: Any, b: Any) -> ChainVariable:
-    """At places that are known."""
+    """Gather at constant indices."""
     a, b = as_variable(a), as_variable(b)
     if any(map(is_open, a.shape)) or any(
         isinstance(item, ChainVariable)

@@ -1,6 +1,4 @@
-"""Every function of `chainer.functions`: those that are recorded, and those that are refused, with
-the reason.
-"""
+"""All functions of `chainer.functions`: supported ones, and unsupported ones with the reason."""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -95,8 +93,8 @@ REFUSED: Mapping[str, str] = {
 
 
 def labelled(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The nodes of a function are named after it. What older versions are told of their libraries
-    changes nothing.
+    """Nodes are named after their function. Arguments of older versions that select a library are
+    ignored.
     """
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""Functions of numpy on what `.array` gives, and the operators of variables."""
+"""numpy functions of `.array`, and the operators of variables."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -227,7 +227,7 @@ METHODS: Mapping[str, Any] = {
 
 
 def install() -> None:
-    """Give variables their operators and methods."""
+    """Attach operators and methods to variables."""
     ChainVariable.ufuncs, ChainVariable.functions = UFUNCS, FUNCTIONS
     for name, method in METHODS.items():
         setattr(ChainVariable, name, method)

@@ -1,4 +1,4 @@
-"""Convolutions, pooling, and what else looks through windows. Batch and channels come first."""
+"""Convolutions, pooling and other functions of windows. Batch and channels are the first axes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node,
 
 
 def spread(value: Any, count: int) -> tuple[int, ...]:
-    """One number for every axis, or as many as there are."""
+    """One number per axis, or one for all."""
     given = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,) * count
     if len(given) != count:
         raise ShapeError(f"{given} has {len(given)} numbers for {count} axes")
@@ -37,7 +37,7 @@ def convolution(
     groups: int = 1,
     **kwargs: Any,
 ) -> ChainVariable:
-    """With `cover_all` a window more where the last would leave something out."""
+    """With `cover_all`, add a window if the last one would omit elements."""
     x, W = as_variable(x), as_variable(W)
     count = x.ndim - 2
     strides, gaps = spread(stride, count), spread(dilate, count)
@@ -68,7 +68,7 @@ def deconvolution(
     groups: int = 1,
     **kwargs: Any,
 ) -> ChainVariable:
-    """To the size from which a convolution comes to this one, or to `outsize`."""
+    """The output size of a transposed convolution, or `outsize`."""
     x, W = as_variable(x), as_variable(W)
     count = x.ndim - 2
     strides, before, gaps = spread(stride, count), spread(pad, count), spread(dilate, count)
@@ -121,7 +121,7 @@ def depthwise_convolution_2d(
 def columns(
     x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dilate: Any
 ) -> ChainVariable:
-    """The windows of an image, [N, C * taps, ...]: a convolution by kernels that have one 1 each."""
+    """The windows of an image, [N, C * taps, ...]: a convolution with one-hot kernels."""
     x = as_variable(x)
     count = x.ndim - 2
     window = spread(ksize, count)
@@ -139,7 +139,7 @@ def im2col(
 
 
 def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> ChainVariable:
-    """A kernel for every place: [out, rows, columns, in, height, width]."""
+    """One kernel per position: [out, rows, columns, in, height, width]."""
     x, W = as_variable(x), as_variable(W)
     out, rows, across, channels, height, width = W.shape
     found = columns(x, (height, width), stride, 0, False, 1)
@@ -153,7 +153,7 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Chai
 
 
 def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> ChainVariable:
-    """Each group of channels moved by its place in the window; the one that stays is the last."""
+    """Shift each group of channels by its position in the window. The last group does not move."""
     x = as_variable(x)
     (height, width), (down, across), channels = spread(ksize, 2), spread(dilate, 2), x.shape[1]
     if not height % 2 or not width % 2:
@@ -205,7 +205,7 @@ def _within(
     strides: tuple[int, ...],
     before: tuple[int, ...],
 ) -> ChainVariable:
-    """Places in windows from those in the whole tensor."""
+    """Indices within windows, from indices in the tensor."""
     result: ChainVariable | None = None
     inner: Any = 1
     parts = []
@@ -239,7 +239,7 @@ def sizes_scalar(size: Any) -> ChainVariable:
 def average_pooling(
     x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: Any = 0
 ) -> ChainVariable:
-    """Padding counts as zeros, or with None not at all."""
+    """Padding is zeros; with None, it is not counted."""
     x = as_variable(x)
     count = x.ndim - 2
     if pad_value not in (0, None):
@@ -265,7 +265,7 @@ def unpooling(
     outsize: Any = None,
     cover_all: bool = True,
 ) -> ChainVariable:
-    """Each element in every place of its window, added where windows overlap."""
+    """Write each element to every position of its window, and sum overlapping windows."""
     x = as_variable(x)
     count = x.ndim - 2
     window = spread(ksize, count)
@@ -302,7 +302,7 @@ def upsampling_2d(
     outsize: Any = None,
     cover_all: bool = True,
 ) -> ChainVariable:
-    """Each element in one place of its window, which pooling found."""
+    """Write each element to one position of its window, found by pooling."""
     x = as_variable(x)
     window = spread(ksize, 2)
     strides, before = window if stride is None else spread(stride, 2), spread(pad, 2)
@@ -332,7 +332,7 @@ def upsampling_2d(
 def spatial_pyramid_pooling_2d(
     x: Any, pyramid_height: int, pooling_class: Any = None, pooling: Any = None
 ) -> ChainVariable:
-    """The largest of 1, 4, 16, ... bins."""
+    """The maxima of 1, 4, 16, ... bins."""
     x = as_variable(x)
     chosen = pooling or pooling_class
     if chosen not in (None, "max"):

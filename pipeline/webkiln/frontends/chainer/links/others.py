@@ -1,4 +1,4 @@
-"""Normalisations, activations with parameters, and what is made of other links."""
+"""Normalizations, activations with parameters, and links that combine others."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -76,7 +76,7 @@ class BatchNormalization(Link):
     def forward(
         self, x: Any, *old: Any, test: bool | None = None, finetune: bool = False, **kwargs: Any
     ) -> Any:
-        """In Chainer 1, `test` says whether to take the kept statistics."""
+        """In Chainer 1, `test` selects the stored statistics."""
         x = as_variable(x)
         if self.avg_mean is None:
             self.ready(tuple(size for d, size in enumerate(x.shape) if d not in self.axis))
@@ -149,7 +149,7 @@ class GroupNormalization(LayerNormalization):
 
 
 def lazy(initial: Any, usual: float, shape: Any) -> Parameter:
-    """A parameter that waits for its shape where none is given."""
+    """A parameter whose shape is inferred later if it is not given."""
     return Parameter(initial_of(usual if initial is None else initial), shape)
 
 
@@ -319,7 +319,7 @@ class ParameterLink(Link):
 
 
 class Classifier(Chain):
-    """A predictor with a loss; only the predictor is recorded."""
+    """A predictor with a loss. Only the predictor is recorded."""
 
     def __init__(
         self, predictor: Any, lossfun: Any = None, accfun: Any = None, label_key: Any = -1

@@ -1,5 +1,5 @@
-"""Recurrent links. What the stateful ones keep from call to call is a state of the bundle, unless
-their script resets it in the call.
+"""Recurrent links. States of stateful links become states of the bundle, unless the script resets
+them in the call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from webkiln.frontends.chainer.variable import ChainVariable, Parameter, as_vari
 
 
 class Stateful(Chain):
-    """`states` are the attributes that a call leaves for the next one; None before the first."""
+    """`states` are the attributes that persist between calls; None before the first."""
 
     states: ClassVar[tuple[str, ...]] = ("h",)
     h: Any
@@ -43,7 +43,7 @@ class Stateful(Chain):
         self._is_kept = ACTIVE.recorder is None
 
     def begin(self, x: ChainVariable, size: int) -> None:
-        """Have states where a run is to begin with what the last one left."""
+        """Declare states, if a run starts with those of the previous one."""
         if (
             not self._is_kept
             or ACTIVE.recorder is None
@@ -69,7 +69,7 @@ class Stateful(Chain):
         return ACTIVE.current().links.get(id(self), "") or "state"
 
     def keep(self, recorder: ChainRecorder, path: str, domain: str) -> None:
-        """Say what the states are for the next run, and forget them."""
+        """Declare the next values of states, and forget the current ones."""
         for name, zeros in self._begun.items():
             value = getattr(self, name)
             last = as_variable(zeros if value is None else value)
@@ -144,7 +144,7 @@ class LSTM(Stateful):
         self.c, self.h = as_variable(c), as_variable(h)
 
     def cell(self, x: Any) -> tuple[Any, Any, Any]:
-        """The gates' input, and the last cell."""
+        """The gates' pre-activations and the previous cell."""
         x = as_variable(x)
         self.begin(x, self.state_size)
         total = self.upward(x)
@@ -217,8 +217,8 @@ class StatelessGRU(Chain):
 
 
 class StatefulGRU(Stateful):
-    """Without a state, the biases of U are not added either: `on` says whether there was a call
-    before.
+    """Before the first call, there is no state and the biases of U are not added. `on` is whether
+    there was a call.
     """
 
     states = ("h", "on")
@@ -303,7 +303,7 @@ class StatefulMGU(Stateful):
 
 
 class NStep(ChainList):
-    """Layers and directions as links `0`, `1`, ... with `w0` and `b0` and so on."""
+    """Layers and directions as links `0`, `1`, ... with parameters `w0`, `b0`, ..."""
 
     kind: ClassVar[Kind] = LSTM_KIND
     both: ClassVar[bool] = False
@@ -404,7 +404,7 @@ class ChildSumTreeLSTM(Chain):
 def _tree(
     given: Sequence[Any], size: int, in_size: int
 ) -> tuple[list[ChainVariable], list[ChainVariable], ChainVariable]:
-    """The cells and outputs of children, zeros where there are none, and the input."""
+    """The cells and outputs of the children, zeros if absent, and the input."""
     present = next((as_variable(item) for item in given if item is not None), None)
     if present is None:
         raise SourceError("a tree LSTM without any input")

@@ -1,4 +1,4 @@
-"""Links with a kernel of weights."""
+"""Links with a kernel."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from webkiln.frontends.chainer.variable import Parameter, as_variable
 
 
 class Weighted(Link):
-    """With a kernel `W`, whose shape may wait for the first input, and a bias `b`."""
+    """A link with a kernel `W`, whose shape may be inferred from the first input, and a bias `b`."""
 
     def make(
         self, shape: Any, initialW: Any, bias_shape: Any, initial_bias: Any, nobias: bool
@@ -46,14 +46,16 @@ class Weighted(Link):
 
 
 OLD = ("wscale", "bias", "nobias")
-"""What followed the sizes in Chainer 1, where a number stands in the place of today's `nobias`."""
+"""The parameters after the sizes in Chainer 1. A number in the position of today's `nobias`
+identifies such a call.
+"""
 
 
 def named(
     given: Sequence[Any], now: Sequence[str], then: Sequence[str], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Arguments by their names of today, or of Chainer 1, whose scale is of first values alone and
-    whose `bias` is the first one.
+    """Translate Chainer 1's arguments. Its `wscale` only scales initial values, and its `bias` is
+    the initial bias.
     """
     old = bool(given) and type(given[0]) in (int, float)
     found = {**dict(zip((*OLD, *then) if old else now, given, strict=False)), **kwargs}
@@ -97,8 +99,8 @@ class ConvolutionND(Weighted):
         *given: Any,
         **kwargs: Any,
     ) -> None:
-        """`nobias`, `outsize` of a transposed one, `initialW, initial_bias` and, of one of any
-        rank, `cover_all, dilate, groups` follow.
+        """Further parameters: `nobias`, `outsize` if transposed, `initialW, initial_bias` and, for
+        N-dimensional ones, `cover_all, dilate, groups`.
         """
         super().__init__()
         size = ("outsize",) if self.transposed else ()

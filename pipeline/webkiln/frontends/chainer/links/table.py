@@ -1,6 +1,4 @@
-"""Every link of `chainer.links`: those that are recorded, and those that are refused, with the
-reason.
-"""
+"""All links of `chainer.links`: supported ones, and unsupported ones with the reason."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
