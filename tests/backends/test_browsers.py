@@ -209,7 +209,7 @@ def test_what_a_browser_at_a_url_lacks_is_found_out_and_said(
         params,
     )
     result = canonical.read(tmp_path / "result.json")
-    assert re.match(r"webgpu: webkit: .*NoBackend: there is no navigator\.gpu", result["not_run"])
+    assert re.match(r"webgpu: webkit: .*NoBackend: navigator\.gpu is undefined", result["not_run"])
     assert result["browser_version"].startswith("MiniBrowser ")
 
 

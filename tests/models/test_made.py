@@ -174,7 +174,7 @@ def test_parameters_and_modules_that_do_not_fit(nets):
     model = nets('source = "nets.light:make"\n[parameters]\nheight = 6\n')
     with (
         model.engine,
-        pytest.raises(RecipeError, match=r"nets.light:make\(width=5\) does not take .* 'height'"),
+        pytest.raises(RecipeError, match=r"nets.light:make\(width=5\) does not accept .* 'height'"),
     ):
         model.engine.run(model.actions.fetch())
     with pytest.raises(

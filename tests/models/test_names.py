@@ -261,7 +261,7 @@ def test_arrays_of_any_name_are_kept_in_files(name, tmp_path):
     ("make", "said"),
     [
         (of_names, "Field 'name' of 'value_info' is required to be non-empty"),
-        (swapped, "an output has no name; give it one"),
+        (swapped, "an output has no name; name it"),
     ],
 )
 def test_an_empty_name_in_an_onnx_file_is_refused(make, said):

@@ -139,14 +139,14 @@ def test_deviation_ignores_what_is_not_finite():
 def test_fetch(stage, tmp_path):
     fetch = stage("fetch").run
     target = {"source": tmp_path / "source"}
-    with pytest.raises(SourceError, match="there is no such file"):
+    with pytest.raises(SourceError, match="no such file"):
         fetch({"source": tmp_path / "none"}, target, {"kind": "path"})
     (tmp_path / "export.py").write_text(
         "def export(path):\n    path.write_text('model')\n\ndef nothing(path):\n    pass\n"
     )
     fetch({"script.py": tmp_path / "export.py"}, target, {**EXPORT, "function": "export"})
     assert target["source"].read_text() == "model"
-    with pytest.raises(SourceError, match="nothing wrote nothing"):
+    with pytest.raises(SourceError, match="nothing wrote no file"):
         fetch({"script.py": tmp_path / "export.py"}, target, {**EXPORT, "function": "nothing"})
     with pytest.raises(RecipeError, match="has no function 'other'"):
         fetch({"script.py": tmp_path / "export.py"}, target, {**EXPORT, "function": "other"})

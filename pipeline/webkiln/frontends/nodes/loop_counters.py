@@ -61,9 +61,9 @@ def find_counters(
         for position, operand in enumerate(operands)
         if (start := _start(operand)) is not None
     }
-    symbols = {position: symbols.counter(f"i{1 + position}") for position in starts}
+    indices = {position: symbols.counter(f"i{1 + position}") for position in starts}
     state_values = {
-        names[position]: known(symbols[position], item.type.dtype)
+        names[position]: known(indices[position], item.type.dtype)
         for position, item in enumerate(operands)
         if position in starts and item is not None
     }
@@ -72,7 +72,7 @@ def find_counters(
     for position, start in starts.items():
         value = after.get(following[position])
         increment = (
-            None if value is None or value.value is None else value.value.item() - symbols[position]
+            None if value is None or value.value is None else value.value.item() - indices[position]
         )
         if isinstance(increment, int) and not is_symbolic(increment) and increment >= 0:
             counters[position] = Counter(start, increment)

@@ -359,7 +359,7 @@ def test_functions_compute_what_tensorflow_does(tmp_path):
 
 
 def test_every_function_is_tried_and_counted():
-    assert f" {len(TENSORFLOW)} functions are converted" in (
+    assert f"\n{len(TENSORFLOW)} functions are converted" in (
         ROOT / "docs" / "keras-versions.md"
     ).read_text("utf-8")
     alike = {
