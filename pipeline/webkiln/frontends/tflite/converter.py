@@ -1,4 +1,4 @@
-"""TfliteConverter: spec of a LiteRT model -> Graph, by handlers of operators."""
+"""Convert the spec of a LiteRT model to a Graph, with one handler per operator."""
 
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
@@ -14,9 +14,7 @@ HANDLERS = NodeHandlers(
 
 
 class TfliteConverter(NodeConverter):
-    """Converts one model at a time; `register_handler` adds operators of one's own, custom ones
-    with domain="custom".
-    """
+    """The converter. `register_handler` adds operators; custom ones have domain="custom"."""
 
     handlers = HANDLERS
     register_handler = HANDLERS.register

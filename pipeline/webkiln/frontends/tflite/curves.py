@@ -1,5 +1,5 @@
-"""Functions of quantised elements as tables, which the interpreter computes before it runs, and the
-factors of softmax.
+"""Lookup tables of functions of quantized elements, as the interpreter computes them before a run,
+and the factors of softmax.
 """
 
 import math
@@ -58,7 +58,7 @@ def log_softmax(facts: Facts) -> dict[str, Any]:
 
 
 def table(function: Callable[[np.float32], np.float32]) -> Callable[[Facts], dict[str, Any]]:
-    """Of a function of single elements."""
+    """The table of an elementwise function, or None."""
 
     def derive(facts: Facts) -> dict[str, Any]:
         x, out = facts.input(0), facts.output
@@ -93,8 +93,8 @@ def lines(
     out_zero: int,
     kind: type[Any],
 ) -> Array:
-    """A function of 16 bits at 513 places, moved so that the middle of each line is as near as its
-    ends.
+    """A 16-bit function at 513 points, adjusted so that the error at the middle of each segment
+    equals that at its ends.
     """
     low, high = kind(scale) * kind(-32768 - zero), kind(scale) * kind(32767 - zero)
     first, last = (
@@ -174,7 +174,7 @@ RAISED = frozenset(
         255,
     )
 )
-"""Entries of the interpreter's table that are one above the nearest number."""
+"""Entries of the interpreter's table that exceed the nearest integer by one."""
 SIGMOIDS = np.array(
     [round(65536 / (1 + math.exp(-place / 24))) + (place in RAISED) for place in range(256)],
     np.int32,
@@ -184,7 +184,7 @@ SIGMOIDS = np.array(
 def curve_16(
     function: Callable[[np.float32], np.float32], *, twice: bool
 ) -> Callable[[Facts], dict[str, Any]]:
-    """Sigmoid and tanh: of bytes by a table of theirs, of 16 bits by that of sigmoids."""
+    """Sigmoid and tanh: 8-bit ones have their own tables, 16-bit ones share the table of sigmoid."""
 
     def derive(facts: Facts) -> dict[str, Any]:
         x = facts.input(0)

@@ -66,7 +66,7 @@ class Facts:
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """A real number as an integer of 31 bits and a power of 2."""
+    """A real number as a 31-bit integer and a power of 2."""
     if real == 0 or not math.isfinite(real):
         return 0, 0
     fraction, shift = math.frexp(real)
@@ -77,7 +77,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def named(name: str, real: float | Sequence[float]) -> dict[str, Array]:
-    """A factor, or one for each channel."""
+    """One factor, or one per channel."""
     pairs = [
         quantize_multiplier(value) for value in (real if isinstance(real, Sequence) else [real])
     ]
@@ -91,7 +91,7 @@ def named(name: str, real: float | Sequence[float]) -> dict[str, Array]:
 
 
 def away(value: float) -> int:
-    """Rounded, halves away from zero."""
+    """Round to nearest, ties away from zero."""
     return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
 
 

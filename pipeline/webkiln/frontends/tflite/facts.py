@@ -1,4 +1,4 @@
-"""What a LiteRT file says of itself."""
+"""Metadata of a LiteRT file for `webkiln inspect`."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A model file as tables: its subgraphs, signatures and operators, each checked as it is asked for."""
+"""A model file as tables: its subgraphs, signatures and operators. Each is checked when it is read."""
 
 import mmap
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from webkiln.frontends.tflite.tensors import FileTensor, read_tensor, stored_byt
 IDENTIFIER = b"TFL3"
 CUSTOM = 32
 PLACEHOLDER = 127
-"""The old number of operators that are newer than what fits into a byte."""
+"""The value of the deprecated 8-bit operator code that refers to the 32-bit one."""
 MAX_SUBGRAPHS = 10_000
 MAX_OPERATORS = 1 << 20
 
 
 @dataclass(frozen=True)
 class FileSignature:
-    """Names that a file gives to inputs and outputs, by the tensors of a subgraph."""
+    """The names of a signature's inputs and outputs, by tensor of the subgraph."""
 
     key: str
     subgraph: int
@@ -33,7 +33,7 @@ class FileSignature:
 
 @dataclass(frozen=True)
 class FileOperator:
-    """`op` is the builtin operator's name, or that of a custom one. An absent operand is -1."""
+    """A node. `op` is the name of the builtin or custom operator. An absent operand is -1."""
 
     op: str
     is_custom: bool
@@ -46,7 +46,7 @@ class FileOperator:
 
 
 class TfliteFile:
-    """Messages call it `name`."""
+    """A model. Messages call it `name`."""
 
     def __init__(self, path: Path, name: str | None = None) -> None:
         self.name = name or path.name
@@ -169,7 +169,7 @@ class TfliteFile:
         )
 
     def _options(self, table: FlatTable, op: str) -> dict[str, Any]:
-        """The options of an operator: those that the file lacks have their defaults."""
+        """The options of an operator. Absent ones have their defaults."""
         if op not in OPTIONS:
             return {}
         kind = OPTIONS[op]
@@ -200,7 +200,7 @@ class TfliteFile:
         return made
 
     def metadata(self, name: str) -> memoryview | None:
-        """The bytes of a named piece of metadata."""
+        """The bytes of a metadata entry."""
         for item in self.model.vector("metadata"):
             if item.text("name") == name and item["buffer"] < len(self.buffers):
                 return stored_bytes(self.buffer, self.buffers[item["buffer"]])

@@ -1,5 +1,5 @@
-"""Reads flatbuffers by short descriptions of their tables. Every offset is checked against the
-buffer; nothing is followed that is not asked for.
+"""Read flatbuffers by descriptions of their tables. Every offset is checked against the buffer, and
+tables are read on access.
 """
 
 import struct
@@ -28,10 +28,9 @@ FlatSchema = Mapping[str, Mapping[str, "TableField"]]
 
 @dataclass(frozen=True, slots=True)
 class TableField:
-    """A field of a table: its number, and a scalar's name, `string`, a table's name, any of these
-    in
-    brackets for a vector, or `union`, whose number of the table stands in the field before. A
-    scalar that is not there has the default.
+    """A field of a table: its name, and its type, which is the name of a scalar, `string`, the name
+    of a table, one of these in brackets for a vector, or `union`, whose type number is in the
+    preceding field. An absent scalar has the default.
     """
 
     number: int
@@ -40,8 +39,8 @@ class TableField:
 
 
 def fields(**kinds: str | tuple[str, Any]) -> dict[str, TableField]:
-    """The fields of a table in their order; a union takes two numbers, and one that is called
-    `_...` is none that is read.
+    """The fields of a table in order. A union takes two numbers. Fields whose names start with `_`
+    are not read.
     """
     made: dict[str, TableField] = {}
     number = 0
@@ -54,7 +53,7 @@ def fields(**kinds: str | tuple[str, Any]) -> dict[str, TableField]:
 
 
 class FlatBuffer:
-    """The bytes of a file, with what messages call it."""
+    """The bytes of a file, and its name for messages."""
 
     def __init__(self, data: bytes | memoryview, name: str, schema: FlatSchema) -> None:
         self.data, self.name, self.schema = memoryview(data), name, schema
@@ -68,7 +67,7 @@ class FlatBuffer:
         return struct.unpack_from(form, self.data, place)[0]
 
     def offset(self, place: int) -> int:
-        """Where an offset at a place leads."""
+        """The target of the offset at a position."""
         target = place + self.scalar("uint", place)
         self.check(target, 4)
         return int(target)
@@ -82,7 +81,9 @@ class FlatBuffer:
 
 
 class FlatTable:
-    """A table of a buffer: `table["name"]` is a scalar, a text, a FlatTable, a FlatVector or None."""
+    """A table of a buffer: `table["name"]` is a scalar, a string, a FlatTable, a FlatVector or
+    None.
+    """
 
     def __init__(self, buffer: FlatBuffer, kind: str, place: int) -> None:
         self.buffer, self.kind, self.place = buffer, kind, place
@@ -102,7 +103,7 @@ class FlatTable:
         return _read(self.buffer, field.kind, place)
 
     def vector(self, name: str) -> "FlatVector":
-        """A vector, empty where there is none."""
+        """A vector. An absent one is empty."""
         found = self[name]
         return (
             found
@@ -114,12 +115,12 @@ class FlatTable:
         return self[name] or ""
 
     def union(self, name: str) -> int:
-        """Which table a union holds; 0 is none."""
+        """The type number of a union; 0 means none."""
         place = self._place(self.layout[name].number - 1)
         return 0 if place is None else int(self.buffer.scalar("ubyte", place))
 
     def opened(self, name: str, kind: str) -> "FlatTable | None":
-        """A union as a table of a kind."""
+        """The table in a union, of a given type."""
         place = self._place(self.layout[name].number)
         return None if place is None else FlatTable(self.buffer, kind, self.buffer.offset(place))
 
@@ -135,7 +136,7 @@ class FlatTable:
 
 
 class FlatVector:
-    """Elements of one kind, read when they are asked for."""
+    """Elements of one type, read on access."""
 
     def __init__(self, buffer: FlatBuffer, kind: str, place: int, count: int) -> None:
         self.buffer, self.kind, self.place, self.count = buffer, kind, place, count
@@ -157,7 +158,7 @@ class FlatVector:
         return (self[index] for index in range(self.count))
 
     def numbers(self) -> tuple[Any, ...]:
-        """All scalars at once."""
+        """All scalars as an array."""
         form = SCALARS[self.kind][0]
         return struct.unpack_from(f"<{self.count}{form[1]}", self.data(), 0)
 

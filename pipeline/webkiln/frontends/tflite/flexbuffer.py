@@ -1,5 +1,5 @@
-"""Reads flexbuffers, in which custom operators keep their options: a map of names to numbers,
-texts, and lists of numbers.
+"""Read flexbuffers, the format of custom operators' options: a map from names to numbers, strings
+and lists of numbers.
 """
 
 import struct
@@ -18,7 +18,7 @@ MAX_ENTRIES = 1 << 16
 
 
 def read_map(data: bytes, where: str) -> dict[str, Any]:
-    """The entries of the map that the bytes are."""
+    """The entries of the map at the root."""
     try:
         found = _root(data)
     except (IndexError, struct.error, UnicodeDecodeError, ValueError):

@@ -1,5 +1,5 @@
-"""Shape arithmetic of TensorFlow Lite: what converters write with SHAPE, STRIDED_SLICE, PACK and
-the like.
+"""Shape arithmetic of TensorFlow Lite: SHAPE, STRIDED_SLICE, PACK and similar operators, as
+converters write them.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""LiteRT (TensorFlow Lite) files."""
+"""The format record of LiteRT (TensorFlow Lite) files."""
 
 from webkiln.frontends.core.model_format import ModelFormat
 

@@ -1,10 +1,9 @@
-"""A LiteRT (TensorFlow Lite) file -> spec and weight blobs. Nothing in the file is trusted: what
-does
-not hold together is one SourceError.
+"""A LiteRT (TensorFlow Lite) file -> spec and weight blobs. The file is untrusted: inconsistencies
+raise SourceError.
 
-What the run changes is written out: variables become values that operators take and give, with a
-STATE node where the run begins and a SET_STATE node where it ends. The integer factors of quantised
-operators are computed here, from the scales (`quantization.py`).
+Mutable state becomes explicit: variables become values that operators read and return, with a STATE
+node at the start of a run and a SET_STATE node at its end. The integer factors of quantized
+operators are computed here, from scales (`quantization.py`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,21 +40,21 @@ STRUCTURAL = frozenset(
         ("RANGE", 2),
     }
 )
-"""Operands that are structure whatever their dtype."""
+"""Operands that are structure, whatever their dtype."""
 BRANCHES = {
     "IF": {"then_subgraph_index": "then", "else_subgraph_index": "else"},
     "WHILE": {"cond_subgraph_index": "cond", "body_subgraph_index": "body"},
     "CALL": {"subgraph": "body"},
 }
-"""Options that name a graph, and what the spec calls it."""
+"""Options that refer to a graph -> their names in the spec."""
 VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"})
 
 
 def read_model(
     path: Path, signature: str = "", cut: Subgraph = ENTIRE_MODEL
 ) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a file's main graph, or of the one that a signature, or its own
-    name, says; or of what is cut out of it.
+    """The spec and weight blobs of the main graph, of the graph of a signature or of this name, or
+    of a subgraph of it.
     """
     file = TfliteFile(path)
     index, found = chosen(file, signature)
@@ -99,8 +98,8 @@ def chosen(file: TfliteFile, signature: str) -> tuple[int, FileSignature | None]
 def end_names(
     file: TfliteFile, index: int, signature: FileSignature | None
 ) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-    """The inputs and outputs of a graph, by their tensors, with the names that a signature or the
-    tensors have.
+    """The inputs and outputs of a graph, by tensor, with the names of the signature or of the
+    tensors.
     """
     tensors = file.tensors(index)
 
@@ -115,20 +114,20 @@ def end_names(
 
 
 def input_names(file: TfliteFile, signature: str) -> tuple[list[str], list[str]]:
-    """The names of the inputs and outputs of the graph that is converted, in the file's order."""
+    """The names of the converted graph's inputs and outputs, in the file's order."""
     inputs, outputs = end_names(file, *chosen(file, signature))
     return [name for _, name in inputs], [name for _, name in outputs]
 
 
 def layer_tensors(path: Path) -> dict[str, int]:
-    """The first output of every node of the main graph, by what the spec calls the node."""
+    """The first output of every node of the main graph, by the node's name in the spec."""
     reader = _Reader(file := TfliteFile(path))
     reader.main(*chosen(file, ""))
     return reader.layers
 
 
 class _Reader:
-    """Names tensors, nodes and slots by position while it reads."""
+    """Names tensors, nodes and slots by position."""
 
     def __init__(self, file: TfliteFile) -> None:
         self.file = file
@@ -148,7 +147,7 @@ class _Reader:
         return made
 
     def known(self, called: str, tensor: str) -> Declared | None:
-        """What the file says of a tensor of the main graph."""
+        """The file's metadata of a tensor of the main graph."""
         item = self.named.get(tensor)
         if item is None or item.dtype not in DTYPES:
             return None
@@ -160,7 +159,7 @@ class _Reader:
         )
 
     def graph(self, index: int, where: str) -> GraphSpec:
-        """A graph inside a node, whose inputs and outputs have names of their places."""
+        """Read a graph of a node. Its inputs and outputs are named by position."""
         self.file.subgraph(index, where)
         if index in self.opened or len(self.opened) >= MAX_DEPTH:
             raise SourceError(
@@ -186,7 +185,7 @@ class _Reader:
 
 
 class _Graph:
-    """One graph while it is read: what holds the values of its tensors and of variables by now."""
+    """Reads one graph. Maps tensors and variables to the values that they currently have."""
 
     def __init__(self, reader: _Reader, index: int, *, main: bool) -> None:
         self.reader, self.index, self.is_main = reader, index, main
@@ -241,7 +240,7 @@ class _Graph:
         return Declared(name, self.scope.get(number, ""), item.dtype, shape)
 
     def tensor(self, number: int) -> str:
-        """What holds the value of a tensor: a constant is made when it is first read."""
+        """The value of a tensor. Constants are created on first use."""
         if number == -1:
             return ""
         if number not in self.scope:
@@ -282,7 +281,7 @@ class _Graph:
         return self.reader.weights.store(_stem(item.name), value.astype(item.dtype, copy=False))
 
     def variable(self, name: str, initial: Array) -> str:
-        """The present value of a variable, which a STATE node gives first."""
+        """The current value of a variable. Initially, it is the result of a STATE node."""
         if name not in self.variables:
             begin, now = self.reader.fresh(), self.reader.fresh()
             self.tensors[begin] = self.reader.weights.store(f"{name}.initial", initial)
@@ -341,8 +340,8 @@ class _Graph:
         )
 
     def types(self, operator: FileOperator) -> dict[str, Any]:
-        """What the handlers have to know of the tensors of a node: the types of its outputs, and
-        zero points where something is quantised.
+        """Attributes that handlers need: the types of the outputs and, for quantized nodes, zero
+        points.
         """
         outputs = [self.items[number] for number in operator.outputs]
         attrs: dict[str, Any] = {
@@ -359,7 +358,7 @@ class _Graph:
         return attrs
 
     def factors(self, operator: FileOperator, label: str, attrs: dict[str, Any]) -> list[str]:
-        """Operands behind those of the file: the integer factors that follow from scales."""
+        """Operands after those of the file: the integer factors derived from scales."""
         items = [self.items[number] if number != -1 else None for number in operator.inputs]
         made = derived(
             operator,
@@ -389,7 +388,7 @@ class _Graph:
         return self.scope[number]
 
     def resource(self, operator: FileOperator) -> None:
-        """Variables: reading gives what holds the value by now, and assigning changes that."""
+        """Variables: a read returns the current value, an assignment replaces it."""
         if not self.is_main:
             self.reader.unsupported.append(
                 (
@@ -431,7 +430,7 @@ class _Graph:
         return self.handles[number]
 
     def initialise(self, index: int) -> None:
-        """The values that a graph, which runs once before any other, assigns."""
+        """The values that the initialization graph assigns."""
         self.file.subgraph(index, "CALL_ONCE")
         items, handles = self.file.tensors(index), dict[int, str]()
         for operator in self.file.operators(index):
@@ -464,8 +463,8 @@ class _Graph:
 
 
 def is_structure(item: FileTensor, value: Array, uses: list[tuple[str, int]]) -> bool:
-    """Whether a value is part of the structure: small, and a single number or integers, or what its
-    only reader takes so.
+    """Whether a constant is part of the structure: a small one that is a scalar or has integers, or
+    one whose only reader requires it.
     """
     if value.dtype == np.float16:
         return False
@@ -488,5 +487,5 @@ def _variable_name(options: Mapping[str, Any]) -> str:
 
 
 def _stem(name: str) -> str:
-    """The name of the first of the operators that the converter made one of."""
+    """The name of the first of the fused operators."""
     return name.partition(";")[0] or "tensor"

@@ -1,6 +1,4 @@
-"""The labels that a model file carries: its metadata name files in an archive that stands behind
-the tables.
-"""
+"""Labels in a model file. Its metadata refer to files in an archive that is appended to the tables."""
 
 import io
 import zipfile
@@ -17,7 +15,7 @@ NAME = "TFLITE_METADATA"
 
 
 def output_labels(path: Path, signature: str = "") -> dict[str, list[str]]:
-    """The labels of each output that has one file of them, one a line."""
+    """The labels of each output that has exactly one label file, with one label per line."""
     file = TfliteFile(path)
     data = file.metadata(NAME)
     if data is None:
@@ -40,7 +38,7 @@ def output_labels(path: Path, signature: str = "") -> dict[str, list[str]]:
 
 
 def _label_files(tensor: FlatTable) -> list[str]:
-    """Of label files in several languages the one without a language."""
+    """Among label files in several languages, the one without a language."""
     found = [item for item in tensor.vector("associated_files") if item["type"] == AXIS_LABELS]
     plain = [item for item in found if not item.text("locale")]
     return [item.text("name") for item in (plain or found)]

@@ -1,10 +1,9 @@
-"""The integer factors of quantised operators, from the scales of their operands: what the
-interpreter
-computes before it runs.
+"""The integer factors of quantized operators, derived from the scales of their operands, as the
+interpreter computes them before a run.
 
-Every function gives arrays, which become weights of the model, and numbers that are part of its
-structure: bounds of results and shifts that are alike for all scales. Products of scales are
-rounded to float32 where the interpreter does.
+Every function returns arrays, which become weights of the model, and numbers that are part of its
+structure: bounds of results, and shifts that do not depend on scales. Products of scales are
+rounded to float32 where the interpreter does so.
 """
 
 import math
@@ -41,7 +40,7 @@ BOUNDS = {
 
 
 def bounds(facts: Facts, kind: str) -> tuple[int, int]:
-    """The range of the result after an activation."""
+    """The range of the result after a fused activation."""
     item = facts.output
     low, high = limits(item)
     if kind not in BOUNDS:
@@ -72,8 +71,8 @@ def ranged(facts: Facts) -> dict[str, Any]:
 def per_channel(
     facts: Facts, x: FileTensor, weights: FileTensor, *, single: bool
 ) -> list[float] | float:
-    """The scale of products over that of the result; `single`: of one scale, whose product is one
-    of float32.
+    """The product of scales, divided by the scale of the result. `single`: for one scale, the
+    product is computed in float32.
     """
     assert weights.quantization is not None
     if single:
@@ -83,7 +82,7 @@ def per_channel(
 
 
 def linear(x_place: int, weights_place: int, bias_place: int) -> Callable[[Facts], dict[str, Any]]:
-    """Of a sum of products: the operands at these places."""
+    """The factors of a sum of products of the operands at these positions."""
 
     def derive(facts: Facts) -> dict[str, Any]:
         x, weights, bias = (
@@ -118,7 +117,7 @@ def linear(x_place: int, weights_place: int, bias_place: int) -> Callable[[Facts
 
 
 def reduced(real: float | Sequence[float]) -> dict[str, Array]:
-    """A factor of 15 bits, for sums of more than 32."""
+    """A 15-bit factor, for sums with more than 32 bits."""
     factors = named("multiplier", real)
     whole, shift = factors["multiplier"], factors["multiplier_shift"]
     short = np.where(whole < 0x7FFF0000, (whole.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF).astype(
@@ -128,7 +127,7 @@ def reduced(real: float | Sequence[float]) -> dict[str, Array]:
 
 
 def rounded_once(facts: Facts, x: FileTensor, weights: FileTensor) -> dict[str, Array]:
-    """A factor of 30 bits for one rounding, where the interpreter multiplies by a float64."""
+    """A 30-bit factor for one rounding, where the interpreter multiplies by a float64."""
     assert weights.quantization is not None
     scales = weights.quantization.scales
     pairs = [math.frexp(x.scale * scale / facts.output.scale) for scale in scales]
@@ -160,7 +159,7 @@ def hybrid(facts: Facts, weights: FileTensor) -> dict[str, Any]:
 
 
 def sums(facts: Facts) -> dict[str, Any]:
-    """Both operands at twice the larger scale, with spare bits below."""
+    """Rescale both operands to twice the larger scale, with spare low bits."""
     if not facts.is_integer():
         return {}
     a, b, out = facts.input(0), facts.input(1), facts.output
@@ -197,7 +196,7 @@ def quotients(facts: Facts) -> dict[str, Any]:
 
 
 def inverse_roots(facts: Facts) -> dict[str, Any]:
-    """Of int16, a table whose first number is the largest."""
+    """The table for int16. Its first entry is for the largest value."""
     if not facts.is_integer():
         return {}
     x, out = F32(facts.input(0).scale), F32(facts.output.scale)
@@ -288,7 +287,7 @@ def hard_swish(facts: Facts) -> dict[str, Any]:
 
 
 def rescaled(facts: Facts) -> dict[str, Any]:
-    """To another scale: 8 bits to 8 or 16, 16 to 8, 16 or 32."""
+    """Requantize: 8 bits to 8 or 16, 16 to 8, 16 or 32."""
     x = facts.input(0)
     if x.quantization is None or x.stored == "float32" or facts.output.quantization is None:
         return {}
@@ -296,7 +295,7 @@ def rescaled(facts: Facts) -> dict[str, Any]:
 
 
 def reduced_elements(facts: Facts) -> int | None:
-    """How many elements one of the result is made of, where it is known."""
+    """The number of elements that are reduced to one, if it is known."""
     x, axes = facts.input(0), facts.optional(1)
     if (
         axes is None
@@ -311,13 +310,13 @@ def reduced_elements(facts: Facts) -> int | None:
 
 
 def products_along(facts: Facts) -> dict[str, Any]:
-    """Each element takes its share of the scale of the result."""
+    """The factor of REDUCE_PROD, which is applied at each of its steps."""
     count = reduced_elements(facts) if facts.is_integer() else None
     return reduced(facts.input(0).scale / facts.output.scale ** (1.0 / count)) if count else {}
 
 
 def averages(facts: Facts) -> dict[str, Any]:
-    """With the number of elements, where it is known, in the factor."""
+    """The factor, divided by the number of elements if it is known."""
     if not facts.is_integer():
         return {}
     x = facts.input(0)
@@ -335,7 +334,7 @@ def averages(facts: Facts) -> dict[str, Any]:
 
 
 def joined(facts: Facts) -> dict[str, Any]:
-    """Of uint8, parts of other scales are brought to that of the result in float32."""
+    """Concatenated uint8 operands with other scales are rescaled in float32."""
     out = facts.output
     if not out.is_quantized or out.stored != "uint8":
         return {}
@@ -349,7 +348,7 @@ def joined(facts: Facts) -> dict[str, Any]:
 
 
 def fake(facts: Facts) -> dict[str, Any]:
-    """The nudged ends of a range and its step."""
+    """The nudged bounds of a range, and its step."""
     low, high = F32(facts.option("min")), F32(facts.option("max"))
     first, last = (
         F32(1 if facts.option("narrow_range") else 0),
@@ -365,7 +364,7 @@ def fake(facts: Facts) -> dict[str, Any]:
 
 
 def scale_of_floats(facts: Facts) -> dict[str, Any]:
-    """Between floats and integers of a scale, or of one for each channel."""
+    """Between floats and quantized integers, per tensor or per channel."""
     x, out = facts.input(0), facts.output
     if x.stored == "float32" and out.quantization is not None:
         return {
@@ -493,7 +492,7 @@ def derived(
     intermediates: Items,
     where: str,
 ) -> dict[str, Any]:
-    """What follows from the scales of an operator's tensors."""
+    """The factors and attributes derived from the scales of an operator's tensors."""
     function = DERIVED.get(operator.op)
     if function is None or not outputs:
         return {}

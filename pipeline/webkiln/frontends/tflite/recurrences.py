@@ -1,6 +1,4 @@
-"""The factors of recurrent layers: of integers, and the scales of weights of a byte that meet
-floats.
-"""
+"""The factors of recurrent layers: of integer ones, and the scales of int8 weights in hybrid ones."""
 
 from typing import Any
 
@@ -12,11 +10,11 @@ from webkiln.frontends.tflite.tensors import FileTensor
 GATES = ("input", "forget", "cell", "output")
 PEEPHOLES = {"input": 9, "forget": 10, "output": 11}
 STEP = 2.0**-12
-"""Of a gate before its activation: 16 bits, three of them integer bits."""
+"""The format of a gate before its activation: 16 bits, three of them integer bits."""
 
 
 def of_weights(facts: Facts) -> dict[str, Any]:
-    """The scales of weights of a byte, by their places."""
+    """The scales of int8 weights, by operand position."""
     if facts.input(0).stored != "float32":
         return {}
     found = {
@@ -30,13 +28,13 @@ def of_weights(facts: Facts) -> dict[str, Any]:
 
 
 def clip(real: float, item: FileTensor) -> int:
-    """A bound as an integer, 0 where there is none."""
+    """A clipping bound as an integer; 0 means none."""
     low, high = limits(item)
     return int(min(max(float(F32(real) / F32(item.scale)), low), high)) if real > 0 else 0
 
 
 def lstm(facts: Facts) -> dict[str, Any]:
-    """Of int8 with a cell of int16: each gate has a factor for the input, the output before, and
+    """An int8 LSTM with an int16 cell. Each gate has factors for the input, the previous output and
     the cell.
     """
     if not facts.is_integer():
@@ -75,7 +73,7 @@ def lstm(facts: Facts) -> dict[str, Any]:
 
 
 def svdf(facts: Facts) -> dict[str, Any]:
-    """Of int8: the features have the scale of the state."""
+    """An int8 SVDF. The features have the scale of the state."""
     if not facts.is_integer():
         return of_weights(facts)
     x, features, time, state = (facts.input(place) for place in (0, 1, 2, 4))

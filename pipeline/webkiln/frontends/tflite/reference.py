@@ -1,5 +1,5 @@
-"""Reference outputs: what the interpreter of ai-edge-litert computes for made-up inputs with its
-reference kernels.
+"""Reference outputs: computed by ai-edge-litert's interpreter with its reference kernels, on random
+inputs.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from webkiln.random_inputs import NATURAL, Inputs, make_inputs
 def compute_reference(
     path: Path, part: NodeModel, inputs: SampledInputs, signature: str = ""
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz, of the model or a part of it."""
+    """The arrays of reference.npz and of layers.npz, for the model or a subgraph of it."""
     run = Interpreted(path, signature, inputs.fixed)
     sets = inputs.sets(
         path.name,
@@ -33,15 +33,15 @@ def compute_reference(
 
 
 WRONG = frozenset({("LOCAL_RESPONSE_NORMALIZATION", "float32"), ("SUM", "int8"), ("SUM", "int16")})
-"""Operators, by the types of their first operands, whose reference kernels are not what they should
-be: one leaves out the last neighbour, the other reads its operand as uint8.
+"""Operators, by the dtypes of their first operands, whose reference kernels are incorrect: one
+omits the last neighbour, the other reads its operand as uint8.
 """
 
 
 def made_inputs(
     table: Inputs, ranges: Mapping[str, tuple[int, int]], scale: float
 ) -> dict[str, dict[str, Array]]:
-    """Of quantised inputs, waves over all of their range."""
+    """For quantized inputs, waves over their full range."""
     sets = make_inputs(
         {
             name: ("float32" if name in ranges else dtype, shape)
@@ -58,8 +58,8 @@ def made_inputs(
 
 
 class Interpreted:
-    """A graph of a file as a function of named inputs. Every run begins with the states that the
-    file has.
+    """A graph of a file as a function of named inputs. Every run starts with the states of the
+    file.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Interpreted:
         self.layers = layer_tensors(path)
 
     def _made(self) -> Any:
-        """With the reference kernels; with the others where an operator has none."""
+        """Use the reference kernels, or the optimized ones if an operator has no reference kernel."""
         try:
             return self.kind(
                 model_path=self.path,
@@ -138,7 +138,7 @@ class Interpreted:
         return dict(zip(self.outputs, found, strict=True)), self._inside(interpreter)
 
     def _inside(self, interpreter: Any) -> dict[str, Array]:
-        """What each node gave, where the interpreter has kept it."""
+        """The output of each node, if the interpreter preserved it."""
         inside: dict[str, Array] = {}
         for label, index in self.layers.items():
             with suppress(ValueError):

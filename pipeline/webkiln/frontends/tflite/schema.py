@@ -1,5 +1,5 @@
-"""The tables of TensorFlow Lite's model files that are read, field by field, and the numbers of
-operators and types.
+"""The schema of TensorFlow Lite: the tables and fields that are read, and the numbers of operators
+and types.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "kernel_type": ("FULL", "BASIC"),
     "weights_format": ("DEFAULT", "SHUFFLED4x16INT8"),
 }
-"""Options that are one of some names."""
+"""Enumerated options."""
 
 OPTION_TABLES: Mapping[str, tuple[int, dict[str, TableField]]] = {
     "Add": (11, fields(fused_activation_function="byte", pot_scale_int16=("bool", True))),
@@ -327,7 +327,7 @@ OPTIONS: Mapping[str, str] = {
     "BUCKETIZE": "Bucketize",
     "GELU": "Gelu",
 }
-"""Which options an operator has; others have none."""
+"""The options of each operator. Other operators have none."""
 
 SCHEMA: Mapping[str, Mapping[str, TableField]] = {
     "Model": fields(
@@ -437,9 +437,7 @@ METADATA: Mapping[str, Mapping[str, TableField]] = {
     ),
     "Unread": {},
 }
-"""The tables of the metadata that a file may carry: what its tensors mean, and the files in the
-archive behind it.
-"""
+"""The tables of the metadata: the meaning of tensors, and the files in the appended archive."""
 
 AXIS_LABELS = 2
-"""The type of an associated file that names the places of an axis."""
+"""The type of an associated file with the labels of an axis."""

@@ -1,4 +1,4 @@
-"""spec.json of a LiteRT model -> its structure in the IR."""
+"""spec.json of a LiteRT model -> graph."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""A LiteRT file -> what its interpreter computes."""
+"""A LiteRT file -> the interpreter's outputs."""
 
 from collections.abc import Mapping
 from pathlib import Path

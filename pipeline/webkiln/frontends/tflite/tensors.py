@@ -1,4 +1,4 @@
-"""The tensors of a model file: their types, how they are quantised, and their values."""
+"""The tensors of a model file: types, quantization and values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from webkiln.frontends.tflite.schema import DTYPES
 from webkiln.ir.types import Array
 
 PACKED = {"int4": (4, True), "uint4": (4, False), "int2": (2, True)}
-"""Types of less than a byte: their bits, and whether the first of them is the sign."""
+"""Types below one byte: their bits, and whether they are signed."""
 HELD = {
     "int4": "int8",
     "uint4": "uint8",
@@ -22,14 +22,14 @@ HELD = {
     "bfloat16": "float32",
     "complex64": "float32",
 }
-"""What elements that the IR has no type for become; a complex number is two of them along a last
-axis.
+"""The replacements of dtypes that the IR does not have. A complex number becomes two elements of a
+new last axis.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """value = scale * (element - zero), with one of each, or one for each place on an axis."""
+    """Quantization: value = scale * (element - zero), per tensor or along an axis."""
 
     scales: tuple[float, ...]
     zeros: tuple[int, ...]
@@ -50,8 +50,8 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True)
 class FileTensor:
-    """A tensor as the file has it. `value` is None where it is computed; `dtype` is that of the IR,
-    `stored` the file's word.
+    """A tensor of the file. `value` is None if it is computed; `dtype` is the IR's, `stored` the
+    file's.
     """
 
     index: int
@@ -135,7 +135,7 @@ def read_tensor(
 
 
 def stored_bytes(buffer: FlatBuffer, table: FlatTable) -> memoryview:
-    """The bytes of a buffer: in the table, or of large models behind it in the file."""
+    """The bytes of a buffer: in the table, or, in large models, after the tables."""
     offset, size = table["offset"], table["size"]
     if offset > 1:
         buffer.check(offset, size)
@@ -173,7 +173,7 @@ def _array(data: memoryview, stored: str, shape: tuple[int, ...], where: str) ->
 
 
 def _unpacked(data: Array, bits: int, count: int, *, signed: bool) -> Array:
-    """Elements of less than a byte, the lowest bits first."""
+    """Unpack elements below one byte, low bits first."""
     each = 8 // bits
     spread = np.stack(
         [(data >> (bits * place)) & ((1 << bits) - 1) for place in range(each)], axis=-1

@@ -1,4 +1,4 @@
-"""Softmax, sigmoid and tanh: of floats, and of integers in fixed point."""
+"""Softmax, sigmoid and tanh, on floats and in fixed point."""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.operators.fixed import (
@@ -25,7 +25,7 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, largest, total
 
 INTEGER_BITS = 12
-"""Of the sum of exponentials, so that it holds 4096 of them."""
+"""The integer bits of the sum of exponentials, which has room for 4096 terms."""
 EDGE = 32767
 
 
@@ -68,7 +68,7 @@ def softmax(call: NodeCall) -> Tensor:
 
 
 def softmax_16(call: NodeCall) -> Tensor:
-    """By tables of the exponential and of 1 / (1 + x), read between their entries."""
+    """Compute with interpolated tables of the exponential and of 1 / (1 + x)."""
     b, axis = call.builder, call.type(0).rank - 1
     x = cast(b, call.tensor(0), "int32")
     difference = call.op("Sub", [x, largest(b, x, axis, keepdims=True)])
@@ -116,7 +116,7 @@ def tanh(call: NodeCall) -> Tensor:
 
 
 def _rescaled(call: NodeCall) -> Tensor:
-    """The operand times an integer factor, rounded and shifted."""
+    """Multiply by an integer factor, with rounding and a shift."""
     x, shift = cast(call.builder, call.tensor(0), "int32"), factor(call, "shift")
     before = call.builder.binary("Sub", shift, 1)
     half = call.op(
@@ -134,9 +134,7 @@ def _rescaled(call: NodeCall) -> Tensor:
 
 
 def _table_part(call: NodeCall, size: Tensor, fine: int) -> Tensor:
-    """An entry of the table of sigmoids at a magnitude, with a line to the next one; `fine` bits
-    between them.
-    """
+    """Interpolate the sigmoid table at a magnitude, with `fine` bits between entries."""
     b = call.builder
     index = shifted_right(call, size, fine)
     table = factor(call, "table")
@@ -155,11 +153,11 @@ def _table_part(call: NodeCall, size: Tensor, fine: int) -> Tensor:
 
 
 EDGES = {9: 0x7FFF << 10, 8: 0xFFFF << 8}
-"""What lies beyond the table."""
+"""The value beyond the table."""
 
 
 def sigmoid_16(call: NodeCall) -> Tensor:
-    """A table of 256 entries from 0 to 10.7."""
+    """A table with 256 entries from 0 to 10.7."""
     b = call.builder
     x = _rescaled(call)
     line = _table_part(call, call.op("Abs", [x]), 9)
@@ -176,7 +174,7 @@ def sigmoid_16(call: NodeCall) -> Tensor:
 
 
 def tanh_16(call: NodeCall) -> Tensor:
-    """By the same table: 2 sigmoid(2 x) - 1."""
+    """Use the same table: 2 sigmoid(2 x) - 1."""
     b = call.builder
     x = _rescaled(call)
     line = _table_part(call, call.op("Abs", [x]), 8)
@@ -200,7 +198,7 @@ def log_softmax(call: NodeCall) -> Tensor:
 
 
 def log_softmax_8(call: NodeCall) -> Tensor:
-    """Of bytes, in steps of 1 / 16 below 0, which is the largest."""
+    """Compute 8-bit log-softmax, in steps of 1 / 16 below 0, which is the maximum."""
     dtype = call.type(0).dtype
     if dtype == "int16":
         raise call.unsupported("takes logarithms of int16", "Quantise it to int8, or use SOFTMAX")

@@ -1,6 +1,4 @@
-"""IF, WHILE and CALL, which run other graphs of the file; and the values that are kept from one run
-to the next.
-"""
+"""IF, WHILE and CALL, which run other graphs of the file, and states."""
 
 from collections.abc import Sequence
 
@@ -18,7 +16,7 @@ from webkiln.ops.pieces import reshaped
 
 
 def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """The branch that a known condition chooses, or both."""
+    """Convert the branch that a known condition selects, or both."""
     branches = [call.attr("then"), call.attr("else")]
     operands = [call.operand(place) for place in range(1, len(call))]
     if call.operand(0).is_constant:
@@ -29,9 +27,7 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
 
 
 def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """Written out where it is known how long it goes on, and that is not long; else repeated when
-    the model runs.
-    """
+    """Unroll a loop with a small known trip count; otherwise convert to a loop at run time."""
     condition, body = call.attr("cond"), call.attr("body")
     operands = [call.operand(place) for place in range(len(call))]
     if (

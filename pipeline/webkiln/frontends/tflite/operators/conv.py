@@ -1,5 +1,5 @@
-"""Convolutions and matrix products: of floats, of integers, and of floats that are quantised to
-meet weights of a byte.
+"""Convolutions and matrix products: on floats, on integers, and on floats quantized at run time for
+int8 weights.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, reshaped
 
 SumOfProducts = Callable[[Tensor, Tensor], Tensor]
-"""The sums of products of x and the weights, of one dtype."""
+"""The sums of products of x and the weights, which have the same dtype."""
 EXACT = 1 << 31
 
 
@@ -41,9 +41,9 @@ def linear(
     terms: int,
     rows: Sequence[int] | None = None,
 ) -> Tensor:
-    """What a sum of `terms` products is made of in each kind of model; the operands are at these
-    places. `rows`: the shape of x whose first axis is what is quantised apart, where that is
-    another one.
+    """Select the computation of a sum of `terms` products by the kind of quantization. The operands
+    are at these positions. `rows` is the shape of x whose first axis is quantized separately, if it
+    is not x's own.
     """
     if is_quantized(call, x):
         return quantized(call, x, weights, bias, product, terms)
@@ -64,7 +64,7 @@ def with_bias(call: NodeCall, y: Tensor, bias: int) -> Tensor:
 def quantized(
     call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: int
 ) -> Tensor:
-    """Sums of integers, scaled by integers."""
+    """Integer sums, requantized."""
     w = centred(call, weights)
     once = call.spec.op == "FULLY_CONNECTED"
     if call.type(x).dtype != "int16" or call.attr("narrow", 0):
@@ -91,8 +91,8 @@ def quantized(
 def wide_sum(
     call: NodeCall, x: Tensor, w: Tensor, product: SumOfProducts, terms: int, bias: bool
 ) -> tuple[Tensor, Tensor]:
-    """A sum of 16-bit numbers times bytes, and the bias, as high * 2**16 + low: where it may pass
-    32 bits, the upper and lower bytes of x apart.
+    """A sum of int16 times int8 products and the bias, as high * 2**16 + low. If it may exceed 32
+    bits, the upper and lower bytes of x are multiplied separately.
     """
     half = number(call, 0xFFFF)
     if is_symbolic(terms) or terms << 22 >= EXACT:
@@ -142,7 +142,7 @@ def conv_2d(call: NodeCall) -> Tensor:
 
 
 def depthwise_conv_2d(call: NodeCall) -> Tensor:
-    """Weights [1, h, w, C * multiplier]; output channel c * multiplier + m."""
+    """Weights [1, h, w, C * multiplier]; the output channel is c * multiplier + m."""
     _, h, w, _ = call.type(1).shape
 
     def product(x: Tensor, weights: Tensor) -> Tensor:
@@ -181,9 +181,7 @@ def transposed(
     order: dict[str, Any],
     sizes: Sequence[int],
 ) -> Tensor:
-    """The gradient of a convolution: `spatial` are the axes of the kernel, `sizes` those of the
-    result.
-    """
+    """Transposed convolution. `spatial` are the kernel's spatial axes, `sizes` those of the result."""
     kernel = [weights.shape[axis] for axis in spatial]
     names = ("d", "h", "w")[-len(kernel) :]
     strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
@@ -240,7 +238,7 @@ def conv_3d_transpose(call: NodeCall) -> Tensor:
 
 
 def fully_connected(call: NodeCall) -> Tensor:
-    """Rows of x, as long as those of the weights [out, in]."""
+    """Flatten x to rows with the length of the weights' [out, in]."""
     if call.attr("weights_format", "DEFAULT") != "DEFAULT":
         raise call.unsupported(
             "has shuffled weights",
@@ -288,7 +286,7 @@ def batch_matmul(call: NodeCall) -> Tensor:
 
 
 def product_of_16(call: NodeCall, attrs: dict[str, Any]) -> Tensor:
-    """Of two matrices of int16: the upper and lower bytes of the second apart."""
+    """Multiply int16 matrices: the upper and lower bytes of the second separately."""
     x, w = (cast(call.builder, call.tensor(place), "int32") for place in (0, 1))
     terms = call.type(0).shape[-2 if attrs["transpose_a"] else -1]
 

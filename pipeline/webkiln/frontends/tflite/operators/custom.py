@@ -1,5 +1,5 @@
-"""Custom operators that are well known: SSD's detections, and those of MediaPipe, whose options are
-structures of 32-bit numbers.
+"""Well-known custom operators: SSD's postprocessing, and MediaPipe's, whose options are structs of
+32-bit integers.
 """
 
 import struct
@@ -21,7 +21,7 @@ SAME, VALID = 1, 2
 
 
 def structure(call: NodeCall, *names: str) -> dict[str, int]:
-    """The first 32-bit numbers of the options."""
+    """The first 32-bit integers of the options."""
     data = bytes(call.attr("custom_options", ()))
     if len(data) < 4 * len(names):
         raise call.error(
@@ -82,7 +82,7 @@ POOL = ("padding", "stride_w", "stride_h", "filter_w", "filter_h")
 
 
 def max_pooling_with_argmax(call: NodeCall) -> list[Tensor]:
-    """The largest of each window, and its number in the window, rows first, plus 0.1."""
+    """The maximum of each window, and its row-major index in the window, plus 0.1."""
     options, b, x = structure(call, *POOL), call.builder, call.tensor(0)
     window, strides = (
         (options["filter_h"], options["filter_w"]),
@@ -103,7 +103,7 @@ def max_pooling_with_argmax(call: NodeCall) -> list[Tensor]:
 
 
 def max_unpooling(call: NodeCall) -> Tensor:
-    """Operands: x, and where in its window each element stood. Windows do not overlap."""
+    """Operands: x, and the index of each element in its window. Windows do not overlap."""
     options, b, x = structure(call, *POOL), call.builder, call.tensor(0)
     window, strides = (
         (options["filter_h"], options["filter_w"]),
@@ -123,7 +123,7 @@ def max_unpooling(call: NodeCall) -> Tensor:
 
 def detection_post_process(call: NodeCall) -> list[Tensor]:
     """Operands: encoded boxes [1, n, 4...], scores [1, n, classes and background], anchors [n, 4];
-    results: boxes, classes, scores, how many.
+    results: boxes, classes, scores, count.
     """
     options = read_map(bytes(call.attr("custom_options", ())), f"{call.spec.name} ({call.spec.op})")
     b = call.builder
@@ -144,9 +144,7 @@ def _float(call: NodeCall, place: int) -> Tensor:
 
 
 def decoded(call: NodeCall, options: dict[str, Any], boxes: Tensor, anchors: Tensor) -> Tensor:
-    """Corners [n, 4] of boxes that are told by their anchors: a centre, and the logarithm of a
-    size.
-    """
+    """Decode boxes (centre and logarithmic size, relative to anchors) to corners [n, 4]."""
     b = call.builder
     y, x, h, w = (element(b, boxes, 1, place) for place in range(4))
     around = [element(b, anchors, 1, place) for place in range(4)]
@@ -169,8 +167,8 @@ def decoded(call: NodeCall, options: dict[str, Any], boxes: Tensor, anchors: Ten
 def _suppressed(
     call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, most: int
 ) -> Tensor:
-    """Rows (batch, class, box) of those that are kept; scores are [classes, n], and may equal the
-    threshold.
+    """Rows (batch, class, box) of the selected boxes. Scores are [classes, n]; scores equal to the
+    threshold are kept.
     """
     b = call.builder
     least = float(np.nextafter(np.float32(options["nms_score_threshold"]), np.float32(-np.inf)))
@@ -188,7 +186,7 @@ def _suppressed(
 def fast(
     call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, count: int
 ) -> list[Tensor]:
-    """Boxes by their best class; each is shown with its best classes."""
+    """Suppress boxes by their best class. Each box is returned with its best classes."""
     b, shown = call.builder, min(int(options["max_classes_per_detection"]), scores.shape[1])
     best = call.op("ReduceMax", [scores], {"axes": (1,), "keepdims": False})
     rows = _suppressed(call, options, boxes, reshaped(b, best, (1, best.shape[0])), count)
@@ -219,7 +217,7 @@ def fast(
 def regular(
     call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, count: int
 ) -> list[Tensor]:
-    """Boxes of each class by themselves, and of all of these the best."""
+    """Suppress boxes within each class, then select the best of all."""
     b, classes = call.builder, scores.shape[1]
     each = min(int(options.get("detections_per_class") or 100), count, boxes.shape[0])
     turned = permuted(b, scores, (1, 0))

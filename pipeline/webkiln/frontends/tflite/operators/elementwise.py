@@ -1,4 +1,4 @@
-"""Operators that compute each element from the elements at its place, with numpy's broadcasting."""
+"""Elementwise operators, with numpy's broadcasting."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ from webkiln.ops.pieces import cast
 
 
 def unary(op: str, **attrs: Any) -> NodeHandler:
-    """A float function; of a quantised operand, a table of all its values."""
+    """A float function; for a quantized operand, a table of all values."""
     return lambda call: (
         by_table(call) if is_quantized(call) else call.op(op, [call.tensor(0)], attrs)
     )
@@ -43,9 +43,7 @@ def plain(op: str) -> NodeHandler:
 
 
 def summed(sign: int) -> NodeHandler:
-    """Integers are brought to the larger one's scale with spare bits, and their sum to that of the
-    result.
-    """
+    """Rescale integers to the larger scale with spare bits, and requantize their sum."""
 
     def handler(call: NodeCall) -> Tensor:
         if not is_quantized(call):
@@ -88,9 +86,9 @@ def divided(call: NodeCall) -> Tensor:
 
 
 def quotient(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
-    """By the inverse of b in fixed point; a is moved up as far as it goes. Where b is 0, the
-    interpreter stops; where the quotient is less than half a step of 31 places, which is 0 here, it
-    shifts by more places than its numbers have.
+    """Multiply by the reciprocal of b in fixed point, with a shifted left as far as possible. If b
+    is 0, the interpreter aborts. Quotients below half a unit in 31 bits are 0 here; the interpreter
+    shifts by more bits than the type has.
     """
     size, negative_a = call.op("Abs", [b]), call.builder.binary("Less", a, 0)
     digits = leading_zeros(call, size)
@@ -129,7 +127,7 @@ def squared_difference(call: NodeCall) -> Tensor:
 
 
 def compared(op: str) -> NodeHandler:
-    """Quantised operands are brought to one scale."""
+    """Requantize the operands to one scale."""
 
     def handler(call: NodeCall) -> Tensor:
         if not is_quantized(call):
@@ -144,7 +142,7 @@ def compared(op: str) -> NodeHandler:
 
 
 def relu(low: float | None, high: float | None) -> NodeHandler:
-    """Of integers, bounds and scale of the result."""
+    """For integers, the bounds and scale of the result."""
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
@@ -178,7 +176,7 @@ def prelu(call: NodeCall) -> Tensor:
 
 
 def hard_swish(call: NodeCall) -> Tensor:
-    """x clip(x / 6 + 1/2, 0, 1); of bytes, in 16 bits with saturation."""
+    """x clip(x / 6 + 1/2, 0, 1); for 8-bit operands, in saturating 16-bit arithmetic."""
     if not is_quantized(call):
         x = call.tensor(0)
         return x * call.op("Clip", [x + 3.0], {"min": 0.0, "max": 6.0}) * (1 / 6)
@@ -199,7 +197,9 @@ def hard_swish(call: NodeCall) -> Tensor:
 
 
 def _high_16(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
-    """(a b + 2**14) / 2**15 of 16-bit numbers, below 0 with the half less one, towards zero."""
+    """(a b + 2**14) / 2**15 for 16-bit numbers. Negative products subtract the half and one, and
+    round towards zero.
+    """
     product = call.op("Mul", [a, b])
     half = call.op(
         "Where",
@@ -230,7 +230,7 @@ def rsqrt(call: NodeCall) -> Tensor:
 
 
 def inverse_of_root(call: NodeCall, x: Tensor) -> Tensor:
-    """With 20 spare bits; of 0, the largest number. Below 0, the interpreter stops."""
+    """With 20 extra bits. For 0, the largest number; for negative numbers, the interpreter aborts."""
     root, shift = inverse_root(call, x)
     fine = call.op("ScaleByMultiplier", [number(call, 1), root, more(call, shift, 20)])
     share = call.op(
@@ -278,7 +278,7 @@ def gelu(call: NodeCall) -> Tensor:
 
 
 def arctangent_2(call: NodeCall) -> Tensor:
-    """The angle of (x, y), by the quadrant."""
+    """The angle of (x, y), by quadrant."""
     y, x = given(call)
     b, pi = call.builder, 3.141592653589793
     steep = call.op("Greater", [call.op("Abs", [y]), call.op("Abs", [x])])
@@ -303,7 +303,7 @@ def zeros_like(call: NodeCall) -> Tensor:
 
 
 def fake_quant(call: NodeCall) -> Tensor:
-    """Rounded to the steps of a range; `steps` are its nudged ends and scale."""
+    """Round to the steps of a range; `steps` are its nudged bounds and scale."""
     low, high, scale = call.attr("steps")
     x = call.op("Clip", [call.tensor(0)], {"min": low, "max": high})
     inverse = call.constant(call.attr("inverse"), "float32")

@@ -1,5 +1,5 @@
-"""Functions in fixed point, step by step as gemmlowp computes them: numbers are int32, one is 2**31
-less its integer bits, or 2**15 where the width is 16.
+"""Fixed-point functions, computed step by step like gemmlowp. Numbers are int32; the value of one
+is 2**(31 - integer bits), or based on 2**15 for width 16.
 """
 
 from webkiln.frontends.nodes.call import NodeCall
@@ -29,12 +29,12 @@ THIRD = 715827883
 
 
 def constant(call: NodeCall, value: int, width: int = 32) -> Tensor:
-    """A constant of 32 bits as one of that width."""
+    """Convert a 32-bit constant to this width."""
     return number(call, value if width == 32 else min((value + (1 << 15)) >> 16, MOST >> 16))
 
 
 def doubled(call: NodeCall, a: Tensor, b: Tensor, width: int = 32) -> Tensor:
-    """The upper half of the doubled product, rounded: of two of 16 bits, an int32 holds it."""
+    """The upper half of the doubled product, rounded. An int32 holds the product of 16-bit numbers."""
     if width == 32:
         return doubled_high(call, a, b)
     return shifted_right(call, more(call, call.op("Mul", [a, b]), 1 << 14), 15)
@@ -51,7 +51,7 @@ def saturated_left(call: NodeCall, x: Tensor, places: int, width: int = 32) -> T
 
 
 def exponential_near_zero(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
-    """Of a number from -1/4 to 0, without integer bits: a series around -1/8."""
+    """exp of a number in -1/4..0 without integer bits: a Taylor series around -1/8."""
     x = call.op("Add", [a, constant(call, 1 << 28, width)])
     square = doubled(call, x, x, width)
     cube, fourth = doubled(call, square, x, width), doubled(call, square, square, width)
@@ -68,8 +68,8 @@ def exponential_near_zero(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
 
 
 def exponential_below_zero(call: NodeCall, a: Tensor, bits: int, width: int = 32) -> Tensor:
-    """Of a number that is not positive, of so many integer bits: a power for each bit of its
-    quarters. The result has none.
+    """exp of a number <= 0 with these integer bits: a multiplication per bit of its quarters. The
+    result has no integer bits.
     """
     fraction = width - 1 - bits
     quarter = 1 << (fraction - 2)
@@ -99,8 +99,8 @@ def exponential_below_zero(call: NodeCall, a: Tensor, bits: int, width: int = 32
 
 
 def doubled_reciprocal_of_one_plus(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
-    """2 / (1 + a) of a number from 0 to 1 without integer bits, by three steps of Newton's method.
-    The result has two.
+    """2 / (1 + a) for a in 0..1 without integer bits, by three Newton steps. The result has two
+    integer bits.
     """
     half = call.op(
         "Add", [call.op("ShiftRight", [a, number(call, 1)]), constant(call, 1 << 30, width)]
@@ -123,7 +123,7 @@ def reciprocal_of_one_plus(call: NodeCall, a: Tensor, width: int = 32) -> Tensor
 
 
 def sigmoid_16(call: NodeCall, x: Tensor) -> Tensor:
-    """Of 16 bits, three of them integer bits. The result has none."""
+    """sigmoid of 16-bit numbers with three integer bits. The result has no integer bits."""
     b = call.builder
     y = reciprocal_of_one_plus(
         call, exponential_below_zero(call, call.op("Min", [x, call.op("Neg", [x])]), 3, 16), 16
@@ -133,7 +133,7 @@ def sigmoid_16(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def tanh_16(call: NodeCall, x: Tensor, bits: int) -> Tensor:
-    """Of 16 bits with so many integer bits. The result has none."""
+    """tanh of 16-bit numbers with these integer bits. The result has no integer bits."""
     b = call.builder
     twice = exponential_below_zero(call, call.op("Min", [x, call.op("Neg", [x])]), bits + 1, 16)
     y = saturated_left(
@@ -144,7 +144,7 @@ def tanh_16(call: NodeCall, x: Tensor, bits: int) -> Tensor:
 
 
 def leading_zeros(call: NodeCall, x: Tensor) -> Tensor:
-    """Of a positive int32: five steps of halving."""
+    """The number of leading zeros of a positive int32, by five halving steps."""
     b, count = call.builder, number(call, 0)
     for places in (16, 8, 4, 2, 1):
         small = b.binary("Less", shifted_right(call, x, 32 - places - 1), 1)
@@ -160,8 +160,8 @@ SQRT_HALF, SQRT_SQRT_HALF, LOG_2 = 1518500250, 1805811301, 1488522236
 
 
 def logarithm_from_one(call: NodeCall, x: Tensor, bits: int, out: int) -> Tensor:
-    """Of a number of at least 1, of so many integer bits; the result has `out`: a power of 2, and a
-    quotient of polynomials of the rest.
+    """log of a number >= 1 with these integer bits. The result has `out` integer bits: a power of
+    2, and a rational function of the rest.
     """
     b, places = call.builder, 31 - (out + 1)
     quarter = 1 << (29 - (out + 1))
@@ -223,7 +223,7 @@ def logarithm_from_one(call: NodeCall, x: Tensor, bits: int, out: int) -> Tensor
 
 
 def inverse_root(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
-    """1 / sqrt of an integer as a factor and a shift, by five steps of Newton's method."""
+    """1 / sqrt of an integer, as a factor and a shift, by five Newton steps."""
     b = call.builder
     large = b.binary("GreaterEqual", x, 1 << 29)
     small = b.binary("LessEqual", x, 1)

@@ -1,11 +1,11 @@
-"""Activations that are part of other operators."""
+"""Fused activations."""
 
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.ops.builder import Tensor
 
 
 def activated(call: NodeCall, y: Tensor) -> Tensor:
-    """A float result with the activation that the node says."""
+    """Apply the node's fused activation to a float result."""
     kind = call.attr("fused_activation_function", "NONE")
     if y.dtype != "float32" and kind in ("RELU6", "RELU_N1_TO_1"):
         low, high = (0, 6) if kind == "RELU6" else (-1, 1)

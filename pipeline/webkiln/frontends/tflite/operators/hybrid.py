@@ -1,5 +1,5 @@
-"""Floats that meet weights of a byte are quantised while the model runs, each batch or row by
-itself, as the interpreter does.
+"""Hybrid operators: floats are quantized at run time, by batch or row, for int8 weights, as in the
+interpreter.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def hybrid(
     rows: int = 1,
     name: str = "scale",
 ) -> Tensor:
-    """The product of x, quantised over its axes from `rows` on, with the weights, as floats."""
+    """The product of x, quantized over its axes from `rows` on, with the weights, as floats."""
     axes = tuple(range(rows, x.type.rank))
     quantize = asymmetric if call.attr("asymmetric", 0) else symmetric
     whole, scale = quantize(call, x, axes)
@@ -38,7 +38,7 @@ def _fitted(call: NodeCall, x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def away(call: NodeCall, x: Tensor) -> Tensor:
-    """Rounded to int32, halves away from zero."""
+    """Round to int32, ties away from zero."""
     half = call.op(
         "Where",
         [
@@ -56,7 +56,9 @@ def _ends(call: NodeCall, x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Ten
 
 
 def symmetric(call: NodeCall, x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """In -127..127; and the scale, 1 where there are zeros only."""
+    """Quantize symmetrically to -127..127. Returns the scale too, which is 1 if all elements are
+    zero.
+    """
     low, high = _ends(call, x, axes)
     reach = call.op("Max", [call.op("Abs", [low]), call.op("Abs", [high])])
     nothing, one = call.builder.binary("Equal", reach, 0.0), call.constant(1.0, "float32")
@@ -70,7 +72,7 @@ def symmetric(call: NodeCall, x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor,
 
 
 def asymmetric(call: NodeCall, x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """In -128..127, less the zero point; and the scale."""
+    """Quantize asymmetrically to -128..127, minus the zero point. Returns the scale too."""
     low, high = _ends(call, x, axes)
     low, high = call.builder.binary("Min", low, 0.0), call.builder.binary("Max", high, 0.0)
     span, one = high - low, call.constant(1.0, "float32")

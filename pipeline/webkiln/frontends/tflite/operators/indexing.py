@@ -1,4 +1,4 @@
-"""Gathering, scattering, choosing, and orders."""
+"""Gather, scatter, select and sort."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,7 @@ from webkiln.ops.pieces import cast, filled, iota, part, reshaped, transposed
 
 
 def gather(call: NodeCall) -> Tensor:
-    """With batches, whose first axes x and the indices share: places along all of these are counted
-    out.
-    """
+    """With batch axes, which x and the indices share, the batch indices are written out."""
     x, indices = call.tensor(0), call.tensor(1)
     axis, batch = call.axis(call.attr("axis", 0), x.type.rank), call.attr("batch_dims", 0)
     batch = batch + indices.type.rank if batch < 0 else batch
@@ -37,7 +35,7 @@ def gather(call: NodeCall) -> Tensor:
 
 
 def embedding_lookup(call: NodeCall) -> Tensor:
-    """Operands: indices, rows; rows of bytes are floats by their scale."""
+    """Operands: indices, rows. Quantized rows become floats."""
     indices, rows = call.tensor(0), call.tensor(1)
     found = call.op("Gather", [rows, indices], {"axis": 0})
     if "scale" not in call.attr("extra", ()):
@@ -57,7 +55,7 @@ def gather_nd(call: NodeCall) -> Tensor:
 
 
 def scatter_nd(call: NodeCall) -> Tensor:
-    """Operands: indices, updates, the shape; updates of one place are added."""
+    """Operands: indices, updates, the shape. Updates with equal indices are added."""
     indices, updates = call.tensor(0), call.tensor(1)
     if updates.dtype == "bool":
         raise call.unsupported("scatters truth values", "Cast them to numbers")
@@ -79,7 +77,7 @@ def sparse_to_dense(call: NodeCall) -> Tensor:
 
 
 def dynamic_update_slice(call: NodeCall) -> Tensor:
-    """Operands: x, the part, where it begins; places beyond the end are moved back."""
+    """Operands: x, the update, its start. The start is clamped so that the update fits."""
     b, x, update, begins = call.builder, *given(call)
     if x.type.rank == 0:
         return update
@@ -112,7 +110,7 @@ def dynamic_update_slice(call: NodeCall) -> Tensor:
 
 
 def one_hot(call: NodeCall) -> Tensor:
-    """Operands: indices, how many, the number where the index is, and elsewhere."""
+    """Operands: indices, depth, the value at the index, the value elsewhere."""
     b, indices, depth = call.builder, call.tensor(0), call.sizes(1)[0]
     axis = call.axis(call.attr("axis", -1), indices.type.rank + 1)
     wide = reshaped(b, cast(b, indices, "int32"), (*indices.shape[:axis], 1, *indices.shape[axis:]))
@@ -126,7 +124,7 @@ def one_hot(call: NodeCall) -> Tensor:
 
 
 def select(call: NodeCall) -> Tensor:
-    """A condition of one axis chooses rows where the others have more."""
+    """A condition of rank 1 selects rows."""
     condition, yes, no = given(call)
     if call.spec.op == "SELECT" and condition.type.rank == 1 and yes.type.rank > 1:
         condition = reshaped(
@@ -136,7 +134,7 @@ def select(call: NodeCall) -> Tensor:
 
 
 def where(call: NodeCall) -> Tensor:
-    """The places of what is not 0, as many as there are."""
+    """The indices of non-zero elements; their number is data-dependent."""
     found = call.op("NonZero", [call.tensor(0)], {"count": call.builder.data_dependent()})
     return transposed(call.builder, found, (1, 0))
 
@@ -152,15 +150,17 @@ def top_k(call: NodeCall) -> list[Tensor]:
 
 
 def unique(call: NodeCall) -> list[Tensor]:
-    """The different elements as they first occur, and which one each is."""
+    """The unique elements in the order of their first occurrence, and the index of each element
+    among them.
+    """
     attrs = {"axis": None, "sorted": False, "count": call.builder.data_dependent()}
     values, _, inverse, _ = call.builder.ops("Unique", [call.tensor(0)], attrs)
     return [values, cast(call.builder, inverse, out_dtype(call, 1))]
 
 
 def combined(call: NodeCall, reduction: str, count: int) -> Tensor:
-    """Rows by the number of their segment; a segment without rows is what changes nothing, of
-    extremes the last number of the dtype.
+    """Reduce rows by segment. Empty segments have the neutral element; for min and max, the extreme
+    value of the dtype.
     """
     b, x, ids = call.builder, call.tensor(0), cast(call.builder, call.tensor(1), "int32")
     limits = np.finfo(x.dtype) if is_float(x.dtype) else np.iinfo(x.dtype)
@@ -228,7 +228,7 @@ def _diagonal(call: NodeCall, rows: int, columns: int) -> Tensor:
 
 
 def bucketize(call: NodeCall) -> Tensor:
-    """How many boundaries are not above each element."""
+    """The number of boundaries that do not exceed each element."""
     x, boundaries = call.tensor(0), call.attr("boundaries", ())
     if not boundaries:
         return call.op("Broadcast", [call.constant(0, "int32")], {"shape": x.shape})
@@ -242,8 +242,8 @@ def bucketize(call: NodeCall) -> Tensor:
 
 
 def non_max_suppression(call: NodeCall) -> Sequence[Tensor]:
-    """Operands: boxes, scores, how many, overlap, least score, and of version 5 sigma, which has to
-    be 0. What is not chosen is 0.
+    """Operands: boxes, scores, the maximum count, the overlap, the minimum score and, in version 5,
+    sigma, which must be 0. Unused outputs are 0.
     """
     b, boxes, scores = call.builder, call.tensor(0), call.tensor(1)
     soft = call.spec.op == "NON_MAX_SUPPRESSION_V5"

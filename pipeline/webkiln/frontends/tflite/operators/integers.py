@@ -1,5 +1,5 @@
-"""What handlers of quantised operators share: operands without their zero points, the factors that
-follow from scales, and results in their range.
+"""Common parts of quantized handlers: operands without zero points, factors from scales, and
+requantized results.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ INTEGERS = ("int8", "uint8", "int16")
 
 
 def own(call: NodeCall) -> int:
-    """How many operands the file gives the node: those behind are factors."""
+    """The number of operands in the file; factors follow them."""
     return len(call) - len(call.attr("extra", ()))
 
 
@@ -33,7 +33,7 @@ def is_quantized(call: NodeCall, place: int = 0) -> bool:
 
 
 def is_hybrid(call: NodeCall, x: int, weights: int) -> bool:
-    """Whether weights of a byte meet floats, which are then quantised, too."""
+    """Whether int8 weights meet floats, which are quantized at run time."""
     return call.type(x).dtype == "float32" and call.type(weights).dtype in ("int8", "uint8")
 
 
@@ -52,7 +52,7 @@ def out_dtype(call: NodeCall, place: int = 0) -> str:
 
 
 def factor(call: NodeCall, name: str) -> Tensor:
-    """An array that follows from scales."""
+    """An array derived from scales."""
     names = call.attr("extra", ())
     if name not in names:
         raise refused(call)
@@ -60,7 +60,7 @@ def factor(call: NodeCall, name: str) -> Tensor:
 
 
 def refused(call: NodeCall) -> UnsupportedError:
-    """Of quantised operands without integer arithmetic of theirs."""
+    """Refuse quantized operands of operators without integer arithmetic."""
     dtypes = ", ".join(
         dict.fromkeys(
             call.type(place).dtype for place in range(own(call)) if is_quantized(call, place)
@@ -77,7 +77,7 @@ def number(call: NodeCall, value: int) -> Tensor:
 
 
 def centred(call: NodeCall, place: int = 0) -> Tensor:
-    """An operand as int32, less its zero point."""
+    """An operand as int32, minus its zero point."""
     return less(call, cast(call.builder, call.tensor(place), "int32"), zero(call, place))
 
 
@@ -94,7 +94,7 @@ def shifted_left(call: NodeCall, x: Tensor, places: int) -> Tensor:
 
 
 def shifted_right(call: NodeCall, x: Tensor, places: int) -> Tensor:
-    """Towards minus infinity."""
+    """Shift right, rounding towards minus infinity."""
     return call.op("ShiftRight", [x, number(call, places)]) if places else x
 
 
@@ -107,7 +107,7 @@ def doubled_high(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
 
 
 def scaled(call: NodeCall, x: Tensor, name: str = "multiplier") -> Tensor:
-    """An int32 by the factor of that name."""
+    """Multiply an int32 by the named factor."""
     return call.op("ScaleByMultiplier", [x, factor(call, name), factor(call, f"{name}_shift")])
 
 
@@ -121,27 +121,27 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 def result(call: NodeCall, x: Tensor, place: int = 0) -> Tensor:
-    """An int32 in the range of the output: that of its fused activation, or of its dtype."""
+    """Clamp an int32 to the range of the output: that of its fused activation, or of its dtype."""
     dtype = out_dtype(call, place)
     low, high = call.attr("range") or limits(dtype)
     return cast(call.builder, bounded(call, x, low, high), dtype)
 
 
 def placed(call: NodeCall, x: Tensor) -> Tensor:
-    """A scaled int32 with the zero point of the output."""
+    """Add the zero point of the output to a rescaled int32."""
     return result(call, more(call, x, out_zero(call)))
 
 
 def looked_up(call: NodeCall, x: Tensor, table: Tensor, least: int) -> Tensor:
-    """The entries of a table, whose first one is that of `least`."""
+    """Look up entries of a table. The first entry is for `least`."""
     return call.op(
         "Gather", [table, less(call, cast(call.builder, x, "int32"), least)], {"axis": 0}
     )
 
 
 def by_table(call: NodeCall) -> Tensor:
-    """A function of single elements, as a table of all that a byte may be; of int16, 512 steps with
-    lines between them.
+    """An elementwise function as a table: for 8 bits, of all values; for int16, of 512 interpolated
+    steps.
     """
     x = call.tensor(0)
     if x.dtype != "int16":
@@ -150,7 +150,7 @@ def by_table(call: NodeCall) -> Tensor:
 
 
 def between(call: NodeCall, x: Tensor, table: Tensor) -> Tensor:
-    """A table of 513 numbers of 16 bits, read between its entries."""
+    """Interpolate a table of 513 16-bit numbers."""
     b = call.builder
     wide = cast(b, x, "int32")
     index = more(call, shifted_right(call, wide, 7), 256)

@@ -1,4 +1,4 @@
-"""Pooling, and normalisations over channels."""
+"""Pooling, and normalization over channels."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def max_pool(call: NodeCall) -> Tensor:
 
 
 def average_pool(call: NodeCall) -> Tensor:
-    """The mean of the real elements; of integers rounded, halves away from zero."""
+    """The mean of elements without padding. Integers are rounded to nearest, ties away from zero."""
     x = call.tensor(0)
     attrs = window(call, x)
     if not is_quantized(call):

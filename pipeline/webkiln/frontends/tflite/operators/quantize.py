@@ -1,4 +1,4 @@
-"""Between floats and integers with scales."""
+"""Conversion between floats and quantized integers."""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.operators.hybrid import away
@@ -19,7 +19,7 @@ from webkiln.ops.pieces import cast, reshaped
 
 
 def along(call: NodeCall, parameter: Tensor, rank: int) -> Tensor:
-    """One for each place on the axis that the tensor is quantised along."""
+    """One value per index of the quantized axis."""
     axis = call.attr("axis")
     if axis is None:
         return parameter
@@ -31,7 +31,7 @@ def along(call: NodeCall, parameter: Tensor, rank: int) -> Tensor:
 
 
 def dequantize(call: NodeCall) -> Tensor:
-    """scale (x - zero); of halves, and of numbers without a scale, a cast."""
+    """scale (x - zero); for float16 and tensors without a scale, a cast."""
     x, b = call.tensor(0), call.builder
     if "scale" not in call.attr("extra", ()):
         return cast(b, x, out_dtype(call))
@@ -44,7 +44,9 @@ def dequantize(call: NodeCall) -> Tensor:
 
 
 def quantize(call: NodeCall) -> Tensor:
-    """round(x / scale) + zero, halves away from zero; integers by the factor between their scales."""
+    """round(x / scale) + zero, ties away from zero; integers are multiplied by the quotient of
+    scales.
+    """
     x, b = call.tensor(0), call.builder
     if x.dtype != "float32":
         if "multiplier" not in call.attr("extra", ()):

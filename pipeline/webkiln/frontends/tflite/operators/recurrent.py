@@ -1,5 +1,5 @@
-"""Recurrent layers: of floats, of weights of a byte, whose inputs are quantised at each step, and
-of integers.
+"""Recurrent layers: on floats, with int8 weights and inputs quantized at each step, and on
+integers.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ EPSILON = 1e-8
 
 
 def product(call: NodeCall, x: Tensor, place: int) -> Tensor:
-    """Rows of x by the rows of the weights at a place."""
+    """Multiply rows of x by the weights at an operand position."""
     weights = call.type(place)
 
     def multiplied(a: Tensor, w: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ def product(call: NodeCall, x: Tensor, place: int) -> Tensor:
 
 
 def floats(call: NodeCall, place: int) -> Tensor:
-    """Weights that meet elements, not rows: those of a byte by their scale."""
+    """Weights used elementwise. Quantized ones become floats."""
     x = call.tensor(place)
     return (
         x
@@ -39,7 +39,7 @@ def floats(call: NodeCall, place: int) -> Tensor:
 
 
 SequenceStep = Callable[[NodeCall, list[Tensor], list[Tensor]], tuple[list[Tensor], Tensor]]
-"""The next states and the result, from states and slices."""
+"""(states, slices) -> (next states, result)."""
 
 
 def stepwise(
@@ -51,7 +51,7 @@ def stepwise(
     reverse: bool = False,
     aux: Tensor | None = None,
 ) -> tuple[list[Tensor], Tensor]:
-    """The last states and the results along time."""
+    """The last states, and the results over time."""
     axis = 0 if call.attr("time_major", 0) else 1
 
     def body(
@@ -68,8 +68,8 @@ def stepwise(
 
 @dataclass(frozen=True)
 class LstmPlaces:
-    """Where the operands of an LSTM stand: the first one of each kind for the gates input, forget,
-    cell, output.
+    """The operand positions of an LSTM: the first of each kind, for the gates input, forget, cell,
+    output.
     """
 
     inputs: int
@@ -93,7 +93,7 @@ def gate(
     h: Tensor,
     cell: Tensor | None,
 ) -> Tensor:
-    """Before its activation. `cell` is what the peephole sees."""
+    """A gate before its activation. `cell` is the peephole's input."""
     y = product(call, given[0], places.inputs + number)
     if len(given) > 1 and places.aux is not None and has(call, places.aux + number):
         y = y + product(call, given[1], places.aux + number)
@@ -151,7 +151,7 @@ def check(call: NodeCall) -> None:
 
 
 def one_step(call: NodeCall, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """The next output and cell of an LSTM of one direction, of floats or integers."""
+    """The next output and cell of a unidirectional LSTM, on floats or integers."""
     if is_quantized(call):
         return recurrent_integers.lstm_step(call, x, h, c)
     return lstm_step(call, UNIDIRECTIONAL, [x], h, c)
@@ -274,7 +274,9 @@ def bidirectional_rnn(call: NodeCall) -> list[Tensor]:
 
 
 def svdf(call: NodeCall) -> list[Tensor]:
-    """A filter over features, kept for some steps, and one over these, summed by rank."""
+    """SVDF: filter features, keep the results of several steps, filter these over time, and sum by
+    rank.
+    """
     if is_quantized(call):
         return recurrent_integers.svdf(call)
     b, x = call.builder, call.tensor(0)

@@ -1,4 +1,6 @@
-"""Steps of recurrent layers of int8: gates and cells of 16 bits, as the interpreter rounds them."""
+"""Steps of int8 recurrent layers. Gates and cells have 16 bits, and are rounded as in the
+interpreter.
+"""
 
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.tflite.operators.fixed import sigmoid_16, tanh_16
@@ -39,18 +41,20 @@ def wide(call: NodeCall, x: Tensor, value: int = 0) -> Tensor:
 
 
 def narrow(call: NodeCall, x: Tensor, dtype: str = "int16") -> Tensor:
-    """An int32 in the range of that dtype."""
+    """Clamp an int32 to the range of a dtype."""
     return bounded(call, x, *limits(dtype))
 
 
 def product(call: NodeCall, x: Tensor, place: int, bias: int, name: str) -> Tensor:
-    """Rows of x by the rows of the weights at a place, with the bias at another, scaled."""
+    """Multiply rows of x by the weights at one operand position, add the bias at another, and
+    rescale.
+    """
     sums = call.op("MatMul", [x, wide(call, call.tensor(place))], {"transpose_b": True})
     return scaled(call, sums + call.tensor(bias) if has(call, bias) else sums, name)
 
 
 def gate(call: NodeCall, number: int, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
-    """Before its activation; all are int32."""
+    """A gate before its activation. All operands are int32."""
     name = GATES[number]
     y = narrow(call, product(call, x, 1 + number, 12 + number, f"{name}_input"))
     y = narrow(call, y + product(call, h, 5 + number, len(call), f"{name}_recurrent"))
@@ -62,7 +66,7 @@ def gate(call: NodeCall, number: int, x: Tensor, h: Tensor, c: Tensor) -> Tensor
 
 
 def lstm_step(call: NodeCall, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """The next output, int8, and cell, int16."""
+    """The next output (int8) and cell (int16)."""
     b, power = call.builder, call.attr("cell_power")
     x, h, c = wide(call, x, zero(call)), wide(call, h, zero(call, STATE)), wide(call, c)
     forget = sigmoid_16(call, gate(call, 1, x, h, c))
@@ -99,8 +103,8 @@ def clipped(call: NodeCall, x: Tensor, name: str) -> Tensor:
 
 
 def svdf(call: NodeCall) -> list[Tensor]:
-    """A filter over features, kept for some steps, and one over these, summed by rank. The range of
-    the result is its activation.
+    """SVDF: filter features, keep the results of several steps, filter these over time, and sum by
+    rank. The result has the range of its activation.
     """
     if call.attr("fused_activation_function", "NONE") != "RELU":
         raise call.unsupported(

@@ -1,4 +1,4 @@
-"""Reductions over axes, sums along one, and the places of extremes."""
+"""Reductions, cumulative sums, argmin and argmax."""
 
 from collections.abc import Sequence
 from math import prod
@@ -20,7 +20,7 @@ from webkiln.ops.pieces import cast, part, reshaped
 
 
 def axes_of(call: NodeCall, rank: int) -> tuple[int, ...]:
-    """Those that the second operand says, each once."""
+    """The axes in the second operand, without duplicates."""
     return tuple(sorted({call.axis(int(axis), rank) for axis in call.sizes(1)}))
 
 
@@ -64,7 +64,7 @@ def mean_or_sum(op: str) -> NodeHandler:
 
 
 def scaled_product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
-    """Of an int32 and one of 17 bits, scaled."""
+    """Multiply an int32 by a 17-bit integer, and rescale."""
     low = call.op("Mul", [call.op("BitAnd", [a, number(call, 0xFFFF)]), b])
     high = call.op("Mul", [shifted_right(call, a, 16), b]) + shifted_right(call, low, 16)
     low = call.op("BitAnd", [low, number(call, 0xFFFF)])
@@ -72,7 +72,7 @@ def scaled_product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
 
 
 def quantized_product(call: NodeCall) -> Tensor:
-    """Of integers, one element after the other, scaled at each step."""
+    """A product of integers, element by element, rescaled at each step."""
     if is_quantized(call):
         if "multiplier" not in call.attr("extra", ()):
             raise call.unsupported(
@@ -112,7 +112,7 @@ def quantized_product(call: NodeCall) -> Tensor:
 
 
 def found(op: str) -> NodeHandler:
-    """The place of the first extreme element."""
+    """The index of the first extreme element."""
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)

@@ -1,5 +1,5 @@
-"""Images at another size. Where sizes are known, the places are computed as the interpreter does,
-in float32 or in fixed point.
+"""Image resizing. If sizes are known, positions are computed as in the interpreter, in float32 or
+fixed point.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ ONE = 1 << 10
 
 
 def line(call: NodeCall, size: int, out: int) -> dict[str, int]:
-    """The map of output numbers to positions: (o * scale + start) / unit."""
+    """The map from output indices to positions: (o * scale + start) / unit."""
     if call.attr("align_corners", 0) and not (not is_symbolic(out) and out == 1):
         return {"scale": size - 1, "start": 0, "unit": out - 1}
     if call.attr("half_pixel_centers", 0):
@@ -49,7 +49,7 @@ def resize_bilinear(call: NodeCall) -> Tensor:
 
 
 def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], list[int]]:
-    """In steps of 1 / 1024: the rows below and above each position, and how far it is above the
+    """In steps of 1 / 1024: the rows below and above each position, and the distance from the
     first.
     """
     scale = (ONE * size + out // 2) // out
@@ -66,8 +66,8 @@ def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], l
 
 
 def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Rounded once, halves away from zero. Sums of 16 bits take more than 32: those of the upper
-    and lower bytes are apart.
+    """Round once, ties away from zero. Sums of int16 may exceed 32 bits, so the upper and lower
+    bytes are summed separately.
     """
     b, wide = call.builder, cast(call.builder, x, "int32")
     if x.dtype != "int16":
@@ -91,7 +91,7 @@ def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> T
 
 
 def weighed(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Sums of the rows and columns around each position, in steps of 2**-20."""
+    """Weighted sums of the rows and columns around each position, in steps of 2**-20."""
     b = call.builder
     for axis, out in zip((1, 2), sizes, strict=True):
         lower, upper, shares = places(call, wide.shape[axis], out)
@@ -106,7 +106,7 @@ def weighed(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
 
 
 def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Of uint8 in float32, corner by corner, with halves upwards."""
+    """uint8 in float32, corner by corner, ties rounded up."""
     b, wide = call.builder, cast(call.builder, x, "float32")
     lines = []
     for axis, out in zip((1, 2), sizes, strict=True):
@@ -144,7 +144,7 @@ def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tens
 
 
 def single(call: NodeCall, x: Tensor) -> Tensor:
-    """Rounded to float32 here, also where an expression is computed with more digits."""
+    """Round to float32 here, even if the expression is computed with more digits."""
     return call.op("BitCast", [call.op("BitCast", [x], {"dtype": "int32"})], {"dtype": "float32"})
 
 

@@ -1,4 +1,4 @@
-"""Operators that move elements: shapes, slices, joins, padding, blocks."""
+"""Operators that move elements: reshape, slice, concatenate, pad, space to batch."""
 
 from collections.abc import Sequence
 from math import prod
@@ -36,14 +36,14 @@ from webkiln.ops.pieces import (
 
 
 def flat(call: NodeCall, place: int) -> tuple[int, ...]:
-    """A known table of integers, row by row."""
+    """A constant table of integers, row by row."""
     return tuple(
         size if is_symbolic(size) else int(size) for size in call.value(place).reshape(-1).tolist()
     )
 
 
 def reshape(call: NodeCall) -> Tensor:
-    """-1 takes what is left."""
+    """-1 is inferred."""
     x = call.tensor(0)
     shape = list(call.sizes(1) if has(call, 1) else call.attr("new_shape", ()))
     if not has(call, 1) and shape == [0]:
@@ -77,7 +77,7 @@ def transpose(call: NodeCall) -> Tensor:
 
 
 def concatenation(call: NodeCall) -> Tensor:
-    """Parts of uint8 with other scales are brought to that of the result."""
+    """uint8 operands with other scales are rescaled to that of the result."""
     parts = given(call)
     for place, x in enumerate(parts):
         if f"ratio{place}" in call.attr("extra", ()):
@@ -136,7 +136,7 @@ def split(call: NodeCall) -> list[Tensor]:
 
 
 def split_v(call: NodeCall) -> list[Tensor]:
-    """Operands: x, sizes of which one may be -1, the axis."""
+    """Operands: x, sizes (one may be -1), the axis."""
     x, axis = call.tensor(0), call.axis(int(call.numbers(2).reshape(-1)[0]), call.type(0).rank)
     sizes = list(call.sizes(1))
     for place, size in enumerate(sizes):
@@ -150,7 +150,9 @@ def split_v(call: NodeCall) -> list[Tensor]:
 
 
 def slice_(call: NodeCall) -> Tensor:
-    """From begins on, so many; -1 is all that are left. Begins that are data are looked up."""
+    """Slice by begins and sizes; a size of -1 means all remaining elements. Begins that are not
+    constant are gathered.
+    """
     x, counts = call.tensor(0), call.sizes(2)
     if call.operand(1).value is None:
         return moving_slice(
@@ -168,7 +170,7 @@ def slice_(call: NodeCall) -> Tensor:
 
 
 def moving_slice(call: NodeCall, x: Tensor, begins: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Parts from places on that are data."""
+    """Slice at positions that are computed at run time."""
     b = call.builder
     for axis, count in enumerate(sizes):
         if count == x.shape[axis] and not is_symbolic(count):
@@ -193,8 +195,8 @@ def strided_slice(call: NodeCall) -> Tensor:
 def strided(
     call: NodeCall, own: Sequence[int]
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """Starts, sizes and steps over the axes of x, and the shape that is left, by the masks of the
-    node.
+    """The starts, sizes and steps over the axes of x, and the shape of the result, from the node's
+    masks.
     """
     begins, ends, steps = (call.sizes(place) for place in (1, 2, 3))
     rank = len(own)
@@ -244,7 +246,7 @@ def strided(
 
 
 def pad(call: NodeCall) -> Tensor:
-    """With zeros, with the zero point of integers, or with the third operand."""
+    """Pad with zeros, with the zero point of integers, or with the third operand."""
     x, pads = call.tensor(0), flat(call, 1)
     low, high = tuple(pads[0::2]), tuple(pads[1::2])
     if has(call, 2):
@@ -366,7 +368,7 @@ def batch_to_space_nd(call: NodeCall) -> Tensor:
 
 
 def dilate(call: NodeCall) -> Tensor:
-    """Elements apart from each other, with a number between them."""
+    """Dilate: insert a value between elements."""
     b, x, steps = call.builder, call.tensor(0), call.sizes(1)
     for axis, step in enumerate(steps):
         if step > 1:

@@ -1,4 +1,4 @@
-"""Fourier transforms and complex numbers, which are two floats along a last axis."""
+"""Fourier transforms and complex numbers, which are pairs of floats along a last axis."""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ops.builder import Tensor
@@ -7,8 +7,8 @@ from webkiln.ops.pieces import element, part, stacked, transposed
 
 
 def rfft_2d(call: NodeCall) -> Tensor:
-    """Of the last two axes, the last one onesided; cut or padded with zeros to the lengths of the
-    second operand.
+    """Real FFT over the last two axes, one-sided in the last. Axes are truncated or zero-padded to
+    the lengths in the second operand.
     """
     b, x = call.builder, call.tensor(0)
     rows, columns = call.sizes(1)

@@ -1,6 +1,4 @@
-"""Every operator of TensorFlow Lite that webkiln converts, by its domain: the builtin ones, and
-custom ones. Absent means unsupported.
-"""
+"""All supported operators of TensorFlow Lite, by domain: builtin and custom ones."""
 
 from collections.abc import Mapping
 
@@ -102,13 +100,13 @@ IN_INTEGERS = frozenset(
         "ARG_MIN",
     )
 )
-"""Operators that are right for quantised operands: they move them, compute in integers, or say
-which they do not.
+"""Operators whose handlers accept quantized operands: they move them, compute in integers, or
+refuse specific ones.
 """
 
 
 def of_numbers(handler: NodeHandler) -> NodeHandler:
-    """A handler that refuses quantised operands."""
+    """A handler that refuses quantized operands."""
 
     def convert(call: NodeCall) -> NodeResult:
         if any(is_quantized(call, place) for place in range(own(call)) if call.has(place)):
