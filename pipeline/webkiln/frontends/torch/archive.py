@@ -1,5 +1,5 @@
-"""Zip archives of PyTorch, looked at before torch reads them: members, sizes, and that nothing in
-them is a program.
+"""Check zip archives of PyTorch before torch reads them: members, sizes, and that they contain no
+code.
 """
 
 import json
@@ -15,7 +15,7 @@ MOST_MEMBERS = 1 << 17
 LARGEST_JSON = 1 << 30
 DEEPEST = 60
 EXPRESSION = re.compile(r"[\w\s+\-*/(),<>=!&|~.%]*")
-"""What torch writes of sizes: names, numbers, operators and calls of functions."""
+"""The grammar of sizes in exported programs: names, numbers, operators and function calls."""
 FUNCTIONS = frozenset(
     {
         "Max",
@@ -75,8 +75,8 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def check_archive(path: Path) -> None:
-    """SourceError for an archive that is damaged, or that holds what is no weight and no
-    description.
+    """Raise SourceError if an archive is damaged, or has members that are neither weights nor
+    descriptions.
     """
     name = path.name
     try:
@@ -138,9 +138,7 @@ def _check_members(infos: list[zipfile.ZipInfo], path: Path) -> None:
 
 
 def _check_program(archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], name: str) -> None:
-    """An exported program: one model, weights as plain bytes, and sizes that are written as torch
-    writes them.
-    """
+    """Check an exported program: one model, weights as plain bytes, and sizes in torch's grammar."""
     models = [
         info for info in infos if "/models/" in info.filename and info.filename.endswith(".json")
     ]
@@ -163,7 +161,9 @@ def _check_program(archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], name:
 
 
 def _check_json(data: Any, where: str, member: str) -> None:
-    """Without recursion: what is nested too deep would exhaust that of torch."""
+    """Raise SourceError if JSON is nested so deeply that torch would exceed the recursion limit, or
+    has sizes outside of torch's grammar.
+    """
     todo: list[tuple[Any, int]] = [(data, 0)]
     while todo:
         item, depth = todo.pop()

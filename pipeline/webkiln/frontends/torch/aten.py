@@ -1,5 +1,5 @@
-"""What a handler of an ATen operator sees: its arguments by the names of the schema, promoted as
-ATen promotes them.
+"""The view of a node for handlers of ATen operators: arguments by schema name, promoted like
+ATen's.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +13,8 @@ from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 from webkiln.ops.pieces import cast, sized
 
 TENSOR, NUMBER, LIST = "%", "#", "@"
-"""How attributes begin that stand for an operand, by its position: a tensor, a number of Python's,
-or a list of numbers.
+"""Prefixes of attributes that hold the position of an operand: a tensor, a Python number, or a list
+of numbers.
 """
 DTYPES = {
     0: "uint8",
@@ -30,11 +30,11 @@ DTYPES = {
     28: "uint32",
     29: "uint64",
 }
-"""By the numbers that TorchScript has for them."""
+"""By TorchScript's codes."""
 
 
 class AtenCall:
-    """A node with its arguments. `b` is the graph under construction."""
+    """A node with its arguments. `b` is the graph builder."""
 
     def __init__(self, call: NodeCall) -> None:
         self.call, self.b = call, call.builder
@@ -47,7 +47,7 @@ class AtenCall:
         return self.call.attr(name) is not None
 
     def __getitem__(self, name: str) -> Any:
-        """An argument: a tensor, a number or a size, a text, None, or a tuple of these."""
+        """An argument: a tensor, a number or a size, a string, None, or a tuple of these."""
         return self._resolved(self.call.attr(name))
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -70,7 +70,7 @@ class AtenCall:
         )
 
     def operand(self, name: str) -> GraphValue:
-        """A tensor argument, as what it is known to be."""
+        """A tensor argument, with its known value."""
         return self.call.operand(int(self.call.attr(name)[1:]))
 
     def tensor(self, name: str = "self") -> Tensor:
@@ -85,7 +85,7 @@ class AtenCall:
         return self.tensor(name) if self.has(name) else None
 
     def number(self, name: str) -> Any:
-        """A number that has to be known before the program runs, or a size."""
+        """A number that must be known at build time, or a size."""
         found = self[name]
         if isinstance(found, Tensor):
             raise self.call.data_dependent_error(int(self.call.attr(name)[1:]))
@@ -102,7 +102,7 @@ class AtenCall:
         return tuple(item if is_symbolic(item) else int(item) for item in found)
 
     def scalar(self, value: Any, dtype: str) -> Tensor:
-        """A number of Python's, or a size, as a tensor."""
+        """A Python number or a size as a tensor."""
         return (
             sized(self.b, value, dtype)
             if is_symbolic(value)
@@ -113,7 +113,7 @@ class AtenCall:
         return self.call.axis(int(value), rank)
 
     def axes(self, name: str, rank: int) -> tuple[int, ...]:
-        """Axes from the front; all of them where none is said."""
+        """Non-negative axes. By default, all axes."""
         found = self[name]
         found = () if found is None else found if isinstance(found, tuple) else (found,)
         return (
@@ -152,12 +152,12 @@ class AtenCall:
         ]
 
     def floating(self, name: str = "self") -> Tensor:
-        """An argument; of whole numbers and truth values as float32."""
+        """An argument. Integers and booleans become float32."""
         return floating(self.b, self.tensor(name))
 
 
 def place(value: Any) -> int | None:
-    """The position of the operand that an attribute stands for."""
+    """The position of the operand that an attribute refers to."""
     return (
         int(value[1:])
         if isinstance(value, str) and value[:1] in (TENSOR, NUMBER, LIST) and value[1:].isdigit()
@@ -166,7 +166,7 @@ def place(value: Any) -> int | None:
 
 
 def plain(value: Any, dtype: str) -> Scalar:
-    """A number as one of a dtype."""
+    """A number in a dtype."""
     return bool(value) if dtype == "bool" else float(value) if is_float(dtype) else int(value)
 
 
@@ -175,13 +175,13 @@ def floating(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def number_dtype(value: Any) -> str:
-    """What torch.tensor makes of a number of Python's."""
+    """The dtype of torch.tensor for a Python number."""
     return "bool" if isinstance(value, bool) else "float32" if isinstance(value, float) else "int64"
 
 
 def result_dtype(items: list[Any]) -> str:
-    """torch.result_type: tensors with axes before those without, these before numbers, whatever is
-    of a higher kind before all.
+    """torch.result_type: tensors of rank 1 or more take precedence over scalars, and these over
+    numbers, unless the latter are of a higher category.
     """
     levels: list[str | None] = [None, None, None]
     for item in items:
@@ -224,7 +224,7 @@ AtenHandler = Callable[[AtenCall], NodeResult]
 
 
 def handled(table: Mapping[str, AtenHandler]) -> dict[str, NodeHandler]:
-    """Handlers of the arguments of a schema, as handlers of nodes."""
+    """Adapt handlers of schema arguments to handlers of nodes."""
 
     def of_node(handler: AtenHandler) -> NodeHandler:
         return lambda call: handler(AtenCall(call))
@@ -238,9 +238,7 @@ def renamed(
     attrs: Mapping[str, Any],
     version: int = 19,
 ) -> NodeCall:
-    """A call with tensors in the places, and attributes of the names, that a handler of another
-    format's operator reads.
-    """
+    """A call with the operands and attributes that the handler of another format's operator reads."""
     given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in operands]
     spec = replace(
         call.call.spec,

@@ -1,4 +1,4 @@
-"""TorchConverter: spec of a program of PyTorch -> Graph, by handlers of ATen's operators."""
+"""Convert the spec of a PyTorch program to a Graph, with one handler per ATen operator."""
 
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
@@ -11,7 +11,7 @@ HANDLERS = NodeHandlers(
 
 
 class TorchConverter(NodeConverter):
-    """Converts one model at a time; `register_handler` adds operators of one's own."""
+    """The converter. `register_handler` adds operators."""
 
     handlers = HANDLERS
     register_handler = HANDLERS.register

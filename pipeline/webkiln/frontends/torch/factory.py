@@ -1,4 +1,4 @@
-"""Modules that a function of the user's returns, with weights from a file where it only knows the
+"""Modules that a Python function returns, with weights from a file if the function only creates the
 structure.
 """
 
@@ -16,15 +16,15 @@ from webkiln.frontends.torch.source import examples, exported, first_line
 from webkiln.frontends.torch.weights import read_state
 
 RENAMING = "state_dict"
-"""A function of the user's module that makes a state dict of the tensors in a file of weights."""
+"""A function of the user's module that maps the tensors of a weight file to a state dict."""
 SHOWN = 8
 
 
 def made_program(
     made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None
 ) -> torch.export.ExportedProgram:
-    """What `function` of `module` returns as a program: a module, or a module and example inputs;
-    those may also come from the recipe's input shapes.
+    """Export the result of `function` of `module`: a module, or a module and example inputs. Inputs
+    may also come from the recipe's input shapes.
     """
     where = f"{made['module']}:{made['function']}"
     module, inputs = _called(made, where)
@@ -94,8 +94,8 @@ def _names(module: torch.nn.Module) -> list[str]:
 
 
 def _fill(module: torch.nn.Module, weights: Path, made: Mapping[str, Any], where: str) -> None:
-    """Give a module the tensors of a file, by the names that its own state dict has, or that
-    `state_dict` of its Python module gives them.
+    """Load the tensors of a file into a module, by the names of its state dict, or by those that
+    `state_dict` of its Python module returns.
     """
     state, name = read_state(weights), weights.name
     rename = getattr(sys.modules[made["module"]], RENAMING, None)

@@ -1,5 +1,5 @@
-"""What a file of PyTorch says of itself, read out of its archive: nothing in it runs, no pickle is
-loaded, and torch is not needed.
+"""Metadata of a PyTorch file for `webkiln inspect`, read from its archive. No code runs, no pickle
+is loaded, and torch is not needed.
 """
 
 import json
@@ -39,7 +39,7 @@ DTYPES = (
     "bool",
     "bfloat16",
 )
-"""By the numbers of torch's `ScalarType` in exported programs."""
+"""By the codes of torch's `ScalarType` in exported programs."""
 OLD_PROGRAM = "serialized_exported_program.json"
 SYMBOL = re.compile(r"Symbol\('(\w+)'[^)]*\)")
 MAX_VERSION = 100
@@ -180,7 +180,7 @@ def _script(archive: zipfile.ZipFile) -> FileFacts:
 
 
 def _arguments(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> str:
-    """What `forward` of the outermost module takes, as the code has it, where that can be told."""
+    """The parameters of the root module's `forward`, if its code shows them."""
     name = "code/__torch__.py"
     inside = [
         item for item in members if item.startswith("code/__torch__") and item.endswith(".py")
@@ -193,7 +193,7 @@ def _arguments(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo])
 
 
 def _text(archive: zipfile.ZipFile, name: str) -> str:
-    """A small member of the outermost folder."""
+    """A small member of the root folder."""
     for info in archive.infolist():
         if info.filename.partition("/")[2] == name and info.file_size <= MAX_VERSION:
             return archive.read(info).decode(errors="replace").strip()

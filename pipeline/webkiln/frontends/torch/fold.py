@@ -1,4 +1,4 @@
-"""Arithmetic on numbers of Python's: sizes, and what is computed of them, while converting."""
+"""Evaluate arithmetic on Python numbers and sizes at build time."""
 
 from collections.abc import Callable
 from math import ceil, floor, prod, sqrt, trunc
@@ -22,7 +22,7 @@ from webkiln.ir.dim import floordiv, is_symbolic, maximum, minimum
 
 
 def number(value: Any) -> GraphValue:
-    """A number of Python's as a known value."""
+    """A Python number as a known value."""
     if is_symbolic(value):
         return known(array_of_sizes([value]).reshape(()), "int64")
     return known(
@@ -36,7 +36,7 @@ def shape(call: NodeCall) -> GraphValue:
 
 
 def size(call: NodeCall) -> GraphValue:
-    """One size; of no axis in particular all of them."""
+    """One size, or all sizes if no axis is given."""
     c = AtenCall(call)
     return (
         shape(call)
@@ -54,7 +54,7 @@ def stride(call: NodeCall) -> GraphValue:
 
 
 def of(function: Callable[..., Any], *names: str) -> Fold:
-    """A function of numbers that are known, or sizes."""
+    """A function of known numbers or sizes."""
 
     def fold(call: NodeCall) -> GraphValue | None:
         c = AtenCall(call)
@@ -69,7 +69,7 @@ def whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def divided(a: Any, b: Any) -> Any:
-    """A true quotient, of sizes where nothing is left."""
+    """True division. Sizes must divide without remainder."""
     if not (is_symbolic(a) or is_symbolic(b)):
         return a / b
     if quotient(a, b) * b == a:
@@ -113,7 +113,7 @@ def entry(call: NodeCall) -> GraphValue | None:
 
 
 def of_tensor(call: NodeCall) -> GraphValue | None:
-    """The only element of a tensor that is known."""
+    """The single element of a known tensor."""
     value = call.value(0)
     return known(
         value.reshape(()),
@@ -166,7 +166,7 @@ RELATIONS: dict[str, Callable[[int, int], SizeRelation]] = {
 
 
 class NumberFolds(Folds):
-    """Comparisons whose operands are arguments by name."""
+    """Comparisons with named arguments."""
 
     def conditions(self, call: NodeCall) -> tuple[SizeRelation, ...] | None:
         relation = RELATIONS.get(call.spec.op)

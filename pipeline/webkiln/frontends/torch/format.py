@@ -1,4 +1,6 @@
-"""Programs of torch.export (.pt2), TorchScript files, and functions that return a module."""
+"""The format record: programs of torch.export (.pt2), TorchScript files, and functions that return
+a module.
+"""
 
 from webkiln.frontends.core.model_format import FileHeader, ModelFormat
 

@@ -1,4 +1,4 @@
-"""PyTorch itself, for the stages that read models and compute references with it."""
+"""PyTorch, for stages that read models and compute references with it."""
 
 import logging
 import os
@@ -10,7 +10,7 @@ from webkiln.errors import MissingPackageError
 
 
 def require_torch(why: str) -> None:
-    """MissingPackageError that says why it is needed where it is missing."""
+    """Raise MissingPackageError, with the purpose, if torch is missing."""
     try:
         import torch  # noqa: F401 - only whether it is there
     except ImportError:
@@ -21,8 +21,8 @@ def require_torch(why: str) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without what torch says of its own future, on one thread, without gradients, and reading no
-    pickle but those of tensors.
+    """Run torch with one thread, without deprecation warnings and gradients; pickles may contain
+    tensors only.
     """
     import torch
 

@@ -1,8 +1,7 @@
-"""Weights in GGUF files (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), quantised ones
-as
-the float32 that they stand for.
+"""Weights in GGUF files (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Quantized ones
+are converted to float32.
 
-Nothing in a file is trusted: every length is compared with what is left before anything is read.
+Files are untrusted: every length is checked against the remaining bytes before it is used.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,12 +31,12 @@ SCALARS = {
     11: "<i8",
     12: "<f8",
 }
-"""The numbers among the types of metadata; 8 is a text, 9 an array."""
+"""The numeric types of metadata; 8 is a string, 9 an array."""
 TEXT, ARRAY = 8, 9
 MOST_AXES, DEEPEST = 8, 4
 PLAIN = {0: "<f4", 1: "<f2", 24: "i1", 25: "<i2", 26: "<i4", 27: "<i8", 28: "<f8"}
 BRAIN = 30
-"""The upper halves of float32 (bfloat16)."""
+"""bfloat16: the upper halves of float32."""
 NAMES = {
     2: "Q4_0",
     3: "Q4_1",
@@ -67,14 +66,14 @@ NAMES = {
 
 
 def _halves(blocks: Array, start: int) -> Array:
-    """The float16 at a byte of each block, [blocks, 1]."""
+    """The float16 at a byte offset of each block, [blocks, 1]."""
     return np.asarray(
         np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)
     )
 
 
 def _nibbles(data: Array) -> Array:
-    """[..., bytes] -> [..., 2, bytes]: the low halves, then the high ones."""
+    """[..., bytes] -> [..., 2, bytes]: the low nibbles, then the high ones."""
     return np.stack([data & 15, data >> 4], -2)
 
 
@@ -116,7 +115,7 @@ def _q8_0(blocks: Array) -> Array:
 
 
 def _spread(scales: Array, values: Array) -> Array:
-    """A scale for each run of equally many values."""
+    """Repeat each scale for its sub-block."""
     return np.asarray(scales[..., None] * values.reshape(*scales.shape, -1)).reshape(
         len(values), -1
     )
@@ -141,7 +140,7 @@ def _q3_k(blocks: Array) -> Array:
 
 
 def _sixes(packed: Array) -> tuple[Array, Array]:
-    """Eight scales and eight least values of six bits each from twelve bytes."""
+    """Eight 6-bit scales and eight 6-bit minima from twelve bytes."""
     first, second, third = packed[:, :4], packed[:, 4:8], packed[:, 8:]
     scales = np.concatenate([first & 63, (third & 15) | ((first >> 6) << 4)], axis=1)
     return scales, np.concatenate([second & 63, (third >> 4) | ((second >> 6) << 4)], axis=1)
@@ -177,7 +176,9 @@ def _q6_k(blocks: Array) -> Array:
 
 @dataclass(frozen=True)
 class BlockType:
-    """`count` elements in `size` bytes, and what blocks [n, size] of them stand for, [n, count]."""
+    """The layout of a quantized type: a block of `size` bytes has `count` elements, and `decode`
+    maps blocks [n, size] to values [n, count].
+    """
 
     count: int
     size: int
@@ -199,7 +200,7 @@ BLOCKS: Mapping[int, BlockType] = {
 
 
 class _Cursor:
-    """A place in the bytes of a file."""
+    """A position in the bytes of a file."""
 
     def __init__(self, data: Array, name: str) -> None:
         self.data, self.name, self.at = data, name, 0
@@ -220,7 +221,7 @@ class _Cursor:
         return self.take(self.number()).tobytes().decode("utf-8", "replace")
 
     def skip(self, kind: int, depth: int = 0) -> int:
-        """Pass over a value of metadata, and say what it is where it is a number."""
+        """Skip a metadata value. Returns it if it is a number."""
         if kind in SCALARS:
             return self.number(SCALARS[kind].replace("f", "u"))
         if kind == TEXT:
@@ -246,7 +247,7 @@ class _Cursor:
 
 
 def read_gguf(path: Path) -> dict[str, Array]:
-    """The tensors of a file by name, float32 where they are quantised."""
+    """The tensors of a file by name. Quantized ones are converted to float32."""
     cursor = _Cursor(
         np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8), path.name
     )
@@ -294,7 +295,7 @@ def read_gguf(path: Path) -> dict[str, Array]:
 
 
 def _size(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int) -> int:
-    """How many bytes a tensor has."""
+    """The size of a tensor in bytes."""
     block = BLOCKS.get(kind)
     if block is None:
         return prod(shape) * (2 if kind == BRAIN else np.dtype(PLAIN[kind]).itemsize)
@@ -307,7 +308,7 @@ def _size(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int) -> int:
 
 
 def _told(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
-    """Name, shape, type and place of a tensor. Sizes are said from the innermost axis on."""
+    """The name, shape, type and offset of a tensor. Files list sizes from the innermost axis."""
     name, rank = cursor.text(), cursor.number("<u4")
     if rank > MOST_AXES:
         raise SourceError(f"{cursor.name}: {name} has {rank} axes; the file is damaged")

@@ -1,6 +1,4 @@
-"""Looks at a file of PyTorch in a process of its own. Run: python -m webkiln.frontends.torch.probe
-FILE
-"""
+"""Read a PyTorch file in a subprocess. Usage: python -m webkiln.frontends.torch.probe FILE"""
 
 import sys
 from pathlib import Path
@@ -12,7 +10,7 @@ from webkiln.frontends.torch.archive import check_archive
 
 
 def check_file(path: Path) -> None:
-    """Raise SourceError for a file that torch cannot read within its share of time and memory."""
+    """Raise SourceError if torch cannot read the file within the limits of time and memory."""
     check_archive(path)
     if is_header_only():
         return

@@ -1,4 +1,4 @@
-"""An exported program of torch.export -> spec and weight blobs."""
+"""A program of torch.export -> spec and weight blobs."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -98,7 +98,7 @@ KEPT = (
     "lerp.Tensor",
     "xlogy.Tensor",
 )
-"""Operators that are converted as they are, instead of what torch would write them with."""
+"""Operators that are converted directly and not decomposed."""
 IGNORED = frozenset(
     {
         "_assert_tensor_metadata",
@@ -141,9 +141,8 @@ _DECOMPOSED: WeakKeyDictionary[torch.export.ExportedProgram, torch.export.Export
 
 
 def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """The program without operators that change their operands, in core ATen and what is KEPT.
-
-    Computed once for each program: torch takes half a second even for a single operator.
+    """The program with functional operators only, in core ATen plus KEPT. Cached per program: torch
+    takes half a second even for a single operator.
     """
     found = _DECOMPOSED.get(program)
     if found is None:
@@ -158,8 +157,8 @@ def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedPr
 def read_program(
     program: torch.export.ExportedProgram, name: str, inputs: Sequence[str] = (), cut: Subgraph = ENTIRE_MODEL
 ) -> tuple[NodeModel, Blobs]:  # fmt: skip
-    """The spec and weight blobs of a program, which messages call `name`, or of what is cut out of
-    it; its inputs may be called otherwise than it says.
+    """The spec and weight blobs of a program, or of a subgraph of it. Messages call it `name`.
+    `inputs` renames its inputs.
     """
     try:
         reader = _Reader(name, decomposed(program), inputs)
@@ -178,7 +177,7 @@ def read_program(
 
 
 def output_names(program: torch.export.ExportedProgram) -> list[str]:
-    """Names of the outputs: keys and fields of what the module returns, else `output` and a number."""
+    """The names of the outputs: keys and fields of the module's result, or `output` and a number."""
     spec = program.call_spec.out_spec
     filled = pytree.tree_unflatten(list(range(spec.num_leaves)), spec)
     found = []
@@ -195,9 +194,7 @@ def output_names(program: torch.export.ExportedProgram) -> list[str]:
 
 
 def label(read: Reading, node: Node) -> str:
-    """What messages and layers call a node: its module, and its operator where the module is made
-    of several.
-    """
+    """A node's name in messages and layers: its module, and its operator if the module has several."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")
     path = str(path) if "_empty_nn_module" not in str(path) else ""
@@ -315,9 +312,7 @@ class _Reader:
         return Declared(name, self.names[node], dtype_name(value.dtype), shape)
 
     def known(self) -> TypeOf:
-        """What the program says of tensors; open sizes are called after the part of it that is
-        built.
-        """
+        """The program's metadata of tensors. Dynamic sizes are named by the part that is built."""
         values = {
             name: node.meta["val"]
             for node, name in self.names.items()
@@ -337,8 +332,8 @@ class _Reader:
         return found
 
     def size(self, size: Any, place: str) -> int | str | None:
-        """An open size is called after where it is met first; one that is computed of others by its
-        own place.
+        """A dynamic size is named after its first occurrence. A computed size is named after its
+        own position.
         """
         if isinstance(size, int):
             return size
@@ -369,7 +364,7 @@ class _Reader:
             outputs.append(Declared(name, tensor, dtype_name(torch.as_tensor(item).dtype), None))
 
     def body(self, graph: GraphModule) -> Sequence[Any]:
-        """Read the nodes of a graph; its results."""
+        """Read the nodes of a graph. Returns its results."""
         for node in graph.graph.nodes:
             if node.op == "call_function":
                 self.node(graph, node)
@@ -426,7 +421,7 @@ class _Reader:
         )
 
     def results(self, node: Node) -> tuple[str, ...]:
-        """The names of what a node gives; of several, those that are read."""
+        """The names of a node's results. Of several results, those that are read."""
         value = node.meta.get("val")
         if value is None:
             return ()
@@ -439,8 +434,8 @@ class _Reader:
         return tuple(names)
 
     def encoded(self, value: Any, operands: list[str], where: str) -> Any:
-        """An argument as an attribute; a tensor or number that is computed as the place of an
-        operand.
+        """An argument as an attribute. For a computed tensor or number, the attribute is the
+        operand's position.
         """
         if isinstance(value, Node):
             operands.append(self.names[value])
@@ -460,7 +455,7 @@ class _Reader:
         return None
 
     def nested(self, graph: GraphModule, node: Node) -> None:
-        """torch.cond and torch.while_loop."""
+        """Convert torch.cond and torch.while_loop."""
         kind = getattr(node.target, "__name__", str(node.target))
         where = self.read.labels.distinct(kind)
         if kind == "cond":
@@ -485,7 +480,7 @@ class _Reader:
             )
 
     def inside(self, graph: GraphModule, operands: Sequence[Node]) -> GraphSpec:
-        """A graph inside a node that reads the operands as tensors of the graph around it."""
+        """A graph of a node, which may read tensors of the outer graph."""
         outer, self.nodes, held, self.tensors = self.nodes, [], self.tensors, {}
         for node, operand in zip(inputs_of(graph), operands, strict=True):
             self.names[node] = self.names[operand]
@@ -506,7 +501,9 @@ class _Reader:
         where: str,
         node: Node,
     ) -> None:
-        """The condition is computed before the loop, and at the end of each step for the next one."""
+        """The condition is computed before the loop, and at the end of each iteration for the next
+        one.
+        """
         begins = self.inlined(test, [self.names[item] for item in (*carried, *more)])[0]
         outer, self.nodes, held, self.tensors = self.nodes, [], self.tensors, {}
         states = [self.read.fresh() for _ in carried]
@@ -533,7 +530,7 @@ class _Reader:
 
 
 def is_complex(value: Any) -> bool:
-    """Whether an argument is a tensor of complex numbers, or has one among its items."""
+    """Whether an argument is a complex tensor or contains one."""
     if isinstance(value, list | tuple):
         return any(map(is_complex, value))
     found = value.meta.get("val") if isinstance(value, Node) else None
@@ -555,7 +552,7 @@ def inputs_of(graph: GraphModule) -> list[Node]:
 
 
 def layer_values(program: torch.export.ExportedProgram, name: str) -> Mapping[Node, str]:
-    """What the spec calls each node that gives one tensor."""
+    """The name in the spec for each node with a single result."""
     read = Reading(name)
     found = {}
     signature = program.graph_signature

@@ -1,4 +1,4 @@
-"""What the readers of exported programs and of TorchScript share: attributes, tensors, names."""
+"""Common parts of the readers of exported programs and TorchScript: attributes, tensors, names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,13 +24,13 @@ DROPPED = frozenset(
         "implicit",
     }
 )
-"""Arguments that say nothing of what is computed."""
+"""Arguments that do not affect the result."""
 HALF = "Convert the model to float32 before it is exported: model.float()"
 
 
 @dataclass
 class Reading:
-    """What is collected of a model while it is read."""
+    """The collected parts of a model."""
 
     name: str
     weights: StoredWeights = field(default_factory=StoredWeights)
@@ -57,7 +57,7 @@ class Reading:
         return np.asarray(value.resolve_conj().resolve_neg().cpu().contiguous().numpy())
 
     def tensor(self, value: torch.Tensor, path: str, *, trained: bool) -> Weight | Literal:
-        """A literal of the structure where it is small and holds no trained values; else a weight."""
+        """A literal if the tensor is small and not trained; otherwise a weight."""
         array = self.array(value, path)
         small = array.size <= INLINE_ELEMENTS and (array.dtype.kind in "iub" or array.ndim == 0)
         if array.size == 0 or (small and not trained):
@@ -66,7 +66,7 @@ class Reading:
 
 
 def slot(path: str) -> str:
-    """`layer.0.weight` as the layer and the name in it."""
+    """Split `layer.0.weight` into the layer and its name there."""
     owner, _, leaf = path.rpartition(".")
     return f"{owner}/{leaf}" if owner else leaf
 
@@ -76,7 +76,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def named_arguments(schema: Any, given: Sequence[Any], by_name: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by the names of its schema, those that are left out as it says."""
+    """The arguments of a call by schema name, with defaults."""
     found: dict[str, Any] = {}
     for position, argument in enumerate(schema.arguments):
         if position < len(given) and not argument.kwarg_only:

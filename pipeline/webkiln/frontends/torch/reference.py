@@ -1,5 +1,5 @@
-"""Reference outputs: what torch computes for made-up inputs, how noisy its float32 is, and what
-each node gives.
+"""Reference outputs: computed by torch on random inputs, with their float32 noise and the outputs
+of nodes.
 """
 
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ from webkiln.random_inputs import NATURAL
 def compute_reference(
     source: TracedProgram, part: NodeModel, name: str, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz, of the model or a part of it; ToolError where
-    torch knows an operator only by what others say of it.
+    """The arrays of reference.npz and of layers.npz, for the model or a subgraph. Raises ToolError
+    if torch only has the signature of an operator.
     """
     run = _Runner(source, name, inputs.fixed)
     try:
@@ -44,7 +44,7 @@ def compute_reference(
 
 
 class _Recorder(Interpreter):  # type: ignore[misc]
-    """Runs a graph and keeps what its nodes give."""
+    """Runs a graph and records the results of its nodes."""
 
     def __init__(
         self, module: torch.fx.GraphModule, names: Mapping[Node, str], *, widened: bool
@@ -71,8 +71,8 @@ class _Recorder(Interpreter):  # type: ignore[misc]
 
 
 class _Runner:
-    """A program as a function of named inputs; every run begins with the states that it was saved
-    with. `widened` says that it computes in float64.
+    """A program as a function of named inputs. Every run starts with its saved states. `widened`:
+    it computes in float64.
     """
 
     def __init__(self, source: TracedProgram, name: str, fixed: Mapping[str, Array]) -> None:
@@ -117,8 +117,8 @@ class _Runner:
 
 
 def _in_float64(run: _Runner, part: NodeModel, values: Mapping[str, Array]) -> _Runner | None:
-    """The same program in float64, which keeps what a part of it gives, or None where torch does
-    not compute it so, tried with some values.
+    """The program in float64, which records the results of a subgraph; None if torch cannot compute
+    it for sample values.
     """
     double, wanted = copy(run), {item.name for item in part.graph.outputs}
     double.widened, double.labels = (

@@ -1,8 +1,8 @@
-"""TorchScript: its graph, run operator by operator, as a module that torch.export traces.
+"""TorchScript: interpret its graph, operator by operator, in a module that torch.export traces.
 
-What TorchScript computes of Python's numbers is computed then, branches are taken and loops are
-unrolled where they depend on numbers and shapes alone; where they depend on data they become
-torch.cond and torch.while_loop. What it writes into its attributes are buffers.
+Computations on Python numbers are evaluated immediately. Branches and loops that depend only on
+numbers and shapes are resolved and unrolled; those that depend on data become torch.cond and
+torch.while_loop. Assigned attributes are buffers.
 """
 
 import math
@@ -16,11 +16,11 @@ from torch import Tensor
 from webkiln.errors import SourceError
 
 MOST_STEPS = 1 << 16
-"""How many steps of a loop are unrolled at most."""
+"""The maximum number of unrolled iterations."""
 
 
 class Raised(Exception):
-    """What the TorchScript program raised."""
+    """An exception that the TorchScript program raised."""
 
 
 def _slice(items: Any, start: int | None, end: int | None, step: int | None = 1) -> Any:
@@ -109,7 +109,7 @@ OF_PYTHON: Mapping[str, Callable[..., Any]] = {
     "FloatImplicit": lambda x: x,
     "ScalarImplicit": lambda x: x,
 }
-"""By the names that TorchScript has for what it does with numbers, texts and lists."""
+"""By TorchScript's names of operations on numbers, strings and lists."""
 OF_PRIM: Mapping[str, Callable[..., Any]] = {
     "prim::NumToTensor": lambda x: x,
     "prim::ListConstruct": lambda *items: list(items),
@@ -165,7 +165,7 @@ DTYPES = (
     torch.qint32,
     torch.bfloat16,
 )
-"""By TorchScript's numbers for them."""
+"""By TorchScript's codes."""
 
 
 NUMBERS = (bool, int, float, torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -193,14 +193,14 @@ def _dtype_of(x: Any) -> torch.dtype:
 
 
 class AttributePath(tuple[str, ...]):
-    """Where an attribute of the program lies; a submodule as a value."""
+    """A reference to an attribute of the program, or a submodule as a value."""
 
     __slots__ = ()
 
 
 class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
-    """A loaded TorchScript module, whose parameters and buffers are those of this one. `dated` says
-    that its file tells that torch 2.1 or newer wrote it.
+    """A loaded TorchScript module, which shares its parameters and buffers. `dated`: the file shows
+    that torch 2.1 or newer wrote it.
     """
 
     def __init__(self, script: torch.jit.ScriptModule, *, dated: bool = True) -> None:
@@ -240,8 +240,8 @@ class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
             names.add(name)
 
     def check_changed(self, value: Tensor) -> None:
-        """SourceError where what is changed in place would change under another name, too: each
-        tensor has memory of its own here.
+        """Raise SourceError if an in-place change would affect another name: here, each tensor has
+        its own memory.
         """
         changed = {
             name for name, buffer in self.named_buffers() if _memory(buffer) == _memory(value)
@@ -255,7 +255,7 @@ class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
 
     @property
     def inputs(self) -> list[str]:
-        """The names of the tensors that it takes, and of other arguments without a value."""
+        """The names of the tensor arguments, and of other arguments without a value."""
         return [
             value.debugName().rpartition(".")[0] or value.debugName()
             for value in list(self._graph[0].inputs())[1:]
@@ -278,7 +278,7 @@ Place = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 def _place(value: Tensor) -> Place:
-    """What a tensor under several names has in common: where it lies, and how."""
+    """The identity of a tensor that has several names: its memory and layout."""
     return value.data_ptr() or id(value), tuple(value.shape), tuple(value.stride())
 
 
@@ -291,7 +291,7 @@ def _defaults(script: torch.jit.ScriptModule) -> list[Any]:
 
 
 def _attributes(graph: Any, kind: str) -> set[str]:
-    """The paths of what nodes that set or get attributes name."""
+    """The paths of attributes that nodes read or assign."""
     return {
         ".".join((*_path(next(iter(node.inputs()))), node.s("name")))
         for node in graph.findAllNodes(kind)
@@ -316,7 +316,7 @@ class _Run:
         self.constants: list[Tensor] = []
 
     def block(self, block: Any, values: dict[str, Any]) -> list[Any]:
-        """Run the nodes of a block; its results."""
+        """Run the nodes of a block. Returns its results."""
         for node in block.nodes():
             results = self.node(node, values)
             for output, result in zip(node.outputs(), results, strict=True):
@@ -359,7 +359,9 @@ class _Run:
             and value.dim() == 0
             and value.dtype in (torch.float32, torch.float64, torch.int64, torch.bool)
         ):
-            return value.item()  # traces keep Python's numbers so, and promote them as such
+            return (
+                value.item()
+            )  # traces represent Python numbers like this, and promote them accordingly
         if isinstance(value, Tensor):
             self.constants.append(value)
         return value
@@ -447,7 +449,7 @@ class _Run:
     def repeated(
         self, node: Any, block: Any, given: Sequence[Any], values: dict[str, Any], done: int = 0
     ) -> Sequence[Any]:
-        """A loop whose end is data; its states are tensors."""
+        """A loop with a data-dependent end. Its states are tensors."""
         limit, going, *states = given
         number, *names = [item.debugName() for item in block.inputs()]
         tensors = [
@@ -584,7 +586,7 @@ def _apart(item: Any) -> Any:
 
 
 class _Around:
-    """The tensors that the blocks of a node read, of the program's attributes, too."""
+    """The tensors that the blocks of a node read, including attributes of the program."""
 
     def __init__(self, run: _Run, node: Any, values: Mapping[str, Any]) -> None:
         self.run, self.values = run, values

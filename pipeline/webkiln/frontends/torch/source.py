@@ -1,5 +1,5 @@
-"""What a recipe's source is as an exported program: a .pt2 file as it is, TorchScript and modules
-by way of torch.export.
+"""The exported program of a source: a .pt2 file, or TorchScript and modules exported with
+torch.export.
 """
 
 import zipfile
@@ -20,9 +20,9 @@ from webkiln.frontends.torch.vision import know_vision
 from webkiln.random_inputs import SAMPLE_SIZE
 
 INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_bag": 1}
-"""Operators that take whole numbers, and where."""
+"""Operators with integer operands, and their positions."""
 DATED = "byteorder"
-"""A member that TorchScript files have since torch 2.1."""
+"""A member that TorchScript files contain since torch 2.1."""
 SAVE = (
     "save it with torch.export.save(torch.export.export(model.eval(), example_inputs), 'model.pt2')"
 )
@@ -30,14 +30,14 @@ SAVE = (
 
 @dataclass(frozen=True)
 class TracedProgram:
-    """A program, and what its inputs are called where it does not say so itself."""
+    """A program, and the names of its inputs if it has none."""
 
     program: torch.export.ExportedProgram
     inputs: tuple[str, ...] = ()
 
 
 def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgram:
-    """The program that a file holds."""
+    """The program in a file."""
     check_archive(path)
     if not is_script(path):
         return TracedProgram(read_exported(path))
@@ -73,8 +73,8 @@ def read_exported(path: Path) -> torch.export.ExportedProgram:
 
 
 def _forget_ranges(program: torch.export.ExportedProgram) -> None:
-    """Those of computed sizes: torch's reader keeps them among those of symbols, where its
-    decompositions stumble over `2*s0`.
+    """Ranges of computed sizes. torch's reader stores them with those of symbols, and its
+    decompositions then fail on `2*s0`.
     """
     sizes = _get_shape_env_from_gm(program.graph_module)
     for size in (
@@ -112,7 +112,7 @@ def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
 
 
 def _dtype(value: Any) -> torch.dtype:
-    """What its type says, or who reads it."""
+    """The dtype of an input, by its type or by its readers."""
     told = value.type().dtype() if value.type().kind() == "TensorType" else None
     if told is not None:
         return told
@@ -126,8 +126,8 @@ def _dtype(value: Any) -> torch.dtype:
 def examples(
     names: Sequence[str], shapes: Shapes, dtypes: Sequence[torch.dtype], where: str
 ) -> tuple[tuple[torch.Tensor, ...], tuple[Any, ...]]:
-    """Inputs to trace with, and which of their axes are open. Open sizes of one name are one size,
-    and others differ.
+    """Inputs for tracing, and their dynamic axes. Dynamic sizes with the same name are equal,
+    others differ.
     """
     sizes: dict[str, int] = {}
     inputs, dynamic = [], []
@@ -158,7 +158,7 @@ def examples(
 def exported(
     module: torch.nn.Module, inputs: tuple[Any, ...], dynamic: Any, where: str
 ) -> torch.export.ExportedProgram:
-    """A module as a program."""
+    """Export a module as a program."""
     try:
         return torch.export.export(
             module,

@@ -1,4 +1,4 @@
-"""spec.json of a program of PyTorch -> its structure in the IR."""
+"""spec.json of a PyTorch program -> graph."""
 
 from functools import partial
 

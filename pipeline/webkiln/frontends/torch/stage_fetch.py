@@ -1,4 +1,4 @@
-"""A program that an export script writes, or that a function's module becomes."""
+"""The program that an export script writes, or that is exported from a function's module."""
 
 from collections.abc import Mapping
 from pathlib import Path

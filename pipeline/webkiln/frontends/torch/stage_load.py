@@ -1,4 +1,4 @@
-"""A program, or a TorchScript file -> spec and weights."""
+"""A program or a TorchScript file -> spec and weights."""
 
 from collections.abc import Mapping
 from pathlib import Path

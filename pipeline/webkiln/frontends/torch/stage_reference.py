@@ -1,4 +1,4 @@
-"""A program, or a TorchScript file -> what torch computes."""
+"""A program or a TorchScript file -> torch's outputs."""
 
 from collections.abc import Mapping
 from pathlib import Path

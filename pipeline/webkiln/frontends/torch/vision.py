@@ -1,5 +1,5 @@
-"""The operators of torchvision that files name: its own, or where it is not at hand, what torch has
-to know of them to read programs.
+"""The operators of torchvision: those of the package or, if it is not installed, the signatures
+that torch needs to read programs.
 """
 
 import zipfile
@@ -26,9 +26,7 @@ KEPT: list[Any] = []
 
 
 def know_vision(path: Path) -> None:
-    """Make the operators known to torch where a program, or the code of a TorchScript file, names
-    one.
-    """
+    """Register the operators with torch if a program or a TorchScript file uses one."""
     with zipfile.ZipFile(path) as archive:
         texts = [name for name in archive.namelist() if name.endswith((".json", ".py"))]
         if hasattr(torch.ops.torchvision, "nms") or not any(

@@ -1,5 +1,5 @@
-"""Files of weights without a model: safetensors, GGUF, and what torch.save writes of a state dict.
-Lengths are compared with those of the file before anything is read.
+"""Weight files without a model: safetensors, GGUF, and state dicts saved with torch.save. Lengths
+are checked against the file before they are used.
 """
 
 import json
@@ -32,9 +32,9 @@ DTYPES = {
     "U32": torch.uint32,
     "U64": torch.uint64,
 }
-"""By the names of safetensors."""
+"""By safetensors' names."""
 WIDENED = frozenset({torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2})
-"""What becomes float32, which has all of its numbers."""
+"""Dtypes that are converted to float32 without loss."""
 LARGEST_HEADER = 100 << 20
 METADATA = "__metadata__"
 
@@ -65,8 +65,8 @@ def read_state(path: Path) -> dict[str, torch.Tensor]:
 
 
 def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
-    """https://github.com/huggingface/safetensors: the length of a header, the header in JSON, and
-    the bytes of one tensor after the other.
+    """https://github.com/huggingface/safetensors: the length of the header, a JSON header, and the
+    bytes of the tensors.
     """
     data = np.memmap(path, np.uint8, "r")
     length = int.from_bytes(data[:8].tobytes(), "little")
@@ -120,7 +120,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _entry(item: Any, where: str) -> tuple[str, tuple[int, ...], int, int]:
-    """Dtype, shape and place of a tensor."""
+    """The dtype, shape and byte range of a tensor."""
     known = isinstance(item, Mapping) and isinstance(item.get("dtype"), str)
     shape, offsets = (item.get(name) if known else None for name in ("shape", "data_offsets"))
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:

@@ -20,7 +20,7 @@ def hard_swish(c: AtenCall) -> Tensor:
 
 
 def elu(c: AtenCall) -> Tensor:
-    """scale (x above 0, alpha (exp(input_scale x) - 1) below)."""
+    """scale * x if x > 0, or scale * alpha (exp(input_scale x) - 1) otherwise."""
     x = c.tensor()
     alpha, scale, inner = (
         float(c.get(name, default))
@@ -50,7 +50,7 @@ def gelu(c: AtenCall) -> Tensor:
 
 
 def softplus(c: AtenCall) -> Tensor:
-    """log(1 + exp(beta x)) / beta, and x where beta x is beyond the threshold."""
+    """log(1 + exp(beta x)) / beta, or x if beta x exceeds the threshold."""
     x, beta, threshold = c.tensor(), float(c.get("beta", 1)), float(c.get("threshold", 20))
     steep = x * beta
     return c.op(
@@ -90,7 +90,7 @@ def soft_shrink(c: AtenCall) -> Tensor:
 
 
 def prelu(c: AtenCall) -> Tensor:
-    """The slopes belong to the second axis."""
+    """PReLU: the slopes belong to the second axis."""
     x, slope = c.tensor(), c.tensor("weight")
     if slope.type.rank <= 1 and slope.type.size != 1:
         slope = c.op("Reshape", slope, shape=(slope.type.size, *[1] * (x.type.rank - 2)))

@@ -1,6 +1,4 @@
-"""Operators that give their operand: as it is, in another dtype, or without what they do in
-training.
-"""
+"""Operators that return their operand: unchanged, cast, or without their effect in training."""
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, wider
 from webkiln.ir.types import is_float, is_integer, itemsize
@@ -18,7 +16,7 @@ def to_copy(c: AtenCall) -> Tensor:
 
 
 def to_dtype(c: AtenCall, x: Tensor, dtype: str) -> Tensor:
-    """What does not fit a whole number wraps around."""
+    """Values outside the range of an integer dtype wrap."""
     if is_float(x.dtype) and is_integer(dtype) and itemsize(dtype) < 4:
         return c.cast(c.cast(x, "int64"), dtype)
     return c.cast(x, dtype) if dtype != x.dtype else c.op("Identity", x)
@@ -35,7 +33,7 @@ def to_named(dtype: str) -> AtenHandler:
 
 
 def dropout(c: AtenCall) -> list[Tensor]:
-    """The identity, with a mask that keeps everything."""
+    """The identity, and a mask of ones."""
     if c["train"]:
         raise c.call.unsupported(
             "drops elements at random", "Call model.eval() before it is exported"
@@ -49,7 +47,7 @@ def dropped(c: AtenCall) -> Tensor:
 
 
 def common(b: GraphBuilder, xs: list[Tensor]) -> list[Tensor]:
-    """Tensors in the dtype that torch.cat and torch.stack give."""
+    """Tensors in the result dtype of torch.cat and torch.stack."""
     dtype = xs[0].dtype
     for x in xs[1:]:
         dtype = wider(dtype, x.dtype)

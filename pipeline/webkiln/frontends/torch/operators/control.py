@@ -1,4 +1,4 @@
-"""Branches and loops, numbers that are data, and what a program asserts of its sizes."""
+"""Branches and loops, numbers computed from data, and assertions about sizes."""
 
 from webkiln.frontends.nodes.call import NodeHandler, SizeRelation
 from webkiln.frontends.onnx.operators.control import CONTROL as OF_NODES
@@ -30,7 +30,7 @@ OPS = {
 
 
 def arithmetic(name: str) -> AtenHandler:
-    """Of numbers that are only known when the model runs."""
+    """Arithmetic on numbers that are only known at run time."""
 
     def handler(c: AtenCall) -> Tensor:
         a, b = c.promoted("a", "b")
@@ -51,7 +51,7 @@ def cast_number(dtype: str) -> AtenHandler:
 
 
 def asserted(c: AtenCall) -> list[Tensor]:
-    """What is said of sizes becomes guards; what is said of data is the program's own affair."""
+    """Assertions about sizes become guards. Assertions about data are ignored."""
     condition = c.operand("self")
     if (
         condition.is_constant

@@ -1,4 +1,4 @@
-"""Convolutions and pooling: channels first, with or without a batch."""
+"""Convolutions and pooling. Channels are first, with or without a batch."""
 
 from collections.abc import Sequence
 from math import prod
@@ -14,7 +14,7 @@ from webkiln.ops.pieces import iota, reshaped, sized
 
 
 def spread(values: Sequence[int], count: int) -> tuple[int, ...]:
-    """One for each axis; a single one is for all of them, none at all stays so."""
+    """One value per axis. A single value applies to all axes; an empty list stays empty."""
     return tuple(values) * count if len(values) == 1 else tuple(values)
 
 
@@ -59,7 +59,7 @@ def convolution(c: AtenCall) -> Tensor:
 
 
 def conv(c: AtenCall) -> Tensor:
-    """The padding may be a word."""
+    """The padding may be "same" or "valid"."""
     word = c["padding"]
     if not isinstance(word, str):
         return convolved(c, turned=False, padding=c.sizes("padding"))
@@ -120,7 +120,7 @@ def average_pool(count: int) -> AtenHandler:
 
 
 def largest_pool(count: int, *, indices: bool) -> AtenHandler:
-    """The place of each element is one in its own channel."""
+    """Max pooling. Indices are relative to the element's channel."""
 
     def handler(c: AtenCall) -> Tensor | list[Tensor]:
         x, alone, attrs = pooled(c, count)
@@ -134,7 +134,7 @@ def largest_pool(count: int, *, indices: bool) -> AtenHandler:
 
 
 def unpool(count: int) -> AtenHandler:
-    """Places in each channel become places in the whole tensor."""
+    """Indices within channels become indices in the tensor."""
 
     def handler(c: AtenCall) -> Tensor:
         x, alone = with_batch(c, c.tensor(), count)
@@ -157,8 +157,8 @@ def unpool(count: int) -> AtenHandler:
 
 
 def adaptive(c: AtenCall, x: Tensor, axis: int, out: int, *, mean: bool) -> Tensor:
-    """Windows from floor(i size / out) to ceil((i + 1) size / out) of one axis, which need not be
-    of one length.
+    """Adaptive windows from floor(i size / out) to ceil((i + 1) size / out) of one axis, whose
+    lengths may differ.
     """
     size = x.shape[axis]
     if not is_symbolic(size) and size == out:

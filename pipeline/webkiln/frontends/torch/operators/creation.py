@@ -1,4 +1,4 @@
-"""Tensors that are made: of one value, of counted numbers, of others' values."""
+"""Tensor creation: constant values, ranges, and values of other tensors."""
 
 from math import ceil
 from typing import Any
@@ -113,7 +113,7 @@ def arange(c: AtenCall) -> Tensor:
 
 
 def linspace(c: AtenCall) -> Tensor:
-    """From both ends, as ATen does."""
+    """Compute from both ends, like ATen."""
     start, end, count = (c.number(name) for name in ("start", "end", "steps"))
     dtype = c.dtype("float32")
     if is_symbolic(count) or not is_float(dtype):

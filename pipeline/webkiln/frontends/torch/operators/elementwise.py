@@ -1,4 +1,4 @@
-"""Operators that compute each element from the elements at its place."""
+"""Elementwise operators."""
 
 from collections.abc import Callable
 from math import inf, log, pi
@@ -12,7 +12,7 @@ Unary = Callable[[AtenCall, Tensor], Tensor]
 
 
 def on_floats(function: Unary) -> AtenHandler:
-    """Whole numbers and truth values become float32 first."""
+    """Integers and booleans become float32 first."""
     return lambda c: function(c, c.floating())
 
 
@@ -25,7 +25,7 @@ def composed(op: str) -> AtenHandler:
 
 
 def kept(op: str, *, of_truth: bool = False) -> AtenHandler:
-    """Of any numbers; whole ones stay as they are where the function only rounds."""
+    """For all numbers. Integers do not change if the function only rounds."""
 
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
@@ -45,7 +45,7 @@ def rounding(op: str) -> AtenHandler:
 
 
 def round_(c: AtenCall) -> Tensor:
-    """To the nearest even; with `decimals` of tenths, hundredths and so on."""
+    """Round half to even; with `decimals`, to decimal places."""
     x, decimals = c.tensor(), c.get("decimals", 0)
     if not is_float(x.dtype):
         return c.op("Identity", x)
@@ -57,7 +57,7 @@ def round_(c: AtenCall) -> Tensor:
 
 
 def truncated(b: GraphBuilder, x: Tensor) -> Tensor:
-    """Towards zero."""
+    """Round towards zero."""
     return b.op("Where", [b.binary("Less", x, 0.0), b.op("Ceil", [x]), b.op("Floor", [x])])
 
 
@@ -76,7 +76,7 @@ def binary(op: str) -> AtenHandler:
 
 
 def scaled(c: AtenCall, x: Tensor, name: str = "alpha") -> Tensor:
-    """An operand times a factor, which is most often 1."""
+    """Multiply an operand by a factor, which is usually 1."""
     factor = c.get(name, 1)
     return (
         x
@@ -108,7 +108,7 @@ def mul(c: AtenCall) -> Tensor:
 
 
 def div(c: AtenCall) -> Tensor:
-    """A quotient; with rounding_mode one of whole numbers stays so."""
+    """A quotient. With rounding_mode, integers remain integers."""
     mode = c["rounding_mode"]
     a, b = c.promoted("self", "other")
     if mode == "floor":
@@ -141,7 +141,7 @@ OF_FLOATS: dict[float, Callable[[GraphBuilder, Tensor], Tensor]] = {
 
 
 def pow_(c: AtenCall) -> Tensor:
-    """Of whole numbers by way of float64, the nearest whole number."""
+    """For integers, computed in float64 and rounded."""
     a, exponent = c["self"], c["exponent"]
     dtype = result_dtype([a, exponent])
     if isinstance(a, Tensor) and not isinstance(exponent, Tensor):
@@ -161,7 +161,7 @@ def pow_(c: AtenCall) -> Tensor:
 
 
 def power(c: AtenCall, x: Tensor, y: Tensor) -> Tensor:
-    """Of numbers below 0 where the exponent is whole, too."""
+    """For negative bases, the exponent must be an integer."""
     half = c.op("Floor", y * 0.5) * 2.0
     size = c.op("Pow", c.op("Abs", x), y)
     negative, whole = c.b.binary("Less", x, 0.0), c.op("Equal", c.op("Floor", y), y)
@@ -210,7 +210,7 @@ def extreme(op: str) -> AtenHandler:
 
 
 def without_nan(op: str) -> AtenHandler:
-    """The extreme of two numbers, the other one where one is NaN."""
+    """The maximum or minimum of two numbers, ignoring NaN."""
 
     def handler(c: AtenCall) -> Tensor:
         a, b = c.promoted("self", "other")
@@ -224,7 +224,7 @@ def without_nan(op: str) -> AtenHandler:
 
 
 def clamp(c: AtenCall) -> Tensor:
-    """Bounds are numbers or tensors; both together decide the dtype."""
+    """Bounds are numbers or tensors, and are part of the type promotion."""
     names = [name for name in ("min", "max") if c.has(name)]
     x, *bounds = c.promoted("self", *names)
     for name, bound in zip(names, bounds, strict=True):
@@ -269,7 +269,7 @@ def logit(c: AtenCall) -> Tensor:
 
 
 def floats(c: AtenCall, *names: str) -> list[Tensor]:
-    """Arguments in one floating dtype."""
+    """Arguments in a common floating-point dtype."""
     items = c.promoted(*names)
     return [floating(c.b, item) for item in items]
 
@@ -280,7 +280,7 @@ def atan2(c: AtenCall) -> Tensor:
 
 
 def angle_of(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
-    """The angle of the point (x, y), of which 0 / 0 counts as 0."""
+    """The angle of the point (x, y). 0 / 0 counts as 0."""
     zero = b.constant(0, x.dtype)
     none = b.op("And", [b.op("Equal", [x, zero]), b.op("Equal", [y, zero])])
     both = b.op("And", [b.op("IsInf", [x]), b.op("IsInf", [y])])

@@ -1,4 +1,4 @@
-"""Resizing, and reading images at places that are data; the operators of torchvision."""
+"""Resizing, sampling images at computed positions, and torchvision's operators."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -18,10 +18,9 @@ from webkiln.ops.pieces import part, reshaped
 
 
 def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = False) -> AtenHandler:
-    """To a size, or by factors, whose own scale is then the one that positions are computed with.
-    With
-    `align_corners`, antialiasing has the scale between the first and last pixels, and centres of
-    pixels as it has without.
+    """Resize to a size, or by factors, which then determine the positions. With `align_corners`,
+    antialiasing uses the scale between the first and last pixels, but the pixel centres of the
+    default mode.
     """
 
     def handler(c: AtenCall) -> Tensor:
@@ -73,7 +72,7 @@ def between_corners(c: AtenCall, size: int, out: int) -> Fraction:
 
 
 def scale_factors(c: AtenCall, count: int) -> Sequence[float | None]:
-    """Of all axes together, or of each by its name."""
+    """The factors of all axes, or of each axis by name."""
     if c.has("scale_factors"):
         found: Sequence[float | None] = c["scale_factors"]
         return found
@@ -86,12 +85,12 @@ PADDINGS = ("zeros", "border", "reflection")
 
 
 REACH = 3
-"""How far a cubic filter reads beyond an edge."""
+"""How far a cubic filter reads past an edge."""
 
 
 def grid_sample(c: AtenCall) -> Tensor:
-    """Of a border, each element that a filter reads beyond it is that at the border, where other
-    formats move the whole filter.
+    """Border padding. Each element past the edge is replaced by the one at the edge; other formats
+    clamp the position of the filter instead.
     """
     x, grid = c.tensor("input"), c.tensor("grid")
     mode, padding, corners = (
@@ -110,8 +109,8 @@ def grid_sample(c: AtenCall) -> Tensor:
 
 
 def widened_edges(c: AtenCall, x: Tensor, grid: Tensor, *, corners: bool) -> tuple[Tensor, Tensor]:
-    """The image with its edges repeated, and the grid as places in that, none of them beyond what
-    changes the result.
+    """The image with replicated edges, and the grid as positions in it, clamped to where the result
+    does not change.
     """
     turned = tuple(reversed(x.shape[2:]))
     sizes = c.b.op("Sizes", [], {"sizes": turned, "dtype": grid.dtype})
@@ -139,7 +138,9 @@ def affine_grid(c: AtenCall) -> Tensor:
 
 
 def nms(c: AtenCall) -> Tensor:
-    """Boxes [N, 4] and scores [N]: the places of those that are kept, the best first."""
+    """Non-maximum suppression. Boxes [N, 4] and scores [N]; returns the indices of the selected
+    boxes, the best first.
+    """
     boxes, scores = c.tensor("dets"), c.tensor("scores")
     count = boxes.shape[0]
     limits = [
@@ -159,7 +160,7 @@ def nms(c: AtenCall) -> Tensor:
 
 
 def roi_align(c: AtenCall) -> Tensor:
-    """Regions [R, 5]: the image, then the corners."""
+    """Regions [R, 5]: the image index, then the corners."""
     x, rois = c.tensor("input"), c.tensor("rois")
     images = c.cast(reshaped(c.b, part(c.b, rois, 1, 0, 1), rois.shape[:1]), "int64")
     attrs = {
@@ -212,4 +213,4 @@ IMAGE: dict[str, AtenHandler] = {
     "affine_grid_generator": affine_grid,
 }
 VISION: dict[str, AtenHandler] = {"nms": nms, "roi_align": roi_align, "deform_conv2d": deform_conv}
-"""Of the library torchvision."""
+"""Operators of torchvision."""

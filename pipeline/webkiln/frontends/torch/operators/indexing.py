@@ -1,4 +1,4 @@
-"""Gathering and scattering."""
+"""Gather and scatter."""
 
 from collections.abc import Sequence
 from math import inf
@@ -12,12 +12,12 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, iota, part, reshaped, stacked, total, transposed, widened
 
 TRUE_PLACES: WeakKeyDictionary[GraphBuilder, dict[str, Variable]] = WeakKeyDictionary()
-"""Where the masks of a graph are true, by the names of the masks."""
+"""The indices where the masks of a graph are true, by mask."""
 
 
 def true_places(c: AtenCall, mask: Tensor) -> Tensor:
-    """The places [axes, count] where a mask is true. Those of one mask are one Variable, since all
-    that is chosen by it has one size.
+    """The indices [axes, count] where a mask is true. They are computed once per mask, since all
+    selections by it have the same size.
     """
     known = TRUE_PLACES.setdefault(c.b, {})
     if mask.name not in known:
@@ -68,9 +68,7 @@ def embedding(c: AtenCall) -> Tensor:
 
 
 def embedding_bag(c: AtenCall) -> list[Tensor]:
-    """The sum, mean or largest of the rows of each bag, which begin where `offsets` says; a bag
-    without rows is 0.
-    """
+    """The sum, mean or maximum of each bag of rows; `offsets` are the starts. An empty bag is 0."""
     weight, places, offsets = c.tensor("weight"), c.tensor("indices"), c.tensor("offsets")
     if c.get("padding_idx", -1) not in (-1, None):
         raise c.call.unsupported(
@@ -121,7 +119,7 @@ def one_hot(c: AtenCall) -> Tensor:
 
 
 def places_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
-    """An index for each axis of x; a mask stands for the places where it is true."""
+    """An index for each axis of x. A mask becomes the indices where it is true."""
     found: list[Tensor | None] = []
     for item in c[name]:
         if item is None or item.dtype not in ("bool", "uint8"):
@@ -136,7 +134,7 @@ def places_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
 
 
 def together(c: AtenCall, places: Sequence[Tensor | None]) -> tuple[list[int], Tensor]:
-    """The axes that are indexed, and the places as rows of one tensor."""
+    """The indexed axes, and the indices as rows of one tensor."""
     axes = [axis for axis, item in enumerate(places) if item is not None]
     given = [c.cast(item, "int64") for item in places if item is not None]
     sizes: list[int] = []
@@ -148,7 +146,7 @@ def together(c: AtenCall, places: Sequence[Tensor | None]) -> tuple[list[int], T
 
 
 def index(c: AtenCall) -> Tensor:
-    """Indexed axes that lie together stay where they are, others go to the front."""
+    """Adjacent indexed axes keep their position; others move to the front."""
     x = c.tensor()
     places = places_of(c, x, "indices")
     axes, rows = together(c, places)
@@ -205,7 +203,9 @@ def masked_select(c: AtenCall) -> Tensor:
 
 
 def masked_scatter(c: AtenCall) -> Tensor:
-    """The places where the mask is true take the elements of `source` in order."""
+    """masked_scatter: the positions where the mask is true receive the elements of `source` in
+    order.
+    """
     x, source = c.tensor(), c.tensor("source")
     mask = widened(c.b, c.tensor("mask"), x.shape)
     flat = c.cast(reshaped(c.b, mask, (x.type.size,)), "int64")
@@ -269,7 +269,7 @@ def scatter_add(c: AtenCall) -> Tensor:
 
 
 def scatter_reduce(c: AtenCall) -> Tensor:
-    """Without include_self what is written to does not count."""
+    """Without include_self, the previous value of a written element is ignored."""
     x, src, mode = c.tensor(), c.tensor("src"), c["reduce"]
     own = bool(c.get("include_self", True))
     if own and mode != "mean":
@@ -293,7 +293,7 @@ def scatter_reduce(c: AtenCall) -> Tensor:
 
 
 def along(c: AtenCall, x: Tensor, axis: int, src: Tensor) -> Tensor:
-    """The places of whole slices of an axis, one for each element of `src`."""
+    """The indices of complete slices of an axis, one for each element of `src`."""
     places = c.tensor("index")
     return widened(
         c.b,
@@ -321,7 +321,7 @@ def whole_slices(name: str, reduction: str) -> AtenHandler:
 
 
 def search(c: AtenCall) -> Tensor:
-    """How many of the boundaries lie below each value, or with `right` at it, too."""
+    """The number of boundaries below each value; with `right`, also equal ones."""
     values, edges = (
         (c.tensor("self"), c.tensor("boundaries"))
         if c.has("boundaries")

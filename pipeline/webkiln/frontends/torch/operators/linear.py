@@ -1,4 +1,4 @@
-"""Matrix products, and what is made of them."""
+"""Matrix products and operators composed of them."""
 
 from math import inf, sqrt
 
@@ -44,7 +44,7 @@ def linear(c: AtenCall) -> Tensor:
 
 
 def affine(c: AtenCall, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """x times the weight turned round, [out, in] or [in]."""
+    """x times the transposed weight, [out, in] or [in]."""
     turned = transposed(c.b, weight, (1, 0)) if weight.type.rank == 2 else weight
     y = matmul(c, x, turned)
     return y if bias is None else c.op("Add", y, bias)
@@ -98,7 +98,7 @@ def tensordot(c: AtenCall) -> Tensor:
 
 
 def attention(c: AtenCall) -> Tensor:
-    """softmax(q k^T scale + mask) v; rows whose keys are all masked give 0."""
+    """softmax(q k^T scale + mask) v. Rows whose keys are all masked are 0."""
     q, k, v = (c.tensor(name) for name in ("query", "key", "value"))
     if c.get("dropout_p", 0.0):
         raise c.call.unsupported(
@@ -134,7 +134,7 @@ def attention(c: AtenCall) -> Tensor:
 
 
 def _shared(c: AtenCall, x: Tensor, heads: int) -> Tensor:
-    """Each head as often as it takes for `heads` of them."""
+    """Repeat each head to get `heads` of them."""
     *lead, own, steps, size = x.shape
     wide = widened(
         c.b, reshaped(c.b, x, (*lead, own, 1, steps, size)), (*lead, own, heads // own, steps, size)
@@ -176,7 +176,7 @@ def cdist(c: AtenCall) -> Tensor:
 
 
 def pdist(c: AtenCall) -> Tensor:
-    """The distances of pairs of rows, each once."""
+    """The distances of all pairs of rows, each pair once."""
     x = c.tensor()
     count = x.shape[0]
     first = [a for a in range(count) for _ in range(a + 1, count)]

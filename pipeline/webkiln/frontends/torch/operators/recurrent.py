@@ -1,5 +1,5 @@
-"""RNN, GRU and LSTM: layers of one or two directions, whose products with the input are done for
-all steps at once.
+"""RNN, GRU and LSTM: one or two directions. Products with the input are computed for all steps at
+once.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,8 @@ CellStep = Callable[[GraphBuilder, Tensor, list[Tensor]], list[Tensor]]
 
 @dataclass(frozen=True, slots=True)
 class CellWeights:
-    """The weights of one layer in one direction: of the input [gates * H, I], of the state [gates *
-    H, H or the projection], biases, projection.
+    """The weights of one layer and direction: of the input [gates * H, I], of the state [gates * H,
+    H or the projection], biases, projection.
     """
 
     kernel: Tensor
@@ -50,7 +50,7 @@ def lstm_step(w: CellWeights) -> CellStep:
 
 
 def gru_step(w: CellWeights) -> CellStep:
-    """Gates r, z, n; r is applied behind the product of the state and its bias."""
+    """Gates r, z, n. r multiplies the product of the state after its bias."""
 
     def step(b: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         (h,) = states

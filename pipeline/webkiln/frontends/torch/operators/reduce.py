@@ -1,4 +1,4 @@
-"""Reductions, orders, softmax and normalisations."""
+"""Reductions, sorting, softmax and normalizations."""
 
 from collections.abc import Callable, Sequence
 from math import inf, prod
@@ -23,7 +23,7 @@ def keeps(c: AtenCall) -> bool:
 
 
 def summed(op: str) -> AtenHandler:
-    """Of whole numbers and truth values in int64."""
+    """For integers and booleans, in int64."""
 
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
@@ -51,7 +51,7 @@ def extreme(op: str) -> AtenHandler:
 
 
 def min_or_max(op: str) -> AtenHandler:
-    """Of all elements; of one axis, with the places; or of two tensors."""
+    """Over all elements; over one axis, with indices; or of two tensors."""
 
     def handler(c: AtenCall) -> Tensor | list[Tensor]:
         x = c.tensor()
@@ -103,7 +103,7 @@ def count_nonzero(c: AtenCall) -> Tensor:
 
 
 def spread_of(c: AtenCall, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """The variance and the mean, both with their axes."""
+    """The variance and the mean, with their reduced axes kept."""
     centre = reduced(c, "ReduceMean", x, axes, keep=True)
     apart = x - centre
     correction = c["correction"]
@@ -220,7 +220,7 @@ def kth_value(c: AtenCall) -> list[Tensor]:
 
 
 def chosen(c: AtenCall, x: Tensor, axis: int, place: int) -> list[Tensor]:
-    """The element at a place of the order along an axis, and where it stood."""
+    """The k-th smallest element along an axis, and its index."""
     shape = (
         [1 if d == axis else size for d, size in enumerate(x.shape)]
         if keeps(c)
@@ -252,7 +252,7 @@ def whole(c: AtenCall, x: Tensor, axes: Sequence[int], eps: float) -> tuple[Tens
 def scaled(
     c: AtenCall, x: Tensor, weight: Tensor | None, bias: Tensor | None, axis: int | None = None
 ) -> Tensor:
-    """x times a weight plus a bias, of one axis or of the last ones."""
+    """x times a weight plus a bias, over one axis or the last ones."""
 
     def fitted(item: Tensor) -> Tensor:
         return (
@@ -312,7 +312,7 @@ def instance_norm(c: AtenCall) -> Tensor:
 
 
 def batch_norm(c: AtenCall) -> list[Tensor]:
-    """By the running mean and variance; by those of the batch in training mode or without them."""
+    """Normalize with running statistics; in training mode or without them, with those of the batch."""
     x = c.tensor("input" if c.has("input") else "self")
     mean_, variance_ = c.optional("running_mean"), c.optional("running_var")
     empty = c.op("Broadcast", c.like(0, x), shape=(0,))

@@ -1,4 +1,4 @@
-"""Operators that move elements: shapes, slices, joins."""
+"""Operators that move elements: reshape, slice, concatenate."""
 
 from collections.abc import Sequence
 from math import prod
@@ -18,7 +18,7 @@ def view(c: AtenCall) -> Tensor:
 
 
 def whole_shape(c: AtenCall, x: Tensor, asked: Sequence[int]) -> tuple[int, ...]:
-    """-1 takes what is left."""
+    """-1 is inferred."""
     shape = list(asked)
     places = [axis for axis, size in enumerate(shape) if not is_symbolic(size) and size == -1]
     if places:
@@ -181,7 +181,7 @@ def select(c: AtenCall) -> Tensor:
 
 
 def sliced(c: AtenCall, x: Tensor) -> tuple[int, int, int, int]:
-    """The axis, the first element, how many, and the step."""
+    """The axis, the start, the number of elements, and the step."""
     axis = c.axis(c.get("dim", 0), x.type.rank)
     step = c.get("step", 1)
     first, count = bounds(x.shape[axis], c.get("start", 0), c.get("end", (1 << 63) - 1), step)
@@ -213,7 +213,7 @@ def narrow(c: AtenCall) -> Tensor:
 def put(
     c: AtenCall, x: Tensor, src: Tensor, axis: int, first: int, count: int, step: int
 ) -> Tensor:
-    """x with some places of an axis replaced."""
+    """x with some elements of an axis replaced."""
     src = widened(c.b, c.cast(src, x.dtype), (*x.shape[:axis], count, *x.shape[axis + 1 :]))
     if step == 1:
         parts = [
@@ -254,7 +254,7 @@ def select_scatter(c: AtenCall) -> Tensor:
 
 
 def cat(c: AtenCall) -> Tensor:
-    """Tensors of one axis without elements do not count, whatever the rank."""
+    """Empty tensors of rank 1 are ignored, whatever the rank of the others."""
     xs = common(c.b, list(c["tensors"]))
     kept = [
         x for x in xs if not (x.type.rank == 1 and x.shape[0] == 0 and not is_symbolic(x.shape[0]))
@@ -380,7 +380,7 @@ def rolled(c: AtenCall, x: Tensor, axis: int, shift: int) -> Tensor:
 
 
 def diagonal(c: AtenCall) -> Tensor:
-    """The elements on a diagonal of two axes, as a new last axis."""
+    """The diagonal of two axes, as a new last axis."""
     x = c.tensor()
     rank, offset = x.type.rank, c.get("offset", 0)
     a, b = c.axis(c.get("dim1", 0), rank), c.axis(c.get("dim2", 1), rank)
@@ -414,7 +414,7 @@ def triangle(op: str) -> AtenHandler:
 
 
 def as_strided(c: AtenCall) -> Tensor:
-    """Elements counted in the memory of a dense tensor: the place of each is computed."""
+    """as_strided on a dense tensor: the index of each element is computed."""
     x, sizes, strides = c.tensor(), c.sizes("size"), c.sizes("stride")
     places = c.scalar(c.get("storage_offset", 0), "int64")
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):

@@ -1,5 +1,5 @@
-"""Fourier transforms, and what is made of complex numbers: a last axis of a real and an imaginary
-part, which no bundle gives out.
+"""Fourier transforms and complex numbers, which have a last axis of real and imaginary part.
+Bundles do not return complex numbers.
 """
 
 from math import sqrt
@@ -24,8 +24,8 @@ def joined(c: AtenCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
 
 
 def scaled(c: AtenCall, x: Tensor, count: int, mode: int, *, inverse: bool) -> Tensor:
-    """Normalisation 0 is none, 1 by the root of the size, 2 by the size; the inverse is divided by
-    the size already.
+    """Normalization 0 is none, 1 divides by the root of the size, 2 by the size. The inverse
+    transform already divides by the size.
     """
     if inverse:
         factor = {0: count, 1: sqrt(count), 2: 1}[mode]
@@ -44,7 +44,7 @@ def scaled(c: AtenCall, x: Tensor, count: int, mode: int, *, inverse: bool) -> T
 
 
 def at_end(c: AtenCall, x: Tensor, axis: int) -> tuple[Tensor, list[int]]:
-    """The axis as the last one, and how to put it back."""
+    """Move the axis to the end; returns a function that moves it back."""
     perm = [*(d for d in range(x.type.rank) if d != axis), axis]
     return transposed(c.b, x, perm), [perm.index(d) for d in range(x.type.rank)]
 
@@ -120,7 +120,7 @@ def angle(c: AtenCall) -> Tensor:
 
 
 def both(c: AtenCall, name: str) -> tuple[Tensor, Tensor]:
-    """An argument as its parts; a real one has no imaginary part."""
+    """An argument as its parts. A real one has no imaginary part."""
     if name in c.call.attr("complex"):
         return parts(c, c.tensor(name))
     x, dtype = c[name], c.tensor(c.call.attr("complex")[0]).dtype
@@ -137,7 +137,7 @@ def product(c: AtenCall) -> Tensor:
 
 
 def quotient(c: AtenCall) -> Tensor:
-    """By real numbers."""
+    """Division by real numbers."""
     if c.call.attr("complex") != ("self",):
         raise c.call.unsupported(
             "divides by complex numbers",
@@ -166,7 +166,7 @@ def complex_(c: AtenCall) -> Tensor:
 
 
 def moved(c: AtenCall) -> Tensor:
-    """Reshaped, with the parts behind."""
+    """Reshape, and keep the parts last."""
     x = c.tensor()
     shape = c.sizes("size" if c.has("size") else "shape")
     return reshaped(c.b, x, (*shape, 2)) if all(size != -1 for size in shape) else _refused(c)
@@ -211,7 +211,7 @@ FOURIER: dict[str, AtenHandler] = {
     "complex": complex_,
     "view_as_complex": lambda c: c.op("Identity", c.tensor()),
 }
-"""What makes complex numbers of real ones."""
+"""Operators that create complex numbers from real ones."""
 COMPLEX: dict[str, AtenHandler] = {
     "_fft_c2r": to_real,
     "_fft_c2c": to_complex,
@@ -246,4 +246,4 @@ COMPLEX: dict[str, AtenHandler] = {
         lambda c: c.op("Identity", c.tensor()),
     ),
 }
-"""What takes complex numbers."""
+"""Operators on complex numbers."""

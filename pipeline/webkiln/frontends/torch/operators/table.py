@@ -1,6 +1,4 @@
-"""Every operator of ATen and torchvision that webkiln converts, by its domain and its name without
-overload. Absent means unsupported.
-"""
+"""All supported operators of ATen and torchvision, by domain and name without overload."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Paddings, blocks and windows of elements."""
+"""Padding, pixel shuffling and windows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from webkiln.ops.pieces import part, reshaped, transposed
 
 
 def constant_pad(c: AtenCall) -> Tensor:
-    """Pairs of the last axis first; negative ones cut off."""
+    """Pairs from the last axis to the first. Negative padding crops."""
     x, low, high = c.tensor(), *paddings(c, c.tensor().type.rank, c.sizes("pad"))
     value = c.get("value", 0)
     return padded(c, x, low, high, value)
@@ -91,7 +91,7 @@ def channel_shuffle(c: AtenCall) -> Tensor:
 
 
 def unfold(c: AtenCall) -> Tensor:
-    """Windows of one axis, their elements as a new last axis."""
+    """The windows of one axis, with their elements as a new last axis."""
     x = c.tensor()
     axis, size, step = (
         c.axis(c.number("dimension"), x.type.rank),
