@@ -1,4 +1,4 @@
-"""Attributes and constants of nodes, as the spec has them."""
+"""Convert node attributes and constants to the form of specs."""
 
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.ir.types import Array
 
 MAX_REPEATED_BYTES = 256 << 20
-"""The most that a constant may grow by the repetition of its last value."""
+"""The maximum size of a constant that repeats its last value."""
 LISTS = ("s", "i", "f", "b", "type", "shape")
 VALUES = {
     "float32": "float_val",
@@ -32,13 +32,12 @@ VALUES = {
     "complex64": "scomplex_val",
     "complex128": "dcomplex_val",
 }
-"""The field of a tensor that has values of a dtype one by one."""
+"""The field of a TensorProto with the values of each dtype."""
 
 
 def read_tensor(tensor: Any, where: str) -> Array:
-    """The values of a TensorProto. Those at the end that are equal may be left out; complex ones
-    have
-    two numbers each, in a last axis. SourceError where nothing fits.
+    """The values of a TensorProto. Equal trailing values may be omitted. Complex numbers become two
+    elements of a new last axis. Raises SourceError if the sizes do not match.
     """
     if tensor.dtype not in DTYPES and tensor.dtype not in COMPLEX:
         raise SourceError(
@@ -99,13 +98,13 @@ def read_tensor(tensor: Any, where: str) -> Array:
 
 
 def two_parts(array: Array) -> Array:
-    """Complex numbers as the spec has them, with a last axis of both parts; others as they are."""
+    """Complex numbers with a last axis for the two parts; other arrays are unchanged."""
     return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else array
 
 
 def attribute(item: Any) -> Any:
-    """The value of an attribute: numbers, texts, names of dtypes, shapes with -1 for what is open
-    (None of an unknown rank), tuples of these.
+    """The value of an attribute: numbers, strings, names of dtypes, shapes (-1 is a dynamic size,
+    None an unknown rank), and tuples of these.
     """
     kind = next(
         (name for name in ("s", "i", "f", "b", "type", "shape", "list") if item.HasField(name)), ""
@@ -129,6 +128,6 @@ def shape_of(shape: Any) -> tuple[int, ...] | None:
 
 
 def open_shape(shape: Any) -> tuple[int | None, ...] | None:
-    """A shape as declarations have it: None is an open size."""
+    """A shape as in declarations. None is a dynamic size."""
     found = shape_of(shape)
     return None if found is None else tuple(None if size < 0 else size for size in found)

@@ -1,6 +1,5 @@
-"""Branches and loops while a program is walked: functions that nodes call on conditions, and what
-is
-left of the control flow of TensorFlow 1, as graphs inside nodes.
+"""Branches and loops: functions that nodes call conditionally, and the control flow of TensorFlow
+1, as graphs of nodes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,12 +20,12 @@ BRANCHES = {
     "While": ("cond", "body"),
     "StatelessWhile": ("cond", "body"),
 }
-"""Operators that call functions on conditions, and their attributes."""
+"""Operators that call functions conditionally, and their attributes."""
 CASES = frozenset({"Case", "StatelessCase"})
 
 
 class GraphWalk(Protocol):
-    """What branches and loops see of the walk over a program."""
+    """The interface of the walk over a program for branches and loops."""
 
     program: GraphSource
     labels: DistinctNames
@@ -38,12 +37,12 @@ class GraphWalk(Protocol):
         """The name of a new tensor."""
 
     def value(self, scope: Scope, reference: str) -> TensorRef:
-        """What a reference to an output or an argument stands for."""
+        """Resolve a reference to an output or an argument."""
 
     def flow(self, scope: Scope) -> ControlFlow: ...
 
     def inside(self, inner: Scope, inputs: Sequence[Declared], wanted: Sequence[str]) -> GraphSpec:
-        """The nodes of a scope that some references need, as a graph inside a node."""
+        """Write the nodes of a scope that the references need as a graph of a node."""
 
 
 def function_of(program: GraphSource, node: Any, name: str) -> Body:
@@ -58,7 +57,7 @@ def function_of(program: GraphSource, node: Any, name: str) -> Body:
 def branched(
     walk: GraphWalk, scope: Scope, node: Any, inputs: Sequence[TensorRef]
 ) -> Sequence[TensorRef]:
-    """What a node of `BRANCHES` or `CASES` gives."""
+    """The results of a node of `BRANCHES` or `CASES`."""
     if node.op in CASES:
         return _case(walk, scope, node, inputs)
     first, second = BRANCHES[node.op]
@@ -79,7 +78,7 @@ def branched(
 
 
 def left(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
-    """What a variable of a loop is at its end; the loop is written where its first end is read."""
+    """The final value of a loop variable. The loop is written when its first final value is read."""
     frame, number = walk.flow(scope).loop_of(name)
     if frame.name not in scope.left:
         scope.left[frame.name] = _looped(walk, scope, frame)
@@ -118,7 +117,7 @@ def _looped(walk: GraphWalk, scope: Scope, frame: LoopFrame) -> Sequence[TensorR
 def _while(
     walk: GraphWalk, label: str, given: Sequence[TensorRef], graphs: Mapping[str, GraphSpec]
 ) -> list[TensorRef]:
-    """A handle among the operands of a loop stays what it is; the loop gives it again."""
+    """A handle among the operands of a loop does not change; the loop returns it."""
     tensors = tuple(item for item in given if isinstance(item, str))
     outputs = [walk.fresh() for _ in tensors]
     walk.nodes.append(
@@ -129,7 +128,7 @@ def _while(
 
 
 def merged(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
-    """One of what both sides of a condition give: all of them are computed."""
+    """A value that both branches of a condition return. All of them are written together."""
     choice = walk.flow(scope).choices[name]
     predicate = str(walk.value(scope, choice.predicate))
     (_, first), *others = sorted(choice.inputs.items())
@@ -194,7 +193,7 @@ def _case(
 
 
 def _graph(walk: GraphWalk, scope: Scope, body: Body, given: Sequence[TensorRef]) -> GraphSpec:
-    """A function as a graph inside a node; what it is given besides tensors it knows as it is."""
+    """A function as a graph of a node. Handles among its arguments are passed through."""
     if len(body.arguments) != len(given):
         raise SourceError(
             f"{walk.program.name}: a function takes {len(body.arguments)} arguments, and is given"

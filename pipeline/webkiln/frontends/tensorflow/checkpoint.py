@@ -1,5 +1,5 @@
-"""Variables out of checkpoint files, without TensorFlow: an index, which is a sorted table of
-LevelDB's format, and shards of raw bytes.
+"""Read variables from checkpoints without TensorFlow. A checkpoint has an index, which is a sorted
+table in LevelDB's format, and shards of raw bytes.
 
 https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/util/tensor_bundle/tensor_bundle.h,
 https://github.com/google/leveldb/blob/main/doc/table_format.md
@@ -22,15 +22,15 @@ from webkiln.ir.types import Array
 MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
 FOOTER = 48
 TRAILER = 5
-"""The kind of a block's compression and its checksum, which follow each block."""
+"""The compression type and the checksum, which follow each block."""
 PLAIN = 0
 CHECKSUM = 4
-"""The bytes of a checksum."""
+"""The size of a checksum in bytes."""
 HEADER_KEY = b""
 
 
 class Checkpoint:
-    """The variables of `<prefix>.index` and `<prefix>.data-nnnnn-of-nnnnn`."""
+    """The variables in `<prefix>.index` and `<prefix>.data-nnnnn-of-nnnnn`."""
 
     def __init__(self, prefix: Path) -> None:
         self.prefix = prefix
@@ -58,7 +58,7 @@ class Checkpoint:
         self.shards = header.num_shards
 
     def read_text(self, key: str) -> bytes:
-        """A single string: its length, a checksum of that, its bytes."""
+        """A scalar string: its length, a checksum of the length, its bytes."""
         entry = self.entries[key]
         data = self._bytes(entry, f"{self.name}: {key}", entry.size)
         try:
@@ -76,7 +76,7 @@ class Checkpoint:
             return file.read(size)
 
     def _place(self, entry: Any, where: str, size: int) -> Path:
-        """The file that holds an entry."""
+        """The shard of an entry."""
         path = self.prefix.with_name(
             f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}"
         )
@@ -88,7 +88,7 @@ class Checkpoint:
         return path
 
     def read(self, key: str) -> Array:
-        """The value of a variable; SourceError where it is not there, or its place is not."""
+        """The value of a variable. Raises SourceError if it is missing or out of bounds."""
         entry = self.entries.get(key)
         where = f"{self.name}: variable {key}"
         if entry is None:
@@ -121,8 +121,8 @@ class Checkpoint:
 
 
 def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of a table: the footer says where the index of blocks is, which says where the
-    blocks are.
+    """The entries of a table: the footer refers to the index block, which refers to the data
+    blocks.
     """
     if data[-8:] != MAGIC or len(data) < FOOTER:
         raise ValueError("its end is not that of a table")
@@ -134,7 +134,7 @@ def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
-    """Each key shares a beginning with the one before it."""
+    """Keys are prefix-compressed."""
     if offset + size + TRAILER > len(data) or size < 4 or data[offset + size] != PLAIN:
         raise ValueError("a block is compressed or lies outside")
     block = data[offset : offset + size]
@@ -154,7 +154,7 @@ def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]
 
 
 def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:
-    """Offset and size of a block."""
+    """The offset and size of a block."""
     offset, at = _varint(data, at)
     size, at = _varint(data, at)
     return (offset, size), at

@@ -1,4 +1,4 @@
-"""TensorFlowConverter: spec of a graph of TensorFlow -> Graph, by handlers of raw operators."""
+"""Convert the spec of a TensorFlow graph to a Graph, with one handler per raw operator."""
 
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
@@ -19,7 +19,7 @@ HANDLERS = NodeHandlers(
 
 
 class TensorFlowConverter(NodeConverter):
-    """Converts one model at a time; `register_handler` adds operators of one's own."""
+    """The converter. `register_handler` adds operators."""
 
     handlers = HANDLERS
     register_handler = HANDLERS.register

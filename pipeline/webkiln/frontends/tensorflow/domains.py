@@ -1,6 +1,4 @@
-"""In which domain of the spec an operator is: those that take or give complex numbers have one of
-their own.
-"""
+"""The domain of an operator in the spec. Operators on complex numbers have their own domain."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,11 +27,11 @@ ALWAYS_COMPLEX = frozenset(
         "ComplexAbs",
     }
 )
-"""Operators that take or give complex numbers whatever their attributes say."""
+"""Operators on complex numbers, whatever their attributes."""
 
 
 def domain_of(op: str, attrs: Mapping[str, Any]) -> str:
-    """The domain of an operator in the spec: operators of complex numbers have their own."""
+    """The domain of an operator in the spec. Operators on complex numbers have their own domain."""
     return (
         COMPLEX_DOMAIN
         if op in ALWAYS_COMPLEX or not COMPLEX_DTYPES.isdisjoint(map(str, attrs.values()))

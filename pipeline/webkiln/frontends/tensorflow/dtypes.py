@@ -1,6 +1,4 @@
-"""The dtypes of what nodes give, by their operators and attributes, and the shapes that a file says
-of it.
-"""
+"""The dtypes and declared shapes of node outputs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,10 +7,10 @@ from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, OTHERS, dtype_name
 
 LISTED = "variant"
-"""A list of tensors, or a TensorArray, which the spec has as a tensor with one more axis."""
+"""A list of tensors or a TensorArray, which is a tensor with one more axis in the spec."""
 DTYPE_NAMES = frozenset({*DTYPES.values(), *COMPLEX.values(), *OTHERS.values()})
 USUAL = ("T=float32",)
-"""Most operators give what they take."""
+"""The default: outputs have the dtype of the `T` attribute."""
 
 
 def _all(results: Sequence[str], operators: str) -> dict[str, tuple[str, ...]]:
@@ -75,14 +73,14 @@ RESULTS: Mapping[str, Sequence[str]] = {
     "TopKV2": ("T", "index_type=int32"),
     "Where": ("int64",),
 }
-"""Of the others, by their outputs: a dtype, or the attribute that says it and what it is where the
-file leaves it out. The last one goes on.
+"""Exceptions, by output: a dtype, or an attribute and its default. The last entry applies to all
+further outputs.
 """
 
 
 def dtype_of(node: Any, place: int, listed: Mapping[str, Sequence[str]]) -> str:
-    """The dtype of an output, by TensorFlow's name; '' where nothing says it. `listed` is what the
-    file says of operators.
+    """The TensorFlow dtype of an output; "" if it is unknown. `listed` has the file's operator
+    definitions.
     """
     words = RESULTS.get(node.op) or listed.get(node.op) or USUAL
     word, _, default = words[min(place, len(words) - 1)].partition("=")
@@ -94,7 +92,7 @@ def dtype_of(node: Any, place: int, listed: Mapping[str, Sequence[str]]) -> str:
 
 
 def shape_said(node: Any, place: int) -> tuple[int | None, ...] | None:
-    """The shape of an output, where the file was saved with shapes."""
+    """The declared shape of an output, if the file has shapes."""
     if "_output_shapes" not in node.attr:
         return None
     shapes = node.attr["_output_shapes"].list.shape

@@ -1,4 +1,4 @@
-"""What the functions of a program assign to variables when they are called."""
+"""Find the assignments to variables that functions perform when called."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from webkiln.frontends.tensorflow.source import Body
 
 ADDED = {"AssignVariableOp": "", "AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
-"""Operators that assign to a variable, and what its value and theirs are put together by."""
+"""Operators that assign to a variable -> the operator that combines its value with their operand.
+"""
 WRITES = (
     "Assign",
     "ResourceApply",
@@ -15,18 +16,18 @@ WRITES = (
     "LookupTableInsert",
     "LookupTableRemove",
 )
-"""How the operators begin whose effect outlasts the run."""
+"""Prefixes of operators with side effects beyond the run."""
 
 
 class Effects:
-    """The nodes of function bodies that have effects, by themselves or by what they call."""
+    """The nodes of function bodies that have side effects, directly or through calls."""
 
     def __init__(self, functions: Mapping[str, Body]) -> None:
         self.functions = functions
         self._known: dict[str, bool] = {}
 
     def nodes(self, body: Body) -> list[str]:
-        """Of a graph that is no function only what its outputs need is run."""
+        """In the main graph, only nodes that outputs need are run."""
         return (
             [name for name, node in body.nodes.items() if self._has_effect(node)]
             if body.is_function

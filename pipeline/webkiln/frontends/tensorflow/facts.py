@@ -1,4 +1,4 @@
-"""What a SavedModel, a frozen graph or a graph model of TensorFlow.js says of itself."""
+"""Metadata of a SavedModel, a frozen graph or a TensorFlow.js graph model, for `webkiln inspect`."""
 
 import json
 from collections.abc import Mapping

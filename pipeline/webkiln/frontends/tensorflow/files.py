@@ -1,4 +1,4 @@
-"""A SavedModel, a frozen graph, or a graph model of TensorFlow.js -> the program in it."""
+"""Read the program of a SavedModel, a frozen graph or a TensorFlow.js graph model."""
 
 import json
 import re
@@ -37,18 +37,18 @@ from webkiln.frontends.tensorflow.source import (
 from webkiln.ir.types import Array
 
 SAVED = b"\x08\x01\x12"
-"""How a SavedModel begins: with the version of its schema, and its graphs."""
+"""The first bytes of a SavedModel: the schema version, and its graphs."""
 MAX_JSON_BYTES = 256 << 20
 SERVED = "serve"
 USUAL = ("serving_default", "serve", "predict", "default")
 HIDDEN = "__saved_model_"
 ASSERTION = "/AssertGuard/"
-"""In the names of what is left of an assertion of TensorFlow 1."""
+"""A part of the names of nodes that remain from TensorFlow 1's assertions."""
 INIT = "__saved_model_init_op"
 
 
 def read_program(path: Path, folder: Path | None, signature: str = "") -> GraphSource:
-    """The program of a file; `folder` has the files beside it, such as `variables/variables.index`."""
+    """The program of a file. `folder` has further files, such as `variables/variables.index`."""
     begin = beginning(path)
     if begin.startswith(SAVED):
         return _saved_model(path, folder or path.parent, signature)
@@ -68,7 +68,7 @@ def beginning(path: Path) -> bytes:
 
 
 def _parsed(kind: Any, layout: Mapping[int, Any], path: Path) -> Any:
-    """A message, whose long arrays stay in the file; `read_tensor` finds them."""
+    """A message whose large arrays remain in the file; `read_tensor` reads them."""
     try:
         return kind.FromString(strip_arrays(path, layout))
     except DecodeError as error:
@@ -82,7 +82,7 @@ def is_saved_model(path: Path) -> bool:
 
 
 def served_graph(path: Path) -> Any:
-    """The graph of a SavedModel that is for serving."""
+    """The serving graph of a SavedModel."""
     saved = _parsed(SavedModelDef, SAVED_LAYOUT, path)
     if not saved.meta_graphs:
         raise SourceError(f"{path.name}: is a SavedModel without a graph")
@@ -90,7 +90,7 @@ def served_graph(path: Path) -> Any:
 
 
 def served(graphs: Sequence[Any]) -> Any:
-    """Of several graphs the one for serving, or the first."""
+    """Of several graphs, the one tagged for serving, or the first."""
     return next((item for item in graphs if SERVED in item.meta_info_def.tags), graphs[0])
 
 
@@ -178,7 +178,7 @@ def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
 
 
 def frozen_version(path: Path) -> int:
-    """The version of GraphDefs that wrote a frozen graph."""
+    """The GraphDef version of a frozen graph."""
     return int(_parsed(GraphDef, GRAPH_LAYOUT, path).versions.producer)
 
 
@@ -200,7 +200,7 @@ def _frozen(path: Path) -> GraphSource:
 
 
 def _graph_model(path: Path, folder: Path) -> GraphSource:
-    """A graph model of TensorFlow.js: a GraphDef as JSON, whose constants lie in the shards."""
+    """A TensorFlow.js graph model: a GraphDef as JSON, with constants in shards."""
     if (size := path.stat().st_size) > MAX_JSON_BYTES:
         raise SourceError(f"{path.name}: {size} bytes of JSON (at most {MAX_JSON_BYTES}); refused")
     try:
@@ -263,8 +263,8 @@ def _placeholders(main: Body) -> list[Interface]:
 
 
 def _ends(main: Body) -> list[Interface]:
-    """The nodes whose outputs nobody reads, as the outputs of a graph that does not name them; what
-    a loop leaves over is none, if there are others.
+    """The nodes that no other node reads: the outputs of a graph without a signature. Those that
+    loops leave over are excluded if there are others.
     """
     read = Counter(
         split_reference(item)[0]

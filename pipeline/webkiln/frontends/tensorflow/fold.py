@@ -1,4 +1,4 @@
-"""Shape arithmetic of TensorFlow: what graphs compute with Shape, StridedSlice, Pack and the like."""
+"""Shape arithmetic of TensorFlow: Shape, StridedSlice, Pack and similar operators."""
 
 import numpy as np
 

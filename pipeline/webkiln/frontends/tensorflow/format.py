@@ -1,4 +1,6 @@
-"""SavedModels and frozen graphs of TensorFlow 1 and 2, and graph models of TensorFlow.js."""
+"""The format record: SavedModels and frozen graphs of TensorFlow 1 and 2, and TensorFlow.js graph
+models.
+"""
 
 import re
 from pathlib import Path
@@ -9,11 +11,9 @@ from webkiln.frontends.core.tfjs_manifest import shard_files
 SAVED_MODEL = "saved_model.pb"
 TFJS = "model.json"
 BEGINNING = re.compile(rb"\x08\x01\x12[\x80-\xff]+[\x00-\x7f]\x0a")
-"""A protobuf message with the version 1 of its schema and then a graph, which begins with what is
-known of it.
-"""
+"""A protobuf message with schema version 1 and a graph, which starts with its metadata."""
 NODE = re.compile(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x01-\x7f])[\x20-\x7e]+?\x12[\x01-\x7f][A-Z]")
-"""A protobuf message that begins with a node, which begins with its name and its operation."""
+"""A protobuf message that starts with a node, which starts with its name and its operator."""
 FOLDERS = ("variables", "assets")
 
 
@@ -24,14 +24,14 @@ def _fits(seen: FileHeader) -> bool:
 
 
 def main_file(path: Path) -> Path:
-    """The model file of a folder."""
+    """The model file in a folder."""
     if not path.is_dir():
         return path
     return path / (SAVED_MODEL if (path / SAVED_MODEL).is_file() else TFJS)
 
 
 def beside(path: Path) -> list[tuple[str, Path]]:
-    """The variables and assets of a SavedModel, or the shards of a graph model of TensorFlow.js."""
+    """The variables and assets of a SavedModel, or the shards of a TensorFlow.js graph model."""
     main = main_file(path)
     if main.name != SAVED_MODEL and shard_files(main):
         return shard_files(main)

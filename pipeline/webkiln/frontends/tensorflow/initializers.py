@@ -1,5 +1,5 @@
-"""Which variable is called what in the checkpoint, and what tables hold: by the nodes that restore
-and initialise them.
+"""Find the checkpoint keys of variables and the contents of tables from the nodes that restore and
+initialize them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,9 +34,7 @@ IMPORTING = frozenset(
 
 
 class Beginnings:
-    """Follows the nodes that restore variables and fill tables, and notes which is what; nothing is
-    computed.
-    """
+    """Follows restore and initialization nodes, without computing anything."""
 
     def __init__(self, program: GraphSource) -> None:
         self.program = program
@@ -120,7 +118,7 @@ class Beginnings:
 
 
 def _everything(scope: Scope, name: str) -> Iterator[str]:
-    """The nodes that a node needs and waits for, and itself, in an order in which they can run."""
+    """A node and its dependencies, data and control, in a valid execution order."""
     seen: set[str] = set(scope.made)
     stack = [(name, False)]
     while stack:

@@ -1,6 +1,4 @@
-"""A GraphDef of TensorFlow with the functions that its outputs call written out, so that what their
-nodes give can be asked for.
-"""
+"""A GraphDef with inlined functions, so that the outputs of their nodes can be fetched."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,15 +9,15 @@ from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, WITHIN
 from webkiln.frontends.tensorflow.source import control_inputs, data_inputs, split_reference
 
 MOST_CALLS = 20_000
-"""Functions that call others several times multiply."""
+"""A limit, since functions that call others several times grow exponentially."""
 OperatorOf = Callable[[str], Any]
-"""The definition of an operator of TensorFlow, by its name, or None."""
+"""The definition of a TensorFlow operator, or None."""
 
 
 @dataclass(frozen=True)
 class InlinedBody:
-    """The nodes of the graph, or of a function where it is called; `arguments` are the tensors that
-    it is called with, and `path` the calls.
+    """The nodes of the graph or of a function call. `arguments` are the call's tensors, `path` the
+    calls that lead to it.
     """
 
     nodes: Mapping[str, Any]
@@ -30,8 +28,8 @@ class InlinedBody:
 
 
 class Inliner:
-    """Writes the nodes anew. A call becomes a node that gives nothing and waits for all that the
-    function does; its name stays.
+    """Rewrites nodes. A call becomes a no-op of the same name that waits for the nodes of the
+    function.
     """
 
     def __init__(self, graph: Any, operator: OperatorOf, name: str) -> None:
@@ -42,7 +40,7 @@ class Inliner:
         self.reached: set[str] = set()
 
     def written(self, outputs: Mapping[str, str]) -> dict[str, str]:
-        """By name, the tensors that some references to outputs are, in the graph, which is changed."""
+        """Map references to outputs to tensors of the graph, which is modified."""
         self._reach([split_reference(item)[0] for item in outputs.values()])
         nodes = list(self._nodes(self.main, ""))
         del self.graph.node[:]
@@ -61,13 +59,13 @@ class Inliner:
             ]
 
     def _called(self, body: InlinedBody, node: Any) -> Any:
-        """The function that a node calls, where it is to be written out."""
+        """The function that a node calls, if it is to be inlined."""
         if body.function is None and node.name not in self.reached:
             return None
         return self.functions.get(node.attr["f"].func.name if node.op in CALLS else node.op)
 
     def tensor(self, body: InlinedBody, reference: str) -> str:
-        """What a reference in a body is in the written graph."""
+        """The tensor of the inlined graph that a reference in a body denotes."""
         name, part, number = split_reference(reference)
         if name in body.arguments:
             return body.arguments[name]
@@ -84,7 +82,7 @@ class Inliner:
         )
 
     def _before(self, node: Any, part: str) -> int:
-        """How many outputs a node has before those of a name."""
+        """The index of the first output with this name."""
         function = self.functions.get(node.op)
         operator = self.operator(node.op) if function is None else function.signature
         count = 0
@@ -121,7 +119,7 @@ class Inliner:
         return self.inner[path]
 
     def _nodes(self, body: InlinedBody, entry: str) -> Iterator[Any]:
-        """The nodes of a body, which wait for `entry`."""
+        """Inline the nodes of a body, with control dependencies on `entry`."""
         for node in body.nodes.values():
             waits = [self._waited(body, item) for item in control_inputs(node)] + (
                 [entry] if entry else []

@@ -1,5 +1,5 @@
-"""Control flow of TensorFlow 1: which loops and choices the nodes Switch, Merge, Enter, Exit and
-NextIteration are.
+"""Control flow of TensorFlow 1: reconstruct loops and conditions from Switch, Merge, Enter, Exit
+and NextIteration.
 
 Yu et al. 2018, Dynamic Control Flow in Large-Scale Machine Learning
 (https://arxiv.org/abs/1805.01772).
@@ -23,15 +23,14 @@ MERGES = frozenset({"Merge", "RefMerge"})
 ENTERS = frozenset({"Enter", "RefEnter"})
 EXITS = frozenset({"Exit", "RefExit"})
 Guards = Mapping[str, int]
-"""Of a node that does not always run: the predicates it depends on, and the output of their
-switches that it hangs on.
+"""The conditions of a node: the predicates it depends on, and the output of its innermost Switch.
 """
 
 
 @dataclass(frozen=True)
 class MergedBranches:
-    """A Merge behind Switches on one predicate: by the output of the Switch, what it gives.
-    `is_index`: the predicate is a number.
+    """A Merge of Switches on one predicate: its values by the Switch's output. `is_index`: the
+    predicate is a number.
     """
 
     predicate: str
@@ -41,7 +40,7 @@ class MergedBranches:
 
 @dataclass(frozen=True)
 class LoopVariable:
-    """What it begins as, where it is read in the condition and in the body, and what it becomes."""
+    """A loop variable: its initial value, its uses in condition and body, and its next value."""
 
     begin: str
     merge: str
@@ -51,9 +50,7 @@ class LoopVariable:
 
 @dataclass(frozen=True)
 class LoopFrame:
-    """A loop: its variables, its condition, and what goes in without changing, by the Enter nodes
-    of these.
-    """
+    """A loop: its variables, its condition, and its invariants by their Enter nodes."""
 
     name: str
     variables: Sequence[LoopVariable]
@@ -66,7 +63,7 @@ class LoopFrame:
 
 
 class ControlFlow:
-    """The loops and choices of one body; empty where it has none of these nodes."""
+    """The loops and conditions of one body."""
 
     def __init__(self, body: Body, name: str) -> None:
         self.body, self.name = body, name
@@ -74,13 +71,13 @@ class ControlFlow:
         self.frame_of: dict[str, str] = {}
         self.choices: dict[str, MergedBranches] = {}
         self.partial: set[str] = set()
-        """The nodes that run in loops, or on conditions: none of them is an output."""
+        """Nodes in loops and branches, which cannot be outputs."""
         if any(node.op in MERGES for node in body.nodes.values()):
             self._find_frames()
             self._find_choices()
 
     def loop_of(self, exit_node: str) -> tuple[LoopFrame, int]:
-        """The loop that an Exit leaves, and which of its variables it gives."""
+        """The loop of an Exit, and the variable that it returns."""
         switch = split_reference(data_input(self.body.nodes[exit_node]))[0]
         for frame in self.frames.values():
             for number, variable in enumerate(frame.variables):
@@ -89,7 +86,7 @@ class ControlFlow:
         raise SourceError(f"{self.name}: {exit_node} leaves no loop")
 
     def handed_on(self, node: Any) -> Sequence[str]:
-        """What may come out of the end of a loop or of a choice."""
+        """The results of loops and conditions."""
         if node.op in EXITS:
             frame, number = self.loop_of(node.name)
             return [frame.variables[number].begin]
@@ -166,7 +163,7 @@ class ControlFlow:
         self.partial = looping | {name for name, made in guards.items() if made}
 
     def _guards_of(self, reference: str, guards: Mapping[str, dict[str, int]]) -> dict[str, int]:
-        """What a reference hangs on: what its node does, and where that is a Switch its output."""
+        """The conditions of a reference: those of its node and, for a Switch, the output."""
         name, _, port = split_reference(reference)
         node = self.body.nodes.get(name)
         known = guards.get(name, {})
@@ -209,7 +206,7 @@ class ControlFlow:
 
 
 def _in_order(body: Body, loops: Mapping[str, str]) -> Iterator[str]:
-    """All nodes, each after what it reads and waits for; what a loop brings back does not count."""
+    """All nodes in topological order. Back edges of loops are ignored."""
     done: set[str] = set()
     for begin in body.nodes:
         stack = [(begin, False)]

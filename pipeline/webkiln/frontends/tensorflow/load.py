@@ -1,5 +1,5 @@
-"""A file of TensorFlow -> spec and weight blobs. Nothing in it is trusted: what does not hold
-together is one SourceError.
+"""A TensorFlow file -> spec and weight blobs. The file is untrusted: inconsistencies raise
+SourceError.
 """
 
 from functools import partial
@@ -17,8 +17,8 @@ from webkiln.frontends.tensorflow.walk import SpecWriter
 def read_model(
     path: Path, folder: Path | None = None, signature: str = "", cut: Subgraph = ENTIRE_MODEL
 ) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a file, or of a signature of it, or of what is cut out of these;
-    what belongs to the file lies in `folder`, by default its own.
+    """The spec and weight blobs of a file, of a signature of it, or of a subgraph. `folder`, by
+    default the file's own, has its companion files.
     """
     walker = SpecWriter(read_program(path, folder, signature))
     whole = walker.model()

@@ -1,4 +1,5 @@
-"""The messages of TensorFlow's files, as far as inference needs them.
+"""The messages of TensorFlow's files: the fields that inference needs.
+
 https://github.com/tensorflow/tensorflow/tree/master/tensorflow/core/protobuf
 """
 
@@ -19,7 +20,7 @@ DTYPES = {
     23: "uint64",
 }
 COMPLEX = {8: "complex64", 18: "complex128"}
-"""Types of two numbers each, which are written as a last axis."""
+"""Complex dtypes, which become two elements of a last axis."""
 OTHERS = {
     7: "string",
     11: "qint8",
@@ -29,7 +30,7 @@ OTHERS = {
     20: "resource",
     21: "variant",
 }
-"""Types of elements that webkiln does not have, by TensorFlow's names."""
+"""Unsupported dtypes, by TensorFlow's names."""
 
 
 _NAMES = {
@@ -62,8 +63,7 @@ _NAMES = {
     29: "INT4",
     30: "UINT4",
 }
-"""TensorFlow's names for the types of elements; references to these have numbers that are 100 more.
-"""
+"""TensorFlow's names of dtypes, by number. Reference dtypes have numbers that are larger by 100."""
 _TYPES_OF_DATA = "; ".join(
     f"DT_{name}{suffix} = {number + more}"
     for suffix, more in (("", 0), ("_REF", 100))
@@ -137,7 +137,7 @@ _TYPES = message_types(
 _TENSOR = {4: 4}
 _NODE = {5: {2: {1: {8: _TENSOR}, 8: _TENSOR}}}
 GRAPH_LAYOUT = {1: _NODE, 2: {1: {3: _NODE}}}
-"""Where long arrays lie in a GraphDef, as `frontends/protobuf/large_arrays.py` wants to know it."""
+"""The positions of large arrays in a GraphDef, for `frontends/protobuf/large_arrays.py`."""
 SAVED_LAYOUT = {2: {2: GRAPH_LAYOUT}}
 GraphDef = _TYPES["Graph"]
 SavedModelDef = _TYPES["SavedModel"]
@@ -147,6 +147,6 @@ TrackableObjects = _TYPES["TrackableObjects"]
 
 
 def dtype_name(code: int) -> str:
-    """The dtype of TensorFlow's number for it; those of references are 100 more."""
+    """The dtype for TensorFlow's number. Numbers of reference dtypes are larger by 100."""
     code = code - 100 if code > 100 else code
     return DTYPES.get(code) or COMPLEX.get(code) or OTHERS.get(code, f"type {code}")

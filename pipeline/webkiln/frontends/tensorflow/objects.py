@@ -1,9 +1,8 @@
-"""Which variable is called what in the checkpoint, by the objects of a SavedModel of TensorFlow 2.
+"""Find the checkpoint keys of variables from the object graph of a TensorFlow 2 SavedModel.
 
-Nodes that restore are not all that TensorFlow goes by: a model of Keras 3 inside another object has
-each variable twice in the graph, and only the one that functions do not read is restored there.
-What a function is given besides its arguments is listed as objects, which the checkpoint knows by
-their way from the root.
+Restore nodes are not sufficient: a Keras 3 model inside another object has each variable twice in
+the graph, and only the one that functions do not read is restored. The captured inputs of functions
+are listed as objects, and the checkpoint identifies these by their path from the root.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def captured_keys(graph: Any, main: Body, checkpoint: Checkpoint) -> dict[str, str]:
-    """Variable -> its key in the checkpoint, of those that functions are given in the main graph."""
+    """Variable -> its key in the checkpoint, for variables that the main graph passes to functions."""
     saved = graph.object_graph_def
     calls = [
         (node, saved.concrete_functions[node.attr["f"].func.name].bound_inputs)
@@ -52,7 +51,7 @@ def captured_keys(graph: Any, main: Body, checkpoint: Checkpoint) -> dict[str, s
 
 
 def _paired(saved: Sequence[Any], stored: Sequence[Any]) -> dict[int, int]:
-    """The objects that are reached from the first ones by the same names."""
+    """Pairs of objects that are reached by the same path in both graphs."""
     found: dict[int, int] = {}
     waiting = [(0, 0)] if saved and stored else []
     while waiting:

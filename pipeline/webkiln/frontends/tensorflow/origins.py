@@ -1,5 +1,5 @@
-"""Where in a file the tensors of its spec are made: what is said of them there, and by which names
-TensorFlow knows them.
+"""The origins of a spec's tensors in the file: their declared types there, and their names in
+TensorFlow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The node that makes a tensor, with the calls that lead to it, and the number of the output.
-    `sometimes`: it does not run every time.
+    """The node of a tensor, with the calls that lead to it, and the output's number. `sometimes`:
+    it does not run in every run.
     """
 
     node: str
@@ -32,8 +32,8 @@ class Origin:
 def known_tensor(
     graph: GraphSpec, origins: Mapping[str, Origin], name: str, tensor: str
 ) -> Declared | None:
-    """What the file says of a tensor that a cut goes through, which messages call `name`;
-    RecipeError where none can.
+    """The declared type of a tensor at the boundary of a subgraph. Messages call it `name`. Raises
+    RecipeError if it cannot be a boundary.
     """
     for item in graph.inputs:
         if item.tensor == tensor:
@@ -59,9 +59,7 @@ def known_tensor(
 
 
 def layers(graph: GraphSpec, origins: Mapping[str, Origin]) -> dict[str, Origin]:
-    """By node, where its first output is made, of those that TensorFlow gives a value of in every
-    run.
-    """
+    """The origin of each node's first output, for nodes that run in every run."""
     found = {}
     for node in graph.nodes:
         origin = origins.get(next(filter(None, node.outputs), ""))
@@ -76,7 +74,7 @@ def layers(graph: GraphSpec, origins: Mapping[str, Origin]) -> dict[str, Origin]
 
 
 def handed_on(dtype: str, handed: Sequence[Origin | None]) -> str:
-    """The dtype of what a loop or a condition hands on: TensorArrays of TensorFlow 1 go in and out
-    as numbers.
+    """The dtype of a value that a loop or condition passes on. TensorArrays of TensorFlow 1 are
+    passed as numbers.
     """
     return LISTED if any(item is not None and item.dtype == LISTED for item in handed) else dtype

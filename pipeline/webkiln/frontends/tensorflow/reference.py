@@ -1,4 +1,4 @@
-"""Reference outputs: what TensorFlow computes for made-up inputs, and what each node gives."""
+"""Reference outputs: computed by TensorFlow on random inputs, and the outputs of nodes."""
 
 import os
 import shutil
@@ -25,9 +25,8 @@ from webkiln.ir.types import Array
 def compute_reference(
     path: Path, folder: Path | None, signature: str, part: NodeModel, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz, of the model or a part of it. A node of
-    several
-    outputs is no layer: what a bundle keeps of it is the last one.
+    """The arrays of reference.npz and of layers.npz, for the model or a subgraph. A node with
+    several outputs is not a layer, since a bundle records the last one only.
     """
     tf = import_tensorflow()
     with TemporaryDirectory() as place:
@@ -52,10 +51,9 @@ def import_tensorflow() -> Any:
 
 
 class Computed:
-    """A model as a function of named inputs, which tells of nodes what they give, and of `names`
-    that
-    are asked for. Every run begins with the states that the file has. `place` is an empty folder.
-    TensorFlow's optimiser is off: it replaces nodes that are asked for.
+    """A model as a function of named inputs, which returns the outputs of nodes and of requested
+    `names`. Every run starts with the file's states. `place` is an empty folder. TensorFlow's
+    optimizer is disabled, since it replaces nodes.
     """
 
     def __init__(
@@ -112,7 +110,7 @@ class Computed:
         }
 
     def _saved(self, path: Path, folder: Path, place: Path) -> dict[str, str]:
-        """A SavedModel, which TensorFlow loads from a folder of its own form."""
+        """A SavedModel, which TensorFlow loads from a folder in its own layout."""
         from tensorflow.core.protobuf import saved_model_pb2
 
         saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())

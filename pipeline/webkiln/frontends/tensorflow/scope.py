@@ -1,4 +1,4 @@
-"""What nodes give while a program is walked: names of tensors of the spec, and handles."""
+"""The values of nodes during the walk over a program: names of tensors, and handles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from webkiln.frontends.tensorflow.source import Body
 
 DEEPEST = 64
-"""How deep functions may call each other."""
+"""The maximum depth of calls."""
 WITHIN = ">"
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 TABLES = frozenset({"HashTableV2", "HashTable", "MutableHashTableV2"})
@@ -28,12 +28,12 @@ PASSED = frozenset(
         "Bitcopy",
     }
 )
-"""Operators that give their operands."""
+"""Operators that return their operands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A variable, a table, or what a checkpoint has of a variable (`restored`), by its name."""
+    """A handle by name: a variable, a table, or a variable's checkpoint entry (`restored`)."""
 
     kind: str
     name: str
@@ -44,13 +44,13 @@ TensorRef = str | Handle
 
 @dataclass
 class Scope:
-    """What the nodes of one body gave so far: by node, its outputs; and what its arguments are."""
+    """The values of one body: outputs by node, and arguments."""
 
     body: Body
     arguments: Mapping[str, TensorRef]
     made: dict[str, Sequence[TensorRef]] = field(default_factory=dict)
     depth: int = 0
     path: str = ""
-    """The calls that lead to it, each with `WITHIN` behind it."""
+    """The calls that lead to this body, each followed by `WITHIN`."""
     left: dict[str, Sequence[TensorRef]] = field(default_factory=dict)
-    """What loops of TensorFlow 1 gave at their ends, by the names of their frames."""
+    """Final values of TensorFlow 1 loops, by frame name."""

@@ -1,6 +1,4 @@
-"""The graph of a file with its functions, what goes in and out, and where its variables are: what
-all of TensorFlow's files amount to.
-"""
+"""The common form of TensorFlow's files: a graph with functions, inputs, outputs and variables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,15 +50,13 @@ PARTS = {
     ),
     "LogMatrixDeterminant": ("sign", "log_abs_determinant"),
 }
-"""The outputs of operators that have several, where a file does not list the operators that it
-uses.
-"""
+"""Operators with several named outputs, for files that do not list operator definitions."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """The nodes of a graph or of a function, by name; `arguments` of a function, and its `results`
-    as references to what its nodes give.
+    """The nodes of a graph or a function, by name. A function has `arguments`, and `results`, which
+    are references to its nodes' outputs.
     """
 
     nodes: Mapping[str, Any]
@@ -71,7 +67,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Interface:
-    """What a signature calls an input or output, the tensor that it is, and its type."""
+    """A signature's input or output: its name, tensor and type."""
 
     name: str
     tensor: str
@@ -81,8 +77,8 @@ class Interface:
 
 @dataclass(frozen=True)
 class GraphSource:
-    """A model; `read` gives the value of a variable by its key in the checkpoint, or of a constant
-    whose values are elsewhere by the node's name.
+    """A model. `read` returns the value of a variable by its checkpoint key, or of an externally
+    stored constant by its node's name.
     """
 
     name: str
@@ -93,26 +89,26 @@ class GraphSource:
     parts: Mapping[str, Sequence[tuple[str, bool]]] = field(default_factory=dict)
     read: Callable[[str], Array] | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
-    """What variables are called in the checkpoint that `restoring` does not restore."""
+    """Checkpoint keys of variables that `restoring` does not restore."""
     restoring: str = ""
     initialising: Sequence[str] = ()
     version: str = ""
     source: Any = None
     """The GraphDef of a frozen graph."""
     results: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of the operators that a file lists, the dtypes of their outputs, or the attributes that say
+    """For the file's operator definitions: the dtypes of outputs, or the attributes that determine
     them.
     """
     is_signature: bool = True
-    """Whether somebody said what the inputs are: they stay, whether or not they are read."""
+    """Whether a signature declares the inputs. If so, unused inputs are kept."""
 
     @property
     def node_count(self) -> int:
-        """The nodes of the file, before functions are inlined."""
+        """The nodes of the file before functions are inlined."""
         return len(self.main.nodes) + sum(len(body.nodes) for body in self.functions.values())
 
     def frozen(self) -> Any:
-        """The GraphDef of a frozen graph, with the values that lie elsewhere."""
+        """The GraphDef of a frozen graph, including externally stored values."""
         for node in (
             *self.source.node,
             *(node for function in self.source.library.function for node in function.node_def),
@@ -137,7 +133,7 @@ class GraphSource:
 
 
 def bodies(graph: Any, name: str) -> tuple[Body, dict[str, Body]]:
-    """The nodes of a GraphDef, and its functions."""
+    """The nodes and functions of a GraphDef."""
     functions = {}
     for function in graph.library.function:
         texts = [
@@ -185,7 +181,9 @@ def _by_name(nodes: Sequence[Any], where: str) -> dict[str, Any]:
 
 
 def split_reference(text: str) -> tuple[str, str, int]:
-    """`node`, `node:1`, or in functions `node:part:1` -> the node, the part, the number within it."""
+    """`node`, `node:1`, or in functions `node:part:1` -> the node, the part, the number in the
+    part.
+    """
     node, _, rest = text.partition(":")
     part, _, number = rest.rpartition(":")
     return node, part, int(number) if number.isdecimal() else 0

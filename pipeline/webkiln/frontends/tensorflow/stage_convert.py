@@ -1,4 +1,4 @@
-"""spec.json of a graph of TensorFlow -> its structure in the IR."""
+"""spec.json of a TensorFlow graph -> graph."""
 
 from functools import partial
 

@@ -1,5 +1,5 @@
-"""A graph of TensorFlow -> spec and weights. `external/` holds the variables of a SavedModel, or
-the shards of a model of TensorFlow.js.
+"""A TensorFlow graph -> spec and weights. `external/` has the variables of a SavedModel, or the
+shards of a TensorFlow.js model.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A graph of TensorFlow -> what TensorFlow computes."""
+"""A TensorFlow graph -> TensorFlow's outputs."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Raw operators that are known and not converted: what each does, and what to do instead."""
+"""Raw operators that are deliberately not supported: what they do, and what to use instead."""
 
 from collections.abc import Mapping
 

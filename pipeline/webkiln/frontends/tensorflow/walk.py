@@ -1,5 +1,5 @@
-"""A graph -> the spec: functions are inlined, variables become weights, what decides nothing is
-left out.
+"""A graph -> the spec: functions are inlined, variables become weights, and nodes without effect on
+the outputs are omitted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,19 +54,19 @@ from webkiln.frontends.tensorflow.source import (
 )
 
 MOST_TENSORS = 1_000_000
-"""Functions that call others several times multiply."""
+"""A limit, since functions that call others several times grow exponentially."""
 UNSAID = frozenset(
     {"Assert", "NoOp", "Print", "PrintV2", "VarIsInitializedOp", "IsVariableInitialized"}
 )
-"""Operators that have nothing to give in inference."""
+"""Operators without results at inference."""
 BRANCHED = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASSED | BRANCHED, 1)}
-"""Of operators that the walk itself looks at the inputs of."""
+"""Operators whose inputs the walk itself inspects."""
 
 
 class SpecWriter:
-    """Writes the spec of a program. Within `GraphSpec`s of branches and loops the tensors of the
-    graphs around them may be read.
+    """Writes the spec of a program. `GraphSpec`s of branches and loops may read tensors of outer
+    graphs.
     """
 
     def __init__(self, program: GraphSource) -> None:
@@ -83,14 +83,14 @@ class SpecWriter:
         self.flows: dict[int, ControlFlow] = {}
         self.effects = Effects(program.functions)
         self.states: dict[str, str] = {}
-        """Variables that the run assigns, and the states that they are."""
+        """Variables that the run assigns -> their states."""
         self.read_inside: set[str] = set()
-        """Variables that branches and loops read before anything was assigned to them."""
+        """Variables that branches and loops read before any assignment."""
         self.depth = 0
         self.origins: dict[str, Origin] = {}
-        """Of tensors of the main graph."""
+        """Origins of tensors of the main graph."""
         self.passed: dict[str, str] = {}
-        """Nodes that are not in the spec, since they give what they read, and what that is."""
+        """Nodes that are not in the spec since they return an operand -> this operand's tensor."""
 
     def model(self) -> NodeModel:
         program = self.program
@@ -174,9 +174,7 @@ class SpecWriter:
                 self._note(scope, scope.body.nodes[name], scope.made[name])
 
     def _note(self, scope: Scope, node: Any, made: Sequence[TensorRef]) -> None:
-        """What the file says of tensors that a node made; one that only hands them on says nothing
-        new.
-        """
+        """Record the declared type of a node's outputs, unless it only passes on its operand."""
         op = node.op
         if (
             self.depth
@@ -221,7 +219,7 @@ class SpecWriter:
         return made[place]
 
     def _place(self, node: Any, part: str, number: int, count: int) -> int:
-        """The number of an output that is part of a named one, which may be a list."""
+        """The index of an output within a named output, which may be a list."""
         listed = self.program.parts.get(node.op)
         names = (
             [name for name, _ in listed]
@@ -298,7 +296,7 @@ class SpecWriter:
     def _operands(
         self, node: Any, inputs: Sequence[TensorRef], attrs: dict[str, Any]
     ) -> tuple[str, ...]:
-        """The operands that are tensors; what a table holds becomes attributes."""
+        """The operands that are tensors. The contents of tables become attributes."""
         found = []
         for item in inputs:
             if isinstance(item, str) or item.kind == "variable":
@@ -385,8 +383,8 @@ class SpecWriter:
         return self.variables[handle.name]
 
     def _assign(self, node: Any, inputs: Sequence[TensorRef]) -> None:
-        """From here on the variable is another tensor; what it is at the end, the next run begins
-        with.
+        """Rebind the variable to another tensor. Its last tensor is the state's value for the next
+        run.
         """
         what = f"{node.name} ({node.op})"
         handle, value = (*inputs, "", "")[:2]
@@ -424,9 +422,7 @@ class SpecWriter:
         )
 
     def _combined(self, node: Any, op: str, now: str, value: str) -> str:
-        """The tensor that an assigned variable is: the value itself, or what an operator makes of
-        both.
-        """
+        """The new value of an assigned variable: the operand, or the result of an operator on both."""
         if not op:
             return value
         made = self.fresh()
@@ -451,8 +447,8 @@ class SpecWriter:
 
 
 def only_what_is_read(graph: GraphSpec) -> GraphSpec:
-    """The graph with outputs that nobody reads unnamed: what they are for, in training for
-    instance, need not be computed.
+    """The graph, with unnamed outputs if no node reads them: those used for training, for example,
+    are not computed.
     """
     read = tensors_read(graph.nodes) | {item.tensor for item in graph.outputs}
 
@@ -483,8 +479,8 @@ def _ordered(
     *,
     has_effects: bool,
 ) -> Iterator[str]:
-    """The nodes that some references need, each after what it needs; where some have effects, after
-    what they have to wait for, too.
+    """The nodes that the references need, in topological order; with side effects, also their
+    control dependencies.
     """
     state: dict[str, bool] = {}
     stack = [(split_reference(item)[0], False) for item in reversed(wanted)]
@@ -511,8 +507,8 @@ def _ordered(
 
 
 def _needs(node: Any, flow: ControlFlow) -> Sequence[str]:
-    """What has to be there before a node: the beginnings of a loop before its end, the condition
-    before what it chooses.
+    """The dependencies of a node: for the end of a loop its initial values, for a conditional value
+    its predicate.
     """
     if node.op in UNSAID:
         return ()

@@ -1,5 +1,5 @@
-"""Raw operators over complex numbers, which have a real and an imaginary part as their last axis;
-no bundle takes or gives them.
+"""Raw operators on complex numbers, whose last axis has the real and imaginary parts. Inputs and
+outputs of bundles are real.
 """
 
 from webkiln.frontends.nodes.call import (
@@ -34,7 +34,7 @@ def parts(call: NodeCall, position: int) -> tuple[Tensor, Tensor]:
 
 
 def joined(call: NodeCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
-    """One of its parts, which broadcast; without an imaginary one that is 0."""
+    """One of the parts, broadcast. The imaginary part of a real number is 0."""
     if imaginary is None:
         imaginary = filled(call.builder, 0, real.dtype, real.shape)
     if real.shape != imaginary.shape:
@@ -46,7 +46,7 @@ def joined(call: NodeCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
 
 
 def applied(call: NodeCall, handler: NodeHandler, *tensors: Tensor) -> Tensor:
-    """What a handler of real numbers gives for other operands."""
+    """Apply a handler of real numbers to other operands."""
     (found,) = as_operands(
         handler(call.with_operands(call.builder, [GraphValue(item.type, item) for item in tensors]))
     )
@@ -54,7 +54,7 @@ def applied(call: NodeCall, handler: NodeHandler, *tensors: Tensor) -> Tensor:
 
 
 def each_part(handler: NodeHandler) -> NodeHandler:
-    """What moves or adds elements does so with their real parts and with their imaginary ones."""
+    """Apply an operator that moves or adds elements to real and imaginary parts."""
 
     def apply(call: NodeCall) -> list[Tensor]:
         complexes = [item is not None and is_float(item.type.dtype) for item in call.operands]
@@ -107,7 +107,7 @@ def square(call: NodeCall) -> Tensor:
 
 
 def magnitude(call: NodeCall) -> Tensor:
-    """Divided by the larger part, so that no square is too large or too small."""
+    """Divide by the larger part first, so that squares neither overflow nor underflow."""
     real, imaginary = (call.op("Abs", [item]) for item in parts(call, 0))
     most, least = call.op("Max", [real, imaginary]), call.op("Min", [real, imaginary])
     is_zero = call.op("Equal", [most, call.like(0, most)])
@@ -130,7 +130,7 @@ def converted(call: NodeCall) -> Tensor:
 
 
 def matrices(call: NodeCall) -> Tensor:
-    """(A + iB)(C + iD); adjoint operands are transposed, and their imaginary parts negative."""
+    """(A + iB)(C + iD). Adjoint operands are transposed, with negated imaginary parts."""
     (a, b), (c, d) = parts(call, 0), parts(call, 1)
     b = -b if call.flag("adj_x") else b
     d = -d if call.flag("adj_y") else d
@@ -145,7 +145,7 @@ def matrices(call: NodeCall) -> Tensor:
 def along(
     call: NodeCall, x: Complex, axis: int, length: int, *, inverse: bool, onesided: bool = False
 ) -> Complex:
-    """The transform along one axis, counted from the back."""
+    """The Fourier transform along one axis, counted from the end."""
     rank = x[0].type.rank
     perm = list(range(rank))
     perm[axis], perm[-1] = perm[-1], perm[axis]
@@ -158,7 +158,7 @@ def along(
 
 
 def fitted(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
-    """Cut or padded with zeros at the end of an axis, counted from the back."""
+    """Truncate or zero-pad an axis, counted from the end."""
     at = x.type.rank + axis
     size = x.shape[at]
     if is_symbolic(size) or is_symbolic(length):
@@ -221,7 +221,7 @@ def transform_to_real(count: int) -> NodeHandler:
 
 
 AXES = {"": 1, "2D": 2, "3D": 3}
-"""How many axes a transform has by the end of its name."""
+"""The number of axes of a transform, from the suffix of its name."""
 TABLES = {**SHAPE, **REDUCE, **INDEXING, **ELEMENTWISE}
 LINEAR_MAPS = (
     "Reshape",
@@ -258,7 +258,7 @@ LINEAR_MAPS = (
     "UnsortedSegmentSum",
     "ReverseSequence",
 )
-"""Operators of which the real part of the result is that of the real parts."""
+"""Operators whose result's real part depends only on the operands' real parts."""
 COMPLEX: dict[str, NodeHandler] = {
     **{name: each_part(TABLES[name]) for name in LINEAR_MAPS},
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), matrices),
@@ -280,4 +280,4 @@ COMPLEX: dict[str, NodeHandler] = {
     "ComplexAbs": magnitude,
     "Angle": lambda call: applied(call, ELEMENTWISE["Atan2"], *reversed(parts(call, 0))),
 }
-"""By the raw operators that take or give complex numbers."""
+"""By raw operator."""

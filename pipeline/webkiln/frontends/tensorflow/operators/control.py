@@ -1,4 +1,5 @@
 """`If` and `Case` of TensorFlow 2, whose branches are functions.
+
 https://www.tensorflow.org/api_docs/python/tf/raw_ops
 """
 
@@ -13,7 +14,7 @@ from webkiln.ops.pieces import cast
 
 
 def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """The branch that a known condition chooses, or both. A number is true where it is not 0."""
+    """The branch that a known condition selects, or both. A number is true if it is not 0."""
     branches = [call.attr("then_branch"), call.attr("else_branch")]
     given = [call.operand(position) for position in range(1, len(call))]
     condition = call.operand(0)
@@ -38,7 +39,7 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
 
 
 def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """The branch of a number; the last one for a number that is none."""
+    """The branch at an index; the last one if it is out of range."""
     branches = [call.attr(f"branch_{number}") for number in range(call.attr("count"))]
     given = [call.operand(position) for position in range(1, len(call))]
     if call.operand(0).is_constant:

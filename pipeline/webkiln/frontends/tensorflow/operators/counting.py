@@ -1,4 +1,5 @@
-"""Raw operators that count, sort into segments, and compare with labels.
+"""Raw operators for histograms, segments and classification losses.
+
 https://www.tensorflow.org/api_docs/python/tf/raw_ops
 """
 
@@ -15,7 +16,7 @@ from webkiln.ops.pieces import cast, element, largest, reshaped, stacked, total
 
 
 def sorted_segment(reduction: str) -> NodeHandler:
-    """`Segment*`, whose segments are known; those that are empty are 0, or 1 of products."""
+    """`Segment*` with constant segment ids. Empty segments are 0, or 1 for products."""
 
     def handler(call: NodeCall) -> Tensor:
         b, x, ids = call.builder, call.tensor(0), call.numbers(1)
@@ -37,8 +38,8 @@ def sorted_segment(reduction: str) -> NodeHandler:
 
 
 def counts(call: NodeCall) -> Tensor:
-    """`DenseBincount`, `Bincount`: how often each number below a size is there, or the sum of its
-    weights; of a matrix by rows.
+    """`DenseBincount`, `Bincount`: the count of each number below a size, or the sum of its
+    weights; for a matrix, by row.
     """
     is_dense = call.spec.op == "DenseBincount"
     b, x, (size,), weights = call.builder, call.tensor(0), call.sizes(1), call.tensor(2)
@@ -55,7 +56,9 @@ def counts(call: NodeCall) -> Tensor:
 
 
 def histogram(call: NodeCall) -> Tensor:
-    """How many values lie in each bin of one width; those outside in the first or last one."""
+    """The number of values in each bin of equal width. Values outside are counted in the first or
+    last bin.
+    """
     b, (bins,) = call.builder, call.sizes(2)
     x, ends = call.tensor(0), call.tensor(1)
     low, high = (element(b, ends, 0, number) for number in (0, 1))
@@ -72,7 +75,7 @@ def histogram(call: NodeCall) -> Tensor:
 
 
 def nth(call: NodeCall) -> Tensor:
-    """The element that is at a place of each row when it is sorted."""
+    """The n-th smallest element of each row."""
     (place,) = call.sizes(1)
     (values, _) = call.builder.ops(
         "Sort",
@@ -83,7 +86,7 @@ def nth(call: NodeCall) -> Tensor:
 
 
 def unraveled(call: NodeCall) -> Tensor:
-    """[axes, ...]: coordinates of places in a tensor of a known shape."""
+    """[axes, ...]: multi-dimensional indices for flat indices in a known shape."""
     b, flat, sizes = call.builder, call.tensor(0), [int(size) for size in call.numbers(1)]
     found = []
     for axis, size in enumerate(sizes):
@@ -93,7 +96,7 @@ def unraveled(call: NodeCall) -> Tensor:
 
 
 def stitched(call: NodeCall) -> Tensor:
-    """`DynamicStitch` by known indices: of those that are there twice the last one counts."""
+    """`DynamicStitch` with constant indices. Of duplicates, the last one counts."""
     b, half = call.builder, len(call) // 2
     indices = [call.numbers(number) for number in range(half)]
     rows = []
@@ -112,7 +115,7 @@ def stitched(call: NodeCall) -> Tensor:
 
 
 def different(call: NodeCall) -> list[GraphValue]:
-    """`ListDiff` of known lists: what the second does not have, and where it stands."""
+    """`ListDiff` of constant lists: the elements that the second lacks, and their indices."""
     x, kept = call.numbers(0), ~np.isin(call.numbers(0), call.numbers(1))
     return [
         known(x[kept], call.type(0).dtype),
@@ -121,9 +124,7 @@ def different(call: NodeCall) -> list[GraphValue]:
 
 
 def cross_entropy(call: NodeCall) -> list[Tensor]:
-    """The loss of each row, and its gradient; labels are shares of each class, or the number of
-    one.
-    """
+    """The loss of each row, and its gradient. Labels are class probabilities, or class indices."""
     b, x = call.builder, call.tensor(0)
     axis = {"axis": x.type.rank - 1}
     labels = call.tensor(1)

@@ -1,7 +1,8 @@
-"""Raw operators that compute element by element.
+"""Elementwise raw operators.
+
 https://www.tensorflow.org/api_docs/python/tf/raw_ops
 
-Operands of one operator have one dtype; nothing is promoted. Axes are broadcast as numpy's.
+All operands of an operator have the same dtype; there is no promotion. Broadcasting is numpy's.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +33,7 @@ def binary(op: str) -> NodeHandler:
 
 
 def divide(call: NodeCall) -> Tensor:
-    """Integers are divided towards zero."""
+    """Integer division rounds towards zero."""
     x, y = call.tensors()
     if is_float(x.dtype):
         return call.builder.binary("Div", x, y)
@@ -41,7 +42,7 @@ def divide(call: NodeCall) -> Tensor:
 
 
 def multiply_no_nan(call: NodeCall) -> Tensor:
-    """0 where the second factor is 0, whatever the first one is."""
+    """0 if the second factor is 0, whatever the first is."""
     x, y = call.tensors()
     nothing = call.builder.binary("Equal", y, call.like(0, y))
     product = x * y
@@ -49,7 +50,7 @@ def multiply_no_nan(call: NodeCall) -> Tensor:
 
 
 def times_log(function: str) -> NodeHandler:
-    """x log(y), x log1p(y): 0 where x is 0."""
+    """x log(y), x log1p(y): 0 if x is 0."""
 
     def handler(call: NodeCall) -> Tensor:
         x, y = call.tensors()
@@ -61,7 +62,7 @@ def times_log(function: str) -> NodeHandler:
 
 
 def x_over_y(call: NodeCall) -> Tensor:
-    """x / y: 0 where x is 0."""
+    """x / y: 0 if x is 0."""
     x, y = call.tensors()
     quotient = x / y
     return call.op(
@@ -85,7 +86,7 @@ def clip(call: NodeCall) -> Tensor:
 
 
 def convert(call: NodeCall) -> Tensor:
-    """Floats are cut towards zero, as processors do; out of range they saturate."""
+    """Floats are truncated towards zero. Values out of range saturate."""
     dtype = call.attr("DstT")
     if dtype not in DTYPES:
         raise call.unsupported(f"casts to {dtype}", f"Supported are {', '.join(DTYPES)}")
@@ -93,7 +94,7 @@ def convert(call: NodeCall) -> Tensor:
 
 
 def select(call: NodeCall) -> Tensor:
-    """`Select`: a condition of one axis chooses rows; `SelectV2` broadcasts."""
+    """`Select`: a condition of rank 1 selects rows; `SelectV2` broadcasts."""
     condition, x, y = call.tensors()
     if call.spec.op == "Select" and condition.type.rank == 1 and x.type.rank > 1:
         condition = call.op(
@@ -125,7 +126,7 @@ def full_like(value: float) -> NodeHandler:
 
 
 def truncated(call: NodeCall) -> Tensor:
-    """Towards zero."""
+    """Truncate towards zero."""
     x = call.tensor(0)
     return call.op(
         "Where",
@@ -149,9 +150,7 @@ def approximately_equal(call: NodeCall) -> Tensor:
 
 
 def look_up(call: NodeCall) -> Tensor:
-    """A table of numbers: its keys, in order, and the value of the one that is equal, or the
-    default.
-    """
+    """Look up values in a numeric table with sorted keys; missing keys have the default."""
     keys, values = call.attr_array("keys"), call.attr_array("values")
     if keys is None or values is None:
         raise call.unsupported(

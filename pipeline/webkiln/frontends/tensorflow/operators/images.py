@@ -15,7 +15,7 @@ from webkiln.ops.pieces import cast, element, filled, iota, sized, total
 def in_hsv(
     change: Callable[[GraphBuilder, Tensor, Tensor, Tensor, Tensor], Sequence[Tensor]],
 ) -> NodeHandler:
-    """Images as hue, saturation and value, changed by the second operand, and back."""
+    """Convert images to HSV, change them by the second operand, and convert back."""
 
     def handler(call: NodeCall) -> Tensor:
         x, amount = call.tensors()
@@ -44,9 +44,8 @@ def _saturation(
 
 
 def suppressed(call: NodeCall) -> list[Tensor]:
-    """`NonMaxSuppression` of one class: the numbers of the boxes that stay, best first. V3 takes
-    the
-    least score, too; V4 pads what it gives with 0 and says how many count.
+    """`NonMaxSuppression` of one class: the indices of the selected boxes, the best first. V3 has a
+    score threshold; V4 pads the result with 0 and returns its length.
     """
     b = call.builder
     boxes, scores, most = call.tensor(0), call.tensor(1), call.tensor(2)
@@ -92,9 +91,8 @@ def suppressed(call: NodeCall) -> list[Tensor]:
 
 def combined(call: NodeCall) -> list[Tensor]:
     """`CombinedNonMaxSuppression`: boxes [N, boxes, 1 or classes, 4] and scores [N, boxes, classes]
-    ->
-    the best boxes of all classes of each image, their scores, classes, and how many there are;
-    zeros behind.
+    -> the best boxes of all classes of each image, their scores and classes, padded with zeros, and
+    their number.
     """
     b, boxes, scores = call.builder, call.tensor(0), call.tensor(1)
     each, whole = call.sizes(2)[0], call.sizes(3)[0]
@@ -164,8 +162,8 @@ def combined(call: NodeCall) -> list[Tensor]:
 
 
 def crop_and_resize(call: NodeCall) -> Tensor:
-    """Of [N, H, W, C], for each box (y1, x1, y2, x2 in shares of the image) of the image that
-    `box_ind` says, [boxes, h, w, C]; outside of images a value.
+    """Crop [N, H, W, C] to boxes (y1, x1, y2, x2, relative to the image) of the images `box_ind`,
+    resized to [boxes, h, w, C]. Outside of images, the value is constant.
     """
     b, x, boxes, numbers, (height, width) = (
         call.builder,
@@ -200,7 +198,7 @@ def crop_and_resize(call: NodeCall) -> Tensor:
 
 
 def _line(b: GraphBuilder, boxes: Tensor, axis: int, size: int, out: int) -> Tensor:
-    """[boxes, out]: the places along an axis that the outputs of each box lie at."""
+    """[boxes, out]: the positions along an axis for the outputs of each box."""
     first, last = (
         b.op("Reshape", [element(b, boxes, 1, axis + side)], {"shape": (boxes.shape[0], 1)})
         for side in (0, 2)
@@ -219,7 +217,7 @@ def _wide(b: GraphBuilder, line: Tensor, axis: int) -> Tensor:
 
 
 def _at(b: GraphBuilder, x: Tensor, numbers: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Elements [boxes, h, w, C] at whole places, which are kept within the images."""
+    """Elements [boxes, h, w, C] at integer positions, clamped to the images."""
     batch, height, width, channels = x.shape
     flat = b.op("Reshape", [x], {"shape": (batch * height * width, channels)})
     rows, columns = (_kept(b, line, size) for line, size in ((rows, height), (columns, width)))
@@ -235,7 +233,7 @@ def _kept(b: GraphBuilder, line: Tensor, size: int) -> Tensor:
 
 
 def _nearest(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor]) -> Tensor:
-    """Half way the larger number, as C's `roundf`."""
+    """The nearest element. Ties round up, like C's `roundf` for positive numbers."""
     rows, columns = (b.op("Floor", [line + 0.5]) for line in lines)
     return _at(b, x, numbers, rows, columns)
 
@@ -261,9 +259,8 @@ def _between(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor
 
 
 def fake_quantised(call: NodeCall) -> Tensor:
-    """Values rounded to the steps of so many bits between a minimum and a maximum, which are nudged
-    so
-    that 0 is a step.
+    """Quantize values to this number of bits between a minimum and a maximum, which are nudged so
+    that 0 is a step, and dequantize them.
 
     https://www.tensorflow.org/api_docs/python/tf/quantization/fake_quant_with_min_max_args
     """
@@ -293,9 +290,8 @@ def fake_quantised(call: NodeCall) -> Tensor:
 
 
 def quantised_and_back(call: NodeCall) -> Tensor:
-    """`QuantizeAndDequantize*`: rounded to steps of so many bits, by a range that is given, or that
-    of
-    the elements; 0 is a step.
+    """`QuantizeAndDequantize*`: round to steps of this number of bits, in a given range or that of
+    the elements. 0 is a step.
 
     https://www.tensorflow.org/api_docs/python/tf/quantization/quantize_and_dequantize_v2
     """

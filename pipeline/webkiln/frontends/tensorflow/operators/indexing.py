@@ -1,4 +1,5 @@
-"""Raw operators that take and put elements by indices.
+"""Raw operators for gather, scatter and search.
+
 https://www.tensorflow.org/api_docs/python/tf/raw_ops
 """
 
@@ -12,7 +13,7 @@ from webkiln.ops.pieces import cast, filled, iota, sized
 
 
 def gather(call: NodeCall) -> Tensor:
-    """`GatherV2` along an axis, with `batch_dims` axes that both operands begin with; `Gather`,
+    """`GatherV2` along an axis, with `batch_dims` common leading axes; `Gather` and
     `ResourceGather` along the first.
     """
     x, indices = call.tensor(0), call.tensor(1)
@@ -25,8 +26,8 @@ def gather(call: NodeCall) -> Tensor:
 
 
 def _gathered_by_row(call: NodeCall, x: Tensor, indices: Tensor, axis: int, batch: int) -> Tensor:
-    """Rows of both operands belong together: the axes before `axis` are moved to the front, and the
-    whole is one axis for all rows.
+    """Gather with batch axes: the axes before `axis` are moved to the front, and all are flattened
+    to one axis of rows.
     """
     b, rank = call.builder, x.type.rank
     between = list(range(batch, axis))
@@ -82,7 +83,7 @@ def tensor_scatter(reduction: str) -> NodeHandler:
 
 
 def where(call: NodeCall) -> Tensor:
-    """The coordinates of what is not zero, one row each; how many there are only the run finds out."""
+    """The indices of non-zero elements, one row each. Their number is data-dependent."""
     b, x = call.builder, call.tensor(0)
     is_there = x if x.dtype == "bool" else b.binary("NotEqual", x, call.like(0, x))
     found = b.op("NonZero", [is_there], {"count": b.data_dependent()})
@@ -90,8 +91,8 @@ def where(call: NodeCall) -> Tensor:
 
 
 def unique(call: NodeCall) -> list[Tensor]:
-    """The different elements in the order in which they first stand, and which of them each element
-    is.
+    """The unique elements in the order of their first occurrence, and the index of each element
+    among them.
     """
     b, x = call.builder, call.tensor(0)
     values, _, places, *_ = b.ops(
@@ -101,7 +102,7 @@ def unique(call: NodeCall) -> list[Tensor]:
 
 
 def reverse_sequence(call: NodeCall) -> Tensor:
-    """The first so many elements of each row backwards."""
+    """Reverse the first elements of each row."""
     b, x, lengths = call.builder, call.tensor(0), call.tensor(1)
     along, batch = (
         call.axis(call.attr("seq_dim"), x.type.rank),
@@ -132,7 +133,7 @@ def reverse_sequence(call: NodeCall) -> Tensor:
 
 
 def bucketize(call: NodeCall) -> Tensor:
-    """How many boundaries are not above each element."""
+    """The number of boundaries that do not exceed each element."""
     b, x, boundaries = call.builder, call.tensor(0), call.attr("boundaries")
     wide = b.op("Reshape", [cast(b, x, "float32")], {"shape": (*x.shape, 1)})
     above = b.op("GreaterEqual", [wide, call.constant(list(boundaries), "float32")])
@@ -150,8 +151,8 @@ def inverted_permutation(call: NodeCall) -> Tensor:
 
 
 def found_in_row(side: str) -> NodeHandler:
-    """`LowerBound`, `UpperBound`: how many elements of each sorted row are below a value, or not
-    above it.
+    """`LowerBound`, `UpperBound`: the number of elements in each sorted row that are below a value,
+    or not above it.
     """
 
     def handler(call: NodeCall) -> Tensor:

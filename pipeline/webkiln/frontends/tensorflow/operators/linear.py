@@ -10,7 +10,7 @@ from webkiln.ops.builder import Tensor
 
 
 def matmul(call: NodeCall) -> Tensor:
-    """`MatMul` of matrices, `BatchMatMul*` of stacks of them."""
+    """`MatMul` of matrices, `BatchMatMul*` of batches."""
     pair = call.tensors()
     for number, name in enumerate((("transpose_a", "adj_x"), ("transpose_b", "adj_y"))):
         if any(call.flag(option) for option in name):
@@ -26,8 +26,8 @@ def einsum(call: NodeCall) -> Tensor:
 
 
 def band_part(call: NodeCall) -> Tensor:
-    """The diagonals from `lower` below to `upper` above the main one; all of a side where it is
-    negative.
+    """The diagonals from `lower` below to `upper` above the main one. A negative bound includes
+    all.
     """
     x, (low,), (high,) = call.tensor(0), call.sizes(1), call.sizes(2)
     if low >= 0:
@@ -36,7 +36,7 @@ def band_part(call: NodeCall) -> Tensor:
 
 
 def diagonal_part(call: NodeCall) -> Tensor:
-    """One diagonal, the main one where the node says none."""
+    """One diagonal; by default the main one."""
     return matrices.diagonal(call.builder, call.tensor(0), _diagonal_number(call), -2, -1)
 
 
@@ -48,7 +48,7 @@ def _diagonal_number(call: NodeCall, position: int = 1) -> int:
 
 
 def diagonal(call: NodeCall) -> Tensor:
-    """[..., N] as a diagonal of a square matrix with zeros elsewhere, the main one or another."""
+    """[..., N] as a diagonal of a square matrix of zeros."""
     x, number = call.tensor(0), _diagonal_number(call)
     size = x.shape[-1] + abs(number)
     if any(
@@ -67,7 +67,7 @@ def diagonal(call: NodeCall) -> Tensor:
 
 
 def set_diagonal(call: NodeCall) -> Tensor:
-    """A matrix with another diagonal, the main one where the node says none."""
+    """Replace a diagonal of a matrix; by default the main one."""
     x, y = call.tensor(0), call.tensor(1)
     number = _diagonal_number(call, 2)
     rows, columns = x.shape[-2:]
@@ -82,14 +82,14 @@ def set_diagonal(call: NodeCall) -> Tensor:
 
 
 def _places(call: NodeCall, shape: tuple[int, int], number: int) -> Tensor:
-    """Where a diagonal is in a matrix."""
+    """A mask of a diagonal."""
     b, (rows, columns) = call.builder, shape
     return b.op("Equal", [numbers(b, rows, "int32", 0, 2) + number, numbers(b, columns, "int32")])
 
 
 def _along(call: NodeCall, x: Tensor, size: int, number: int) -> Tensor:
-    """The elements of a diagonal by the row of each, or by its column below the main one, padded to
-    so many.
+    """The elements of a diagonal, indexed by row, or by column below the main diagonal, and padded
+    to a length.
     """
     missing = size - x.shape[-1]
     if is_symbolic(missing) or missing:

@@ -1,6 +1,5 @@
-"""Lists of tensors (TensorList, and TensorArray of TensorFlow 1) as one tensor with the number of
-the
-element as its first axis.
+"""Lists of tensors (TensorList, and TensorArray of TensorFlow 1) as one tensor. Its first axis is
+the element's index.
 
 https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/kernels/list_kernels.cc
 """
@@ -18,14 +17,14 @@ from webkiln.ops.pieces import cast, filled, part, sized
 
 @dataclass(frozen=True, slots=True)
 class UnwrittenList(GraphValue):
-    """A list of so many elements, of a shape that only what is put into it says."""
+    """A list of this length, whose element shape is unknown until an element is written."""
 
     count: int = 0
 
 
 def reserve(call: NodeCall) -> Tensor | GraphValue:
-    """A list of zeros. The first operand is the shape of its elements, -1 where that is open, the
-    second how many there are.
+    """A list of zeros. The first operand is the element shape, with -1 for unknown sizes, the
+    second the length.
     """
     dtype = call.attr("element_dtype", call.attr("dtype"))
     shape = call.operand(0).value
@@ -41,7 +40,7 @@ def reserve(call: NodeCall) -> Tensor | GraphValue:
 
 
 def written(builder: GraphBuilder, unwritten: UnwrittenList, shape: Sequence[int]) -> Tensor:
-    """The list, once the shape of its elements is known."""
+    """The list, once its element shape is known."""
     return filled(builder, 0, unwritten.type.dtype, (unwritten.count, *shape))
 
 
@@ -50,7 +49,7 @@ def from_tensor(call: NodeCall) -> Tensor | GraphValue:
 
 
 def set_item(call: NodeCall) -> Tensor:
-    """The list with another element at a place."""
+    """The list with a replaced element."""
     b, item, given = call.builder, call.tensor(2), call.operand(0)
     whole = written(b, given, item.shape) if isinstance(given, UnwrittenList) else call.tensor(0)
     wide = call.op("Reshape", [item], {"shape": (1, *item.shape)})
@@ -90,7 +89,9 @@ def gather(call: NodeCall) -> Tensor:
 
 
 def scatter(call: NodeCall) -> Tensor:
-    """Elements into a list of as many as the third operand says, or as there are."""
+    """Scatter elements into a list. The third operand is its length, by default the number of
+    elements.
+    """
     x, index = call.tensor(0), cast(call.builder, call.tensor(1), "int32")
     count = call.sizes(3)[0] if call.has(3) else -1
     size = x.shape[0] if not is_symbolic(count) and count == -1 else count
@@ -103,7 +104,7 @@ def scatter(call: NodeCall) -> Tensor:
 
 
 def concat(call: NodeCall) -> list[Tensor]:
-    """Elements of one size, one behind the other; and how long each is."""
+    """Concatenate elements of the same size; returns also their lengths."""
     x = call.tensor(0)
     if x.type.rank < 2:
         raise call.error("its elements are numbers, which have no axis to be joined along")
@@ -114,7 +115,7 @@ def concat(call: NodeCall) -> list[Tensor]:
 
 
 def push_back(call: NodeCall) -> Tensor:
-    """Where the length of the list is known, as in loops that are written out."""
+    """For lists of known length, as in unrolled loops."""
     item, given = call.tensor(1), call.operand(0)
     wide = call.op("Reshape", [item], {"shape": (1, *item.shape)})
     if isinstance(given, UnwrittenList):
@@ -139,8 +140,8 @@ def empty(call: NodeCall) -> GraphValue:
 
 
 def _array(handler: NodeHandler, *places: int) -> NodeHandler:
-    """A handler of lists for a TensorArray, whose contents are its `flow`: which operand of the
-    node is which of the handler's.
+    """Adapt a handler of lists to TensorArrays, whose contents are their `flow`. The arguments map
+    operands.
     """
     return lambda call: handler(
         call.with_operands(
@@ -150,7 +151,7 @@ def _array(handler: NodeHandler, *places: int) -> NodeHandler:
 
 
 def array(call: NodeCall) -> list[GraphValue]:
-    """A TensorArray: the handle is nothing, the flow its contents."""
+    """A TensorArray: a dummy handle, and its contents as the flow."""
     (count,) = call.sizes(0)
     made = UnwrittenList(Type(call.attr("dtype"), (count,)), count=count)
     return [made, made]

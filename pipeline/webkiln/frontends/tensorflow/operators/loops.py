@@ -1,5 +1,5 @@
-"""`While` of TensorFlow 2, and what is left of the loops of TensorFlow 1: recurrences where they
-count, written out, or repeated.
+"""Loops (`While` of TensorFlow 2 and reconstructed loops of TensorFlow 1): converted to recurrences
+if they count, unrolled, or run as loops.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,16 +29,15 @@ from webkiln.ops.pieces import iota
 from webkiln.ops.table import RULES
 
 PUTTING = {"TensorListSetItem": (0, 1, 2), "TensorArrayWriteV3": (3, 1, 2)}
-"""Operators that put an element into a list: which operands are the list, the number and the
-element.
+"""Operators that write an element of a list -> the positions of the list, the index and the element
+among their operands.
 """
 
 
 @dataclass(frozen=True)
 class States:
-    """The states of a loop by what becomes of them: those that no step changes, those that count,
-    and
-    lists that each step adds its element to (by the tensor in the body that is the element).
+    """The states of a loop by kind: invariants, counters, lists that each step appends to (with the
+    appended tensor of the body), and others.
     """
 
     same: frozenset[int]
@@ -48,8 +47,8 @@ class States:
 
 
 def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """A recurrence where the number of steps is a size; written out where it is small and shapes
-    change; else repeated when the model runs.
+    """A recurrence if the trip count is a size; unrolled if it is small and shapes change;
+    otherwise a loop at run time.
     """
     same = invariant_states(call.attr("body"))
     states = _counted(call, same)
@@ -68,7 +67,7 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
 def _known_inputs(
     graph: GraphSpec, call: NodeCall, places: frozenset[int]
 ) -> dict[str, GraphValue]:
-    """What the graph is given by states that no step changes, where that is known."""
+    """The known values of invariants in a body."""
     return {
         graph.inputs[place].tensor: call.operand(place)
         for place in places
@@ -77,10 +76,10 @@ def _known_inputs(
 
 
 def _counted(call: NodeCall, same: frozenset[int]) -> States | None:
-    """What becomes of the states, where the number of steps is a size for certain; else None.
+    """The kinds of states, if the trip count is certainly a size; otherwise None.
 
-    A step is done as long as each comparison of the condition holds: as often as the one of them
-    that fails first lets it.
+    The loop continues while all comparisons of the condition hold, so the trip count is that of the
+    one that fails first.
     """
     condition, body = call.attr("cond"), call.attr("body")
     operands = [None if place in same else call.operand(place) for place in range(len(call))]
@@ -110,8 +109,8 @@ def _counted(call: NodeCall, same: frozenset[int]) -> States | None:
 def _piles(
     call: NodeCall, body: GraphSpec, counters: Mapping[int, Counter], steps: int
 ) -> dict[int, str]:
-    """Lists into which each step puts one element, at its own number, and which nothing else reads:
-    all of them together are the stacked elements.
+    """Lists into which each step writes one element, at the step's index, and which nothing else
+    reads: the result is the stacked elements.
     """
     made = {node.outputs[0]: node for node in body.nodes if node.outputs}
     readers: dict[str, list[NodeSpec]] = {}
@@ -159,7 +158,7 @@ def _mentioned(graph: GraphSpec) -> set[str]:
 
 
 def _recurrence(call: NodeCall, states: States) -> Sequence[Tensor | GraphValue]:
-    """The loop as a Scan along 0, 1, ... its steps."""
+    """The loop as a Scan along its steps 0, 1, ..."""
     body = call.attr("body")
     moving = carried_states(call, states.same | states.counters.keys() | states.piles.keys())
     begins = _begins(call, moving)
@@ -201,8 +200,8 @@ def _declared(tensor: str) -> Declared:
 
 
 def _begins(call: NodeCall, places: Sequence[int]) -> list[Tensor]:
-    """What states begin as; lists whose elements have no shape yet get that of what one step puts
-    into them.
+    """The initial values of states. Lists without an element shape get the shape of the element
+    that a step writes.
     """
     if not any(isinstance(call.operand(place), UnwrittenList) for place in places):
         return [call.tensor(place) for place in places]
@@ -229,7 +228,7 @@ def _begins(call: NodeCall, places: Sequence[int]) -> list[Tensor]:
 
 
 def _written_out(call: NodeCall) -> Sequence[GraphValue] | None:
-    """The steps one after another, as long as it is known whether they go on; None where it is not."""
+    """Unroll, as long as the condition is known. None if it is not."""
     condition, body = call.attr("cond"), call.attr("body")
     state: Sequence[GraphValue] = [call.operand(place) for place in range(len(call))]
     for _ in range(MAX_UNROLLED + 1):

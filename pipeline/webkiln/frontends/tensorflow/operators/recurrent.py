@@ -1,4 +1,5 @@
-"""Cells of LSTM and GRU as single operators, and whole sequences of them.
+"""LSTM and GRU cells and LSTM sequences as single operators.
+
 https://www.tensorflow.org/api_docs/python/tf/raw_ops/BlockLSTM
 """
 
@@ -10,7 +11,7 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import part
 
 OLD, NEW = (0, 1, 2, 3), (0, 2, 1, 3)
-"""Where the gates input, cell, forget, output stand: `BlockLSTMV2` has the forget gate second."""
+"""The order of gates (input, cell, forget, output): in `BlockLSTMV2`, the forget gate is second."""
 
 
 def affine(b: GraphBuilder, x: Tensor, h: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
@@ -23,7 +24,7 @@ def pieces(b: GraphBuilder, x: Tensor, count: int) -> list[Tensor]:
 
 
 class BlockCell:
-    """The options and weights of a node, whose operands begin at `first`: x, memory, h, kernel,
+    """The options and weights of a node, whose operands from `first` on are x, memory, h, kernel,
     three peepholes, bias.
     """
 
@@ -68,7 +69,7 @@ def lstm_cell(call: NodeCall) -> list[Tensor]:
 
 
 def lstm(order: Sequence[int], *, forget: float, clip: float) -> NodeHandler:
-    """[time, N, in] in up to `seq_len_max` steps, all outputs of each; they are 0 behind."""
+    """[time, N, in], up to `seq_len_max` steps. All outputs of each step, followed by zeros."""
 
     def handler(call: NodeCall) -> list[Tensor]:
         cell = BlockCell(call, 1, order, forget=forget, clip=clip)

@@ -1,4 +1,5 @@
-"""Raw operators over axes: sums, extremes, sorts and the like.
+"""Reductions, sorting and other raw operators along axes.
+
 https://www.tensorflow.org/api_docs/python/tf/raw_ops
 """
 
@@ -28,7 +29,7 @@ def reduced(op: str) -> NodeHandler:
 
 
 def mean(call: NodeCall) -> Tensor:
-    """Of integers, the quotient of their sum and count, towards zero."""
+    """For integers, the quotient of their sum and count, rounded towards zero."""
     x = call.tensor(0)
     attrs = {"axes": _axes(call, x.type.rank), "keepdims": call.flag("keep_dims")}
     if not x.dtype.startswith("float"):
@@ -88,7 +89,7 @@ def in_top_k(call: NodeCall) -> Tensor:
 
 
 def segment(reduction: str) -> NodeHandler:
-    """`UnsortedSegment*`: how many segments there are is the third operand."""
+    """`UnsortedSegment*`: the third operand is the number of segments."""
     return lambda call: segments.segment(reduction)(
         call.builder, call.tensor(0), call.tensor(1), call.sizes(2)[0]
     )

@@ -31,7 +31,7 @@ def transpose(call: NodeCall) -> Tensor:
 
 
 def concat(call: NodeCall) -> Tensor:
-    """`ConcatV2` has the axis behind the operands, `Concat` before them."""
+    """`ConcatV2` has the axis after the operands, `Concat` before them."""
     last = call.spec.op == "ConcatV2"
     positions = range(len(call) - 1) if last else range(1, len(call))
     (axis,) = call.sizes(len(call) - 1 if last else 0)
@@ -92,7 +92,7 @@ def slice_(call: NodeCall) -> Tensor:
 
 
 def key_of(call: NodeCall, position: int = 1) -> tuple[object, ...]:
-    """What a StridedSlice takes, as Python writes it."""
+    """A StridedSlice as Python slices."""
     begin, end, strides = (call.sizes(number) for number in range(position, position + 3))
     is_set = masks(call)
     key: list[object] = []
@@ -151,7 +151,7 @@ def fill(call: NodeCall) -> Tensor:
 
 
 def range_(call: NodeCall) -> Tensor:
-    """Where its bounds are sizes, or floats that are known."""
+    """A range whose bounds are sizes, or known floats."""
     given = [call.value(position).item() for position in range(3)]
     start, limit, delta = (
         int(value) if isinstance(value, float) and value.is_integer() else value for value in given
@@ -177,7 +177,7 @@ def lin_space(call: NodeCall) -> Tensor:
 
 
 def reverse(call: NodeCall) -> Tensor:
-    """`ReverseV2` has axes, `Reverse` a truth value for each."""
+    """`ReverseV2` has axes, `Reverse` a boolean per axis."""
     x = call.tensor(0)
     axes = (
         call.sizes(1)
@@ -204,8 +204,8 @@ def _shape(call: NodeCall, shape: Sequence[int]) -> Tensor:
 
 
 def _block(call: NodeCall) -> tuple[tuple[int, ...], list[list[int]]]:
-    """The sizes of blocks, and what is added or cut around: operands, or of the older operators a
-    number for both axes and an operand.
+    """The block sizes, and the padding or cropping: operands or, for older operators, one number
+    for both axes and an operand.
     """
     if "block_size" in call.spec.attrs:
         return (call.attr("block_size"),) * 2, call.value(1).tolist()

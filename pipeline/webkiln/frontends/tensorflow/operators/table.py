@@ -1,4 +1,4 @@
-"""Every raw operator of TensorFlow that webkiln converts. Absent means unsupported."""
+"""All supported raw operators of TensorFlow."""
 
 from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.nodes.states import STATES

@@ -1,4 +1,5 @@
-"""Raw operators over windows and images: convolutions, pools, normalisations, resizing.
+"""Raw operators over windows and images: convolutions, pooling, normalization, resizing.
+
 https://www.tensorflow.org/api_docs/python/tf/raw_ops
 """
 
@@ -30,7 +31,7 @@ def layout(call: NodeCall, name: str = "data_format") -> str:
 
 
 def spatial(call: NodeCall, values: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Those of a list with one number for each axis."""
+    """The spatial entries of a list with one number per axis."""
     if not values:
         return (1,) * (rank - 2)
     return tuple(values[axis] for axis in dims_of(layout(call), rank)[2:])
@@ -64,7 +65,7 @@ def window_of(call: NodeCall, x: Tensor, window: Sequence[int]) -> dict[str, Any
 
 
 def conv(call: NodeCall) -> Tensor:
-    """Filters [*window, in / groups, out]; there are as many groups as it takes."""
+    """Filters are [*window, in / groups, out]; the number of groups follows from x."""
     x, w = call.tensors()
     channels, own = x.shape[dims_of(layout(call), x.type.rank)[1]], w.shape[-2]
     if channels % own or w.shape[-1] % (channels // own):
@@ -78,7 +79,7 @@ def conv(call: NodeCall) -> Tensor:
 
 
 def depthwise_conv(call: NodeCall) -> Tensor:
-    """Filters [*window, in, multiplier]."""
+    """Filters are [*window, in, multiplier]."""
     x, w = call.tensors()
     return convolved(
         call.builder,
@@ -91,8 +92,8 @@ def depthwise_conv(call: NodeCall) -> Tensor:
 
 
 def conv_backprop_input(call: NodeCall) -> Tensor:
-    """A transposed convolution: the gradient by its input, whose sizes are the first operand, of a
-    convolution with filters [*window, out, in].
+    """A transposed convolution, which is the gradient with respect to the input of a convolution
+    with filters [*window, out, in]. The first operand is the size of the result.
     """
     sizes, w, x = call.sizes(0), call.tensor(1), call.tensor(2)
     return _gradient(call, sizes, w, x, 1)
@@ -106,7 +107,9 @@ def depthwise_backprop_input(call: NodeCall) -> Tensor:
 
 
 def _gradient(call: NodeCall, sizes: Sequence[int], w: Tensor, x: Tensor, groups: int) -> Tensor:
-    """The gradient of a convolution with filters [*window, in / groups, out] by its input."""
+    """The gradient with respect to the input of a convolution with filters [*window, in / groups,
+    out].
+    """
     rank = x.type.rank
     axes = dims_of(layout(call), rank)[2:]
     strides, dilation = (
@@ -138,9 +141,7 @@ def _gradient(call: NodeCall, sizes: Sequence[int], w: Tensor, x: Tensor, groups
 
 
 def pool(op: str) -> NodeHandler:
-    """The average counts real elements only. `V2` of the largest has window and strides as
-    operands.
-    """
+    """Averages exclude padding. In `V2` of max pooling, window and strides are operands."""
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
@@ -178,8 +179,8 @@ def taps(
     dilation: Sequence[int],
     outside: float,
 ) -> Iterator[tuple[tuple[int, int], Tensor, Tensor]]:
-    """Of images [N, H, W, C], for each place of a window: the place, the elements that all windows
-    have there, and which elements of their image these are, [rows, columns, 1].
+    """For images [N, H, W, C], by position in the window: the position, the elements of all windows
+    there, and their indices in the image, [rows, columns, 1].
     """
     b = call.builder
     around = padding(call, x.shape[1:3], window, strides, dilation, 4)
@@ -207,9 +208,7 @@ def taps(
 
 
 def pool_with_places(call: NodeCall) -> list[Tensor]:
-    """The largest elements, and where they stand in their image, or in the whole batch; of equal
-    ones the first.
-    """
+    """The maxima, and their indices in the image or in the batch; of equal ones, the first."""
     b, x = call.builder, call.tensor(0)
     window, strides = call.attr("ksize")[1:3], call.attr("strides")[1:3]
 
@@ -234,7 +233,7 @@ def pool_with_places(call: NodeCall) -> list[Tensor]:
 
 
 def dilation(call: NodeCall) -> Tensor:
-    """Grayscale dilation: the largest sum of an element and a filter [rows, columns, C]."""
+    """Grayscale dilation: the maximum of the sums of an element and a filter [rows, columns, C]."""
     b, x, w = call.builder, call.tensor(0), call.tensor(1)
     strides, rates = call.attr("strides")[1:3], call.attr("rates")[1:3]
     found = taps(call, x, w.shape[:2], strides, rates, float("-inf"))
@@ -246,9 +245,7 @@ def dilation(call: NodeCall) -> Tensor:
 
 
 def batch_norm(call: NodeCall) -> list[Tensor]:
-    """`FusedBatchNorm*` in inference. What else it gives is for training: the mean and the
-    variance.
-    """
+    """`FusedBatchNorm*` at inference. The further results, mean and variance, are for training."""
     x, scale, offset, mean, variance = (call.tensor(position) for position in range(5))
     if call.flag("is_training", default=True):
         return _trained_batch_norm(call, x, scale, offset)
@@ -264,7 +261,7 @@ def batch_norm(call: NodeCall) -> list[Tensor]:
 
 
 def _trained_batch_norm(call: NodeCall, x: Tensor, scale: Tensor, offset: Tensor) -> list[Tensor]:
-    """By the mean and variance of the batch itself."""
+    """Normalize with the statistics of the batch."""
     b, dtype = call.builder, x.dtype
     x = cast(b, x, scale.dtype)
     axis = dims_of(layout(call), x.type.rank)[1]
@@ -283,7 +280,7 @@ def _trained_batch_norm(call: NodeCall, x: Tensor, scale: Tensor, offset: Tensor
 
 
 def lrn(call: NodeCall) -> Tensor:
-    """Local response normalisation over the channels, which are last."""
+    """Local response normalization over the channels, which are last."""
     x, radius = call.tensor(0), call.attr("depth_radius", 5)
     bias, alpha, beta = call.attr("bias", 1.0), call.attr("alpha", 1.0), call.attr("beta", 0.5)
     squares = call.op("Square", [x])
@@ -297,7 +294,9 @@ def lrn(call: NodeCall) -> Tensor:
 
 
 def resize(method: str) -> NodeHandler:
-    """Images [N, H, W, C] to the sizes of the second operand, in float32 but for the nearest."""
+    """Resize images [N, H, W, C] to the sizes in the second operand. Computes in float32, except
+    for nearest neighbour.
+    """
 
     def handler(call: NodeCall) -> Tensor:
         x, sizes = call.tensor(0), call.sizes(1)
@@ -352,7 +351,7 @@ def _floored(call: NodeCall, x: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def adjust_contrast(call: NodeCall) -> Tensor:
-    """Away from the mean of each channel of each image."""
+    """Scale the distance from the mean of each channel of each image."""
     x, factor = call.tensors()
     mean = call.op(
         "ReduceMean", [x], {"axes": (x.type.rank - 3, x.type.rank - 2), "keepdims": True}
@@ -377,7 +376,7 @@ def extract_patches(call: NodeCall) -> Tensor:
 
 
 def vector_permute(call: NodeCall) -> Tensor:
-    """`DataFormatVecPermute`: the axes of a shape from one layout into another."""
+    """`DataFormatVecPermute`: permute the axes of a shape from one layout to another."""
     source, target = call.attr("src_format", "NHWC"), call.attr("dst_format", "NCHW")
     places = [source.index(letter) for letter in target]
     return call.op("Gather", [call.tensor(0), call.constant(places, "int32")], {"axis": 0})
