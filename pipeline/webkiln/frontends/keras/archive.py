@@ -1,5 +1,5 @@
-"""Opens `.keras` archives and `.h5` files as data: nothing in them is executed, no size is believed
-before it is checked.
+"""Open `.keras` archives and `.h5` files as data. Nothing in them is executed, and sizes are
+checked before use.
 """
 
 import io
@@ -49,15 +49,13 @@ DTYPES = frozenset(
 )
 
 BFLOAT16 = np.dtype("V2")
-"""What h5py has in place of bfloat16, for which numpy has no dtype: two bytes, the upper ones of a
-float32.
-"""
+"""h5py's representation of bfloat16, which numpy lacks: two bytes, the upper half of a float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A model file that is open: its config, and its weights (`paths`: groups by class name, as
-    `.keras` has them; else by layer name).
+    """An open model file: its config and its weights. `paths`: groups are by class name, as in
+    `.keras` files; otherwise by layer name.
     """
 
     path: str
@@ -68,16 +66,14 @@ class ModelFile:
     assets: Callable[[str], bytes | None] = lambda _: None
     """The file of a layer's assets at a path in the archive."""
     backend: str = ""
-    """What computed with the weights, where the file says it."""
+    """The backend of Keras, if the file states it."""
     held: Mapping[str, Mapping[str, Held]] = field(default_factory=dict)
-    """Weights that are known by the paths of their layers already; of the others the reader finds
-    out.
-    """
+    """Weights that are already assigned to layer paths. The reader assigns the others."""
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Whatever goes wrong while untrusted bytes are parsed is a SourceError that names the file."""
+    """Convert any error of a parser of untrusted bytes to a SourceError that names the file."""
     try:
         yield
     except WebkilnError:
@@ -91,8 +87,8 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def read_config(path: Path) -> tuple[dict[str, Any], str] | None:
-    """The config of a `.keras` archive and the version of Keras that wrote it; None where the file
-    is none.
+    """The config of a `.keras` archive, and the version of Keras that wrote it. None for other
+    files.
     """
     with reading(path):
         if not path.is_file() or not zipfile.is_zipfile(path):
@@ -110,8 +106,8 @@ def _version(archive: zipfile.ZipFile) -> str:
 
 @contextmanager
 def open_source(path: Path) -> Iterator[ModelFile]:
-    """Open a model file; SourceError where it is not a Keras model, is damaged, or is larger than
-    it may be.
+    """Open a model file. Raises SourceError if it is not a Keras model, is damaged, or exceeds the
+    size limit.
     """
     if not path.is_file():
         raise SourceError(f"{path}: there is no such file; give a .keras or .h5 file")
@@ -173,8 +169,8 @@ def _text(value: Any) -> Any:
 
 
 def names_in(group: h5py.Group, attribute: str) -> list[str]:
-    """A list of names that an attribute holds, or, where it is long, several attributes of its name
-    and a number.
+    """A list of names in an attribute, or, if it is long, in several attributes with a numeric
+    suffix.
     """
     if attribute in group.attrs:
         return [str(_text(name)) for name in group.attrs[attribute]]
@@ -231,8 +227,8 @@ def _member(source: str, archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _name_layers(config: Any) -> None:
-    """Write every Sequential whose config is the bare list of its layers, as Keras before 2.2.3 has
-    it, as later versions do.
+    """Convert every Sequential whose config is a list of layers, as in Keras before 2.2.3, to the
+    later form.
     """
     pending = [config]
     while pending:
@@ -249,7 +245,7 @@ def _name_layers(config: Any) -> None:
 
 
 def parse_config(source: str, text: str | bytes) -> dict[str, Any]:
-    """The config of a model in JSON."""
+    """The config of a JSON model."""
     if len(text) > MAX_JSON_BYTES:
         raise SourceError(
             f"{source}: a config of {len(text)} bytes (at most {MAX_JSON_BYTES}); refused"
@@ -271,7 +267,7 @@ def checked_config(source: str, config: Any) -> dict[str, Any]:
 
 
 def member(source: str, group: h5py.Group, name: str) -> h5py.Group | h5py.Dataset | None:
-    """A child of an HDF5 group, or None; links that leave the file or the tree are refused."""
+    """A child of an HDF5 group, or None. Links to other files or out of the tree are rejected."""
     node: Any = group
     for part in name.split("/"):
         if (
@@ -294,8 +290,8 @@ def _group(source: str, parent: h5py.Group, name: str) -> h5py.Group:
 
 
 def read_array(source: str, where: str, dataset: h5py.Group | h5py.Dataset | None) -> NDArray[Any]:
-    """The array of a dataset in native little-endian layout; refuses external, virtual and lying
-    datasets, foreign dtypes and NaN.
+    """The array of a dataset, contiguous and little-endian. Rejects external and virtual datasets,
+    wrong sizes, unsupported dtypes and NaN.
     """
     if not isinstance(dataset, h5py.Dataset):
         raise SourceError(f"{source}: {where} is missing; save the model again with model.save()")

@@ -1,5 +1,5 @@
-"""Operations of keras.ops that take functions, such as `while_loop`: how each calls them, so that
-they can be traced.
+"""Trace keras.ops operations that take functions, such as `while_loop`, by how each calls its
+functions.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,14 +13,13 @@ from keras.src import tree
 from keras.src.ops import core
 
 Specs = Any
-"""Symbolic tensors, in lists, tuples and dicts as an operation's arguments have them."""
+"""Symbolic tensors in lists, tuples and dicts, as in an operation's arguments."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """A call of such an operation: the tensors that it takes, flat; what each function of it is
-    called
-    with; the `options` that its handler needs; and what it gives, from what the functions give.
+    """A call of such an operation: its tensors, flattened; the arguments of each function; the
+    `options` for its handler; and its result, computed from those of the functions.
     """
 
     operands: list[Any]
@@ -30,7 +29,7 @@ class Called:
 
 
 def _spec(value: Any) -> Any:
-    """A tensor that stands for one of the same type."""
+    """A symbolic tensor of the same type."""
     if isinstance(value, bool | int | float):
         return keras.KerasTensor((), {bool: "bool", int: "int32", float: "float32"}[type(value)])
     return keras.KerasTensor(value.shape, keras.backend.standardize_dtype(value.dtype))
@@ -142,9 +141,8 @@ def called(operation: Any, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Ca
 
 @contextmanager
 def stated(call: Callable[..., Any]) -> Any:
-    """In the block, symbolic calls of these operations are `call(operation, *args, **kwargs)`, and
-    a
-    function with a gradient of its own is called without that.
+    """In the block, symbolic calls of these operations become `call(operation, *args, **kwargs)`,
+    and custom gradients are ignored.
     """
     with ExitStack() as stack:
         for module in (keras.ops, keras.src.ops):

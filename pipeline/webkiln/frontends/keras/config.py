@@ -1,4 +1,4 @@
-"""Keras's configs, canonical: what matters to inference, in one spelling for Keras 2 and 3."""
+"""Canonical configs: only what affects inference, in one form for Keras 2 and 3."""
 
 import re
 from collections.abc import Mapping
@@ -41,18 +41,18 @@ DROPPED_ENDINGS = ("_initializer", "_regularizer", "_constraint")
 RENAMED = {"batch_input_shape": "batch_shape"}
 
 PUBLISHED_AS = {"GroupQueryAttention": "GroupedQueryAttention"}
-"""Classes of Keras whose public name, which files have, is not their own, by which weights lie."""
+"""Keras classes whose public name, which files contain, differs from the class name, which names
+weights.
+"""
 
 
 def is_old(version: str) -> bool:
-    """Whether a version is one of Keras 1 or 2, whose masks, names and functions differ from those
-    of Keras 3.
-    """
+    """Whether a version is Keras 1 or 2. Masks, names and functions differ in Keras 3."""
     return version.partition(".")[0] in {"0", "1", "2"}
 
 
 def layer_name(entry: Mapping[str, Any]) -> str:
-    """The name of a layer; a class of the user's may leave it out of its config."""
+    """The name of a layer. The config of a user-defined class may omit it."""
     return str(
         entry["name"]
         if "name" in entry
@@ -66,8 +66,8 @@ def class_name(layer: Mapping[str, Any]) -> str:
 
 
 def is_own(layer: Mapping[str, Any]) -> bool:
-    """Whether a layer's class is Keras's own; old files name no module, and registered classes
-    carry their package in the class name.
+    """Whether a layer's class is one of Keras. Old files have no modules; registered classes have
+    their package as a prefix.
     """
     module = layer.get("module")
     if module is None:
@@ -82,8 +82,8 @@ def is_own(layer: Mapping[str, Any]) -> bool:
 
 
 def is_operation(layer: Mapping[str, Any]) -> bool:
-    """Whether a node of a Functional model is a keras.ops operation: those have no `trainable`, nor
-    a policy where that is left out.
+    """Whether a node of a Functional model is a keras.ops operation: these have no `trainable`, and
+    possibly no policy.
     """
     if "module" in layer:
         return str(layer["module"]).startswith("keras.src.ops")
@@ -94,7 +94,7 @@ def is_operation(layer: Mapping[str, Any]) -> bool:
 
 
 def clean(config: Mapping[str, Any], version: str = "3") -> dict[str, Any]:
-    """A layer's config without initialisers, training options, dates and object ids; policies and
+    """A layer's config without initializers, training options, dates and object ids. Policies and
     functions become names.
     """
     result = {}
@@ -127,8 +127,8 @@ def _plain(value: Any, key: str = "") -> Any:
 
 
 def _policy(class_name: str, config: Mapping[str, Any]) -> str:
-    """The name of a serialised dtype policy; of a quantized one `MODE_from_SOURCE`, of a map of
-    policies its class.
+    """The name of a serialized dtype policy. A quantized policy is `MODE_from_SOURCE`, a map of
+    policies has its class name.
     """
     if "mode" in config:
         return f"{config['mode']}_from_{config.get('source_name', 'float32')}"
@@ -143,12 +143,12 @@ def read_calls(nodes: list[Any]) -> tuple[LayerCall, ...]:
 
 
 def declared_dtype(nodes: list[Any]) -> str:
-    """The dtype that Keras 3 says the first operand of a layer's first call has."""
+    """The declared dtype of the first operand of a layer's first call, in Keras 3 files."""
     return str(nodes[0]["args"][0]["config"]["dtype"])
 
 
 def declared_operands(value: Any) -> list[tuple[list[int | None] | None, str | None]]:
-    """Shape and dtype of the tensors in a node of Keras 3, in the order in which a call has them."""
+    """The shapes and dtypes of a Keras 3 node's tensors, in argument order."""
     if isinstance(value, Mapping):
         inner = value.get("config")
         if value.get("class_name") == "__keras_tensor__" and isinstance(inner, Mapping):
@@ -167,7 +167,7 @@ def declared_operands(value: Any) -> list[tuple[list[int | None] | None, str | N
 
 
 def shape_of(value: Any) -> list[int | None] | None:
-    """A shape as a file says it, if it is one."""
+    """A valid shape from a file, or None."""
     sizes = value.get("items") if isinstance(value, Mapping) else value
     known = isinstance(sizes, list) and all(size is None or type(size) is int for size in sizes)
     return sizes if known else None
@@ -220,10 +220,8 @@ def _argument(value: Any) -> Any:
 
 
 def named_refs(structure: Any, *, counted: bool = False) -> list[tuple[str, Ref]]:
-    """The inputs or outputs of a model with their names: the keys of a dict, else the layers'
-    names,
-    made unique. `counted` ones are in the order in which Keras numbers them: that of the keys,
-    sorted.
+    """The inputs or outputs of a model with their names: dict keys, or unique layer names.
+    `counted` ones are in Keras's order, which sorts keys.
     """
     if isinstance(structure, Mapping):
         items = sorted(structure.items()) if counted else structure.items()

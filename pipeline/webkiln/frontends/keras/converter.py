@@ -1,6 +1,4 @@
-"""KerasConverter: the spec of a Keras model -> Graph, by handlers of layers and of keras.ops
-operations.
-"""
+"""Convert the spec of a Keras model to a Graph, with one handler per layer and keras.ops operation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -54,10 +52,9 @@ CHANNELS_FIRST = {**CHANNELS_LAST, 4: OrderNCHW, 5: OrderNCDHW}
 
 
 class Frame:
-    """A model while its layers run: the tensors known so far, and those that the layer which runs
-    now
-    has cast. `declared` is the dtype that Keras says a tensor has, where it is not the tensor's
-    own; `owner` the traced layer whose inside this is.
+    """The state of a model during conversion: its tensors, and those that the current layer has
+    cast. `declared` is a tensor's dtype in Keras, if it differs; `owner` is the traced layer that
+    contains these layers.
     """
 
     def __init__(self, model: ModelSpec, owner: Layer | None, inputs: Sequence[Tensor]) -> None:
@@ -74,18 +71,20 @@ class Frame:
 
 
 NODES_PER_LAYER = 16
-"""A layer such as MultiHeadAttention becomes about 50 nodes of the graph; see `limited`."""
+"""The number of spec nodes that a layer counts as, for `limited`: MultiHeadAttention becomes about 50
+graph nodes.
+"""
 NODES_PER_MODEL = 64
-"""The nodes whose conversion takes as long as a call of a model inside the model."""
+"""The number of nodes whose conversion takes as long as a call of a nested model."""
 
 
 class KerasConverter:
-    """Converts one model at a time. `batch_size` takes the place of an open batch axis;
-    `input_shapes`
-    (input name -> whole shape) that of every open axis, a name in it a size that is set at run
-    time; the name of the input may be empty where the model has one. `tables` say how Keras's own
-    layers and operations are converted. `texts` says, of the model converted last, how texts become
-    the indices that it takes.
+    """The converter of one model.
+
+    `batch_size` replaces a dynamic batch axis. `input_shapes` (input name -> full shape) replaces
+    all dynamic axes; a name in a shape is a size that is set at run time; the input's name may be
+    empty if there is only one. `tables` has the handlers of Keras's layers and operations. After a
+    conversion, `texts` describes how strings become the model's indices.
     """
 
     def __init__(
@@ -114,10 +113,10 @@ class KerasConverter:
     register_handler = staticmethod(register_handler)
 
     def convert(self, source: Any, blobs: Blobs | None = None, name: str | None = None) -> Graph:
-        """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of a spec (then
-        `blobs` gives the slots' values, if any).
+        """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of a spec, with
+        `blobs` for the values of slots, if needed.
 
-        UnsupportedError lists every layer without a handler, before anything is converted.
+        Raises UnsupportedError before the conversion, listing every layer without a handler.
         """
         if isinstance(source, str | Path):
             source, blobs = read_model(Path(source))
@@ -150,11 +149,11 @@ class KerasConverter:
         )
 
     def get_input_tensor(self, layer: Layer) -> list[Ref]:
-        """The tensors that this call of a layer takes, in the order of its arguments."""
+        """The input tensors of this call of a layer, in argument order."""
         return layer.arguments.refs()
 
     def get_output_tensor(self, layer: Layer) -> list[Ref]:
-        """The tensors that this call of a layer gives, as many as the model reads of it."""
+        """The output tensors of this call that the model reads."""
         return [
             Ref(layer.name, layer.call, index)
             for index in range(self._frames[-1].outputs.get(layer.name, 1))
@@ -178,9 +177,7 @@ class KerasConverter:
     def convert_to_constant_variable(
         self, weight: Weight | Array | float, order: Order | None = None
     ) -> Tensor:
-        """A trained weight of a layer as a slot; an array or number written in a handler as a
-        literal of the structure.
-        """
+        """A layer's weight as a slot; an array or number of a handler as a literal."""
         if not isinstance(weight, Weight):
             array = np.asarray(weight, dtype=None if isinstance(weight, np.ndarray) else "float32")
             return self.builder.constant(array, order=order)
@@ -201,7 +198,7 @@ class KerasConverter:
         return cast(self.builder, tensor, dtype)
 
     def apply(self, part: LayerSpec, scope: str, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """Call a layer that another is made of; its outputs."""
+        """Call an inner layer. Returns its outputs."""
         refs = tuple(Ref(f"input_{number}") for number, _ in enumerate(inputs))
         count = len(part.model.outputs) if part.model is not None else 1
         outputs = tuple((f"output_{number}", Ref(part.name, 0, number)) for number in range(count))
@@ -220,7 +217,7 @@ class KerasConverter:
         *,
         reverse: bool = False,
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """`GraphBuilder.scan` along axis 1, during which handlers write into the graph of the step."""
+        """`GraphBuilder.scan` along axis 1. In the body, handlers write to the graph of the step."""
 
         def inside(
             builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
@@ -234,8 +231,8 @@ class KerasConverter:
         return self.builder.scan(states, sequences, inside, axis=1, reverse=reverse)
 
     def state(self, name: str, initial: Tensor) -> Tensor:
-        """What is kept between runs under this name, as it is at this point of the run; at first
-        `initial`, which no input changes.
+        """The current value of a state with this name. `initial`, its first value, must not depend
+        on inputs.
         """
         if name not in self._states:
             self._states[name] = self.builder.state(name, initial)
@@ -246,11 +243,11 @@ class KerasConverter:
         self.builder.set_state(name, value)
 
     def order(self, rank: int) -> Order | None:
-        """What the axes of a Keras tensor of this rank mean by convention."""
+        """The conventional names of a Keras tensor's axes, by rank."""
         return self._orders.get(rank)
 
     def _named_shapes(self, names: Sequence[str]) -> Mapping[str, Sequence[int | str]]:
-        """The given shapes by the names of the model's inputs."""
+        """The given shapes, by the names of the model's inputs."""
         if "" in self.input_shapes and len(names) != 1:
             raise ShapeError(
                 f"the inputs are {', '.join(names)}; say which one a shape is for, as in"
@@ -298,7 +295,7 @@ class KerasConverter:
     def _run(
         self, model: ModelSpec, scope: str, inputs: Sequence[Tensor], owner: Layer | None = None
     ) -> tuple[list[Tensor], list[str]]:  # fmt: skip
-        """The outputs, and the dtypes that Keras declares them to have."""
+        """The outputs, and their declared dtypes in Keras."""
         if model.batch is not None and any(tensor.shape[:1] != (model.batch,) for tensor in inputs):
             raise ShapeError(
                 f"{scope.rstrip('/')}: its call works for one batch size only and was traced for"
@@ -374,8 +371,8 @@ class KerasConverter:
         frame.cast, self._work, self.builder.layer = {}, work, before
 
     def _cast_inputs(self, layer: Layer, *, integers: bool) -> dict[Ref, Tensor]:
-        """The inputs that Keras casts before a layer sees them: floating ones, and with `integers`
-        false what its call promotes.
+        """Cast a layer's inputs like Keras: floating-point ones and, with `integers` false, those
+        that its call promotes.
         """
         spec = layer.spec
         if spec.config.get("autocast") is False or (spec.model is not None and not spec.traced):
@@ -394,9 +391,7 @@ class KerasConverter:
         return found
 
     def _declare_outputs(self, layer: Layer) -> None:
-        """Note what Keras declares the outputs of a layer of its own to be; what it computes may be
-        an integer all the same.
-        """
+        """Record the declared dtypes of a layer's outputs. The computed dtype may be an integer."""
         frame, spec = self._frames[-1], layer.spec
         refs = layer.arguments.refs()
         source = frame.values[refs[0]] if refs else None
@@ -415,7 +410,7 @@ class KerasConverter:
             )
 
     def _noise(self, layer: Layer) -> Tensor:
-        """An input for the random numbers that a layer draws."""
+        """An input for random numbers of a layer."""
         config = layer.config
         if layer.name in self.builder.inputs:
             owner = config["layer"]
@@ -503,7 +498,7 @@ class KerasConverter:
         return self._function(value) if isinstance(value, FunctionSpec) else value
 
     def _function(self, function: FunctionSpec) -> Block:
-        """Writes what a function computes into the builder that it is given."""
+        """Convert a function's operations into the given builder."""
         captured: list[Tensor] = [self._argument(value) for value in function.captured]
         owner = self._frames[-1].owner
 
@@ -527,9 +522,7 @@ def _input_dtype(spec: LayerSpec) -> str:
 
 
 def _count_layers(model: ModelSpec) -> int:
-    """The layers of a model as its file has them: a model inside it counts once, however often it
-    is called.
-    """
+    """All layers of a model. A nested model counts once, even if it is called several times."""
     return sum(
         1 + (_count_layers(layer.model) if layer.model is not None else 0) for layer in model.layers
     )

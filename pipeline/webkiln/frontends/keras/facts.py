@@ -1,4 +1,4 @@
-"""What a Keras model file says of itself: its versions, and its layers."""
+"""Metadata of a Keras model file for `webkiln inspect`: its versions and its layers."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -76,7 +76,7 @@ def _described(model: ModelSpec) -> Description:
 
 
 def _layers(model: ModelSpec) -> Iterator[LayerSpec]:
-    """With those inside nested models."""
+    """All layers, including those of nested models."""
     todo = list(reversed(model.layers))
     while todo:
         layer = todo.pop()

@@ -1,5 +1,5 @@
-"""Files of Keras 1 to 3, architectures with their weights, layers models of TensorFlow.js, and
-functions that return a Keras model.
+"""The format record: files of Keras 1 to 3, architectures with weights, TensorFlow.js layers
+models, and functions that return a Keras model.
 """
 
 from webkiln.frontends.core.model_format import FileHeader, ModelFormat

@@ -1,4 +1,4 @@
-"""Keras itself, imported only where spec alone do not do."""
+"""Keras itself, imported only if the spec alone is not sufficient."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from webkiln.ir.types import Array
 
 
 def import_keras(why: str) -> Any:
-    """The keras module; MissingPackageError says why it is needed where it is missing."""
+    """Import Keras. Raises MissingPackageError, with the purpose, if it is missing."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         with without_extras():
@@ -26,14 +26,14 @@ def import_keras(why: str) -> Any:
 
 
 EXTRAS = ("matplotlib", "sklearn")
-"""Packages that Keras imports where they are installed, for `keras.visualization` and
-`keras.wrappers`, which no model uses.
+"""Packages that Keras imports if installed, for `keras.visualization` and `keras.wrappers`, which
+models do not use.
 """
 
 
 @contextmanager
 def without_extras() -> Iterator[None]:
-    """Import Keras as if `EXTRAS` were not installed: importing them takes a third of the time."""
+    """Import Keras as if `EXTRAS` were not installed. They take a third of the import time."""
     hidden = [name for name in EXTRAS if name not in sys.modules]
     for name in hidden:
         sys.modules[name] = None  # type: ignore[assignment]  # which makes an import of it raise ImportError
@@ -45,8 +45,8 @@ def without_extras() -> Iterator[None]:
 
 
 def put_weights(model: Any, arrays: Sequence[Array]) -> None:
-    """Set a model's weights, and what its layers have computed from them: a Normalization keeps its
-    mean and variance twice.
+    """Set a model's weights, and update values derived from them: a Normalization stores its mean
+    and variance twice.
     """
     model.set_weights(arrays)
     for layer in model._flatten_layers():
@@ -59,10 +59,10 @@ WRAPPED = re.compile(
     r" encountered:|\x1b\[[0-9;]*m",
     re.DOTALL,
 )
-"""What Keras writes around the error of a layer's call."""
+"""The text that Keras adds around an error in a layer's call."""
 
 
 def first_sentence(error: Exception) -> str:
-    """What a framework's error says before it explains itself."""
+    """The first part of a framework's error message."""
     text = " ".join(WRAPPED.sub("", str(error)).split())
     return text.split(". ")[0].rstrip(".") or type(error).__name__

@@ -1,5 +1,5 @@
-"""Who converts which layer: the user's handlers first, then the tables of Keras's own layers, its
-operations, and functions of TensorFlow.
+"""Find the handler of a layer: registered handlers first, then the tables of Keras's layers,
+operations, and TensorFlow functions.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,23 +16,23 @@ from webkiln.frontends.keras.spec import LayerSpec
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """Handlers of Keras's own layers and of the operations of keras.ops, by class."""
+    """Handlers of Keras's layers and of keras.ops operations, by class."""
 
     layers: Mapping[str, LayerHandler]
     operations: Mapping[str, Callable[..., Any]]
 
     def built_in(self, spec: LayerSpec) -> LayerHandler | None:
-        """The handler of a layer of Keras's own that no handler of the user's precedes."""
+        """The built-in handler of a layer, unless a registered handler overrides it."""
         own = spec.own and spec.kind == "layer" and registered_handler(spec) is None
         return self.layers.get(spec.class_name) if own else None
 
     def find(self, spec: LayerSpec) -> LayerHandler | None:
-        """The user's handler for a layer, else the built-in one, else None."""
+        """The registered handler of a layer, or the built-in one, or None."""
         return registered_handler(spec) or self.built_in(spec)
 
     def handles(self, spec: LayerSpec) -> bool:
-        """Whether a layer or operation has a handler, the user's or a built-in one; inputs and
-        noise need none.
+        """Whether a layer or operation has a handler, registered or built-in. Inputs and noise need
+        none.
         """
         known = spec.kind in {"input", "noise"} or (
             spec.kind == "operation" and spec.class_name in self.operations

@@ -1,4 +1,4 @@
-"""The spec of a Keras model in memory. Layers without a handler are traced on the way."""
+"""The spec of a Keras model in memory. Layers without a handler are traced."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -40,11 +40,11 @@ Handled = Callable[[LayerSpec], bool]
 def describe_model(
     model: Any, *, handled: Handled, batch_size: int = 1, cut: Subgraph = ENTIRE_MODEL
 ) -> tuple[ModelSpec, Blobs]:
-    """The spec of a built `keras.Model`, or of what is cut out of it, and its weights by digest.
+    """The spec of a built `keras.Model` or of a subgraph, and its weights by digest.
 
-    `handled` says which layers have a handler; `batch_size` is what a layer is traced with whose
-    call fails for an open batch size. UnsupportedError lists all layers that can be neither handled
-    nor traced.
+    `handled` tells which layers have a handler. `batch_size` is used to trace a layer whose call
+    fails for a dynamic batch size. Raises UnsupportedError, listing all layers without a handler
+    that cannot be traced.
     """
     if not isinstance(model, keras.Model):
         raise SourceError(
@@ -59,9 +59,7 @@ def describe_model(
 
 
 class Walker:
-    """Collects specs, blobs and what cannot be traced, over a model and the models and layers in
-    it.
-    """
+    """Collects specs, blobs and errors of a model and its nested models and layers."""
 
     def __init__(self, handled: Handled, batch_size: int) -> None:
         self.handled = handled
@@ -98,8 +96,8 @@ class Walker:
         return cut_model(whole, cut, {layer.name for layer in whole.layers}, {}) if cut else whole
 
     def part(self, model: Any, cut: Subgraph) -> ModelSpec:
-        """What is cut out of a Functional or Sequential model; what cannot be traced outside of it
-        does not matter.
+        """A subgraph of a Functional or Sequential model. Layers outside of it need not be
+        traceable.
         """
         whole, operations = self.model(model, ""), _graph_of(model).operations
         nodes = [
@@ -161,7 +159,7 @@ class Walker:
     def layer(
         self, layer: Any, path: str, calls: list[LayerCall], arguments: list[Arguments]
     ) -> LayerSpec:
-        """The spec of a layer or operation; `arguments` are those of its calls, as Keras has them."""
+        """The spec of a layer or operation. `arguments` are those of its calls, as Keras objects."""
         kind = "layer" if isinstance(layer, keras.layers.Layer) else "operation"
         own = type(layer).__module__.split(".")[0] == "keras"
         name, class_name = path.rsplit("/", 1)[-1], type(layer).__name__
@@ -219,7 +217,7 @@ class Walker:
     def settings(
         self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]
     ) -> dict[str, Any]:
-        """What an operation of keras.ops was made with; arrays are literals."""
+        """The constructor arguments of a keras.ops operation. Arrays become literals."""
         names = [
             name
             for name in inspect.signature(type(operation).__init__).parameters
@@ -273,7 +271,7 @@ class Walker:
             return [LayerCall() for _ in arguments]
 
     def parts(self, layer: Any, path: str, arguments: list[Arguments]) -> dict[str, LayerSpec]:
-        """The layers that one of Keras's own is made of, called as it would call them."""
+        """The inner layers of a Keras layer, called as it calls them."""
         entries = part_layers(type(layer).__name__, layer)
         if not entries:
             return {}
@@ -295,7 +293,7 @@ class Walker:
         return parts
 
     def initial_states(self, cell: Any, path: str) -> dict[str, LayerSpec]:
-        """What a cell of the user's makes its first states of, as a part of it."""
+        """The function of a user-defined cell that creates its initial states, as an inner layer."""
         if not hasattr(cell, "get_initial_state"):
             return {}
 
@@ -331,8 +329,8 @@ class Walker:
         }
 
     def register(self, layer: Any, path: str) -> None:
-        """Give every variable below `layer` its slot, by the path of the first layer that owns it;
-        a wrapper only borrows what it wraps.
+        """Assign slots to all variables below `layer`, named by the path of their first owner. A
+        wrapper does not own the variables of its wrapped layer.
         """
         for place, owner in layers_by_path(layer, path).items():
             self._paths[id(owner)] = place
@@ -351,9 +349,7 @@ class Walker:
                 )
 
     def noise(self, layer: Any, draw: int, config: Mapping[str, Any]) -> LayerSpec:
-        """What a call of a layer draws as its random numbers number `draw`, by the name of the
-        input that has them.
-        """
+        """The random numbers of draw number `draw` in a layer's call, as the name of an input."""
         path = self._paths[id(layer)]
         stem = f"{path.rpartition('/')[2]}_noise"
         name, count = stem, 1
@@ -398,9 +394,7 @@ class Walker:
 
 
 def _masking(layer: Any, arguments: Arguments) -> dict[str, Any]:
-    """What becomes of masks that the inputs of a traced call have not in memory but may carry when
-    the model runs.
-    """
+    """The masks of a traced call's inputs that are absent in memory but may exist at run time."""
     function = getattr(layer, "function", None) if isinstance(layer, keras.layers.Lambda) else None
     names = inspect.signature(function if inspect.isfunction(function) else layer.call).parameters
     if any(name == "mask" or name.endswith(ENDING) for name in names) or (
@@ -419,7 +413,7 @@ def _masking(layer: Any, arguments: Arguments) -> dict[str, Any]:
 
 
 def _borrowed(layer: Any) -> set[int]:
-    """The variables that a layer of Keras's own holds of the layers that it is made of."""
+    """The variables of a Keras layer that belong to its inner layers."""
     parts = (
         part_layers(type(layer).__name__, layer)
         if type(layer).__module__.split(".")[0] == "keras"
@@ -439,20 +433,18 @@ def _nodes(model: Any, operation: Any) -> list[Any]:
 
 
 def tensors_at(model: Any, refs: Sequence[Ref]) -> list[Any]:
-    """The symbolic tensors of a Functional or Sequential model that are these."""
+    """Find these symbolic tensors of a Functional or Sequential model."""
     operations = {operation.name: operation for operation in _graph_of(model).operations}
     return [_nodes(model, operations[ref.layer])[ref.call].outputs[ref.index] for ref in refs]
 
 
 def root_of(model: Any) -> str:
-    """Where paths in a model start: at its layers where it is a graph of them, else at the model
-    itself.
-    """
+    """The roots of paths in a model: its layers if it is a graph of layers; otherwise the model."""
     return "" if _graph_of(model) is not None else str(model.name)
 
 
 def layers_by_path(layer: Any, path: str = "") -> dict[str, Any]:
-    """`layer` and every layer below it by its path; one with several owners has the path by the
+    """`layer` and every layer below it by path. A layer with several owners has the path of the
     first.
     """
     found: dict[str, Any] = {path: layer}
@@ -477,15 +469,15 @@ def layers_by_path(layer: Any, path: str = "") -> dict[str, Any]:
 
 
 def _graph_of(layer: Any) -> Any:
-    """The Functional graph of a model whose call is that of Keras, else None."""
+    """The Functional graph of a model that does not override `call`, or None."""
     if isinstance(layer, keras.Sequential) and type(layer).call is keras.Sequential.call:
         return layer._functional
     return layer if isinstance(layer, Functional) and type(layer).call is Functional.call else None
 
 
 def _output_names(model: Any, tensors: Sequence[Any], count: int) -> list[str]:
-    """The keys of a dict that a subclassed model gives, in the order in which Keras flattens it;
-    numbers otherwise.
+    """The keys of a dict that a subclassed model returns, in Keras's order of flattening; otherwise
+    numbers.
     """
     with suppress(Exception):
         found = model.compute_output_spec(*tensors)
@@ -499,8 +491,8 @@ def _output_names(model: Any, tensors: Sequence[Any], count: int) -> list[str]:
 
 
 def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:
-    """Name, shape and dtype of the inputs of a model that has only been called; the batch of that
-    call does not bind it.
+    """The names, shapes and dtypes of the inputs of a model that was built by a call. The call's
+    batch size is ignored.
     """
     shapes = getattr(model, "_build_shapes_dict", None)
     if not model.built or not shapes:

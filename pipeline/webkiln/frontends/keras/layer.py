@@ -1,4 +1,4 @@
-"""What a converter handler sees: the layer, and what it may ask of the converter."""
+"""The interface of converter handlers: the layer, and the converter's methods."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class LayerAttributeError(UserError, AttributeError):
-    """A handler asks a layer for a weight or config value that it does not have."""
+    """A handler requested a weight or config value that the layer does not have."""
 
 
 class Layer:
     """One call of a layer: `name`, `class_name`, `config`, and its weights and config values as
     attributes (`layer.bias`, `layer.units`).
 
-    `path` is the name with those of the models around it, as messages and slots spell it.
+    `path` is the name, preceded by those of outer models, as in messages and slots.
     """
 
     def __init__(self, path: str, spec: LayerSpec, call: int) -> None:
@@ -48,7 +48,7 @@ class Layer:
 
     @property
     def arguments(self) -> LayerCall:
-        """The arguments of this call; tensors are references that `get_variable` takes."""
+        """The arguments of this call. Tensors are references for `get_variable`."""
         return self.spec.calls[self.call]
 
     def __getattr__(self, name: str) -> Any:
@@ -65,7 +65,7 @@ class Layer:
         )
 
     def weight(self, name: str) -> Weight:
-        """The weight `name`; SourceError where the file does not hold it."""
+        """The weight `name`. Raises SourceError if the file does not have it."""
         if name not in self.weights:
             raise SourceError(
                 f"{self.path} ({self.class_name}): the file holds no weight {name!r}, it holds"
@@ -74,7 +74,7 @@ class Layer:
         return self.weights[name]
 
     def check_config(self, **weights: Any) -> None:
-        """Refuse a config that says another thing than the weights, by name."""
+        """Raise an error if a config value contradicts the weights."""
         for name, expected in weights.items():
             value = self.config.get(name, expected)
             value = tuple(value) if isinstance(value, list) else value
@@ -92,8 +92,8 @@ class Layer:
 
 
 class Converter(Protocol):
-    """What a handler may ask of the converter. `builder` writes operators into the graph, or into
-    that of a step while `scan` runs.
+    """The converter's methods for handlers. `builder` adds operators to the graph or, during
+    `scan`, to the step's graph.
     """
 
     builder: "GraphBuilder"

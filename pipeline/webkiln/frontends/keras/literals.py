@@ -1,4 +1,4 @@
-"""Values that a call takes beside tensors of the graph, as a spec states them."""
+"""Arguments of calls that are not tensors of the graph, in the form of specs."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from webkiln.frontends.core.arrays import Literal
 
 
 class Refused(Exception):
-    """Something in a call that cannot be part of a graph."""
+    """An argument of a call that cannot be part of a graph."""
 
 
 def literal(value: Any, *, made: bool = False) -> Any:
-    """A value of Python or numpy as a spec states it; numbers of numpy keep their dtype.
+    """A value of Python or numpy in the form of specs. numpy numbers keep their dtype.
 
-    A concrete tensor of floats that was not `made` in the call of constants alone may be trained,
-    and is refused.
+    A concrete floating-point tensor may be trained, so it is rejected, unless the call created it
+    (`made`) from constants.
     """
     if value is None or isinstance(value, bool | int | float | str | slice) or value is Ellipsis:
         return value
@@ -38,7 +38,7 @@ def literal(value: Any, *, made: bool = False) -> Any:
 
 
 def number(value: Any) -> Any:
-    """A number that a function gives, as the tensor that Keras makes of it."""
+    """A number that a function returns, as the tensor that Keras converts it to."""
     return (
         np.array(value, {bool: "bool", int: "int32", float: "float32"}[type(value)])
         if isinstance(value, bool | int | float)

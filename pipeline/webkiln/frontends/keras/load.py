@@ -1,5 +1,5 @@
-"""Loads a model file: as data where every class is Keras's own, through Keras where a class of the
-user's has to be traced.
+"""Load a model file: as data if all classes are Keras's; through Keras if a user-defined class must
+be traced.
 """
 
 import sys
@@ -36,15 +36,15 @@ from webkiln.plugins import import_files
 APART = "a class of yours, in a model whose weights lie apart from it"
 APART_HINT = "Load both in Keras and save the model as one file: model.save('model.keras')"
 GONE = frozenset({*RENAMED, *MADE, *CLASSES, *RETIRED})
-"""What older versions wrote; of these, what Keras does not know is read here all the same."""
+"""Classes of older versions that are read here although Keras no longer has them."""
 NO_REFERENCE = (
     "Keras 3 does not load it, so that there are no reference outputs to verify it against"
 )
 FUNCTION_PACKAGES = frozenset(
     {"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"}
 )
-"""Where the functions of Keras are that compute; others download, write files or change its
-settings, and a layer would call them.
+"""Modules of Keras functions that compute. Others download, write files or change settings, and a
+layer would call them.
 """
 
 
@@ -56,13 +56,12 @@ def load_model(
     cut: Subgraph = ENTIRE_MODEL,
     companion: Path | None = None,
 ) -> tuple[ModelSpec, Blobs]:
-    """The spec and weight blobs of a model file, or of what is cut out of it. Its weights may be
-    those
-    of a `companion`: a file, or a folder of shards.
+    """The spec and weight blobs of a model file or a subgraph of it. The weights may be in a
+    `companion`: a file, or a folder of shards.
 
-    `plugins` are Python files of the user that register Keras classes or handlers. Without
-    `trust_source` no class, function or bytecode that the file names is executed unless a plugin
-    registered it; UnsupportedError lists them.
+    `plugins` are Python files that register Keras classes or handlers. Without `trust_source`, no
+    class, function or bytecode named in the file is executed, unless a plugin registered it;
+    UnsupportedError lists them.
     """
     import_files(plugins)
     structure = read_structure(path, cut) if companion is None else None
@@ -91,8 +90,8 @@ def load_model(
 
 
 def read_memory(model: Any, name: str, cut: Subgraph = ENTIRE_MODEL) -> tuple[ModelSpec, Blobs]:
-    """The spec and weight blobs of a model in memory, which messages call `name`, or of what is cut
-    out of it.
+    """The spec and weight blobs of a model in memory, or of a subgraph of it. Messages call it
+    `name`.
     """
     from webkiln.frontends.keras.in_memory import describe_model
 
@@ -106,10 +105,11 @@ def read_memory(model: Any, name: str, cut: Subgraph = ENTIRE_MODEL) -> tuple[Mo
 def load_with_keras(
     path: Path, *, trust_source: bool = False, unsupported: Sequence[Item] = ()
 ) -> Any:
-    """The model as Keras loads it, with names that do not depend on what was loaded before.
+    """Load the model through Keras, with names that do not depend on previously loaded models.
 
-    UnsupportedError lists what would be imported or executed without `trust_source`, with the other
-    `unsupported` parts; SourceError where Keras cannot load the file.
+    Without `trust_source`, raises UnsupportedError, which lists everything that would be imported
+    or executed, and the other `unsupported` parts. Raises SourceError if Keras cannot load the
+    file.
     """
     keras = import_keras(
         f"{path.name}: "
@@ -168,9 +168,7 @@ def _with_nested(path: Path, items: Sequence[Item]) -> list[Item]:
 
 
 def _by_class(keras: Any) -> dict[str, Any]:
-    """What is registered, by the names of the classes alone, as files have them that were saved
-    without registering.
-    """
+    """Registered objects by class name alone, as in files that were saved without registration."""
     return {
         name.rpartition(">")[-1]: made for name, made in keras.saving.get_custom_objects().items()
     }
@@ -194,7 +192,7 @@ def _is_registered(class_name: str) -> bool:
 
 
 def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, str, str]]:
-    """(where, what, hint) of every class and function in a config that Keras would import or
+    """(where, what, hint) for every class and function in a config that Keras would import or
     execute.
     """
     if isinstance(config, list):

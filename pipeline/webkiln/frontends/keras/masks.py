@@ -1,8 +1,8 @@
-"""Masks as Keras hands them from layer to layer when a model runs.
+"""Masks, as Keras passes them from layer to layer at run time.
 
-Keras 3 states most of them: the operations that make a mask are part of a Functional model, and
-masks stand among the arguments of calls. Sequential models, models of Keras 2, and layers behind a
-model or a layer inside which a mask is made lack them; this writes the same there.
+Keras 3 files contain most of them: operations that create masks are part of a Functional model, and
+masks are arguments of calls. They are missing in Sequential models, in Keras 2 models, and after a
+nested model or a layer that creates a mask internally. This module adds them there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,9 +51,7 @@ ENDING = "_mask"
 
 
 def under_masks(model: ModelSpec, masked: Sequence[bool]) -> ModelSpec:
-    """A model that takes masks of some of its inputs as further inputs, and gives those of its
-    outputs that have some as further outputs.
-    """
+    """A model with masks: masks of inputs are further inputs, and masks of outputs further outputs."""
     known = {
         ref: Ref(f"{name}{ENDING}")
         for (name, ref), given in zip(model.inputs, masked, strict=False)
@@ -78,19 +76,19 @@ def with_masks(
     old: bool = False,
     ordered: bool = False,
 ) -> list[LayerSpec]:
-    """The layers of a model, or with `ordered` in the order in which they run, with masks among the
-    arguments wherever they are not yet, and with the operations that make these masks.
+    """The layers of a model, or with `ordered` in execution order, with all masks as arguments of
+    calls, and with the operations that create these masks.
 
-    A merge shows the steps that any of its operands shows, if all have masks; in Keras 2 (`old`)
-    those that every operand with a mask shows.
+    In Keras 3, a merge of masked operands shows the steps that any of them shows; in Keras 2
+    (`old`), those that all operands with a mask show.
     """
     return _masked(layers, known or {}, old=old, ending=ENDING, kept=(), ordered=ordered)[0]
 
 
 @dataclass
 class _Walk:
-    """What is known behind the calls so far: the mask of each tensor that has one, and the
-    operations that make them.
+    """The state after the calls so far: the mask of each tensor, and the operations that create
+    masks.
     """
 
     old: bool
@@ -99,8 +97,7 @@ class _Walk:
     result: list[LayerSpec] = field(default_factory=list)
     foreign: set[str] = field(default_factory=set)
     nested: dict[tuple[str, tuple[bool, ...]], ModelSpec] = field(default_factory=dict)
-    """Models inside the model, by their names and which of their inputs have masks: a model that is
-    called twice is walked once."""
+    """Nested models, by name and by which inputs have masks. Each is walked once."""
 
     def operation(
         self, class_name: str, name: str, args: tuple[object, ...], **config: object
@@ -111,7 +108,7 @@ class _Walk:
         return Ref(name)
 
     def call(self, layer: LayerSpec, number: int) -> LayerCall:
-        """A call with its masks, after which the masks of its outputs are known."""
+        """Add masks to a call, and record the masks of its outputs."""
         call, output = layer.calls[number], Ref(layer.name, number)
         if layer.model is not None and layer.traced:
             return self._traced(layer, layer.model, number)
@@ -178,8 +175,8 @@ class _Walk:
     def _joined(
         self, refs: Sequence[Ref], known: Sequence[Ref | None], stem: str, axis: int
     ) -> Ref:
-        """Whether any element along the last axis of what is joined is shown; what has no mask is
-        shown.
+        """For a concatenation: whether any element along the last axis is shown. Operands without a
+        mask are shown.
         """
         parts = []
         for position, (ref, mask) in enumerate(zip(refs, known, strict=True)):
@@ -193,8 +190,8 @@ class _Walk:
         return self.operation("Any", stem, (whole,), axis=-1, keepdims=False)
 
     def _heads(self, layer: LayerSpec, call: LayerCall) -> tuple[LayerCall, Ref | None]:
-        """With the masks of query, value and key. MultiHeadAttention reads the mask that its query
-        carries, whatever it is called with, and takes away what its inputs carry.
+        """With the masks of query, value and key. MultiHeadAttention reads the mask attached to its
+        query, whatever its arguments, and clears those attached to its inputs.
         """
         given = {**dict(zip(("query", "value", "key"), call.args, strict=False)), **call.kwargs}
         kwargs: dict[str, Any] = dict(call.kwargs)
@@ -220,7 +217,7 @@ class _Walk:
         return replace(call, kwargs=kwargs), mask
 
     def _is_foreign(self, ref: object) -> bool:
-        """Whether a tensor comes from a layer of which it is not known here what masks it hands on."""
+        """Whether a tensor is an output of a layer whose treatment of masks is unknown."""
         return isinstance(ref, Ref) and ref.layer in self.foreign
 
     def _scores(self, call: LayerCall) -> tuple[LayerCall, Ref | None]:
@@ -256,7 +253,7 @@ class _Walk:
         return call
 
     def _traced(self, layer: LayerSpec, model: ModelSpec, number: int) -> LayerCall:
-        """With the masks that its call was traced with."""
+        """With the masks of its traced call."""
         call, refs = layer.calls[number], layer.calls[number].refs()
         places = {name: ref for (name, _), ref in zip(model.inputs, refs, strict=False)}
         wanted = [name.removesuffix(ENDING) for name, _ in model.inputs if name.endswith(ENDING)]
@@ -286,7 +283,7 @@ class _Walk:
         return replace(call, kwargs={**call.kwargs, "masks": masks}) if masks else call
 
     def _outputs(self, layer: LayerSpec, number: int, model: ModelSpec, masked: ModelSpec) -> None:
-        """Note which further outputs are masks of others."""
+        """Record the further outputs that are masks of other outputs."""
         self.foreign.add(layer.name)
         places = {name: index for index, (name, _) in enumerate(masked.outputs)}
         for index, (name, _) in enumerate(model.outputs):
@@ -303,10 +300,8 @@ def _masked(
     kept: Sequence[Ref],
     ordered: bool = False,
 ) -> tuple[list[LayerSpec], dict[Ref, Ref]]:
-    """The layers, and the mask of each tensor that has one, in the order in which Keras runs them,
-    or
-    with `ordered` as they stand; operations whose masks nothing takes are left out, but for those
-    of `kept`.
+    """The layers, and the mask of each tensor, in Keras's execution order or, with `ordered`, in
+    their own. Mask operations that are not used are omitted, except those in `kept`.
     """
     walk, layers = _Walk(old, ending, dict(known)), list(layers)
     walk.foreign |= {layer.name for layer in layers if not layer.own}
@@ -332,9 +327,7 @@ def _masked(
 
 
 def _as_run(places: Sequence[tuple[LayerSpec, int]]) -> list[tuple[LayerSpec, int]]:
-    """Calls by how far they are from the end, the farthest first, and the last that stands there
-    first.
-    """
+    """Sort calls by their distance from the outputs, the largest first, like Keras."""
     order = {Ref(layer.name, number): place for place, (layer, number) in enumerate(places)}
     read = [
         {

@@ -1,5 +1,5 @@
-"""Models that a Python function of the user's returns: made again by each stage that needs one,
-with the weights that were saved once.
+"""Models that a Python function returns. Each stage that needs one calls the function again, and
+restores the weights that were saved once.
 """
 
 import importlib
@@ -15,8 +15,8 @@ from webkiln.frontends.keras.framework import first_sentence, import_keras, put_
 
 
 def make_model(made: Mapping[str, Any]) -> Any:
-    """What `function` of `module`, which must be importable, returns for its `parameters`: a
-    `keras.Model` whose weights exist.
+    """The result of `function` of `module` for its `parameters`: a built `keras.Model`. The module
+    must be importable.
     """
     module, function, parameters = made["module"], made["function"], made["parameters"]
     where = f"{module}:{function}"
@@ -58,9 +58,7 @@ def save_weights(model: Any, path: Path) -> None:
 
 
 def remake_model(made: Mapping[str, Any], path: Path) -> Any:
-    """The model as `make_model` gives it, with saved weights in their places; SourceError where
-    they do not fit.
-    """
+    """The model of `make_model` with saved weights. Raises SourceError if they do not match."""
     model = make_model(made)
     with np.load(path, allow_pickle=False) as archive:
         arrays = [archive[str(index)] for index in range(len(archive.files))]

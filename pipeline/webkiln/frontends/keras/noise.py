@@ -1,5 +1,5 @@
-"""The random numbers that layers draw inside `call`: an input of the bundle, and the same input of
-Keras's own run.
+"""Random numbers that layers draw inside `call`: inputs of the bundle, and the same values in
+Keras's reference run.
 """
 
 import inspect
@@ -17,8 +17,8 @@ Draw = Callable[[str, dict[str, Any]], Any]
 
 @contextmanager
 def replaced(draw: Draw) -> Iterator[None]:
-    """Within, keras.random's functions give what `draw` gives for a function's name and its
-    arguments, except while Keras infers shapes.
+    """In the block, keras.random's functions return `draw(name, arguments)`, except during shape
+    inference.
     """
     import keras
     from keras.src import backend
@@ -47,8 +47,8 @@ def replaced(draw: Draw) -> Iterator[None]:
 
 @contextmanager
 def fed(paths: Mapping[int, str], values: Mapping[tuple[str, int], Array]) -> Iterator[None]:
-    """While Keras runs inside, each layer draws the given numbers: `values` by the layer's path and
-    the number of the draw in one call.
+    """While Keras runs in the block, each layer draws the given numbers: `values` by the layer's
+    path and the draw's number in a call.
 
     `paths` has the path of each layer by its id.
     """

@@ -1,4 +1,4 @@
-"""Layers that Keras's own layers are made of: the cell of a recurrent layer, what a wrapper wraps."""
+"""Inner layers of Keras's layers: the cell of a recurrent layer, the wrapped layer of a wrapper."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ Parts = list[tuple[str, Any]]
 RECURRENT = frozenset({"SimpleRNN", "LSTM", "GRU"})
 CONV_RECURRENT = frozenset({"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"})
 CELLS = frozenset({"SimpleRNNCell", "LSTMCell", "GRUCell", "StackedRNNCells", "ConvLSTMCell"})
-"""Cells of Keras's own."""
+"""Keras's cells."""
 WRAPPERS = frozenset({"TimeDistributed", "SpectralNormalization"})
 PROJECTIONS: Mapping[str, Mapping[str, str]] = {
     "MultiHeadAttention": {
@@ -27,21 +27,17 @@ PROJECTIONS: Mapping[str, Mapping[str, str]] = {
         "gate": "_gate_dense",
     },
 }
-"""The dense layers inside an attention by name, and the attributes that hold them, as which they
-lie in files.
-"""
+"""The dense layers of attention layers by name, and the attributes under which files store them."""
 
 
 def snake_case(name: str) -> str:
-    """How Keras spells a class in names and in the paths of weight files."""
+    """A class name as in layer names and paths of weights (snake case)."""
     name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
-    """The parts of a layer of Keras's own as (path of its weights below the layer's, serialised
-    layer).
-    """
+    """The inner layers of a Keras layer: (path of weights relative to the layer, serialized layer)."""
     if class_name in RECURRENT or class_name in CONV_RECURRENT:
         cell = f"{class_name}Cell" if class_name in RECURRENT else "ConvLSTMCell"
         return [
@@ -91,7 +87,7 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
 
 
 def part_layers(class_name: str, layer: Any) -> Parts:
-    """The same of a layer in memory, as (path, layer)."""
+    """The inner layers of a layer in memory: (path, layer)."""
     if class_name in PROJECTIONS:
         places = PROJECTIONS[class_name].values()
         return [
@@ -111,8 +107,8 @@ def part_layers(class_name: str, layer: Any) -> Parts:
 
 
 def part_arguments(layer: Any, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """What the parts of `layer`, called with symbolic `args`, are called with: the same, or one
-    step of a sequence, and for cells their states.
+    """The arguments of inner layers if `layer` is called with symbolic `args`: the same, or one
+    step of a sequence, with states for cells.
     """
     from keras import KerasTensor
 
@@ -145,7 +141,7 @@ def _cell_arguments(cell: Any, x: Any) -> tuple[Any, ...]:
 
 
 def cell_shapes(cell: Any) -> dict[str, Any]:
-    """The shapes of a cell's states and of its output, without the batch."""
+    """The shapes of a cell's states and output, without the batch."""
     from keras import tree
 
     sizes = [(int(size),) for size in tree.flatten(cell.state_size)]
@@ -154,7 +150,7 @@ def cell_shapes(cell: Any) -> dict[str, Any]:
 
 
 def _numbered(folder: str, members: list[Any]) -> Parts:
-    """Members of a list lie by class, counted from the second of a class on."""
+    """Members of a list are stored by class name, with a number from the second of a class on."""
     counts: dict[str, int] = {}
     result: Parts = []
     for member in members:
@@ -172,7 +168,7 @@ def _numbered(folder: str, members: list[Any]) -> Parts:
 
 
 def _backwards(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The layer that goes the other way, as Bidirectional makes it."""
+    """The backward layer, as Bidirectional creates it."""
     config = dict(entry["config"])
     name = "backward_" + str(config.get("name", "layer")).removeprefix("forward_")
     return {

@@ -1,4 +1,4 @@
-"""Plugins: Python files of the user that define Keras classes, converter handlers, or both."""
+"""Plugins: Python files that define Keras classes, converter handlers, or both."""
 
 import importlib
 import sys
@@ -16,13 +16,12 @@ from webkiln.plugins import PREFIX, importable
 
 @contextmanager
 def isolated(modules: Path | None = None) -> Iterator[None]:
-    """What plugins register inside is forgotten at the end, and nothing registered or named before
-    is
-    seen: a stage depends on its inputs alone. Modules below the folder `modules` can be imported
-    inside.
+    """Isolate registrations: those of plugins in the block are removed at its end, and previous
+    ones are hidden, so that a stage depends on its inputs only. Modules below the folder `modules`
+    can be imported in the block.
     """
-    # By name, so that the keys of stages that convert nothing do not hold the operators; without it
-    # a plugin's own import would define them here.
+    # Imported by name, so that keys of stages that convert nothing do not include the operators.
+    # Without this import, a plugin's own import would define them here.
     importlib.import_module("webkiln.ops.table")
     handlers, operators = dict(REGISTERED), dict(DEFINED)
     plugins = {name: module for name, module in sys.modules.items() if name.startswith(PREFIX)}
@@ -55,7 +54,9 @@ def _replace_all(
 
 
 def handled_by_plugins(model: ModelSpec, scope: str = "") -> list[str]:
-    """The layers that a plugin's handler converts: with none, converting needs no plugin."""
+    """The layers that a plugin's handlers convert. If there are none, the conversion does not need
+    the plugin.
+    """
     found = []
     for layer in model.layers:
         if registered_handler(layer) is not None:

@@ -1,9 +1,8 @@
-"""Keras's dtype policies: what a layer casts its inputs to, what it computes in, and what it
-declares
-its outputs to be.
+"""Keras's dtype policies: the dtypes of a layer's inputs, computation and declared outputs.
 
-Keras casts floating inputs of a layer to its compute dtype (`autocast`); integers and bools it
-leaves to the layer's `call`, most of which promote them to floats while some compute in integers.
+Keras casts a layer's floating-point inputs to its compute dtype (`autocast`). Integers and bools
+are passed to the layer's `call`: most layers promote them to floats, some compute in integers.
+
 https://keras.io/api/mixed_precision/policy/
 """
 
@@ -20,8 +19,8 @@ QUANTIZED = re.compile(r"(int8|int4|float8|gptq|awq)(?:/\S+)?_from_(\S+)")
 SHAPING = frozenset(
     {"Equalization", "Flatten", "Identity", "Permute", "RandomGrayscale", "Reshape"}
 )
-"""Layers that declare the dtype of their input to be that of their output; all others declare their
-compute dtype.
+"""Layers whose declared output dtype is that of their input. All others declare their compute
+dtype.
 """
 
 AUGMENTATIONS = (
@@ -53,7 +52,7 @@ AUGMENTATIONS = (
     "RandomZoom",
     "Solarization",
 )
-"""Layers that change images while training, and leave them as they are at inference."""
+"""Layers that augment images in training, and return them unchanged at inference."""
 
 INTEGERS = SHAPING | {
     *AUGMENTATIONS,
@@ -100,24 +99,22 @@ INTEGERS = SHAPING | {
         "TextVectorization",
     ),
 }
-"""Layers whose `call` takes integers as they are; what the others compute is floating from the
-start.
-"""
+"""Layers whose `call` computes with integers. All others compute in floating point."""
 PROMOTED = frozenset(
     {"Activation", "LeakyReLU", *(f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3))}
 )
-"""Layers whose `call` promotes integers to float32, and gives float32, under every policy."""
+"""Layers whose `call` promotes integers to float32, and returns float32, under every policy."""
 INTEGER_ACTIVATIONS = frozenset({"linear", "relu"})
 
 STABLE = frozenset(
     {"BatchNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization"}
 )
-"""Layers that compute in float32 at least, and cast the result to their compute dtype."""
+"""Layers that compute in at least float32, and cast the result to their compute dtype."""
 
 RESTORING = frozenset(
     {"GroupNormalization", "LayerNormalization", "RMSNormalization", "SpectralNormalization"}
 )
-"""Layers that cast the result to the dtype of their input before that, even if it is an integer."""
+"""Layers that first cast the result to the dtype of their input, even if it is an integer."""
 
 COUNTING = {
     "Discretization": "int32",
@@ -125,19 +122,19 @@ COUNTING = {
     "StringLookup": "int64",
     "TextVectorization": "int64",
 }
-"""Layers that declare what they give as `int` to be of a dtype of its own."""
+"""Layers that declare an `int` output mode with a dtype of its own."""
 
 UNCAST = frozenset({"Embedding", "GroupNormalization", "LayerNormalization", "ReversibleEmbedding"})
-"""Layers of Keras's own that are made with `autocast=False`."""
+"""Keras layers that are created with `autocast=False`."""
 
 UNTRACED_MODES = frozenset({"float8"})
-"""What `quantize` makes of layers whose numbers have a dtype that there is none of here."""
+"""Quantization modes of policies whose weights have an unsupported dtype."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`declared` is Keras's compute dtype; `work` the dtype that the operators here compute in:
-    float32 for bfloat16 and for the mixed policies. `quantized` is the mode of a quantized policy.
+    """A policy. `declared` is Keras's compute dtype; `work` is that of the operators here: float32
+    for bfloat16 and mixed policies. `quantized` is the mode of a quantized policy.
     """
 
     declared: str
@@ -146,14 +143,14 @@ class Policy:
 
 
 def policy_of(layer: LayerSpec) -> Policy:
-    """A Pipeline, whose config says none, has that of its last layer."""
+    """A Pipeline without a policy has that of its last layer."""
     if layer.own and layer.class_name == "Pipeline" and layer.parts:
         return policy_of([*layer.parts.values()][-1])
     return parse_policy(str(layer.config.get("dtype") or "float32"))
 
 
 def parse_policy(name: str) -> Policy:
-    """The policy of that name; ValueError where Keras has none."""
+    """The policy with this name. Raises ValueError if Keras does not have it."""
     if found := QUANTIZED.fullmatch(name):
         source = parse_policy(found[2])
         return Policy(source.declared, source.work, found[1])
@@ -167,14 +164,14 @@ def parse_policy(name: str) -> Policy:
 
 
 def storable(dtype: str) -> str:
-    """The dtype here of what Keras calls `dtype`: bfloat16 is held as float32, which has all its
+    """The dtype here of Keras's `dtype`. bfloat16 becomes float32, which represents all of its
     values.
     """
     return "float32" if dtype == "bfloat16" else dtype
 
 
 def takes_integers(layer: Layer) -> bool:
-    """Whether this call of a layer of Keras's own computes in the integers that it is given."""
+    """Whether this call of a Keras layer computes with its integer inputs."""
     if layer.class_name == "Activation":
         return layer.config.get("activation") in INTEGER_ACTIVATIONS
     if layer.class_name == "ReversibleEmbedding":
@@ -185,18 +182,18 @@ def takes_integers(layer: Layer) -> bool:
 
 
 def promoted_dtype(layer: LayerSpec) -> str:
-    """What a layer whose call computes in floats promotes integers to."""
+    """The dtype to which a layer that computes in floating point promotes integers."""
     return "float32" if layer.class_name in PROMOTED else work_dtype(layer)
 
 
 def work_dtype(layer: LayerSpec) -> str:
-    """What a layer computes in."""
+    """The dtype of a layer's computation."""
     work = policy_of(layer).work
     return "float32" if layer.own and layer.class_name in STABLE and work == "float16" else work
 
 
 def declared_dtype(layer: LayerSpec, given: str) -> str:
-    """What a layer of Keras's own says its output is, where its first input is said to be `given`."""
+    """The declared dtype of a Keras layer's output for the first input's declared dtype `given`."""
     declared = policy_of(layer).declared
     if layer.class_name == "Pipeline" and layer.parts:
         return declared_dtype([*layer.parts.values()][-1], given)

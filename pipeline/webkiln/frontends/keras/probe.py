@@ -1,4 +1,4 @@
-"""Reads a Keras file, first in a process of its own, because of the HDF5 library. Run: python -m
+"""Read a Keras file in a subprocess first, since the HDF5 library may crash. Usage: python -m
 webkiln.frontends.keras.probe FILE [ARCHITECTURE]
 """
 
@@ -18,8 +18,8 @@ from webkiln.frontends.keras.spec import ModelSpec
 def read_model(
     path: Path, cut: Subgraph = ENTIRE_MODEL, *, companion: Path | None = None
 ) -> tuple[ModelSpec, Blobs]:
-    """The spec of a model file, with what belongs to it, or of what is cut out of it, and its
-    weights by digest; SourceError where it cannot be read.
+    """The spec of a model file and its companion, or of a subgraph, and its weights by digest.
+    Raises SourceError if it cannot be read.
     """
     if is_header_only():
         return parse_model(path, cut, companion=companion)
@@ -31,8 +31,8 @@ def read_model(
 
 
 def check_readable(path: Path, arguments: Sequence[str] = ()) -> None:
-    """Raise SourceError for a file that cannot be parsed within its share of time and memory; every
-    other error is left to the parser.
+    """Raise SourceError if a file cannot be parsed within the limits of time and memory. Other
+    errors are left to the parser.
     """
     status, _ = run_probe("webkiln.frontends.keras.probe", path, arguments)
     if status is None:
@@ -57,7 +57,7 @@ def main() -> int:
             parse_model(path)
     except MemoryError:
         return 1
-    except Exception as error:  # noqa: BLE001 - whatever the parser says, it says again in the caller
+    except Exception as error:  # noqa: BLE001 - the caller's parser reports the same error
         return int(isinstance(error.__context__, MemoryError))
     return 0
 

@@ -1,6 +1,6 @@
-"""Python's operators inside a call. There Keras hands out tensors of TensorFlow, whose operators
-differ from those of symbolic tensors: `~`, `&`, `|` and `^` of integers work on bits, `/` of wide
-integers gives float64, `==` compares elements, and what is no tensor takes the dtype of the tensor.
+"""Python's operators in a call. There, Keras passes TensorFlow tensors, whose operators differ from
+those of symbolic tensors: `~`, `&`, `|` and `^` of integers are bitwise, `/` of wide integers
+returns float64, `==` is elementwise, and other operands are converted to the tensor's dtype.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,9 +30,7 @@ def _multiplied(x: Any, y: Any) -> Any:
 
 
 def _by_kind(logical: Method, bitwise: Method) -> Method:
-    """An operation on bools and one on integers; what the first says of anything else, TensorFlow
-    refuses.
-    """
+    """An operation on bools and one on integers. For other dtypes, TensorFlow raises an error."""
     return lambda *values: (
         bitwise if _dtype(values[0]).removeprefix("u").startswith("int") else logical
     )(*values)
@@ -66,7 +64,7 @@ def _dtype(value: Any) -> str:
 
 
 def _operand(value: Any, like: Any) -> Any:
-    """What stands beside a tensor; numbers of Python that Keras makes float32 stay as they are."""
+    """The other operand of a tensor. Python numbers that Keras converts to float32 are unchanged."""
     if isinstance(value, keras.KerasTensor | keras.Variable) or backend.is_tensor(value):
         return value
     dtype = _dtype(like)
@@ -89,7 +87,9 @@ def _binary(compute: Method, before: Method | None, *, swapped: bool = False) ->
 
 
 def _same(compute: Method, otherwise: bool) -> Method:
-    """A comparison of elements with what has some; nothing else is equal to a tensor."""
+    """An elementwise comparison with another tensor or array. A tensor is not equal to anything
+    else.
+    """
     compare = _binary(compute, compute)
 
     def operator(tensor: Any, other: Any) -> Any:
@@ -139,8 +139,8 @@ def _operators() -> dict[str, Method]:
 
 @contextmanager
 def as_in_a_call() -> Iterator[None]:
-    """In the block, the operators of symbolic tensors are those of TensorFlow's, also where an
-    array of numpy stands on the left.
+    """In the block, symbolic tensors have TensorFlow's operators, even if the left operand is a
+    numpy array.
     """
     with ExitStack() as stack:
         for name, operator in _operators().items():

@@ -1,5 +1,5 @@
-"""Made-up weights with which a network still behaves like one, for where the trained ones are not
-to be had.
+"""Random weights for networks whose trained ones are not available. The networks remain numerically
+well-behaved.
 """
 
 from collections.abc import Callable
@@ -15,24 +15,24 @@ from webkiln.random_inputs import natural
 SEED = 20
 BATCH = 8
 SPREAD = 0.2
-"""How far gamma, beta and biases are from their usual value, at most."""
+"""The maximum deviation of gamma, beta and biases from their usual values."""
 CENTRES = {"gamma": 0.5, "beta": 1.0}
-"""Of batch normalisations: most of what they give lies in the linear part of an activation. Where a
-sum follows, beta is about 0: the offsets of many branches would add up, and what is left of a
-number after subtracting them is mostly rounding.
+"""For batch normalization: most outputs are in the linear range of an activation. Before a sum,
+beta is about 0: otherwise the offsets of many branches would add up, and subtracting them would
+leave mostly rounding errors.
 """
 
 
 def fill_randomly(model: Any) -> None:
-    """Give a built `keras.Model` of one open batch axis the same made-up weights each time.
+    """Set random weights of a built `keras.Model` with a dynamic batch axis; the same on every call.
 
-    Kernels are drawn as He et al. (2015) propose, those of a softmax without the gain that makes up
-    for a ReLU; gamma, beta and biases deviate from their usual values. The statistics of batch
-    normalisations are those of a forward pass over images that begin with the reference's own.
-    Statistics drawn at random would let each layer shrink what depends on the input, and those of
-    other images let it grow, until the outputs are all alike and comparing them verifies nothing.
-    Nor may rounding errors grow from layer to layer, as they do where a network is chaotic
-    (Schoenholz et al., 2017): hence `CENTRES`, and no variance below the average of its layer.
+    Kernels follow He et al. (2015); those of a softmax omit the gain for ReLU. Gamma, beta and biases
+    deviate from their usual values. The statistics of batch normalizations are those of a forward
+    pass over images that include the reference inputs. With random statistics, each layer would
+    shrink the part that depends on the input, and with those of other images this part would grow,
+    until all outputs are alike and a comparison verifies nothing. Rounding errors must not grow from
+    layer to layer either, as in chaotic networks (Schoenholz et al., 2017): hence `CENTRES`, and no
+    variance below the average of its layer.
     """
     generator = np.random.default_rng(SEED)
     layers = [
@@ -66,7 +66,7 @@ def fill_randomly(model: Any) -> None:
 
 
 def _taking_statistics(layer: Any) -> Callable[..., Any]:
-    """The call of a batch normalisation that takes the statistics of its inputs for its own first."""
+    """A batch normalization's call that first stores the statistics of its inputs."""
 
     def call(inputs: Any, training: bool = False, mask: Any = None) -> Any:
         values = np.asarray(inputs, np.float64)
@@ -98,7 +98,7 @@ def _values(layer: Any, variable: Any, generator: np.random.Generator) -> Array:
 
 
 def _is_added(layer: Any) -> bool:
-    """Whether what a layer gives goes into a sum, of which dropout is no part at inference."""
+    """Whether a layer's output is an operand of a sum. Dropout is skipped, as at inference."""
     readers = [node.operation for node in layer._outbound_nodes]
     return any(
         type(reader).__name__ == "Add" or (type(reader).__name__ == "Dropout" and _is_added(reader))
@@ -107,7 +107,7 @@ def _is_added(layer: Any) -> bool:
 
 
 def _fan_in(layer: Any, name: str, shape: tuple[int, ...]) -> float:
-    """How many products are summed to one element of the layer's output."""
+    """The number of products that are summed for one element of the layer's output."""
     kind = type(layer).__name__
     if name == "depthwise_kernel" or kind.startswith("Depthwise"):
         return prod(shape[:-2])

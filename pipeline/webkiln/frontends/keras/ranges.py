@@ -1,4 +1,4 @@
-"""The range of numbers that a model is made for, where its first layers say so."""
+"""The input range that a model expects, if its first layers show it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,11 +11,11 @@ RANGED = ("Rescaling", "Normalization")
 
 
 def natural_scales(layers: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[float, ...]:
-    """The scales of natural inputs that suit a model of such layers (class, config), smallest
+    """The scales of natural inputs for a model with these layers (class, config), the smallest
     first.
 
-    A model that begins with `Rescaling(1 / 255)`, or with a `Normalization` of bytes, hardly sees
-    the difference between images in 0..1: what it computes of them is mostly the noise of float32.
+    A model that starts with `Rescaling(1 / 255)`, or with a `Normalization` for bytes, hardly
+    distinguishes images in 0..1: its outputs for them are mostly float32 noise.
     """
     expected = next(
         (reach for name, config in layers if (reach := _reach(name, config)) is not None), 1.0

@@ -1,4 +1,4 @@
-"""Reads a model file into spec and weight blobs, without importing Keras."""
+"""Read a model file into spec and weight blobs, without importing Keras."""
 
 import io
 import re
@@ -35,20 +35,19 @@ CHECKPOINTS = "_layer_checkpoint_dependencies"
 MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
 MAX_LAYERS = 20_000
-"""Of one file, with the parts of layers: a Bidirectional has two of each, so that few bytes could
-name any number.
+"""The maximum number of layers in a file, including inner layers: a Bidirectional has two of each,
+so a small file could contain exponentially many.
 """
 
 
 def parse_model(
     path: Path, cut: Subgraph = ENTIRE_MODEL, *, companion: Path | None = None
 ) -> tuple[ModelSpec, Blobs]:
-    """The spec of a model file that the HDF5 library is known to survive, or of what is cut out of
-    it,
-    and its weights by digest; SourceError where it cannot be read.
+    """The spec of a model file or a subgraph, and its weights by digest, for a file that the HDF5
+    library can read. Raises SourceError if it cannot be read.
 
-    `companion` is the file of weights that belongs to an architecture, or the folder of the shards
-    of a TensorFlow.js model.
+    `companion` is the weight file of an architecture, or the folder with the shards of a
+    TensorFlow.js model.
     """
     with open_model(path, companion) as source, reading(path):
         reader = _Reader(source, cut)
@@ -56,8 +55,8 @@ def parse_model(
 
 
 def read_structure(path: Path, cut: Subgraph = ENTIRE_MODEL) -> ModelSpec | None:
-    """The spec of a `.keras` file, or of what is cut out of it, without its weights, which may be
-    large; None for other files, which have to be probed first.
+    """The spec of a `.keras` file or a subgraph, without its weights, which may be large. None for
+    other files, which must be probed first.
     """
     found = read_config(path)
     if found is None:
@@ -153,8 +152,8 @@ class _Reader:
         return groups
 
     def _place(self, weights: h5py.Group, stem: str, count: int) -> str:
-        """Where the layer of that number among those of its class lies. Keras 2.12 to 2.14 counts
-        layers with weights twice, and skips numbers.
+        """The group of a layer, by its number among the layers of its class. Keras 2.12 to 2.14
+        counts layers with weights twice, and skips numbers.
         """
         folder = member(self.source.path, weights, CHECKPOINTS)
         if not isinstance(folder, h5py.Group):
@@ -211,7 +210,7 @@ class _Reader:
     def _tables(
         self, path: str, spec: LayerSpec, parent: h5py.Group, stored: str
     ) -> dict[str, Any]:
-        """What a lookup has learnt, beside its config."""
+        """The learned state of a lookup layer, in addition to its config."""
         vocabulary = spec.config.get("vocabulary")
         if (
             vocabulary is None
@@ -258,7 +257,7 @@ class _Reader:
         parent, stored = group
 
         def lies(place: str) -> str:
-            """Where a part lies: Keras 2 keeps some as attributes that begin with _."""
+            """The group of an inner layer. Keras 2 stores some under attributes that start with _."""
             places = (f"{stored}/{place}", f"{stored}/_{place}") if self.source.paths else ()
             return next(
                 (found for found in places if member(self.source.path, parent, found) is not None),
@@ -358,8 +357,8 @@ class _Reader:
 
 
 def _common_end(a: str, b: str) -> tuple[int, int]:
-    """How many names two paths have in common at their ends: without the numbers that tell equal
-    names apart, and with them.
+    """The number of trailing names that two paths have in common: without the numbers of equal
+    names, and with them.
     """
 
     def common(first: list[str], second: list[str]) -> int:
@@ -398,8 +397,8 @@ def _chain(
 
 
 def _declared(entries: list[Any], layers: list[LayerSpec]) -> TensorTypes:
-    """What the entries say of the tensors that layers read: Keras 3 writes it to the operands, and
-    of the layers of a Sequential what built them.
+    """The declared types of tensors: Keras 3 writes them at operands and, for layers of a
+    Sequential, in their build configs.
     """
     found: dict[Ref, tuple[list[int | None] | None, str | None]] = {}
     for entry, layer in zip(entries, layers, strict=True):
@@ -417,11 +416,11 @@ def _declared(entries: list[Any], layers: list[LayerSpec]) -> TensorTypes:
 def _without_offsets(
     layers: list[LayerSpec], outputs: list[Ref], *, together: bool
 ) -> tuple[list[LayerSpec], dict[str, int]]:
-    """The layers with references that count real calls only, and by how much those of the model's
-    outputs are too large.
+    """The layers with references that count actual calls only, and the excess in references of the
+    model's outputs.
 
-    Keras counts the node that a nested Functional is born with as its first call: Keras 2
-    everywhere (`together`), Keras 3 in the outputs.
+    Keras counts the creation of a nested Functional as its first call: Keras 2 in all references
+    (`together`), Keras 3 in those of outputs.
     """
     inside = [ref for layer in layers for call in layer.calls for ref in call.refs()]
     offsets = _offsets(layers, [*inside, *outputs] if together else inside)

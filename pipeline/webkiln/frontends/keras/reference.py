@@ -1,5 +1,5 @@
-"""Reference outputs: what Keras computes for made-up inputs, how noisy its own float32 is, and what
-each layer gives.
+"""Reference outputs: computed by Keras on random inputs, with their float32 noise and the outputs
+of layers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,9 +31,7 @@ def input_table(
     input_shapes: Mapping[str, Sequence[int | str]],
     sample_sizes: Mapping[str, int],
 ) -> Inputs:
-    """Name -> (dtype, shape) of every input, with open axes filled in; sizes that are set at run
-    time are those of `sample_sizes`, or 16.
-    """
+    """Name -> (dtype, shape) of every input. Dynamic sizes are those of `sample_sizes`, or 16."""
     layers = {layer.name: layer for layer in model.layers}
     table = {}
     for name, ref in model.inputs:
@@ -68,8 +66,8 @@ def compute_reference(
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of reference.npz and of layers.npz.
 
-    Natural inputs are in 0..1, or in a wider range where the model is made for one or hardly reacts
-    to 0..1; VerificationError where it never does.
+    Natural inputs are in 0..1, or in a wider range if the model expects one or hardly reacts to
+    0..1. Raises VerificationError if it never reacts.
     """
     run = _Runner(keras, model, spec)
     sets = _natural_sets(spec, table, run)
@@ -109,7 +107,7 @@ def _stored(value: Array) -> Array:
 
 
 class _Runner:
-    """A model as a function of named inputs; its states start anew on each run."""
+    """A model as a function of named inputs. Every run starts with the initial states."""
 
     def __init__(self, keras: Any, model: Any, spec: ModelSpec) -> None:
         from webkiln.frontends.keras.in_memory import layers_by_path, root_of, tensors_at
@@ -177,7 +175,7 @@ class _Runner:
 
 
 def _tensors(model: Any) -> dict[str, Any]:
-    """The output of every operation of a Functional or Sequential model that has a single one."""
+    """The output of every operation with a single output, in a Functional or Sequential model."""
     graph = getattr(model, "_functional", None) or model
     tensors = {}
     for operation in getattr(graph, "operations", ()):
@@ -192,7 +190,7 @@ def _tensors(model: Any) -> dict[str, Any]:
 
 
 def _in_float64(keras: Any, model: Any, spec: ModelSpec) -> _Runner | None:
-    """The same model in float64, or None where Keras cannot make one."""
+    """The same model in float64, or None if Keras cannot create it."""
 
     def widened(value: Any) -> Any:
         if isinstance(value, dict):

@@ -1,5 +1,5 @@
-"""Converter handlers that the user registers: known without the built-in ones, so that what runs
-code of the user's need not depend on these.
+"""Registered converter handlers. They are separate from the built-in ones, so that stages which run
+user code do not depend on these.
 """
 
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.spec import LayerSpec
 
 REGISTERED: dict[tuple[str, str | None], LayerHandler] = {}
-"""(class, layer name or None for all) -> the user's handler."""
+"""(class, layer name or None for all) -> the registered handler."""
 
 
 def register_handler(
     class_name: str, layer_name: str | None = None
 ) -> Callable[[LayerHandler], LayerHandler]:
-    """Decorator: convert layers of this class (or the one called `layer_name`) by a function of
-    converter and layer. It precedes built-in handlers and tracing.
+    """Decorator that registers a function of converter and layer for this class, or for the layer
+    `layer_name`. It takes precedence over built-in handlers and tracing.
     """
 
     def register(handler: LayerHandler) -> LayerHandler:
@@ -26,5 +26,5 @@ def register_handler(
 
 
 def registered_handler(spec: LayerSpec) -> LayerHandler | None:
-    """The user's handler for a layer, if any."""
+    """The registered handler of a layer, or None."""
     return REGISTERED.get((spec.class_name, spec.name)) or REGISTERED.get((spec.class_name, None))

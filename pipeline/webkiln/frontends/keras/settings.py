@@ -1,4 +1,4 @@
-"""What layers and operations in memory were made with, as JSON says it."""
+"""The constructor arguments of layers and operations in memory, as JSON."""
 
 import inspect
 import json
@@ -14,8 +14,8 @@ from webkiln.frontends.keras.texts import LOOKUPS, text_options
 
 
 def policy_config(layer: Any, *, own: bool) -> dict[str, Any]:
-    """What a layer casts its inputs to, where that is not to float32, whether its `get_config` says
-    it or not.
+    """The dtype that a layer casts its inputs to, if it is not float32, whether its `get_config`
+    has it or not.
     """
     policy = layer.dtype_policy.name
     return ({} if policy == "float32" else {"dtype": policy}) | (
@@ -24,15 +24,15 @@ def policy_config(layer: Any, *, own: bool) -> dict[str, Any]:
 
 
 def has_foreign_activation(layer: Any) -> bool:
-    """Whether a layer of Keras's calls a function of the user's as its activation, which makes it a
-    layer of the user's.
+    """Whether a Keras layer has a user-defined function as its activation, which makes it a
+    user-defined layer.
     """
     activation = getattr(layer, "activation", None)
     return inspect.isfunction(activation) and activation.__module__.split(".")[0] != "keras"
 
 
 def config_of(operation: Any) -> dict[str, Any]:
-    """What JSON can say of a config; a class of the user without get_config has none."""
+    """A config as JSON. A user-defined class without get_config has none."""
     try:
         config = keras.saving.serialize_keras_object(operation)["config"]
     except (NotImplementedError, TypeError, ValueError, AttributeError):
@@ -47,7 +47,7 @@ def config_of(operation: Any) -> dict[str, Any]:
 
 
 def setting(value: Any) -> Any:
-    """One value among what an operation was made with."""
+    """One constructor argument of an operation."""
     if hasattr(value, "as_list"):
         return value.as_list()
     array = isinstance(value, np.ndarray | np.generic) or backend.is_tensor(value)
@@ -55,7 +55,7 @@ def setting(value: Any) -> Any:
 
 
 def tables_of(layer: Any) -> dict[str, Any]:
-    """What a lookup has learnt, which its config does not say."""
+    """The learned state of a lookup layer, which is not in its config."""
     kind = type(layer).__name__
     if type(layer).__module__.split(".")[0] != "keras" or kind not in {"IntegerLookup", *LOOKUPS}:
         return {}

@@ -1,8 +1,7 @@
-"""What webkiln knows of a Keras model: canonical, framework-free values, written to `spec.json`.
+"""The spec of a Keras model: canonical values without the framework, written to `spec.json`.
 
-A Sequential is stated as the chain of calls that it is, a traced custom layer as the model of
-operations inside its `call`. Nothing in the spec depends on dates, object ids or the order of a
-dictionary.
+A Sequential becomes a chain of calls; a traced custom layer becomes the model of operations in its
+`call`. Specs do not depend on dates, object ids or the order of dictionaries.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,15 +17,13 @@ NO_SHAPE = "the model does not say its shape; give it with --input-shape"
 CALLING = frozenset(
     {"AssociativeScan", "Cond", "ForiLoop", "Map", "Scan", "Switch", "VectorizedMap", "WhileLoop"}
 )
-"""Operations of keras.ops that take functions."""
+"""keras.ops operations that take functions."""
 
 FUNCTION = "tf."
-"""What the class of an operation begins with that is a function of TensorFlow, as tf.keras wrote
-them into models.
-"""
+"""The prefix of operations that are TensorFlow functions, as tf.keras wrote them into models."""
 
 INITIAL = "initial"
-"""The part of a cell that gives its first states, for a tensor of as many rows."""
+"""The inner function of a cell that returns its initial states for the batch size of a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +37,15 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class WeightRef:
-    """A weight read by an operation of a traced layer, by its name within that layer."""
+    """A weight that an operation of a traced layer reads, by its name in that layer."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A function that an operation takes: the model of its operations, whose inputs are its
-    arguments and then what it captures.
+    """A function argument of an operation: the model of its operations. The inputs are its
+    parameters, then its captures.
     """
 
     model: "ModelSpec"
@@ -58,7 +55,7 @@ class FunctionSpec:
 @dataclass(frozen=True, slots=True)
 class LayerCall:
     """The arguments of one call: plain values, Ref, WeightRef, Literal, FunctionSpec, slice,
-    Ellipsis, lists and dicts of these.
+    Ellipsis, and lists and dicts of these.
     """
 
     args: tuple[Any, ...] = ()
@@ -70,9 +67,9 @@ class LayerCall:
 
 @dataclass(frozen=True, slots=True)
 class LayerSpec:
-    """A layer; or a keras.ops operation (`kind` is then "operation"); or random numbers ("noise",
-    called by the name of the input that has them, with `distribution`, `parameters`, `shape` and
-    `dtype`). `own` tells a class of Keras from a user's class of that name.
+    """A layer; or a keras.ops operation (`kind` is "operation"); or random numbers (`kind` is
+    "noise", named like their input, with `distribution`, `parameters`, `shape` and `dtype`). `own`
+    distinguishes Keras's classes from user-defined ones of the same name.
     """
 
     name: str
@@ -85,17 +82,18 @@ class LayerSpec:
     model: "ModelSpec | None" = None
     traced: bool = False
     parts: Mapping[str, "LayerSpec"] = field(default_factory=dict)
-    """Layers that this one is made of, by the path of their weights below its own: `cell`,
-    `forward_layer`, `cells/lstm_cell`.
+    """Inner layers, by the path of their weights relative to this layer's: `cell`, `forward_layer`,
+    `cells/lstm_cell`.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """Layers with their calls. `states` maps a weight of a traced layer to its next value; `batch`
-    is
-    set where the trace holds for one batch size only. `ends`, of a model that was cut out of
-    another, are what its inputs and outputs are there; no file has them.
+    """Layers with their calls.
+
+    `states` maps a weight of a traced layer to its next value. `batch` is set if the trace is only
+    valid for one batch size. `ends` are the types of a subgraph's inputs and outputs; files do not
+    have them.
     """
 
     name: str
@@ -108,7 +106,7 @@ class ModelSpec:
 
 
 def noises(model: ModelSpec) -> list[LayerSpec]:
-    """The random numbers that a model and those inside it take as inputs."""
+    """The random inputs of a model and its nested models."""
     found = [layer for layer in model.layers if layer.kind == "noise"]
     return found + [
         noise for layer in model.layers if layer.model is not None for noise in noises(layer.model)
@@ -126,8 +124,8 @@ def from_json(data: Mapping[str, Any]) -> ModelSpec:
 
 
 def encode(value: Any) -> Any:
-    """A call's argument or a config value as JSON; what is no plain value becomes a dict with one
-    key that starts with `$`.
+    """An argument or config value as JSON. A value that JSON lacks becomes a dict with one key that
+    starts with `$`.
     """
     match value:
         case Ref(layer, call, index):
@@ -150,7 +148,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """The inverse of `encode`; tuples come back as lists."""
+    """The inverse of `encode`. Tuples become lists."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if not isinstance(value, dict):
@@ -187,7 +185,7 @@ def _refs(value: Any) -> Iterator[Ref]:
 
 
 def renamed(value: Any, place: Callable[[Ref], Ref]) -> Any:
-    """A call, or a value in its arguments, with other tensors in the places of its own."""
+    """A call or argument with replaced tensors."""
     if isinstance(value, Ref):
         return place(value)
     if isinstance(value, LayerCall):
@@ -204,7 +202,7 @@ def renamed(value: Any, place: Callable[[Ref], Ref]) -> Any:
 
 
 def functions(call: LayerCall) -> list[ModelSpec]:
-    """The models of the functions that a call takes."""
+    """The models of a call's function arguments."""
     return [value.model for value in call.kwargs.get("functions", {}).values()]
 
 

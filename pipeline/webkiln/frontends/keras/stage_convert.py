@@ -1,6 +1,4 @@
-"""spec.json of a Keras model -> its structure in the IR, and texts.json: how texts become the
-indices that it takes.
-"""
+"""spec.json of a Keras model -> graph, and texts.json: how strings become indices."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,5 +1,5 @@
-"""A model that the user's code makes: a file that an export script writes, or the weights of a
-`keras.Model` that a function returns.
+"""A model from user code: the file that an export script writes, or the weights of a `keras.Model`
+that a function returns.
 """
 
 from collections.abc import Mapping

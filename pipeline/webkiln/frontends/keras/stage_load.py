@@ -1,6 +1,6 @@
 """A Keras model file, or a function that returns a model and its weights -> spec and weights.
 
-For a file, Keras itself is only imported for classes that are not its own.
+For a file, Keras is only imported if it has user-defined classes.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A Keras model file, or a function that returns a model and its weights -> Keras's own outputs."""
+"""A Keras model file, or a function that returns a model and its weights -> Keras's outputs."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""The part of a Keras model between the outputs of some layers and those of others, as a model of
-its own.
-"""
+"""Extract the part of a Keras model between layers as a model."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,17 +9,17 @@ from webkiln.frontends.keras.policies import declared_dtype, storable
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref, renamed
 
 TensorTypes = Mapping[Ref, tuple[list[int | None] | None, str | None]]
-"""The shapes and dtypes of tensors, as far as a source states them."""
+"""The shapes and dtypes of tensors, if the source has them."""
 
 
 def cut_model(
     model: ModelSpec, cut: Subgraph, stated: set[str], declared: TensorTypes
 ) -> ModelSpec:
-    """What computes the outputs of the layers `cut.ends` from those of `cut.starts`. An input or
-    output is called as the layer whose output it is, further ones of that layer `NAME_1`, `NAME_2`.
+    """The model that computes the outputs of the layers `cut.ends` from those of `cut.starts`.
 
-    `stated` are the layers that the source names: others are operations that make masks.
-    RecipeError where the cut leaves a tensor undefined.
+    An input or output has the name of its layer; further ones of this layer are `NAME_1`, `NAME_2`.
+    `stated` are the layers in the source; others are mask operations. Raises RecipeError if a
+    tensor would be undefined.
     """
     layers = {layer.name: layer for layer in model.layers}
     names = [layer.name for layer in model.layers if layer.name in stated]
@@ -101,7 +99,7 @@ def cut_model(
 
 
 def vertices_of(model: ModelSpec) -> list[Vertex[Ref]]:
-    """The calls of a model's layers, in their order."""
+    """The calls of a model's layers, in order."""
     made: dict[tuple[str, int], set[Ref]] = {}
     for ref in _read(model):
         made.setdefault((ref.layer, ref.call), set()).add(ref)
@@ -132,8 +130,8 @@ def _outputs(layer: LayerSpec, read: set[Ref]) -> list[Ref]:
 
 
 def _named(refs: list[Ref], own: Mapping[Ref, str], taken: set[str]) -> list[tuple[str, Ref]]:
-    """Names for tensors: the model's own of its inputs, else that of the layer with a number from
-    the second on, each once.
+    """Unique names of tensors: the model's input names, or layer names, numbered from the second
+    on.
     """
     found: list[tuple[str, Ref]] = []
     for ref in dict.fromkeys(refs):

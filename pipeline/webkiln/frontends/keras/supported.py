@@ -1,4 +1,4 @@
-"""Finds everything in a model that has no handler, before anything is converted."""
+"""Find all layers without a handler before the conversion."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -21,9 +21,7 @@ FOREIGN = "a program of another framework"
 UNTRACED: Mapping[str, str] = {
     **dict.fromkeys(["FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"], FOREIGN),
 }
-"""Layers of Keras without a handler that tracing does not help either, so that Keras need not be
-asked.
-"""
+"""Keras layers without a handler that cannot be traced either."""
 
 COMPLEX = "complex numbers, of which there are none here"
 PAIRS = "Keep real and imaginary parts as two tensors, as keras.ops.fft, rfft and stft give them"
@@ -42,7 +40,7 @@ OPERATIONS_WITHOUT: Mapping[str, tuple[str, str]] = {
     ),
     "JVP": ("it differentiates a function", "Write the derivative with other operations"),
 }
-"""Operations of keras.ops that have no handler for a reason: what it is, and the way to go."""
+"""keras.ops operations that are deliberately not supported: the reason, and what to use instead."""
 
 SAYS_TRAINING = frozenset(
     {
@@ -54,7 +52,7 @@ SAYS_TRAINING = frozenset(
         "Resizing",
     }
 )
-"""Layers whose `call` has training=True as its default, which Keras writes into every file."""
+"""Layers whose `call` has the default training=True, which Keras writes into every file."""
 UNKNOWN = "unknown class, which is never imported"
 BYTES = "it looks at the bytes of bfloat16, which is held as float32 here"
 BYTES_HINT = "Cast to another dtype before"
@@ -71,15 +69,15 @@ LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you
 def find_unsupported(
     model: ModelSpec, is_handled: Judge, may_be_traced: Judge = lambda _: False
 ) -> list[Item]:
-    """(where, what, hint) of every layer, operation and activation that cannot be converted, with
-    nested models.
+    """(where, what, hint) for every layer, operation and activation that cannot be converted,
+    including nested models.
     """
     items = list(_find(model, is_handled, may_be_traced, ""))
     return add_subgraph_hints(items, vertices_of(model)) if items else items
 
 
 def may_be_traced(layer: LayerSpec) -> bool:
-    """Whether tracing might convert a layer of Keras's own; the code of others has to be asked for."""
+    """Whether a Keras layer might be traceable. User code must be tried."""
     return (
         layer.own
         and layer.kind == "layer"
@@ -150,7 +148,7 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
 
 
 def _strings(layer: LayerSpec, texts: Mapping[str, LayerSpec], *, nested: bool) -> str | None:
-    """Why a layer cannot be given the strings that it takes, if it cannot."""
+    """The reason why a layer cannot receive its strings, or None."""
     given = [texts[ref.layer] for call in layer.calls for ref in call.refs() if ref.layer in texts]
     if given and nested:
         return "it takes texts inside another model"
@@ -167,8 +165,8 @@ def _strings(layer: LayerSpec, texts: Mapping[str, LayerSpec], *, nested: bool) 
 
 
 def _modes(layer: LayerSpec, *, built_in: bool, traced: bool) -> Iterator[tuple[str, str]]:
-    """What the policy and the calls of a layer ask for; old files do not tell a user's classes,
-    whose calls mean what they like, from Keras's.
+    """Unsupported policies and arguments. Old files do not distinguish user-defined classes, whose
+    arguments may mean anything, from Keras's.
     """
     name = str(layer.config.get("dtype") or "float32")
     try:

@@ -1,4 +1,4 @@
-"""What stands for the variables of a layer while its `call` is traced."""
+"""Symbolic replacements for a layer's variables while its `call` is traced."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,8 +22,8 @@ BOOKKEEPING = frozenset(
 
 
 class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
-    """Stands for a variable of the layer while its call runs; assignments become the state's next
-    value.
+    """Replaces a variable of the layer during its call. Assignments become the next value of the
+    state.
     """
 
     def __init__(self, assigned: Callable[["WeightTensor", Any], None], variable: Any) -> None:
@@ -62,8 +62,8 @@ class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
 
 @contextmanager
 def substituted(layer: Any, stand_in: Callable[[Any], Any]) -> Iterator[None]:
-    """In the block, the attributes of a layer that are variables, or hold some, have
-    `stand_in(variable)` instead.
+    """In the block, attributes of a layer that are or contain variables have `stand_in(variable)`
+    instead.
     """
     attributes = vars(layer)
     before = dict(attributes)

@@ -1,9 +1,8 @@
-"""Layers that take texts. What they compute of texts runs in JavaScript before the model does:
-indices
-enter the graph in their place.
+"""Layers with string inputs. Their string processing runs in JavaScript before the model; the
+graph's inputs are indices.
 
 Semantics: keras/src/layers/preprocessing/{text_vectorization,string_lookup,hashing}.py and the
-operations of tf.strings that these call.
+tf.strings operations that these call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,20 +14,20 @@ from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref, renamed
 
 LOOKUPS = frozenset({"StringLookup", "TextVectorization"})
 TAKING = LOOKUPS | {"Hashing"}
-"""Layers that may read a text input."""
+"""Layers that may read a string input."""
 STANDARDIZE = (None, "lower", "strip_punctuation", "lower_and_strip_punctuation")
 SPLIT = (None, "whitespace", "character")
 FUNCTION = "a function of Python"
 NOWHERE = -1
 """A category that no vector counts."""
 ENDING = "_length"
-"""How the placeholder is called, behind the name of an input, that is the most tokens of a text."""
+"""The suffix of the placeholder for the maximum number of tokens of an input."""
 
 SHOWN_WORDS = 200
 
 
 def text_inputs(model: ModelSpec) -> dict[str, str]:
-    """The inputs that take texts: the name of each by that of its layer."""
+    """The string inputs: the name of each, by its layer's name."""
     kinds = {
         layer.name
         for layer in model.layers
@@ -38,7 +37,7 @@ def text_inputs(model: ModelSpec) -> dict[str, str]:
 
 
 def text_options(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a config says of texts that is lost when it is made canonical."""
+    """Config values for strings, which the canonical config lacks."""
     found = {key: config[key] for key in ("standardize", "split") if key in config}
     functions = {
         key: value if value is None or isinstance(value, str) else FUNCTION
@@ -48,9 +47,7 @@ def text_options(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def learnt_tokens(where: str, config: Mapping[str, Any], values: Sequence[str]) -> list[str]:
-    """A vocabulary without the tokens of masks and unknown words that may stand before it, as Keras
-    takes it.
-    """
+    """A vocabulary without the leading mask and out-of-vocabulary tokens, as in Keras."""
     mask, unknown = mask_token(config), int(config.get("num_oov_indices", 1))
     special = [
         *([mask] if mask is not None and _mode(config) == "int" else []),
@@ -78,7 +75,7 @@ def learnt_tokens(where: str, config: Mapping[str, Any], values: Sequence[str]) 
 
 
 def read_lines(where: str, data: bytes) -> list[str]:
-    """The tokens of a file, one a line, as Keras reads them."""
+    """The tokens of a file, one per line, as in Keras."""
     try:
         lines = data.decode().splitlines()
     except UnicodeDecodeError as error:
@@ -92,13 +89,13 @@ def read_lines(where: str, data: bytes) -> list[str]:
 
 
 def mask_token(config: Mapping[str, Any]) -> str | None:
-    """That of a TextVectorization is the empty text."""
+    """The mask token. A TextVectorization's is the empty string."""
     mask: str | None = config.get("mask_token", "" if "standardize" in config else None)
     return mask
 
 
 def refusal(layer: LayerSpec, shape: Sequence[Any]) -> str | None:
-    """Why a layer cannot take texts of this shape exactly, if it cannot."""
+    """The reason why a layer cannot process strings of this shape exactly, or None."""
     config = layer.config
     if layer.class_name not in TAKING or not layer.own:
         return "it takes texts"
@@ -136,8 +133,8 @@ def refusal(layer: LayerSpec, shape: Sequence[Any]) -> str | None:
 def with_indices(
     model: ModelSpec, shapes: Mapping[str, Sequence[int | str]], batch: int
 ) -> tuple[ModelSpec, Mapping[str, Sequence[int | str]], list[dict[str, Any]]]:
-    """The model that takes indices where it takes texts, the given shapes of its inputs, and how
-    texts become indices.
+    """The model with indices instead of strings, its input shapes, and the description of how
+    strings become indices.
     """
     names = text_inputs(model)
     if not names:
@@ -213,7 +210,7 @@ def with_indices(
 
 
 def known_words(model: ModelSpec) -> dict[str, tuple[tuple[str, ...], bool]]:
-    """Some words that the layers behind each text input know, and whether these take other ones."""
+    """Sample words of the vocabulary of each string input, and whether it accepts other words."""
     found: dict[str, tuple[tuple[str, ...], bool]] = {}
     names = text_inputs(model)
     for layer in model.layers:
@@ -231,7 +228,7 @@ def known_words(model: ModelSpec) -> dict[str, tuple[tuple[str, ...], bool]]:
 
 
 def _steps(layer: LayerSpec, shape: Sequence[int | str], placeholder: str) -> dict[str, Any]:
-    """What JavaScript does with each text."""
+    """The JavaScript runtime's processing of a string."""
     config, integer = layer.config, _mode(layer.config) == "int"
     if layer.class_name in LOOKUPS and not config.get("vocabulary"):
         what = (
@@ -287,7 +284,7 @@ def _steps(layer: LayerSpec, shape: Sequence[int | str], placeholder: str) -> di
 
 
 def _salt(config: Mapping[str, Any]) -> list[str] | None:
-    """As texts, since JavaScript's numbers have 53 bits."""
+    """As strings, since JavaScript's numbers have 53 bits."""
     return None if config.get("salt") is None else [str(int(part)) for part in config["salt"]]
 
 
@@ -307,6 +304,6 @@ def _widths(config: Mapping[str, Any]) -> list[int] | None:
 
 
 def _count(config: Mapping[str, Any], words: int) -> int:
-    """How many ngrams so many words have."""
+    """The number of ngrams of this many words."""
     widths = _widths(config)
     return words if widths is None else sum(max(0, words - width + 1) for width in widths)

@@ -1,6 +1,4 @@
-"""Runs the `call` of a layer on symbolic tensors and states the keras.ops operations in it as a
-model of its own.
-"""
+"""Run the `call` of a layer on symbolic tensors, and return its keras.ops operations as a model."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -42,8 +40,8 @@ HINT = (
 
 
 class Walk(Protocol):
-    """What a trace asks of the walk over the model that the layer belongs to: names, weights,
-    random numbers, and the layers that its call calls.
+    """The interface of the walk over the model for traces: names, weights, random numbers, and
+    called layers.
     """
 
     batch_size: int
@@ -67,12 +65,11 @@ def trace_layer(
     arguments: list[Arguments],
     method: Callable[..., Any] | None = None,
 ) -> tuple[ModelSpec, dict[str, Weight]]:
-    """The operations inside the call of `layer`, or another `method` of it, and the weights that
-    they
-    read by slot.
+    """The operations in the call of `layer`, or another `method`, and the weights that they read,
+    by slot.
 
-    A call that fails with an open batch size is traced again with the walker's. UnsupportedError
-    names what cannot be traced.
+    A call that fails with a dynamic batch size is traced again with the walker's. Raises
+    UnsupportedError, naming everything that cannot be traced.
     """
     where = f"{path} ({type(layer).__name__})"
     traces = []
@@ -108,8 +105,8 @@ def state_call(
     kwargs: dict[str, Any],
     ref: Callable[[Any], Ref],
 ) -> LayerCall:
-    """A call of an operation that takes functions, in a functional model; `ref` says which output
-    of which layer a tensor is.
+    """A call of an operation that takes functions, in a functional model. `ref` maps a tensor to
+    its layer's output.
     """
     where = f"{path} ({type(operation).__name__})"
     tracer = Tracer(walker, operation, path, None)
@@ -132,10 +129,9 @@ def state_call(
 
 
 class Tracer:
-    """One run of a call. `nodes` are the operations in the order in which they were called;
-    `assigned`
-    says which value a weight has from which node on. With an `outer` one, the run of a function
-    inside it, whose tensors it may capture.
+    """One run of a call. `nodes` are the operations in the order of their calls; `assigned` has the
+    value of a weight from each node on. With `outer`, this is the run of a nested function, which
+    may capture tensors of the outer run.
     """
 
     def __init__(
@@ -169,7 +165,7 @@ class Tracer:
         self._constants: dict[int, tuple[Any, Any]] = {}
         self._copies: dict[str, LayerSpec] = {}
         self._computed_with = False
-        """Whether the value of a variable was read, so that a concrete tensor may be made of it."""
+        """Whether a variable's value was read, so that a concrete tensor may derive from it."""
 
     def run(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -235,7 +231,7 @@ class Tracer:
         )
 
     def _received(self, dtype: str) -> str:
-        """The dtype that a call sees of an input: `Layer.__call__` casts floating ones before it."""
+        """The dtype of an input in the call: `Layer.__call__` casts floating-point ones first."""
         casts = (
             isinstance(self.layer, keras.layers.Layer)
             and self.layer.autocast
@@ -246,7 +242,7 @@ class Tracer:
     def function(
         self, name: str, function: Callable[..., Any], specs: tuple[Any, ...]
     ) -> tuple[FunctionSpec, Any]:
-        """The operations of a function that is called with such tensors, and what it gives."""
+        """The operations of a function for these tensors, and its result."""
         inner = Tracer(self.walker, self.layer, f"{self.path}/{name}", self.batch, self)
         inputs = [value for value in tree.flatten(specs) if isinstance(value, keras.KerasTensor)]
         inner._inputs |= {id(value): Ref(f"input_{number}") for number, value in enumerate(inputs)}
@@ -276,8 +272,8 @@ class Tracer:
             raise Refused("its functions use tensors or weights that they are not given")
 
     def state(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
-        """Note a call of an operation that takes functions, as one of the tensors that it and they
-        use.
+        """Record a call of an operation that takes functions, with all tensors that it and the
+        functions use.
         """
         call = called(operation, args, kwargs)
         functions = {name: self.function(name, *given) for name, given in call.functions.items()}
@@ -292,7 +288,7 @@ class Tracer:
         return self._inputs.setdefault(id(value), Ref(f"captured_{len(self.captured) - 1}"))
 
     def _carried(self, given: list[Any], fresh: list[Any]) -> list[tuple[Any, Any]]:
-        """Symbolic masks for the inputs that carry some, (input, mask)."""
+        """Symbolic masks for the inputs that have one: (input, mask)."""
         found = []
         for before, tensor in zip(given, fresh, strict=True):
             if (
@@ -308,8 +304,8 @@ class Tracer:
         return found
 
     def _mask_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The masks that `Layer.__call__` hands to the call: that of the only argument with tensors
-        as `mask`, else those of each by its name.
+        """The masks that `Layer.__call__` passes to the call: `mask` for a single tensor argument,
+        otherwise one per argument by name.
         """
         bound = inspect.signature(self.method).bind(*args, **kwargs)
         bound.apply_defaults()
@@ -324,7 +320,7 @@ class Tracer:
         return {name: tree.map_structure(backend.get_keras_mask, named[name]) for name in wanted}
 
     def _mask_outputs(self, args: tuple[Any, ...], kwargs: dict[str, Any], results: Any) -> None:
-        """Give outputs the masks that `Layer.__call__` gives them behind the call."""
+        """Attach the masks that `Layer.__call__` attaches to outputs after the call."""
         first = args[0] if args else next(iter(kwargs.values()), None)
         if self.layer.supports_masking and first is not None:
             before = kwargs.get("mask")
@@ -365,8 +361,8 @@ class Tracer:
             return value_of(variable)
 
         def symbolic_call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            """What a layer gives by its `call`, as it will be traced: `compute_output_shape` may
-            know one way of calling it only.
+            """The result of a layer's `call`, which is traced: `compute_output_shape` may support
+            one way of calling only.
             """
             kind = type(layer)
             if kind.__module__.split(".")[0] == "keras" or self.walker.handled(
@@ -381,7 +377,7 @@ class Tracer:
         eager = keras.layers.Layer.__call__
 
         def call_layer(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            """A layer with weights that is called with constants alone gives no constant."""
+            """A layer with weights does not return a constant, even if all arguments are constants."""
             if layer.variables and not any(
                 isinstance(value, keras.KerasTensor) for value in tree.flatten((args, kwargs))
             ):
@@ -400,7 +396,7 @@ class Tracer:
             yield
 
     def _constant(self, value: Any) -> Any:
-        """A tensor that stands for a constant; anything else as it is."""
+        """A tensor that represents a constant. Other values are unchanged."""
         if not backend.is_tensor(value) and not isinstance(value, np.ndarray):
             return value
         tensor = keras.KerasTensor(value.shape, keras.backend.standardize_dtype(value.dtype))
@@ -408,7 +404,7 @@ class Tracer:
         return tensor
 
     def _draw(self, name: str, arguments: dict[str, Any]) -> Any:
-        """A tensor that stands for random numbers; they become an input of the model."""
+        """A tensor that represents random numbers, which become an input of the model."""
         if self.active is not self:
             raise Refused(
                 "random numbers are drawn inside a function that an operation calls; draw them"
@@ -452,7 +448,7 @@ class Tracer:
         return {self._use(variables[key]).slot: steps for key, steps in self.assigned.items()}
 
     def _current(self, value: Any, time: int) -> Any:
-        """What a stand-in is at a point of the run: the value last assigned, or itself."""
+        """The current value of a replaced variable: the value last assigned, or the variable."""
         steps = [new for since, new in self.assigned.get(id(value), ()) if since <= time]
         return steps[-1] if steps else value
 
@@ -477,9 +473,7 @@ class Tracer:
         counts: dict[str, int] = {}
 
         def tensor(value: Any) -> Any:
-            """A weight that a layer is called with, as the tensor that the inside of the layer
-            takes.
-            """
+            """A weight in the arguments of a layer, as a tensor of the layer's trace."""
             return self._copied(value.name, value) if isinstance(value, WeightRef) else value
 
         for index in needed:
@@ -576,7 +570,7 @@ class Tracer:
         return literal(value, made=not self.root._computed_with and not self._holds(value))
 
     def _holds(self, value: Any) -> bool:
-        """Whether a tensor is an attribute of the layer, which may well be trained."""
+        """Whether a tensor is an attribute of the layer, and may be trained."""
         return any(item is value for item in tree.flatten(list(vars(self.layer).values())))
 
     def _read(self, variable: Any) -> WeightRef:
@@ -593,9 +587,7 @@ class Tracer:
 
 
 def _of_tensors(value: Any) -> bool:
-    """Whether Keras takes an argument of a call to be one of tensors, of which some of a list may
-    be None.
-    """
+    """Whether Keras treats an argument as tensors; some items of a list may be None."""
     flat = tree.flatten(value) if tree.is_nested(value) else [value]
     return any(isinstance(item, keras.KerasTensor) for item in flat) and all(
         item is None or isinstance(item, keras.KerasTensor) for item in flat
@@ -607,9 +599,7 @@ def _copy(name: str, value: WeightRef | Literal) -> LayerSpec:
 
 
 def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """A function of everything in tuples, lists and dicts, in the order in which a LayerCall has
-    its references.
-    """
+    """Map a function over tuples, lists and dicts, in the order of a LayerCall's references."""
     if isinstance(value, dict):
         return {name: _mapped(function, item) for name, item in value.items()}
     if isinstance(value, list | tuple):

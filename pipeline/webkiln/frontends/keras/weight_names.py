@@ -1,4 +1,4 @@
-"""What the weights of Keras's own layers are called, and in which order it keeps them."""
+"""The names and the order of the weights of Keras's layers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     ),
     "ReversibleEmbedding": ("embeddings", "reverse_embeddings"),
 }
-"""The names of a built-in layer's weights in the order in which Keras keeps them."""
+"""The names of a built-in layer's weights, in Keras's order."""
 
 FIXED = frozenset(
     {
@@ -61,12 +61,12 @@ FIXED = frozenset(
         "imag_kernel",
     }
 )
-"""Weights that no training changes, which Keras keeps behind the others."""
+"""Non-trainable weights, which Keras lists last."""
 
 
 def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the weights that a built-in layer of this config has, in Keras's order; none
-    where they are not known.
+    """The names of the weights of a built-in layer with this config, in Keras's order; empty if
+    unknown.
     """
     if class_name == "LayerNormalization" and config.get("rms_scaling"):
         return ("gamma",)  # whatever `scale` and `center` say

@@ -1,5 +1,5 @@
-"""Windows over the spatial axes of images as Keras spells them (data format, padding, strides,
-dilation), and convolutions with them.
+"""Windows over the spatial axes of images in Keras's terms (data format, padding, strides,
+dilation), and convolutions.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from webkiln.ir.dim import maximum
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 Pads = Sequence[tuple[int, int]]
-"""(low, high) of each spatial axis."""
+"""(low, high) for each spatial axis."""
 CAUSAL = ("valid", "same", "causal")
 PADDING = ("valid", "same")
 
@@ -28,7 +28,7 @@ def sizes(value: int | Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def spans(window: Sequence[int], dilation: Sequence[int]) -> list[int]:
-    """How far each axis of a dilated window reaches."""
+    """The extent of a dilated window along each axis."""
     return [(size - 1) * gap + 1 for size, gap in zip(window, dilation, strict=True)]
 
 
@@ -39,7 +39,7 @@ def padding_of(
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> Pads:
-    """The padding of `valid`, `same` (the odd one goes high) and `causal`."""
+    """The padding of `valid`, `same` (the odd one is high) and `causal`."""
     reaches = spans(window, dilation)
     if kind == "valid":
         return [(0, 0)] * len(size)
@@ -69,7 +69,7 @@ def window_of(
     strides: int | Sequence[int],
     dilation: int | Sequence[int],
 ) -> dict[str, Any]:
-    """Strides, dilation and padding over x, of a window of the sizes `kernel`."""
+    """Strides, dilation and padding of a window with sizes `kernel` over x."""
     spatial = dims_of(data_format, x.type.rank)[2:]
     steps, gaps = sizes(strides, len(spatial)), sizes(dilation, len(spatial))
     return {"strides": steps, "dilation": gaps} | pads(
@@ -99,9 +99,7 @@ def convolved(
 
 
 def by_channel(b: GraphBuilder, kernel: Tensor) -> Tensor:
-    """A depthwise kernel [*window, in, multiplier] as that of a convolution in groups of one
-    channel.
-    """
+    """A depthwise kernel [*window, in, multiplier] as that of a grouped convolution."""
     *window, channels, multiplier = kernel.shape
     return b.op("Reshape", [kernel], {"shape": (*window, 1, channels * multiplier)})
 
@@ -116,8 +114,8 @@ def transposed(
     dilation: Sequence[int],
     extra: int | Sequence[int | None] | None,
 ) -> tuple[Tensor, dict[str, Any]]:
-    """The kernel [*window, out, in] and the attributes of the convolution that is the gradient of
-    one of these options; `extra` is `output_padding`.
+    """The kernel [*window, out, in] and the attributes of the transposed convolution as a
+    convolution; `extra` is `output_padding`.
     """
     window, rank = kernel.shape[:-2], x.type.rank
     turned = {
