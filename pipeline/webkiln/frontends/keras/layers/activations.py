@@ -1,4 +1,4 @@
-"""Activations by name: what a layer's `activation` argument and the Activation layer say."""
+"""Activations by name: those of the `activation` argument and of the Activation layer."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ Activation = Callable[..., Tensor]
 
 
 def unary(op: str, **attrs: Any) -> Activation:
-    """An activation that is one operator."""
+    """An activation that is a single operator."""
 
     def apply(b: GraphBuilder, x: Tensor) -> Tensor:
         return b.op(op, [x], attrs)
@@ -53,7 +53,7 @@ def elu(b: GraphBuilder, x: Tensor, alpha: float = 1.0) -> Tensor:
 def leaky_relu(
     b: GraphBuilder, x: Tensor, negative_slope: float = 0.2, alpha: float | None = None
 ) -> Tensor:
-    """`alpha` is what Keras 2 calls the slope."""
+    """`alpha` is the name of the slope in Keras 2."""
     return b.op("LeakyRelu", [x], {"alpha": float(negative_slope if alpha is None else alpha)})
 
 
@@ -64,9 +64,7 @@ def relu(
     max_value: float | None = None,
     threshold: float = 0.0,
 ) -> Tensor:
-    """x above `threshold`, else 0, cut to 0 ... max_value; minus negative_slope * (threshold - x)
-    below it.
-    """
+    """x if it exceeds `threshold`, up to max_value; otherwise -negative_slope * (threshold - x)."""
     if threshold == 0 and negative_slope == 0 and max_value is not None:
         return b.op("Clip", [x], {"min": 0.0, "max": float(max_value)})
     if threshold == 0:
@@ -89,7 +87,7 @@ def relu6(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def hard_sigmoid_2(b: GraphBuilder, x: Tensor) -> Tensor:
-    """Keras 2's: 0.2 x + 0.5 in 0..1; Keras 3's is x / 6 + 0.5."""
+    """Keras 2's hard sigmoid: 0.2 x + 0.5, clipped to 0..1. Keras 3 uses x / 6 + 0.5."""
     return b.op("Clip", [x * 0.2 + 0.5], {"min": 0.0, "max": 1.0})
 
 
@@ -118,7 +116,7 @@ def squareplus(b: GraphBuilder, x: Tensor, b_: float = 4) -> Tensor:
 
 
 def glu(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
-    """The first half of an axis, gated by the second."""
+    """The first half of an axis, gated by the second half."""
     axis %= x.type.rank
     if x.shape[axis] % 2:
         raise ShapeError(f"{b.layer}: glu halves axis {axis} of {list(x.shape)}, whose size is odd")
@@ -141,7 +139,7 @@ def hard_shrink(b: GraphBuilder, x: Tensor, threshold: float = 0.5) -> Tensor:
 
 
 def soft_shrink(b: GraphBuilder, x: Tensor, threshold: float = 0.5) -> Tensor:
-    """Both ways towards 0 by `threshold`; what is not beyond it, and NaN, is 0."""
+    """Move towards 0 by `threshold`. Smaller magnitudes and NaN become 0."""
     low = b.op(
         "Where",
         [b.binary("Less", x, -threshold), x + threshold, b.constant(0.0, x.dtype)],
@@ -151,7 +149,7 @@ def soft_shrink(b: GraphBuilder, x: Tensor, threshold: float = 0.5) -> Tensor:
 
 
 def threshold(b: GraphBuilder, x: Tensor, threshold: float, default_value: float) -> Tensor:
-    """x above `threshold`, else `default_value`."""
+    """x if it exceeds `threshold`, otherwise `default_value`."""
     return b.op(
         "Where",
         [b.binary("Greater", x, threshold), x, b.constant(default_value, x.dtype)],
@@ -164,7 +162,7 @@ def sparse_sigmoid(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def sparse_plus(b: GraphBuilder, x: Tensor) -> Tensor:
-    """0 up to -1, x from 1 on, a parabola between."""
+    """0 up to -1, x from 1 on, and a parabola between."""
     return b.op(
         "Where",
         [b.binary("Less", x, 1.0), b.op("Square", [b.op("Relu", [x + 1.0])]) * 0.25, x],
@@ -173,13 +171,11 @@ def sparse_plus(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def sparsemax(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
-    """Keras's: the largest elements, as long as each is above (their sum - 1) / their number, minus
-    a
-    threshold; what is left above 0.
+    """Sparsemax, as Keras computes it: the largest elements, as long as each exceeds (their sum -
+    1) / their number, minus a threshold; negative results become 0.
 
-    The threshold is (the sum of those partial sums - 1) / their number, as Keras computes it;
-    Martins & Astudillo 2016 have the last partial sum there. Every element is compared with every
-    other one, in place of a sort.
+    The threshold is (the sum of the partial sums - 1) / their number, as in Keras; Martins &
+    Astudillo 2016 use the last partial sum. Elements are compared pairwise, not sorted.
     """
     axis %= x.type.rank
     count = x.shape[axis]
@@ -249,7 +245,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
 
 
 def activate(b: GraphBuilder, layer: Layer, x: Tensor, argument: str = "activation") -> Tensor:
-    """Apply the activation that a layer's config names, or the activation layer that it holds."""
+    """Apply the activation in a layer's config, or its activation layer."""
     activation = layer.config.get(argument) or "linear"
     if not isinstance(activation, dict):
         return ACTIVATIONS[activation](b, x)
@@ -257,5 +253,5 @@ def activate(b: GraphBuilder, layer: Layer, x: Tensor, argument: str = "activati
 
 
 def options(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an activation function in an activation layer's config."""
+    """The activation function's arguments in an activation layer's config."""
     return {key: value for key, value in config.items() if key not in ("dtype", "activation")}

@@ -1,4 +1,4 @@
-"""Attention layers: scores of queries against keys, masked, as weights of values."""
+"""Attention layers: masked scores of queries against keys, used as weights of values."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -26,11 +26,11 @@ ARGUMENTS = (
     "use_causal_mask",
 )
 HIDDEN_SCORE = -0.7 * 3.38953e38
-"""What a hidden score counts as in `keras.ops.dot_product_attention`."""
+"""The score of masked keys in `keras.ops.dot_product_attention`."""
 
 
 def attention(converter: Converter, layer: Layer) -> None:
-    """Attention and AdditiveAttention (Luong et al. 2015, Bahdanau et al. 2015): inputs [query,
+    """Attention and AdditiveAttention (Luong et al. 2015, Bahdanau et al. 2015). Inputs are [query,
     value] or [query, value, key], each [N, T, size].
     """
     b = converter.builder
@@ -84,10 +84,10 @@ def _scores(converter: Converter, layer: Layer, query: Tensor, key: Tensor) -> T
 
 
 def heads(*, grouped: bool) -> LayerHandler:
-    """MultiHeadAttention (Vaswani et al. 2017) and, with keys and values that queries share,
-    GroupedQueryAttention (Ainslie et al. 2023).
+    """MultiHeadAttention (Vaswani et al. 2017) and GroupedQueryAttention (Ainslie et al. 2023),
+    whose queries share keys and values.
 
-    query is [N, *others, *T, size], value and key [N, *others, *S, size]; attention goes over the
+    query is [N, *others, *T, size], value and key [N, *others, *S, size]; attention is over the
     axes T and S.
     """
 
@@ -148,8 +148,8 @@ def _attend(
     *,
     plain: bool,
 ) -> tuple[Tensor, Tensor]:
-    """The result and the weights; where everything is hidden from a query, weights are equal with
-    `plain`, else 0.
+    """The result and the weights. If all keys of a query are masked, its weights are equal with
+    `plain`, otherwise 0.
     """
     rank = q.type.rank
     target = ascii_lowercase[:rank]
@@ -192,7 +192,7 @@ def _attend(
 
 
 def _attention_axes(given: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """The axes between which queries and keys meet, of tensors of this rank with heads."""
+    """The attention axes of tensors of this rank, which includes heads."""
     if given is None:
         return tuple(range(1, rank - 2))
     return tuple(
@@ -204,7 +204,9 @@ def _attention_axes(given: int | Sequence[int] | None, rank: int) -> tuple[int, 
 def _merged_mask(
     converter: Converter, tensors: dict[str, Tensor], *, causal: bool, window: int | None
 ) -> Tensor | None:
-    """What every mask shows, [N or 1, T, S] or what the attention mask broadcasts to."""
+    """The conjunction of all masks, [N or 1, T, S], or the shape to which the attention mask
+    broadcasts.
+    """
     b, mask = converter.builder, None
     for name, axis in (("query_mask", -1), ("value_mask", -2), ("key_mask", -2)):
         if name in tensors:
@@ -220,8 +222,8 @@ def _merged_mask(
 
 
 def _projected(converter: Converter, layer: Layer, name: str, x: Tensor, bound: int = 1) -> Tensor:
-    """x through the dense part of that name, whose kernel [*bound axes of x, *axes of the result]
-    has the last `bound` axes of x first.
+    """Apply the dense layer with this name. The first axes of its kernel [*bound axes of x, *axes
+    of the result] are the last `bound` axes of x.
     """
     part = next(part for part in layer.spec.parts.values() if part.name == name)
     dense = Layer(f"{layer.path}/{name}", part, 0)
@@ -244,14 +246,14 @@ def _projected(converter: Converter, layer: Layer, name: str, x: Tensor, bound: 
 
 
 def _repeated(b: GraphBuilder, x: Tensor, times: int) -> Tensor:
-    """[N, S, heads, size] with each head `times` times."""
+    """[N, S, heads, size], with each head repeated `times` times."""
     n, steps, own, size = x.shape
     wide = b.op("Broadcast", [_widened(b, x, 3)], {"shape": (n, steps, own, times, size)})
     return b.op("Reshape", [wide], {"shape": (n, steps, own * times, size)})
 
 
 def _ahead(b: GraphBuilder, rows: int, columns: int) -> Tensor:
-    """How far each key stands ahead of each query, [1, rows, columns]."""
+    """The position of each key relative to each query, [1, rows, columns]."""
     down, along = (b.op("Iota", [], {"size": size, "dtype": "int32"}) for size in (rows, columns))
     return b.op(
         "Sub",
@@ -275,7 +277,7 @@ def _truth(b: GraphBuilder, mask: Tensor) -> Tensor:
 
 
 def _widened(b: GraphBuilder, x: Tensor, axis: int) -> Tensor:
-    """x with an axis of size 1 where `axis` then counts to."""
+    """Insert an axis of size 1 at `axis` of the result."""
     place = axis if axis >= 0 else x.type.rank + 1 + axis
     return b.op("Reshape", [x], {"shape": (*x.shape[:place], 1, *x.shape[place:])})
 

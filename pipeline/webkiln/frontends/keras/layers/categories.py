@@ -1,4 +1,4 @@
-"""Layers that turn numbers into categories, and categories into vectors."""
+"""Layers that map numbers to categories, and categories to vectors."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def category_encoding(converter: Converter, layer: Layer) -> None:
 
 
 def discretization(converter: Converter, layer: Layer) -> None:
-    """The number of boundaries that do not lie above x; NaN lies above all."""
+    """The number of boundaries that do not exceed x; all of them for NaN."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     boundaries = layer.config.get("bin_boundaries")
     if boundaries is None:
@@ -39,8 +39,8 @@ def discretization(converter: Converter, layer: Layer) -> None:
 
 
 def integer_lookup(converter: Converter, layer: Layer) -> None:
-    """Places in a vocabulary, with places for a mask and for what is not in it before; with
-    `invert`, what stands there.
+    """Indices in a vocabulary, after those for masks and unknown elements; with `invert`, the
+    elements at indices.
     """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     config, b = layer.config, converter.builder
@@ -80,7 +80,7 @@ def integer_lookup(converter: Converter, layer: Layer) -> None:
 
 
 def string_lookup(converter: Converter, layer: Layer) -> None:
-    """Places in a vocabulary, which were looked up before the model runs."""
+    """Indices in a vocabulary of strings, which are looked up before the model runs."""
     config = layer.config
     y = converter.cast(converter.get_variable(converter.get_input_tensor(layer)[0]), "int64")
     first = int(config.get("num_oov_indices", 1)) + int(
@@ -91,7 +91,7 @@ def string_lookup(converter: Converter, layer: Layer) -> None:
 
 
 def _counted(b: GraphBuilder, layer: Layer, y: Tensor, size: int) -> Tensor:
-    """Places among `size` as they are, or as vectors."""
+    """Indices below `size`, or vectors."""
     config, mode = layer.config, layer.config["output_mode"]
     depth = config["max_tokens"] if config.get("pad_to_max_tokens") else size
     counted = encoded(b, layer, y, "count" if mode == "tf_idf" else mode, depth)
@@ -109,7 +109,9 @@ def _counted(b: GraphBuilder, layer: Layer, y: Tensor, size: int) -> Tensor:
 def _looked_up(
     b: GraphBuilder, layer: Layer, x: Tensor, tokens: Array, first: int, unknown: int
 ) -> Tensor:
-    """The place of each element of x among tokens, which begin behind `unknown` places for others."""
+    """The index of each element of x among tokens, which follow `unknown` indices for other
+    elements.
+    """
     order = np.argsort(tokens, kind="stable")
     if unknown > 1 and layer.config.get("oov_method", "floormod") == "farmhash":
         other = b.op(
@@ -144,9 +146,7 @@ def _looked_up(
 
 
 def counted_up(b: GraphBuilder, x: Tensor, bounds: Array) -> Tensor:
-    """How many of the sorted bounds are not above each element of x, int32: halving what is left,
-    step by step.
-    """
+    """The number of sorted bounds that do not exceed each element of x, int32, by binary search."""
     table, count = b.constant(bounds), len(bounds)
     low = b.op("Broadcast", [b.constant(0, "int32")], {"shape": x.shape})
     for power in reversed(range(count.bit_length())):

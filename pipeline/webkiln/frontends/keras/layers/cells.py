@@ -1,6 +1,4 @@
-"""Cells of recurrent layers: one step, from what it is given and the states to the output and the
-next states.
-"""
+"""Cells of recurrent layers: one step from input and states to output and next states."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,11 +16,12 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`project` is what a cell does to its input alone, done for all steps at once; `step` takes
-    the
-    projection of one step and the states [N, *shape], and gives the output [N, *output] and the
-    next states. `shown` is the state that the output is, if any. `initial` gives the first states
-    for a tensor of N rows; without it they are zeros.
+    """A cell.
+
+    `project` is the computation on the input alone, for all steps at once. `step` maps the
+    projection of one step and the states [N, *shape] to the output [N, *output] and the next
+    states. `shown` is the index of the state that equals the output, if any. `initial` returns the
+    initial states for a tensor with N rows; by default, they are zeros.
     """
 
     states: tuple[Shape, ...]
@@ -33,7 +32,7 @@ class Cell:
     initial: Callable[[Tensor], list[Tensor]] | None = None
 
     def start(self, b: GraphBuilder, batch: int, dtype: str) -> list[Tensor]:
-        """The first states, [batch, *shape]."""
+        """The initial states, [batch, *shape]."""
         zero = b.constant(0.0, dtype)
         if self.initial is None:
             return [b.op("Broadcast", [zero], {"shape": (batch, *shape)}) for shape in self.states]
@@ -44,8 +43,8 @@ class Cell:
 
 
 class CellBuilder:
-    """The operators of a built-in cell, whose weights are kernel [in, gates * units],
-    recurrent_kernel [units, gates * units] and bias.
+    """The weights of a built-in cell: kernel [in, gates * units], recurrent_kernel [units, gates *
+    units] and bias.
     """
 
     def __init__(self, converter: Converter, layer: Layer, gates: int) -> None:
@@ -129,8 +128,8 @@ def lstm_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
 
 
 def gru_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
-    """Gates in the order update, reset, candidate (Cho et al. 2014); with `reset_after` the reset
-    gate acts behind the product.
+    """Gates in the order update, reset, candidate (Cho et al. 2014). With `reset_after`, the reset
+    gate is applied after the product.
     """
     cell = CellBuilder(converter, layer, 3)
     recurrent = cell.weight("recurrent_kernel")
@@ -160,7 +159,7 @@ def gru_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
 
 
 def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
-    """Cells on top of each other: the output of one is the input of the next."""
+    """Stacked cells: the output of one is the input of the next."""
     cells: list[Cell] = []
     for member in layer.spec.parts.values():
         cells.append(cell_of(converter, member, layer.path, cells[-1].output if cells else given))
@@ -194,8 +193,8 @@ def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
 
 
 def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
-    """An LSTM over images, whose products are convolutions (Shi et al. 2015); gates in the order
-    input, forget, candidate, output.
+    """ConvLSTM, whose products are convolutions (Shi et al. 2015). Gates in the order input,
+    forget, candidate, output.
     """
     b, axis = (
         converter.builder,
@@ -241,8 +240,8 @@ CELLS: Mapping[str, Callable[[Converter, Layer, Shape], Cell]] = {
 
 
 def cell_of(converter: Converter, spec: LayerSpec, scope: str, given: Shape) -> Cell:
-    """The cell of a recurrent layer whose input is [N, T, *given]: a built-in one, or the user's,
-    which was traced or has a handler.
+    """The cell of a recurrent layer with input [N, T, *given]: a built-in one, or a user-defined
+    one, which was traced or has a handler.
     """
     layer = Layer(f"{scope}/{spec.name}", spec, 0)
     if spec.own and spec.class_name in CELLS:

@@ -39,7 +39,7 @@ def conv(converter: Converter, layer: Layer) -> None:
 
 
 def depthwise_conv(converter: Converter, layer: Layer) -> None:
-    """DepthwiseConv1D, DepthwiseConv2D: kernel [*window, in, multiplier]; output channel c *
+    """DepthwiseConv1D, DepthwiseConv2D: kernel [*window, in, multiplier]; the output channel is c *
     multiplier + m.
     """
     x, kernel, channels = _depthwise(
@@ -53,9 +53,7 @@ def depthwise_conv(converter: Converter, layer: Layer) -> None:
 
 
 def separable_conv(converter: Converter, layer: Layer) -> None:
-    """SeparableConv1D, SeparableConv2D: a depthwise convolution, then one of windows of 1 that
-    mixes its channels.
-    """
+    """SeparableConv1D, SeparableConv2D: a depthwise convolution, followed by a pointwise one."""
     x, kernel, channels = _depthwise(converter, layer, "depthwise_kernel")
     pointwise = layer.weight("pointwise_kernel")
     layer.check_config(filters=pointwise.shape[-1])
@@ -69,9 +67,7 @@ def separable_conv(converter: Converter, layer: Layer) -> None:
 
 
 def conv_transpose(converter: Converter, layer: Layer) -> None:
-    """Conv1DTranspose, Conv2DTranspose, Conv3DTranspose: kernel [*window, out, in]; the gradient of
-    the convolution of these options.
-    """
+    """Conv1DTranspose, Conv2DTranspose, Conv3DTranspose: kernel [*window, out, in]."""
     weight = layer.weight("kernel")
     layer.check_config(filters=weight.shape[-2])
     x, kernel = _operands(converter, layer, "kernel")
@@ -101,13 +97,13 @@ def conv_transpose(converter: Converter, layer: Layer) -> None:
 
 
 def convolution(converter: Converter, layer: Layer, x: Tensor) -> Tensor:
-    """x convolved with a layer's kernel, plus its bias, by its strides, padding and dilation."""
+    """Convolve x with a layer's kernel, with its strides, padding and dilation, and add its bias."""
     kernel = converter.convert_to_constant_variable(layer.weight("kernel"))
     return _convolve(converter, layer, x, kernel, 1, _window(layer, x, kernel))
 
 
 def convolution_same(converter: Converter, layer: Layer, x: Tensor, kernel: Tensor) -> Tensor:
-    """x convolved with a kernel, to images of the size that it has."""
+    """Convolve x with a kernel; the output has the spatial size of x."""
     around = [((size - 1) // 2, size // 2) for size in kernel.shape[:-2]]
     return _convolve(
         converter, layer, x, kernel, 1, plain(len(around)) | pads(around), biased=False
@@ -115,7 +111,7 @@ def convolution_same(converter: Converter, layer: Layer, x: Tensor, kernel: Tens
 
 
 def convolution_shape(layer: Layer, given: Sequence[int], features: int) -> tuple[int, ...]:
-    """The shape of what `convolution` makes of images of a shape without the batch, with so many
+    """The shape of `convolution`'s output, without the batch, for an image shape and this number of
     features.
     """
     weight = layer.weight("kernel")
@@ -166,7 +162,7 @@ def _convolve(
     *,
     biased: bool = True,
 ) -> Tensor:
-    """Convolve with a kernel [*window, in / groups, out]; add the layer's bias where it has one."""
+    """Convolve with a kernel [*window, in / groups, out], and add the layer's bias if it has one."""
     feature = dims(layer, x.type.rank)[1]
     per_group, features = kernel.shape[-2:]
     if x.shape[feature] != per_group * groups:
@@ -216,7 +212,7 @@ def padding(
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> Pads:
-    """(low, high) of each spatial axis."""
+    """(low, high) for each spatial axis."""
     return padding_of(_kind(layer, CAUSAL), size, window, strides, dilation)
 
 

@@ -1,8 +1,8 @@
-"""Hashes of integers as TensorFlow computes them, in words of 32 bits, which every backend has.
+"""TensorFlow's hashes of integers, computed in 32-bit words, which every backend has.
 
-A hash has 64 bits; here it is a pair of uint32 tensors. `farmhashna::Hash64` of FarmHash
-(https://github.com/google/farmhash) is what `tf.strings.to_hash_bucket_fast` makes of a text,
-`FingerprintCat64` of TensorFlow what `tf.sparse.cross_hashed` makes of two numbers.
+A 64-bit hash is a pair of uint32 tensors. `tf.strings.to_hash_bucket_fast` uses
+`farmhashna::Hash64` of FarmHash (https://github.com/google/farmhash), `tf.sparse.cross_hashed` uses
+`FingerprintCat64` of TensorFlow.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 K0, K1, K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 CROSS_KEY = 0xDECAFCAFFE
-"""What `tf.sparse.cross_hashed` begins with."""
+"""The initial value of `tf.sparse.cross_hashed`."""
 CROSS_FACTOR = 0xC6A4A7935BD1E995
 SIP_STARTS = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 DIGITS = {"int32": 10, "int64": 19}
-"""How long a number may be."""
+"""The maximum number of characters of a number."""
 MAX_BUCKETS = 1 << 24
 
 
@@ -36,8 +36,8 @@ def of_two(u: Wide, v: Wide, factor: Wide) -> Wide:
 
 
 class Text:
-    """The decimal text of each number [..., 1]: its bytes from the right and from the left [...,
-    width], 0 beyond its length, and that.
+    """The decimal representation of each number [..., 1]: its bytes from the right and from the
+    left [..., width], zero-padded, and its length.
     """
 
     def __init__(self, b: GraphBuilder, x: Tensor) -> None:
@@ -104,7 +104,7 @@ class Text:
         return y
 
     def from_left(self, first: int) -> Wide:
-        """8 letters."""
+        """8 characters."""
         return Wide(
             self.b,
             self.word(self.left, range(first + 4, first + 8)),
@@ -112,7 +112,7 @@ class Text:
         )
 
     def from_right(self, last: int) -> Wide:
-        """The 8 letters of which the first has that distance to the end."""
+        """The 8 characters that start at this distance from the end."""
         return Wide(
             self.b,
             self.word(self.right, range(last - 5, last - 9, -1)),
@@ -127,7 +127,7 @@ class Text:
 
 
 def farm_hash(text: Text) -> Wide:
-    """Hash64 of texts of at most 20 letters."""
+    """Hash64 of strings of at most 20 characters."""
     b, length, small = text.b, text.length, text.small
     k0, k1, k2 = map(text.constant, (K0, K1, K2))
     factor = k2 + small(length * 2)
@@ -161,7 +161,7 @@ def farm_hash(text: Text) -> Wide:
 
 
 def sip_hash(text: Text, key: Sequence[int]) -> Wide:
-    """SipHash-2-4 (Aumasson & Bernstein 2012) of texts of at most 20 letters."""
+    """SipHash-2-4 (Aumasson & Bernstein 2012) of strings of at most 20 characters."""
     b, length = text.b, text.length
     low, high = (text.constant(word % (1 << 64)) for word in key)
     state = [
@@ -198,8 +198,8 @@ def _rounds(state: Sequence[Wide], count: int) -> list[Wide]:
 
 
 def buckets_of(b: GraphBuilder, layer: Layer, x: Tensor, count: int, salt: Any) -> Tensor:
-    """Which of `count` buckets the decimal text of each number falls into, uint32: by FarmHash,
-    with a salt by SipHash.
+    """The bucket of each number's decimal representation among `count`, uint32: by FarmHash or,
+    with a salt, by SipHash.
     """
     check_count(layer, count)
     if x.dtype not in DIGITS and x.dtype != "bool":
@@ -227,7 +227,7 @@ def check_count(layer: Layer, count: int) -> None:
 
 
 def crossed(b: GraphBuilder, numbers: list[Tensor]) -> Wide:
-    """What `tf.sparse.cross_hashed` makes of integers, before they are put into buckets."""
+    """The hash of integers in `tf.sparse.cross_hashed`, before the modulo."""
     factor, result = wide(b, numbers[0], CROSS_FACTOR), wide(b, numbers[0], CROSS_KEY)
     for x in numbers:
         above = b.binary("FloorDiv", b.binary("FloorDiv", x, 1 << 16), 1 << 16)
@@ -238,8 +238,8 @@ def crossed(b: GraphBuilder, numbers: list[Tensor]) -> Wide:
 
 
 def hashing(converter: Converter, layer: Layer) -> None:
-    """Buckets of the decimal text of each number; with a mask value, that has bucket 0 for itself.
-    Those of texts are known before.
+    """Buckets of decimal representations. A mask value has bucket 0 of its own. Buckets of strings
+    are computed before the model runs.
     """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     config, b = layer.config, converter.builder
@@ -258,7 +258,7 @@ def hashing(converter: Converter, layer: Layer) -> None:
 
 
 def hashed_crossing(converter: Converter, layer: Layer) -> None:
-    """Buckets of the combinations of integers."""
+    """Buckets of combinations of integers."""
     numbers = [
         converter.cast(converter.get_variable(ref), "int64")
         for ref in converter.get_input_tensor(layer)

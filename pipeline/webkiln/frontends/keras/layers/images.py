@@ -1,4 +1,4 @@
-"""Layers that prepare images: what they do at inference, to one image or to a batch."""
+"""Image preprocessing layers at inference, for one image or a batch."""
 
 from collections.abc import Sequence
 
@@ -10,16 +10,16 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 LEVELS = 256
-"""Of brightness."""
+"""The weights of the channels for brightness."""
 
 
 def augmentation(converter: Converter, layer: Layer) -> None:
-    """Layers that change images at random while training, and leave them as they are at inference."""
+    """Layers that augment images in training, and return them unchanged at inference."""
     converter.set_variable(converter.get_output_tensor(layer)[0], images_of(converter, layer))
 
 
 def pipeline(converter: Converter, layer: Layer) -> None:
-    """Layers one after the other."""
+    """Apply layers in sequence."""
     x = images_of(converter, layer)
     for part in layer.spec.parts.values():
         (x,) = converter.apply(part, layer.path, [x])
@@ -27,8 +27,8 @@ def pipeline(converter: Converter, layer: Layer) -> None:
 
 
 def center_crop(converter: Converter, layer: Layer) -> None:
-    """The middle of images; of those that are smaller, the largest part in the middle that has the
-    wanted ratio, resized.
+    """Crop the centre. Smaller images are resized after cropping the largest centred part with the
+    target's aspect ratio.
     """
     x, b = images_of(converter, layer), converter.builder
     axes, wanted = spatial_axes(layer, x), (layer.config["height"], layer.config["width"])
@@ -61,9 +61,7 @@ def _middle(b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[in
 
 
 def auto_contrast(converter: Converter, layer: Layer) -> None:
-    """Each channel from its darkest to its brightest value spread over the whole range; a channel
-    of one value stays as it is.
-    """
+    """Stretch the range of each channel to the full range. A constant channel is unchanged."""
     x, b = images_of(converter, layer), converter.builder
     given, full = layer.config["value_range"], (0, LEVELS - 1)
     y = _ranged(b, x, given, full)
@@ -86,7 +84,7 @@ def auto_contrast(converter: Converter, layer: Layer) -> None:
 
 
 def _ranged(b: GraphBuilder, x: Tensor, given: Sequence[float], wanted: Sequence[float]) -> Tensor:
-    """x of one range of values as one of another."""
+    """Map x linearly from one range to another."""
     if tuple(given) == tuple(wanted):
         return x
     unit = b.binary("Div", b.binary("Sub", x, float(given[0])), float(given[1]) - float(given[0]))
@@ -96,8 +94,8 @@ def _ranged(b: GraphBuilder, x: Tensor, given: Sequence[float], wanted: Sequence
 
 
 def clahe(converter: Converter, layer: Layer) -> None:
-    """Histogram equalisation of tiles, limited in contrast, interpolated between their centres
-    (Zuiderveld 1994).
+    """Contrast-limited adaptive histogram equalization: histograms of tiles, interpolated between
+    their centres (Zuiderveld 1994).
     """
     x, b, config = images_of(converter, layer), converter.builder, layer.config
     if any(map(is_symbolic, x.shape[-3:])):
@@ -121,7 +119,7 @@ def clahe(converter: Converter, layer: Layer) -> None:
 
 
 def _equalised(b: GraphBuilder, x: Tensor, grid: Sequence[int], limit: float) -> Tensor:
-    """x [N, H, W, C] of levels from 0 to 255."""
+    """x [N, H, W, C] with levels from 0 to 255."""
     n, *have, channels = x.shape
     tile = [-(-size // count) for size, count in zip(have, grid, strict=True)]
     padded = x
@@ -195,8 +193,8 @@ def _between(b: GraphBuilder, first: Tensor, second: Tensor, share: Tensor) -> T
 def _neighbours(
     size: int, count: int, span: int
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """For each pixel along an axis the tiles whose centres it lies between, and how near it is to
-    the second.
+    """For each pixel along an axis, the two tiles whose centres surround it, and the weight of the
+    second.
     """
     place = (np.arange(size, dtype="float32") - np.float32(span / 2)) / np.float32(span)
     before = np.floor(place + 1)

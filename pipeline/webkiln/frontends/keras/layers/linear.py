@@ -1,4 +1,4 @@
-"""Layers that multiply by a matrix, or look rows of one up."""
+"""Layers that multiply by a matrix, or look up its rows."""
 
 from collections.abc import Sequence
 from string import ascii_letters
@@ -38,7 +38,7 @@ def einsum_dense(converter: Converter, layer: Layer) -> None:
 
 
 def spelled_out(equation: str, ranks: Sequence[int]) -> str:
-    """An equation with letters for what `...` stands for in operands of these ranks."""
+    """An equation in which letters replace `...`, for operands of these ranks."""
     terms = equation.partition("->")[0].split(",")
     counts = [
         rank - len(term) + 3 if "..." in term else 0
@@ -55,7 +55,7 @@ def spelled_out(equation: str, ranks: Sequence[int]) -> str:
 
 
 def embedding(converter: Converter, layer: Layer) -> None:
-    """Rows of a matrix by their numbers."""
+    """Look up rows of a matrix."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     weight = layer.weight("embeddings")
     layer.check_config(input_dim=weight.shape[0], output_dim=weight.shape[1])
@@ -71,7 +71,7 @@ def embedding(converter: Converter, layer: Layer) -> None:
 
 
 def reversible_embedding(converter: Converter, layer: Layer) -> None:
-    """An embedding, or, where it is called with `reverse=True`, scores of every row."""
+    """An embedding or, if called with `reverse=True`, the scores of all rows."""
     if not layer.arguments.kwargs.get("reverse", False):
         embedding(converter, layer)
         return
@@ -91,8 +91,8 @@ def reversible_embedding(converter: Converter, layer: Layer) -> None:
 
 
 def adapted(converter: Converter, layer: Layer, name: str) -> Tensor:
-    """A weight with what training has put into its low-rank adapters, if it has any (LoRA, Hu et
-    al. 2021): W + alpha / rank * A B.
+    """A weight with its low-rank adapters, if it has any (LoRA, Hu et al. 2021): W + alpha / rank *
+    A B.
     """
     weight = converter.convert_to_constant_variable(layer.weight(name))
     names = [f"lora_{name}_{factor}" for factor in "ab"]

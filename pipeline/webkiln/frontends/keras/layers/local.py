@@ -1,5 +1,5 @@
-"""LocallyConnected1D and 2D of Keras 1 and 2: convolutions with a kernel of its own for each place
-of the output.
+"""LocallyConnected1D and 2D of Keras 1 and 2: convolutions with a separate kernel for each output
+position.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from webkiln.ops.builder import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Which elements of an image each place of the output sees: `seen` [places, window] are their
-    numbers, -1 beyond the edges.
+    """The elements that each output position reads: `seen` [places, window] are their indices, -1
+    outside.
     """
 
     given: tuple[int, ...]
@@ -68,8 +68,8 @@ def locally_connected(converter: Converter, layer: Layer) -> None:
         bias = layer.weight("bias")
         if prod(bias.shape) != prod(y.shape[1:]):
             raise layer.error(f"the bias is {list(bias.shape)}, the output {list(y.shape)}")
-        # Keras reads the bias [places, filters] as [filters, places] where channels come first,
-        # without a transposition.
+        # With channels first, Keras reads the bias [places, filters] as [filters, places], without
+        # a transposition.
         y = b.op(
             "Add",
             [
@@ -85,7 +85,7 @@ def locally_connected(converter: Converter, layer: Layer) -> None:
 
 
 def _places(layer: Layer, given: tuple[int, ...]) -> Places:
-    """Windows begin at multiples of the strides; with padding `same` half a window before these."""
+    """Windows start at multiples of the strides; with padding `same`, half a window earlier."""
     window, steps = (
         sizes(layer.config.get(name, 1), len(given)) for name in ("kernel_size", "strides")
     )
@@ -119,10 +119,9 @@ def _places(layer: Layer, given: tuple[int, ...]) -> Places:
 def _kernel(
     converter: Converter, layer: Layer, places: Places, channels: int, *, first: bool
 ) -> Tensor:
-    """The kernel [places, window, channels, filters]: as implementation 1 has it, out of the matrix
-    of
-    all elements of input and output that 2 has, or out of the elements of that matrix which are
-    used, that 3 has.
+    """The kernel [places, window, channels, filters]: as stored by implementation 1; from the full
+    matrix of input and output elements, which implementation 2 stores; or from the used elements of
+    this matrix, which implementation 3 stores.
     """
     weight, b = layer.weight("kernel"), converter.builder
     kernel, filters = converter.convert_to_constant_variable(weight), layer.config["filters"]
@@ -162,8 +161,8 @@ def _kernel(
 def _rows_and_columns(
     places: Places, channels: int, filters: int, *, first: bool
 ) -> tuple[Array, Array]:
-    """The numbers of the elements of input and output, in the order of their axes, that each
-    element [place, window, channel, filter] joins.
+    """The indices of the input and output elements, in row-major order, that each kernel element
+    [place, window, channel, filter] connects.
     """
     count = len(places.seen)
     seen, place = (

@@ -12,8 +12,8 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 
 def merge(op: str, *, mean: bool = False) -> LayerHandler:
-    """Combine all inputs from the left with a binary operator; inputs of lower rank get axes of
-    size 1 after the batch axis.
+    """Combine all inputs from left to right with a binary operator. Inputs of lower rank get axes
+    of size 1 after the batch axis.
     """
 
     def handler(converter: Converter, layer: Layer) -> None:
@@ -40,7 +40,7 @@ def merge(op: str, *, mean: bool = False) -> LayerHandler:
 
 
 def promoted(converter: Converter, layer: Layer) -> list[Tensor]:
-    """The inputs in the one dtype that Keras promotes them to."""
+    """The inputs in the dtype that Keras promotes them to."""
     return operands(
         converter.builder, *map(converter.get_variable, converter.get_input_tensor(layer))
     )
@@ -54,7 +54,7 @@ def concatenate(converter: Converter, layer: Layer) -> None:
 
 
 def dot(converter: Converter, layer: Layer) -> None:
-    """Sum the products of two inputs over an axis of each, sample by sample."""
+    """The dot products of two inputs over an axis of each, per sample."""
     x, y = promoted(converter, layer)
     b, axes = converter.builder, layer.config["axes"]
     if layer.config.get("normalize"):
@@ -68,7 +68,7 @@ def dot(converter: Converter, layer: Layer) -> None:
 def batch_product(
     layer: Layer, b: GraphBuilder, x: Tensor, y: Tensor, axes: int | Sequence[int]
 ) -> Tensor:
-    """The sums of products over an axis of each, [N, 1] where no other axis is left."""
+    """Sums of products over an axis of each, [N, 1] if no other axis remains."""
     first, second = _axes(layer, x, y, axes)
     left, right = ascii_lowercase[: x.type.rank], ascii_uppercase[: y.type.rank]
     right = "".join(

@@ -1,4 +1,4 @@
-"""Normalisation and activation layers."""
+"""Normalization and activation layers."""
 
 from collections.abc import Sequence
 
@@ -60,8 +60,8 @@ def layer_normalization(converter: Converter, layer: Layer) -> None:
 
 
 def group_normalization(converter: Converter, layer: Layer) -> None:
-    """Each group of channels by the mean and variance over it and all axes but the batch;
-    `groups=-1` is a group for each channel.
+    """Normalize each group of channels over the group and all axes except the batch. `groups=-1`
+    means one channel per group.
     """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b, axis = converter.builder, layer.config.get("axis", -1) % x.type.rank
@@ -114,8 +114,8 @@ def unit_normalization(converter: Converter, layer: Layer) -> None:
 
 
 def normalization(converter: Converter, layer: Layer) -> None:
-    """x minus a mean, divided by the root of a variance (which counts as at least 1e-7), both known
-    before training; or its inverse.
+    """Subtract a constant mean, and divide by the root of a constant variance (at least 1e-7); or
+    the inverse.
     """
     x = _floating(converter, layer)
     config, b = layer.config, converter.builder
@@ -159,7 +159,7 @@ def rescaling(converter: Converter, layer: Layer) -> None:
 
 
 def _floating(converter: Converter, layer: Layer) -> Tensor:
-    """The input, integers as float32."""
+    """The input, with integers cast to float32."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     return (
         x if is_float(x.dtype) else converter.builder.op("Cast", [x], {"dtype": "float32"}, x.order)
@@ -167,7 +167,7 @@ def _floating(converter: Converter, layer: Layer) -> Tensor:
 
 
 def spectral_normalization(converter: Converter, layer: Layer) -> None:
-    """The layer that it wraps, whose kernel training has normalised."""
+    """Call the wrapped layer, whose stored kernel is already normalized."""
     (part,) = layer.spec.parts.values()
     (y,) = converter.apply(
         part, layer.path, [converter.get_variable(converter.get_input_tensor(layer)[0])]
@@ -178,7 +178,9 @@ def spectral_normalization(converter: Converter, layer: Layer) -> None:
 def standardise(
     b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float, *, centre: bool = True
 ) -> Tensor:
-    """x minus its mean over `axes` (unless `centre` is false), divided by its deviation there."""
+    """Subtract the mean over `axes` (unless `centre` is false), and divide by the standard
+    deviation.
+    """
     attrs = {"axes": axes, "keepdims": True}
     centred = b.op("Sub", [x, b.op("ReduceMean", [x], attrs)])
     variance = b.op("ReduceMean", [b.op("Square", [centred])], attrs)
@@ -193,7 +195,7 @@ def by_root_mean_square(
 
 
 def to_length_1(b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
-    """x divided by its length over `axes`, which counts as at least `epsilon`."""
+    """Divide x by its norm over `axes`, which is at least `epsilon`."""
     squares = b.op("ReduceSum", [b.op("Square", [x])], {"axes": axes, "keepdims": True})
     return b.op("Mul", [x, b.binary("Min", b.op("Rsqrt", [squares]), 1 / epsilon)])
 
@@ -210,7 +212,7 @@ def _affine(
     expected: tuple[int, ...],
     shape: tuple[int, ...],
 ) -> Tensor:
-    """y times the first of the named weights, plus a second one named beta, each seen with `shape`."""
+    """Multiply by the first named weight, and add the weight beta, both reshaped to `shape`."""
     for name in names:
         weight = layer.weight(name)
         if weight.shape != expected:
@@ -230,7 +232,7 @@ def activation(converter: Converter, layer: Layer) -> None:
 
 
 def activation_layer(function: Activation) -> LayerHandler:
-    """ReLU, LeakyReLU, ELU: the config holds the function's arguments."""
+    """ReLU, LeakyReLU, ELU: the config has the function's arguments."""
 
     def handler(converter: Converter, layer: Layer) -> None:
         x = converter.get_variable(converter.get_input_tensor(layer)[0])
@@ -243,7 +245,7 @@ def activation_layer(function: Activation) -> LayerHandler:
 
 
 def softmax_layer(converter: Converter, layer: Layer) -> None:
-    """Softmax; where a mask is False (or at most 0.5) scores count as -1e9 and results are 0."""
+    """Softmax. Where a mask is False (or at most 0.5), scores are -1e9 and results 0."""
     x, *masks = map(converter.get_variable, converter.get_input_tensor(layer))
     b = converter.builder
     kept = next(
@@ -258,7 +260,9 @@ def softmax_layer(converter: Converter, layer: Layer) -> None:
 
 
 def by_element(converter: Converter, layer: Layer, name: str, x: Tensor) -> Tensor:
-    """A weight with an element for each of x without its batch, or 1 along axes that share them."""
+    """A weight with an element for each element of x without its batch, or size 1 along shared
+    axes.
+    """
     weight = layer.weight(name)
     fits = len(weight.shape) == x.type.rank - 1
     if not fits or any(
@@ -278,6 +282,6 @@ def prelu(converter: Converter, layer: Layer) -> None:
 
 
 def identity(converter: Converter, layer: Layer) -> None:
-    """Layers that only act while training."""
+    """Layers that are the identity at inference."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     converter.set_variable(converter.get_output_tensor(layer)[0], x)

@@ -9,7 +9,7 @@ from webkiln.ops.pieces import cast
 
 
 def pool(op: str) -> LayerHandler:
-    """MaxPooling and AveragePooling of any rank; the average counts real elements only."""
+    """MaxPooling and AveragePooling of any rank. Averages exclude padding."""
 
     def handler(converter: Converter, layer: Layer) -> None:
         x = converter.get_variable(converter.get_input_tensor(layer)[0])
@@ -34,7 +34,7 @@ def pool(op: str) -> LayerHandler:
 
 
 def global_pool(op: str) -> LayerHandler:
-    """GlobalMaxPooling and GlobalAveragePooling of any rank; the average over steps counts those
+    """GlobalMaxPooling and GlobalAveragePooling of any rank. An average over steps includes those
     that its mask [N, T] shows.
     """
 

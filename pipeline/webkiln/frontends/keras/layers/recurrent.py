@@ -1,5 +1,5 @@
-"""Recurrent layers: a cell applied step by step along axis 1, under masks, either way, with states
-that may last between runs.
+"""Recurrent layers: a cell is applied to each step along axis 1, with masks, in either direction,
+with states that may persist between runs.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a recurrent layer gave: its output, the last or all of them in the order in which they
-    were made, and the last states.
+    """The result of a recurrent layer: its output (the last one, or all in the order of
+    computation), and the last states.
     """
 
     output: Tensor
@@ -22,7 +22,7 @@ class Run:
 
 
 def cell(converter: Converter, layer: Layer) -> None:
-    """A cell called by itself, on x [N, in] and its states: one step."""
+    """A cell that is called directly, on x [N, in] and its states: one step."""
     x, *states = map(converter.get_variable, converter.get_input_tensor(layer))
     made = CELLS[layer.class_name](converter, layer, x.shape[1:])
     output, following = made.step(made.project(x), states)
@@ -38,7 +38,7 @@ def recurrent(converter: Converter, layer: Layer) -> None:
 
 
 def bidirectional(converter: Converter, layer: Layer) -> None:
-    """A recurrent layer and one that goes the other way, their outputs merged step by step."""
+    """Two recurrent layers in opposite directions, whose outputs are merged step by step."""
     x, initial, mask = _arguments(converter, layer)
     forward, backward = (
         Layer(f"{layer.path}/{part.name}", part, 0) for part in layer.spec.parts.values()
@@ -73,7 +73,7 @@ def _merged(converter: Converter, layer: Layer, pair: list[Tensor]) -> list[Tens
 
 
 def time_distributed(converter: Converter, layer: Layer) -> None:
-    """The wrapped layer on every step: to it steps and batch are one axis."""
+    """Apply the wrapped layer to every step, with batch and steps as one axis."""
     x = _arguments(converter, layer)[0]
     (part,) = layer.spec.parts.values()
     batch, steps, *rest = x.shape
@@ -92,7 +92,7 @@ def run_cell(
 ) -> Run:
     """Run the cell of a recurrent layer over x.
 
-    At a masked step the states stay as they are; the output is zero, or what the step before gave.
+    At a masked step, states do not change; the output is zero, or that of the previous step.
     """
     b, config = converter.builder, layer.config
     made = cell_of(converter, layer.spec.parts["cell"], layer.path, x.shape[2:])
@@ -186,7 +186,7 @@ def run_cell(
 
 
 def _flip(converter: Converter, x: Tensor) -> Tensor:
-    """x [N, T, ...] with its steps in reverse."""
+    """Reverse the steps of x [N, T, ...]."""
     rank = x.type.rank
     starts = tuple(x.shape[1] - 1 if axis == 1 else 0 for axis in range(rank))
     attrs = {
@@ -198,7 +198,7 @@ def _flip(converter: Converter, x: Tensor) -> Tensor:
 
 
 def _arguments(converter: Converter, layer: Layer) -> tuple[Tensor, list[Tensor], Tensor | None]:
-    """The sequence [N, T, ...], the initial states if any are given, and the mask [N, T]."""
+    """The sequence [N, T, ...], the initial states if given, and the mask [N, T]."""
     names = ("sequences", "initial_state", "mask")
     given = {**dict(zip(names, layer.arguments.args, strict=False)), **layer.arguments.kwargs}
     first = given.get("sequences", given.get("inputs"))

@@ -22,9 +22,7 @@ METHODS: Mapping[str, str] = {
 """Keras's interpolation -> the operator's method."""
 
 BICUBIC_STEPS = 1024
-"""TensorFlow looks the weights of its bicubic up in a table of that many positions between two
-elements.
-"""
+"""The number of positions between two elements in TensorFlow's table of bicubic weights."""
 
 
 def up_sampling(converter: Converter, layer: Layer) -> None:
@@ -68,7 +66,7 @@ def resized_to(
     pad_to_aspect_ratio: bool = False,
     fill_value: float = 0.0,
 ) -> Tensor:
-    """Height and width at another size, cut or filled before that where the ratio is to stay."""
+    """Resize height and width; to preserve the aspect ratio, crop or pad first."""
 
     def resize(y: Tensor) -> Tensor:
         if crop_to_aspect_ratio:
@@ -81,7 +79,7 @@ def resized_to(
 
 
 def images_of(converter: Converter, layer: Layer) -> Tensor:
-    """What a layer is called with, where that is images alone."""
+    """The argument of a layer that is called with images alone."""
     args, kwargs = layer.arguments.args, layer.arguments.kwargs
     if isinstance(args[0] if args else next(iter(kwargs.values())), dict):
         raise layer.unsupported(
@@ -91,9 +89,7 @@ def images_of(converter: Converter, layer: Layer) -> Tensor:
 
 
 def spatial_axes(layer: Layer, x: Tensor) -> tuple[int, int]:
-    """The axes of height and width of [N, H, W, C] or [H, W, C], or of these with the channels
-    first.
-    """
+    """The axes of height and width in [N, H, W, C] or [H, W, C], or with channels first."""
     last = x.type.rank - (1 if layer.config.get("data_format") == "channels_first" else 2)
     return last - 1, last
 
@@ -101,8 +97,8 @@ def spatial_axes(layer: Layer, x: Tensor) -> tuple[int, int]:
 def _rounded(
     b: GraphBuilder, x: Tensor, interpolation: str, resize: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """What `resize` makes of x; other interpolations than `nearest` compute in float32, and
-    integers are rounded at the end.
+    """The result of `resize`. Interpolations other than `nearest` compute in float32, and round
+    integers at the end.
     """
     if interpolation == "nearest" or x.dtype == "float32":
         return resize(x)
@@ -119,7 +115,7 @@ def resized(
     *,
     antialias: bool = False,
 ) -> Tensor:
-    """Resize as TensorFlow's kernels do."""
+    """Resize like TensorFlow's kernels."""
     method = METHODS[interpolation]
     attrs: dict[str, Any] = {"axes": tuple(axes), "sizes": tuple(wanted)}
     if method in ("nearest", "area"):
@@ -157,8 +153,8 @@ def _repeated(b: GraphBuilder, x: Tensor, axes: Sequence[int], factors: Sequence
 
 
 def _fitting(x: Tensor, axes: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    """The size that each axis would have beside the other one at the wanted ratio, in TensorFlow's
-    float32.
+    """For each axis, the size that matches the other one at the target's aspect ratio, in
+    TensorFlow's float32.
     """
     height, width = (x.shape[axis] for axis in axes)
     scaled = (

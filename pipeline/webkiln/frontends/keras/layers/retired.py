@@ -1,4 +1,4 @@
-"""Layers that Keras 1 and 2 had and Keras 3 has not."""
+"""Layers of Keras 1 and 2 that Keras 3 does not have."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ def _weight(converter: Converter, layer: Layer, name: str) -> Tensor:
 
 
 def highway(converter: Converter, layer: Layer) -> None:
-    """A dense layer and its input, mixed by a gate (Srivastava et al. 2015)."""
+    """Highway: a dense layer and its input, mixed by a gate (Srivastava et al. 2015)."""
     x, b = _input(converter, layer), converter.builder
     features = layer.weight("kernel").shape[-1]
     if (
@@ -45,7 +45,7 @@ def highway(converter: Converter, layer: Layer) -> None:
 
 
 def maxout_dense(converter: Converter, layer: Layer) -> None:
-    """The largest of several dense layers (Goodfellow et al. 2013)."""
+    """Maxout: the maximum of several dense layers (Goodfellow et al. 2013)."""
     x, weight, b = _input(converter, layer), layer.weight("kernel"), converter.builder
     layer.check_config(nb_feature=weight.shape[0], units=weight.shape[2])
     if x.shape[1:] != weight.shape[1:2]:
@@ -68,9 +68,7 @@ def parametric_softplus(converter: Converter, layer: Layer) -> None:
 
 
 def s_relu(converter: Converter, layer: Layer) -> None:
-    """Three lines: x between two thresholds, with other slopes below the first and above the second
-    (Jin et al. 2015).
-    """
+    """SReLU: x between two thresholds, with other slopes outside (Jin et al. 2015)."""
     x, b = _input(converter, layer), converter.builder
     names = ("t_left", "a_left", "t_right", "a_right")
     left, slope_left, right, slope_right = (by_element(converter, layer, name, x) for name in names)
@@ -81,8 +79,8 @@ def s_relu(converter: Converter, layer: Layer) -> None:
 
 
 def cosine_merge(converter: Converter, layer: Layer) -> None:
-    """Products over an axis of each of two inputs, divided by the root of the products of each with
-    itself.
+    """Cosine similarity: products over an axis of two inputs, divided by the root of the products
+    of each with itself.
     """
     x, y = promoted(converter, layer)
     b = converter.builder
@@ -94,8 +92,8 @@ def cosine_merge(converter: Converter, layer: Layer) -> None:
 
 
 def samplewise_normalization(converter: Converter, layer: Layer) -> None:
-    """Keras 1's BatchNormalization of mode 1: by mean and deviation of the last axis, with epsilon
-    under the root and beside it.
+    """Keras 1's BatchNormalization with mode 1: by the mean and deviation of the last axis; epsilon
+    is added under the root and to it.
     """
     x, b, epsilon = (
         _input(converter, layer),
@@ -122,7 +120,9 @@ def samplewise_normalization(converter: Converter, layer: Layer) -> None:
 
 
 def batchwise_normalization(converter: Converter, layer: Layer) -> None:
-    """Keras 1's BatchNormalization of mode 2: by mean and variance of the batch, whenever it runs."""
+    """Keras 1's BatchNormalization with mode 2: by the mean and variance of the batch, also at
+    inference.
+    """
     x, b, axis = _input(converter, layer), converter.builder, layer.config.get("axis", -1)
     axis %= x.type.rank
     attrs = {"axes": tuple(a for a in range(x.type.rank) if a != axis), "keepdims": True}
@@ -148,4 +148,4 @@ RETIRED: Mapping[str, LayerHandler] = {
     "SReLU": s_relu,
     "SamplewiseNormalization": samplewise_normalization,
 }
-"""By the names that `eras/classes.py` gives them, where Keras's are not clear."""
+"""By the names of `keras/versions/classes.py`, where Keras's are ambiguous."""

@@ -89,7 +89,7 @@ def repeat_vector(converter: Converter, layer: Layer) -> None:
 
 
 def masking(converter: Converter, layer: Layer) -> None:
-    """0 in place of every step whose features all have the mask's value."""
+    """Set steps to 0 whose features all have the mask's value."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b = converter.builder
     differs = b.op(

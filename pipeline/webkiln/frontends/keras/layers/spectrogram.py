@@ -1,4 +1,4 @@
-"""Layers that make spectrograms of sound."""
+"""Spectrogram layers."""
 
 from collections.abc import Mapping
 from math import pi
@@ -14,13 +14,13 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 EPSILON = 1e-7
 BREAK_HERTZ, HIGH_Q = 700.0, 1127.0
-"""Of the mel scale as HTK has it."""
+"""Constants of HTK's mel scale."""
 WINDOWS = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46)}
 
 
 def stft_spectrogram(converter: Converter, layer: Layer) -> None:
-    """Frames of each channel of [N, T, C] against waves, which are weights, in one of several
-    forms.
+    """The products of frames of each channel of [N, T, C] with waves, which are weights, in one of
+    several modes.
     """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b, config, mode = converter.builder, layer.config, layer.config.get("mode", "log")
@@ -87,7 +87,7 @@ def _form(
 
 
 def _angle(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
-    """Of the point (x, y), from -pi to pi; 0 at the origin."""
+    """The angle of the point (x, y), from -pi to pi; 0 at the origin."""
 
     def number(value: float) -> Tensor:
         return b.constant(value, x.dtype)
@@ -101,8 +101,8 @@ def _angle(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
 
 
 def mel_spectrogram(converter: Converter, layer: Layer) -> None:
-    """The sizes of Fourier coefficients of frames of [..., T], summed over triangles on the mel
-    scale: [..., bins, frames].
+    """Mel spectrogram: magnitudes of the Fourier transform of frames of [..., T], summed over
+    triangular filters: [..., bins, frames].
     """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b, config = converter.builder, layer.config
@@ -145,7 +145,7 @@ def _reflected(rank: int, count: int) -> dict[str, object]:
 
 
 def _window(layer: Layer, window: object, taken: int, length: int) -> Array:
-    """The weights of a frame; those of a shorter window lie in its middle."""
+    """The window of a frame; a shorter window is centred."""
     if isinstance(window, str):
         if window not in WINDOWS:
             raise layer.unsupported(
@@ -160,7 +160,7 @@ def _window(layer: Layer, window: object, taken: int, length: int) -> Array:
 
 
 def _waves(b: GraphBuilder, length: int, dtype: str) -> list[Tensor]:
-    """cos and sin of 2 pi r c / length, [length, length // 2 + 1]; angles are reduced as integers."""
+    """cos and sin of 2 pi r c / length, [length, length // 2 + 1]. Angles are reduced as integers."""
     rows = b.op(
         "Reshape", [b.op("Iota", [], {"size": length, "dtype": "int32"})], {"shape": (length, 1)}
     )

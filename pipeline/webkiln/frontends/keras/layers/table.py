@@ -1,4 +1,4 @@
-"""The built-in layers: class name -> handler. A class that is not here is traced, or unsupported."""
+"""Built-in layers: class name -> handler. Other classes are traced, or unsupported."""
 
 from collections.abc import Mapping
 

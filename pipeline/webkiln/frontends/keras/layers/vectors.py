@@ -1,4 +1,4 @@
-"""Categories as vectors, as the layers that make categories give them."""
+"""Categories as vectors."""
 
 from webkiln.frontends.keras.layer import Layer
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -7,9 +7,7 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 def encoded(
     b: GraphBuilder, layer: Layer, x: Tensor, mode: str, depth: int, weights: Tensor | None = None
 ) -> Tensor:
-    """Categories below `depth` as they are ("int"), or as vectors: of one each, of those of a
-    sample, or of how often each stands in it.
-    """
+    """Categories below `depth` as integers ("int"), or as one-hot, multi-hot or count vectors."""
     if mode == "int":
         return x
     rank = max(x.type.rank, 1)

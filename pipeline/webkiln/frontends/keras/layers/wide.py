@@ -1,4 +1,4 @@
-"""Whole numbers of 64 bits in words of 32, which every backend computes with exactly."""
+"""64-bit integers as pairs of 32-bit words, which every backend computes exactly."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """A number of 64 bits: its upper and lower words."""
+    """A 64-bit number: its upper and lower words."""
 
     b: GraphBuilder
     high: Tensor
@@ -38,7 +38,7 @@ class Wide:
         )
 
     def turned(self, count: int) -> "Wide":
-        """Rotated to the right."""
+        """Rotate right."""
         high, low = (self.high, self.low) if count < 32 else (self.low, self.high)
         count %= 32
         pair = ((low, high), (high, low)) if count else ()
@@ -49,7 +49,7 @@ class Wide:
         return Wide(self.b, *words) if words else Wide(self.b, high, low)
 
     def upper(self, count: int) -> "Wide":
-        """Shifted to the right."""
+        """Shift right."""
         b = self.b
         if count >= 32:
             return Wide(
@@ -59,7 +59,7 @@ class Wide:
         return Wide(b, shifted(b, self.high, -count), low)
 
     def modulo(self, divisor: int) -> Tensor:
-        """The rest of a division, digit by digit of 8 bits."""
+        """The remainder of a division, by 8-bit digits."""
         rest = self.low * 0
         for word in (self.high, self.low):
             for place in (24, 16, 8, 0):
@@ -79,7 +79,7 @@ def bits(b: GraphBuilder, x: Tensor, mask: int) -> Tensor:
 
 
 def shifted(b: GraphBuilder, x: Tensor, count: int) -> Tensor:
-    """To the left, or to the right where `count` is negative."""
+    """Shift left, or right if `count` is negative."""
     return b.binary("ShiftLeft" if count > 0 else "ShiftRight", x, abs(count))
 
 

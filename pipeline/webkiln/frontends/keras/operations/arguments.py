@@ -1,5 +1,5 @@
-"""Operands of keras.ops operations: scalars and literals become constants, dtypes are promoted as
-Keras does.
+"""Operands of keras.ops operations: scalars and literals become constants, and dtypes are promoted
+like Keras's.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from webkiln.ops.pieces import cast, iota, reshaped, sized, widened
 
 Argument = Any
 FLOAT = "float32"
-"""What Keras calls floatx."""
+"""Keras's floatx."""
 
 QUOTIENTS = {
     **dict.fromkeys(("int8", "uint8", "int16", "uint16"), FLOAT),
     **dict.fromkeys(("int32", "uint32", "int64", "uint64"), "float64"),
 }
-"""What TensorFlow's own division casts whole numbers to."""
+"""The dtype to which TensorFlow's division casts integers."""
 
 WEAK_INT, WEAK_FLOAT = "int", "float"
 ABOVE = {
@@ -38,7 +38,8 @@ ABOVE = {
     "float32": {"float64"},
     "float64": set(),
 }
-"""The dtypes next above each in Keras's lattice of promotion; Python's numbers are weak.
+"""The direct successors of each dtype in Keras's promotion lattice. Python numbers are weak.
+
 https://keras.io/api/utils/backend_utils/
 """
 
@@ -49,12 +50,12 @@ def _bounds(dtype: str) -> frozenset[str]:
 
 BOUNDS = {dtype: _bounds(dtype) for dtype in ABOVE}
 RESOLVED = {WEAK_INT: "int32", WEAK_FLOAT: FLOAT, "uint64": "uint32"}
-"""What weak dtypes are in the end; Keras knows no uint64 but as the dtype of a tensor."""
+"""The final dtypes of weak types. Keras has uint64 only as the dtype of a tensor."""
 
 
 def promote(dtypes: Sequence[str]) -> str:
-    """`keras.ops.result_type`: the least dtype above all of these, of which those of Python's
-    numbers are `int` and `float`.
+    """`keras.ops.result_type`: the least upper bound of these dtypes. Those of Python numbers are
+    `int` and `float`.
     """
     common = frozenset.intersection(*(BOUNDS[dtype] for dtype in dtypes))
     least = max(common, key=lambda dtype: len(BOUNDS[dtype]))
@@ -62,7 +63,7 @@ def promote(dtypes: Sequence[str]) -> str:
 
 
 def kind_of(value: Argument) -> str:
-    """The dtype of an operand as promotion sees it."""
+    """The dtype of an operand for promotion."""
     if isinstance(value, Tensor | np.ndarray):
         return str(value.dtype)
     if isinstance(value, list | tuple):
@@ -71,9 +72,7 @@ def kind_of(value: Argument) -> str:
 
 
 def literal(value: Argument) -> Any:
-    """Numbers as an array of the dtype that Keras makes a tensor of: int32 and float32 for those of
-    Python.
-    """
+    """Numbers as an array in the dtype of Keras's tensor: int32 and float32 for Python numbers."""
     if isinstance(value, np.ndarray):
         return value
     array = np.asarray(value)
@@ -81,8 +80,8 @@ def literal(value: Argument) -> Any:
 
 
 def tensor(b: GraphBuilder, value: Argument, dtype: str | None = None) -> Tensor:
-    """An operand as a tensor: a Tensor as it is, anything else as a literal of the structure; one
-    with tensors in it is stacked.
+    """An operand as a tensor. A value that is not a tensor becomes a literal; a list that contains
+    tensors is stacked.
     """
     if isinstance(value, Tensor):
         return value
@@ -113,7 +112,7 @@ def result_of(*values: Argument, floating: bool = False) -> str:
 
 
 def operands(b: GraphBuilder, *values: Argument, floating: bool = False) -> list[Tensor]:
-    """Operands in the one dtype that Keras promotes them to; with `floating` to one of floats."""
+    """Operands in the dtype that Keras promotes them to; with `floating`, a floating-point one."""
     dtype = result_of(*values, floating=floating)
     return [as_dtype(b, value, dtype) for value in values]
 
@@ -122,28 +121,28 @@ OF_BOOLS = {"Add": "Or", "Mul": "And", "Max": "Or", "Min": "And"}
 
 
 def combined(b: GraphBuilder, op: str, x1: Tensor, x2: Tensor) -> Tensor:
-    """An operator of two operands of one dtype; of bools what it is of 0 and 1."""
+    """A binary operator on one dtype. Bools are 0 and 1."""
     return b.op(OF_BOOLS.get(op, op) if x1.dtype == "bool" else op, [x1, x2])
 
 
 def floating(b: GraphBuilder, x: Argument) -> Tensor:
-    """The operand in floats; integers and bools as float32."""
+    """The operand in floating point; integers and bools become float32."""
     x = tensor(b, x)
     return x if is_float(x.dtype) else cast(b, x, FLOAT)
 
 
 def doubled(dtype: str) -> str:
-    """The floats that some operations make of a dtype: float64 of int64."""
+    """The floating-point dtype that some operations use: float64 for int64."""
     return dtype if is_float(dtype) else "float64" if dtype == "int64" else FLOAT
 
 
 def countable(b: GraphBuilder, x: Tensor) -> Tensor:
-    """Bools as int32, anything else as it is."""
+    """Bools as int32; others are unchanged."""
     return cast(b, x, "int32") if x.dtype == "bool" else x
 
 
 def wide(b: GraphBuilder, x: Tensor) -> Tensor:
-    """Halves as float32, anything else as it is: what is rounded once, at the end."""
+    """float16 as float32, for operations that round once, at the end; others are unchanged."""
     return cast(b, x, FLOAT) if x.dtype == "float16" else x
 
 
@@ -153,17 +152,17 @@ def like(b: GraphBuilder, value: float, x: Tensor) -> Tensor:
 
 
 def full(b: GraphBuilder, value: Argument, dtype: str, shape: Sequence[int]) -> Tensor:
-    """An operand broadcast to a shape."""
+    """Broadcast an operand to a shape."""
     return widened(b, as_dtype(b, value, dtype), shape)
 
 
 def numbers(b: GraphBuilder, size: int, dtype: str, axis: int = 0, rank: int = 1) -> Tensor:
-    """0, 1, ... below a size, along one axis of several."""
+    """0, 1, ... up to a size, along one of several axes."""
     return reshaped(b, iota(b, size, dtype), [size if d == axis else 1 for d in range(rank)])
 
 
 def counted(b: GraphBuilder, index: Tensor, size: int) -> Tensor:
-    """Indices with those below 0 counted from the end; TensorFlow knows none below that."""
+    """Indices, with negative ones counted from the end; TensorFlow does not support lower ones."""
     if not is_integer(index.dtype):
         index = cast(b, index, "int32")
     if index.dtype.startswith("uint"):
@@ -179,7 +178,7 @@ def counted(b: GraphBuilder, index: Tensor, size: int) -> Tensor:
 
 
 def axes_of(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Axes as sorted, non-negative numbers; None is all."""
+    """Sorted, non-negative axes. None means all."""
     if axis is None:
         return tuple(range(rank))
     given = [axis] if isinstance(axis, int) else list(axis)

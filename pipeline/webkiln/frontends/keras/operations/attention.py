@@ -8,7 +8,7 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, iota, reshaped, widened
 
 HIDDEN = -0.7 * 3.38953e38
-"""What a score counts as that a mask hides."""
+"""The score of masked keys."""
 
 
 def dot_product_attention(
@@ -24,9 +24,10 @@ def dot_product_attention(
     flash_attention: bool | None = None,
     attn_logits_soft_cap: float | None = None,
 ) -> Tensor:
-    """Query [B, T, N, H], key and value [B, S, K, H]: each of the K heads serves N / K of the
-    query's.
-    A flash kernel changes no number, and TensorFlow's ignores the soft cap, as here.
+    """Query [B, T, N, H], key and value [B, S, K, H]. Each of the K heads serves N / K query heads.
+
+    Flash attention does not change the result, and the soft cap is ignored, as in Keras on
+    TensorFlow.
     """
     q, k, v = operands(b, query, key, value)
     if any(x.type.rank != 4 for x in (q, k, v)):
@@ -61,7 +62,7 @@ def dot_product_attention(
 
 
 def _repeated(b: GraphBuilder, x: Tensor, heads: int) -> Tensor:
-    """Each head as often in a row as it takes for that many."""
+    """Repeat each head to get this number of heads."""
     n, steps, own, size = x.shape
     wide = widened(b, reshaped(b, x, (n, steps, own, 1, size)), (n, steps, own, heads // own, size))
     return reshaped(b, wide, (n, steps, heads, size))

@@ -1,5 +1,5 @@
-"""keras.ops operations that call functions: branches, loops and scans. A function is what writes
-its operations into a builder.
+"""keras.ops operations that call functions: branches, loops and scans. A function writes its
+operations to a builder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def _scalar(b: GraphBuilder, x: Argument, dtype: str) -> Tensor:
 def _as_before(
     b: GraphBuilder, results: Sequence[Tensor], states: Sequence[Tensor]
 ) -> list[Tensor]:
-    """The next states, which keep their types."""
+    """The next states, whose types must not change."""
     for result, state in zip(results, states, strict=True):
         if result.shape != state.shape:
             raise ShapeError(
@@ -42,7 +42,7 @@ def cond(b: GraphBuilder, pred: Argument, functions: Functions) -> list[Tensor]:
 def switch(
     b: GraphBuilder, index: Argument, *operands: Argument, functions: Functions
 ) -> list[Tensor]:
-    """The branch of that number; below is the first, above the last."""
+    """The branch at an index. Lower indices select the first, higher ones the last."""
     given = [tensor(b, operand) for operand in operands]
     branches = [functions[f"branch_{number}"] for number in range(len(functions))]
     if not isinstance(index, Tensor):
@@ -85,7 +85,7 @@ def fori_loop(
     functions: Functions,
     **_: Any,
 ) -> list[Tensor]:
-    """So many steps, where their number is known; else as long as there are some."""
+    """A fixed number of steps, if it is known; otherwise a loop."""
     states = [tensor(b, value) for value in init]
 
     def step(
@@ -135,7 +135,7 @@ def scan(
 def associative_scan(
     b: GraphBuilder, *elems: Argument, functions: Functions, axis: int = 0, reverse: bool = False
 ) -> list[Tensor]:
-    """One after another, which for a function that is associative is the same."""
+    """Sequential evaluation, which is equivalent for an associative function."""
     rows = [tensor(b, item) for item in elems]
     axis %= rows[0].type.rank
     rows = [flip(b, row, axis) for row in rows] if reverse else rows
@@ -160,7 +160,7 @@ def associative_scan(
 
 
 def map_(b: GraphBuilder, *xs: Argument, functions: Functions, **_: Any) -> list[Tensor]:
-    """Of each slice by itself."""
+    """Apply to each slice."""
     return b.scan(
         [],
         [tensor(b, x) for x in xs],

@@ -1,4 +1,4 @@
-"""keras.ops operations that compute a real function of each element, or of pairs of them."""
+"""keras.ops operations that compute real functions elementwise."""
 
 from collections.abc import Callable
 from math import log, pi
@@ -24,8 +24,8 @@ RealFunction = Callable[..., Tensor]
 
 
 def real(formula: RealFunction, *, arity: int = 1, double: bool = False) -> Operation:
-    """A formula of floats: of what Keras promotes operands to with a float, or with `double` of
-    float64 for int64. Halves are rounded at the end.
+    """A floating-point formula on operands that are promoted with a float, or, with `double`, with
+    float64 for int64. float16 is rounded at the end.
     """
 
     def apply(b: GraphBuilder, *xs: Argument, **named: Argument) -> Tensor:
@@ -43,7 +43,7 @@ def composed(name: str) -> Operation:
 
 
 def truth_of_floats(formula: RealFunction, *, otherwise: bool) -> Operation:
-    """What is asked of floats, and is known of integers and bools."""
+    """Predicates on floats, which are constant for integers and bools."""
 
     def apply(b: GraphBuilder, x: Argument) -> Tensor:
         x = tensor(b, x)
@@ -94,8 +94,8 @@ FAR = (
     -0.01647633,
     0.00392377,
 )
-"""Abramowitz & Stegun 9.8.1 and 9.8.2: the modified Bessel function of order 0 to 2e-7 of its
-value.
+"""Abramowitz & Stegun 9.8.1 and 9.8.2: the modified Bessel function of order 0, with relative error
+2e-7.
 """
 
 
@@ -117,8 +117,8 @@ def _polynomial(b: GraphBuilder, x: Tensor, coefficients: tuple[float, ...]) -> 
 
 
 def _arctangent_2(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
-    """The angle of (x, y) by that of the smaller over the larger magnitude, so that no quotient is
-    infinite; 0 has a sign.
+    """The angle of (x, y), from the quotient of the smaller magnitude by the larger one, which is
+    finite. Zeros are signed.
     """
     up, across = b.op("Abs", [y]), b.op("Abs", [x])
     low, high = b.op("Min", [up, across]), b.op("Max", [up, across])
@@ -165,7 +165,7 @@ def _heaviside(b: GraphBuilder, x: Tensor, middle: Tensor) -> Tensor:
 
 
 def _hypotenuse(b: GraphBuilder, x: Tensor, y: Tensor) -> Tensor:
-    """The larger one times sqrt(1 + ratio^2), which does not overflow."""
+    """The larger magnitude times sqrt(1 + ratio^2), which does not overflow."""
     x, y = b.op("Abs", [x]), b.op("Abs", [y])
     large, small = b.op("Max", [x, y]), b.op("Min", [x, y])
     ratio = _choose(b, b.binary("Equal", large, 0.0), 0.0, b.op("Div", [small, large]))
@@ -191,7 +191,7 @@ def _scaled_by_power(b: GraphBuilder, x: Tensor, exponent: Tensor) -> Tensor:
 
 
 def _neighbour(b: GraphBuilder, x: Tensor, towards: Tensor) -> Tensor:
-    """The next number of its dtype: one more or less of the bits as an integer."""
+    """The next number of its dtype: add or subtract one from the bits as an integer."""
     integer = f"int{8 * itemsize(x.dtype)}"
     bits = b.op("BitCast", [x], {"dtype": integer})
     away = b.op("Equal", [b.op("Greater", [towards, x]), b.binary("Greater", x, 0.0)])
@@ -213,7 +213,7 @@ def next_after(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
 
 
 def without_nan(op: str) -> Operation:
-    """fmax, fmin: NaN where both are."""
+    """fmax, fmin: NaN only if both are NaN."""
 
     def apply(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
         x1, x2 = operands(b, x1, x2)

@@ -26,7 +26,7 @@ Operation = Callable[..., Any]
 
 
 def unary(op: str, *, real: bool = False, **attrs: Any) -> Operation:
-    """One operator of one operand; `real` makes integers float first."""
+    """A unary operator; with `real`, integers are cast to float first."""
 
     def apply(b: GraphBuilder, x: Argument) -> Tensor:
         return b.op(op, [floating(b, x) if real else tensor(b, x)], attrs)
@@ -60,7 +60,7 @@ def activation(function: Callable[..., Tensor]) -> Operation:
 
 
 def rectifier(function: Callable[..., Tensor]) -> Operation:
-    """An activation that leaves integers integers."""
+    """An activation that preserves integers."""
 
     def apply(b: GraphBuilder, x: Argument, **options: Any) -> Tensor:
         x = tensor(b, x)
@@ -87,7 +87,7 @@ def squareplus(b: GraphBuilder, /, x: Argument, **options: float) -> Tensor:
 
 
 def round_(b: GraphBuilder, x: Argument, decimals: int = 0) -> Tensor:
-    """To so many decimals; integers to tens and more."""
+    """Round to decimals; integers to tens and higher."""
     given = tensor(b, x)
     if not is_float(given.dtype) and decimals >= 0:
         return given
@@ -109,7 +109,7 @@ def identity(b: GraphBuilder, x: Argument = None, variable: Argument = None) -> 
 
 
 def clip(b: GraphBuilder, x: Argument, x_min: Argument, x_max: Argument) -> Tensor:
-    """In the dtype of x, bools as int32; bounds that are None are open."""
+    """In the dtype of x, with bools as int32. Bounds that are None do not apply."""
     x = countable(b, tensor(b, x))
     if isinstance(x_min, int | float) and isinstance(x_max, int | float) and is_float(x.dtype):
         return b.op("Clip", [x], {"min": float(x_min), "max": float(x_max)})
@@ -132,7 +132,7 @@ def select(
     choicelist: Sequence[Argument],
     default: Argument = 0,
 ) -> Tensor:
-    """The choice of the first condition that holds."""
+    """The choice of the first true condition."""
     y, *choices = operands(b, default, *choicelist)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         y = b.op("Where", [cast(b, tensor(b, condition), "bool"), choice, y])
@@ -140,8 +140,8 @@ def select(
 
 
 def of_tensors(operation: Operation) -> Operation:
-    """An operation whose operands are not weak: of Python's numbers it gets what Keras makes
-    tensors of.
+    """An operation that converts Python numbers to tensors before promotion, so that they are not
+    weak.
     """
 
     def apply(b: GraphBuilder, *values: Argument, **options: Any) -> Any:
@@ -158,7 +158,7 @@ def of_tensors(operation: Operation) -> Operation:
 
 
 def remainder(op: str) -> Operation:
-    """Of bools in int32."""
+    """Bools as int32."""
 
     def apply(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
         return b.op(op, [countable(b, x) for x in operands(b, x1, x2)])
@@ -201,7 +201,7 @@ def fill_like(
 
 
 def constantly(value: float) -> Operation:
-    """A truth of every element, as that real numbers are real."""
+    """A constant predicate, such as isreal of real numbers."""
 
     def apply(b: GraphBuilder, x: Argument) -> Tensor:
         return filled(b, value, "bool", tensor(b, x).shape)
@@ -210,7 +210,7 @@ def constantly(value: float) -> Operation:
 
 
 def saturate(b: GraphBuilder, x: Argument, dtype: str) -> Tensor:
-    """A cast that keeps within what the dtype can say."""
+    """A cast that saturates."""
     x = tensor(b, x)
     if x.dtype in {dtype, "bool"}:
         return cast(b, x, dtype)
@@ -225,7 +225,7 @@ def saturate(b: GraphBuilder, x: Argument, dtype: str) -> Tensor:
 
 
 def _within(limit: Any, dtype: str) -> Any:
-    """A limit in another dtype, not beyond it."""
+    """A limit in another dtype, rounded inwards."""
     if not is_float(dtype):
         return int(limit)
     value = np.array(limit).astype(dtype)

@@ -1,4 +1,4 @@
-"""keras.ops.image operations on whole images: sizes, colours, and filters."""
+"""keras.ops.image operations: sizes, colours and filters."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -30,7 +30,7 @@ def axes_of_image(data_format: str | None, rank: int) -> tuple[int, int, int]:
 def channels_last(
     b: GraphBuilder, images: Tensor, data_format: str | None
 ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Images as [N, H, W, C], and what makes a result of that kind one like the images."""
+    """Images as [N, H, W, C], and a function that restores the layout."""
     single, first = images.type.rank == 3, data_format == "channels_first"
     batch = reshaped(b, images, (1, *images.shape)) if single else images
 
@@ -99,7 +99,7 @@ def crop_images(
 def _sides(
     x: Tensor, data_format: str | None, given: dict[str, int | None], what: str
 ) -> list[tuple[int, int | None, int | None, int | None]]:
-    """Axis, what is before and behind, and the target, of height and width."""
+    """For height and width: the axis, the padding before and after, and the target size."""
     height, width, _ = axes_of_image(data_format, x.type.rank)
     rows = ((height, "top", "bottom", "height"), (width, "left", "right", "width"))
     return [
@@ -123,7 +123,7 @@ def rgb_to_grayscale(b: GraphBuilder, images: Argument, data_format: str | None 
 def colours(
     function: Callable[[GraphBuilder, Tensor, Tensor, Tensor], Sequence[Tensor]],
 ) -> Operation:
-    """An operation on the three channels of images of floats."""
+    """An operation on the three channels of floating-point images."""
 
     def apply(b: GraphBuilder, images: Argument, data_format: str | None = None) -> Tensor:
         x = tensor(b, images)
@@ -136,7 +136,7 @@ def colours(
 
 
 def hsv_of(b: GraphBuilder, red: Tensor, green: Tensor, blue: Tensor) -> list[Tensor]:
-    """Smith 1978; the hue is a share of the circle."""
+    """Smith 1978. The hue is a fraction of the circle."""
     zero = b.constant(0.0, red.dtype)
     value = b.op("Max", [b.op("Max", [red, green]), blue])
     spread = b.op("Sub", [value, b.op("Min", [b.op("Min", [red, green]), blue])])
@@ -168,13 +168,13 @@ def rgb_of(b: GraphBuilder, hue: Tensor, saturation: Tensor, value: Tensor) -> l
 
 
 def bell(size: int, sigma: float) -> Array:
-    """A Gaussian at `size` places around its centre; the sum is 1."""
+    """A centred Gaussian at `size` points, with sum 1."""
     weights = np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / sigma) ** 2)
     return np.asarray(weights / weights.sum())
 
 
 def _filtered(b: GraphBuilder, x: Tensor, kernel: Array, padding: str) -> Tensor:
-    """Each channel of [N, H, W, C] under each of the filters [H, W, filters]."""
+    """Apply each of the filters [H, W, filters] to each channel of [N, H, W, C]."""
     *window, filters = kernel.shape
     given = b.constant(kernel.reshape(*window, 1, filters), x.dtype)
     attrs = window_of(x, window, None, padding, 1, 1) if padding == "same" else plain(2)
@@ -195,7 +195,7 @@ def gaussian_blur(
     sigma: Sequence[float] = (1.0, 1.0),
     data_format: str | None = None,
 ) -> Tensor:
-    """A kernel that is not square is made on its side, and seen in the other shape, as by Keras."""
+    """A kernel that is not square is built transposed and reshaped, as in Keras."""
     x, back = channels_last(b, floating(b, images), data_format)
     kernel = np.outer(
         bell(int(kernel_size[1]), sigma[1]), bell(int(kernel_size[0]), sigma[0])
@@ -204,9 +204,7 @@ def gaussian_blur(
 
 
 def sobel_edges(b: GraphBuilder, images: Argument, data_format: str | None = None) -> Tensor:
-    """The changes down and across, as a new last axis; images go on behind their edges as in a
-    mirror.
-    """
+    """The vertical and horizontal derivatives, as a new last axis. Edges are reflected."""
     x, _ = channels_last(b, floating(b, images), data_format)
     wide = b.op("PadFrom", [x], {"low": (0, 1, 1, 0), "high": (0, 1, 1, 0), "mode": "reflect"})
     y = reshaped(b, _filtered(b, wide, np.moveaxis(np.array(SOBEL), 0, -1), "valid"), (*x.shape, 2))
@@ -224,7 +222,7 @@ def ssim(
     k2: float = 0.03,
     data_format: str | None = None,
 ) -> Tensor:
-    """Wang et al. 2004: the mean over places and channels."""
+    """Wang et al. 2004: the mean over positions and channels."""
     given = tensor(b, image1)
     one, two = (
         channels_last(b, x, data_format)[0] for x in operands(b, image1, image2, floating=True)

@@ -1,4 +1,4 @@
-"""keras.ops operations that take and put elements by indices."""
+"""keras.ops operations for indexing, gather and scatter."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -64,8 +64,8 @@ def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
 
 
 def _positions(size: int, key: slice) -> tuple[int, int, int]:
-    """Start, count and step of a slice. Where sizes are set at run time, what it skips must be
-    there: a guard sees to it.
+    """The start, count and step of a slice. With dynamic sizes, a guard requires that skipped
+    elements exist.
     """
     if not any(map(is_symbolic, (size, key.start, key.stop))):
         index = range(size)[key]
@@ -117,7 +117,7 @@ def _spread(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _starts(b: GraphBuilder, given: Argument, rank: int) -> list[int | Tensor]:
-    """Where a slice starts on each axis: numbers, and scalars of int32."""
+    """The start of a slice on each axis: numbers, and int32 scalars."""
     if isinstance(given, Tensor):
         return [
             cast(b, reshaped(b, part(b, given, 0, axis, 1), ()), "int32") for axis in range(rank)
@@ -132,7 +132,7 @@ def _starts(b: GraphBuilder, given: Argument, rank: int) -> list[int | Tensor]:
 def slice_(
     b: GraphBuilder, inputs: Argument, start_indices: Argument, shape: Sequence[int]
 ) -> Tensor:
-    """A part of this shape. One that starts where a tensor says is moved to lie inside."""
+    """A part of this shape. A computed start is clamped so that the part lies inside."""
     x = tensor(b, inputs)
     starts = _starts(b, start_indices, x.type.rank)
     fixed = [start if isinstance(start, int) else 0 for start in starts]
@@ -165,14 +165,14 @@ def slice_(
 
 
 def _kept_inside(b: GraphBuilder, start: Tensor, whole: int, size: int) -> Tensor:
-    """A start of so many elements that all are inside."""
+    """The start, clamped so that this number of elements lies inside."""
     return b.op("Max", [b.op("Min", [start, sized(b, whole - size, "int32")]), like(b, 0, start)])
 
 
 def slice_update(
     b: GraphBuilder, inputs: Argument, start_indices: Argument, updates: Argument
 ) -> Tensor:
-    """The updates in their place, which is moved to lie inside; elsewhere what was there."""
+    """Write the updates at a start, which is clamped so that they lie inside."""
     x = tensor(b, inputs)
     new = cast(b, tensor(b, updates), x.dtype)
     rank, inside = x.type.rank, []
@@ -201,7 +201,7 @@ def slice_update(
 
 
 def scatter(b: GraphBuilder, indices: Argument, values: Argument, shape: Sequence[int]) -> Tensor:
-    """Sums of the values that go to each place."""
+    """The sums of the values for each index."""
     new = tensor(b, values)
     return scatter_update(b, filled(b, 0, new.dtype, shape), indices, new, "add")
 
@@ -220,7 +220,7 @@ def scatter_update(
 
 
 def unravel_index(b: GraphBuilder, indices: Argument, shape: Sequence[int]) -> list[Tensor]:
-    """The coordinates of numbers that count a shape row by row."""
+    """Multi-dimensional indices of row-major indices."""
     index = tensor(b, indices)
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
     return [
@@ -230,9 +230,7 @@ def unravel_index(b: GraphBuilder, indices: Argument, shape: Sequence[int]) -> l
 
 
 def nonzero(b: GraphBuilder, x: Argument) -> list[Tensor]:
-    """The indices of what is not 0, one tensor for each axis; how many there are is known when it
-    runs.
-    """
+    """The indices of non-zero elements, one tensor per axis. Their number is data-dependent."""
     x = tensor(b, x)
     found = cast(b, b.op("NonZero", [x], {"count": b.data_dependent()}), "int32")
     return [reshaped(b, part(b, found, 0, axis, 1), found.shape[1:]) for axis in range(x.type.rank)]

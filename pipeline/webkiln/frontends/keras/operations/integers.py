@@ -1,4 +1,4 @@
-"""keras.ops operations on integers and on bits."""
+"""keras.ops operations on integers and bits."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -13,8 +13,8 @@ from webkiln.ops.pieces import cast, reshaped
 Repetition = Callable[[GraphBuilder, list[Tensor]], list[Tensor]]
 
 EUCLID = {8: 13, 16: 24, 32: 47, 64: 92}
-"""Steps after which Euclid's algorithm is done, by the bits of the numbers: those of neighbours in
-Fibonacci's sequence.
+"""The maximum number of steps of Euclid's algorithm, by bit width; the worst case are neighbours in
+the Fibonacci sequence.
 """
 
 
@@ -32,7 +32,7 @@ def invert(b: GraphBuilder, x: Argument) -> Tensor:
 def repeated(
     b: GraphBuilder, states: Sequence[Tensor], steps: int, step: Repetition
 ) -> list[Tensor]:
-    """The states after some steps, `step(builder, states)` each."""
+    """The states after a number of steps `step(builder, states)`."""
     lasts, _ = b.scan(
         states,
         [numbers(b, steps, "int32")],
@@ -74,7 +74,7 @@ def least_multiple(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
 
 
 def power(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
-    """Of integers exactly, by squaring."""
+    """An exact integer power, by squaring."""
     base, exponent = operands(b, x1, x2)
     if is_float(base.dtype):
         return b.op("Pow", [base, exponent])
@@ -112,9 +112,7 @@ def _next_power(b: GraphBuilder, y: Tensor, base: Tensor, bit: str) -> Tensor:
 
 
 def view(b: GraphBuilder, x: Argument, dtype: str | None = None, **_: str) -> Tensor:
-    """The same bytes as elements of another dtype, the lowest first; wider and narrower ones by
-    shifts.
-    """
+    """The same bytes as elements of another dtype, little-endian, by shifts."""
     given = tensor(b, x)
     if dtype is None or dtype == given.dtype:
         return given

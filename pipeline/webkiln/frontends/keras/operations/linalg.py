@@ -1,4 +1,4 @@
-"""keras.ops.linalg operations: compositions of the factorisations, which run on the CPU."""
+"""keras.ops.linalg operations, composed of factorizations, which run on the CPU."""
 
 from collections.abc import Sequence
 from math import inf
@@ -13,13 +13,11 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, iota, largest, part, reshaped, total, transposed, widened
 
 LARGEST = 1024
-"""Rows or columns at most: a factorisation takes as many steps as their number cubed, on one
-thread.
-"""
+"""The maximum number of rows or columns: a factorization takes cubic time, in one thread."""
 
 
 def _matrix(b: GraphBuilder, x: Argument, *, square: bool = False) -> Tensor:
-    """[..., m, n] of float32 or float64."""
+    """[..., m, n] in float32 or float64."""
     given = floating(b, x)
     wide = cast(b, given, FLOAT) if given.dtype == "float16" else given
     m, n = wide.shape[-2:] if wide.type.rank > 1 else (0, 0)
@@ -55,13 +53,13 @@ def _identity(b: GraphBuilder, size: int, dtype: str) -> Tensor:
 
 
 def cholesky(b: GraphBuilder, x: Argument, upper: bool = False) -> Tensor:
-    """NaN where x is not positive definite, for which Keras raises an error."""
+    """NaN if x is not positive definite; Keras raises an error."""
     y = b.op("Cholesky", [_matrix(b, x, square=True)])
     return _adjoint(b, y) if upper else y
 
 
 def cholesky_inverse(b: GraphBuilder, x: Argument, upper: bool = False) -> Tensor:
-    """The inverse of what has this factor."""
+    """The inverse of the matrix with this factor."""
     x = _matrix(b, x, square=True)
     inverse = solve_triangular(
         b, x, widened(b, _identity(b, x.shape[-1], x.dtype), x.shape), lower=not upper
@@ -84,7 +82,7 @@ def det(b: GraphBuilder, x: Argument) -> Tensor:
 
 
 def slogdet(b: GraphBuilder, x: Argument) -> list[Tensor]:
-    """The sign of the determinant, and the logarithm of its size: 0 and minus infinity of a
+    """The sign and the logarithm of the magnitude of the determinant: 0 and minus infinity for a
     singular matrix.
     """
     factors, _, sign = b.ops("LU", [_matrix(b, x, square=True)])
@@ -98,12 +96,12 @@ def slogdet(b: GraphBuilder, x: Argument) -> list[Tensor]:
 
 
 def logdet(b: GraphBuilder, x: Argument) -> Tensor:
-    """Of positive definite matrices; NaN of others."""
+    """For positive definite matrices; NaN for others."""
     return total(b, b.op("Log", [_diagonal(b, cholesky(b, x))]), -1) * 2.0
 
 
 def lu_factor(b: GraphBuilder, x: Argument) -> list[Tensor]:
-    """The factors, and where each row of x stands among theirs."""
+    """The factors, and the position of each row of x among theirs."""
     factors, order, _ = b.ops("LU", [_matrix(b, x)])
     same = b.op("Equal", [reshaped(b, order, (*order.shape, 1)), iota(b, order.shape[-1], "int32")])
     return [
@@ -113,9 +111,7 @@ def lu_factor(b: GraphBuilder, x: Argument) -> list[Tensor]:
 
 
 def solve(b: GraphBuilder, a: Argument, right: Argument) -> Tensor:
-    """By elimination with pivots; infinite or NaN where a is singular, for which Keras raises an
-    error.
-    """
+    """Gaussian elimination with pivoting. Infinite or NaN if a is singular; Keras raises an error."""
     a, right = operands(b, a, right, floating=True)
     a = _matrix(b, a, square=True)
     if right.type.rank == a.type.rank - 1:
@@ -151,7 +147,7 @@ def eigh(b: GraphBuilder, x: Argument) -> list[Tensor]:
 
 
 def _svd(b: GraphBuilder, x: Tensor, *, full: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """U, the singular values and V. Of matrices that are not square, those of the triangular
+    """U, the singular values and V. A matrix that is not square is replaced by its triangular
     factor.
     """
     m, n = x.shape[-2:]
@@ -180,14 +176,14 @@ def singular_values(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def _inverted(b: GraphBuilder, values: Tensor, bound: Tensor, above: str) -> Tensor:
-    """1 / a singular value, 0 for one that is not above the bound."""
+    """The reciprocals of singular values; 0 for those that do not exceed the bound."""
     kept = b.op(above, [values, bound])
     zero, one = (b.constant(value, values.dtype) for value in (0.0, 1.0))
     return b.op("Where", [kept, b.op("Reciprocal", [b.op("Where", [kept, values, one])]), zero])
 
 
 def pinv(b: GraphBuilder, x: Argument, rcond: float | None = None) -> Tensor:
-    """Moore and Penrose's inverse; singular values up to `rcond` times the largest count as 0."""
+    """The Moore-Penrose inverse. Singular values up to `rcond` times the largest count as 0."""
     x = _matrix(b, x)
     share = 10 * max(x.shape[-2:]) * float(np.finfo(x.dtype).eps) if rcond is None else float(rcond)
     u, values, v = _svd(b, x, full=False)
@@ -197,7 +193,7 @@ def pinv(b: GraphBuilder, x: Argument, rcond: float | None = None) -> Tensor:
 
 
 def lstsq(b: GraphBuilder, a: Argument, right: Argument, rcond: float | None = None) -> Tensor:
-    """The shortest of the best solutions."""
+    """The least-squares solution of minimum norm."""
     a, right = operands(b, a, right, floating=True)
     a = _matrix(b, a)
     epsilon = float(np.finfo(a.dtype).eps)
@@ -219,8 +215,8 @@ def lstsq(b: GraphBuilder, a: Argument, right: Argument, rcond: float | None = N
 
 
 def matrix_rank(b: GraphBuilder, x: Argument, tol: float | None = None) -> Tensor:
-    """How many singular values are above `tol`, or where there is none above the rounding of the
-    largest one.
+    """The number of singular values above `tol`, by default above the rounding error of the largest
+    one.
     """
     x = _matrix(b, x)
     values = singular_values(b, x)
@@ -240,9 +236,7 @@ def norm(
     keepdims: bool = False,
     **options: Any,
 ) -> Tensor:
-    """Of vectors (one axis) and matrices (two axes: rows, columns), in all orders (`ord`) that
-    Keras has.
-    """
+    """Norms of vectors (one axis) and matrices (two axes: rows, columns), for all of Keras's `ord`."""
     given = tensor(b, x)
     x = cast(b, given, FLOAT) if given.dtype == "int64" else floating(b, given)
     rank = x.type.rank

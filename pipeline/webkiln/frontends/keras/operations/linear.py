@@ -1,4 +1,4 @@
-"""keras.ops operations that contract, reduce or normalise."""
+"""keras.ops operations that contract, reduce or normalize."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,15 +24,15 @@ from webkiln.ops.pieces import cast
 AxisArgument = int | Sequence[int] | None
 
 WIDE = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
-"""What Keras sums these up in."""
+"""The dtype in which Keras sums these."""
 NARROW = frozenset(WIDE)
 EPSILON = 1e-7
 """keras.config.epsilon()."""
 
 
 def matmul(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
-    """numpy's rule: a vector is a row on the left and a column on the right, and its axis
-    disappears. Matrices of int8 give int32.
+    """numpy's rule: a vector is a row on the left and a column on the right, and its axis is
+    removed. int8 matrices give int32.
     """
     given = [(tensor(b, x).dtype, tensor(b, x).type.rank > 1) for x in (x1, x2)]
     return _matmul(b, x1, x2, "int32" if given == [("int8", True)] * 2 else None)
@@ -56,14 +56,14 @@ def _matmul(b: GraphBuilder, x1: Argument, x2: Argument, result: str | None = No
 
 
 def _factor(b: GraphBuilder, x: Tensor) -> Tensor:
-    """A factor of a contraction as Keras on TensorFlow computes with it: int8 as int32, narrower
-    integers and bools as floats.
+    """A factor of a contraction in the dtype of Keras on TensorFlow: int8 as int32, narrow integers
+    and bools as floats.
     """
     return cast(b, x, "int32" if x.dtype == "int8" else FLOAT) if x.dtype in NARROW else x
 
 
 def _product(b: GraphBuilder, y: Tensor, given: str) -> Tensor:
-    """The result of a contraction of factors that were given as this dtype."""
+    """Cast the result of a contraction to the dtype of the factors."""
     return cast(b, y, given) if given in NARROW else y
 
 
@@ -78,7 +78,7 @@ def contraction(
 
 
 def einsum(b: GraphBuilder, *xs: Argument, subscripts: str, **_: Any) -> Tensor:
-    """Of int8 alone in int32."""
+    """int8 operands in int32."""
     inputs = operands(b, *xs)
     narrow = {tensor(b, x).dtype for x in xs} == {"int8"}
     if "->" not in subscripts:
@@ -118,8 +118,8 @@ def variance(
 def moments(
     b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = False, **_: Any
 ) -> list[Tensor]:
-    """Mean and variance in the dtype of x, of integers about the mean that is cut to one; those of
-    halves are computed in float32 and cut to the largest half.
+    """Mean and variance in the dtype of x. For integers, about the truncated mean; for float16,
+    computed in float32 and clipped to the largest float16.
     """
     x = tensor(b, x)
     wide = cast(b, x, FLOAT) if x.dtype == "float16" else floating(b, x)
@@ -211,7 +211,7 @@ def layer_norm(
     epsilon: float | None = None,
     **options: bool,
 ) -> Tensor:
-    """Centre and scale; with `rms_scaling` scale by the deviation alone, as Keras does."""
+    """Centre and scale; with `rms_scaling`, divide by the deviation only, as Keras does."""
     x, given = _wide(b, x)
     rms_scaling = options.get("rms_scaling", False)
     axes = axes_of(axis, x.type.rank)
@@ -242,13 +242,13 @@ def rms_norm(
 
 
 def _wide(b: GraphBuilder, x: Argument) -> tuple[Tensor, str]:
-    """x in float32 at least, and its own dtype."""
+    """x in at least float32, and its own dtype."""
     x = tensor(b, x)
     return x if x.dtype == "float64" else cast(b, x, FLOAT), x.dtype
 
 
 def softmax(function: Callable[[GraphBuilder, Tensor, int | list[int]], Tensor]) -> Operation:
-    """Over one axis, several or all."""
+    """Over one axis, several, or all."""
 
     def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = -1) -> Tensor:
         x = floating(b, x)

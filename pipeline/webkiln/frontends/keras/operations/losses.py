@@ -1,5 +1,5 @@
 """keras.ops operations that compare predictions with targets: cross entropies, connectionist
-temporal classification, PSNR.
+temporal classification (CTC), PSNR.
 """
 
 from math import inf, log
@@ -11,11 +11,11 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled, iota, largest, part, reshaped, sized, total, widened
 
 NEVER = -1e30
-"""The logarithm of the probability of what cannot be."""
+"""The logarithm of probability 0."""
 
 
 def _probable(b: GraphBuilder, x: Tensor) -> Tensor:
-    """Probabilities whose logarithms are finite."""
+    """Clip probabilities so that their logarithms are finite."""
     return b.op("Clip", [x], {"min": EPSILON, "max": 1 - EPSILON})
 
 
@@ -55,7 +55,7 @@ def sparse_categorical_crossentropy(
     from_logits: bool = False,
     axis: int = -1,
 ) -> Tensor:
-    """The target is the number of a class; NaN where there is no such class, as on a GPU."""
+    """The target is a class index. NaN for an invalid index, as on GPUs."""
     x, z = floating(b, output), cast(b, tensor(b, target), "int64")
     last = x.type.rank - 1
     if axis % x.type.rank != last:
@@ -74,7 +74,7 @@ def sparse_categorical_crossentropy(
 
 
 def psnr(b: GraphBuilder, x1: Argument, x2: Argument, max_val: Argument) -> Tensor:
-    """20 log10(max_val) - 10 log10 of the mean square of the difference."""
+    """20 log10(max_val) - 10 log10 of the mean squared difference."""
     x, y = operands(b, x1, x2, floating=True)
     square = b.op("Square", [b.op("Sub", [x, y])])
     mean = b.op("ReduceMean", [square], {"axes": tuple(range(x.type.rank)), "keepdims": False})
@@ -95,12 +95,11 @@ def ctc_loss(
     *,
     mask_index: int = 0,
 ) -> Tensor:
-    """Graves et al. 2006: minus the logarithm of the sum over all paths, step by step. Logarithms
-    of
-    probabilities are added, in float32.
+    """Graves et al. 2006: the negative logarithm of the sum over all paths, step by step, with
+    log-probabilities in float32.
 
-    target [B, L], output [B, T, C] (before a softmax). A path goes through a blank before, between
-    and behind the labels.
+    target [B, L], output [B, T, C] (before a softmax). A path has blanks before, between and after
+    labels.
     """
     x = floating(b, output)
     result = "float64" if x.dtype == "float64" else FLOAT
@@ -158,14 +157,14 @@ def ctc_loss(
 
 
 def _behind(b: GraphBuilder, x: Tensor, distance: int, value: float) -> Tensor:
-    """Each element of [B, n] at a later place, `value` before them."""
+    """Shift the elements of [B, n] to later positions, and fill with `value`."""
     count = x.shape[1]
     kept = part(b, x, 1, 0, max(count - distance, 0))
     return b.op("Pad", [kept], {"low": (0, min(distance, count)), "high": (0, 0), "value": value})
 
 
 def _summed(b: GraphBuilder, *xs: Tensor) -> Tensor:
-    """The logarithm of the sum of probabilities whose logarithms are given."""
+    """log-sum-exp."""
     first, *rest = xs
     most = first
     for x in rest:
@@ -187,7 +186,7 @@ def ctc_decode(
     mask_index: int | None = 0,
     **_: int,
 ) -> list[Tensor]:
-    """The best class of each step, repetitions and blanks left out, -1 behind them; and minus the
+    """The best class of each step without repetitions and blanks, padded with -1; and the negative
     sum of their scores.
     """
     if strategy != "greedy":

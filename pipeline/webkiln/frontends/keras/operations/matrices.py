@@ -24,7 +24,7 @@ from webkiln.ops.pieces import cast, filled, part, reshaped
 
 
 def triangle(*, upper: bool) -> Operation:
-    """triu, tril: what is on and above, or below, the kth diagonal; 0 elsewhere."""
+    """triu, tril: elements on and above, or below, the kth diagonal; 0 elsewhere."""
 
     def apply(b: GraphBuilder, x: Argument, k: int = 0) -> Tensor:
         x = tensor(b, x)
@@ -38,7 +38,7 @@ def triangle(*, upper: bool) -> Operation:
 
 
 def diag(b: GraphBuilder, x: Argument, k: int = 0) -> Tensor:
-    """A vector as the kth diagonal of a square matrix; of a matrix that diagonal."""
+    """A square matrix with a vector as its kth diagonal; for a matrix, its kth diagonal."""
     x = tensor(b, x)
     if x.type.rank == 2:
         return diagonal(b, x, k)
@@ -57,7 +57,7 @@ def diagflat(b: GraphBuilder, x: Argument, k: int = 0) -> Tensor:
 def diagonal(
     b: GraphBuilder, x: Argument, offset: int = 0, axis1: int = 0, axis2: int = 1
 ) -> Tensor:
-    """Every element of the two axes that is one row and one column behind the one before it."""
+    """The elements of two axes along a diagonal."""
     x = moveaxis(b, x, [axis1, axis2], [-2, -1])
     *lead, rows, columns = x.shape
     size = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
@@ -139,7 +139,9 @@ def cross(
     axisc: int = -1,
     axis: int | None = None,
 ) -> Tensor:
-    """Of vectors in space, or in its plane; of two in the plane what stands upright."""
+    """For vectors in three or two dimensions; the product of two-dimensional ones is perpendicular
+    to the plane.
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     x1, x2 = operands(b, x1, x2)
@@ -169,7 +171,7 @@ def cross(
 
 
 def vander(b: GraphBuilder, x: Argument, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 - the name that Keras gives it
-    """Powers of each element, by products."""
+    """Powers of each element, by multiplication."""
     given = tensor(b, x)
     x = countable(b, given)
     size = x.shape[0] if N is None else N
@@ -179,7 +181,7 @@ def vander(b: GraphBuilder, x: Argument, N: int | None = None, increasing: bool 
 
 
 def corrcoef(b: GraphBuilder, x: Argument) -> Tensor:
-    """Of int64, as Keras on TensorFlow, from means that are cut to whole numbers."""
+    """For int64, as in Keras on TensorFlow, from truncated means."""
     given = tensor(b, x)
     last, dtype = given.type.rank - 1, doubled(given.dtype)
     x = given if given.dtype == "int64" else cast(b, given, FLOAT if dtype == "float16" else dtype)

@@ -1,5 +1,5 @@
-"""keras.ops.nn operations over images and sequences: convolutions, pools, blocks, and numbers as
-rows of 0 and 1.
+"""keras.ops.nn operations on images and sequences: convolutions, pooling, space-to-depth, one-hot
+encodings.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def conv(
     data_format: str | None = None,
     dilation_rate: PerAxis = 1,
 ) -> Tensor:
-    """Kernel [*window, in / groups, out]; there are as many groups as it takes."""
+    """Kernel [*window, in / groups, out]; the number of groups follows from x."""
     (x, w), given = _factors(b, inputs, kernel)
     channels, own = x.shape[dims_of(data_format, x.type.rank)[1]], w.shape[-2]
     if channels % own or w.shape[-1] % (channels // own):
@@ -84,7 +84,7 @@ def depthwise_conv(
     data_format: str | None = None,
     dilation_rate: PerAxis | None = 1,
 ) -> Tensor:
-    """Kernel [*window, in, multiplier]; output channel c * multiplier + m."""
+    """Kernel [*window, in, multiplier]; the output channel is c * multiplier + m."""
     (x, w), given = _factors(b, inputs, kernel)
     attrs = window_of(x, w.shape[:-2], data_format, _kind(b, padding), strides, dilation_rate or 1)
     return cast(b, convolved(b, x, by_channel(b, w), data_format, w.shape[-2], attrs), given)
@@ -115,7 +115,7 @@ def conv_transpose(
     data_format: str | None = None,
     dilation_rate: PerAxis = 1,
 ) -> Tensor:
-    """Kernel [*window, out, in]: the gradient of the convolution of these options."""
+    """Transposed convolution. Kernel [*window, out, in]."""
     (x, w), given = _factors(b, inputs, kernel)
     count = w.type.rank - 2
     steps, gaps = sizes(strides, count), sizes(dilation_rate, count)
@@ -126,7 +126,7 @@ def conv_transpose(
 
 
 def pool(op: str) -> Operation:
-    """The average counts real elements only."""
+    """Averages exclude padding."""
 
     def apply(
         b: GraphBuilder,
@@ -166,9 +166,7 @@ def one_hot(
     dtype: str | None = None,
     sparse: bool = False,
 ) -> Tensor:
-    """1 where the index is, 0 elsewhere, and everywhere for an index that is no class. A sparse
-    result is a dense one here.
-    """
+    """1 at the index, 0 elsewhere; all 0 for an invalid index. Sparse results are dense here."""
     index = cast(b, tensor(b, x), "int64")
     axis %= index.type.rank + 1
     wide = reshaped(b, index, (*index.shape[:axis], 1, *index.shape[axis:]))
@@ -188,7 +186,7 @@ def multi_hot(
     dtype: str | None = None,
     sparse: bool = False,
 ) -> Tensor:
-    """Where any of the indices along the axis behind the batch is."""
+    """The maximum over the axis after the batch: 1 at any of the indices."""
     x = tensor(b, inputs)
     rows = countable(b, one_hot(b, x, num_classes, axis, dtype))
     return cast(b, largest(b, rows, 1 if x.type.rank > 1 else 0), dtype or FLOAT)
@@ -222,7 +220,7 @@ def fold(
     padding: PerAxis = 0,
     stride: PerAxis = 1,
 ) -> Tensor:
-    """[N, C * taps, windows] added to [N, C, H, W]."""
+    """Add [N, C * taps, windows] to [N, C, H, W]."""
     x = tensor(b, x)
     image, window, gaps, around, steps = (
         sizes(value, 2) for value in (output_size, kernel_size, dilation, padding, stride)
@@ -239,9 +237,7 @@ def extract_patches(
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:
-    """The windows of images or volumes as features, the last axis of a window first, behind it the
-    channels.
-    """
+    """The windows of images or volumes as features, with the channels last."""
     x = tensor(b, images)
     count = 2 if isinstance(size, int) else len(size)
     window = sizes(size, count)
@@ -264,7 +260,7 @@ def extract_patches(
 def depth_to_space(
     b: GraphBuilder, x: Argument, block_size: int, data_format: str = "channels_last"
 ) -> Tensor:
-    """Channels as blocks of space, the rows of a block first."""
+    """Channels to blocks of pixels, the rows of a block first."""
     x = tensor(b, x)
     first = data_format == "channels_first"
     y = blocks_to_space(b, transposed(b, x, (0, 2, 3, 1)) if first else x, block_size)

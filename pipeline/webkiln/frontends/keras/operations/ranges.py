@@ -1,4 +1,4 @@
-"""keras.ops operations that make numbers between two others."""
+"""keras.ops operations that create ranges."""
 
 from webkiln.frontends.keras.operations.arguments import (
     Argument,
@@ -17,8 +17,8 @@ from webkiln.ops.pieces import cast, reshaped
 def evenly_spaced(
     b: GraphBuilder, start: Tensor, stop: Tensor, count: int, *, endpoint: bool = True
 ) -> Tensor:
-    """So many numbers from one to another along a new first axis; the last is the other itself
-    where it is one of them.
+    """A number of values from one to another, along a new first axis. The last one is exact if it
+    is included.
     """
     start, stop = _same_rank(b, start, stop)
     steps = count - 1 if endpoint else count
@@ -40,7 +40,7 @@ def _same_rank(b: GraphBuilder, start: Tensor, stop: Tensor) -> list[Tensor]:
 def _ends(
     b: GraphBuilder, start: Argument, stop: Argument, dtype: str | None
 ) -> tuple[list[Tensor], str]:
-    """In floats, and the dtype that is asked for."""
+    """In floating point, then cast to the requested dtype."""
     asked = dtype or result_of(start, stop, floating=True)
     work = asked if is_float(asked) else promote([asked, "float"])
     return [
@@ -98,7 +98,7 @@ def geomspace(
     dtype: str | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """The logarithms of the magnitudes are evenly spaced; all have the sign of the first."""
+    """The logarithms of magnitudes are evenly spaced; all have the sign of the first."""
     ends, asked = _ends(b, start, stop, dtype)
     logs = [b.op("Log", [b.op("Abs", [end])]) for end in ends]
     y = _along(b, b.op("Exp", [evenly_spaced(b, logs[0], logs[1], num, endpoint=endpoint)]), axis)

@@ -1,4 +1,4 @@
-"""keras.ops operations that reduce axes, or run along them."""
+"""keras.ops operations that reduce axes, or accumulate along them."""
 
 from collections.abc import Sequence
 
@@ -26,8 +26,8 @@ from webkiln.ops.pieces import cast, part, reshaped
 def reduction(
     op: str, *, real: bool = False, widened: bool = False, skipped: float | None = None
 ) -> Operation:
-    """`real` makes integers float first, `widened` narrow ones 32 bits wide; the extremes of bools
-    are bools. NaN counts as what is `skipped`.
+    """A reduction. `real` casts integers to float first, `widened` casts narrow ones to 32 bits;
+    the extremes of bools are bools. NaN is replaced by `skipped`.
     """
 
     def apply(
@@ -64,7 +64,7 @@ def _all(b: GraphBuilder, x: Tensor, axes: Sequence[int], *, keepdims: bool) -> 
 
 
 def nan_extreme(op: str) -> Operation:
-    """nanmax, nanmin: NaN where there is nothing else."""
+    """nanmax, nanmin: NaN if all elements are NaN."""
     least = -np.inf if op == "ReduceMax" else np.inf
 
     def apply(
@@ -95,8 +95,8 @@ def truth(op: str) -> Operation:
 
 
 def index_of(op: str, *, lost: int | None = None) -> Operation:
-    """argmax, argmin; without an axis of the flattened operand. NaN is never the one; where there
-    is nothing else it is `lost`.
+    """argmax, argmin; without an axis, of the flattened operand. NaN is ignored; if all elements
+    are NaN, the result is `lost`.
     """
     last = -np.inf if op == "ArgMax" else np.inf
 
@@ -176,7 +176,7 @@ def peak_to_peak(
 def average(
     b: GraphBuilder, x: Argument, weights: Argument = None, axis: AxisArgument = None
 ) -> Tensor:
-    """Weighted by a tensor of the same shape, or by one for the axis."""
+    """Weighted by a tensor of the same shape, or by one along the axis."""
     if weights is None:
         mean: Tensor = reduction("ReduceMean", real=True)(b, x, axis)
         return mean
@@ -195,9 +195,7 @@ def count_nonzero(b: GraphBuilder, x: Argument, axis: AxisArgument = None) -> Te
 
 
 def cumulative(op: str, *, nan: float | None = None) -> Operation:
-    """cumsum, cumprod; without an axis of the flattened operand, and with `nan` in the place of
-    NaN.
-    """
+    """cumsum, cumprod; without an axis, of the flattened operand. NaN is replaced by `nan`."""
 
     def apply(
         b: GraphBuilder, x: Argument, axis: int | None = None, dtype: str | None = None

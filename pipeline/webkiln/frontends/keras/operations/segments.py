@@ -1,4 +1,4 @@
-"""keras.ops.math operations by group and by rank."""
+"""keras.ops.math operations on segments, and top-k."""
 
 import numpy as np
 
@@ -13,9 +13,7 @@ EMPTY = {"add": 0.0, "mul": 1.0}
 
 
 def _nothing(reduction: str, dtype: str) -> float:
-    """What a segment without elements is: the least or the largest finite number of the dtype for
-    an extreme.
-    """
+    """The value of an empty segment: the lowest or highest finite number of the dtype for extremes."""
     if reduction in EMPTY:
         return EMPTY[reduction]
     limits = np.finfo(dtype) if is_float(dtype) else np.iinfo(dtype)
@@ -27,8 +25,8 @@ def _nothing(reduction: str, dtype: str) -> float:
 
 
 def segment(reduction: str) -> Operation:
-    """Rows of data combined by the number of their segment; rows of a number below 0 or from
-    `num_segments` on are left out.
+    """Reduce rows of data by segment. Rows with a negative segment, or from `num_segments` on, are
+    ignored.
     """
 
     def apply(
@@ -60,7 +58,7 @@ def segment(reduction: str) -> Operation:
 
 
 def top_k(b: GraphBuilder, x: Argument, k: int, **_: bool) -> list[Tensor]:
-    """The largest along the last axis, and where they stood; of equal ones the first."""
+    """The largest elements along the last axis, and their indices; of equal ones, the first."""
     x = tensor(b, x)
     axis = x.type.rank - 1
     values, places = (
@@ -70,8 +68,8 @@ def top_k(b: GraphBuilder, x: Argument, k: int, **_: bool) -> list[Tensor]:
 
 
 def in_top_k(b: GraphBuilder, targets: Argument, predictions: Argument, k: int) -> Tensor:
-    """Whether fewer than k predictions are above that of the target; never where one is not finite
-    or there is no such class.
+    """Whether fewer than k predictions exceed that of the target; false if one is not finite or the
+    class is invalid.
     """
     x, ids = tensor(b, predictions), tensor(b, targets)
     place = reshaped(b, ids, (ids.shape[0], 1))

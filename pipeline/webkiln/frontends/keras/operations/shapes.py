@@ -107,7 +107,7 @@ def split(
 
 
 def split_along(axis: int) -> Operation:
-    """vsplit, dsplit, and hsplit, which is of the only axis where there is one."""
+    """vsplit, dsplit, and hsplit, which splits a vector along its only axis."""
 
     def apply(
         b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int]
@@ -122,7 +122,7 @@ def split_along(axis: int) -> Operation:
 def array_split(
     b: GraphBuilder, x: Argument, indices_or_sections: int, axis: int = 0
 ) -> list[Tensor]:
-    """Sections that differ in size by one at most, the larger ones first."""
+    """Sections whose sizes differ by at most one, the larger ones first."""
     each, larger = divmod(tensor(b, x).shape[axis], indices_or_sections)
     return split(
         b,
@@ -233,7 +233,7 @@ def flip_along(axis: int) -> Operation:
 
 
 def rot90(b: GraphBuilder, array: Argument, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
-    """k quarter turns from the first axis towards the second."""
+    """k quarter turns from the first axis to the second."""
     x = tensor(b, array)
     first, second = (axis % x.type.rank for axis in axes)
     if k % 4 >= 2:
@@ -247,7 +247,7 @@ def roll(
     shift: int | Sequence[int],
     axis: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Elements that leave an axis at its end come back at its start."""
+    """Rotate elements along an axis."""
     y = tensor(b, x)
     if isinstance(shift, Tensor):
         raise ShapeError(
@@ -285,7 +285,9 @@ def hstack(b: GraphBuilder, xs: Sequence[Argument]) -> Tensor:
 
 
 def dstack(b: GraphBuilder, xs: Sequence[Argument]) -> Tensor:
-    """Along the third axis; what has fewer gets one before, if it has one, and behind."""
+    """Stack along the third axis. Tensors of lower rank get an axis in front, if they have one, and
+    at the end.
+    """
     given = [tensor(b, x) for x in xs]
     wide = [
         reshaped(b, x, (*(1,) * (2 - x.type.rank), *x.shape, 1)) if x.type.rank < 3 else x
@@ -310,7 +312,7 @@ def meshgrid(b: GraphBuilder, *x: Argument, indexing: str = "xy") -> list[Tensor
 
 
 def rearrange(b: GraphBuilder, /, tensor: Argument, pattern: str, **sizes: int) -> Tensor:
-    """einops: axes by name, those in parentheses as one."""
+    """einops: axes by name; those in parentheses are one axis."""
     before, after = (
         [group.strip("()").split() for group in re.findall(r"\w+|\(.*?\)", side)]
         for side in pattern.split("->")

@@ -1,4 +1,4 @@
-"""keras.ops.math operations on signals. Complex numbers are pairs: real parts, imaginary parts."""
+"""keras.ops.math operations on signals. Complex numbers are pairs of real and imaginary parts."""
 
 from collections.abc import Sequence
 from math import prod
@@ -69,7 +69,7 @@ def irfft(b: GraphBuilder, x: Sequence[Argument], fft_length: int | None = None)
 
 
 def _window(b: GraphBuilder, window: Any, length: int, fft_length: int) -> Array | None:
-    """The weights of a frame, in the middle of `fft_length`."""
+    """The window of a frame, centred in `fft_length`."""
     if window is None:
         return None
     if isinstance(window, str):
@@ -121,8 +121,8 @@ def istft(
     window: Any = "hann",
     center: bool = True,
 ) -> Tensor:
-    """Frames [..., frames, frequencies] added where they overlap, under the window that undoes the
-    one of `stft`.
+    """Overlap-add of frames [..., frames, frequencies], with the window that inverts that of
+    `stft`.
     """
     pair = _pair(b, x)
     *lead, count, _ = pair[0].shape

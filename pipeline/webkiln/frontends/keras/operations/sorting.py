@@ -1,4 +1,4 @@
-"""keras.ops operations that order elements, search among them and count them."""
+"""keras.ops operations that sort, search and count elements."""
 
 from math import prod
 from typing import Any
@@ -28,7 +28,7 @@ from webkiln.ops.pieces import cast, filled, part, reshaped
 def sorted_along(
     b: GraphBuilder, x: Argument, axis: int | None, *, descending: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The elements in order, and where each stood; without an axis of the flattened operand."""
+    """The sorted elements and their indices; without an axis, of the flattened operand."""
     x = tensor(b, x)
     x = reshaped(b, x, (x.type.size,)) if axis is None else x
     values, places = b.ops(
@@ -46,7 +46,7 @@ def argsort(b: GraphBuilder, x: Argument, axis: int | None = -1) -> Tensor:
 
 
 def argpartition(b: GraphBuilder, x: Argument, kth: int, axis: int | None = -1) -> Tensor:
-    """Up to the kth in order, the others from the largest down."""
+    """Sorted up to the kth element, the others in descending order."""
     values, order = sorted_along(b, x, axis)
     along = (axis or 0) % values.type.rank
     size = values.shape[along]
@@ -69,7 +69,9 @@ def argpartition(b: GraphBuilder, x: Argument, kth: int, axis: int | None = -1) 
 def search(
     b: GraphBuilder, sorted_sequence: Argument, values: Argument, side: str = "left"
 ) -> Tensor:
-    """How many of the sequence are less than each value, or on the right side no greater."""
+    """The number of elements of the sequence that are below each value or, with side "right", not
+    above it.
+    """
     row, given = operands(b, sorted_sequence, values)
     before = b.op(
         "Less" if side == "left" else "LessEqual", [row, reshaped(b, given, (*given.shape, 1))]
@@ -97,7 +99,7 @@ def is_in(
 
 
 def histogram(b: GraphBuilder, x: Argument, bins: int = 10, range: Any = None) -> list[Tensor]:  # noqa: A002 - the name that Keras gives it
-    """How many elements lie in each of the bins, and their edges, in the dtype of the elements."""
+    """The number of elements in each bin, and the bin edges, in the dtype of the elements."""
     x = tensor(b, x)
     least, most = (
         b.op(op, [x], {"axes": (0,), "keepdims": False}) for op in ("ReduceMin", "ReduceMax")
@@ -129,8 +131,8 @@ def unique(
     fill_value: Any = None,
     **wanted: bool,
 ) -> list[Tensor]:
-    """The different elements, or slices of an axis, with what is `wanted` of them. Without a size
-    how many there are is known when it runs.
+    """The unique elements, or slices of an axis, with the `wanted` further results. Without a size,
+    their number is data-dependent.
     """
     x = tensor(b, x)
     axis = None if axis is None else axis % x.type.rank
@@ -159,7 +161,7 @@ def unique(
 
 
 def _sized(b: GraphBuilder, x: Tensor, axis: int, size: int | None, fill: float) -> Tensor:
-    """So many elements of an axis, those that are missing filled."""
+    """A fixed number of elements of an axis, padded if necessary."""
     if size is None:
         return x
     rest = full(b, fill, x.dtype, [size if d == axis else n for d, n in enumerate(x.shape)])
@@ -167,7 +169,7 @@ def _sized(b: GraphBuilder, x: Tensor, axis: int, size: int | None, fill: float)
 
 
 def quantile_of(*, percent: bool = False, skip_nan: bool = False) -> Operation:
-    """quantile, percentile, and what leaves NaN out of account."""
+    """quantile, percentile, and the variants that ignore NaN."""
 
     def apply(
         b: GraphBuilder,
@@ -215,7 +217,7 @@ def quantile_of(*, percent: bool = False, skip_nan: bool = False) -> Operation:
 
 
 def _quantiles(b: GraphBuilder, x: Tensor, q: Tensor, method: str, *, skip_nan: bool) -> Tensor:
-    """Of the last axis, which has then one element for each q."""
+    """Along the last axis, which then has one element for each q."""
     last, size = x.type.rank - 1, x.shape[-1]
     nan = cast(b, b.op("IsNaN", [x]), "int32")
     missing = b.op("ReduceSum", [nan], {"axes": (last,), "keepdims": True})

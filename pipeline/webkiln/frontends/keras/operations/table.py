@@ -1,6 +1,4 @@
-"""The keras.ops operations: class name -> how it is written with operators. What is not here is
-unsupported.
-"""
+"""Supported keras.ops operations: class name -> function that writes the operation with operators."""
 
 from collections.abc import Mapping
 from math import log
@@ -270,8 +268,8 @@ OF_TENSORS = frozenset(
         "Vdot",
     }
 )
-"""Operations that make tensors of Python's numbers, int32 and float32, before their operands are
-promoted; elsewhere such numbers are weak.
+"""Operations that convert Python numbers to int32 and float32 tensors before promotion. Elsewhere,
+such numbers are weak.
 """
 
 OPERATIONS: Mapping[str, Operation] = {

@@ -1,9 +1,10 @@
-"""Functions of TensorFlow that tf.keras 2.4 to 2.15 wrote into functional models as layers
-(`TFOpLambda`), by what TensorFlow calls their arguments.
+"""TensorFlow functions that tf.keras 2.4 to 2.15 wrote into functional models as layers
+(`TFOpLambda`), with TensorFlow's argument names.
+
 https://www.tensorflow.org/api_docs/python/tf
 
-TensorFlow promotes nothing: numbers and lists take the dtype of the tensor beside them, two tensors
-have the same one.
+TensorFlow does not promote: numbers and lists have the dtype of the other tensor, two tensors have
+equal dtypes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +56,8 @@ IGNORED = frozenset({"name", "validate_indices", "bad_indices_policy"})
 
 
 def called(operation: Operation, names: str, *, least: int = 1, **fixed: Any) -> Operation:
-    """An operation whose arguments have these names in TensorFlow: `tf`, or `tf=ours`. The first
-    `least` have to be given.
+    """An operation with these argument names in TensorFlow: `tf`, or `tf=ours`. The first `least`
+    are required.
     """
     pairs = [name.partition("=") for name in names.split()]
     ours = {name: own or name for name, _, own in pairs}
@@ -163,7 +164,7 @@ def l2_normalize(
 
 
 def extreme_index(op: str) -> Operation:
-    """Along the first axis where none is said."""
+    """Along the first axis by default."""
 
     def apply(b: GraphBuilder, x: Argument, axis: int = 0, dtype: str = "int64") -> Tensor:
         return cast(b, index_of(op)(b, x, axis), dtype)
@@ -180,7 +181,7 @@ def cumulative(op: str) -> Operation:
 
 
 def listed(operation: Operation) -> Operation:
-    """Of a list of tensors, or of the only one, which files hold without its list."""
+    """A list of tensors, or a single one, which files store without the list."""
     return lambda b, values, **options: operation(
         b, values if isinstance(values, list) else [values], **options
     )
@@ -278,7 +279,7 @@ def resize(
     method: str = "bilinear",
     antialias: bool = False,
 ) -> Tensor:
-    """In float32, but for the nearest."""
+    """In float32, except for nearest neighbour."""
     x = tensor(b, images)
     return image.resize(
         b,
@@ -297,7 +298,7 @@ def one_hot(
 
 
 def real(operation: Operation) -> Operation:
-    """A function that TensorFlow has of floats alone."""
+    """A TensorFlow function for floats only."""
     return called(lambda b, x: operation(b, floating(b, x)), "x")
 
 

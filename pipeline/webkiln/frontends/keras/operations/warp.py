@@ -1,4 +1,4 @@
-"""keras.ops.image operations that read images at places which tensors tell."""
+"""keras.ops.image operations that sample images at computed positions."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -40,8 +40,8 @@ def affine_transform(
     fill_value: float = 0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Place (x, y) of an output shows ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) of the
-    image, k = c0 x + c1 y + 1.
+    """Output position (x, y) samples the image at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k),
+    where k = c0 x + c1 y + 1.
     """
     given = tensor(b, images)
     x, back = channels_last(
@@ -71,7 +71,7 @@ def affine_transform(
 
 
 def _folded(b: GraphBuilder, place: Tensor, size: int, mode: str) -> Tensor:
-    """A place outside as TensorFlow's fill mode moves it inside."""
+    """Move a position inside the image according to TensorFlow's fill mode."""
     if mode == "constant":
         return place
     if mode not in ("reflect", "wrap", "nearest"):
@@ -100,7 +100,7 @@ def _folded(b: GraphBuilder, place: Tensor, size: int, mode: str) -> Tensor:
 
 
 def _bounded(b: GraphBuilder, place: Tensor, size: int) -> Tensor:
-    """The nearest place from 0 up to size - 1."""
+    """The nearest position in 0..size - 1."""
     return b.op("Min", [b.binary("Max", place, 0), sized(b, size - 1, place.dtype)])
 
 
@@ -113,9 +113,7 @@ def _read_at(
     interpolation: str,
     fill: float,
 ) -> Tensor:
-    """x [N, H, W, C] at places [N or 1, H, W]; `fill` where none is `seen`, and for what is
-    outside.
-    """
+    """Sample x [N, H, W, C] at positions [N or 1, H, W]; `fill` outside, and where none is `seen`."""
     n, height, width, channels = x.shape
     nothing = b.constant(fill, x.dtype)
 
@@ -181,7 +179,7 @@ def perspective_transform(
     fill_value: float = 0,
     data_format: str | None = None,
 ) -> Tensor:
-    """The projection that takes four points [4, 2] or [N, 4, 2] to four others."""
+    """The projection that maps four points [4, 2] or [N, 4, 2] to four others."""
     start, end = (cast(b, tensor(b, points), FLOAT) for points in (start_points, end_points))
     start, end = (reshaped(b, points, (points.type.size // 8, 4, 2)) for points in (start, end))
     across, down = (element(b, end, 2, place) for place in (0, 1))
@@ -210,8 +208,8 @@ def map_coordinates(
     fill_mode: str = "constant",
     fill_value: float = 0,
 ) -> Tensor:
-    """The element of each place [rank, ...], the nearest (order 0) or linearly between its
-    neighbours (order 1).
+    """Sample at each position [rank, ...]: the nearest element (order 0), or linear interpolation
+    (order 1).
     """
     if order not in (0, 1) or fill_mode not in MODES:
         raise ShapeError(
@@ -245,7 +243,7 @@ def map_coordinates(
 def _nodes(
     b: GraphBuilder, place: Tensor, size: int, order: int, mode: str
 ) -> list[tuple[Tensor, Tensor, Tensor | None]]:
-    """Index, whether it is inside, and weight of each neighbour along an axis."""
+    """For each neighbour along an axis: its index, whether it is inside, and its weight."""
     if order == 0:
         index = cast(b, b.op("Round", [place]) if is_float(place.dtype) else place, "int32")
         return [(_inside(b, index, size, mode), _within(b, index, size), None)]
@@ -259,7 +257,7 @@ def _nodes(
 
 
 def _inside(b: GraphBuilder, index: Tensor, size: int, mode: str) -> Tensor:
-    """An index as Keras's fill mode moves it inside; `reflect` repeats the last element, and
+    """Move an index inside according to Keras's fill mode. `reflect` repeats the last element, and
     neither mode repeats the first.
     """
     if mode == "wrap":
@@ -289,7 +287,7 @@ def scale_and_translate(
     method: str,
     antialias: bool = True,
 ) -> Tensor:
-    """Each axis as a product with a matrix of weights."""
+    """Resize each axis by a matrix product."""
     x = floating(b, images)
     factors, shifts = operands(b, scale, translation, floating=True)
     for number, axis in enumerate(axis % x.type.rank for axis in spatial_dims):
@@ -309,7 +307,7 @@ def scale_and_translate(
 def _weights(
     b: GraphBuilder, size: int, out: int, scale: Tensor, shift: Tensor, method: str, antialias: bool
 ) -> Tensor:
-    """What each output [column] takes of each element [row]."""
+    """The weight of each element [row] for each output [column]."""
     inverse = b.op("Reciprocal", [scale])
     place = b.op("Mul", [b.op("Sub", [iota(b, out, scale.dtype) + 0.5, shift]), inverse]) - 0.5
     rows = reshaped(b, iota(b, size, scale.dtype), (size, 1))

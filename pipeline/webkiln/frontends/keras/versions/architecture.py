@@ -1,4 +1,4 @@
-"""An architecture, as `to_json` or `to_yaml` give it, and the weights that `save_weights` wrote."""
+"""An architecture of `to_json` or `to_yaml`, with weights of `save_weights`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,13 +21,13 @@ from webkiln.frontends.keras.versions.weight_lists import has_lists
 
 MAX_VALUES = 2_000_000
 FIRST = "1.2"
-"""The version of weights where neither they nor their architecture say it, as Keras 2 does."""
+"""The version of weights if neither they nor the architecture state it, as in Keras 2."""
 SAVED_BY = "save it with model.save_weights()"
 
 
 @contextmanager
 def open_pair(path: Path, weights: Path) -> Iterator[ModelFile]:
-    """Open the weights of an architecture; SourceError where either is not what it should be."""
+    """Open the weights of an architecture. Raises SourceError if either is invalid."""
     for file in (path, weights):
         if not file.is_file():
             raise SourceError(
@@ -68,7 +68,7 @@ def open_pair(path: Path, weights: Path) -> Iterator[ModelFile]:
 
 
 def read_architecture(path: Path) -> dict[str, Any]:
-    """The config of a model, from JSON or from YAML."""
+    """The config of a model, from JSON or YAML."""
     if path.stat().st_size > MAX_JSON_BYTES:
         raise SourceError(
             f"{path.name}: an architecture of {path.stat().st_size} bytes (at most"
@@ -83,7 +83,7 @@ def read_architecture(path: Path) -> dict[str, Any]:
 
 
 def _from_yaml(name: str, text: bytes) -> Any:
-    """What YAML says, as plain values: tuples are lists, and other tags of Python are refused."""
+    """Plain values from YAML. Tuples become lists; Python's other tags are rejected."""
     try:
         import yaml
     except ImportError:
@@ -92,7 +92,7 @@ def _from_yaml(name: str, text: bytes) -> Any:
         ) from None
 
     class Plain(yaml.SafeLoader):  # type: ignore[misc]
-        """PyYAML's safe loader, which knows tuples besides."""
+        """PyYAML's safe loader, with tuples."""
 
     Plain.add_constructor(
         "tag:yaml.org,2002:python/tuple",
@@ -114,7 +114,7 @@ def _from_yaml(name: str, text: bytes) -> Any:
 
 
 def _check_size(name: str, value: Any) -> None:
-    """Refuse what aliases blow up."""
+    """Reject values that aliases make exponentially large."""
     pending, count = [value], 0
     while pending:
         item, count = pending.pop(), count + 1

@@ -1,4 +1,4 @@
-"""How Keras 1 called the arguments of layers, and what it wrote for some of their values."""
+"""Translate Keras 1's arguments of layers, and some of their values."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,22 +20,20 @@ NAMES: Mapping[str, str] = {
     "subsample": "strides",
     "subsample_length": "strides",
 }
-"""Keras 1's name -> today's."""
+"""Keras 1's name -> the current name."""
 
 KEPT: Mapping[str, frozenset[str]] = {"Embedding": frozenset({"output_dim"})}
-"""Arguments that have kept their names in some classes."""
+"""Arguments that were not renamed in some classes."""
 
 JOINED: Mapping[tuple[str, ...], str] = {
     ("nb_row", "nb_col"): "kernel_size",
     ("kernel_dim1", "kernel_dim2", "kernel_dim3"): "kernel_size",
 }
-"""Numbers that are one argument today."""
+"""Numbers that are now one argument."""
 
 ORDERINGS = {"th": "channels_first", "tf": "channels_last", "default": "channels_last"}
 INTEGERS = ("int", "uint", "bool")
-"""How the dtypes begin to which no layer of Keras 2 casts its inputs, though it may give them;
-those of Keras 3 do.
-"""
+"""Prefixes of dtypes to which layers of Keras 2 do not cast their inputs; those of Keras 3 do."""
 SIDES = ("top_pad", "bottom_pad", "left_pad", "right_pad")
 
 DROPPED = frozenset(
@@ -60,11 +58,11 @@ DROPPED = frozenset(
         "pointwise_regularizer",
     }
 )
-"""What matters to training alone."""
+"""Arguments for training only."""
 
 
 def modern(class_name: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """A layer's config by today's names."""
+    """A layer's config with current names."""
     kept = KEPT.get(class_name, frozenset())
     found = {
         key if key in kept else NAMES.get(key, key): value
@@ -84,7 +82,7 @@ def modern(class_name: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pairs(padding: Any, rank: int) -> Any:
-    """(before, after) of each axis, from one number an axis, or from names of sides."""
+    """(before, after) for each axis, from one number per axis, or from names of sides."""
     if isinstance(padding, Mapping):
         sides = SIDES if rank == 2 else SIDES[2:]
         padding = [padding.get(side, 0) for side in sides]

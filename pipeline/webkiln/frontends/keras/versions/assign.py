@@ -1,6 +1,5 @@
-"""Which weight of a file belongs to which layer, where the file holds them as lists: one for each
-layer of the model, in the order in which Keras keeps a layer's weights, those of models inside it
-among them.
+"""Assign weights to layers for files that store them as lists: one per layer of the model, which
+includes those of nested models, in Keras's order.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,16 +18,16 @@ Assigned = dict[str, dict[str, Held]]
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
 GATED = RECURRENT | {"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"}
 OWNERS = frozenset({"SpectralNormalization"})
-"""Wrappers with weights of their own beside those of the layer inside."""
+"""Wrappers with weights in addition to those of the inner layer."""
 VECTORS = frozenset({"vector_u", "sn_u"})
-"""What these are called: nothing computes with them after training."""
+"""Their names. Inference does not use them."""
 SPELLED = {"kernel": "depthwise_kernel"}
-"""What Keras 2 calls a weight that has another name today."""
+"""Keras 2's names of weights -> current names."""
 NAMES = frozenset(name for names in WEIGHTS.values() for name in names)
 
 
 class Misfit(Exception):
-    """The weights of a layer are not those that its config asks for."""
+    """The weights of a layer do not match its config."""
 
 
 def is_container(entry: Mapping[str, Any]) -> bool:
@@ -36,7 +35,7 @@ def is_container(entry: Mapping[str, Any]) -> bool:
 
 
 def leaves(entry: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The layers with weights of a layer, or of a model with those inside it, by their paths."""
+    """The layers with weights in a layer or model, including nested models, by path."""
     if not is_container(entry):
         yield path, entry
         return
@@ -47,9 +46,8 @@ def leaves(entry: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A layer that keeps weights itself. `names` are its own and those of the layers around it, up
-    to
-    the innermost model; `frozen` is what it or a layer or model around it says.
+    """A layer that owns weights. `names` are its own and those of its outer layers, up to the
+    innermost model; `frozen`: it or an outer layer or model is not trainable.
     """
 
     entry: Mapping[str, Any]
@@ -58,7 +56,7 @@ class Leaf:
     frozen: bool
 
     def size(self, era: Era) -> tuple[int, int]:
-        """How many of its weights training changes, and how many it does not."""
+        """The numbers of its trainable and non-trainable weights."""
         class_name, config = str(self.entry["class_name"]), self.entry["config"]
         names = weight_names(class_name, config)
         if class_name in OWNERS:
@@ -78,7 +76,7 @@ class Leaf:
         return (0, moving + fixed) if self.frozen else (moving, fixed)
 
     def likeness(self, owner: Sequence[str]) -> int:
-        """How many names of its path are among those of a weight's owner, in their order."""
+        """How many names of its path occur, in order, among those of a weight's owner."""
         rest, found = list(owner), 0
         for name in reversed(self.path.split("/")):
             if name in rest:
@@ -90,9 +88,7 @@ class Leaf:
 def _keepers(
     entry: Mapping[str, Any], path: str, names: tuple[str, ...] = (), *, frozen: bool = False
 ) -> Iterator[Leaf]:
-    """The layers that keep weights themselves in a layer or model, whatever they are parts of;
-    Misfit where that is not known.
-    """
+    """The layers that own weights in a layer or model. Raises Misfit if unknown."""
     if not configs.is_own(entry):
         raise Misfit
     class_name, config = str(entry["class_name"]), entry["config"]
@@ -112,16 +108,14 @@ def _keepers(
 
 
 def counts(entry: Mapping[str, Any], era: Era) -> tuple[int, int]:
-    """How many weights of a layer training changes, and how many it does not; Misfit where that is
-    not known.
-    """
+    """The numbers of trainable and non-trainable weights of a layer. Raises Misfit if unknown."""
     sizes = [leaf.size(era) for leaf in _keepers(entry, "")]
     return sum(moving for moving, _ in sizes), sum(fixed for _, fixed in sizes)
 
 
 def assigned(entry: Mapping[str, Any], path: str, held: Sequence[Held], era: Era) -> Assigned:
-    """The weights of a layer of a model, or of a model inside it, by the paths of the layers that
-    take them; Misfit where they do not fit.
+    """The weights of a layer of a model, or of a nested model, by the paths of their layers. Raises
+    Misfit if they do not match.
     """
     found = list(_keepers(entry, path))
     sizes = [leaf.size(era) for leaf in found]
@@ -142,10 +136,10 @@ def assigned(entry: Mapping[str, Any], path: str, held: Sequence[Held], era: Era
 def _splits(
     found: Sequence[Leaf], sizes: Sequence[tuple[int, int]], held: Sequence[Held]
 ) -> Iterator[list[list[Held]]]:
-    """The lists of the layers in a list, by the layers that the weights' names say they are of.
-    Where
-    these say nothing, in a list that holds what training changes of all, and then what it does not;
-    or, as where layers do not say that they are frozen, or say it too late, layer by layer.
+    """Split a list by layer, as the names of weights indicate.
+
+    If names do not, the list has all trainable weights, followed by the non-trainable ones; or, if
+    layers do not state that they are frozen, or state it too late, it is ordered by layer.
     """
     if (owned := _by_owner(found, sizes, held)) is not None:
         yield owned
@@ -162,8 +156,8 @@ def _splits(
 def _by_owner(
     found: Sequence[Leaf], sizes: Sequence[tuple[int, int]], held: Sequence[Held]
 ) -> list[list[Held]] | None:
-    """The lists of the layers by the names of their weights, `inner/dense_1/kernel`, where every
-    name says one layer, and each gets its number.
+    """Split a list by the names of weights, `inner/dense_1/kernel`, if every name identifies a
+    layer and each layer gets its number of weights.
     """
     called: dict[str, list[int]] = {}
     for number, (leaf, size) in enumerate(zip(found, sizes, strict=True)):
@@ -189,7 +183,7 @@ def _by_owner(
 
 
 def _named_so(weights: Mapping[str, Held]) -> bool:
-    """Whether weights that the file calls by a name of today's are those that they are taken for."""
+    """Whether weights with current names in the file are those that they are assigned to."""
     return all(
         item.last in (name, SPELLED.get(name)) or item.last not in NAMES
         for name, item in weights.items()
@@ -197,7 +191,7 @@ def _named_so(weights: Mapping[str, Held]) -> bool:
 
 
 def _taken(leaf: Leaf, held: Sequence[Held], era: Era) -> Iterator[tuple[str, dict[str, Held]]]:
-    """The weights of one layer, by its path or that of the layer that it is made of."""
+    """The weights of one layer, by the path of the layer or of an inner layer."""
     path, class_name, config = leaf.path, str(leaf.entry["class_name"]), leaf.entry["config"]
     if class_name in OWNERS:
         inside = config["layer"]
@@ -224,7 +218,7 @@ def _taken(leaf: Leaf, held: Sequence[Held], era: Era) -> Iterator[tuple[str, di
 
 
 def misfit(source: str, path: str, entry: Mapping[str, Any], held: Sequence[Held]) -> SourceError:
-    """What there is to say of weights that do not fit their layer."""
+    """The message for weights that do not match their layer."""
     shapes = ", ".join(f"{item.last} {list(item.shape)}" for item in held) or "none"
     return SourceError(
         f"{source}: {path} ({entry['class_name']}): its weights in the file are {shapes}, which are"

@@ -1,4 +1,4 @@
-"""Classes that Keras has given up or renamed, in the words of today's."""
+"""Translate removed and renamed classes to current ones."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ RENAMED: Mapping[str, str] = {
     "UnifiedGRU": "GRU",
     "UnifiedLSTM": "LSTM",
 }
-"""Classes that differ from today's by name alone."""
+"""Classes that were only renamed."""
 
 NORMALIZATIONS = {
     0: "BatchNormalization",
@@ -38,7 +38,7 @@ MERGES = {
     "cos": "CosineMerge",
 }
 CUDNN = {"activation": "tanh", "recurrent_activation": "sigmoid", "use_bias": True}
-"""What cuDNN's recurrent layers compute, which have no arguments for it."""
+"""The fixed arguments of cuDNN's recurrent layers."""
 
 
 def _normalization(config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -47,12 +47,12 @@ def _normalization(config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _gated(config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Before `reset_after` was an argument, the reset gate acted before the product."""
+    """Before `reset_after` was an argument, the reset gate was applied before the product."""
     return "GRU", {"reset_after": False, **config}
 
 
 def _merge(config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A merge by a function of the user's is a Lambda layer."""
+    """A merge with a user-defined function becomes a Lambda layer."""
     if config.get("mode_type", "raw") != "raw":
         return "Lambda", config
     mode = str(config.get("mode", "sum"))
@@ -80,10 +80,10 @@ MADE: Mapping[str, Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]] = {
         },
     ),
 }
-"""Classes whose config is another one today."""
+"""Classes whose config changed."""
 
 
 def modern(class_name: str, config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Today's class of a layer, and its config."""
+    """The current class of a layer, and its config."""
     class_name = RENAMED.get(class_name, class_name)
     return MADE[class_name](config) if class_name in MADE else (class_name, config)

@@ -1,4 +1,4 @@
-"""Opens the model files of every era of Keras, each in the words of today's."""
+"""Open model files of all versions of Keras, translated to the current one."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,8 +17,8 @@ from webkiln.frontends.keras.versions.weight_lists import assign_lists, has_list
 
 @contextmanager
 def open_model(path: Path, companion: Path | None = None) -> Iterator[ModelFile]:
-    """Open a model file: by itself, as the architecture of a file of weights, or with the shards in
-    a folder.
+    """Open a model file: alone, as an architecture with its weight file, or with a folder of
+    shards.
     """
     if companion is not None and not companion.is_dir():
         opened = open_pair(path, companion)
@@ -31,9 +31,7 @@ def open_model(path: Path, companion: Path | None = None) -> Iterator[ModelFile]
 
 
 def modern_file(file: ModelFile, *, beside: bool = False) -> ModelFile:
-    """The file with its config as today's, and with its weights by the layers that take them where
-    they lie in lists.
-    """
+    """The file with a current config; if its weights are lists, they are assigned to layers."""
     old = configs.is_old(file.version)
     saved, config = file.config, translate.modern(file.config) if old else file.config
     if file.paths or file.held or not has_lists(file.weights):
@@ -50,8 +48,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _by_theano(backend: str, config: Mapping[str, Any]) -> bool:
-    """Whether Theano's convolutions computed with the weights. Keras 1 does not say so; there,
-    Theano's order of axes does.
+    """Whether the weights were trained with Theano's convolutions. Keras 1 does not state it, but
+    Theano's axis order implies it.
     """
     if backend:
         return backend == "theano"

@@ -1,4 +1,4 @@
-"""Functions of TensorFlow that tf.keras 2.4 to 2.15 made layers of, as operations with arguments."""
+"""TensorFlow functions that tf.keras 2.4 to 2.15 made layers, as operations with arguments."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ DTYPE = re.compile(r"<dtype: '(\w+)'>")
 
 
 def operation(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The layer as Keras 3 writes a call of an operation, which is named after the function."""
+    """The layer as Keras 3 writes an operation's call. It is named after the function."""
     config = entry["config"]
     nodes = [_node(node) for node in entry.get("inbound_nodes", [])]
     return {
@@ -24,8 +24,8 @@ def operation(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _node(node: Any) -> dict[str, Any]:
-    """[layer, node, tensor, kwargs] is the first argument, or a list of those; the others are among
-    the kwargs.
+    """The first argument is [layer, node, tensor, kwargs], or a list of these; the others are in
+    kwargs.
     """
     if isinstance(node, list) and len(node) == 1 and _is_leaf(node[0]):
         node = node[0]

@@ -1,6 +1,4 @@
-"""How older versions of Keras laid out the weights of a layer, and how they become what it takes
-today.
-"""
+"""Convert the weight layouts of older versions of Keras to the current ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +12,8 @@ from webkiln.ir.types import Array
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """Who wrote the weights: the version of Keras, and whether Theano convolved with them, whose
-    kernels are turned by 180 degrees.
+    """The origin of weights: the version of Keras, and whether Theano computed the convolutions;
+    its kernels are rotated by 180 degrees.
     """
 
     version: tuple[int, ...] = (3,)
@@ -34,8 +32,8 @@ def _first(config: Mapping[str, Any]) -> bool:
 
 
 def _conv(rank: int, last: tuple[int, ...] = (), first: tuple[int, ...] = ()) -> Layout:
-    """Convolutions over `rank` axes; how the axes of Keras 1's kernels become those of today's,
-    where channels come last and first.
+    """Convolutions over `rank` axes: permutations of Keras 1's kernel axes, for channels last and
+    first.
     """
 
     def layout(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
@@ -52,7 +50,7 @@ def _conv(rank: int, last: tuple[int, ...] = (), first: tuple[int, ...] = ()) ->
 
 
 def _conv_1d(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
-    """Keras 1 has an axis of size 1 behind that of the steps; before 1.1 its kernels are [filters,
+    """Keras 1 has an axis of size 1 after that of the steps; before 1.1, its kernels are [filters,
     in, steps, 1].
     """
     kernel, *rest = held
@@ -73,13 +71,13 @@ def _separable(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> lis
 
 
 GATES = {"LSTM": (0, 2, 1, 3), "GRU": (0, 1, 2), "ConvLSTM2D": (0, 2, 1, 3)}
-"""Where the gates of today's order stand among those of Keras 1: input, candidate, forget and
-output; update, reset and candidate.
+"""The positions of the current order of gates in Keras 1's: input, candidate, forget and output;
+update, reset and candidate.
 """
 
 
 def _gates(class_name: str, held: Sequence[Held]) -> list[Held]:
-    """The kernels and biases of each gate side by side, where they are apart."""
+    """Concatenate the kernels and biases of gates that are stored separately."""
     order = GATES[class_name]
     if len(held) != 3 * len(order):
         return list(held)
@@ -87,8 +85,8 @@ def _gates(class_name: str, held: Sequence[Held]) -> list[Held]:
 
 
 def _cudnn(gates: int, biases: Callable[[Held, int], Held]) -> Layout:
-    """A recurrent layer, whose weights cuDNN may have held: kernels transposed gate by gate, two
-    biases for each gate.
+    """A recurrent layer, possibly with cuDNN's weights: kernels are transposed by gate, and each
+    gate has two biases.
     """
     class_name = {4: "LSTM", 3: "GRU"}[gates]
 
@@ -131,7 +129,7 @@ def _conv_lstm(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> lis
 
 
 def _normalization(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
-    """Up to 1.0.5 the last is a deviation, which epsilon is added to as it is."""
+    """Up to 1.0.5, the last weight is a standard deviation, to which epsilon is added."""
     if not era.first or era.version >= (1, 0, 6) or len(held) != 4:
         return list(held)
     epsilon = float(config.get("epsilon", 1e-3))
@@ -149,18 +147,18 @@ LAYOUTS: Mapping[str, Layout] = {
     "LSTM": _cudnn(4, _summed),
     "SeparableConv2D": _separable,
 }
-"""Classes, by today's names, whose weights have lain otherwise."""
+"""Classes, by current names, whose weights had another layout."""
 
 
 def modern(
     class_name: str, held: Sequence[Held], config: Mapping[str, Any], era: Era
 ) -> list[Held]:
-    """The weights of a layer as it takes them today."""
+    """The weights of a layer in the current layout."""
     layout = LAYOUTS.get(class_name)
     return list(held) if layout is None or not held else layout(held, config, era)
 
 
 def count(class_name: str, config: Mapping[str, Any], era: Era, names: int) -> int:
-    """How many weights a layer that has `names` today has in its file."""
+    """The number of weights in the file for a layer that has `names` now."""
     apart = era.first and class_name in GATES and config.get("consume_less", "cpu") != "gpu"
     return 3 * len(GATES[class_name]) if apart else names

@@ -1,4 +1,4 @@
-"""A weight as it lies in a file, before it is read."""
+"""A weight in a file, which is read later."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from webkiln.ir.types import Array
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """`name` is what the file calls it, `shape` that of what `read` gives."""
+    """A weight. `name` is its name in the file, `shape` the shape of the result of `read`."""
 
     name: str
     shape: tuple[int, ...]
@@ -18,7 +18,7 @@ class Held:
 
     @property
     def last(self) -> str:
-        """The name without those of the layers that own it: `kernel` of `dense_1/kernel:0`."""
+        """The name without those of its layers: `kernel` for `dense_1/kernel:0`."""
         return self.name.removesuffix(":0").rpartition("/")[2]
 
     def transposed(self, axes: Sequence[int]) -> "Held":
@@ -27,7 +27,7 @@ class Held:
         )
 
     def turned(self, axes: int) -> "Held":
-        """By 180 degrees: reversed along the first `axes` axes."""
+        """Rotate by 180 degrees: reverse the first `axes` axes."""
         return Held(self.name, self.shape, lambda: self.read()[(slice(None, None, -1),) * axes])
 
     def reshaped(self, shape: Sequence[int]) -> "Held":
@@ -42,7 +42,7 @@ class Held:
 
 
 def joined(parts: Sequence[Held], axis: int = -1) -> Held:
-    """Weights of one shape side by side along an axis."""
+    """Concatenate weights of one shape along an axis."""
     first = parts[0]
     axis %= max(len(first.shape), 1)
     sizes = [

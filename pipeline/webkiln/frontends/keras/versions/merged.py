@@ -1,4 +1,4 @@
-"""Sequential models of Keras 1 that begin with a Merge of others, as the graphs that they are."""
+"""Convert Sequential models of Keras 1 that start with a Merge of other models to graphs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,8 +16,8 @@ def begins_with_merge(entry: Mapping[str, Any]) -> bool:
 
 
 def functional(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as a Functional model. Keras keeps the weights of all branches side by side, so the
-    layers stand side by side, too; layers of one name in several branches are one.
+    """The model as a Functional one. Keras stores the weights of all branches in one list, so the
+    layers are in one list too; layers with equal names in several branches are one.
     """
     graph = _Graph()
     (output,) = graph.add(entry, [])
@@ -36,7 +36,7 @@ class _Graph:
         self.inputs: list[str] = []
 
     def add(self, entry: Mapping[str, Any], given: Ends) -> Ends:
-        """Put a branch into the graph; what it gives."""
+        """Add a branch to the graph. Returns its output."""
         if entry["class_name"] == "Sequential":
             for layer in entry["config"]["layers"]:
                 given = (

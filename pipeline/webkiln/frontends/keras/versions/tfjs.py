@@ -57,7 +57,7 @@ def open_tfjs(path: Path, folder: Path) -> Iterator[ModelFile]:
 
 
 def _topology(source: str, data: Any) -> tuple[dict[str, Any], str]:
-    """The config of the model, and the version of Keras that it is of."""
+    """The config of the model, and its version of Keras."""
     if (
         not isinstance(data, dict)
         or "weightsManifest" not in data
@@ -86,7 +86,7 @@ def _topology(source: str, data: Any) -> tuple[dict[str, Any], str]:
 
 
 def _assigned(source: str, model: Mapping[str, Any], held: Sequence[Held]) -> Assigned:
-    """The weights of every layer: those with its name in theirs, `dense_1/kernel`."""
+    """The weights of every layer: those with its name as a prefix, `dense_1/kernel`."""
     found: Assigned = {}
     for entry in model["config"]["layers"]:
         for path, leaf in leaves(entry, configs.layer_name(entry)):

@@ -1,4 +1,4 @@
-"""The config of a model that an older Keras wrote, as Keras 3 would write it."""
+"""Translate a model config of an older Keras to Keras 3."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ LISTED = ("cells", "layers")
 
 
 def modern(entry: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """A model or layer in today's words. `saved_class` is what it was called, where that differs."""
+    """A translated model or layer. `saved_class` is its previous class, if it differs."""
     if depth > MAX_DEPTH:
         raise SourceError(f"models and layers nested more than {MAX_DEPTH} deep; refused")
     if not configs.is_own(entry) or not isinstance(entry.get("config"), Mapping):
@@ -45,8 +45,8 @@ def _inside(value: Any, depth: int) -> Any:
 
 
 def _with_input(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With a layer for what a Sequential takes, which the config of its first layer says in files
-    of Keras 1 and 2.
+    """Add an input layer to a Sequential. In Keras 1 and 2, the config of the first layer has the
+    input shape.
     """
     if not layers or layers[0]["class_name"] == "InputLayer":
         return layers
@@ -73,8 +73,8 @@ def _with_input(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _distinct(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With numbers behind the names of models that are equal, as those are that a bare list of
-    layers has no name for.
+    """Number models with equal names, such as those that a bare list of layers leaves without a
+    name.
     """
     taken: dict[str, int] = {}
     found = []
@@ -91,7 +91,7 @@ def _distinct(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def entries(model: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The layers of a model, and of those inside it, whatever holds them."""
+    """All layers of a model and of its nested models, whatever contains them."""
     pending: list[Any] = [model]
     while pending:
         item = pending.pop()

@@ -1,6 +1,4 @@
-"""The weights of HDF5 files as Keras 1 and 2 wrote them, and as Keras 3 writes them where it is
-asked for `.h5`: a list for each layer.
-"""
+"""The weights of HDF5 files of Keras 1 and 2, and of Keras 3's `.h5` files: a list per layer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -61,10 +59,11 @@ def _held(source: str, where: str, name: str, dataset: h5py.Group | h5py.Dataset
 def assign_lists(
     source: str, model: Mapping[str, Any], lists: Lists, era: Era, *, beside: bool
 ) -> Assigned:
-    """The weights of every layer by its path. Lists belong to layers by name, or, where names
-    differ,
-    by their order: that of the layers with weights. Of a file with a model, lists that are not
-    understood are left out; what stands `beside` its model has to fit.
+    """The weights of every layer by path.
+
+    Lists are assigned to layers by name, or, if names differ, by the order of the layers with
+    weights. If the file contains a model, lists that do not match are ignored; those in a separate
+    file (`beside`) must match.
     """
     config = model["config"]
     layers = [
