@@ -86,7 +86,7 @@ def test_labels_are_downloaded_once(built, tmp_path):
         with pytest.raises(
             SourceError,
             match=(
-                r"/other: cannot be downloaded: .*; without a network, write the labels into the"
+                r"/other: cannot be downloaded: .*; without network access, write the labels into the"
                 r" recipe"
             ),
         ):

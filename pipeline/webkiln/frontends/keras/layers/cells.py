@@ -43,7 +43,7 @@ class Cell:
 
 
 class CellBuilder:
-    """The weights of a built-in cell: kernel [in, gates * units], recurrent_kernel [units, gates *
+    """A built-in cell with the weights kernel [in, gates * units], recurrent_kernel [units, gates *
     units] and bias.
     """
 

@@ -10,7 +10,7 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 LEVELS = 256
-"""The weights of the channels for brightness."""
+"""The number of brightness levels."""
 
 
 def augmentation(converter: Converter, layer: Layer) -> None:
