@@ -290,7 +290,7 @@ def _is_finite(value: Any) -> bool:
 
 
 UNKNOWN = "unknown"
-"""Add the attribute that lists fields of forks."""
+"""The attribute that lists the fields of forks."""
 HARMLESS = re.compile(
     r"^(param|transform_param|loss_param|include|exclude|propagate_down|.*filler)$"
 )

@@ -106,7 +106,7 @@ SAME: Mapping[str, Objection] = {
     ),
     "Reshape": _unless(lambda said: said.reshape_param.axis >= 0, "counts axes from the front"),
 }
-"""Layer types that OpenCV supports -> the conditions under which it differs from Caffe."""
+"""Layer types that OpenCV supports -> why it differs from Caffe, if it does."""
 
 
 def check_known(net: CaffeNet, name: str) -> None:

@@ -61,7 +61,7 @@ UNSAID = frozenset(
 """Operators without results at inference."""
 BRANCHED = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASSED | BRANCHED, 1)}
-"""Operators whose inputs the walk itself inspects."""
+"""The minimum number of inputs, for operators that the walk itself inspects."""
 
 
 class SpecWriter:

@@ -11,7 +11,7 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import part
 
 OLD, NEW = (0, 1, 2, 3), (0, 2, 1, 3)
-"""The order of gates (input, cell, forget, output): in `BlockLSTMV2`, the forget gate is second."""
+"""The positions of the gates input, cell, forget, output. In `BlockLSTMV2`, forget is second."""
 
 
 def affine(b: GraphBuilder, x: Tensor, h: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
