@@ -28,6 +28,12 @@ def sigmoid(x: Expr) -> Expr:
     return 1.0 / (1.0 + apply("exp", -x))
 
 
+def scaled_silu(attrs: Attributes, x: Expr) -> Expr:
+    """z sigmoid(z), where z = alpha x."""
+    z: Expr = x * attrs["alpha"]
+    return z / (1.0 + apply("exp", -z))
+
+
 def softplus(x: Expr) -> Expr:
     """log(1 + exp(x)) without overflow."""
     return positive(x) + apply("log1p", apply("exp", -apply("abs", x)))
@@ -96,6 +102,13 @@ elementwise(
     lambda attrs, x: x / (1.0 + apply("exp", -x)),
     lambda attrs, x: x / (1 + np.exp(-x)),
     samples(FLOATS),
+)
+elementwise(
+    "ScaledSilu",
+    scaled_silu,
+    lambda attrs, x: attrs["alpha"] * x / (1 + np.exp(-attrs["alpha"] * x)),
+    samples(FLOATS, alpha=-0.7),
+    attributes={"alpha": 1.0},
 )
 elementwise(
     "Relu",

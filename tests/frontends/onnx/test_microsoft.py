@@ -20,6 +20,7 @@ TRIED = [
     Tried("FastGelu", (X, H)),
     Tried("FastGelu", (X,)),
     Tried("QuickGelu", (X,), {"alpha": 1.5}),
+    Tried("ScaledSiLU", (X,), {"alpha": 1.5}),
     Tried(
         "FusedConv",
         (real(1, 4, 6, 6), real(5, 4, 3, 3), real(5), real(1, 5, 6, 6)),

@@ -72,6 +72,8 @@ def activated() -> Iterator[Tried]:
     )
     for attrs in ({}, {"alpha": 0.6}):
         yield Tried("QuickGelu", (X,), attrs)
+        yield Tried("ScaledSiLU", (X,), attrs)
+        yield Tried("ScaledSiLU", (X, scale(-0.3)), attrs)
     yield Tried("Gelu", (X * 4,))
     yield Tried("BiasGelu", (X * 4, H))
     yield Tried("FastGelu", (X * 4, H))

@@ -117,6 +117,7 @@ MICROSOFT = {
     "QLinearSoftmax": _signature(5, 5, 1, "axis:INT opset:INT!"),
     "QuantizeLinear": _signature(2, 3, 1, "axis:INT"),
     "QuickGelu": _signature(1, 1, 1, "alpha:FLOAT"),
+    "ScaledSiLU": _signature(1, 2, 1, "alpha:FLOAT"),
     "SimplifiedLayerNormalization": _signature(2, 2, 2, "axis:INT epsilon:FLOAT stash_type:INT"),
     "SkipLayerNormalization": _signature(3, 5, 4, "epsilon:FLOAT"),
     "SkipSimplifiedLayerNormalization": _signature(3, 4, 4, "epsilon:FLOAT"),

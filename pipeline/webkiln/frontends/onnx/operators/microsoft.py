@@ -25,6 +25,14 @@ def quick_gelu(call: NodeCall) -> Tensor:
     return x * call.op("Sigmoid", [x * call.attr("alpha", 1.702)])
 
 
+def scaled_silu(call: NodeCall) -> Tensor:
+    """The optional second operand, a scalar, replaces the attribute."""
+    x = call.tensor(0)
+    if call.has(1):
+        return call.op("Silu", [call.op("Mul", [x, call.tensor(1)])])
+    return call.op("ScaledSilu", [x], {"alpha": call.attr("alpha", 1.0)})
+
+
 def add_bias(call: NodeCall, x: Tensor, position: int) -> Tensor:
     return call.op("Add", [x, call.tensor(position)]) if call.has(position) else x
 
@@ -296,6 +304,7 @@ MICROSOFT: dict[str, NodeHandler] = {
     "BiasGelu": gelu,
     "FastGelu": fast_gelu,
     "QuickGelu": quick_gelu,
+    "ScaledSiLU": scaled_silu,
     "FusedConv": fused_conv,
     "FusedGemm": fused_gemm,
     "FusedMatMul": fused_matmul,
