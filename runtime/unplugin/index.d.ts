@@ -13,7 +13,7 @@ export interface Options {
   root?: string;
   /** The backends of imports without the option `backend`. */
   backend?: string | string[];
-  encoding?: 'float32' | 'float16' | 'int8' | 'eightbit';
+  encoding?: 'float32' | 'float16' | 'bfloat16' | 'int8' | 'eightbit';
   /** Vite's servers send the headers for memory that is shared between threads (COOP and COEP). */
   isolated?: boolean;
   /**

@@ -5,6 +5,7 @@ backend and encoding.
 from functools import partial
 from itertools import product
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -73,10 +74,13 @@ def test_random_graphs(backend, variant, tmp_path):
         *product(["js", "wasm"], BY_NAME),
         ("webgpu", "int8"),
         ("webgl", "int8"),
+        ("webgl", "bfloat16"),
     ),
 )
 @pytest.mark.parametrize("limit", representative([SHARD_BYTES, 64], 64), ids=["whole", "split"])
-@pytest.mark.sample("split-js-float16", "split-js-eightbit", "split-wasm-int8")
+@pytest.mark.sample(
+    "split-js-float16", "split-js-eightbit", "split-wasm-int8", "split-webgl-bfloat16"
+)
 def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path, monkeypatch):
     for module in (harness, webkiln.program):
         monkeypatch.setattr(module, "pieces", partial(pieces, limit=limit))
@@ -99,6 +103,8 @@ def decoded(graph, encoding):
         given = values[weight.name]
         if name == "float16":
             given = elements.astype(np.float32)
+        elif name == "bfloat16":
+            given = elements.view(ml_dtypes.bfloat16).astype(np.float32)
         elif name == "int8":
             shape = [-1 if axis == weight.channel_axis else 1 for axis in range(elements.ndim)]
             given = elements.astype(np.float32) * header.reshape(shape)

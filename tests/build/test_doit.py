@@ -14,6 +14,7 @@ from webkiln.build.graph import ModelGraph
 from webkiln.build.share import share
 from webkiln.build.variables import read_variables
 from webkiln.recipe.read import parse_recipe
+from webkiln.recipe.values import ENCODINGS
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,10 @@ from webkiln.recipe.read import parse_recipe
     [
         ("model=tox", "unknown model 'tox'; valid: toy; did you mean toy?"),
         ("backend=wasn", "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
-        ("encoding=float8", "unknown encoding 'float8'; valid: float32, float16, int8, eightbit"),
+        (
+            "encoding=float8",
+            f"unknown encoding 'float8'; valid: {', '.join(ENCODINGS)}",
+        ),
         ("browser=lynx", "unknown browser 'lynx'; valid: chromium, firefox, webkit, node"),
         (
             "modle=toy",

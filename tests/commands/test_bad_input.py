@@ -13,6 +13,7 @@ import pytest
 
 from tests.commands.conftest import Command
 from tests.commands.refusals import check
+from webkiln.recipe.values import ENCODINGS
 
 FILES = {
     "truncated.keras": "truncated.keras: a .keras archive without its end: the file is truncated",
@@ -36,7 +37,7 @@ OPTIONS = {
     "--batch-size 0": "--batch-size is 0",
     "--backend cuda": "unknown backend 'cuda'; valid: webgpu, wasm, webgl, js",
     "--backend ,": "unknown backend ''; valid: webgpu, wasm, webgl, js",
-    "--encoding int3": "unknown encoding 'int3'; valid: float32, float16, int8, eightbit",
+    "--encoding int3": f"unknown encoding 'int3'; valid: {', '.join(ENCODINGS)}",
     "--plugin absent.py": "absent.py: cannot be read",
 }
 

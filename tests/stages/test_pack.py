@@ -67,7 +67,13 @@ def packed(folder: Path, encoding: str, **blobs: bytes) -> tuple[dict[str, objec
 
 @pytest.mark.parametrize(
     ("encoding", "storage", "header"),
-    [("float32", "f4", 0), ("float16", "f2", 0), ("int8", "i1", 20), ("eightbit", "u1", 4)],
+    [
+        ("float32", "f4", 0),
+        ("float16", "f2", 0),
+        ("bfloat16", "bfloat16", 0),
+        ("int8", "i1", 20),
+        ("eightbit", "u1", 4),
+    ],
 )
 def test_what_a_shard_holds(encoding: str, storage: str, header: int, tmp_path: Path) -> None:
     """The kernel as the fixed part makes it, in the encoding; the bias and whole numbers as they

@@ -4,6 +4,7 @@ sizes, every code, partial blocks.
 
 from itertools import product
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -182,6 +183,20 @@ def test_int8_rounds_to_nearest_with_ties_to_even():
     )
     np.testing.assert_allclose(scale[:2], [2, 4])
     np.testing.assert_array_equal(encoded[:2], [[127, 0, 2, 2], [-127, 0, -2, -126]])
+
+
+def test_bfloat16_rounds_to_nearest_with_ties_to_even_and_keeps_every_exponent():
+    patterns = np.arange(1 << 16, dtype=np.uint32)
+    halves = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)
+    values = ((patterns[:, None] << 16) + halves).view(np.float32)
+    weight = Stored("w", "float32", values.shape, 1)
+    scales, encoded = BY_NAME["bfloat16"].encode(weight, values)
+    assert scales.size == 0
+    assert encoded.dtype == np.uint16
+    with np.errstate(invalid="ignore"):
+        expected = values.astype(ml_dtypes.bfloat16).astype(np.float32)
+    decoded_values = encoded.view(ml_dtypes.bfloat16).astype(np.float32)
+    np.testing.assert_array_equal(decoded_values, expected)
 
 
 @pytest.mark.parametrize("encoding", BY_NAME)

@@ -8,7 +8,7 @@ BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """In the order in which a bundle tries them."""
 USUAL_BACKENDS = ("wasm", "js")
 """The default: they run in every browser and in Node."""
-ENCODINGS = ("float32", "float16", "int8", "eightbit")
+ENCODINGS = ("float32", "float16", "bfloat16", "int8", "eightbit")
 """How weights are stored."""
 FLOAT16, FLOAT16_ARITHMETIC = "float16", "float16-arithmetic"
 PRECISIONS = ("float32", FLOAT16, FLOAT16_ARITHMETIC)
@@ -17,7 +17,14 @@ FLOAT16_BACKENDS = ("webgpu", "webgl")
 """Backends that can store float16 between layers."""
 FLOAT16_ARITHMETIC_BACKENDS = ("webgpu",)
 """Backends that can also compute products in float16."""
-TOLERANCES = {"float32": 1e-4, "float16": 2e-3, "int8": 0.1, "eightbit": 0.1, "precision": 5e-3}
+TOLERANCES = {
+    "float32": 1e-4,
+    "float16": 2e-3,
+    "bfloat16": 2e-2,
+    "int8": 0.1,
+    "eightbit": 0.1,
+    "precision": 5e-3,
+}
 """Default tolerances of verification: by encoding, and for float16 between layers."""
 FORMS = ("folder", "npm", "single")
 

@@ -63,6 +63,18 @@ def _plain(dtype: str | None) -> Callable[[Stored, Array], tuple[Array, Array]]:
     return lambda weight, values: (NO_SCALES, values.astype(dtype or weight.dtype, copy=False))
 
 
+def _encode_bfloat16(weight: Stored, values: Array) -> tuple[Array, Array]:
+    """The upper half of each float32, rounded to nearest with ties to even. NaN stays NaN."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
+    quiet = (bits >> 16) | np.uint32(0x40)
+    return NO_SCALES, np.where(np.isnan(values), quiet, rounded).astype(np.uint16)
+
+
+def _decode_bfloat16(element: Expr, scale: Expr | None) -> Expr:
+    return bitcast(apply("shl", element, const(16, UINT)), FLOAT)
+
+
 def _encode_int8(weight: Stored, values: Array) -> tuple[Array, Array]:
     """Symmetric, with one scale per output channel. The largest magnitude maps to 127."""
     assert weight.channel_axis is not None
@@ -135,6 +147,7 @@ BY_NAME: dict[str, Encoding] = {
     "float16": Encoding(
         "float16", lambda weight: 0, _plain("float16"), lambda element, scale: element
     ),
+    "bfloat16": Encoding("uint16", lambda weight: 0, _encode_bfloat16, _decode_bfloat16),
     "int8": Encoding(
         "int8",
         _channels,
