@@ -5,13 +5,13 @@ from pathlib import Path
 
 
 def check(done: "subprocess.CompletedProcess[str]", part: str, folder: Path) -> None:
-    """Status 2, a single error that holds `part`, and a folder as empty as it was."""
+    """Exit status 2, a single error that contains `part`, and an empty folder."""
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     first, *rest = done.stderr.splitlines()
     assert first.startswith("error: ")
     assert all(line.startswith("  ") for line in rest), (
-        "only the parts of one error may follow, indented"
+        "only indented lines of the same error may follow"
     )
     assert part in done.stderr
     assert [path.name for path in folder.iterdir()] == []

@@ -34,7 +34,7 @@ OPTIONS = {
     "--input-shape image=1,6,6,1": "there is no input image; inputs are x",
     "--input-shape 1,-6,6,1": "--input-shape is '1,-6,6,1'",
     "--input-shape 0,6,6,1": "--input-shape is '0,6,6,1'",
-    "--batch-size 0": "--batch-size is 0",
+    "--batch-size 0": "--batch-size is '0', expected a positive integer",
     "--backend cuda": "unknown backend 'cuda'; valid: webgpu, wasm, webgl, js",
     "--backend ,": "unknown backend ''; valid: webgpu, wasm, webgl, js",
     "--encoding int3": f"unknown encoding 'int3'; valid: {', '.join(ENCODINGS)}",
