@@ -20,7 +20,7 @@ from webkiln.backends import browsers
 from webkiln.backends.server import Server
 from webkiln.build import backends
 from webkiln.commands import build
-from webkiln.commands.init import plugin
+from webkiln.commands.additions import plugin
 
 VITE_PACKAGE = """{
   "name": "app",

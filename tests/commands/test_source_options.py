@@ -15,6 +15,7 @@ import pytest
 from tests.commands.small import write_model
 from webkiln.build.engine import Engine
 from webkiln.commands import build, diff, init
+from webkiln.commands import changes as init_changes
 from webkiln.errors import RecipeError
 from webkiln.recipe.form import Form
 from webkiln.recipe.images import ImageInput
@@ -415,7 +416,9 @@ def test_what_init_does_with_a_file_that_is_there(
     path = tmp_path / "page.js"
     if there is not None:
         path.write_bytes(there)
-    told = init.apply(tmp_path, init.Addition(Path("page.js"), b"new"), force=force, dry=dry)
+    told = init_changes.apply(
+        tmp_path, init_changes.Addition(Path("page.js"), b"new"), force=force, dry=dry
+    )
     writes = not dry and (there is None or force)
     left = path.read_bytes() if path.exists() else None
     assert left == (b"new" if writes else there)
@@ -425,10 +428,12 @@ def test_what_init_does_with_a_file_that_is_there(
 
 def test_a_dry_run_of_init_changes_no_file(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text("{}\n")
-    change = init.Amendment(Path("package.json"), lambda text: text + "more\n", "scripts", "")
-    assert "would change" in init.apply(tmp_path, change, force=False, dry=True)
+    change = init_changes.Amendment(
+        Path("package.json"), lambda text: text + "more\n", "scripts", ""
+    )
+    assert "would change" in init_changes.apply(tmp_path, change, force=False, dry=True)
     assert (tmp_path / "package.json").read_text() == "{}\n"
-    assert "changed" in init.apply(tmp_path, change, force=False, dry=False)
+    assert "changed" in init_changes.apply(tmp_path, change, force=False, dry=False)
     assert (tmp_path / "package.json").read_text() == "{}\nmore\n"
 
 

@@ -74,7 +74,7 @@ def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> Selection
         or not others
         or others == choice.backends
         or not missing_compilers()
-        or engine.available(graph.anew().bundle(choice))
+        or engine.available(graph.empty_copy().bundle(choice))
     ):
         return choice
     if all(engine.available(graph.link(variant, choice)) for variant in VARIANTS):

@@ -201,7 +201,7 @@ def with_options(
         value = option.read(given if option.kind == "many" else [given], f"--{flag}")
         if not option.is_valid(value):
             raise RecipeError(f"--{flag} is {given!r}, expected {option.expected}")
-        recipe = option.apply(recipe, value, Path.cwd(), f"--{flag}")
+        recipe = option.update(recipe, value, Path.cwd(), f"--{flag}")
     return recipe
 
 

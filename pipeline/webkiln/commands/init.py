@@ -1,16 +1,13 @@
 """`webkiln init`: add a recipe, the plugin and a working page to a web project."""
 
 import argparse
-import gzip
-import io
 import json
 import os
 import re
 import shutil
 import sys
-import tarfile
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +16,13 @@ from webkiln import canonical, npz
 from webkiln.build import progress
 from webkiln.build.backends import buildable
 from webkiln.build.engine import Engine
-from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.locations import state_folder
-from webkiln.build.share import shared_root
 from webkiln.commands import build
-from webkiln.commands.project import Project, find_project, with_package, with_plugin, with_script
-from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, with_types
+from webkiln.commands.additions import CHANGES, bundle_place, plugin_call
+from webkiln.commands.changes import Addition, apply
+from webkiln.commands.project import Project, find_project
+from webkiln.commands.starter import Samples
 from webkiln.errors import SourceError, did_you_mean
 from webkiln.frontends.core.formats import BY_NAME, format_of_file
 from webkiln.recipe.read import parse_recipe, read_recipe
@@ -36,45 +33,6 @@ FIRST = "digits"
 """The model if none is given."""
 COPIED_BYTES = 100_000_000
 """A larger model is not copied: the recipe refers to it."""
-DODO = (
-    "from webkiln.build.tasks import DOIT_CONFIG, tasks\n\n\ndef task_models():\n    return"
-    ' tasks("models")\n'
-)
-HTML = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{name}</title>
-</head>
-<body>
-<script type="module" src="model.js"></script>
-</body>
-</html>
-"""
-
-
-@dataclass(frozen=True)
-class Addition:
-    """A new file."""
-
-    path: Path
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Amendment:
-    """A change to an existing file. If `edit` returns None, the change is not safe, and `advice`
-    describes it.
-    """
-
-    path: Path
-    edit: Callable[[str], str | None]
-    what: str
-    advice: str
-
-
-Change = Addition | Amendment
 
 
 @dataclass(frozen=True)
@@ -260,191 +218,6 @@ def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
         return canonical.read(manifest), types.read_text()
 
 
-def _additions_of_vite(
-    project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
-) -> Iterator[Change]:
-    ending, module = "ts" if project.typescript else "js", f"webkiln:{manifest['name']}"
-    call = plugin_call(project)
-    yield from _plugin_packed(project)
-    config = project.vite_config
-    if (project.root / config).is_file():
-        advice = f"import webkiln from 'unplugin-webkiln/vite', and {call} among its plugins"
-        yield Amendment(
-            config,
-            lambda text: text if "unplugin-webkiln" in text else with_plugin(text, call),
-            "the plugin",
-            advice,
-        )
-    else:
-        yield Addition(
-            config,
-            "import { defineConfig } from 'vite';\nimport webkiln from"
-            " 'unplugin-webkiln/vite';\n\nexport default defineConfig({\n  plugins:"
-            f" [{call}],\n}});\n".encode(),
-        )
-    yield from _types_added(project, module, types)
-    page = f"src/model.{ending}"
-    yield Addition(
-        Path(page),
-        shown_in_page(answer(manifest, module, samples, typescript=project.typescript)).encode(),
-    )
-    line = f'<script type="module" src="/{page}"></script>'
-    if (project.root / "index.html").is_file():
-        yield Amendment(
-            Path("index.html"),
-            lambda text: text if page in text else with_script(text, f"/{page}"),
-            f"loads {page}",
-            f"{line} before its end",
-        )
-
-
-def plugin_call(project: Project) -> str:
-    """The plugin's call in a configuration."""
-    return f"webkiln({{ types: '{project.types}' }})" if project.typescript else "webkiln()"
-
-
-def _plugin_packed(project: Project) -> Iterator[Change]:
-    """The plugin's package, as listed in package.json. A `file:` package that does not exist
-    belongs to the project that this one was copied from.
-    """
-    archive = Path("vendor") / f"unplugin-webkiln-{plugin_version()}.tgz"
-    yield Addition(archive, plugin())
-    said = str(project.package.get("devDependencies", {}).get("unplugin-webkiln", ""))
-    gone = said.startswith("file:") and not (project.root / said.removeprefix("file:")).exists()
-    needed = {"devDependencies": {"unplugin-webkiln": f"file:{archive.as_posix()}"}}
-    yield _package_amendment(
-        replace(project, package={}) if gone else project, needed, "devDependencies"
-    )
-
-
-def _types_added(project: Project, module: str, types: str) -> Iterator[Change]:
-    if project.typescript:
-        yield Amendment(project.types, lambda text: with_types(text, module, types), "types", "")
-
-
-def _additions_of_bundler(
-    project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
-) -> Iterator[Change]:
-    yield from _plugin_packed(project)
-    yield from _types_added(project, f"webkiln:{manifest['name']}", types)
-
-
-def _additions_of_next(
-    project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
-) -> Iterator[Change]:
-    bundle = bundle_place(project, manifest["name"])
-    command = f"webkiln build {manifest['name']} -o {bundle.as_posix()}"
-    scripts = {"predev": command, "prebuild": command}
-    yield _package_amendment(project, {"scripts": scripts}, "scripts")
-    yield Addition(bundle.parent / ".gitignore", b"*\n!.gitignore\n")
-    ending = "tsx" if project.typescript else "jsx"
-    routed = (project.root / project.source / "app").is_dir() or not (
-        project.root / project.source / "pages"
-    ).is_dir()
-    page = project.source / (f"app/model/page.{ending}" if routed else f"pages/model.{ending}")
-    up = os.path.relpath(bundle / "index.js", page.parent).replace(os.sep, "/")
-    yield Addition(
-        page, shown_in_react(answer(manifest, up, samples, typescript=project.typescript)).encode()
-    )
-
-
-def _additions_of_html(
-    project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
-) -> Iterator[Change]:
-    name = manifest["name"]
-    yield Addition(Path("dodo.py"), DODO.encode())
-    yield Addition(Path("model.html"), HTML.format(name=name).encode())
-    module = f"./{bundle_place(project, name).as_posix()}/index.js"
-    yield Addition(
-        Path("model.js"),
-        shown_in_page(answer(manifest, module, samples, typescript=False)).encode(),
-    )
-
-
-CHANGES: dict[str, Callable[[Project, Mapping[str, Any], str, Samples], Iterator[Change]]] = {
-    "vite": _additions_of_vite,
-    "next": _additions_of_next,
-    "bundler": _additions_of_bundler,
-    "html": _additions_of_html,
-}
-
-
-def bundle_place(project: Project, name: str) -> Path:
-    """The folder of a bundle that no plugin builds."""
-    return Path("dist") / name if project.kind == "html" else project.source / "webkiln" / name
-
-
-def _package_amendment(
-    project: Project, additions: Mapping[str, Mapping[str, str]], what: str
-) -> Amendment:
-    lacking = {
-        table: {
-            name: value for name, value in entries.items() if _lacks(project.package, table, name)
-        }
-        for table, entries in additions.items()
-    }
-    taken = [
-        f'"{name}": "{value}"'
-        for table, entries in additions.items()
-        for name, value in entries.items()
-        if table == "scripts" and value not in (project.package.get(table, {}).get(name, value))
-    ]
-    advice = f"{', '.join(taken)} among its {what}"
-    return Amendment(
-        Path("package.json"),
-        lambda text: None if taken else with_package(text, lacking),
-        what,
-        advice,
-    )
-
-
-def _lacks(package: Mapping[str, Any], table: str, name: str) -> bool:
-    """Whether to write an entry: if there is none, or if an earlier init wrote it."""
-    if table == "scripts":
-        return name not in package.get(table, {})
-    found = [
-        entries[name]
-        for key in ("dependencies", "devDependencies")
-        if name in (entries := package.get(key, {}))
-    ]
-    return not found or (
-        name in package.get(table, {}) and str(found[-1]).startswith(f"file:vendor/{name}-")
-    )
-
-
-WOULD = {"wrote": "write", "overwrote": "overwrite", "changed": "change"}
-
-
-def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
-    """Apply one change, and report it."""
-    path = root / change.path
-    there = path.read_bytes() if path.is_file() else None
-    name = change.path.as_posix()
-    if isinstance(change, Addition):
-        if there == change.data:
-            return f"  unchanged  {name}"
-        if there is not None and not force:
-            return f"  kept       {name}, which has other content; --force overwrites it"
-        data, verb = change.data, "wrote" if there is None else "overwrote"
-    else:
-        before = (there or b"").decode()
-        ends = "\r\n" if "\r\n" in before else "\n"
-        text = change.edit(before.replace("\r\n", "\n"))
-        if text is None:
-            return f"  skipped    {name}; add by hand: {change.advice}"
-        if text == before.replace("\r\n", "\n"):
-            return f"  unchanged  {name}"
-        data, verb, name = (
-            text.replace("\n", ends).encode(),
-            *(("wrote", name) if there is None else ("changed", f"{name}: {change.what}")),
-        )
-    if dry:
-        return f"  would {WOULD[verb]} {name}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, data)
-    return f"  {verb:<9}  {name}"
-
-
 def build_into(name: str, folder: Path) -> None:
     """Store the build's inputs as `webkiln build` does, so that the next build is a no-op."""
     parser = argparse.ArgumentParser()
@@ -488,28 +261,3 @@ def next_steps(project: Project) -> Iterator[str]:
         else f"{project.manager} install && "
     )
     yield f"{install}{project.manager} run dev    and open {place} at the address that it prints"
-
-
-def plugin_version() -> str:
-    return str(
-        json.loads((shared_root() / "runtime" / "unplugin" / "package.json").read_text())["version"]
-    )
-
-
-def plugin() -> bytes:
-    """The plugin's npm package for this version of webkiln. Its bytes are reproducible."""
-    folder = shared_root() / "runtime" / "unplugin"
-    files = sorted(
-        path for pattern in ("package.json", "*.d.ts", "src/*.js") for path in folder.glob(pattern)
-    )
-    packed = io.BytesIO()
-    with (
-        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as stream,
-        tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive,
-    ):
-        for path in files:
-            entry = tarfile.TarInfo(f"package/{path.relative_to(folder).as_posix()}")
-            entry.size = path.stat().st_size
-            with path.open("rb") as data:
-                archive.addfile(entry, data)
-    return packed.getvalue()

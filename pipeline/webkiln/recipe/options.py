@@ -7,14 +7,10 @@ plugin's `options.js` are written from this table by `make docs`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
-from webkiln.recipe import checks, texts
+from webkiln.recipe import checks, texts, updates
 from webkiln.recipe.form import PACKAGE
-from webkiln.recipe.images import parse_image
-from webkiln.recipe.recipe import LabelsFile, Recipe, with_parameters
-from webkiln.recipe.sources import parse_url
 from webkiln.recipe.values import (
     BACKENDS,
     ENCODINGS,
@@ -22,32 +18,27 @@ from webkiln.recipe.values import (
     FLOAT16_BACKENDS,
     FORMS,
     PRECISIONS,
-    TOLERANCES,
     USUAL_BACKENDS,
-    choose,
 )
-
-Apply = Callable[[Recipe, Any, Path, str], Recipe]
-"""(recipe, value, folder that relative paths start from, where the value was given)."""
 
 
 @dataclass(frozen=True)
 class Option:
     """A setting of a build.
 
-    `key` is its key in recipe.toml, whose values satisfy `is_valid`; errors say `expected`. `flag` is
-    its option on the command line and in imports, without dashes. `read` makes the value that
-    recipe.toml would have from the texts of a flag: one, `many`, or none for a `switch`. `apply` adds
-    a value to a recipe: tables and lists of files extend those that the recipe has. A `path` is
-    relative to the recipe, the working directory, or the importing module. `in_imports` is false for
-    options that change no bundle, and for those of packaging, which a bundler does itself.
+    `key` is its key in recipe.toml. `is_valid` checks its value; errors print `expected`. `flag` is
+    its option on the command line and in imports, without dashes. `read` parses the arguments of
+    the flag to the value that recipe.toml would have: one, `many`, or none for a `switch`. `update`
+    adds the value to a recipe: tables and lists of files extend those of the recipe. A `path` is
+    relative to the recipe, the working directory, or the importing module. `in_imports` is false
+    for options that change no bundle, and for those of packaging, which is the bundler's work.
     """
 
     key: str
     help: str
     expected: str
     is_valid: Callable[[Any], bool]
-    apply: Apply
+    update: updates.Update
     flag: str = ""
     metavar: str = ""
     read: Callable[[Sequence[str], str], Any] = texts.last
@@ -62,91 +53,13 @@ class Option:
         return self.flag.replace("-", "_")
 
 
-def _with(recipe: Recipe, field: str, value: Any) -> Recipe:
-    changes: dict[str, Any] = {field: value}
-    return replace(recipe, **changes)
-
-
-def _set(field: str) -> Apply:
-    return lambda recipe, value, folder, where: _with(recipe, field, value)
-
-
-def _merge(field: str) -> Apply:
-    return lambda recipe, value, folder, where: _with(
-        recipe, field, {**getattr(recipe, field), **value}
-    )
-
-
-def _set_path(field: str) -> Apply:
-    return lambda recipe, value, folder, where: _with(recipe, field, folder / value)
-
-
-def _append_paths(field: str) -> Apply:
-    return lambda recipe, value, folder, where: _with(
-        recipe, field, (*getattr(recipe, field), *(folder / item for item in value))
-    )
-
-
-def _layers(field: str) -> Apply:
-    return lambda recipe, value, folder, where: _with(recipe, field, tuple(dict.fromkeys(value)))
-
-
-def _choose(field: str, what: str, valid: Sequence[str]) -> Apply:
-    return lambda recipe, value, folder, where: _with(
-        recipe, field, choose(what, value, valid, where)
-    )
-
-
-def _form(field: str) -> Apply:
-    def apply(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-        changes: dict[str, Any] = {field: value}
-        return replace(recipe, form=replace(recipe.form, **changes))
-
-    return apply
-
-
-def _package(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    return replace(recipe, form=replace(recipe.form, package={**recipe.form.package, **value}))
-
-
-def _input_shapes(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    shapes = {name: tuple(shape) for name, shape in value.items()}
-    return replace(recipe, input_shapes={**recipe.input_shapes, **shapes})
-
-
-def _tolerances(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    if value:
-        choose("encoding in tolerances", value.keys(), TOLERANCES, where)
-    bounds = {name: float(bound) for name, bound in value.items()}
-    return replace(recipe, tolerances={**recipe.tolerances, **bounds})
-
-
-def _labels(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    if checks.is_labels_file(value):
-        file = LabelsFile(parse_url(value, f"{where}: labels"), dict(value.get("when", {})))
-        return replace(recipe, labels=file)
-    if isinstance(value, dict):
-        named = {name: tuple(names) for name, names in value.items()}
-        return replace(recipe, labels=named)
-    return replace(recipe, labels=tuple(value))
-
-
-def _images(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    images = {name: parse_image(table, f"{where}: inputs.{name}") for name, table in value.items()}
-    return replace(recipe, images={**recipe.images, **images})
-
-
-def _parameters(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    return with_parameters(recipe, value)
-
-
 OPTIONS: tuple[Option, ...] = (
     Option(
         "source_format",
         "the format of the source, if the file does not show it",
         "the name of a model format",
         checks.is_string,
-        _set("source_format"),
+        updates.assign("source_format"),
         flag="source-format",
         metavar="FORMAT",
     ),
@@ -155,7 +68,7 @@ OPTIONS: tuple[Option, ...] = (
         "the signature or graph to build, of a file that has several",
         "the name of a signature or graph",
         checks.is_string,
-        _set("signature"),
+        updates.assign("signature"),
         flag="signature",
         metavar="NAME",
     ),
@@ -164,7 +77,7 @@ OPTIONS: tuple[Option, ...] = (
         "an argument of the function that makes the model",
         "a table: name = string, number or truth value",
         checks.table(checks.is_plain),
-        _parameters,
+        updates.parameters,
         flag="parameter",
         metavar="NAME=VALUE",
         read=texts.pairs(texts.parameter),
@@ -176,7 +89,7 @@ OPTIONS: tuple[Option, ...] = (
         f" {','.join(USUAL_BACKENDS)}",
         "a list of strings",
         checks.is_strings,
-        _choose("backends", "backend", BACKENDS),
+        updates.choose_from("backends", "backend", BACKENDS),
         flag="backend",
         metavar="LIST",
         read=texts.commas,
@@ -188,7 +101,7 @@ OPTIONS: tuple[Option, ...] = (
         " each except float32 has a folder OUTPUT-ENCODING",
         "a list of strings",
         checks.is_strings,
-        _choose("encodings", "encoding", ENCODINGS),
+        updates.choose_from("encodings", "encoding", ENCODINGS),
         flag="encoding",
         metavar="LIST",
         read=texts.commas,
@@ -201,7 +114,7 @@ OPTIONS: tuple[Option, ...] = (
         f" {', '.join(PRECISIONS)}; default: float32",
         f"one of {', '.join(PRECISIONS)}",
         lambda value: value in PRECISIONS,
-        _set("precision"),
+        updates.assign("precision"),
         flag="precision",
         metavar="PRECISION",
     ),
@@ -210,7 +123,7 @@ OPTIONS: tuple[Option, ...] = (
         "the size of the batch, if the model leaves it open; default: 1",
         "a positive integer",
         checks.is_size,
-        _set("batch_size"),
+        updates.assign("batch_size"),
         flag="batch-size",
         metavar="SIZE",
         read=texts.integer,
@@ -220,7 +133,7 @@ OPTIONS: tuple[Option, ...] = (
         "the shape of an input; a name, as in 1,T,16, stays open until the model runs",
         "a table: input name = [positive sizes, or names of sizes that are set at run time]",
         checks.table(checks.is_shape),
-        _input_shapes,
+        updates.input_shapes,
         flag="input-shape",
         metavar="[INPUT=]1,28,28,1",
         read=texts.pairs(texts.input_shape),
@@ -231,7 +144,7 @@ OPTIONS: tuple[Option, ...] = (
         "a size that the model file names: a number, or another name",
         "a table: name of a size in the model file = a positive size, or another name",
         checks.table(checks.is_size_or_name),
-        _merge("dims"),
+        updates.merge("dims"),
         flag="dim",
         metavar="NAME=SIZE",
         read=texts.dims,
@@ -243,7 +156,7 @@ OPTIONS: tuple[Option, ...] = (
         "a table: name of an input of the model file = the number, truth value or list of these"
         " that it always is",
         checks.table(checks.is_constant),
-        _merge("values"),
+        updates.merge("values"),
         flag="value",
         metavar="INPUT=VALUE",
         read=texts.pairs(texts.value),
@@ -254,7 +167,7 @@ OPTIONS: tuple[Option, ...] = (
         "build what follows this layer: its output becomes an input; once for each layer",
         "a list of layers, whose outputs are the inputs of what is built",
         checks.is_strings,
-        _layers("from_layers"),
+        updates.layers("from_layers"),
         flag="from-layer",
         metavar="NAME",
         read=texts.every,
@@ -265,7 +178,7 @@ OPTIONS: tuple[Option, ...] = (
         "build up to this layer: its output becomes an output; once for each layer",
         "a list of layers, whose outputs are the outputs of what is built",
         checks.is_strings,
-        _layers("to_layers"),
+        updates.layers("to_layers"),
         flag="to-layer",
         metavar="NAME",
         read=texts.every,
@@ -276,7 +189,7 @@ OPTIONS: tuple[Option, ...] = (
         'how an image becomes an input: INPUT={fit="crop", color="BGR", mean=127.5}',
         "a table: input name = {size, fit, color, mean, scale, layout}",
         checks.table(checks.is_table),
-        _images,
+        updates.images,
         flag="image",
         metavar="INPUT={...}",
         read=texts.pairs(texts.image),
@@ -292,7 +205,7 @@ OPTIONS: tuple[Option, ...] = (
             or checks.table(checks.is_strings)(value)
             or checks.is_labels_file(value)
         ),
-        _labels,
+        updates.labels,
         flag="labels",
         metavar="[OUTPUT=]FILE",
         read=texts.labels,
@@ -304,7 +217,7 @@ OPTIONS: tuple[Option, ...] = (
         "a Python file that registers handlers",
         "a list of Python files",
         checks.is_strings,
-        _append_paths("plugins"),
+        updates.append_paths("plugins"),
         flag="plugin",
         metavar="FILE",
         read=texts.every,
@@ -316,7 +229,7 @@ OPTIONS: tuple[Option, ...] = (
         "a Python file that defines operators",
         "a list of Python files",
         checks.is_strings,
-        _append_paths("operators"),
+        updates.append_paths("operators"),
         flag="operators",
         metavar="FILE",
         read=texts.every,
@@ -328,7 +241,7 @@ OPTIONS: tuple[Option, ...] = (
         "a file or folder outside of the project that the model's own code may read",
         "a list of files and folders",
         checks.is_strings,
-        _append_paths("reads"),
+        updates.append_paths("reads"),
         flag="reads",
         metavar="PATH",
         read=texts.every,
@@ -340,7 +253,7 @@ OPTIONS: tuple[Option, ...] = (
         "run code that the model file contains",
         "true or false",
         checks.is_boolean,
-        _set("trust_source"),
+        updates.assign("trust_source"),
         flag="trust-source",
         read=texts.switch,
         kind="switch",
@@ -359,7 +272,7 @@ OPTIONS: tuple[Option, ...] = (
         "the file that webkiln tune writes",
         "the path of the file that webkiln tune writes",
         checks.is_path,
-        _set_path("tuned"),
+        updates.assign_path("tuned"),
         flag="tuned",
         metavar="FILE",
         path=True,
@@ -369,7 +282,7 @@ OPTIONS: tuple[Option, ...] = (
         "inputs, and the outputs that the framework computed from them elsewhere, to verify against",
         "the path of an .npz file of inputs and outputs that the framework computed",
         checks.is_path,
-        _set_path("reference"),
+        updates.assign_path("reference"),
         flag="reference",
         metavar="NPZ",
         path=True,
@@ -380,7 +293,7 @@ OPTIONS: tuple[Option, ...] = (
         "the largest error that verification accepts, for an encoding or for precision",
         "a table: encoding, or precision = positive number",
         checks.table(checks.is_positive),
-        _tolerances,
+        updates.tolerances,
         flag="tolerance",
         metavar="ENCODING=ERROR",
         read=texts.pairs(texts.number),
@@ -392,7 +305,7 @@ OPTIONS: tuple[Option, ...] = (
         "the size that verification uses for an open size",
         "a table: name of a size = the positive size that verification uses",
         checks.table(checks.is_size),
-        _merge("sample_sizes"),
+        updates.merge("sample_sizes"),
         flag="sample-size",
         metavar="NAME=SIZE",
         read=texts.pairs(texts.size),
@@ -405,7 +318,7 @@ OPTIONS: tuple[Option, ...] = (
         " file); default: folder",
         f"one of {', '.join(FORMS)}",
         checks.is_string,
-        _form("kind"),
+        updates.form("kind"),
         flag="format",
         metavar="FORMAT",
         in_imports=False,
@@ -415,7 +328,7 @@ OPTIONS: tuple[Option, ...] = (
         "give files content-hashed names, so that caches may keep them for ever",
         "true or false",
         checks.is_boolean,
-        _form("hashed"),
+        updates.form("hashed"),
         flag="hashed",
         read=texts.switch,
         kind="switch",
@@ -426,7 +339,7 @@ OPTIONS: tuple[Option, ...] = (
         "the name and version of an npm package",
         f"a table: one of {', '.join(PACKAGE)} = string",
         checks.table(checks.is_string),
-        _package,
+        updates.package,
         flag="package",
         metavar="NAME@VERSION",
         read=texts.package,
@@ -437,7 +350,9 @@ OPTIONS: tuple[Option, ...] = (
         "the license of an npm package, such as MIT",
         "",
         checks.is_string,
-        lambda recipe, value, folder, where: _package(recipe, {"license": value}, folder, where),
+        lambda recipe, value, folder, where: updates.package(
+            recipe, {"license": value}, folder, where
+        ),
         flag="license",
         metavar="LICENSE",
         in_imports=False,
@@ -447,7 +362,7 @@ OPTIONS: tuple[Option, ...] = (
         "build the model only if it is named",
         "true or false",
         checks.is_boolean,
-        _set("on_request"),
+        updates.assign("on_request"),
     ),
 )
 """Every option except the source, in the order in which they apply."""

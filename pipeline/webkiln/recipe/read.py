@@ -52,7 +52,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
     )
     for key, option in BY_KEY.items():
         if key in data and key != "parameters":
-            recipe = option.apply(recipe, data[key], folder, where)
+            recipe = option.update(recipe, data[key], folder, where)
     return checked(recipe, where)
 
 
