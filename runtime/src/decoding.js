@@ -1,4 +1,4 @@
-/** @import { BackendModule, Engine } from './types.ts' */
+/** @import { BackendModule, Engine } from './engine.ts' */
 /** @import { Feed } from './download.js' */
 import { modelError } from './session.js';
 

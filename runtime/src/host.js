@@ -1,7 +1,8 @@
 /**
  * @import {
- *   BackendImports, Host, LoadReply, LoadRequest, Progress, RunReply, RunRequest, ThreadedProgram,
+ *   BackendImports, Host, LoadReply, LoadRequest, Progress, RunReply, RunRequest,
  * } from './types.ts'
+ * @import { ThreadedProgram } from './engine.ts'
  */
 /** @import { Call } from './remote.js' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';

@@ -1,8 +1,9 @@
 /**
  * @import {
- *   BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, ModuleEntry,
- *   ProfileModule, Progress, ThreadedProgram,
+ *   BackendImports, Failure, FileEntry, LoadReply, LoadRequest, ModuleEntry, ProfileModule,
+ *   Progress,
  * } from './types.ts'
+ * @import { BackendModule, Engine, ThreadedProgram } from './engine.ts'
  */
 /** @import { Feed } from './download.js' */
 import { WebkilnError, abortedError, messageOf, knownError } from './errors.js';

@@ -1,5 +1,6 @@
 /**
- * @import { Engine, Layout, Linear, Move, PlacedTensor, Program, TypedArray } from './types.ts'
+ * @import { Engine, Layout, Linear, Move, PlacedTensor, Program } from './engine.ts'
+ * @import { TypedArray } from './types.ts'
  */
 import { WebkilnError, messageOf } from './errors.js';
 import { arrayOf, sizeOf } from './dtypes.js';

@@ -1,7 +1,6 @@
 /**
- * @import {
- *   Bundle, Host, LoadOptions, LoadReply, LoadRequest, ThreadedProgram,
- * } from './types.ts'
+ * @import { Bundle, Host, LoadOptions, LoadReply, LoadRequest } from './types.ts'
+ * @import { ThreadedProgram } from './engine.ts'
  */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { STRATEGIES } from './cache.js';

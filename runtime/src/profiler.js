@@ -1,4 +1,5 @@
-/** @import { RunSizes, Profile } from './types.ts' */
+/** @import { RunSizes } from './engine.ts' */
+/** @import { Profile } from './types.ts' */
 /** @import { Session } from './session.js' */
 import { timeSteps } from './profiler_cpu.js';
 import { timeDraws } from './profiler_webgl.js';

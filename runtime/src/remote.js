@@ -1,8 +1,8 @@
 /**
  * @import {
  *   Host, LayerValue, LoadReply, LoadRequest, Profile, Progress, RunReply, RunRequest,
- *   ThreadedProgram,
  * } from './types.ts'
+ * @import { ThreadedProgram } from './engine.ts'
  */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { documentURL, isNode, nodeModule } from './platform.js';

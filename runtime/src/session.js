@@ -1,7 +1,6 @@
 /**
- * @import {
- *   Engine, LayerValue, Layout, Linear, Profiling, Program, RunReply, RunRequest,
- * } from './types.ts'
+ * @import { Engine, Layout, Linear, Program } from './engine.ts'
+ * @import { LayerValue, Profiling, RunReply, RunRequest } from './types.ts'
  */
 import { WebkilnError, knownError, messageOf } from './errors.js';
 import { Memory } from './memory.js';

@@ -1,4 +1,4 @@
-/** @import { ThreadedProgram } from './types.ts' */
+/** @import { ThreadedProgram } from './engine.ts' */
 import { Remote, startWorker } from './remote.js';
 import { isNode, nodeModule } from './platform.js';
 
