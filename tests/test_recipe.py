@@ -12,7 +12,7 @@ from webkiln.recipe.sources import ExportSource, PathSource, UrlSource
 PATH = Path("/models/m/recipe.toml")
 
 
-def test_a_path_is_all_that_is_needed() -> None:
+def test_a_recipe_needs_only_a_path() -> None:
     recipe = parse_recipe("m", {"source": "m.keras"}, PATH)
     assert recipe.source == PathSource(Path("/models/m/m.keras"))
     assert (recipe.backends, recipe.encodings, recipe.batch_size) == (
@@ -116,7 +116,7 @@ def test_an_export_script_and_its_parameters() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_what_is_valid(data: dict[str, Any], message: str) -> None:
+def test_errors_list_valid_values(data: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         parse_recipe("m", data, PATH)
 
@@ -177,7 +177,7 @@ NETWORKS = [
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_networks_declare_what_their_preprocess_input_does(name):
+def test_networks_declare_their_image_preprocessing(name):
     import keras
     import numpy as np
 

@@ -8,7 +8,7 @@ import pytest
 from tests.shared_files import made_once
 
 
-def test_a_file_is_made_once(tmp_path: Path) -> None:
+def test_a_shared_file_is_created_once(tmp_path: Path) -> None:
     made: list[Path] = []
 
     def make(path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_file_is_made_once(tmp_path: Path) -> None:
     assert len(made) == 1
 
 
-def test_what_fails_is_made_again(tmp_path: Path) -> None:
+def test_a_failed_file_is_created_again(tmp_path: Path) -> None:
     def fail(path: Path) -> None:
         path.write_text("half")
         raise ValueError("no")

@@ -58,7 +58,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("backend", "variant"), LEGS)
 @pytest.mark.parametrize("browser", PAGES)
 @pytest.mark.sample(6)
-def test_a_browser_runs_what_its_row_says(
+def test_a_browser_runs_the_backends_of_its_row(
     browser: str, backend: str, variant: str | None, digits: Path
 ) -> None:
     request = {
@@ -90,7 +90,7 @@ def test_what_a_browser_lacks_is_refused_by_name(plain: Path) -> None:
         host.run_bundle(plain, "webgpu", [{"x": np.ones((1, 4), np.float32)}], host="webkit")
 
 
-def test_the_page_says_what_the_table_does() -> None:
+def test_the_page_matches_the_table() -> None:
     text = (ROOT / "docs" / "browsers.md").read_text()
     rows = {
         line.split("|")[1].strip(" `"): line
@@ -175,7 +175,7 @@ def elsewhere(request: Any, monkeypatch: Any) -> Iterator[str]:
 
 
 @pytest.mark.sample("webkit")
-def test_a_browser_at_a_url_is_asked_for_by_the_standard(
+def test_a_browser_at_a_url_is_requested_by_webdriver(
     elsewhere: str, plain: Path, tmp_path: Path
 ) -> None:
     """Firefox by its name; in place of Safari, what else of WebKit there is."""
@@ -194,7 +194,7 @@ def test_a_browser_at_a_url_is_asked_for_by_the_standard(
 
 
 @pytest.mark.parametrize("elsewhere", ["webkit"], indirect=True)
-def test_what_a_browser_at_a_url_lacks_is_found_out_and_said(
+def test_missing_features_of_a_browser_at_a_url_are_reported(
     elsewhere: str, digits: Path, tmp_path: Path
 ) -> None:
     given = host.read_manifest(digits)["inputs"][0]
@@ -213,7 +213,7 @@ def test_what_a_browser_at_a_url_lacks_is_found_out_and_said(
     assert result["browser_version"].startswith("MiniBrowser ")
 
 
-def test_a_server_that_is_not_there_is_named(monkeypatch: Any) -> None:
+def test_an_unreachable_server_is_named(monkeypatch: Any) -> None:
     monkeypatch.setenv(remote.VARIABLE, "http://127.0.0.1:9")
     monkeypatch.setattr(browsers, "session", cache(browsers.session.__wrapped__))
     with pytest.raises(
@@ -250,7 +250,7 @@ def test_addresses_that_do_not_fit(
         remote.serving_address()
 
 
-def test_a_page_that_does_not_begin_is_asked_for_again(
+def test_a_page_that_does_not_start_is_reloaded(
     digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

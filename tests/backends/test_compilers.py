@@ -82,7 +82,7 @@ def test_emcc_comes_first(machine: Machine) -> None:
     assert found.environment["EM_CLANG_ADD_VERSION"] == "20"
 
 
-def test_an_emsdk_brings_its_own_llvm(
+def test_an_emsdk_contains_llvm(
     tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     bin_folder = machine(clang="22.0.0git wasm32", wasm_ld="22.0.0git", emcc="4.0.1")
@@ -169,7 +169,7 @@ def test_nothing_is_one_error_that_names_all_ways(machine: Machine) -> None:
     assert ways == sorted(ways)
 
 
-def test_a_compiler_that_is_asked_for(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requested_compiler_is_used(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine(emcc="3.1.6", zig="22.1.8", **{"clang-19": "19.1.7", "wasm-ld-19": "19.1.7"})
     for name in COMPILERS:
         monkeypatch.setenv(compilers.VARIABLE, name)
@@ -182,7 +182,7 @@ def test_a_compiler_that_is_asked_for(machine: Machine, monkeypatch: pytest.Monk
         choose()
 
 
-def test_one_that_is_asked_for_and_missing_is_an_error(
+def test_a_missing_requested_compiler_is_an_error(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     machine(emcc="3.1.6", **{"clang-19": "19.1.7", "wasm-ld-19": "19.1.7"})

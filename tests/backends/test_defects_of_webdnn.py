@@ -100,7 +100,7 @@ def against_reference(text, values, folder, tolerance=1e-6):
                 assert relative_error(outputs[name], value) <= tolerance, (backend, number, name)
 
 
-def test_an_activation_leaves_a_variable_with_a_second_consumer_alone(tmp_path):
+def test_an_activation_with_a_second_consumer_is_not_fused(tmp_path):
     """WebDNN computed activations in place, over values that another node read later."""
     text = """
         graph g
@@ -141,7 +141,7 @@ def test_one_divided_by_x_and_one_to_the_power_of_x_are_not_x(op, first, tmp_pat
     )
 
 
-def test_a_scalar_takes_no_memory():
+def test_a_scalar_needs_no_memory():
     """WebDNN stored scalars as tensors of the shape that they were broadcast to."""
     text = (
         "graph g\ninput x: float32[64,64]\nconst half: float32[] = [0.5]\ny: float32[64,64] ="
@@ -155,7 +155,7 @@ def test_a_scalar_takes_no_memory():
         assert made["memory"] <= 2 * 64 * 64 * 4 + 1024
 
 
-def test_log_softmax_takes_the_logarithm(tmp_path):
+def test_log_softmax_computes_the_logarithm(tmp_path):
     x = np.array([[1, 2, 3], [-50, 0, 50], [1000, 1000, -1000]], np.float32)
     text = (
         'graph g\ninput x: float32[3,3]\ny: float32[3,3] = LogSoftmax(x) {"axis":1}\noutput y = y\n'

@@ -81,7 +81,7 @@ def test_random_graphs(backend, variant, tmp_path):
 @pytest.mark.sample(
     "split-js-float16", "split-js-eightbit", "split-wasm-int8", "split-webgl-bfloat16"
 )
-def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path, monkeypatch):
+def test_decoded_weights_match_the_encoding(backend, encoding, limit, tmp_path, monkeypatch):
     for module in (harness, webkiln.program):
         monkeypatch.setattr(module, "pieces", partial(pieces, limit=limit))
     found = [graph for graph in corpus(25) if graph.slots]

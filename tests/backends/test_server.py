@@ -89,7 +89,7 @@ def test_a_connection_that_breaks_prints_nothing(
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost"])
-def test_no_body_is_kept_that_is_refused(server: Server, host: str) -> None:
+def test_rejected_bodies_are_not_buffered(server: Server, host: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     head = f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: {1500 * MEGABYTE}\r\n\r\n".encode()
     assert answered(server, head).split()[1] in (b"421", b"413")
@@ -98,13 +98,13 @@ def test_no_body_is_kept_that_is_refused(server: Server, host: str) -> None:
     assert grown < 450 * MEGABYTE  # the test's own 200 MB and their copy
 
 
-def test_a_body_that_is_not_read_is_no_request(server: Server) -> None:
+def test_an_unread_body_is_not_parsed_as_a_request(server: Server) -> None:
     inside = b"GET /index.html HTTP/1.1\r\nHost: localhost\r\n\r\n"
     request = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(inside)
     assert answered(server, request + inside).count(b"HTTP/1.1 200") == 1
 
 
-def test_a_route_gets_bodies_up_to_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_are_limited_in_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BODY_BYTES", 5)
     seen: list[bytes] = []
 

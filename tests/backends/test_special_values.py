@@ -361,7 +361,7 @@ def test_groups_of_invocations_reduce_one_row(length, subgroups, tmp_path, monke
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name)
 
 
-def test_the_vectors_hold_what_they_promise():
+def test_the_vectors_contain_special_values():
     assert np.isnan(FLOATS).any()
     assert np.isinf(FLOATS).sum() == 2
     assert (FLOATS[1], np.signbit(FLOATS[1])) == (0, True)

@@ -59,14 +59,14 @@ def answers(bundle: Path, browser: str) -> dict[str, Any]:
 
 
 @pytest.mark.sample("chromium")
-def test_a_lost_context_is_told_and_loading_again_helps(answers: dict[str, Any]) -> None:
+def test_a_lost_context_is_reported_and_reloading_helps(answers: dict[str, Any]) -> None:
     codes = [error["code"] for error in answers["lost"]["errors"]]
     assert codes == ["ContextLost", "ContextLost"]
     assert "load it again" in answers["lost"]["errors"][0]["message"]
     assert answers["lost"]["same"]
 
 
-def test_without_webgl_the_next_backend_is_taken(answers: dict[str, Any]) -> None:
+def test_without_webgl_the_next_backend_is_used(answers: dict[str, Any]) -> None:
     assert answers["absent"]["alone"] == {
         "code": "NoBackend",
         "message": "WebGL 2 is not available",

@@ -227,7 +227,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_a_run_cannot_take_is_refused_by_name(answers: dict[str, Any], case: str) -> None:
+def test_invalid_run_arguments_are_named(answers: dict[str, Any], case: str) -> None:
     code, message = REFUSED[case]
     assert answers["refused"][case]["code"] == code
     assert message in answers["refused"][case]["message"]
@@ -280,7 +280,7 @@ def test_a_page_may_give_its_device(answers: dict[str, Any]) -> None:
     assert "request the device with the requiredLimits" in given["small"]["message"]
 
 
-def test_a_model_that_is_disposed_of_ends_its_runs(answers: dict[str, Any]) -> None:
+def test_disposing_a_model_ends_its_runs(answers: dict[str, Any]) -> None:
     assert answers["disposed"] == {"codes": ["Disposed"] * 3, "left": 0, "lost": False}
 
 
@@ -296,11 +296,11 @@ def test_runs_make_nothing_after_the_first(answers: dict[str, Any]) -> None:
     )
 
 
-def test_states_follow_runs_that_overlap_and_stay_on_the_gpu(answers: dict[str, Any]) -> None:
+def test_states_of_overlapping_runs_remain_on_the_gpu(answers: dict[str, Any]) -> None:
     assert answers["states"] == {"overlapping": True, "kept": True, "changes": True, "reset": True}
 
 
-def test_every_dtype_lies_in_whole_words(answers: dict[str, Any]) -> None:
+def test_every_dtype_is_padded_to_32_bit_words(answers: dict[str, Any]) -> None:
     assert answers["typed"]["words"] == {
         "twice": [2, -4, 6],
         "others": [0, 1, 0],
@@ -313,7 +313,7 @@ def test_every_dtype_lies_in_whole_words(answers: dict[str, Any]) -> None:
     )
 
 
-def test_outputs_whose_sizes_the_run_finds_stay_on_the_gpu(answers: dict[str, Any]) -> None:
+def test_outputs_of_data_dependent_size_remain_on_the_gpu(answers: dict[str, Any]) -> None:
     assert answers["data_dependent"] == {
         "shapes": [[1, 2], [1, 3]],
         "sizes": [8, 24],

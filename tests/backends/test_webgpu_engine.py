@@ -53,7 +53,7 @@ def answers(browser: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 @pytest.mark.sample("chromium")
-def test_a_lost_device_is_told_and_loading_again_helps(answers: dict[str, Any]) -> None:
+def test_a_lost_device_is_reported_and_reloading_helps(answers: dict[str, Any]) -> None:
     codes = [error["code"] for error in answers["lost"]["errors"]]
     assert codes == ["DeviceLost"] * 3
     assert "load it again" in answers["lost"]["errors"][0]["message"]
@@ -86,7 +86,7 @@ def test_an_error_of_the_device_ends_the_model_and_loading_again_helps(
     assert answers["broken"]["again"] == 1
 
 
-def test_without_webgpu_the_next_backend_is_taken(answers: dict[str, Any]) -> None:
+def test_without_webgpu_the_next_backend_is_used(answers: dict[str, Any]) -> None:
     assert answers["absent"]["alone"]["code"] == "NoBackend"
     assert "navigator.gpu" in answers["absent"]["alone"]["message"]
     assert answers["absent"]["backend"] == "js"

@@ -142,14 +142,14 @@ def check(cases, folder, browser="", most=2e-5):
     return errors
 
 
-def test_blocks_compute_what_the_graphs_say(tmp_path, monkeypatch):
+def test_blocks_match_the_reference(tmp_path, monkeypatch):
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     cases = {name: prepared(name) for name in GRAPHS}
     assert all(made.get("depth") == 16 for _, _, item in cases.values() for made in schedules(item))
     check(cases, tmp_path)
 
 
-def test_split_reductions_compute_what_the_graphs_say(tmp_path, monkeypatch):
+def test_split_reductions_match_the_reference(tmp_path, monkeypatch):
     monkeypatch.setattr(invocations, "LONG_ROW", 8)
     cases = {name: prepared(name) for name in SPLIT}
     for name, (_, _, item) in cases.items():

@@ -150,14 +150,14 @@ def page(built: Path) -> Iterator[Any]:
 
 @pytest.mark.parametrize("digit", range(10))
 @pytest.mark.sample(2)
-def test_demo_reads_what_is_drawn(page: Any, digit: int) -> None:
+def test_demo_recognises_a_drawn_digit(page: Any, digit: int) -> None:
     demo.clear(page)
     demo.draw(page, demo.examples()[digit]["strokes"])
     demo.wait(page, lambda page: demo.reading(page) == str(digit))
     assert sum(demo.shares(page)) == pytest.approx(100, abs=0.6)
 
 
-def test_demo_says_what_it_runs_on(page: Any) -> None:
+def test_demo_shows_its_backend(page: Any) -> None:
     demo.clear(page)
     demo.draw(page, demo.examples()[7]["strokes"])
     demo.wait(page, lambda page: "webgpu: " in page.find_element("id", "status").text)

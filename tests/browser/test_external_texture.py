@@ -78,7 +78,7 @@ FLOATS = [name for name in INPUTS if name not in ("open", "bytes")]
 
 
 @pytest.mark.parametrize("source", ["canvas", "offscreen", "bitmap"])
-def test_an_image_of_the_right_size_is_what_its_pixels_are(source: str, evaluate: Any) -> None:
+def test_an_image_of_the_input_size_is_not_resampled(source: str, evaluate: Any) -> None:
     values, frames = evaluate(f"""
         return [await all({json.dumps(FLOATS)}, await sources.{source}(pictureOf(7, 5)), sized), counts.frames];
     """)
@@ -90,7 +90,7 @@ def test_an_image_of_the_right_size_is_what_its_pixels_are(source: str, evaluate
         )
 
 
-def test_a_pixel_is_the_mean_of_what_it_shows(evaluate: Any) -> None:
+def test_a_pixel_is_the_mean_of_its_source_area(evaluate: Any) -> None:
     """Of a ramp in both directions, whose steps are 3 and 5 levels."""
     got = evaluate("""
         const data = new ImageData(Uint8ClampedArray.from({ length: 70 * 50 * 4 }, (_, at) =>
@@ -130,7 +130,7 @@ def test_integers_go_over_the_cpu(evaluate: Any) -> None:
     assert got[1] == 0
 
 
-def test_a_video_goes_over_the_cpu_where_it_cannot_be_imported(evaluate: Any) -> None:
+def test_a_video_that_cannot_be_imported_is_converted_on_the_cpu(evaluate: Any) -> None:
     """Codecs keep colours roughly: the frame is one colour."""
     got = evaluate("""
         const flat = new ImageData(Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]), 64, 48);
@@ -171,7 +171,7 @@ def test_buffers_are_used_again_once_their_run_is_over(evaluate: Any) -> None:
     )
 
 
-def test_elsewhere_an_image_goes_over_the_cpu(evaluate: Any) -> None:
+def test_other_backends_convert_images_on_the_cpu(evaluate: Any) -> None:
     got = evaluate("""
         const js = await load({ backends: 'js', worker: false });
         const outputs = await js.run({ ...zeros, plain: canvasOf(pictureOf(7, 5)) }, sized);

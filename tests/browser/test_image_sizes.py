@@ -121,7 +121,7 @@ def test_sizes_that_leave_one_of_two_rests(tmp_path: Path) -> None:
     assert sizes_in_a_page(bundle, body) == [2, 2, 2, 2, 2, 2, 4, 4, 4]
 
 
-def test_a_guard_that_no_single_size_settles_is_told(tmp_path: Path) -> None:
+def test_a_guard_on_several_sizes_is_reported(tmp_path: Path) -> None:
     turned = helper.make_node("Transpose", ["x"], ["turned"], perm=[0, 1, 3, 2])
     bundle = guarded(
         tmp_path,

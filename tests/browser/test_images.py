@@ -101,7 +101,7 @@ def test_other_sizes_are_scaled_by_the_browser(
         )
 
 
-def test_scaling_keeps_places(evaluate: Any) -> None:
+def test_scaling_preserves_positions(evaluate: Any) -> None:
     """A ramp stays a ramp: each pixel is what lies under its middle, to a quarter of a pixel (a
     step is 30 or 50 levels).
     """

@@ -55,7 +55,7 @@ def test_damaged_cache_entries_are_misses(
     assert toy.bytes() == before
 
 
-def test_a_cache_that_is_damaged_everywhere_is_all_misses(tree: Tree) -> None:
+def test_a_fully_damaged_cache_misses_everything(tree: Tree) -> None:
     built(tree)
     before = tree.bytes()
     _damage(tree, "blobs", _flip)
@@ -64,7 +64,7 @@ def test_a_cache_that_is_damaged_everywhere_is_all_misses(tree: Tree) -> None:
     assert tree.bytes() == before
 
 
-def test_one_damaged_blob_reruns_only_what_needs_it(tree: Tree) -> None:
+def test_a_damaged_blob_reruns_only_its_producer(tree: Tree) -> None:
     built(tree)
     published = next(path for path in tree.bundle.iterdir() if path.suffix == ".bin")
     shard = published.read_bytes()
@@ -88,7 +88,7 @@ def clean(tree: Tree, folder: Path) -> dict[str, bytes]:
     return other.bytes()
 
 
-def test_kill_at_random_moments_loses_only_what_was_running(tree: Tree, tmp_path: Path) -> None:
+def test_killing_at_random_times_loses_only_running_stages(tree: Tree, tmp_path: Path) -> None:
     moments = random.Random(7)
     kills = 0
     for _ in range(3):
@@ -158,7 +158,7 @@ def test_a_defect_of_a_stage_shows_its_traceback(toy: Tree) -> None:
     assert "please report" in output
 
 
-def test_a_stage_must_write_what_it_declares(toy: Tree) -> None:
+def test_a_stage_must_write_all_declared_outputs(toy: Tree) -> None:
     toy.edit(
         "stages/link.py",
         'outputs["model.wasm"].write_bytes',

@@ -252,9 +252,7 @@ def test_reverting_an_edit_finds_the_earlier_result(project: Project) -> None:
     assert project.runs == 0
 
 
-def test_another_user_of_the_cache_gets_results_for_their_own_files(
-    project: Project, tmp_path: Path
-) -> None:
+def test_another_user_gets_results_for_their_own_files(project: Project, tmp_path: Path) -> None:
     project.script("return (HERE / 'data.txt').read_text()")
     (project.project / "data.txt").write_text("mine")
     project.make()
@@ -318,7 +316,7 @@ def test_temporary_files_and_packages_are_not_inputs(project: Project) -> None:
     assert "package:numpy" in names
 
 
-def test_a_file_that_changes_while_it_is_read_gives_no_result(project: Project) -> None:
+def test_a_file_that_changes_during_the_read_stores_no_result(project: Project) -> None:
     (project.project / "data.txt").write_text("0")
     project.script(
         "path = HERE / 'data.txt'\ntext = path.read_text()\nif text == '0':\n    os.unlink(path)\n "

@@ -146,7 +146,7 @@ def test_gc_keeps_what_manifests_name(toy: Tree) -> None:
     assert toy.build()["load:toy"] == 1
 
 
-def test_the_report_stays_with_the_bundle_until_the_bundle_changes(toy: Tree) -> None:
+def test_the_report_is_removed_when_the_bundle_changes(toy: Tree) -> None:
     output = toy.doit("report", "model=toy")
     assert "toy wasm: error 0" in output
     assert (toy.bundle / "report.html").exists()
@@ -168,7 +168,7 @@ def test_report_keeps_a_backend_that_a_build_added(toy: Tree) -> None:
     assert present(toy.bundle) == ["js"]
 
 
-def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:
+def test_user_files_in_a_bundle_folder_remain(toy: Tree) -> None:
     built(toy)
     (toy.bundle / "index.html").write_text("mine")
     (toy.bundle / "pages").mkdir()

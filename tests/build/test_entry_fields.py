@@ -315,7 +315,7 @@ def test_damaged_sets_of_discovered_inputs_are_misses(how: str, cache: ActionCac
     assert cache.reads(KEY) == []
 
 
-def test_the_latest_sets_of_discovered_inputs_come_first_and_few_are_kept(
+def test_few_sets_of_discovered_inputs_are_stored_latest_first(
     cache: ActionCache,
 ) -> None:
     for number in range(20):
@@ -420,7 +420,7 @@ def test_a_damaged_blob_is_not_used_and_a_missing_one_is_an_error(
 
 
 @pytest.mark.parametrize("own_copy", [True, False])
-def test_only_own_copies_do_not_share_bytes_with_the_store(
+def test_only_private_copies_do_not_share_bytes_with_the_store(
     own_copy: bool, cache: ActionCache, tmp_path: Path
 ) -> None:
     made = blob(cache, b"abc")

@@ -89,7 +89,7 @@ def install(site: Path, version: str) -> None:
 
 
 @pytest.mark.parametrize("pause", [0.0, 2 * TICK_SECONDS])
-def test_a_distribution_that_is_upgraded_during_a_build_has_another_version(
+def test_upgrading_a_distribution_during_a_build_is_noticed(
     pause: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools = Toolchain(REPOSITORY, Derived(tmp_path / "derived.json"), installed=True)
@@ -104,7 +104,7 @@ def test_a_distribution_that_is_upgraded_during_a_build_has_another_version(
 
 
 @pytest.mark.parametrize("pause", [0.0, 2 * TICK_SECONDS])
-def test_a_compiler_that_is_upgraded_during_a_build_has_another_version(
+def test_upgrading_a_compiler_during_a_build_is_noticed(
     pause: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "bin"

@@ -62,7 +62,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def test_files_of_an_earlier_build_are_removed_and_others_stay(bench: Bench) -> None:
+def test_only_files_of_an_earlier_build_are_removed(bench: Bench) -> None:
     bench.publish(a="1", b="2")
     (bench.folder / "mine").write_text("mine")
     bench.publish(a="3", c="4")
@@ -129,7 +129,7 @@ def test_equal_files_may_be_replaced(bench: Bench) -> None:
     assert bench.publish(index="2")
 
 
-def test_links_to_the_folder_its_mode_and_empty_folders_stay(bench: Bench) -> None:
+def test_links_modes_and_empty_folders_are_preserved(bench: Bench) -> None:
     real = bench.root / "real"
     (real / "empty").mkdir(parents=True)
     real.chmod(0o2750)
@@ -149,14 +149,16 @@ def test_links_to_the_folder_its_mode_and_empty_folders_stay(bench: Bench) -> No
     assert [path.name for path in real.iterdir()] == ["empty"]
 
 
-def test_modes_set_by_the_user_stay(bench: Bench) -> None:
+def test_modes_set_by_the_user_are_preserved(bench: Bench) -> None:
     bench.publish(a="1")
     (bench.folder / "a.js").chmod(0o640)
     bench.publish(a="2")
     assert stat.S_IMODE((bench.folder / "a.js").stat().st_mode) == 0o640
 
 
-def test_publishing_keeps_the_folder_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publishing_does_not_replace_the_folder(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.folder.mkdir(parents=True)
     monkeypatch.chdir(bench.folder)
     bench.folder = Path()
@@ -194,7 +196,7 @@ HOSTILE = (
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("where", ["manifest", "record", "temporary"])
-def test_no_manifest_or_record_makes_builds_touch_user_files(
+def test_forged_manifests_and_records_never_affect_user_files(
     bench: Bench, name: str, where: str
 ) -> None:
     name = name.replace("{root}", str(bench.root))

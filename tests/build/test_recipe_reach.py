@@ -159,7 +159,7 @@ def test_a_bundle_is_verified_by_the_tolerance_of_its_encoding_and_memory(model:
     ] == [2.5, 2.5, 3, 4]
 
 
-def test_verification_is_of_each_variant_and_browser_and_of_those_backends_that_are_asked_for(
+def test_each_variant_browser_and_requested_backend_is_verified(
     model: Path,
 ) -> None:
     graph = ModelGraph(Recipe("m", PathSource(model)), Share(PACKAGE.parent.parent, PACKAGE))

@@ -83,7 +83,7 @@ def test_concurrent_writers(count: int, server: dict[str, str], tmp_path: Path) 
     }
 
 
-def test_a_whole_cache_is_pushed_and_pulled(server: dict[str, str], trees: list[Tree]) -> None:
+def test_an_entire_cache_is_pushed_and_pulled(server: dict[str, str], trees: list[Tree]) -> None:
     first, second = trees
     warm(first)
     assert "WEBKILN_CACHE_WRITE is not 1" in first.webkiln("cache", "push", status=2, **server)
@@ -108,7 +108,7 @@ def test_a_bundle_needs_one_lookup_and_its_files(filled: tuple[Faulty, Tree]) ->
     assert len(server.asked) == len(entries) + len(blobs)
 
 
-def test_doit_makes_one_request_for_a_bundle(filled: tuple[Faulty, Tree]) -> None:
+def test_doit_sends_one_request_per_bundle(filled: tuple[Faulty, Tree]) -> None:
     server, second = filled
     assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
     assert len([line for line in server.asked if line.startswith("GET ac/")]) == 1

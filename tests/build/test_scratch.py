@@ -65,7 +65,7 @@ def test_a_folder_is_left_while_its_process_lives(
     assert list(cache.sandboxes.iterdir()) == []
 
 
-def test_an_old_worker_keeps_its_home(
+def test_an_old_worker_retains_its_folder(
     cache: ActionCache, sweep: Callable[[], None], tmp_path: Path
 ) -> None:
     (tmp_path / "stage.py").write_text(STAGE)

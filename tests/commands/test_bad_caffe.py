@@ -163,7 +163,7 @@ def test_a_definition_of_a_net_that_another_weight_file_belongs_to(
     )
 
 
-def test_weights_apart_are_for_definitions(
+def test_separate_weights_require_a_definition(
     webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     from tests.frontends.onnx.models import classifier

@@ -73,7 +73,7 @@ def test_options(option: str, webkiln: Command, sources: Path, tmp_path: Path) -
     )
 
 
-def test_a_file_in_the_place_of_the_output_is_kept(
+def test_a_file_at_the_output_path_is_not_overwritten(
     webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "notes"

@@ -116,7 +116,7 @@ OPTIONS: dict[str, dict[str, tuple[tuple[str, ...], Any, Any]]] = {
     ("command", "argument"),
     [(command, argument) for command, row in OPTIONS.items() for argument in row],
 )
-def test_how_a_bundle_is_run(
+def test_run_uses_its_options(
     command: str,
     argument: str,
     call: Call,
@@ -139,7 +139,7 @@ def test_how_a_bundle_is_run(
 
 
 @pytest.mark.parametrize("command", ["profile", "run"])
-def test_the_backend_and_the_inputs_that_are_named(
+def test_run_uses_the_named_backend_and_inputs(
     command: str, call: Call, shell: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     np.savez(tmp_path / "in.npz", x=5 * X)
@@ -165,7 +165,7 @@ def test_the_backend_and_the_inputs_that_are_named(
     ("given", "wanted"),
     [((), TOLERANCES["float32"]), (("--bound", "0.5"), 0.5), (("--bound", "0.01"), 0.01)],
 )
-def test_the_bound_of_a_comparison_is_the_one_that_is_given(
+def test_the_tolerance_of_diff_is_used(
     given: tuple[str, ...], wanted: float, call: Call, shell: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounds: set[float] = set()
@@ -181,7 +181,7 @@ def test_the_bound_of_a_comparison_is_the_one_that_is_given(
     assert bounds == {wanted}
 
 
-def test_serve_takes_a_port_and_opens_a_browser_unless_told_not_to(
+def test_serve_uses_the_port_and_opens_a_browser_by_default(
     call: Call, shell: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
@@ -230,7 +230,7 @@ def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     (("-o", "there.json"), {"file": Path("there.json")}),
     (("--backend", "js"), {"backend": "js"}),
 ])  # fmt: skip
-def test_what_is_tuned_and_where_it_goes(
+def test_tune_measures_and_writes_the_requested_choices(
     given: tuple[str, ...],
     changed: dict[str, Any],
     call: Call,
@@ -253,7 +253,7 @@ def test_what_is_tuned_and_where_it_goes(
     assert f"{wanted['backend']} in {wanted['browser']}" in told
 
 
-def test_where_choices_go_that_a_recipe_names(
+def test_choices_are_written_to_the_file_of_the_recipe(
     call: Call, tuned: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     write_model(tmp_path / "model.onnx")
@@ -283,7 +283,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return calls
 
 
-def test_what_a_worker_offers(call: Call, offered: list[tuple[Any, ...]]) -> None:
+def test_a_worker_offers_the_requested_resources(call: Call, offered: list[tuple[Any, ...]]) -> None:
     told = [
         call("worker", "tcp://there:8786", *given)
         for given in (
@@ -312,7 +312,7 @@ def test_what_a_worker_offers(call: Call, offered: list[tuple[Any, ...]]) -> Non
     assert "not the address" in call("worker", "there:8786", code=2)
 
 
-def test_a_worker_offers_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_reports_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     def find(name: str) -> Path:
         if name != "firefox":
             raise ToolError(name)
@@ -324,7 +324,7 @@ def test_a_worker_offers_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     assert worker.programs(4) == {"firefox": 4.0}
 
 
-def test_a_worker_without_a_cache_that_answers_says_so(
+def test_a_worker_without_a_reachable_cache_reports_it(
     call: Call, offered: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -354,7 +354,7 @@ def test_sizes_of_a_cache(text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "G", "-1", "5X", "1e3", "5GB more"])
-def test_what_is_no_size(text: str) -> None:
+def test_invalid_sizes_are_rejected(text: str) -> None:
     with pytest.raises(RecipeError, match="--max-size"):
         cache_command._bytes(text)
 
@@ -381,7 +381,7 @@ def test_cache_stat_counts(filled: ActionCache, call: Call) -> None:
     assert "no remote cache" in told
 
 
-def test_cache_gc_removes_what_no_tree_uses_once_it_is_old(
+def test_cache_gc_removes_old_unused_results(
     filled: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "removed 0 results and 0 files" in call("cache", "gc")
@@ -389,7 +389,7 @@ def test_cache_gc_removes_what_no_tree_uses_once_it_is_old(
     assert "removed 3 results and 3 files" in call("cache", "gc")
 
 
-def test_cache_gc_to_a_size_leaves_what_is_young(
+def test_cache_gc_to_a_size_retains_recent_results(
     filled: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "removed 0 results and 0 files" in call("cache", "gc", "--max-size", "0")
@@ -399,7 +399,7 @@ def test_cache_gc_to_a_size_leaves_what_is_young(
     assert "removed 2 results and 2 files" in call("cache", "gc", "--max-size", "999")
 
 
-def test_cache_verify_names_and_removes_what_is_damaged(filled: ActionCache, call: Call) -> None:
+def test_cache_verify_reports_and_removes_damaged_blobs(filled: ActionCache, call: Call) -> None:
     assert "all bytes are intact" in call("cache", "verify")
     blob = next(iter(filled.store.digests()))
     path = filled.store.path(blob)
@@ -439,7 +439,7 @@ def test_cache_push_and_pull(
     assert "does not answer" in call("cache", "stat", code=1)
 
 
-def test_cache_pull_fetches_what_trees_have_results_of(
+def test_cache_pull_fetches_the_results_of_all_trees(
     filled: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "team").mkdir()
@@ -465,7 +465,7 @@ def test_cache_pull_fetches_what_trees_have_results_of(
     assert "1 files are missing" in call("cache", "pull", code=2)
 
 
-def test_every_command_has_its_options_tried() -> None:
+def test_every_option_of_every_command_has_a_test() -> None:
     """Of commands whose options are tried here, a new option needs a row."""
     known = {
         "profile": {*OPTIONS["profile"], "backend", "inputs", "trace", "html"},

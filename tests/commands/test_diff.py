@@ -78,7 +78,7 @@ def test_the_first_wrong_layer_ends_it(
     )
 
 
-def test_a_bundle_that_is_not_what_its_source_gives(
+def test_diff_reports_a_bundle_that_differs_from_its_source(
     webkiln: Command, sources: Path, built: Built, tmp_path: Path
 ) -> None:
     done = webkiln(
@@ -109,7 +109,7 @@ def test_what_cannot_be_compared(webkiln: Command, built: Built) -> None:
         assert message in done.stderr
 
 
-def test_the_worst_element_is_told() -> None:
+def test_the_worst_element_is_reported() -> None:
     got, expected = np.zeros((2, 3)), np.zeros((2, 3))
     got[1, 2], expected[0, 1] = 5, np.nan
     kept = (KeptLayer("a", "a", np.ones(2)), KeptLayer("b", "b", got), KeptLayer("c", "c", got))

@@ -170,7 +170,7 @@ def folder(
 
 
 @pytest.mark.parametrize("kind", PROJECTS)
-def test_what_is_written_is_told_and_twice_is_once(kind: str, folder: Folder) -> None:
+def test_init_reports_its_changes_and_is_idempotent(kind: str, folder: Folder) -> None:
     folder.fill(PROJECTS[kind])
     before = folder.files()
     dry = folder.init("--dry-run")
@@ -195,7 +195,7 @@ def test_what_is_written_is_told_and_twice_is_once(kind: str, folder: Folder) ->
     assert "kept" not in again
 
 
-def test_vite_gets_the_plugin_its_package_and_a_module(folder: Folder) -> None:
+def test_vite_projects_get_the_plugin_and_a_module(folder: Folder) -> None:
     folder.fill(PROJECTS["react-ts"])
     folder.init()
     assert (
@@ -220,7 +220,7 @@ def test_vite_gets_the_plugin_its_package_and_a_module(folder: Folder) -> None:
     )
 
 
-def test_what_is_written_is_typed(folder: Folder) -> None:
+def test_written_modules_type_check(folder: Folder) -> None:
     folder.fill(PROJECTS["vanilla-ts"])
     folder.init()
     compiler = ROOT / "runtime" / "node_modules" / ".bin" / "tsc"
@@ -242,7 +242,7 @@ def test_what_is_written_is_typed(folder: Folder) -> None:
     assert "Property 'score' does not exist on type 'Outputs'" in check().stdout
 
 
-def test_the_types_are_those_that_the_plugin_writes(folder: Folder) -> None:
+def test_the_types_equal_those_of_the_plugin(folder: Folder) -> None:
     folder.fill(PROJECTS["vanilla-ts"])
     folder.init()
     before = folder.text("src/webkiln-env.d.ts")
@@ -263,7 +263,7 @@ def test_the_types_are_those_that_the_plugin_writes(folder: Folder) -> None:
     assert folder.text("other.d.ts") == before
 
 
-def test_the_packed_plugin_is_what_npm_would_pack(tmp_path: Path) -> None:
+def test_the_packed_plugin_contains_the_files_that_npm_packs(tmp_path: Path) -> None:
     assert plugin() == plugin()
     (tmp_path / "plugin.tgz").write_bytes(plugin())
     with tarfile.open(tmp_path / "plugin.tgz") as archive:
@@ -294,14 +294,14 @@ def test_next_builds_the_bundle_before_it_runs(folder: Folder) -> None:
     assert folder.text("src/webkiln/.gitignore") == "*\n!.gitignore\n"
 
 
-def test_the_configuration_that_vite_reads_is_changed(folder: Folder) -> None:
+def test_the_configuration_that_vite_reads_is_edited(folder: Folder) -> None:
     folder.fill({**PROJECTS["react-ts"], "vite.config.js": config("react", "react")})
     folder.init()
     assert "unplugin-webkiln" in folder.text("vite.config.js")
     assert folder.text("vite.config.ts") == config("react", "react")
 
 
-def test_ends_of_lines_stay(folder: Folder) -> None:
+def test_line_endings_are_preserved(folder: Folder) -> None:
     folder.fill(PROJECTS["vue"])
     names = ("package.json", "index.html", "vite.config.js")
     for name in names:
@@ -315,7 +315,7 @@ def test_ends_of_lines_stay(folder: Folder) -> None:
     assert folder.files() == before
 
 
-def test_a_newer_plugin_takes_the_place_of_that_of_an_earlier_init(folder: Folder) -> None:
+def test_a_newer_plugin_replaces_an_older_one(folder: Folder) -> None:
     old, mine = (
         '"unplugin-webkiln": "file:vendor/unplugin-webkiln-0.0.9.tgz"',
         '"unplugin-webkiln": "^0.0.9"',
@@ -336,7 +336,7 @@ def test_a_newer_plugin_takes_the_place_of_that_of_an_earlier_init(folder: Folde
     assert folder.text("package.json").count("unplugin-webkiln") == 1
 
 
-def test_scripts_of_the_users_stay(folder: Folder) -> None:
+def test_user_scripts_are_preserved(folder: Folder) -> None:
     folder.fill(
         {
             **PROJECTS["next-ts"],
@@ -373,7 +373,7 @@ def test_a_plain_page_runs(folder: Folder) -> None:
     assert line.startswith(f"digits on wasm: {expected} (0.9"), line
 
 
-def test_a_file_that_differs_stays_unless_forced(folder: Folder) -> None:
+def test_a_changed_file_is_overwritten_only_with_force(folder: Folder) -> None:
     folder.fill(
         {
             **PROJECTS["vanilla"],
@@ -414,7 +414,7 @@ def net(path: Path, names: tuple[str, str] = ("x", "y")) -> Path:
         ("elsewhere/net.onnx", "net.onnx.data", "../../../elsewhere/net.onnx"),
     ],
 )
-def test_a_model_of_ones_own(
+def test_a_model_file_gets_a_recipe_and_a_page(
     place: str, beside: str, source: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
@@ -434,7 +434,7 @@ def test_a_model_of_ones_own(
     assert "Array.from(outputs.y.slice(0, 5), Number)" in folder.text("model.js")
 
 
-def test_a_path_that_leads_out_of_the_project_is_copied(
+def test_a_model_outside_the_project_is_copied(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
@@ -445,7 +445,7 @@ def test_a_path_that_leads_out_of_the_project_is_copied(
     assert folder.text("models/net/recipe.toml") == 'source = "net.onnx"\n'
 
 
-def test_a_second_model_is_typed_and_its_import_is_told(
+def test_a_second_model_is_typed_and_its_import_is_printed(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
@@ -463,7 +463,7 @@ def test_a_second_model_is_typed_and_its_import_is_told(
     )
 
 
-def test_another_bundler_gets_the_plugin_and_is_told_its_line(folder: Folder) -> None:
+def test_other_bundlers_get_the_plugin_and_printed_instructions(folder: Folder) -> None:
     folder.fill(PROJECTS["webpack-ts"])
     told = folder.init()
     assert (
@@ -478,7 +478,7 @@ def test_another_bundler_gets_the_plugin_and_is_told_its_line(folder: Folder) ->
     assert 'declare module "webkiln:digits"' in folder.text("src/webkiln-env.d.ts")
 
 
-def test_the_plugin_of_a_copied_example_is_found_again(folder: Folder) -> None:
+def test_the_plugin_of_a_copied_example_is_replaced(folder: Folder) -> None:
     folder.fill(
         {path.name: path.read_text() for path in (ROOT / "examples" / "webpack").glob("*.js*")}
     )
@@ -491,7 +491,7 @@ def test_the_plugin_of_a_copied_example_is_found_again(folder: Folder) -> None:
 
 
 @pytest.mark.long
-def test_what_a_model_needs_goes_into_its_recipe(folder: Folder) -> None:
+def test_plugins_and_trust_are_written_to_the_recipe(folder: Folder) -> None:
     import keras
 
     from tests.commands.models import Doubled
@@ -510,7 +510,7 @@ def test_what_a_model_needs_goes_into_its_recipe(folder: Folder) -> None:
     )
 
 
-def test_what_was_left_comes_first_in_what_is_to_do(folder: Folder) -> None:
+def test_skipped_changes_come_first_in_the_next_steps(folder: Folder) -> None:
     folder.fill({**PROJECTS["vue"], "vite.config.js": "export default () => ({ plugins: [] })\n"})
     told = folder.init()
     assert (
@@ -546,7 +546,7 @@ def test_what_was_left_comes_first_in_what_is_to_do(folder: Folder) -> None:
         ),
     ],
 )
-def test_what_cannot_be_set_up_leaves_nothing_behind(
+def test_failures_leave_the_project_unchanged(
     files: dict[str, str], arguments: tuple[str, ...], message: str, folder: Folder
 ) -> None:
     folder.fill(files)
@@ -555,7 +555,7 @@ def test_what_cannot_be_set_up_leaves_nothing_behind(
     assert folder.files() == before
 
 
-def test_where_it_is_not_certain_the_lines_are_told(folder: Folder) -> None:
+def test_uncertain_edits_are_printed_instead(folder: Folder) -> None:
     folder.fill({**PROJECTS["vue"], "vite.config.js": "export default { plugins: common }\n"})
     told = folder.init()
     assert (

@@ -53,7 +53,7 @@ def test_a_model_of_keras(webkiln: Command, sources: Path) -> None:
     assert all(len(line) <= 80 for line in done.stdout.splitlines()[1:])
 
 
-def test_json_says_the_same(webkiln: Command, sources: Path) -> None:
+def test_json_contains_the_same_facts(webkiln: Command, sources: Path) -> None:
     done = webkiln("inspect", sources / "good.keras", "--json", "--batch-size", "3")
     said = json.loads(done.stdout)
     assert (said["schema"], said["format"], said["converts"]) == (
@@ -286,7 +286,7 @@ def test_a_program_is_described_without_torch(webkiln: Command, tmp_path: Path) 
     assert "pip install torch" in done.stderr
 
 
-def test_a_large_file_takes_seconds(webkiln: Command, tmp_path: Path) -> None:
+def test_a_large_file_is_inspected_by_its_header(webkiln: Command, tmp_path: Path) -> None:
     """500 MB of weights beside the model, of which no byte is read."""
     size = 11_000
     graph = onnx.helper.make_graph(
@@ -329,7 +329,7 @@ def test_names_of_a_file_do_not_reach_the_terminal_as_they_are(
     assert told(done.stdout)["written by"].startswith("[31mred")
 
 
-def test_what_a_recipe_makes_is_inspected(webkiln: Command, tmp_path: Path) -> None:
+def test_the_model_of_a_recipe_is_inspected(webkiln: Command, tmp_path: Path) -> None:
     (tmp_path / "net").mkdir()
     shutil.copy(TFLITE, tmp_path / "net")
     (tmp_path / "net" / "make.py").write_text(

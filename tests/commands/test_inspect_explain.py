@@ -42,7 +42,7 @@ def test_inspect_shows_layers_and_kernels(webkiln: Command, sources: Path, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_inspect_takes_sizes_and_backends(webkiln: Command, sources: Path) -> None:
+def test_inspect_uses_sizes_and_backends(webkiln: Command, sources: Path) -> None:
     done = webkiln(
         "inspect", sources / "good.h5", "--batch-size", "3", "--backend", "js", "--kernels"
     )
@@ -52,7 +52,7 @@ def test_inspect_takes_sizes_and_backends(webkiln: Command, sources: Path) -> No
 
 
 @pytest.mark.parametrize("encoding", ["float32", "int8"])
-def test_explain_shows_what_the_bundle_runs(
+def test_explain_shows_the_steps_of_the_bundle(
     encoding: str, webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
     built = webkiln("build", sources / "good.keras", "-o", "public/good", "--encoding", encoding)
@@ -79,7 +79,7 @@ def test_explain_shows_what_the_bundle_runs(
         (("public/good", "--backend", "webgl"), "has no backend 'webgl'; it has js"),
     ],
 )
-def test_explain_says_what_is_wrong(
+def test_explain_reports_errors(
     arguments: tuple[str, ...], part: str, webkiln: Command, sources: Path
 ) -> None:
     assert (

@@ -87,7 +87,7 @@ def test_a_recipe_names_both_and_new_weights_run_again(
     assert first != second
 
 
-def test_a_tensorflow_js_model_takes_its_shards_along(webkiln: Command, tmp_path: Path) -> None:
+def test_the_shards_of_a_tensorflow_js_model_are_found(webkiln: Command, tmp_path: Path) -> None:
     path = write_tfjs(tmp_path / "net", tf_keras_2_4(read("dense")), shard=200)
     build = ("build", "net/model.json", "-o", "out", "--backend", "js")
     done = webkiln(*build)
@@ -114,7 +114,7 @@ def refused(done: object, part: str, folder: Path) -> None:
     assert not (folder / "out").exists()
 
 
-def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> None:
+def test_a_refused_model_leaves_no_files(webkiln: Command, tmp_path: Path) -> None:
     path, weights = pair(tmp_path)
     js = write_tfjs(tmp_path / "net", tf_keras_2_4(read("dense")))
     js.with_name("group1-shard1of1.bin").write_bytes(b"short")

@@ -86,7 +86,7 @@ def build(
         lambda **options: keras.layers.Pipeline([keras.layers.RandomFlip()], **options),
     ],
 )
-def test_what_keras_writes_by_itself_is_not_held_against_the_model(
+def test_defaults_that_keras_writes_are_accepted(
     layer: object, webkiln: Command, tmp_path: Path
 ) -> None:
     status, text = build(webkiln, layer(name="flip"), tmp_path)  # type: ignore[operator]
@@ -216,7 +216,7 @@ def test_nothing_that_a_file_names_is_imported(
     ids=["a parameter", "an unknown parameter", "no value", "no option", "nothing"],
 )  # fmt: skip
 @pytest.mark.sample("no value", "no option", "nothing")
-def test_weights_of_a_function_are_made_up_by_a_parameter(
+def test_a_parameter_makes_a_function_return_random_weights(
     given: tuple[str, ...], status: int, said: str, webkiln: Command, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(MADE)

@@ -37,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         (((9, 4), (9, 4)), r"input a: expected shape [1, 'T', 4], got [9, 4]"),
     ],
 )
-def test_run_takes_any_size(
+def test_run_accepts_any_size(
     webkiln: Command, made: tuple[Path, Path], tmp_path: Path, shapes: tuple, message: str | None
 ) -> None:
     np.savez(

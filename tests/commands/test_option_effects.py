@@ -189,7 +189,7 @@ def test_the_variant_is_the_one_that_runs(
     )
 
 
-def test_the_backend_that_is_compared(call: Call, layered: Path) -> None:
+def test_diff_compares_the_requested_backend(call: Call, layered: Path) -> None:
     assert "js against wasm in node" in call(
         "diff", layered, "--backend", "js", "--against", "wasm"
     )
@@ -207,9 +207,7 @@ def test_the_bound_of_a_comparison(call: Call, layered: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "diff", "profile"])
-def test_the_time_that_a_run_may_take(
-    command: str, call: Call, layered: Path, tmp_path: Path
-) -> None:
+def test_run_is_limited_in_time(command: str, call: Call, layered: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32), factor=np.float32(1))
     files = {
         "run": ["--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz"],
@@ -228,7 +226,7 @@ def test_the_time_that_a_run_may_take(
     )
 
 
-def test_how_often_and_with_what_a_profile_runs(call: Call, layered: Path, tmp_path: Path) -> None:
+def test_profile_uses_its_runs_and_inputs(call: Call, layered: Path, tmp_path: Path) -> None:
     few, many = (
         call("profile", layered, "--backend", "js", "--runs", str(runs)) for runs in (1, 7)
     )

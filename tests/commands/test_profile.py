@@ -109,7 +109,7 @@ def test_every_launch_is_counted(built: dict[str, Path], browser: str, backend: 
 
 @places
 @pytest.mark.sample(3)
-def test_procedures_and_what_follows_from_them_are_counted(
+def test_procedures_and_data_dependent_launches_are_counted(
     built: dict[str, Path], browser: str, backend: str
 ) -> None:
     launches = profiled(built["procedure"], backend, browser)["launches"]
@@ -204,7 +204,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("options", WRONG, ids=" ".join)
-def test_what_is_asked_wrongly(
+def test_invalid_arguments_are_errors(
     webkiln: Command, built: dict[str, Path], options: tuple[str, ...]
 ) -> None:
     done = webkiln("profile", built["recurrence"], *options)

@@ -36,7 +36,7 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("text", CONFIGS)
-def test_a_configuration_is_changed_where_that_is_certain(text: str) -> None:
+def test_a_configuration_is_edited_only_if_unambiguous(text: str) -> None:
     assert with_plugin(text, "webkiln()") == CONFIGS[text]
 
 

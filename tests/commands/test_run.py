@@ -62,7 +62,9 @@ def test_the_first_backend_is_that_of_load(host: str, names: list[str], first: s
     assert first_backend({"backends": dict.fromkeys(names)}, host) == first
 
 
-def test_runs_what_load_would(call: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_uses_the_backend_that_load_chooses(
+    call: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     call()
     assert "wasm (" in capsys.readouterr().out
 

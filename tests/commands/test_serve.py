@@ -275,7 +275,7 @@ def fortran() -> bytes:
         ("image", "x.png", b"no png", "image/png", "x.png: "),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_told(
+def test_mismatched_inputs_are_reported(
     name: str, file: str, data: bytes, kind: str, message: str, page: Any, colours: Path
 ) -> None:
     opened = page(colours)
@@ -313,7 +313,7 @@ def get(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
         return error.code, dict(error.headers), error.read()
 
 
-def test_the_server_gives_the_bundle_and_the_page_alone(bundle: Path) -> None:
+def test_the_server_serves_only_the_bundle_and_the_page(bundle: Path) -> None:
     (bundle.parent / "secret.txt").write_text("secret")
     link = bundle / "link.txt"
     link.symlink_to(bundle.parent / "secret.txt")
@@ -372,7 +372,7 @@ def test_what_cannot_be_served(bundle: Path, tmp_path: Path) -> None:
         pass
 
 
-def test_the_command_says_where_and_ends(bundle: Path) -> None:
+def test_serve_prints_its_address_and_exits(bundle: Path) -> None:
     command = [sys.executable, "-m", "webkiln.cli", "serve", str(bundle), "--no-open"]
     environment = {"PYTHONPATH": str(PAGE.parents[2]), "PATH": ""}
     with subprocess.Popen(

@@ -196,7 +196,7 @@ KNOWN: dict[tuple[str, ...], dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("given", KNOWN, ids=" ".join)
-def test_an_option_joins_or_replaces_what_the_recipe_says(
+def test_an_option_extends_or_replaces_the_recipe(
     given: tuple[str, ...], parsed: Parsed, tmp_path: Path
 ) -> None:
     wanted = {name: absolute(value, tmp_path) for name, value in KNOWN[given].items()}
@@ -210,12 +210,12 @@ def test_an_option_joins_or_replaces_what_the_recipe_says(
                                    ("--tolerance", "int9=1"), ("--sample-size", "T=0"), ("--sample-size", "T"), ("--image", "x=crop"),
                                    ("--image", 'x={fit="cut"}'), ("--labels", "nothing.txt"),
                                    ("--labels", "names.txt", "--labels", "y=names.txt")], ids=" ".join)  # fmt: skip
-def test_what_an_option_does_not_take(given: tuple[str, ...], parsed: Parsed) -> None:
+def test_invalid_option_values_are_errors(given: tuple[str, ...], parsed: Parsed) -> None:
     with pytest.raises(RecipeError):
         parsed("known", *given)
 
 
-def test_a_batch_size_of_a_recipe_stays(parsed: Parsed, tmp_path: Path) -> None:
+def test_the_batch_size_of_a_recipe_is_preserved(parsed: Parsed, tmp_path: Path) -> None:
     (tmp_path / "known" / "recipe.toml").write_text(
         'source = "model.bin"\nsource_format = "keras"\nbatch_size = 4\nprecision ='
         ' "float16"\nbackends = ["webgl"]\n'
@@ -367,7 +367,7 @@ def test_a_model_of_the_project_is_compared_with_its_recipe(
     )
 
 
-def test_what_init_is_told_goes_into_the_recipe(parsed: Parsed, tmp_path: Path) -> None:
+def test_options_of_init_are_written_to_the_recipe(parsed: Parsed, tmp_path: Path) -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     init.add_arguments(parser)
     root = tmp_path / "app"
@@ -410,7 +410,7 @@ def test_what_init_is_told_goes_into_the_recipe(parsed: Parsed, tmp_path: Path) 
 @pytest.mark.parametrize("dry", [True, False])
 @pytest.mark.parametrize("force", [True, False])
 @pytest.mark.parametrize("there", [None, b"mine", b"new"])
-def test_what_init_does_with_a_file_that_is_there(
+def test_init_overwrites_existing_files_only_with_force(
     there: bytes | None, force: bool, dry: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / "page.js"

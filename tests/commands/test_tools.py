@@ -37,7 +37,7 @@ def test_which_compiler_is_used_and_why(webkiln: Command, tmp_path: Path) -> Non
     assert f"{clang}: used, WEBKILN_COMPILER asks for it" in webkiln("tools", env=asked).stdout
 
 
-def test_without_one_it_says_how_to_get_one(webkiln: Command, tmp_path: Path) -> None:
+def test_a_missing_compiler_is_reported_with_instructions(webkiln: Command, tmp_path: Path) -> None:
     settings = without(tmp_path, "ziglang") | {"PATH": programs(tmp_path / "bin"), "EMSDK": ""}
     done = webkiln("tools", "--compiler", env=settings)
     assert (done.returncode, done.stdout) == (2, "")

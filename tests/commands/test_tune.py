@@ -112,9 +112,7 @@ def test_what_was_measured_is_measured_again_by_force(
     )
 
 
-def test_a_recipe_takes_the_choices_of_its_file(
-    webkiln: Command, recipe: Path, tmp_path: Path
-) -> None:
+def test_a_recipe_uses_its_tuning_file(webkiln: Command, recipe: Path, tmp_path: Path) -> None:
     assert webkiln("build", recipe, "-o", "usual").returncode == 0
     (key, candidates), *_ = (
         (item["key"], item["candidates"])
@@ -172,7 +170,7 @@ def test_a_recipe_takes_the_choices_of_its_file(
         (None, "tuned.json: cannot be read"),
     ],
 )
-def test_a_file_that_is_none_is_refused(
+def test_an_invalid_tuning_file_is_rejected(
     text: str | None, message: str, webkiln: Command, recipe: Path
 ) -> None:
     (recipe / "recipe.toml").write_text(

@@ -38,7 +38,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_package_that_is_missing_is_named(
+def test_every_missing_package_is_named(
     case: str, webkiln: Command, sources: Path, bundle: Path, tmp_path: Path
 ) -> None:
     package, arguments, advice = CASES[case]
@@ -59,7 +59,7 @@ def test_each_package_that_is_missing_is_named(
     assert advice in done.stderr
 
 
-def test_a_module_of_a_package_that_is_not_on_the_path(
+def test_a_module_outside_the_path_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sys.path", [str(tmp_path)])

@@ -7,7 +7,7 @@ def test_the_page_is_that_of_the_tables() -> None:
     assert PAGE.read_text("utf-8") == page(), "write it anew: python -m tests.docs.chainer_page"
 
 
-def test_everything_that_is_recorded_is_tried() -> None:
+def test_every_recorded_function_is_tested() -> None:
     names = [("F", name) for group in FUNCTIONS.values() for name in group] + [
         ("L", name) for group in LINKS.values() for name in group
     ]

@@ -77,7 +77,7 @@ def programs(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("service", [github, gitlab])
 @pytest.mark.sample("github")
-def test_the_main_branch_stores_and_others_take(
+def test_only_the_main_branch_writes_to_the_cache(
     service: Any, programs: Path, tmp_path: Path
 ) -> None:
     steps, main, others = service()
@@ -96,7 +96,7 @@ def test_the_main_branch_stores_and_others_take(
     assert third.bytes() == second.bytes()
 
 
-def test_a_cache_that_is_kept_between_runs(programs: Path, tmp_path: Path) -> None:
+def test_a_cache_is_reused_between_runs(programs: Path, tmp_path: Path) -> None:
     kept = yaml.safe_load(blocks("yaml")[1])[0]["with"]["path"]
     assert kept == "~/.cache/webkiln", "the platform's folder where WEBKILN_CACHE says nothing"
     first, second = (
@@ -108,7 +108,7 @@ def test_a_cache_that_is_kept_between_runs(programs: Path, tmp_path: Path) -> No
     assert {line["event"] for line in second.log()} == {"hit"}
 
 
-def test_keys_are_made_as_the_page_says(tmp_path: Path) -> None:
+def test_keys_are_created_as_documented(tmp_path: Path) -> None:
     (text,) = [block for block in blocks("sh") if "openssl" in block]
     tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=True)
     for part, algorithm in zip(text.split("\n\n"), ("hmac-sha256", "ed25519"), strict=True):

@@ -256,7 +256,7 @@ def spelled_out(text: str) -> list[str]:
     return ["".join(choice) for choice in product(*parts)]
 
 
-def test_what_is_supported_is_what_the_tables_say() -> None:
+def test_the_readme_matches_the_tables() -> None:
     assert tuple(supported("backends")) == BACKENDS
     assert tuple(supported("encodings of weights")) == ENCODINGS
     assert tuple(supported("passes")) == PASSES

@@ -55,7 +55,7 @@ SAID = {
 
 
 @pytest.mark.parametrize(("name", "source"), ALL)
-def test_small_files_take_little(name, source):
+def test_small_files_need_little_memory(name, source):
     found = files.outcome(files.hostile(name)[source], 0)
     assert found.kind == ("accepted" if source in ACCEPTED.get(name, ()) else "refused"), found
     assert source in PROBED or "Traceback" not in found.text

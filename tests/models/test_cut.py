@@ -94,7 +94,7 @@ def test_a_part_of_a_recipe_is_verified(tmp_path, kind, starts, ends, inputs, ou
     assert [tensor["name"] for tensor in manifest["outputs"]] == outputs
 
 
-def test_two_parts_continue_each_other_and_ship_their_own_weights(tmp_path, capsys):
+def test_two_subgraphs_compose_and_contain_only_their_weights(tmp_path, capsys):
     write(tmp_path, "keras")
     command = ["build", str(tmp_path / "net.keras"), "--backend", "js"]
     for name, cut in (

@@ -81,7 +81,7 @@ def made(folder, make, **said):
 
 @one_page
 @pytest.mark.parametrize("make", representative([image, text, sequence, large], text))
-def test_halves_between_layers_are_near_what_keras_computes(make, browser, tmp_path):
+def test_float16_between_layers_is_close_to_keras(make, browser, tmp_path):
     recipe = made(tmp_path, make)
     with Engine(tmp_path / ".webkiln") as engine:
         model = Model(engine, recipe, tmp_path)
@@ -126,7 +126,7 @@ def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_pa
     ],
 )
 @pytest.mark.sample("chromium-float32-float32")
-def test_verification_tells_in_what_a_device_multiplies(browser, products, encoding, tmp_path):
+def test_verification_reports_the_precision_of_products(browser, products, encoding, tmp_path):
     """Mesa's lavapipe has `shader-f16`, SwiftShader has not."""
     recipe = made(
         tmp_path,
@@ -151,7 +151,7 @@ def test_verification_tells_in_what_a_device_multiplies(browser, products, encod
     assert all(row["passed"] for result in results.values() for row in result["outputs"]), results
 
 
-def test_the_manifest_says_which_backends_hold_halves(tmp_path):
+def test_the_manifest_lists_backends_that_store_float16(tmp_path):
     with Engine(tmp_path / ".webkiln") as engine:
         manifest = canonical.read(
             Model(engine, made(tmp_path, sequence), tmp_path).bundle() / "manifest.json"

@@ -166,7 +166,7 @@ def test_backends_agree_with_keras(made, backend, tmp_path):
         assert relative_error(got, np.asarray(made[name][0](image(*size)))) < 1e-4, (name, size)
 
 
-def test_a_wrong_size_is_told_what_it_must_be(made, tmp_path):
+def test_an_invalid_size_is_reported_with_the_constraint(made, tmp_path):
     for backend in ("js", "wasm"):
         generate_descriptor(backend, made["padded"][1]).save(tmp_path / "bundle")
         (result,) = host.run_bundle(tmp_path / "bundle", backend, [{"x": image(3, 7)}])

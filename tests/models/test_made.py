@@ -183,7 +183,7 @@ def test_parameters_and_modules_that_do_not_fit(nets):
         nets('source = "absent.nets:make"\n')
 
 
-def test_the_command_line_takes_a_function(nets, tmp_path, monkeypatch):
+def test_the_command_line_accepts_a_function(nets, tmp_path, monkeypatch):
     from webkiln.cli import main
 
     monkeypatch.chdir(tmp_path)

@@ -199,7 +199,7 @@ def test_keras(built, tmp_path):
             )
 
 
-def test_names_that_no_file_holds(tmp_path):
+def test_names_that_are_invalid_in_file_systems(tmp_path):
     graph = KerasConverter(2).convert(of_layers(IN_MEMORY))
     assert parse(print_graph(graph)) == graph
     assert graph.inputs == (*IN_MEMORY,)
@@ -252,7 +252,7 @@ def test_states_of_a_file(built, tmp_path):
 @pytest.mark.parametrize(
     "name", ["\0", "a\0b", "%00", "%2500", "%252500", "%25\0", "%\0", "a.npy", "", "%"]
 )
-def test_arrays_of_any_name_are_kept_in_files(name, tmp_path):
+def test_arrays_with_any_name_are_stored_in_files(name, tmp_path):
     npz.write(tmp_path / "x.npz", {name: np.ones(1), "x": np.zeros(1)})
     assert list(npz.read(tmp_path / "x.npz")) == [name, "x"]
 
@@ -292,7 +292,7 @@ def test_text_form_of_any_name():
     assert len(graph.slots) == len(ODD) + len(SLASHES)
 
 
-def test_weights_and_nodes_that_lose_their_counters_stay_apart():
+def test_names_without_counters_remain_distinct():
     names = ["a", "a", "a.2", "a__1", "a__2.2"]
     nodes = [
         helper.make_node("Add", ["x" if not n else f"v{n - 1}", f"w{n}"], [f"v{n}"], name)
@@ -311,7 +311,7 @@ def test_weights_and_nodes_that_lose_their_counters_stay_apart():
     ("size", "called"),
     [("batch size", "batch_size"), ("1", "d1"), ("class", "dclass"), ("i0", "di0"), ("u3", "du3"), ("__proto__", "d__proto__"), ("größe", "gr__e")],
 )  # fmt: skip
-def test_sizes_are_called_what_every_language_can_say(size, called):
+def test_names_of_sizes_are_identifiers_in_every_language(size, called):
     spec, _ = describe_model(
         model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", size)], [floats("y", size)]),
         "net.onnx",

@@ -30,14 +30,14 @@ def build(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("browser", HOSTS)
 @pytest.mark.sample("node")
-def test_a_small_mobilenet_computes_what_keras_does(build, browser):
+def test_a_small_mobilenet_matches_keras(build, browser):
     results = build(weights="random").verify("float32", browser)
     assert all(row["relative"] <= 1e-4 for result in results for row in result["outputs"]), results
 
 
 @every_host
 @pytest.mark.sample("node")
-def test_an_lstm_computes_what_keras_does(host, tmp_path):
+def test_an_lstm_matches_keras(host, tmp_path):
     keras.utils.set_random_seed(3)
     layers = [
         keras.layers.LSTM(24, return_sequences=True),
@@ -59,7 +59,7 @@ def test_an_lstm_computes_what_keras_does(host, tmp_path):
 
 @one_page
 @pytest.mark.long
-def test_a_narrow_unet_draws_what_keras_does(browser, tmp_path):
+def test_a_narrow_unet_matches_keras(browser, tmp_path):
     recipe = with_parameters(read_recipe(MODELS / "unet" / "recipe.toml"), {"width": 0.0625})
     with Engine(tmp_path / ".webkiln") as engine:
         results = Model(engine, recipe, tmp_path).verify("float32", browser)
@@ -82,7 +82,7 @@ def test_a_narrow_unet_draws_what_keras_does(browser, tmp_path):
     ],
 )
 @pytest.mark.sample(1)
-def test_what_cannot_be_made(build, parameters, error, message):
+def test_invalid_architectures_are_errors(build, parameters, error, message):
     model = build(**parameters)
     with pytest.raises(error, match=message):
         model.engine.run(model.actions.fetch())

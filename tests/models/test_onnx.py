@@ -129,7 +129,7 @@ def test_inputs_that_are_too_large_spoil_nothing(built):
 
 
 @pytest.mark.parametrize("built", [(dynamic, "", {})], indirect=True)
-def test_sizes_are_named_as_in_the_file_or_by_place(built):
+def test_sizes_are_named_as_in_the_file_or_by_axis(built):
     (tensor,) = read_manifest(built.bundle())["inputs"]
     assert tensor["shape"] == ["N", "x_1", 12]
 

@@ -256,7 +256,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_all_that_does_not_fit_is_said_at_once(case, made, tmp_path):
+def test_all_mismatches_are_reported_at_once(case, made, tmp_path):
     source, arrays = onnx_model(tmp_path)
     changes, said = WRONG[case]
     with pytest.raises(RecipeError, match=r"^reference expected\.npz ") as refused:
@@ -311,7 +311,7 @@ def test_hostile_files_are_one_error(kind, made, tmp_path):
     assert HOSTILE[kind] in str(refused.value)
 
 
-def test_a_zip_that_says_it_is_large_is_not_unpacked(made, tmp_path):
+def test_a_zip_that_declares_a_large_size_is_not_unpacked(made, tmp_path):
     source, arrays = onnx_model(tmp_path)
     model = made(source, RECORDED, **arrays)
     path = tmp_path / "net" / "expected.npz"
@@ -333,7 +333,7 @@ def test_nothing_runs_again_until_the_file_changes(own_cache, made, tmp_path):
         verified(Model(again, model.recipe, tmp_path))
 
 
-def test_a_report_says_that_the_reference_was_recorded(made, tmp_path):
+def test_a_report_states_that_the_reference_was_recorded(made, tmp_path):
     source, arrays = onnx_model(tmp_path)
     model = made(source, RECORDED, **arrays)
     report = model.actions.report(choice(model), ["node"])
@@ -349,7 +349,7 @@ def test_a_report_says_that_the_reference_was_recorded(made, tmp_path):
 
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.sample("onnx")
-def test_diff_takes_a_recorded_reference(kind, tmp_path, capsys, monkeypatch):
+def test_diff_uses_a_recorded_reference(kind, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     source, arrays = MODELS[kind](tmp_path)
     np.savez(tmp_path / "expected.npz", **arrays)

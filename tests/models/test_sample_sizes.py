@@ -126,7 +126,7 @@ def shapes_of(made):
     ],
 )
 @pytest.mark.sample(2)
-def test_sizes_fit_what_an_onnx_file_needs(make, shapes, built):
+def test_sample_sizes_satisfy_an_onnx_model(make, shapes, built):
     made = built(make())
     found = shapes_of(made)
     if shapes is None:
@@ -139,7 +139,7 @@ def test_sizes_fit_what_an_onnx_file_needs(make, shapes, built):
 
 
 @pytest.mark.long
-def test_sizes_fit_what_a_keras_model_needs(built):
+def test_sample_sizes_satisfy_a_keras_model(built):
     x = keras.Input((None, None, 3), name="x")
     y = layers.Add()([x, layers.UpSampling2D(32)(layers.MaxPooling2D(32)(x))])
     made = built(keras.Model(x, y), input_shapes={"x": [1, "H", "W", 3]})
@@ -153,7 +153,7 @@ def test_sizes_fit_what_a_keras_model_needs(built):
     ("make", "given", "shape"),
     [(lambda: up_and_down(32), {"H": 96}, (1, 1, 96, 32)), (half, {"W": 5}, (1, 1, 11, 5))],
 )
-def test_what_is_given_is_kept(make, given, shape, built):
+def test_given_sample_sizes_are_preserved(make, given, shape, built):
     assert shapes_of(built(make(), sample_sizes=given)) == {"x": shape}
 
 
@@ -168,13 +168,13 @@ def test_what_is_given_is_kept(make, given, shape, built):
         (half, {"Q": 1}, "sample_sizes: no size is called Q; sizes are H, W"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_told(make, given, message, built):
+def test_invalid_sample_sizes_are_reported(make, given, message, built):
     made = built(make(), sample_sizes=given)
     with pytest.raises(ShapeError, match=re.escape(message)):
         made.engine.run(made.actions.reference())
 
 
-def test_sizes_that_no_search_finds_can_be_given(built):
+def test_sample_sizes_can_be_given_if_the_search_fails(built):
     assert shapes_of(built(never(), sample_sizes={"A": 1, "B": 200})) == {
         "x": (1, 1),
         "z": (1, 200),

@@ -58,14 +58,14 @@ def bundle(request, tmp_path_factory) -> tuple[Path, list[list[float]]]:
 
 
 @pytest.mark.parametrize("backend", USUAL_BACKENDS)
-def test_a_state_is_kept_between_runs_and_reset(bundle, backend):
+def test_states_persist_between_runs_until_reset(bundle, backend):
     folder, expected = bundle
     assert runs_and_reset(folder, backend).reshape(np.shape(expected)).tolist() == expected
 
 
 @every_page_leg
 @pytest.mark.sample(8)
-def test_a_state_is_kept_in_a_browser(bundle, browser, backend):
+def test_states_persist_in_a_browser(bundle, browser, backend):
     folder, expected = bundle
     request = {"script": "/models/states.mjs", "bundle": "/bundle/index.js", "backend": backend}
     (answer,) = pages.run_page(

@@ -54,7 +54,7 @@ def run(bundle, backend, runs):
 
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.sample("wasm-text_lstm")
-def test_a_bundle_goes_on_as_the_trained_network_would(model, bundle, backend):
+def test_a_bundle_generates_the_text_of_the_trained_network(model, bundle, backend):
     whole = trained(model.recipe.name)
     written = text_generation.encode(PROMPT)
     for _ in range(LENGTH):

@@ -89,7 +89,7 @@ def expected(made, text, tags):
         (["--format", "npm", "--package", "reviews@1.0.0"], False),
     ],
 )
-def test_every_form_takes_texts(saved, options, worker, tmp_path):
+def test_every_form_accepts_strings(saved, options, worker, tmp_path):
     made, folder = saved
     bundle = tmp_path / "bundle"
     assert (
@@ -152,7 +152,7 @@ def test_only_such_bundles_carry_the_code(saved, tmp_path):
     assert listed == set(vocabularies)
 
 
-def test_the_commands_take_texts(saved, tmp_path, capsys):
+def test_the_commands_accept_strings(saved, tmp_path, capsys):
     made, folder = saved
     source, bundle = str(folder / "reviews.keras"), str(tmp_path / "bundle")
     assert main(["build", source, "--backend", "js", "-o", bundle]) == 0

@@ -102,7 +102,7 @@ def test_folded_padding_is_dilated_with_the_input(gap):
 @pytest.mark.parametrize("side", ["pad_low", "pad_high"])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("counted", ["true", "false"])
-def test_padding_is_not_folded_into_means_that_exclude_their_own(side, axis, counted):
+def test_padding_is_not_folded_into_means_that_exclude_padding(side, axis, counted):
     own = {"pad_low": [0, 0], "pad_high": [0, 0]}
     own[side][axis] = 1
     sizes = [5 - 1 + (axis == 0), 4 - 1 + (axis == 1)]

@@ -52,7 +52,7 @@ def test_results_without_vector_stores_stay_float32_where_two_elements_share_a_w
 
 
 @pytest.mark.parametrize("backend", GPU)
-def test_states_stay_float32(backend):
+def test_states_remain_float32(backend):
     text = """
         input x: float32[8,16]
         slot w: float32[16,16]
@@ -89,7 +89,7 @@ LAYER = """
 
 
 @pytest.mark.parametrize(("winograd", "precision"), [(True, "float16"), (False, ARITHMETIC)])
-def test_products_of_fast_convolutions_stay_in_float32(winograd, precision):
+def test_products_of_winograd_convolutions_remain_float32(winograd, precision):
     """The inverse transform would amplify the errors of float16."""
     document = program(
         graph(LAYER), replace(TARGETS["webgpu"], precision=ARITHMETIC, winograd=winograd), "float32"
@@ -117,7 +117,7 @@ def test_integers_are_not_float16(backend):
     assert not plan(graph(text), target(backend)).float16
 
 
-def test_weights_and_intermediate_results_take_half_the_memory():
+def test_weights_and_intermediate_results_use_half_the_memory():
     wide = """
         input x: float32[1,64]
         slot w: float32[64,4096]

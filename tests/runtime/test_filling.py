@@ -94,7 +94,7 @@ def test_filters_are_transformed_in_their_order(order: list[int]) -> None:
         (dict.fromkeys(range(4), "whole"), (0, 1, 2, 3), "networkFirst"),
     ],
 )
-def test_a_shard_that_comes_twice_is_decoded_from_the_whole_one(
+def test_a_shard_that_arrives_twice_is_decoded_from_the_complete_copy(
     cached: dict[int, str], broken: tuple[int, ...], strategy: str
 ) -> None:
     """A cached file that breaks off is taken from the network, and a connection that does from the

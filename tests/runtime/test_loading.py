@@ -94,7 +94,7 @@ def test_loads_at_the_same_time(host: str, worker: bool, backend: str, bundle: P
 @every_page
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 @pytest.mark.sample(2)
-def test_each_file_is_asked_for_once(browser: str, worker: bool, bundle: Path) -> None:
+def test_each_file_is_requested_once(browser: str, worker: bool, bundle: Path) -> None:
     """But for modules, of which a page and its Worker have one each where nothing may be kept."""
     site = Site(bundle)
     in_page(site, "run", {"backends": ["wasm"], "worker": worker}, browser)
@@ -258,7 +258,7 @@ def test_misserved_module(browser: str, fault: str, bundle: Path) -> None:
 @every_host
 @pytest.mark.parametrize("build", ["stale", "shorter"])
 @pytest.mark.sample(3)
-def test_stale_code_is_asked_for_again(host: str, build: str, bundle: Path) -> None:
+def test_stale_code_is_requested_again(host: str, build: str, bundle: Path) -> None:
     """The server imitates an HTTP cache with an earlier build of the same size or smaller, which it
     serves unless the request revalidates.
     """

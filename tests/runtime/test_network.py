@@ -113,7 +113,7 @@ def refused_rows() -> list[Any]:
 
 @pytest.mark.parametrize(("host", "fault"), refused_rows())
 @pytest.mark.sample(9)
-def test_errors_say_what_happened(host: str, fault: str, bundle: Path) -> None:
+def test_errors_state_the_cause(host: str, fault: str, bundle: Path) -> None:
     steps, code, part = REFUSED[fault]
     site = Site(bundle, scripts={shard(bundle): list(steps)})
     got = loaded(site, host, "loadError", {"worker": host != "node"})

@@ -42,7 +42,7 @@ def test_manifest_lists_every_file(bundle: Path) -> None:
         }
 
 
-def test_manifest_seals_what_is_loaded(bundle: Path) -> None:
+def test_manifest_seals_all_loaded_files(bundle: Path) -> None:
     manifest = canonical.read(bundle / "manifest.json")
     for item in (*manifest["shards"], *manifest["backends"]["wasm"]["variants"]):
         data = (bundle / item["file"]).read_bytes()
@@ -201,7 +201,7 @@ def compile_types(folder: Path, bundle: Path, text: str, *more: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_flatten_keeps_strings_and_expressions() -> None:
+def test_flatten_preserves_strings_and_expressions() -> None:
     text = (
         "/** a */\nconst a = '// no /* comment */';  // gone\nconst b = `${a} // kept`;\n/* gone */"
         " const c = a.replace(/\\/*$/, '/');\n"

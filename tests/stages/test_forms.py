@@ -78,7 +78,7 @@ def test_a_change_of_weights_renames_their_file_alone(
 
 
 @pytest.mark.parametrize("form", ["npm", "npm-hashed"])
-def test_npm_takes_the_package(form: str, bundles: dict[str, Path], tmp_path: Path) -> None:
+def test_npm_accepts_the_package(form: str, bundles: dict[str, Path], tmp_path: Path) -> None:
     folder = shutil.copytree(bundles[form], tmp_path / "package")
 
     def npm(*words: str) -> str:
@@ -179,7 +179,7 @@ def test_recipes_that_do_not_fit(lines: str, tmp_path: Path) -> None:
     assert RECIPES[lines] in str(told.value)
 
 
-def test_a_recipe_says_the_form(tmp_path: Path) -> None:
+def test_the_form_of_a_recipe_is_used(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text(
         'source = "x.keras"\nformat = "npm"\nhashed = true\n[package]\nname = "@me/fake"\nversion ='
         ' "1.2.3-rc.1"\n'

@@ -75,7 +75,9 @@ def packed(folder: Path, encoding: str, **blobs: bytes) -> tuple[dict[str, objec
         ("eightbit", "u1", 4),
     ],
 )
-def test_what_a_shard_holds(encoding: str, storage: str, header: int, tmp_path: Path) -> None:
+def test_a_shard_contains_encoded_weights(
+    encoding: str, storage: str, header: int, tmp_path: Path
+) -> None:
     """The kernel as the fixed part makes it, in the encoding; the bias and whole numbers as they
     are.
     """

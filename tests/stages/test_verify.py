@@ -241,7 +241,7 @@ def test_report_is_a_page_with_plots(reported: Path, scheme: str) -> None:
     assert browser.execute_script(fits)
 
 
-def test_what_an_engine_does_not_run_is_said_and_verifies_nothing(
+def test_a_backend_that_does_not_run_is_reported_and_not_verified(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = run(

@@ -431,7 +431,7 @@ def reached(stage: str) -> set[str]:
     return {module for module in modules if module.rpartition("/")[2] != "__init__"}
 
 
-def test_every_stage_says_what_it_may_depend_on() -> None:
+def test_every_stage_declares_its_dependencies() -> None:
     programs = {
         f"{path.stem.removeprefix('stage_')} {path.parent.name}"
         for path in PACKAGE.glob("frontends/*/stage_*.py")
@@ -468,7 +468,7 @@ def test_no_download_and_no_reference_depends_on_how_operators_are_lowered(stage
     }
 
 
-def test_what_runs_is_what_the_closure_says() -> None:
+def test_loaded_modules_are_in_the_closure() -> None:
     """Imports that are hidden from the closure would be missing in keys."""
     code = (
         "import sys, webkiln.frontends.keras.stage_load, webkiln.frontends.keras.stage_fetch,"

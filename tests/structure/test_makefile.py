@@ -23,7 +23,7 @@ def make(*arguments: str) -> str:
     ).stdout
 
 
-def test_help_lists_every_target_with_what_it_does() -> None:
+def test_help_describes_every_target() -> None:
     text = (ROOT / "Makefile").read_text()
     targets = set(re.sub(r"\\\n", " ", text).partition(".PHONY:")[2].partition("\n")[0].split())
     lines = dict(
@@ -44,7 +44,7 @@ def test_a_build_installs_no_framework_and_no_browser() -> None:
         assert part not in commands
 
 
-def test_docs_names_every_page_that_is_generated() -> None:
+def test_docs_regenerates_every_generated_page() -> None:
     pages = {
         path.name.removesuffix("_page.py")
         for path in (ROOT / "tests" / "docs").glob("*_page.py")

@@ -306,7 +306,7 @@ def test_own_imports_are_built_with_their_options(vite: Served) -> None:
     assert any("--reads=" in line for line in builds)
 
 
-def test_the_url_of_an_own_import_is_served(vite: Served) -> None:
+def test_the_url_of_an_import_is_served(vite: Served) -> None:
     before = vite.state()
     status, text = vite.get(vite.own.path)
     assert status == 200, text
@@ -359,7 +359,7 @@ def test_vite_serves_nothing_to_another_name(vite: Served) -> None:
     assert vite.state() == before
 
 
-def test_vite_refuses_own_imports_to_pages_of_other_sites(vite: Served) -> None:
+def test_vite_rejects_imports_from_pages_of_other_sites(vite: Served) -> None:
     path = vite.own.path
     for headers in (FOREIGN, NO_CORS):
         status, text = vite.get(path, **headers)

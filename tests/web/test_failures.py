@@ -27,7 +27,7 @@ def refused(tool: str, place: Path) -> str:
 
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.sample("esbuild")
-def test_a_layer_that_is_not_supported(tool: str, tmp_path: Path) -> None:
+def test_an_unsupported_layer_is_reported(tool: str, tmp_path: Path) -> None:
     """The file and the layer, in the words of webkiln."""
     import keras
 

@@ -147,7 +147,7 @@ def test_other_outputs_load_the_page_anew(served: project.Dev, place: Path, mode
     assert opened() != before
 
 
-def test_a_broken_model_is_told_in_the_page_until_it_is_mended(
+def test_a_broken_model_is_reported_in_the_page_until_fixed(
     served: project.Dev, place: Path, model: Any
 ) -> None:
     check_answers(model, served)
@@ -165,7 +165,7 @@ def test_a_broken_model_is_told_in_the_page_until_it_is_mended(
     check_answers(model, served)
 
 
-def test_a_model_that_is_broken_from_the_start(elsewhere: Path, model: Any) -> None:
+def test_a_model_that_is_broken_at_first_is_reported(elsewhere: Path, model: Any) -> None:
     (elsewhere / "src" / NAME).write_bytes(b"not a model")
     with project.serving(elsewhere, SCRIPT, "/") as dev:
         pages.browser().get(dev.url)

@@ -45,7 +45,7 @@ def built(
     [("/some/app/", "index.html"), ("./", "index.html"), ("./", "pages/index.html")],
 )
 @pytest.mark.sample("./-pages/index.html")
-def test_weights_are_asked_for_before_the_code_has_come(
+def test_weights_are_requested_before_the_code_arrives(
     base: str, page: str, tmp_path: Path
 ) -> None:
     project.need_packages()
@@ -89,7 +89,7 @@ def test_weights_are_asked_for_before_the_code_has_come(
     ],
 )
 @pytest.mark.sample(2)
-def test_links_are_what_vite_makes_of_names(
+def test_preload_links_use_the_names_that_vite_emits(
     base: str, more: str, expected: str, tmp_path: Path
 ) -> None:
     """Files have names by their bytes alone."""
@@ -102,6 +102,6 @@ def test_links_are_what_vite_makes_of_names(
     ]
 
 
-def test_pages_ask_for_nothing_where_that_is_not_meant(tmp_path: Path) -> None:
+def test_pages_without_preload_request_nothing(tmp_path: Path) -> None:
     project.need_packages()
     assert not LINK.search((built(tmp_path, "", "/") / "index.html").read_text("utf-8"))
