@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands.web_project import Folder
 from tests.runtime import fake_bundle
 from webkiln.cli import main
 
@@ -36,6 +37,16 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Folder:
+    (tmp_path / "app").mkdir()
+    monkeypatch.chdir(tmp_path / "app")
+    monkeypatch.setenv("WEBKILN_CACHE", str(cache))
+    return Folder(tmp_path / "app", capsys)
 
 
 @pytest.fixture

@@ -283,7 +283,9 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return calls
 
 
-def test_a_worker_offers_the_requested_resources(call: Call, offered: list[tuple[Any, ...]]) -> None:
+def test_a_worker_offers_the_requested_resources(
+    call: Call, offered: list[tuple[Any, ...]]
+) -> None:
     told = [
         call("worker", "tcp://there:8786", *given)
         for given in (

@@ -1,6 +1,4 @@
-"""`webkiln init`: what it writes into projects as their tools make them, that it leaves the rest
-alone, and that what it writes works.
-"""
+"""`webkiln init` in projects of each kind: its changes, and that the result works."""
 
 import json
 import subprocess
@@ -8,98 +6,16 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.frontends.onnx.models import model
+from tests.commands.web_project import NEXT, PROJECTS, VITE, VITE_PACKAGE, Folder, config
 from tests.runtime.fake_bundle import ROOT
 from webkiln import cli
 from webkiln.backends import browsers
 from webkiln.backends.server import Server
-from webkiln.build import backends
-from webkiln.commands import build
 from webkiln.commands.additions import plugin
 
-VITE_PACKAGE = """{
-  "name": "app",
-  "private": true,
-  "version": "0.0.0",
-  "type": "module",
-  "scripts": {
-    "dev": "vite",
-    "build": "vite build"
-  },
-  "devDependencies": {
-    "vite": "^8.3.4"
-  }
-}
-"""
-INDEX = """<!doctype html>
-<html lang="en">
-  <body>
-    <div id="app"></div>
-    <script type="module" src="/src/main.ts"></script>
-  </body>
-</html>
-"""
-TSCONFIG = """{
-  "compilerOptions": {
-    "target": "es2023", "module": "esnext", "lib": ["ES2023", "DOM"], "types": [], "skipLibCheck": true,
-
-    /* Bundler mode */
-    "moduleResolution": "bundler", "allowImportingTsExtensions": true, "verbatimModuleSyntax": true, "moduleDetection": "force", "noEmit": true,
-    "strict": true, "noUnusedLocals": true, "noUnusedParameters": true, "erasableSyntaxOnly": true, "noFallthroughCasesInSwitch": true
-  },
-  "include": ["src"]
-}
-"""
-
-
-DOUBLED = """import keras
-
-
-@keras.saving.register_keras_serializable(name="Doubled")
-class Doubled(keras.layers.Layer):
-    def call(self, x):
-        return x * 2
-"""
-
-
-def config(name: str, imported: str) -> str:
-    return (
-        f"import {imported} from '@vitejs/plugin-{name}'\nimport {{ defineConfig }} from"
-        " 'vite'\n\n// https://vite.dev/config/\nexport default defineConfig({\n  plugins:"
-        f" [{name}()],\n}})\n"
-    )
-
-
-VITE = {"package.json": VITE_PACKAGE, "index.html": INDEX, "src/main.ts": ""}
-NEXT = {
-    "package.json": (
-        '{\n  "name": "nx",\n  "scripts": {\n    "dev": "next dev",\n    "build": "next build"\n '
-        ' },\n  "dependencies": {\n    "next": "16.4.6"\n  }\n}\n'
-    )
-}
-PROJECTS: dict[str, dict[str, str]] = {
-    "vanilla": VITE,
-    "vanilla-ts": {**VITE, "tsconfig.json": TSCONFIG},
-    "react-ts": {
-        **VITE,
-        "tsconfig.json": '{ "files": [] }',
-        "vite.config.ts": config("react", "react"),
-    },
-    "vue": {**VITE, "vite.config.js": config("vue", "vue")},
-    "next-ts": {**NEXT, "tsconfig.json": "{}", "src/app/page.tsx": ""},
-    "next-pages": {**NEXT, "pages/index.jsx": ""},
-    "webpack-ts": {
-        "package.json": '{\n  "devDependencies": {\n    "webpack": "5"\n  }\n}\n',
-        "src/main.ts": "",
-        "tsconfig.json": TSCONFIG,
-    },
-    "html": {"index.html": "<!doctype html>\n<title>Mine</title>\n"},
-}
 MODEL = {"models/digits/recipe.toml", "models/digits/digits.keras"}
 PLUGIN = {"vendor/unplugin-webkiln-0.1.0.tgz"}
 WRITTEN: dict[str, set[str]] = {
@@ -122,51 +38,6 @@ CHANGED = {
     "webpack-ts": {"package.json"},
     "html": set[str](),
 }
-
-
-class Folder:
-    """A project and the command line in it."""
-
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.root = root
-        self.capsys = capsys
-
-    def fill(self, files: dict[str, str]) -> None:
-        for name, text in files.items():
-            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / name).write_text(text)
-
-    def files(self) -> dict[str, bytes]:
-        """All files but those of bundles."""
-        found = {
-            path.relative_to(self.root).as_posix(): path.read_bytes()
-            for path in self.root.rglob("*")
-            if path.is_file()
-        }
-        return {
-            name: data
-            for name, data in found.items()
-            if "webkiln/digits" not in name and "dist/" not in name
-        }
-
-    def text(self, name: str) -> str:
-        return (self.root / name).read_text()
-
-    def init(self, *arguments: str, status: int = 0) -> str:
-        self.capsys.readouterr()
-        assert cli.main(["init", *arguments]) == status, self.capsys.readouterr().err
-        told = self.capsys.readouterr()
-        return told.out if status == 0 else told.err
-
-
-@pytest.fixture
-def folder(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Folder:
-    (tmp_path / "app").mkdir()
-    monkeypatch.chdir(tmp_path / "app")
-    monkeypatch.setenv("WEBKILN_CACHE", str(cache))
-    return Folder(tmp_path / "app", capsys)
 
 
 @pytest.mark.parametrize("kind", PROJECTS)
@@ -391,78 +262,6 @@ def test_a_changed_file_is_overwritten_only_with_force(folder: Folder) -> None:
     assert folder.text("src/model.js") != "mine"
 
 
-def net(path: Path, names: tuple[str, str] = ("x", "y")) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3]) for name in names]
-    weight = helper.make_tensor(
-        "w", TensorProto.FLOAT, [3], np.ones(3, np.float32).tobytes(), raw=True
-    )
-    onnx.save(
-        model(
-            [helper.make_node("Mul", [names[0], "w"], [names[1]])], values[:1], values[1:], [weight]
-        ),
-        path,
-    )
-    return path
-
-
-@pytest.mark.parametrize(
-    ("place", "beside", "source"),
-    [
-        ("app/assets/net.onnx", "", "../../assets/net.onnx"),
-        ("elsewhere/net.onnx", "", "net.onnx"),
-        ("elsewhere/net.onnx", "net.onnx.data", "../../../elsewhere/net.onnx"),
-    ],
-)
-def test_a_model_file_gets_a_recipe_and_a_page(
-    place: str, beside: str, source: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
-    monkeypatch.setattr(build, "missing_compilers", lambda: ["no emcc"])
-    folder.fill(PROJECTS["html"])
-    path = net(folder.root.parent / place)
-    if beside:
-        onnx.save(
-            onnx.load(path), path, save_as_external_data=True, location=beside, size_threshold=0
-        )
-    folder.init(str(path))
-    assert folder.text("models/net/recipe.toml") == f'source = "{source}"\n'
-    assert (folder.root / "models" / "net" / source).resolve().read_bytes() == path.read_bytes()
-    assert "x: Float32Array.from({ length: 3 }, (_, at) => (at * 0.618 + 0.5) % 1)," in folder.text(
-        "model.js"
-    )
-    assert "Array.from(outputs.y.slice(0, 5), Number)" in folder.text("model.js")
-
-
-def test_a_model_outside_the_project_is_copied(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
-    monkeypatch.setattr(build, "missing_compilers", lambda: ["no emcc"])
-    folder.fill(PROJECTS["html"])
-    net(folder.root.parent / "elsewhere" / "net.onnx")
-    folder.init("../elsewhere/net.onnx")
-    assert folder.text("models/net/recipe.toml") == 'source = "net.onnx"\n'
-
-
-def test_a_second_model_is_typed_and_its_import_is_printed(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
-    folder.fill(PROJECTS["vanilla-ts"])
-    folder.init()
-    net(folder.root / "net.onnx")
-    told = folder.init("net.onnx")
-    assert "changed    src/webkiln-env.d.ts: types" in told
-    assert "import { load } from 'webkiln:net' in your code" in told
-    types = folder.text("src/webkiln-env.d.ts")
-    assert (
-        types.index('declare module "webkiln:digits"')
-        < types.index('declare module "webkiln:net"')
-        < types.index("declare module 'webkiln:*'")
-    )
-
-
 def test_other_bundlers_get_the_plugin_and_printed_instructions(folder: Folder) -> None:
     folder.fill(PROJECTS["webpack-ts"])
     told = folder.init()
@@ -490,26 +289,6 @@ def test_the_plugin_of_a_copied_example_is_replaced(folder: Folder) -> None:
     assert folder.text("package.json") == before
 
 
-@pytest.mark.long
-def test_plugins_and_trust_are_written_to_the_recipe(folder: Folder) -> None:
-    import keras
-
-    from tests.commands.models import Doubled
-
-    folder.fill({**PROJECTS["html"], "layers.py": DOUBLED})
-    x = keras.Input((4,), name="x")
-    doubled = keras.layers.Lambda(lambda value: value * 2, output_shape=(4,), name="code")(
-        Doubled(name="own")(x)
-    )
-    keras.Model(x, doubled).save(folder.root / "code.keras")
-    assert "--trust-source" in folder.init("code.keras", status=2)
-    folder.init("code.keras", "--trust-source", "--plugin", "layers.py")
-    assert (
-        folder.text("models/code/recipe.toml")
-        == 'source = "../../code.keras"\nplugins = ["../../layers.py"]\ntrust_source = true\n'
-    )
-
-
 def test_skipped_changes_come_first_in_the_next_steps(folder: Folder) -> None:
     folder.fill({**PROJECTS["vue"], "vite.config.js": "export default () => ({ plugins: [] })\n"})
     told = folder.init()
@@ -519,40 +298,6 @@ def test_skipped_changes_come_first_in_the_next_steps(folder: Folder) -> None:
         < told.index("add by hand what was skipped")
         < told.index("npm install")
     )
-
-
-@pytest.mark.parametrize(
-    ("files", "arguments", "message"),
-    [
-        (
-            {},
-            (),
-            (
-                "no web project found: no vite, next or other bundler in package.json, no vite.config.js or"
-            ),
-        ),
-        ({"package.json": "{"}, (), "package.json is not JSON"),
-        (
-            PROJECTS["html"],
-            ("digit",),
-            "digit: no such file; give the path of a model file, such as my.keras,",
-        ),
-        (PROJECTS["html"], ("index.html",), "index.html"),
-        ({**PROJECTS["html"], "broken.keras": "no model"}, ("broken.keras",), "broken.keras"),
-        (
-            PROJECTS["html"],
-            ("resnet50",),
-            "resnet50 is included in webkiln and needs no recipe; import it as 'webkiln:resnet50'",
-        ),
-    ],
-)
-def test_failures_leave_the_project_unchanged(
-    files: dict[str, str], arguments: tuple[str, ...], message: str, folder: Folder
-) -> None:
-    folder.fill(files)
-    before = folder.files()
-    assert message in folder.init(*arguments, status=2)
-    assert folder.files() == before
 
 
 def test_uncertain_edits_are_printed_instead(folder: Folder) -> None:
