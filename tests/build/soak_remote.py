@@ -25,7 +25,8 @@ from pathlib import Path
 from unittest import mock
 
 from tests.build.forgeries import FORGED, forged, poisoned
-from tests.build.hostile import QUICK, RPC, RPC_SLOW, SLOW, Held, Hostile, HostileReapi
+from tests.build.hostile import QUICK, SLOW, Held, Hostile
+from tests.build.hostile_reapi import RPC, RPC_SLOW, HostileReapi
 from tests.build.tree import checkout
 from webkiln import canonical
 from webkiln.build.engine import Engine

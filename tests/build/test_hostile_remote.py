@@ -3,17 +3,15 @@ each transport.
 """
 
 import random
-import socket
-import threading
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.build.forgeries import FORGED, forged
-from tests.build.hostile import QUICK, RPC, RPC_SLOW, SLOW, Hostile, HostileReapi
+from tests.build.hostile import QUICK, SLOW, Hostile
+from tests.build.hostile_reapi import RPC, RPC_SLOW, HostileReapi
 from tests.build.soak_remote import LONGEST_SECONDS, SPECIAL, Round, Soak, soak
 from tests.sampling import representative
 from webkiln import canonical
@@ -24,7 +22,6 @@ from webkiln.build.remote.entries import EntryError
 from webkiln.build.remote.remote import UnreachableError
 from webkiln.build.remote.shared import SharedCache
 from webkiln.build.remote.signing import signer
-from webkiln.build.remote.timeouts import Deadline, Turns
 
 LISTED = (
     "nested",
@@ -340,129 +337,6 @@ def test_valid_discovered_inputs() -> None:
         "package:numpy",
     )
     assert entries.reads_of({"reads": [*names]}) == names
-
-
-@contextmanager
-def throttled(port: int, rate: int) -> Iterator[int]:
-    """The port of a proxy that forwards a limited number of bytes a second in each direction, for
-    all connections together.
-    """
-    ended, locks = threading.Event(), (threading.Lock(), threading.Lock())
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
-    listening.bind(("127.0.0.1", 0))
-    listening.listen(64)
-
-    def pump(source: socket.socket, target: socket.socket, lock: threading.Lock) -> None:
-        try:
-            while data := source.recv(2048):
-                with lock:
-                    time.sleep(len(data) / rate)
-                target.sendall(data)
-            target.shutdown(socket.SHUT_WR)
-        except OSError:
-            source.close()
-            target.close()
-
-    def accept() -> None:
-        while not ended.is_set():
-            try:
-                near, _ = listening.accept()
-            except OSError:
-                return
-            far = socket.socket()
-            far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
-            far.connect(("127.0.0.1", port))
-            for pair in ((near, far, locks[0]), (far, near, locks[1])):
-                threading.Thread(target=pump, args=pair, daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    with closing(listening):
-        yield listening.getsockname()[1]
-        ended.set()
-        with closing(socket.socket()) as waking:
-            waking.connect_ex(listening.getsockname())
-
-
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.long
-@pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_a_slow_but_steady_remote_is_used(
-    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A connection of 100 KB a second transfers several blobs both ways, for longer than the
-    timeout of an answer.
-    """
-    output: list[str] = []
-    monkeypatch.setattr("webkiln.build.remote.connection.warn", output.append)
-    contents = [random.Random(number).randbytes(100_000) for number in range(4)]
-    paths = {
-        Blob(canonical.digest(data), len(data)): tmp_path / f"{number}"
-        for number, data in enumerate(contents)
-    }
-    for path, data in zip(paths.values(), contents, strict=True):
-        path.write_bytes(data)
-    server = (
-        Hostile(lambda method, name: "")
-        if scheme == "http"
-        else HostileReapi(lambda method, name: "")
-    )
-    kept = []
-    try:
-        with throttled(server.port, 100_000) as port:
-            shared = SharedCache(f"{scheme}://127.0.0.1:{port}", writes=True)
-            assert shared.upload_blobs(paths, paths.__getitem__)
-            shared.download(
-                paths, lambda blob: tmp_path / blob.sha256, lambda blob, path: kept.append(blob)
-            )
-            shared.close()
-    finally:
-        server.close()
-    assert not output
-    assert set(kept) == set(paths)
-
-
-def test_a_stall_is_noticed_after_a_fast_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr("webkiln.build.remote.timeouts.time.monotonic", lambda: now[0])
-    deadline = Deadline()
-    for _ in range(100):
-        now[0] += 1
-        deadline.moved(1 << 20)
-    now[0] += 9.9
-    assert deadline.left() > 0
-    deadline.moved(1)
-    now[0] += 0.2
-    with pytest.raises(UnreachableError):
-        deadline.left()
-
-
-def test_transfers_after_a_late_one_are_not_started() -> None:
-    turns = Turns(10)
-    with turns.take(11):
-        pass
-    with pytest.raises(UnreachableError, match="too late"), turns.take(11):
-        raise UnreachableError("too late")
-    with pytest.raises(UnreachableError, match="earlier"), turns.take(11):
-        pytest.fail("it was begun")
-    with turns.take(10):
-        pass
-
-
-def test_large_blobs_that_stall_are_requested_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("webkiln.build.remote.timeouts.ANSWER_SECONDS", 1.0)
-    blobs = [Blob(64 * digit, 100_000) for digit in "abcdef"]
-    with closing(HostileReapi(lambda method, name: "stalled stream")) as server:
-        shared = SharedCache(server.url)
-        shared.download(
-            blobs,
-            lambda blob: tmp_path / blob.sha256,
-            lambda blob, path: pytest.fail("it has no bytes"),
-        )
-        assert server.counts == {"grpc stalled stream": 1}
-        shared.close()
 
 
 def test_a_resumed_transfer_with_wrong_bytes_is_restarted(made: Soak, tmp_path: Path) -> None:

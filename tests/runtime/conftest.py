@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,3 +14,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def layers_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fake_bundle.build(tmp_path_factory.mktemp("layers"), keep_layers=True)
+
+
+@pytest.fixture
+def copied(bundle: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(bundle, tmp_path / "fake"))

@@ -1,7 +1,5 @@
 """How a load answers missing, wrong, damaged and forbidden files, in both engines."""
 
-import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,77 +7,14 @@ from typing import Any
 import pytest
 
 from tests.hosts import BEST, every_host, every_page
+from tests.runtime.damage import alter, rebuild, truncate
 from tests.runtime.loads import Y, places, shard
 from tests.runtime.tampering import Site, in_node, in_page, perform, serve
-from webkiln.codegen.bundles import PIECE_BYTES
 
 STRICT = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
 )
 WASM_ONLY = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
-
-
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-2])
-
-
-def lengthen(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b" ")
-
-
-def alter(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-DAMAGES: list[tuple[Callable[[Path], None], str]] = [
-    (truncate, "Truncated"),
-    (lengthen, "Altered"),
-    (alter, "Altered"),
-    (Path.unlink, "MissingFile"),
-]
-
-
-@pytest.fixture
-def copied(bundle: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(bundle, tmp_path / "fake"))
-
-
-@every_host
-@places
-@pytest.mark.parametrize(
-    "damage_and_code", DAMAGES, ids=["truncated", "longer", "altered", "missing"]
-)
-@pytest.mark.parametrize("which", ["weights", "wasm"])
-@pytest.mark.sample(8)
-def test_damaged_files(
-    host: str,
-    worker: bool,
-    damage_and_code: tuple[Callable[[Path], None], str],
-    which: str,
-    copied: Path,
-) -> None:
-    damage, code = damage_and_code
-    name = {"weights": shard(copied), "wasm": f"{BEST[host]}.wasm"}[which]
-    damage(copied / name)
-    got = perform(host, copied, "loadError", {"worker": worker, "backends": ["wasm"]})
-    assert (got["name"], got["code"]) == ("WebkilnError", code)
-    assert name in got["message"]
-
-
-@every_host
-@pytest.mark.parametrize("piece", [0, 1, -1], ids=["first", "second", "last"])
-@pytest.mark.sample(3)
-def test_damage_in_each_piece(host: str, piece: int, copied: Path) -> None:
-    path = copied / shard(copied)
-    data = bytearray(path.read_bytes())
-    assert len(data) > PIECE_BYTES
-    data[min(piece * PIECE_BYTES + 100, len(data) - 1) if piece >= 0 else -1] ^= 1
-    path.write_bytes(data)
-    got = perform(host, copied, "loadError", {"backends": ["wasm"]})
-    assert got["code"] == "Altered"
-    assert path.name in got["message"]
 
 
 @every_host
@@ -102,54 +37,6 @@ def test_each_file_is_requested_once(browser: str, worker: bool, bundle: Path) -
     data = [path for path in asked if not path.endswith(".js")]
     assert len(data) == len(set(data)) == 3
     assert asked.count("/bundle/wasm.js") == 1
-
-
-def break_off(path: Path) -> None:
-    """End a module in the middle of a table."""
-    text = path.read_text("utf-8")
-    end = re.search(r"(program|launches) = \{", text)
-    assert end is not None
-    path.write_text(text[: end.end()], "utf-8")
-
-
-def rebuild(path: Path) -> None:
-    """Make a module that of another build, as a cache or half a deployment leaves it."""
-    text = path.read_text("utf-8")
-    path.write_text(re.sub(r'build = "[0-9a-f]+"', 'build = "0123456789abcdef"', text), "utf-8")
-
-
-@every_host
-@places
-@pytest.mark.parametrize(
-    ("damage", "code"),
-    [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")],
-)
-@pytest.mark.parametrize("backend", ["wasm", "js"])
-@pytest.mark.sample(6)
-def test_damaged_modules(
-    host: str, worker: bool, damage: Callable[[Path], None], code: str, backend: str, copied: Path
-) -> None:
-    damage(copied / f"{backend}.js")
-    got = perform(host, copied, "loadError", {"worker": worker, "backends": [backend]})
-    assert (got["name"], got["code"]) == ("WebkilnError", code)
-    assert f"{backend}.js" in got["message"]
-
-
-@every_host
-@places
-@pytest.mark.parametrize(
-    ("damage", "code"),
-    [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")],
-)
-@pytest.mark.sample(3)
-def test_damaged_profiles(
-    host: str, worker: bool, damage: Callable[[Path], None], code: str, copied: Path
-) -> None:
-    damage(copied / "profile.js")
-    got = perform(host, copied, "loadError", {"worker": worker, "profile": True})
-    assert (got["name"], got["code"]) == ("WebkilnError", code)
-    assert "profile.js" in got["message"]
-    assert perform(host, copied, "run", {"worker": worker})["y"] == Y
 
 
 @every_host

@@ -1,0 +1,282 @@
+"""Cases of every operator in every dtype."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+from webkiln.ir.graph import Node
+from webkiln.ir.types import DTYPES, Type, is_float
+from webkiln.ops.operator import Case
+from webkiln.ops.table import OPERATORS, infer
+
+REALS = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 1.0, -1.0, 3.0, -7.0, 100.0, np.inf, -np.inf, np.nan]
+TIES = {
+    "float16": [2048.0, 2046.0, 65504.0, -65504.0, 6.1e-5, 6e-8, -3e-6, 0.1],
+    "float32": [
+        2049.0,
+        2051.0,
+        4098.0,
+        4102.0,
+        65519.9,
+        65520.0,
+        -65536.0,
+        2.98e-8,
+        8.9e-8,
+        3.1e-5,
+        2147483648.0,
+        -2147484000.0,
+        255.5,
+        -128.7,
+        0.1,
+    ],
+    "float64": [2049.0, 2051.0, 16777217.0, 1.0000000001, 4294967296.5, -3e9, 255.5, -128.7, 1e300],
+}
+"""Halves of the narrower dtype, and where the integers end."""
+
+
+def edges(dtype: str) -> np.ndarray:
+    """Values at which an operator of a dtype may go wrong."""
+    if dtype == "bool":
+        return np.array([True, False, True])
+    if dtype.startswith("float"):
+        with np.errstate(over="ignore"):
+            return np.array([*REALS, *TIES[dtype]], dtype)
+    limits = np.iinfo(dtype)
+    wanted = [
+        0,
+        1,
+        2,
+        3,
+        5,
+        7,
+        8,
+        31,
+        100,
+        127,
+        128,
+        200,
+        255,
+        32768,
+        65536,
+        2**31,
+        -1,
+        -2,
+        -3,
+        -7,
+        -8,
+        -100,
+        -128,
+        -(2**31),
+    ]
+    ends = [limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 2 + 1]
+    return np.array(
+        sorted({value for value in [*wanted, *ends] if limits.min <= value <= limits.max}), dtype
+    )
+
+
+REAL_ONLY = {
+    "Softmax",
+    "LogSoftmax",
+    "BatchNorm",
+    "Sample",
+    "AvgPool",
+    "AdaptiveAvgPool",
+    "Interpolate",
+    "Resize",
+}
+NO_BOOL = {
+    "MatMul",
+    "Einsum",
+    "Conv",
+    "MaxPool",
+    "MaxPoolIndex",
+    "AdaptiveMaxPool",
+    "ScatterElements",
+    "ScatterND",
+    "CumSum",
+    "CumProd",
+    "ReduceSum",
+    "ReduceMean",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceProd",
+    "ArgMax",
+    "ArgMin",
+}
+"""Operators with numbers that are no truth values; type rules leave that to frontends."""
+OWN_VALUES = {
+    "LU",
+    "Cholesky",
+    "SolveTriangular",
+    "QR",
+    "SymmetricEigen",
+    "SVD",
+    "NonMaxSuppression",
+    "Scan",
+    "If",
+    "Loop",
+    "DoublingHighMul",
+    "RoundingShiftRight",
+    "ScaleByMultiplier",
+    "ScaleWide",
+    "ScaleAway",
+}
+"""Operators whose operands must suit each other; their own cases have them in every dtype that they
+accept.
+"""
+ONLY = {"RoundedQuotient": ("float32",)}
+DIVIDING = {"Rem", "Mod", "FloorDiv"}
+"""What they give of a quotient that is not exact hangs on its last bit."""
+EXACT = {
+    "Identity",
+    "Neg",
+    "Abs",
+    "Sign",
+    "Square",
+    "Floor",
+    "Ceil",
+    "Round",
+    "Relu",
+    "Relu6",
+    "Clip",
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Max",
+    "Min",
+    "Where",
+    "Cast",
+    "BitCast",
+    "Reshape",
+    "Transpose",
+    "Broadcast",
+    "Concat",
+    "Slice",
+    "Pad",
+    "PadFrom",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Sort",
+    "Unique",
+    "MaxPool",
+    "AdaptiveMaxPool",
+    "ReduceMax",
+    "ReduceMin",
+    *DIVIDING,
+}
+"""Operators whose results have no error but that of the dtype; of others the elements may differ by
+TOLERANCE.
+"""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A case of an operator, and where its values come from."""
+
+    label: str
+    op: str
+    case: Case
+
+
+def operands(case: Case) -> list[int]:
+    """The operands that share the dtype of the data: that of the first, or of the second where the
+    first is a condition.
+    """
+    dtypes = [str(np.asarray(item).dtype) for item in case.inputs]
+    main = (
+        dtypes[1]
+        if dtypes[:1] == ["bool"] and len(dtypes) > 1 and dtypes[1] != "bool"
+        else next(iter(dtypes), "")
+    )
+    return [position for position, dtype in enumerate(dtypes) if dtype == main]
+
+
+def accepts(op: str, case: Case) -> bool:
+    types = [Type(str(item.dtype), item.shape) for item in case.inputs]
+    try:
+        infer(Node(op, tuple(map(str, range(len(types)))), ("y",), dict(case.attrs), op), types)
+    except ShapeError:
+        return False
+    return True
+
+
+def pool_of(op: str, dtype: str) -> np.ndarray:
+    if op in DIVIDING and is_float(dtype):
+        return np.array(
+            [value for value in REALS if op != "FloorDiv" or not np.isinf(value)], dtype
+        )
+    return edges(dtype)
+
+
+def filled(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Every edge once where there is room, in any order; of what is summed up, numbers that need no
+    rounding, and whole ones that fit.
+    """
+    rng = np.random.default_rng(seed)
+    if is_float(dtype):
+        pool = np.array([-2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5, 3.0], dtype)
+    else:
+        pool = (
+            edges(dtype)
+            if op != "Conv"
+            else edges(dtype)[np.abs(edges(dtype).astype(np.float64)) <= 7]
+        )
+    size = int(np.prod(shape))
+    return rng.permutation(np.resize(rng.permutation(pool), size)).reshape(shape)
+
+
+def retyped(op: str, case: Case, dtype: str, seed: int) -> Case:
+    """The case with its data in another dtype, every edge of which is somewhere in it."""
+    changed = set(operands(case))
+    inputs = [
+        filled(op, dtype, item.shape, seed + at) if at in changed else item
+        for at, item in enumerate(case.inputs)
+    ]
+    return replace(case, inputs=tuple(inputs))
+
+
+def crossed(op: str, case: Case, dtype: str) -> Case:
+    """The case of an elementwise operator with each edge, of two operands each with each."""
+    changed, found, pool = operands(case), list(case.inputs), pool_of(op, dtype)
+    for position in changed:
+        found[position] = pool if position == changed[-1] else pool[:, None]
+    if op == "Where":
+        found[0] = np.arange(pool.size) % 3 > 0
+    return replace(case, inputs=tuple(found))
+
+
+def dtypes_of(op: str) -> list[str]:
+    if op in ONLY:
+        return list(ONLY[op])
+    return [
+        dtype
+        for dtype in DTYPES
+        if not (op in REAL_ONLY and not is_float(dtype)) and not (op in NO_BOOL and dtype == "bool")
+    ]
+
+
+def tried(op: str, *, every: bool) -> Iterator[Tried]:
+    """The cases in every dtype; one that takes turns in each, where not `every` is asked for."""
+    operator = OPERATORS[op]
+    cases = [(number, case) for number, case in enumerate(operator.cases()) if case.inputs]
+    seen = set()
+    for turn, dtype in enumerate(dtypes_of(op)):
+        some = (
+            [cases[turn % len(cases)]]
+            if cases and not every and not operator.elementwise
+            else cases
+        )
+        for number, case in some:
+            made = (
+                crossed(op, case, dtype)
+                if operator.elementwise
+                else retyped(op, case, dtype, number)
+            )
+            key = (dtype, repr(sorted(case.attrs.items())), operator.elementwise or number)
+            if key not in seen and accepts(op, made):
+                seen.add(key)
+                yield Tried(f"{op} {number} {case.name} {dtype} {dict(case.attrs)}", op, made)
