@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.build.fleets import Trees, scheduler
 from tests.build.models import MODELS, Model
 from tests.build.projects import Project
 from tests.build.remotes import QUICK, REAL, Faulty, faulty
+from tests.build.signers import hmac_signer
 from tests.build.tree import Tree, checkout
 from tests.sampling import representative
 from webkiln.build.remote.network import BUNDLES
+from webkiln.build.remote.signing import Signer
 from webkiln.build.share import Share
 
 HERE = Path(__file__).parent
@@ -134,3 +137,53 @@ def standing(
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "one", tmp_path / "cache")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Signer:
+    return hmac_signer(tmp_path, "s")
+
+
+SLOW_STAGES = ("lower", "generate", "pack")
+
+
+@pytest.fixture
+def slow_trees(tmp_path: Path) -> Trees:
+    """Checkouts of one project, each with its own cache, as on separate machines. Some stages sleep
+    for 0.3 s, and meanwhile there is a file of theirs in `tmp_path/seen` if this folder exists.
+    """
+
+    def create(count: int) -> list[Tree]:
+        checkouts = [
+            checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(count)
+        ]
+        for tree in checkouts:
+            for stage in SLOW_STAGES:
+                delay = (
+                    "    import os, pathlib, time\n    seen ="
+                    f" pathlib.Path({str(tmp_path / 'seen')!r}, f'{stage}-{{os.getpid()}}')\n"
+                )
+                delay += (
+                    "    if seen.parent.exists(): seen.write_text('')\n    time.sleep(0.3)\n   "
+                    " seen.unlink(missing_ok=True)\n"
+                )
+                tree.edit(
+                    f"stages/{stage}.py",
+                    "def run(inputs, outputs, params):\n",
+                    f"def run(inputs, outputs, params):\n{delay}",
+                )
+        return checkouts
+
+    return create
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> str:
+    (tmp_path / "shared").mkdir()
+    return str(tmp_path / "shared")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with scheduler(tmp_path_factory.mktemp("fleet") / "scheduler") as found:
+        yield found

@@ -11,7 +11,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +19,7 @@ from pathlib import Path
 from tests.build.remotes import free_port, started
 from tests.build.tree import Tree
 
+Trees = Callable[[int], list[Tree]]
 LIAR = Path(__file__).with_name("liar.py")
 WORKER = (sys.executable, "-m", "webkiln.cli")
 START_SECONDS = 120.0
@@ -185,3 +186,34 @@ def warnings(output: str) -> list[str]:
 def addresses(output: str) -> set[str]:
     """The workers that warnings mention."""
     return set(re.findall(r"tcp://[\d.]+:\d+", "\n".join(warnings(output))))
+
+
+def client(address: str, shared: str) -> dict[str, str]:
+    return {"WEBKILN_EXECUTOR": address, "WEBKILN_REMOTE_CACHE": shared, "WEBKILN_CACHE_WRITE": "1"}
+
+
+def start_build(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Popen[str]:
+    """A running build."""
+    environment = tree.environment(**client(address, shared), **more)
+    return subprocess.Popen(
+        tree.command("build", "model=toy"),
+        cwd=tree.root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def output_of(process: subprocess.Popen[str]) -> str:
+    """The output of a build that succeeded."""
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    return output
+
+
+def emptied(shared: str) -> str:
+    for path in Path(shared).glob("*/*/*"):
+        path.unlink()
+    return shared

@@ -1,11 +1,8 @@
-"""Builds on several machines: the same bytes as on one, whatever happens to the machines and
-whatever they answer.
-"""
+"""Builds on several machines produce the bytes of a build on one, even if machines fail."""
 
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,88 +10,28 @@ import pytest
 
 from tests.bench.watched import parent
 from tests.build import soak_fleet
-from tests.build.fleets import addresses, grid, scheduler, warnings, workers
+from tests.build.fleets import (
+    Trees,
+    client,
+    emptied,
+    grid,
+    output_of,
+    scheduler,
+    start_build,
+    warnings,
+    workers,
+)
 from tests.build.remotes import free_port
 from tests.build.tree import Tree, checkout, executed, toy_bundle
 from tests.commands.blocked import without
 from tests.sampling import representative
 from webkiln import canonical
 
-NAPS = ("lower", "generate", "pack")
-Trees = Callable[[int], list[Tree]]
-
-
-@pytest.fixture
-def trees(tmp_path: Path) -> Trees:
-    """Checkouts of one project, each with its own cache, as on separate machines. Some stages take
-    a while, and report in `tmp_path/seen`, where they are, that they run.
-    """
-
-    def made(count: int) -> list[Tree]:
-        found = [
-            checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(count)
-        ]
-        for tree in found:
-            for stage in NAPS:
-                nap = (
-                    "    import os, pathlib, time\n    seen ="
-                    f" pathlib.Path({str(tmp_path / 'seen')!r}, f'{stage}-{{os.getpid()}}')\n"
-                )
-                nap += (
-                    "    if seen.parent.exists(): seen.write_text('')\n    time.sleep(0.3)\n   "
-                    " seen.unlink(missing_ok=True)\n"
-                )
-                tree.edit(
-                    f"stages/{stage}.py",
-                    "def run(inputs, outputs, params):\n",
-                    f"def run(inputs, outputs, params):\n{nap}",
-                )
-        return found
-
-    return made
-
-
-@pytest.fixture
-def shared(tmp_path: Path) -> str:
-    (tmp_path / "shared").mkdir()
-    return str(tmp_path / "shared")
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with scheduler(tmp_path_factory.mktemp("fleet") / "scheduler") as found:
-        yield found
-
-
-def client(address: str, shared: str) -> dict[str, str]:
-    return {"WEBKILN_EXECUTOR": address, "WEBKILN_REMOTE_CACHE": shared, "WEBKILN_CACHE_WRITE": "1"}
-
-
-def begun(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Popen[str]:
-    """A running build."""
-    environment = tree.environment(**client(address, shared), **more)
-    return subprocess.Popen(
-        tree.command("build", "model=toy"),
-        cwd=tree.root,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def ended(process: subprocess.Popen[str]) -> str:
-    """The output of a build that succeeded."""
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, output
-    assert "Traceback" not in output
-    return output
-
 
 def test_two_machines_give_the_bytes_and_errors_of_one(
-    trees: Trees, address: str, shared: str
+    slow_trees: Trees, address: str, shared: str
 ) -> None:
-    user, *others = trees(3)
+    user, *others = slow_trees(3)
     expected = toy_bundle()
     with workers(address, others, shared):
         output = user.doit("build", "model=toy", **client(address, shared))
@@ -118,9 +55,9 @@ def test_two_machines_give_the_bytes_and_errors_of_one(
 
 
 def test_a_worker_killed_during_a_step_is_replaced(
-    trees: Trees, address: str, shared: str, tmp_path: Path
+    slow_trees: Trees, address: str, shared: str, tmp_path: Path
 ) -> None:
-    user, *others = trees(3)
+    user, *others = slow_trees(3)
     expected = toy_bundle()
     seen = tmp_path / "seen"
     seen.mkdir()
@@ -164,9 +101,9 @@ def seen(tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_a_paused_worker_is_replaced_by_an_added_one(
-    trees: Trees, address: str, shared: str, seen: Path
+    slow_trees: Trees, address: str, shared: str, seen: Path
 ) -> None:
-    user, first, added = trees(3)
+    user, first, added = slow_trees(3)
     expected = toy_bundle()
     user.edit(
         "pipeline/webkiln/build/fleet/scheduler.py",
@@ -174,12 +111,12 @@ def test_a_paused_worker_is_replaced_by_an_added_one(
         "PATIENCE_SECONDS = 6.0",
     )
     with workers(address, [first], shared) as (paused,):
-        process = begun(user, address, shared)
+        process = start_build(user, address, shared)
         at_work(seen, process)
         paused.process.send_signal(signal.SIGSTOP)
         try:
             with workers(address, [added], shared):
-                ended(process)
+                output_of(process)
         finally:
             paused.process.send_signal(signal.SIGCONT)
     assert user.bytes() == expected
@@ -188,43 +125,43 @@ def test_a_paused_worker_is_replaced_by_an_added_one(
 
 @pytest.mark.long
 def test_a_worker_replaced_by_another_version_gets_no_work(
-    trees: Trees, address: str, shared: str, seen: Path
+    slow_trees: Trees, address: str, shared: str, seen: Path
 ) -> None:
-    user, first, other = trees(3)
+    user, first, other = slow_trees(3)
     expected = toy_bundle()
     for stage in (other.root / "stages").iterdir():
         other.edit(f"stages/{stage.name}", "def run(", "import sys\n\n\ndef run(")
     with workers(address, [first], shared) as (replaced,):
-        process = begun(user, address, shared)
+        process = start_build(user, address, shared)
         at_work(seen, process)
         replaced.process.send_signal(signal.SIGSTOP)
         with workers(address, [other], shared):
             replaced.kill()
-            output = ended(process)
+            output = output_of(process)
     assert user.bytes() == expected
     assert "its webkiln differs" in output
 
 
 @pytest.mark.long
 def test_a_restarted_scheduler_is_used_again(
-    trees: Trees, shared: str, seen: Path, tmp_path: Path
+    slow_trees: Trees, shared: str, seen: Path, tmp_path: Path
 ) -> None:
-    user, other = trees(2)
+    user, other = slow_trees(2)
     expected, port = toy_bundle(), free_port()
     with ExitStack() as stack:
         with scheduler(tmp_path / "scheduler", port) as address:
             (worker,) = stack.enter_context(workers(address, [other], shared))
-            process = begun(user, address, shared)
+            process = start_build(user, address, shared)
             at_work(seen, process)
         stack.enter_context(scheduler(tmp_path / "scheduler", port))
-        ended(process)
+        output_of(process)
         assert user.bytes() == expected
         assert set(executed(user.log()).values()) == {1}
         while not any("waits for it" in line for line in worker.said):
             time.sleep(0.1)
         user.wipe()
-        output = ended(
-            begun(user, address, _emptied(shared), WEBKILN_CACHE=str(user.root / "fresh"))
+        output = output_of(
+            start_build(user, address, emptied(shared), WEBKILN_CACHE=str(user.root / "fresh"))
         )
     assert user.bytes() == expected
     assert not warnings(output), "the worker has found the new scheduler"
@@ -232,19 +169,19 @@ def test_a_restarted_scheduler_is_used_again(
 
 @pytest.mark.long
 def test_a_cancelled_answer_is_requested_again(
-    trees: Trees, address: str, shared: str, seen: Path
+    slow_trees: Trees, address: str, shared: str, seen: Path
 ) -> None:
     from distributed import Client, Future
 
-    user, other = trees(2)
+    user, other = slow_trees(2)
     expected = toy_bundle()
     with workers(address, [other], shared), Client(address, set_as_default=False) as client:
-        process = begun(user, address, shared)
+        process = start_build(user, address, shared)
         at_work(seen, process)
         keys = [key for held in client.processing().values() for key in held]
         assert keys
         client.cancel([Future(key, client) for key in keys], force=True)
-        output = ended(process)
+        output = output_of(process)
     assert user.bytes() == expected
     assert not warnings(output)
 
@@ -256,94 +193,12 @@ def test_random_failures_of_workers(tmp_path: Path) -> None:
     assert counts["builds"] == 2
 
 
-LIES = {
-    "absent": "claims that outputs of",
-    "bytes": "stored bytes that do not match",
-    "outputs": "with outputs other than",
-    "nonsense": "sent an invalid answer",
-    "other": "returned another result for",
-}
-
-
-@pytest.mark.parametrize("lie", representative(LIES, "bytes"))
-def test_a_lying_worker_gets_no_more_work(
-    lie: str, trees: Trees, address: str, shared: str
-) -> None:
-    user, liar, *others = trees(4 if lie == "other" else 3)
-    expected = toy_bundle()
-    checks = "1" if lie == "other" else "0"
-    with ExitStack() as stack:
-        stack.enter_context(workers(address, [liar], shared, [lie]))
-        if lie == "other":  # a single worker cannot be contradicted
-            stack.enter_context(workers(address, others, shared))
-        process = begun(user, address, shared, WEBKILN_EXECUTOR_CHECKS=checks)
-        if lie != "other":
-            while process.poll() is None and "load:toy" not in executed(user.log()):
-                time.sleep(0.01)
-            stack.enter_context(workers(address, others, shared))
-        output = ended(process)
-    assert user.bytes() == expected
-    assert any(LIES[lie] in line and "gets no more work" in line for line in warnings(output)), (
-        output
-    )
-
-
 @pytest.mark.long
-def test_a_fleet_of_lying_workers_is_not_used(trees: Trees, address: str, shared: str) -> None:
-    user, *others = trees(3)
-    expected = toy_bundle()
-    with workers(address, others, shared, ["bytes", "absent"]):
-        output = user.doit("build", "model=toy", **client(address, shared))
-    assert user.bytes() == expected
-    assert "are executed here" in output
-
-
-def test_a_worker_with_other_code_is_not_used(trees: Trees, address: str, shared: str) -> None:
-    user, other = trees(2)
-    other.edit("stages/pack.py", "def run(", "import\n\n\ndef run(")
-    with workers(address, [other], shared):
-        output = user.doit("build", "model=toy", **client(address, shared))
-    assert "cannot do pack: its webkiln differs in stages/pack.py" in output
-    assert user.bytes() == toy_bundle()
-
-
-@pytest.mark.long
-def test_a_build_uses_the_worker_with_the_same_code(
-    trees: Trees, address: str, shared: str
-) -> None:
-    user, other, fitting = trees(3)
-    other.edit("stages/pack.py", "def run(", "import sys\n\n\ndef run(")
-    with workers(address, [other, fitting], shared):
-        output = user.doit("build", "model=toy", **client(address, shared))
-    assert user.bytes() == toy_bundle()
-    assert len(addresses(output)) <= 1
-
-
-def _emptied(shared: str) -> str:
-    for path in Path(shared).glob("*/*/*"):
-        path.unlink()
-    return shared
-
-
-@pytest.mark.long
-def test_a_worker_with_another_cache_is_reported(
-    trees: Trees, address: str, shared: str, tmp_path: Path
-) -> None:
-    user, other = trees(2)
-    expected = toy_bundle()
-    (tmp_path / "elsewhere").mkdir()
-    with workers(address, [other], str(tmp_path / "elsewhere")):
-        output = user.doit("build", "model=toy", **client(address, shared))
-    assert user.bytes() == expected
-    assert "check that its WEBKILN_REMOTE_CACHE is the same" in output
-
-
-@pytest.mark.long
-def test_compilers_of_other_machines_are_used(trees: Trees, address: str, shared: str) -> None:
+def test_compilers_of_other_machines_are_used(slow_trees: Trees, address: str, shared: str) -> None:
     """A user without compilers uses those of the fleet. A fleet without compilers leaves these
     steps to the user.
     """
-    user, other = trees(2)
+    user, other = slow_trees(2)
     expected = toy_bundle()
     with workers(address, [other], shared):
         nowhere = {"PATH": "/nowhere", "EMSDK": "/nowhere"}
@@ -352,7 +207,7 @@ def test_compilers_of_other_machines_are_used(trees: Trees, address: str, shared
     assert not warnings(output)
     assert user.bytes() == expected
     user.wipe()
-    _emptied(shared)
+    emptied(shared)
     fresh = {"WEBKILN_CACHE": str(other.root / "fresh")}
     lacking = without(other.root, "ziglang", pipeline=other.root / "pipeline") | nowhere | fresh
     with workers(address, [other], shared, **lacking) as (bare,):
@@ -435,8 +290,10 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
 
 
 @pytest.mark.parametrize("count", representative([1, 2], 2))
-def test_doit_runs_the_requested_number_of_steps(count: int, trees: Trees, tmp_path: Path) -> None:
-    (user,) = trees(1)
+def test_doit_runs_the_requested_number_of_steps(
+    count: int, slow_trees: Trees, tmp_path: Path
+) -> None:
+    (user,) = slow_trees(1)
     seen = tmp_path / "seen"
     seen.mkdir()
     process = subprocess.Popen(

@@ -1,3 +1,4 @@
+import argparse
 import io
 import os
 import subprocess
@@ -10,13 +11,35 @@ from typing import Any
 
 import pytest
 
+from tests.commands.small import write_model
 from tests.commands.web_project import Folder
 from tests.runtime import fake_bundle
 from webkiln.cli import main
+from webkiln.commands import build
+from webkiln.recipe.recipe import Recipe
 
 PACKAGE = Path(__file__).resolve().parents[2] / "pipeline"
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+Call = Callable[..., str]
+Parsed = Callable[..., Recipe]
+
+RECIPE = """
+source = "model.bin"
+source_format = "tflite"
+signature = "old"
+backends = ["js"]
+batch_size = 1
+dims = { N = 7, M = 8 }
+values = { factor = 1.5 }
+input_shapes = { other = [1, 2] }
+from_layers = ["early"]
+to_layers = ["data_dependent"]
+reference = "old.npz"
+reads = ["data"]
+plugins = ["plugin.py"]
+operators = ["operators.py"]
+"""
 
 
 @pytest.fixture(scope="session")
@@ -95,3 +118,44 @@ def _here(
     return subprocess.CompletedProcess(
         ["webkiln", *words], status, printed.getvalue(), told.getvalue()
     )
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """Runs a command in an empty folder with a separate cache, checks its exit status, and returns
+    its output.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
+    for name in (
+        "WEBKILN_REMOTE_CACHE",
+        "WEBKILN_CACHE_WRITE",
+        "WEBKILN_CACHE_KEY",
+        "WEBKILN_FLEET",
+    ):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*words: str | Path, code: int = 0) -> str:
+        got = main([*map(str, words)])
+        printed = capsys.readouterr()
+        assert got == code, printed
+        return printed.out + printed.err
+
+    return run
+
+
+@pytest.fixture
+def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parsed:
+    """Returns the recipe for options of `webkiln build`."""
+    monkeypatch.chdir(tmp_path)
+    write_model(tmp_path / "model.onnx")
+    (tmp_path / "model.bin").write_bytes(b"")
+    (tmp_path / "makes.py").write_text("def net(size=3): ...\n")
+    (tmp_path / "names.txt").write_text("a cat\ndog, big\n\n")
+    (tmp_path / "known").mkdir()
+    (tmp_path / "known" / "recipe.toml").write_text(RECIPE)
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    build.add_source_arguments(parser)
+    return lambda *words: build.recipe_of(parser.parse_args([*map(str, words)]))

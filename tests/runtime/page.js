@@ -1,4 +1,7 @@
-import * as scenarios from './scenarios.js';
+import * as general from './scenarios.js';
+import * as threads from './thread_scenarios.js';
+
+const scenarios = { ...general, ...threads };
 
 const { scenario, argument, bundle: address } = await (await fetch('/request')).json();
 let answer;

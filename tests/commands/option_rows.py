@@ -1,0 +1,157 @@
+"""Every option with values, and what they change in a recipe."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from webkiln.recipe.form import Form
+from webkiln.recipe.images import ImageInput
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource
+from webkiln.recipe.values import TOLERANCES
+
+
+def changes(before: Recipe, after: Recipe) -> dict[str, Any]:
+    return {
+        item.name: getattr(after, item.name)
+        for item in fields(Recipe)
+        if getattr(before, item.name) != getattr(after, item.name)
+    }
+
+
+KERAS, TFLITE = (
+    ("model.bin", "--source-format", "keras"),
+    ("model.bin", "--source-format", "tflite"),
+)
+HERE = Path("here.npz")
+ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
+    "source_format": (KERAS, ("--source-format", "torch"), {"source_format": "torch"}),
+    "reference": (KERAS, ("--reference", "here.npz"), {"reference": HERE}),
+    "name": (KERAS, ("--name", "other"), {"name": "other"}),
+    "backend": (KERAS, ("--backend", "js,webgl"), {"backends": ("webgl", "js")}),
+    "precision": (
+        (*KERAS, "--backend", "webgpu"),
+        ("--precision", "float16"),
+        {"precision": "float16"},
+    ),
+    "batch_size": (KERAS, ("--batch-size", "5"), {"batch_size": 5}),
+    "input_shape": (
+        KERAS,
+        ("--input-shape", "2,T", "--input-shape", "y=3"),
+        {"input_shapes": {"": (2, "T"), "y": (3,)}},
+    ),
+    "dim": (TFLITE, ("--dim", "N=3", "--dim", "M=K"), {"dims": {"N": 3, "M": "K"}}),
+    "value": (
+        TFLITE,
+        ("--value", "a=2", "--value", "b=[1,2.5]"),
+        {"values": {"a": 2, "b": [1, 2.5]}},
+    ),
+    "signature": (TFLITE, ("--signature", "serve"), {"signature": "serve"}),
+    "from_layer": (
+        TFLITE,
+        ("--from-layer", "a", "--from-layer", "b", "--from-layer", "a"),
+        {"from_layers": ("a", "b")},
+    ),
+    "to_layer": (TFLITE, ("--to-layer", "c", "--to-layer", "d"), {"to_layers": ("c", "d")}),
+    "plugin": (
+        KERAS,
+        ("--plugin", "p.py", "--plugin", "q.py"),
+        {"plugins": (Path("p.py"), Path("q.py"))},
+    ),
+    "operators": (KERAS, ("--operators", "o.py"), {"operators": (Path("o.py"),)}),
+    "reads": (
+        KERAS,
+        ("--reads", "data", "--reads", "more"),
+        {"reads": (Path("data"), Path("more"))},
+    ),
+    "trust_source": (KERAS, ("--trust-source",), {"trust_source": True}),
+    "winograd": (KERAS, ("--winograd", "off"), {"winograd": False}),
+    "tuned": (KERAS, ("--tuned", "fast.json"), {"tuned": Path("fast.json")}),
+    "tolerance": (
+        KERAS,
+        ("--tolerance", "int8=0.5", "--tolerance", "precision=1e-3"),
+        {"tolerances": {**TOLERANCES, "int8": 0.5, "precision": 1e-3}},
+    ),
+    "sample_size": (
+        TFLITE,
+        ("--sample-size", "T=20", "--sample-size", "N=3"),
+        {"sample_sizes": {"T": 20, "N": 3}},
+    ),
+    "image": (
+        KERAS,
+        ("--image", 'x={fit="crop", mean=[1, 2, 3]}'),
+        {"images": {"x": ImageInput(fit="crop", mean=(1, 2, 3))}},
+    ),
+    "labels": (KERAS, ("--labels", "names.txt"), {"labels": ("a cat", "dog, big")}),
+    "weights": (
+        KERAS,
+        ("--weights", "w.h5"),
+        {"source": PathSource(Path("model.bin"), Path("w.h5"))},
+    ),
+    "parameter": (
+        ("makes:net",),
+        ("--parameter", "size=4", "--parameter", "kind=a b", "--parameter", "on=true"),
+        {"source": ModuleSource(Path(), "makes", "net", {"size": 4, "kind": "a b", "on": True})},
+    ),
+}
+"""Of each option: the source, what is given, and what that changes; paths are below the working
+folder.
+"""
+
+
+def absolute(value: Any, folder: Path) -> Any:
+    """A value of a row as recipes have it."""
+    match value:
+        case Path():
+            return folder / value
+        case tuple():
+            return tuple(absolute(item, folder) for item in value)
+        case PathSource(path, weights):
+            return PathSource(folder / path, None if weights is None else folder / weights)
+        case ModuleSource(root, module, function, parameters):
+            return ModuleSource(folder / root, module, function, parameters)
+    return value
+
+
+SOURCES = {
+    "script": 'source = { script = "make.py", function = "save" }\n',
+    "file": 'source = "model.bin"\n',
+}
+TOML: dict[str, tuple[str, dict[str, Any]]] = {
+    "source": ("", {"source": PathSource(Path("model.bin"))}),
+    "source_format": ('source_format = "onnx"', {"source_format": "onnx"}),
+    "input_shapes": ('input_shapes = { x = [1, "T"] }', {"input_shapes": {"x": (1, "T")}}),
+    "sample_sizes": ("sample_sizes = { T = 5 }", {"sample_sizes": {"T": 5}}),
+    "batch_size": ("batch_size = 3", {"batch_size": 3}),
+    "backends": ('backends = ["js", "webgpu"]', {"backends": ("webgpu", "js")}),
+    "encodings": ('encodings = ["int8", "float16"]', {"encodings": ("float16", "int8")}),
+    "labels": ('labels = ["a", "b"]', {"labels": ("a", "b")}),
+    "inputs": (
+        'inputs = { x = { color = "BGR", mean = 2 } }',
+        {"images": {"x": ImageInput(color="BGR", mean=2.0)}},
+    ),
+    "plugins": ('plugins = ["p.py"]', {"plugins": (Path("p.py"),)}),
+    "operators": ('operators = ["o.py"]', {"operators": (Path("o.py"),)}),
+    "reads": ('reads = ["../data"]', {"reads": (Path("../data"),)}),
+    "trust_source": ("trust_source = true", {"trust_source": True}),
+    "parameters": (
+        "parameters = { size = 3 }",
+        {"source": ExportSource(Path("make.py"), "save", {"size": 3})},
+    ),
+    "dims": ('dims = { N = 3, M = "K" }', {"dims": {"N": 3, "M": "K"}}),
+    "format": ('format = "single"', {"form": Form("single")}),
+    "hashed": ("hashed = true", {"form": Form(hashed=True)}),
+    "package": ('package = { license = "MIT" }', {"form": Form(package={"license": "MIT"})}),
+    "values": ("values = { a = [1, 2] }", {"values": {"a": [1, 2]}}),
+    "signature": ('signature = "serve"', {"signature": "serve"}),
+    "from_layers": ('from_layers = ["a"]', {"from_layers": ("a",)}),
+    "to_layers": ('to_layers = ["b"]', {"to_layers": ("b",)}),
+    "reference": ('reference = "r.npz"', {"reference": Path("r.npz")}),
+    "winograd": ('winograd = "off"', {"winograd": False}),
+    "precision": (
+        'precision = "float16"\nbackends = ["webgl"]',
+        {"precision": "float16", "backends": ("webgl",)},
+    ),
+    "tuned": ('tuned = "tuned.json"', {"tuned": Path("tuned.json")}),
+    "on_request": ("on_request = true", {"on_request": True}),
+}
