@@ -39,10 +39,10 @@ class MemoryGraph(ModelGraph):
         )
         return {"weights.json": Local(self._folder / "weights.json"), "weights/": blobs}
 
-    def texts(self) -> Mapping[str, Input]:
+    def text_encodings(self) -> Mapping[str, Input]:
         return {}
 
-    def own_labels(self) -> Mapping[str, Input]:
+    def source_labels(self) -> Mapping[str, Input]:
         return {}
 
 
