@@ -103,7 +103,7 @@ class Attention(layers.Layer):
 
 
 def _remembered(state: Any, values: Any, new: Any) -> Any:
-    """The content of each slot after a run: the new value if `new` names one, or else the old one."""
+    """The content of each slot after a run: the new value if `new` names one, else the old one."""
     taken = ops.take(values, ops.maximum(new, 0), axis=1)
     state.assign(ops.where(ops.reshape(new >= 0, (1, MEMORY, 1, 1)), taken, state))
     return state

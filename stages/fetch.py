@@ -61,7 +61,7 @@ def _download(url: str, sha256: str, target: Path, advice: str) -> None:
         raise RecipeError(f"url {url!r} is neither https nor http")
     try:
         with (
-            urllib.request.urlopen(url, timeout=TIMEOUT_S) as response,  # noqa: S310 - checked above
+            urllib.request.urlopen(url, timeout=TIMEOUT_S) as response,  # noqa: S310
             target.open("wb") as file,
         ):
             size, whole = 0, int(response.headers.get("Content-Length") or 0)

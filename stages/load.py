@@ -1,4 +1,4 @@
-"""A model and the files that belong to it -> spec.json and weight blobs, by its format's program."""
+"""A model and its companion files -> spec.json and weight blobs, by the format's code."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext

@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # noqa: BLE001  # the last frame: say that it is our fault, not the user's
+    except Exception as error:  # noqa: BLE001  # reported as a defect of webkiln
         if isinstance(error, ImportError) and (missing := missing_package(error)):
             _install(missing)
             print(f"error: {missing}", file=sys.stderr)

@@ -215,7 +215,7 @@ def in_page(
 
 
 def given(item: Prepared) -> dict[str, Array]:
-    """All that a program reads, in one frame: `placeholders`, `input.<name>` and `shard.<number>`."""
+    """The inputs of a program in one frame: `placeholders`, `input.<name>`, `shard.<number>`."""
     values = placeholders(item)
     sizes = np.array([values[name] for name in item.program["placeholders"]], np.int32)
     inputs = {

@@ -52,15 +52,31 @@ GOOD = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 @pytest.mark.parametrize(
     ("line", "headers", "status"),
     [
-        ("GET /", ["Host: [bad"], 400), ("GET /", ["Host: "], 421), ("GET /", [], 421), ("GET /", ["Host: evil.example"], 421),
-        ("GET http://[bad/", [OWN], 400), ("GET /" + "a" * 5000, [OWN], 404), ("GET /%00", [OWN], 404), ("GET /%ff%fe", [OWN], 404),
-        ("GET /../../etc/passwd", [OWN], 404), ("GET /.hidden", [OWN], 404), ("GET /.git/config", [OWN], 404), ("GET /%2egit/config", [OWN], 404),
-        ("GET /.git", [OWN], 404), ("POST /", [OWN], 411), ("POST /", [OWN, "Content-Length: -1"], 411), ("POST /", [OWN, "Content-Length: 5e3"], 411),
-        ("POST /", [OWN, "Content-Length: " + "9" * 300], 411), ("POST /", [OWN, "Content-Length: 1"], 413),
-        ("POST /", [OWN, "Transfer-Encoding: chunked"], 411), ("POST /", ["Host: evil.example", "Content-Length: 1500000000"], 421), ("BREW /", [OWN], 501),
-        ("GET /" + "a" * 70_000, [OWN], 414), ("GET /", [OWN, *(f"X-{n}: y" for n in range(200))], 431),
+        ("GET /", ["Host: [bad"], 400),
+        ("GET /", ["Host: "], 421),
+        ("GET /", [], 421),
+        ("GET /", ["Host: evil.example"], 421),
+        ("GET http://[bad/", [OWN], 400),
+        ("GET /" + "a" * 5000, [OWN], 404),
+        ("GET /%00", [OWN], 404),
+        ("GET /%ff%fe", [OWN], 404),
+        ("GET /../../etc/passwd", [OWN], 404),
+        ("GET /.hidden", [OWN], 404),
+        ("GET /.git/config", [OWN], 404),
+        ("GET /%2egit/config", [OWN], 404),
+        ("GET /.git", [OWN], 404),
+        ("POST /", [OWN], 411),
+        ("POST /", [OWN, "Content-Length: -1"], 411),
+        ("POST /", [OWN, "Content-Length: 5e3"], 411),
+        ("POST /", [OWN, "Content-Length: " + "9" * 300], 411),
+        ("POST /", [OWN, "Content-Length: 1"], 413),
+        ("POST /", [OWN, "Transfer-Encoding: chunked"], 411),
+        ("POST /", ["Host: evil.example", "Content-Length: 1500000000"], 421),
+        ("BREW /", [OWN], 501),
+        ("GET /" + "a" * 70_000, [OWN], 414),
+        ("GET /", [OWN, *(f"X-{n}: y" for n in range(200))], 431),
     ],
-)  # fmt: skip
+)
 def test_malformed_requests(
     server: Server, capfd: pytest.CaptureFixture[str], line: str, headers: list[str], status: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""What stays on the GPU: buffers as inputs and outputs, runs that overlap, and nothing made twice."""
+"""Data on the GPU: buffers as inputs and outputs, and overlapping runs. Kernels compile once."""
 
 import json
 from pathlib import Path

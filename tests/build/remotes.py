@@ -126,7 +126,7 @@ def documented_directives() -> str:
 def nginx(
     place: Path, directives: str = "", certificate: "Certificate | None" = None
 ) -> Iterator[Reached]:
-    """Nginx with the directives of docs/ci.md, or with these; with TLS if there is a certificate."""
+    """Nginx with directives, by default those of docs/ci.md; with TLS if there is a certificate."""
     port = free_port()
     (place / "data").mkdir()
     tls = (

@@ -91,9 +91,16 @@ def test_a_result_without_expected_outputs_is_a_miss(cache: ActionCache) -> None
     assert cache.get(OTHER, single("x")) is None
 
 
-@pytest.mark.parametrize(("provenance", "plain", "keyed", "built"), [
-    (HERE, True, True, True), (FLEET, True, True, True), (UNSIGNED, True, False, False), ("own", True, True, False), ("another", True, False, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("provenance", "plain", "keyed", "built"),
+    [
+        (HERE, True, True, True),
+        (FLEET, True, True, True),
+        (UNSIGNED, True, False, False),
+        ("own", True, True, False),
+        ("another", True, False, False),
+    ],
+)
 def test_which_provenances_are_trusted(
     provenance: str,
     plain: bool,

@@ -206,17 +206,25 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection
     }
 
 
-@pytest.mark.parametrize(("name", "stages"), {
-    "webkiln/codegen/wgsl.py": {"generate:webgpu"},
-    "webkiln/codegen/glsl.py": {"generate:webgl"},
-    "webkiln/codegen/c.py": {"generate:wasm"},
-    "kernels/nest.wgsl.jinja": {"generate:webgpu"},
-    "runtime/engines/webgl.js": {"generate:webgl"},
-    "kernels/nest.c.jinja": {"generate:wasm"},
-    "webkiln/codegen/js.py": {"generate:js", "generate:webgl", "generate:webgpu"},
-    "kernels/profile.js.jinja": {"bundle"},
-    "webkiln/backends/toolchain.py": {"compile:wasm:simd", "compile:wasm:relaxed", "link:wasm:simd", "link:wasm:relaxed"},
-}.items())  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "stages"),
+    {
+        "webkiln/codegen/wgsl.py": {"generate:webgpu"},
+        "webkiln/codegen/glsl.py": {"generate:webgl"},
+        "webkiln/codegen/c.py": {"generate:wasm"},
+        "kernels/nest.wgsl.jinja": {"generate:webgpu"},
+        "runtime/engines/webgl.js": {"generate:webgl"},
+        "kernels/nest.c.jinja": {"generate:wasm"},
+        "webkiln/codegen/js.py": {"generate:js", "generate:webgl", "generate:webgpu"},
+        "kernels/profile.js.jinja": {"bundle"},
+        "webkiln/backends/toolchain.py": {
+            "compile:wasm:simd",
+            "compile:wasm:relaxed",
+            "link:wasm:simd",
+            "link:wasm:relaxed",
+        },
+    }.items(),
+)
 def test_an_edited_printer_or_template_changes_only_dependent_keys(
     name: str, stages: set[str], reading: Mapping[str, Collection[str]]
 ) -> None:

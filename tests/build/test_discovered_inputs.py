@@ -1,4 +1,4 @@
-"""Files that user code reads are inputs of its action. Its environment does not depend on the user."""
+"""Files that user code reads are inputs of its action. Its environment is fixed."""
 
 import json
 import os

@@ -323,12 +323,20 @@ cat dist/toy/*
 """
 
 
-@pytest.mark.parametrize(("prepare", "left", "status"), [
-    pytest.param("", 0, 2, id="nothing at all"),
-    pytest.param("", 24, 2, id="room for some steps"),
-    pytest.param("doit link:toy:wasm:simd pack:toy:float32 > /dev/null", 12, 2, id="room for steps, not for the bundle"),
-    pytest.param("doit build > /dev/null", 0, 0, id="nothing to do"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("prepare", "left", "status"),
+    [
+        pytest.param("", 0, 2, id="nothing at all"),
+        pytest.param("", 24, 2, id="room for some steps"),
+        pytest.param(
+            "doit link:toy:wasm:simd pack:toy:float32 > /dev/null",
+            12,
+            2,
+            id="room for steps, not for the bundle",
+        ),
+        pytest.param("doit build > /dev/null", 0, 0, id="nothing to do"),
+    ],
+)
 @pytest.mark.sample("nothing at all", "room for steps, not for the bundle")
 def test_a_full_disk_under_the_project_is_one_line(
     prepare: str, left: int, status: int, toy: Tree, tmp_path: Path

@@ -91,11 +91,25 @@ def result_with(**changes: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("body", [
-    {}, {"result": {}}, {"result": {"outputs": {}}}, {"result": {"outputs": [], "printed": ""}}, {"result": {"outputs": {}, "printed": 3}},
-    {"result": {"outputs": {}, "printed": "\ud800"}}, result_with(sha256="c" * 63), result_with(sha256="C" * 64), result_with(sha256=3),
-    result_with(bytes=-1), result_with(bytes=True), result_with(bytes="3"), result_with(bytes=1.0), result_with(bytes=1 << 60),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"result": {}},
+        {"result": {"outputs": {}}},
+        {"result": {"outputs": [], "printed": ""}},
+        {"result": {"outputs": {}, "printed": 3}},
+        {"result": {"outputs": {}, "printed": "\ud800"}},
+        result_with(sha256="c" * 63),
+        result_with(sha256="C" * 64),
+        result_with(sha256=3),
+        result_with(bytes=-1),
+        result_with(bytes=True),
+        result_with(bytes="3"),
+        result_with(bytes=1.0),
+        result_with(bytes=1 << 60),
+    ],
+)
 def test_invalid_results_are_rejected(body: dict[str, Any]) -> None:
     assert entries.result_of(BODY, UNSIGNED).outputs == {"x": BLOB}
     with pytest.raises(EntryError):

@@ -161,7 +161,7 @@ def test_downloads_have_the_users_proxy_and_authorities(variable: str, tmp_path:
 def test_packages_reached_through_a_link_count_as_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A virtual environment may be reached through a link, and a library opened by its real path."""
+    """A virtual environment may be a link, and a library may be opened by its real path."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.setattr("sys.prefix", str(tmp_path / "link"))

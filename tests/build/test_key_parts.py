@@ -92,10 +92,18 @@ def test_which_files_of_webkiln_are_in_a_key(
     assert (keys(share, PLAIN) != before) == seen
 
 
-@pytest.mark.parametrize(("name", "plain", "foreign"), [
-    ("LD_LIBRARY_PATH", True, True), ("https_proxy", False, True), ("SSL_CERT_FILE", False, True), ("CURL_CA_BUNDLE", False, True),
-    ("SSL_CERT_DIR", False, True), ("TMPDIR", False, False), ("LANG", False, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "plain", "foreign"),
+    [
+        ("LD_LIBRARY_PATH", True, True),
+        ("https_proxy", False, True),
+        ("SSL_CERT_FILE", False, True),
+        ("CURL_CA_BUNDLE", False, True),
+        ("SSL_CERT_DIR", False, True),
+        ("TMPDIR", False, False),
+        ("LANG", False, False),
+    ],
+)
 def test_which_variables_are_in_a_key(
     name: str,
     plain: bool,

@@ -106,11 +106,20 @@ def test_actions_that_depend_on_a_recipe_key(row: str, tmp_path: Path) -> None:
     assert changed(stages_of(recipe), stages_of(replace(recipe, **given))) == stages
 
 
-@pytest.mark.parametrize(("choice", "stages"), [
-    (Selection(("webgpu", "js"), "int8"), {"lower", "generate", "pack", "bundle", "verify", "report"}),
-    (Selection(("webgpu", "js"), layers=True), {"lower", "generate", "bundle", "verify", "report"}),
-    (Selection(("js",)), {"lower", "generate", "bundle", "verify", "report"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("choice", "stages"),
+    [
+        (
+            Selection(("webgpu", "js"), "int8"),
+            {"lower", "generate", "pack", "bundle", "verify", "report"},
+        ),
+        (
+            Selection(("webgpu", "js"), layers=True),
+            {"lower", "generate", "bundle", "verify", "report"},
+        ),
+        (Selection(("js",)), {"lower", "generate", "bundle", "verify", "report"}),
+    ],
+)
 def test_actions_that_depend_on_the_selection(
     choice: Selection, stages: set[str], model: Path
 ) -> None:

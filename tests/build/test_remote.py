@@ -196,7 +196,7 @@ def test_a_server_that_rejects_uploads_is_still_read(filled: tuple[Faulty, Tree]
         "build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES
     )
     assert (
-        "405 Method Not Allowed); results that are not stored there stay here"
+        "405 Method Not Allowed); new results remain here"
         in warnings(output)[0]
     )
     second.edit("models/toy/model.json", "4 5 6", "1 2 3")

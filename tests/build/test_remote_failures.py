@@ -120,7 +120,7 @@ def test_two_writers_replace_a_damaged_entry_at_once(
 
 
 FAULTS = {
-    "500": "what it does not provide is built here",
+    "500": "missing results are built here",
     "401": "denies access",
     "403": "denies access",
     "never": "does not answer",

@@ -100,9 +100,19 @@ def test_a_damaged_file_of_stamps_is_ignored(stamped: Tree) -> None:
 @pytest.mark.parametrize(
     ("words", "quick"),
     [
-        ("", True), ("build", True), ("build model=a,b backend=js", True), ("run -n 2 build", True), ("-n2 build", True), ("-n 2 build", True),
-        ("list", False), ("build -a", False), ("verify", False), ("build verify", False), ("bundle:toy", False), ("clean", False),
+        ("", True),
+        ("build", True),
+        ("build model=a,b backend=js", True),
+        ("run -n 2 build", True),
+        ("-n2 build", True),
+        ("-n 2 build", True),
+        ("list", False),
+        ("build -a", False),
+        ("verify", False),
+        ("build verify", False),
+        ("bundle:toy", False),
+        ("clean", False),
     ],
-)  # fmt: skip
+)
 def test_which_commands_only_build_bundles(words: str, quick: bool) -> None:
     assert _only_builds(words.split()) is quick

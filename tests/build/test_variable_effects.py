@@ -169,13 +169,36 @@ def tasks_of(
     return {f"{task['basename']}:{task['name']}": task for task in model_tasks(session, "", None)}  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("given", "bundles", "verified", "tuned"), [
-    ({}, ["bundle:m", "bundle:m:int8"], {"js:chromium", "webgl:chromium"}, {"js:chromium"}),
-    ({"encoding": "float16"}, ["bundle:m:float16"], {"js:chromium", "webgl:chromium"}, {"js:chromium"}),
-    ({"layers": "yes"}, ["bundle:m:layers", "bundle:m:int8:layers"], {"js:chromium", "webgl:chromium"}, {"js:chromium"}),
-    ({"backend": "webgl"}, ["bundle:m", "bundle:m:int8"], {"webgl:chromium"}, {"webgl:chromium"}),
-    ({"browser": "firefox", "backend": "js"}, ["bundle:m", "bundle:m:int8"], {"js:firefox"}, {"js:firefox"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "bundles", "verified", "tuned"),
+    [
+        ({}, ["bundle:m", "bundle:m:int8"], {"js:chromium", "webgl:chromium"}, {"js:chromium"}),
+        (
+            {"encoding": "float16"},
+            ["bundle:m:float16"],
+            {"js:chromium", "webgl:chromium"},
+            {"js:chromium"},
+        ),
+        (
+            {"layers": "yes"},
+            ["bundle:m:layers", "bundle:m:int8:layers"],
+            {"js:chromium", "webgl:chromium"},
+            {"js:chromium"},
+        ),
+        (
+            {"backend": "webgl"},
+            ["bundle:m", "bundle:m:int8"],
+            {"webgl:chromium"},
+            {"webgl:chromium"},
+        ),
+        (
+            {"browser": "firefox", "backend": "js"},
+            ["bundle:m", "bundle:m:int8"],
+            {"js:firefox"},
+            {"js:firefox"},
+        ),
+    ],
+)
 def test_variables_name_the_tasks(
     given: dict[str, str],
     bundles: list[str],

@@ -1,4 +1,4 @@
-"""Temporary checkouts: of the repository itself, or with tiny stages that follow the same contract."""
+"""Temporary checkouts: of the repository, or with tiny stages of the same contract."""
 
 import atexit
 import functools
@@ -243,8 +243,8 @@ def built(tree: Tree) -> Tree:
 
 
 def copy_checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """As `checkout`, with an empty cache. Byte code is copy_checkout, too; otherwise each new process
-    would compile the modules that it imports.
+    """As `checkout`, with an empty cache. Byte code is copied too, so that new processes need not
+    compile the modules that they import.
     """
     shutil.copytree(
         REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED, copy_function=_put

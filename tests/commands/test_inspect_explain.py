@@ -28,7 +28,7 @@ def rows(text: str, title: str) -> dict[str, list[str]]:
 def test_inspect_shows_layers_and_kernels(webkiln: Command, sources: Path, tmp_path: Path) -> None:
     done = webkiln("inspect", sources / "good.keras", "--kernels")
     assert (done.returncode, done.stderr) == (0, "")
-    said = rows(done.stdout, "good: what the source says")
+    said = rows(done.stdout, "good: the source")
     assert said["x"] == ["input", "float32[1,6,6,1]", "0"]
     assert said["conv"] == ["Conv Relu", "float32[1,4,4,8]", str(PARAMETERS["conv"])]
     assert said["scores"] == ["MatMul Add Softmax", "float32[1,4]", str(PARAMETERS["scores"])]
@@ -47,7 +47,7 @@ def test_inspect_uses_sizes_and_backends(webkiln: Command, sources: Path) -> Non
         "inspect", sources / "good.h5", "--batch-size", "3", "--backend", "js", "--kernels"
     )
     assert done.returncode == 0, done.stderr
-    assert rows(done.stdout, "good: what the source says")["x"][1] == "float32[3,6,6,1]"
+    assert rows(done.stdout, "good: the source")["x"][1] == "float32[3,6,6,1]"
     assert "good, wasm" not in done.stdout
 
 

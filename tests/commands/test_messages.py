@@ -208,13 +208,25 @@ def test_nothing_that_a_file_names_is_imported(
     ("given", "status", "said"),
     [
         (("--parameter", "weights=random"), 0, ""),
-        (("--parameter", "weight=random"), 2, "make(weights='trained') does not accept the recipe's parameters: got an unexpected keyword argument 'weight'"),
-        (("--parameter", "weights"), 2, "--parameter is 'weights', expected NAME=VALUE, such as weights=random"),
-        (("weights=random",), 2, "unknown option 'weights=random'; did you mean --parameter weights=random?"),
+        (
+            ("--parameter", "weight=random"),
+            2,
+            "make(weights='trained') does not accept the recipe's parameters: got an unexpected keyword argument 'weight'",
+        ),
+        (
+            ("--parameter", "weights"),
+            2,
+            "--parameter is 'weights', expected NAME=VALUE, such as weights=random",
+        ),
+        (
+            ("weights=random",),
+            2,
+            "unknown option 'weights=random'; did you mean --parameter weights=random?",
+        ),
         ((), 2, "pass --parameter weights=random"),
     ],
     ids=["a parameter", "an unknown parameter", "no value", "no option", "nothing"],
-)  # fmt: skip
+)
 @pytest.mark.sample("no value", "no option", "nothing")
 def test_a_parameter_makes_a_function_return_random_weights(
     given: tuple[str, ...], status: int, said: str, webkiln: Command, tmp_path: Path

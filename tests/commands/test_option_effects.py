@@ -25,7 +25,7 @@ Call = Callable[..., str]
 def call(
     tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Call:
-    """Runs a command in an empty folder; gives what it prints, and expects it to end with a code."""
+    """Runs a command in an empty folder, checks its exit status, and returns its output."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEBKILN_CACHE", str(cache))
 

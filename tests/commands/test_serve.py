@@ -266,15 +266,27 @@ def fortran() -> bytes:
 @pytest.mark.parametrize(
     ("name", "file", "data", "kind", "message"),
     [
-        ("rows", "cat.png", png((1, 2, 3)), "image/png", "cat.png: input rows is not an image; use a .npy or .json file"),
+        (
+            "rows",
+            "cat.png",
+            png((1, 2, 3)),
+            "image/png",
+            "cat.png: input rows is not an image; use a .npy or .json file",
+        ),
         ("rows", "x.npy", b"PK", "", "x.npy: not a .npy file; write one with numpy.save"),
         ("rows", "f.npy", fortran(), "", "f.npy: the array is in Fortran order"),
-        ("rows", "x.json", b'[[1, 2], [3]]', "", "x.json: expected a list of numbers, or nested lists of equal lengths; got [3] at depth 1"),
+        (
+            "rows",
+            "x.json",
+            b"[[1, 2], [3]]",
+            "",
+            "x.json: expected a list of numbers, or nested lists of equal lengths; got [3] at depth 1",
+        ),
         ("rows", "x.json", b"[[1.5, 2]]", "", "WrongValue: input 'rows'"),
         ("rows", "x.json", b"[1, 2, 3]", "", "WrongLength: input 'rows'"),
         ("image", "x.png", b"no png", "image/png", "x.png: "),
     ],
-)  # fmt: skip
+)
 def test_mismatched_inputs_are_reported(
     name: str, file: str, data: bytes, kind: str, message: str, page: Any, colours: Path
 ) -> None:

@@ -60,13 +60,36 @@ def test_an_option_extends_or_replaces_the_recipe(
     assert changes(parsed("known"), parsed("known", *given)) == wanted
 
 
-@pytest.mark.parametrize("given", [("--batch-size", "0"), ("--weights", "w.h5"), ("--dim", "N=3", "--dim", "N=4"), ("--dim", "=3"),
-                                   ("--dim", "N=0"), ("--value", "a"), ("--value", "=3"), ("--input-shape", "x=0"), ("--input-shape", "x="),
-                                   ("--parameter", "size"), ("--parameter", "size=3"), ("--precision", "float16"), ("--precision", "half"),
-                                   ("--batch-size", "x"), ("--winograd", "yes"), ("--tolerance", "int8=x"), ("--tolerance", "int8=0"),
-                                   ("--tolerance", "int9=1"), ("--sample-size", "T=0"), ("--sample-size", "T"), ("--image", "x=crop"),
-                                   ("--image", 'x={fit="cut"}'), ("--labels", "nothing.txt"),
-                                   ("--labels", "names.txt", "--labels", "y=names.txt")], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--batch-size", "0"),
+        ("--weights", "w.h5"),
+        ("--dim", "N=3", "--dim", "N=4"),
+        ("--dim", "=3"),
+        ("--dim", "N=0"),
+        ("--value", "a"),
+        ("--value", "=3"),
+        ("--input-shape", "x=0"),
+        ("--input-shape", "x="),
+        ("--parameter", "size"),
+        ("--parameter", "size=3"),
+        ("--precision", "float16"),
+        ("--precision", "half"),
+        ("--batch-size", "x"),
+        ("--winograd", "yes"),
+        ("--tolerance", "int8=x"),
+        ("--tolerance", "int8=0"),
+        ("--tolerance", "int9=1"),
+        ("--sample-size", "T=0"),
+        ("--sample-size", "T"),
+        ("--image", "x=crop"),
+        ("--image", 'x={fit="cut"}'),
+        ("--labels", "nothing.txt"),
+        ("--labels", "names.txt", "--labels", "y=names.txt"),
+    ],
+    ids=" ".join,
+)
 def test_invalid_option_values_are_errors(given: tuple[str, ...], parsed: Parsed) -> None:
     with pytest.raises(RecipeError):
         parsed("known", *given)

@@ -1,4 +1,6 @@
-"""Web projects as the tools of each kind create them, and a fixture that runs `webkiln init` in one."""
+"""Web projects as the tools of each kind create them, and a fixture that runs `webkiln init` in
+one.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every error code of the runtime has what it means and what to do, and no other code is told of."""
+"""The page documents every error code of the runtime, and no other."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Networks in the manner of TensorFlow 1: a graph with variables in scopes and a session, frozen."""
+"""Frozen networks of TensorFlow 1: a graph with variables in scopes, and a session."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

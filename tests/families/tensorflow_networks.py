@@ -70,7 +70,7 @@ def frozen(network: str, folder: Path) -> Path:
 
 
 def classifier(network: str, folder: Path) -> Path:
-    """A function around a model of Keras that takes images of any size, and names the best label."""
+    """A function around a Keras model: resizes images of any size, and returns the best label."""
     module = tf.Module()
     module.model = application(network)
 

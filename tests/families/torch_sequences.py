@@ -212,7 +212,7 @@ class WaveNet(nn.Module):
 
 
 class Listener(nn.Module):
-    """Recurrences one upon the other, in both directions and in one, and what is said at each step."""
+    """Stacked recurrent layers, bidirectional and not, with an output at each step."""
 
     def __init__(self, width: int = 40, hidden: int = 96, letters: int = 29) -> None:
         super().__init__()

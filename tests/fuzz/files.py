@@ -182,7 +182,7 @@ def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
 
 
 def hostile(name: str) -> dict[str, Format]:
-    """The small files of `hostile_<format>.py` that ask for much time or memory, by what they are."""
+    """The small files of `hostile_<format>.py` that request much time or memory, by name."""
     if not Path(__file__).with_name(f"hostile_{name}.py").exists():
         return {}
     module, form = (

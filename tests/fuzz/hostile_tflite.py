@@ -1,4 +1,4 @@
-"""Files of TensorFlow Lite of a few kilobytes that ask for minutes of time or gigabytes of memory."""
+"""TensorFlow Lite files of a few kilobytes that request minutes or gigabytes."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Programs of torch.export of a few kilobytes that ask for minutes of time or gigabytes of memory."""
+"""Programs of torch.export of a few kilobytes that request minutes or gigabytes."""
 
 import warnings
 from collections.abc import Callable

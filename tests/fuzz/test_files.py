@@ -72,11 +72,16 @@ def spinning(phase):
 @pytest.mark.parametrize(
     ("attempt", "wrong", "kind"),
     [
-        (failing(SourceError("no")), None, "refused"), (failing(KeyError("x")), None, "traceback"), (failing(InternalError("x")), None, "internal"),
-        (lambda folder, phase: bytearray(8 << 30), None, "memory"), (spinning("converting"), None, "hang"), (spinning("checking"), None, "refused"),
-        (lambda folder, phase: None, "the checker says no", "judged"), (lambda folder, phase: None, None, "accepted"),
+        (failing(SourceError("no")), None, "refused"),
+        (failing(KeyError("x")), None, "traceback"),
+        (failing(InternalError("x")), None, "internal"),
+        (lambda folder, phase: bytearray(8 << 30), None, "memory"),
+        (spinning("converting"), None, "hang"),
+        (spinning("checking"), None, "refused"),
+        (lambda folder, phase: None, "the checker says no", "judged"),
+        (lambda folder, phase: None, None, "accepted"),
     ],
-)  # fmt: skip
+)
 def test_outcomes(attempt, wrong, kind, monkeypatch):
     monkeypatch.setattr(files, "CPU_S", 1)
 

@@ -35,12 +35,18 @@ OPEN = '[input_shapes]\ndata = ["N", 3, "H", "W"]\n[sample_sizes]\nN = 3\nH = 9\
 @pytest.mark.parametrize(
     "built",
     [
-        ("v0", 'source = "v0.prototxt"\n'), ("alone", f'source = "alone.caffemodel"\n{OPEN}'), ("batch_norm", 'source = "batch_norm.caffemodel"\n'),
-        ("training", f'source = {{ path = "training.prototxt", weights = "training.caffemodel" }}\n{OPEN}'), ("detection", 'source = "detection.prototxt"\n'),
+        ("v0", 'source = "v0.prototxt"\n'),
+        ("alone", f'source = "alone.caffemodel"\n{OPEN}'),
+        ("batch_norm", 'source = "batch_norm.caffemodel"\n'),
+        (
+            "training",
+            f'source = {{ path = "training.prototxt", weights = "training.caffemodel" }}\n{OPEN}',
+        ),
+        ("detection", 'source = "detection.prototxt"\n'),
     ],
     indirect=True,
     ids=lambda param: param[0],
-)  # fmt: skip
+)
 @every_page
 @pytest.mark.sample("chromium-batch_norm")
 def test_bundles_agree_with_opencv(built, browser):

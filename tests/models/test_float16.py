@@ -1,4 +1,4 @@
-"""Memory that holds float16 between layers, on every GPU backend of every browser, against Keras."""
+"""float16 between layers, on every GPU backend of every browser, against Keras."""
 
 import json
 from itertools import product

@@ -249,7 +249,7 @@ def test_a_contradiction_is_an_error_that_names_the_sizes_and_the_inputs():
 
 
 def exported():
-    """What exporters write for a network that joins doubled features: Resize by scales, and Concat."""
+    """The graph of exporters for concatenated upsampled features: Resize by scales, and Concat."""
     nodes, x = [], "image"
     for n in range(3):
         nodes.append(

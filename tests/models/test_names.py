@@ -309,8 +309,16 @@ def test_names_without_counters_remain_distinct():
 
 @pytest.mark.parametrize(
     ("size", "called"),
-    [("batch size", "batch_size"), ("1", "d1"), ("class", "dclass"), ("i0", "di0"), ("u3", "du3"), ("__proto__", "d__proto__"), ("größe", "gr__e")],
-)  # fmt: skip
+    [
+        ("batch size", "batch_size"),
+        ("1", "d1"),
+        ("class", "dclass"),
+        ("i0", "di0"),
+        ("u3", "du3"),
+        ("__proto__", "d__proto__"),
+        ("größe", "gr__e"),
+    ],
+)
 def test_names_of_sizes_are_identifiers_in_every_language(size, called):
     spec, _ = describe_model(
         model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", size)], [floats("y", size)]),

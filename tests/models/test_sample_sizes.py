@@ -160,14 +160,34 @@ def test_given_sample_sizes_are_preserved(make, given, shape, built):
 @pytest.mark.parametrize(
     ("make", "given", "message"),
     [
-        (lambda: up_and_down(32), {"H": 16}, "sample_sizes: H is 16; layer 'sum' needs it to be a multiple of 32"),
-        (half, {"H": 16, "W": 7}, "sample_sizes: H = 16, W = 7: layer 'sum' needs the sizes floordiv(H, 2) and W to be equal"),
-        (wide_window, {"T": 20}, "sample_sizes: T = 20: layer 'conv' needs T - 33 not to be negative"),
-        (never, {}, "layer 'sum' needs the sizes 200*A and B to be equal, and the search found no such sizes; set them in the recipe: sample_sizes = { A = ..., B = ... }"),
-        (never, {"A": 1, "B": 201}, "sample_sizes: A = 1, B = 201: layer 'sum' needs the sizes 200*A and B to be equal"),
+        (
+            lambda: up_and_down(32),
+            {"H": 16},
+            "sample_sizes: H is 16; layer 'sum' needs it to be a multiple of 32",
+        ),
+        (
+            half,
+            {"H": 16, "W": 7},
+            "sample_sizes: H = 16, W = 7: layer 'sum' needs the sizes floordiv(H, 2) and W to be equal",
+        ),
+        (
+            wide_window,
+            {"T": 20},
+            "sample_sizes: T = 20: layer 'conv' needs T - 33 not to be negative",
+        ),
+        (
+            never,
+            {},
+            "layer 'sum' needs the sizes 200*A and B to be equal, and the search found no such sizes; set them in the recipe: sample_sizes = { A = ..., B = ... }",
+        ),
+        (
+            never,
+            {"A": 1, "B": 201},
+            "sample_sizes: A = 1, B = 201: layer 'sum' needs the sizes 200*A and B to be equal",
+        ),
         (half, {"Q": 1}, "sample_sizes: no size is called Q; sizes are H, W"),
     ],
-)  # fmt: skip
+)
 def test_invalid_sample_sizes_are_reported(make, given, message, built):
     made = built(make(), sample_sizes=given)
     with pytest.raises(ShapeError, match=re.escape(message)):

@@ -240,12 +240,34 @@ def test_the_epilogue_is_not_part_of_the_key():
         ([], "expected the schema webkiln.tuned/1"),
         ({"schema": "webkiln.tuned/0", "backends": {}}, "expected the schema webkiln.tuned/1"),
         ({"schema": SCHEMA, "backends": {"wasm": {}}}, "backends.wasm has no table of kernels"),
-        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"pool": {}}}}}, "'pool', expected the name of a convolution or contraction"),
-        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": 3}}}}, "is 3, expected the name of a candidate"),
-        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"a": "fast"}}}}}}, "milliseconds by candidate"),
-        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"b": 1}}}}}}, "which was not measured; measured were b"),
+        (
+            {"schema": SCHEMA, "backends": {"wasm": {"kernels": {"pool": {}}}}},
+            "'pool', expected the name of a convolution or contraction",
+        ),
+        (
+            {"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": 3}}}},
+            "is 3, expected the name of a candidate",
+        ),
+        (
+            {
+                "schema": SCHEMA,
+                "backends": {
+                    "wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"a": "fast"}}}}
+                },
+            },
+            "milliseconds by candidate",
+        ),
+        (
+            {
+                "schema": SCHEMA,
+                "backends": {
+                    "wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"b": 1}}}}
+                },
+            },
+            "which was not measured; measured were b",
+        ),
     ],
-)  # fmt: skip
+)
 def test_malformed_files_are_rejected(data, message):
     with pytest.raises(RecipeError, match=message):
         read(data, "wasm")

@@ -54,7 +54,7 @@ Promise.all(urls.map(attack)).then(results => done(results.map(([imported]) => i
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the servers but Vite share: that of the user may know results, and code would not run."""
+    """Servers other than Vite share results: the user's server may have them, and runs no code."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -143,7 +143,7 @@ def test_vite_builds_nothing_for_one_url_of_a_page(
 
 
 def test_vite_serves_nothing_to_another_name(vite: Served) -> None:
-    """DNS rebinding: a name of the attacker's points to this machine, and the page has that origin."""
+    """DNS rebinding: a name of the attacker resolves to this machine; the page has that origin."""
     before = vite.state()
     bundle = next(vite.place.glob(".webkiln/bundles/*")).name
     own = (f"/.webkiln/bundles/{bundle}/index.js", "/src/main.js", vite.own.path)

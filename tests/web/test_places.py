@@ -81,7 +81,7 @@ def test_another_origin(isolated: bool, bundle: Path, tmp_path: Path) -> None:
 
 
 def test_another_origin_without_workers(bundle: Path, tmp_path: Path) -> None:
-    """Where the policy allows no blob, the model runs in the page's thread, and one line says so."""
+    """If the policy allows no blob, the model runs in the page's thread, with one message."""
     with pages.deployed(bundle, "/cdn/", CROSS) as cdn:
         place = plain(tmp_path, cdn.url)
         origin = cdn.url.removesuffix("/cdn/")

@@ -1,4 +1,4 @@
-"""A browser: its programs, how a session starts, and the backends that it cannot run, with reasons."""
+"""A browser: its programs, how a session starts, and the backends that it cannot run."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Errors of a bundle against a reference: of outputs, and of layers up to the first that diverges."""
+"""Errors of a bundle against a reference: outputs, and layers up to the first that diverges."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ NOISE_FACTOR = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The error of `got` against `reference`. `relative` is None if non-finite values do not match."""
+    """The error of `got`. `relative` is None if non-finite values do not match `reference`."""
 
     max_abs: float | None
     relative: float | None

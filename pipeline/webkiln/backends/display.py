@@ -15,7 +15,7 @@ the others.
 
 
 def hidden_display() -> str:
-    """Start an X server, which exits some seconds after the browser. Returns the value of DISPLAY."""
+    """Start an X server, which exits seconds after the browser. Returns the value of DISPLAY."""
     server = shutil.which(XVFB.name)
     assert server is not None
     ours, its = os.pipe()

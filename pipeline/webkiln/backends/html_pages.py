@@ -3,23 +3,29 @@
 import html
 
 STYLE = """
-:root { color-scheme: light dark; --page: #f6f7f9; --card: #ffffff; --ink: #16191d; --soft: #5b6470; --line: #e1e5ea;
-  --wasm: #2f6fdb; --js: #c77700; --webgpu: #7a4fd0; --webgl: #12866f; --good: #14804a; --bad: #c62f2f; --track: #eceff3; }
+:root { color-scheme: light dark; --page: #f6f7f9; --card: #ffffff; --ink: #16191d;
+  --soft: #5b6470; --line: #e1e5ea; --wasm: #2f6fdb; --js: #c77700; --webgpu: #7a4fd0;
+  --webgl: #12866f; --good: #14804a; --bad: #c62f2f; --track: #eceff3; }
 @media (prefers-color-scheme: dark) {
   :root { --page: #101316; --card: #181c21; --ink: #e8ebee; --soft: #98a2ae; --line: #2a3037;
-    --wasm: #6ea3ff; --js: #f0a63c; --webgpu: #ab8bf5; --webgl: #45c2a6; --good: #4cc38a; --bad: #ff7b72; --track: #242a31; } }
+    --wasm: #6ea3ff; --js: #f0a63c; --webgpu: #ab8bf5; --webgl: #45c2a6; --good: #4cc38a;
+    --bad: #ff7b72; --track: #242a31; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
+body { margin: 0; background: var(--page); color: var(--ink);
+  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
 main { max-width: 1080px; margin: 0 auto; padding: 40px 24px 64px; }
 header { display: flex; flex-wrap: wrap; align-items: baseline; gap: 14px; margin-bottom: 24px; }
 h1 { font-size: 30px; line-height: 1.15; margin: 0; letter-spacing: -0.02em; }
 h2 { font-size: 17px; margin: 0; }
-.badge { padding: 3px 12px; border-radius: 99px; font-size: 13px; font-weight: 600; color: var(--card); background: var(--good); }
+.badge { padding: 3px 12px; border-radius: 99px; font-size: 13px; font-weight: 600;
+  color: var(--card); background: var(--good); }
 .badge.bad { background: var(--bad); }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 14px; margin-bottom: 14px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 14px;
+  margin-bottom: 14px; }
 .tile, section { background: var(--card); border: 1px solid var(--line); border-radius: 12px; }
 .tile { padding: 16px 18px; }
-.tile b { display: block; font-size: 25px; font-weight: 650; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; }
+.tile b { display: block; font-size: 25px; font-weight: 650; letter-spacing: -0.02em;
+  font-variant-numeric: tabular-nums; }
 .tile span, .note { color: var(--soft); font-size: 13px; }
 section { padding: 18px 20px 10px; margin-top: 14px; overflow-x: auto; }
 .note { margin: 2px 0 12px; }
@@ -87,7 +93,8 @@ def table(head: list[tuple[str, str]], rows: list[list[str]]) -> str:
         )
         for row in rows
     )
-    return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in cells)}</tbody></table>"
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def section(title: str, note: str, body: str) -> str:

@@ -39,7 +39,8 @@ class Command:
 
     def parse_execute(self, words: Sequence[str]) -> Any:
         own = super()
-        return guarded(lambda: own.parse_execute(options_first(words, self.cmdparser.options)))  # type: ignore[attr-defined]  # of DoitCmdBase
+        ordered = options_first(words, self.cmdparser.options)  # type: ignore[attr-defined]
+        return guarded(lambda: own.parse_execute(ordered))  # type: ignore[attr-defined]
 
     def execute(self, params: Mapping[str, Any], args: Sequence[str]) -> Any:
         self.params = params
@@ -109,10 +110,8 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
         for step in steps:
             if step.what != UP_TO_DATE:
                 why = shortened(step.why)
-                self.outstream.write(
-                    f"{step.task} "
-                    f" {step.what}{': ' if len(why) == 1 else ''}{'' if len(why) != 1 else why[0]}\n"
-                )
+                reason = f": {why[0]}" if len(why) == 1 else ""
+                self.outstream.write(f"{step.task}  {step.what}{reason}\n")
                 self.outstream.write("".join(f"    {line}\n" for line in why if len(why) > 1))
         self.outstream.write(f"{summary(steps)}\n")
         return 0

@@ -75,8 +75,8 @@ class DoitTask:
                         name for name in before if name not in self.action.params["backends"]
                     ]:
                         progress.warn(
-                            f"{self.folder}: {', '.join(gone)} is no longer in it, since neither the"
-                            " recipe nor backend= names it"
+                            f"{self.folder}: {', '.join(gone)} is no longer in it, since neither"
+                            " the recipe nor backend= names it"
                         )
         except VerificationError as error:
             return TaskError(self._located(str(error)))
@@ -159,9 +159,8 @@ class TuneTask:
             return TaskError(str(error))
         except WebkilnError as error:
             return TaskFailed(str(error))
-        sys.stdout.write(
-            f"{shown(f'{self.recipe.name}, {self.backend} in {self.browser}', changes)}\n{hint(self.file, self.recipe)}\n"
-        )
+        title = f"{self.recipe.name}, {self.backend} in {self.browser}"
+        sys.stdout.write(f"{shown(title, changes)}\n{hint(self.file, self.recipe)}\n")
         return True
 
     def task(self) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The build engine: obtains the results of actions, and publishes them.
 
 An action that is up to date is skipped, a result that a cache has is used, and the rest is
-executed. `runner.py` obtains the result of an action: `lookup.py` finds it, or `execution.py` executes
-the action, `per_file.py` those that are cached file by file. `publish.py` writes bundles into folders.
+executed. `runner.py` obtains the result of an action: `lookup.py` finds it, or `execution.py`
+executes the action, `per_file.py` those that are cached file by file. `publish.py` writes bundles
+into folders.
 """
 
 from collections.abc import Iterable, Mapping

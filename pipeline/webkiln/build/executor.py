@@ -105,7 +105,7 @@ class Outcome:
 
 class Executor(Protocol):
     def execute(self, job: Job) -> Outcome:
-        """Run a job. Raises the UserError of the stage, or ToolError on a timeout or a dead worker."""
+        """Run a job. Raises the stage's UserError, or ToolError on a timeout or a dead worker."""
 
     def close(self) -> None: ...
 

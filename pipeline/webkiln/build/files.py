@@ -25,7 +25,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def temporary_path(path: Path, suffix: str = "") -> Path:
-    """A new temporary name in the same folder, so that a rename to `path` stays on one file system."""
+    """A new temporary name in the folder of `path`, so that a rename stays on one file system."""
     return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}{suffix}")
 
 

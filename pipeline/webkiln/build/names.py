@@ -16,7 +16,9 @@ FOLDER = Form()
 LAST = ("index.js", "manifest.json")
 """The entry points of a bundle, written after everything else."""
 BY_BYTES = re.compile(
-    rf"(weights-[0-9a-f]+\.bin|vocabulary-[0-9a-f]{{8}}\.bin|({'|'.join(VARIANTS)})-[0-9a-f]{{8}}\.wasm|(worker|runtime|profile|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
+    rf"(weights-[0-9a-f]+\.bin|vocabulary-[0-9a-f]{{8}}\.bin"
+    rf"|({'|'.join(VARIANTS)})-[0-9a-f]{{8}}\.wasm"
+    rf"|(worker|runtime|profile|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
 )
 """Names that contain a digest of the content."""
 

@@ -50,4 +50,4 @@ def install_and_restart(modules: Collection[str], close: Callable[[], None] = la
     os.environ[TRIED] = " ".join([*tried, *todo])
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # the same command again
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606

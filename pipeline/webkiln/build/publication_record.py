@@ -29,8 +29,8 @@ Known = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`temporary` names the copies of a publication that has not ended. `created`: a build created the
-    folder.
+    """`temporary`: the names of copies of an unfinished publication. `created`: whether a build
+    created the folder.
     """
 
     files: Known = field(default_factory=dict)

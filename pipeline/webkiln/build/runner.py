@@ -1,5 +1,5 @@
-"""Runs actions: producers first, what a cache has without executing it, and again where inputs change
-or blobs turn out to be gone.
+"""Runs actions, producers first. Results in a cache are not computed again. Runs an action again if
+its inputs change meanwhile, or if blobs are missing.
 """
 
 from collections.abc import Mapping
@@ -176,8 +176,8 @@ class Runner:
                     self._cache.shared.blame(action.task)
                 return result
         raise failed or ToolError(
-            f"{action.task}: its inputs keep changing while it runs, or the cache {self._cache.root}"
-            " loses what is written"
+            f"{action.task}: its inputs keep changing while it runs, or the cache"
+            f" {self._cache.root} loses what is written"
         )
 
     def _trees(self, action: Action) -> dict[str, Tree]:

@@ -1,4 +1,4 @@
-"""Single flight: of several steps that lack the same result, one computes it and the others wait."""
+"""Single flight: of several steps that need one result, one computes it and the others wait."""
 
 from collections.abc import Iterable
 from threading import Condition

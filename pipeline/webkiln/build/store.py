@@ -17,7 +17,7 @@ from webkiln.errors import OutputError
 
 class Store(Protocol):
     def has(self, blob: Blob) -> bool:
-        """Whether a blob of this digest and size exists or is likely available. Does not read it."""
+        """Whether a blob exists or is likely available. Does not read it."""
 
     def fetch(self, blobs: Collection[Blob]) -> None:
         """Download the blobs that are not on this machine, if they are available."""

@@ -54,7 +54,7 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
     process with status 2.
     """
     try:
-        arguments = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit has no public way to list the arguments variables
+        arguments = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001
         state = Path(".webkiln")
         session = Session(state, Path(folder), arguments, CheckoutLock(state, _say))
         sys.excepthook = partial(_handle_exception, session)

@@ -17,7 +17,7 @@ PROCESS = 1
 
 
 class Timeline:
-    """The steps of one build, recorded by several threads. Overlapping steps are in different rows."""
+    """The steps of one build. Overlapping steps are in different rows. Thread-safe."""
 
     def __init__(self) -> None:
         self._begun = time.perf_counter()

@@ -82,8 +82,8 @@ def _discovered(
         elif name.startswith(MODULES):
             folder, _, modules = name.removeprefix(MODULES).rpartition(":")
             yield (
-                f"the files in {_path_shown(action, folder)} that provide {modules.replace(',', ', ')}"
-                f" {what}"
+                f"the files in {_path_shown(action, folder)} that provide"
+                f" {modules.replace(',', ', ')} {what}"
             )
         elif name.endswith("/") and not name.startswith(TREE):
             yield f"the names in {_path_shown(action, name)} {what}"

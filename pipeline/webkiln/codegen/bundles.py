@@ -206,15 +206,19 @@ def readme(manifest: Mapping[str, Any], name: str) -> str:
     }
     inputs = ", ".join(words.values())
     given = ", ".join(f"{text_of(input_)}: {word}" for input_, word in words.items())
+    strings = any(tensor["dtype"] == "string" for tensor in inputs_of(manifest))
+    arrays = "strings or typed arrays" if strings else "typed arrays"
+    backends = ", ".join(manifest["backends"])
     return f"""# {name}
 
-The neural network *{manifest["name"]}*, compiled by [webkiln](https://pypi.org/project/webkiln/) for browsers and Node, with its weights as {manifest["encoding"]}. Backends: {", ".join(manifest["backends"])}.
+The neural network *{manifest["name"]}*, compiled by [webkiln](https://pypi.org/project/webkiln/)
+for browsers and Node, with its weights as {manifest["encoding"]}. Backends: {backends}.
 
 ```js
 import {{ load }} from '{name}';
 
 const model = await load();
-const outputs = await model.run({{ {given} }});   // {inputs}: {"strings or " if any(tensor["dtype"] == "string" for tensor in inputs_of(manifest)) else ""}typed arrays
+const outputs = await model.run({{ {given} }});   // {inputs}: {arrays}
 model.dispose();
 ```
 

@@ -112,7 +112,8 @@ CASTS = {
         source,
         target,
     ): (
-        f"__builtin_wasm_trunc_saturate_{'us'[target in (INT, LONG)]}_{target.replace('u', 'i')}_{source}({{0}})"
+        f"__builtin_wasm_trunc_saturate_{'us'[target in (INT, LONG)]}_"
+        f"{target.replace('u', 'i')}_{source}({{0}})"
     )
     for source in REAL
     for target in INTEGER

@@ -39,11 +39,8 @@ class Braces(ABC):
         """A loop that continues from the counter's current value, in steps of `chunk`, while a full
         chunk fits. With `rest`, it also covers a last partial chunk.
         """
-        return (
-            "for (;"
-            f" {name}{f' + {chunk - 1}' if isinstance(chunk, int) and chunk > 1 and not rest else ''}"
-            f" < {extent}; {name} += {chunk}) {{"
-        )
+        last = f" + {chunk - 1}" if isinstance(chunk, int) and chunk > 1 and not rest else ""
+        return f"for (; {name}{last} < {extent}; {name} += {chunk}) {{"
 
     def clamped(self, name: str, end: str, chunk: int, extent: str) -> str:
         """A loop over chunks that also covers a last partial chunk, with its copies clamped to the

@@ -61,21 +61,31 @@ def index_types(manifest: dict[str, Any]) -> str:
     }
     arrays = " | ".join([*sorted(set(ARRAYS.values())), ALTERNATIVES["float16"]])
     device = (
-        "  /** What the webgpu backend computes on, with `worker: false`; one of webkiln's own"
-        " where there is none. */\n"
+        "  /** The device of the webgpu backend, with `worker: false`. Default: a new one. */\n"
         f"  device?: {DEVICE};\n"
     )
-    gpu_run = f"""  /** What GPUBuffers must be of; null where the model takes none. */
+    gpu_run = f"""  /** The device of GPUBuffers; null if the model accepts none. */
   readonly device: {DEVICE} | null;
-  /** Outputs that stay on the GPU: all of them, or by name in fresh buffers or in those that are given. */
-  run<Kept extends "gpu" | {{ [output in keyof Outputs]?: "gpu" | {BUFFER} }}>(inputs: Inputs{only}, options: RunOptions & {{ outputs: Kept }}): Promise<{{
-    [output in keyof Outputs]: Kept extends "gpu" ? {BUFFER} : output extends keyof Kept ? {BUFFER} : Outputs[output];
+  /** Outputs that stay on the GPU: "gpu" for all, or by name: in new buffers or the given ones. */
+  run<Kept extends "gpu" | {{ [output in keyof Outputs]?: "gpu" | {BUFFER} }}>(
+    inputs: Inputs{only},
+    options: RunOptions & {{ outputs: Kept }},
+  ): Promise<{{
+    [output in keyof Outputs]: Kept extends "gpu"
+      ? {BUFFER}
+      : output extends keyof Kept
+        ? {BUFFER}
+        : Outputs[output];
   }}>;
 """
     device, gpu_run = (device, gpu_run) if gpu else ("", "")
     return f"""/* eslint-disable */
 /** A class that not every environment declares. */
-type Global<Name extends string> = typeof globalThis extends {{ [key in Name]: {{ prototype: infer Type }} }} ? Type : never;
+type Global<Name extends string> = typeof globalThis extends {{
+  [key in Name]: {{ prototype: infer Type }};
+}}
+  ? Type
+  : never;
 {drawable}export interface Inputs {{
 {inputs}}}
 export interface Outputs {{
@@ -85,19 +95,22 @@ export type Variant = {variant};
 export interface LoadOptions {{
   /** Backends in order of preference; the first that works is used. */
   backends?: Backend | readonly ("webgpu" | "wasm" | "webgl" | "js")[];
-  /** How many threads may run the wasm backend, where memory can be shared; "auto": one for each core, of few. */
+  /** The number of threads of the wasm backend; "auto": up to one per core. Needs shared memory. */
   threads?: "auto" | number;
   /** One variant of the wasm backend, instead of the best that the engine runs. */
   variant?: Variant;
-  /** false: the model lives in the calling thread. */
+  /** false: the model runs in the calling thread. */
   worker?: boolean;
-{device}  /** Where the wasm and weight files are, when they are not beside this module. */
+{device}  /** The folder of the wasm and weight files. Default: that of this module. */
   baseURL?: string | URL;
   transformURL?: (url: string, file: string) => string;
   cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
   saveCache?: boolean;
   ignoreCache?: boolean;
-  /** Milliseconds with less than 1 KB after which a request is ended and repeated; 0 or Infinity: never. 30 000 by default. */
+  /**
+   * A request that receives less than 1 KB in this number of milliseconds is repeated.
+   * Default: 30 000; 0 or Infinity: never.
+   */
   stallTimeout?: number;
   onProgress?: (progress: {{ loaded: number; total: number }}) => void;
   signal?: AbortSignal;
@@ -118,14 +131,21 @@ export interface Profile {{
   backend: Backend;
   variant: Variant | null;
   threads: number;
-  /** Where the times of launches come from, and the least difference between two of them. */
+  /** The clock that times launches, and its resolution. */
   clock: string;
   resolutionMs: number;
   peakGflops: number;
   runs: number;
   runMs: number;
-  launches: {{ layer: string; kernel: string; count: number; ms: number; flops: number | null; bytes: number | null }}[];
-  /** What the fastest run did, by the numbers of launches. */
+  launches: {{
+    layer: string;
+    kernel: string;
+    count: number;
+    ms: number;
+    flops: number | null;
+    bytes: number | null;
+  }}[];
+  /** The fastest run. `launch` is an index of `launches`. */
   timeline: {{ launch: number; startMs: number; ms: number }}[];
 }}
 export interface Model {{
@@ -141,7 +161,7 @@ export interface Model {{
   run(inputs: Inputs{only}, options?: RunOptions): Promise<Outputs>;
 {gpu_run}  reset(): Promise<void>;
   layers(): Promise<Layer[]>;
-  /** The times of the launches since the load or the last profile, of a model loaded with `profile: true`. */
+  /** The times of launches since load() or the last profile(). Needs load({{ profile: true }}). */
   profile(): Promise<Profile>;
   dispose(): void;
 }}
@@ -151,7 +171,10 @@ export declare class WebkilnError extends Error {{
 export declare const manifest: {_literal(public)};
 export declare function load(options?: LoadOptions): Promise<Model>;
 /** The `k` highest scores of one row, highest first, with their labels. */
-export declare function top(scores: ArrayLike<number>, k?: number): {{ index: number; label: string; score: number }}[];
+export declare function top(
+  scores: ArrayLike<number>,
+  k?: number,
+): {{ index: number; label: string; score: number }}[];
 """
 
 

@@ -55,10 +55,8 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
         f" {held['elsewhere']} more in the remote cache"
     )
     for provenance, count in sorted(cache.provenances().items()):
-        print(
-            f"  {count}"
-            f" {describe_provenance(provenance)}{'' if cache.trusts(provenance) else ', not readable with this key'}"
-        )
+        unreadable = "" if cache.trusts(provenance) else ", not readable with this key"
+        print(f"  {count} {describe_provenance(provenance)}{unreadable}")
     if cache.shared is None:
         print(f"no remote cache ({VARIABLE})")
         return 0
@@ -122,9 +120,8 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
         )
     print(f"{shared.address}: {count} results are stored")
     for provenance, number in sorted(left.items()):
-        print(
-            f"omitted, since this key does not sign them: {number} {describe_provenance(provenance)}"
-        )
+        origin = describe_provenance(provenance)
+        print(f"omitted, since this key does not sign them: {number} {origin}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A profile as an HTML page: a flame chart of the fastest run, and tables of launches and layers."""
+"""A profile as an HTML page: a flame chart of the fastest run, tables of launches and layers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -304,9 +304,8 @@ def _weights(weights: Mapping[str, tuple[str, tuple[int, ...]]]) -> str:
 
 def _print_kernels(recipe: Recipe, actions: ModelGraph, engine: Engine) -> None:
     graph = from_json(_output(engine, actions.convert(), "graph.json"))
-    print(
-        f"\n{table(f'{recipe.name}: what the source says', ('layer', 'operators', 'output', 'parameters'), layer_rows(graph))}"
-    )
+    head = ("layer", "operators", "output", "parameters")
+    print(f"\n{table(f'{recipe.name}: the source', head, layer_rows(graph))}")
     for backend in recipe.backends:
         program = _output(
             engine, actions.lower(backend, Selection(recipe.backends)), "program.json"

@@ -189,7 +189,7 @@ def _without_words(text: str) -> str:
 
 
 def _key(bare: str, start: int, name: str) -> int | None:
-    """The end of a key of the object that opens before `start`, if the object itself has this key."""
+    """The end of a key of the object that opens before `start`, but not of nested objects."""
     depth = 1
     for match in re.finditer(rf"[{{\[(]|[}}\])]|\b{name}\b", bare[start:]):
         if match[0] == name:

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def serving(bundle: Path, port: int = 0) -> Iterator[Server]:
-    """A server for the page, with the bundle at /bundle/ and a policy that only allows this origin."""
+    """A server for the page and the bundle at /bundle/. Its policy only allows this origin."""
     manifest = host.read_manifest(bundle)
     if not (bundle / "index.js").is_file():
         raise SourceError(f"{bundle}: index.js is missing; build the bundle again")

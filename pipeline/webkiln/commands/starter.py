@@ -29,7 +29,10 @@ TYPES_HEAD = (
     " project imports. */\n"
 )
 UNBUILT = """  export const load: (options?: any) => Promise<any>;
-  export const top: (scores: ArrayLike<number>, k?: number) => { index: number; label: string; score: number }[];
+  export const top: (
+    scores: ArrayLike<number>,
+    k?: number,
+  ) => { index: number; label: string; score: number }[];
   export const manifest: any;
 """
 TYPES_REST = "".join(

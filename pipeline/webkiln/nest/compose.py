@@ -141,8 +141,8 @@ def tanh(x: Expr) -> Expr:
 
 
 def erf(x: Expr) -> Expr:
-    """An odd rational function of degrees 11 and 10 on [-3.92, 3.92]. At the ends, erf rounds to ±1
-    in float32 and the fit is slightly larger, so the result is clamped.
+    """An odd rational function of degrees 11 and 10 on [-3.92, 3.92]. At the ends, erf rounds to
+    ±1 in float32 and the fit is slightly larger, so the result is clamped.
     """
     x = clamp(x, -3.9192059, 3.9192059)
     square = x * x

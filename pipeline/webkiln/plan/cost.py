@@ -70,7 +70,7 @@ def moved(call: NestCall) -> int:
 
 def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     """The time of a launch: the maximum of computing and reading, plus the overhead. Symbolic sizes
-    count at nominal_size values.
+    count at nominal values.
     """
     computing = nominal_size(flops(call)) / (
         machine.gflops * 1e6 * efficiency(call, schedule, machine)

@@ -90,7 +90,7 @@ def assign_offsets(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, i
     """Return the offset of each range and the total bytes: largest first, each at the lowest gap
     between the ranges live at the same time (Pisarchyk & Lee 2020, greedy by size). A gap with
     symbolic bounds must be wide enough for all values of the placeholders; sizes and offsets are
-    compared at nominal_size values. Without such a gap, the buffer goes above all others.
+    compared at nominal values. Without such a gap, the buffer goes above all others.
     """
     placed: list[tuple[int, Range]] = []
     for item in sorted(ranges, key=lambda r: (-nominal_size(r.bytes), r.first, r.name)):

@@ -2,7 +2,7 @@
 the backend's memory.
 
 64-bit integers become 32-bit ones. float64 and float16 become float32; every store of a float16
-rounds to round_to_float16 precision. Narrow integers and bool occupy a full word, and stores wrap them.
+rounds to half precision. Narrow integers and bool occupy a full word, and stores wrap them.
 Constants outside the narrower range saturate. Input values are checked when they are passed.
 """
 

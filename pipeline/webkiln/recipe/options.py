@@ -279,7 +279,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "reference",
-        "inputs, and the outputs that the framework computed from them elsewhere, to verify against",
+        "inputs and outputs that the framework computed elsewhere, to verify against",
         "the path of an .npz file of inputs and outputs that the framework computed",
         checks.is_path,
         updates.assign_path("reference"),

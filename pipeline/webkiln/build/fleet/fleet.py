@@ -350,7 +350,7 @@ class Fleet:
         return None
 
     def _is_checked(self, action: Action) -> bool:
-        return action.stage not in NONDETERMINISTIC and random() < self._checks  # noqa: S311  # not security-relevant
+        return action.stage not in NONDETERMINISTIC and random() < self._checks  # noqa: S311
 
     def _path(self, blob: Blob) -> Path:
         return self._store.path(blob.sha256)

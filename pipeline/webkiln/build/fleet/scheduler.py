@@ -284,7 +284,7 @@ class Scheduler:
                     self._update_workers()
                 else:
                     self._reconnect()
-            except Exception:  # noqa: BLE001, S112  # a connection may end in any way; the next iteration retries
+            except Exception:  # noqa: BLE001, S112  # the next iteration retries
                 continue
 
     def _update_workers(self) -> None:

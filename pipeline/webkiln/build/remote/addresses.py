@@ -10,7 +10,7 @@ SCHEMES = ("", "file", "http", "https", "grpc", "grpcs", "s3", "gs", "az")
 
 
 def open_remote(url: str) -> Remote:
-    """The remote cache at an address of one of `SCHEMES`. Raises RemoteError where there is none."""
+    """The remote cache at an address. Raises RemoteError if its scheme is not in `SCHEMES`."""
     scheme = urlsplit(url).scheme
     if scheme in ("http", "https"):
         from webkiln.build.remote.http import HttpRemote

@@ -105,11 +105,8 @@ class RemoteConnection:
         except UnreachableError as error:
             self._stop(error, "does not answer", writing=writing)
         except RemoteError as error:
-            self._warn(
-                f"{self.address} failed ({error});"
-                f" {'results that are not stored there stay' if writing else 'what it does not provide is built'}"
-                " here"
-            )
+            effect = "new results remain here" if writing else "missing results are built here"
+            self._warn(f"{self.address} failed ({error}); {effect}")
             self._fail(writing=writing)
         return default
 

@@ -1,7 +1,8 @@
 """The format of entries: one header line with the signature, then the body, canonical JSON.
 
     webkiln.entry/2 ALGORITHM SIGNATURE        (or: webkiln.entry/2 unsigned)
-    {"key":KEY,"result":{"outputs":{PATH:{"bytes":SIZE,"sha256":DIGEST}},"printed":TEXT},"schema":"webkiln.entry/2"}
+    {"key":KEY,"result":{"outputs":{PATH:{"bytes":SIZE,"sha256":DIGEST}},"printed":TEXT},
+     "schema":"webkiln.entry/2"}                                        (in one line)
 
 The signature covers the bytes of the body and is checked before they are parsed. What is parsed is
 bounded in bytes, depth and number of outputs; names are plain relative paths.

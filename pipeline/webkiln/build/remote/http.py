@@ -211,7 +211,8 @@ class HttpRemote:
                 )
             except (BrokenPipeError, ConnectionResetError):
                 if body is None:
-                    raise  # with a body, the server may have answered before it closed the connection
+                    # with a body, the server may have answered before it closed the connection
+                    raise
             connection.timed.expect(LARGEST_HEAD)
             return connection.http.getresponse()
         except BaseException:
@@ -238,9 +239,8 @@ class HttpRemote:
         except (OSError, UnicodeError) as error:
             connection.close()
             reason = untrusted(error) or getattr(error, "strerror", None) or error
-            raise UnreachableError(
-                f"{self._host}{f' through the proxy {host}' if self._proxy is not None else ''}: {reason}"
-            ) from error
+            proxy = f" through the proxy {host}" if self._proxy is not None else ""
+            raise UnreachableError(f"{self._host}{proxy}: {reason}") from error
         timed = TimedSocket(connection.sock)
         connection.sock, connection.auto_open = timed, 0
         return _Connection(connection, timed)
@@ -262,14 +262,12 @@ def _check(answer: http.client.HTTPResponse, what: str, allowed: int) -> None:
         if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
         else ""
     )
-    raise kind(
-        f"{what}: {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}".rstrip()
-        + redirected
-    )
+    phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
+    raise kind(f"{what}: {status} {phrase}".rstrip() + redirected)
 
 
 def _is_over(answer: http.client.HTTPResponse) -> bool:
-    """Whether an answer was read to its end, or can be now, so that its connection can be reused."""
+    """Whether an answer was read to its end, or can be now: its connection can be reused."""
     if not answer.isclosed() and (answer.chunked or answer.length is None or answer.length > SHORT):
         return False
     answer.read()

@@ -188,7 +188,8 @@ class ObjectRemote:
         except self._errors.BaseError as error:
             if "InvalidCertificate" in str(error):
                 raise UnreachableError(
-                    "its certificate is not trusted; set SSL_CERT_FILE to the certificate of its authority"
+                    "its certificate is not trusted; set SSL_CERT_FILE to the certificate of its"
+                    " authority"
                 ) from error
             kind = (
                 UnreachableError

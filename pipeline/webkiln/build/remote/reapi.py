@@ -1,7 +1,7 @@
 """Servers of the Remote Execution API, version 2, as a remote cache: ActionCache,
 ContentAddressableStorage and ByteStream over gRPC.
 
-https://github.com/bazelbuild/remote-apis/blob/main/build/bazel/remote/execution/v2/remote_execution.proto
+https://github.com/bazelbuild/remote-apis, build/bazel/remote/execution/v2/remote_execution.proto
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -125,7 +125,8 @@ class SharedCache(RemoteConnection):
         here.
         """
         self._warn(
-            f"{self.address}: {task} failed with inputs from it, and succeeded with inputs built here"
+            f"{self.address}: {task} failed with inputs from it, and succeeded with inputs built"
+            " here"
         )
 
     def download(
@@ -191,8 +192,8 @@ class SharedCache(RemoteConnection):
             fits = self._arriving - path.stat().st_size <= room
         if not fits and blob.bytes > CHUNK:
             self._warn(
-                f"{self.address}: {path.parent} has no room for {blob.bytes} bytes of {blob.sha256};"
-                " what needs them is built here"
+                f"{self.address}: {path.parent} has no room for {blob.bytes} bytes of"
+                f" {blob.sha256}; what needs them is built here"
             )
         return fits or blob.bytes <= CHUNK
 

@@ -88,7 +88,8 @@ class ModelInterface:
         return signature
 
     def shown(self, shape: Sequence[int]) -> str:
-        return f"[{', '.join(dim.abbreviate(expand_quotients(size, self.graph.divisibility)) for size in shape)}]"
+        sizes = (expand_quotients(size, self.graph.divisibility) for size in shape)
+        return f"[{', '.join(map(dim.abbreviate, sizes))}]"
 
 
 def recorded_arrays(path: Path, name: str, ends: ModelInterface) -> dict[str, Array]:
@@ -231,10 +232,8 @@ def _parse_key(
         return match[1], match[2], match[3]
     names = [*names_of_role["inputs"], *names_of_role["outputs"]]
     listed = "; ".join(f"{role} are {', '.join(names_of_role[role]) or 'none'}" for role in ROLES)
-    return (
-        f"{key}: the model has no such input or output{did_you_mean(key.rpartition('/')[2], names)};"
-        f" {listed}"
-    )
+    similar = did_you_mean(key.rpartition("/")[2], names)
+    return f"{key}: the model has no such input or output{similar}; {listed}"
 
 
 def _case_problems(

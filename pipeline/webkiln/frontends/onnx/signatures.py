@@ -33,7 +33,10 @@ def find_signature(op: str, domain: str, version: int) -> Signature | None:
     if not onnx.defs.has(op, version, domain):
         return None
     schema = onnx.defs.get_schema(op, version, domain)
-    attributes = {name: item.type.name for name, item in schema.attributes.items()}  # type: ignore[attr-defined]
+    attributes = {
+        name: item.type.name  # type: ignore[attr-defined]
+        for name, item in schema.attributes.items()
+    }
     required = frozenset(name for name, item in schema.attributes.items() if item.required)
     return Signature(
         schema.min_input,
