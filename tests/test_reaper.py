@@ -21,7 +21,10 @@ import psutil
 from webkiln.backends import browsers
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
-ORPHAN = f"import subprocess; nothing = subprocess.DEVNULL; print(subprocess.Popen({SLEEP}, stdout=nothing, stderr=nothing, start_new_session=True).pid)"
+ORPHAN = (
+    "import subprocess; nothing = subprocess.DEVNULL;"
+    f" print(subprocess.Popen({SLEEP}, stdout=nothing, stderr=nothing, start_new_session=True).pid)"
+)
 
 
 def test_that_never_ends():

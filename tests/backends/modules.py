@@ -22,8 +22,10 @@ INSTANTIATED = (
     "const { exports } = await WebAssembly.instantiate(module, { env: { memory, mark: (site) =>"
     " tell(site) } });"
 )
-RENAMED = """const { exports: all } = await WebAssembly.instantiate(module, { env: { memory, mark: (site) => tell(site) } });
-  const exports = Object.fromEntries(Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
+RENAMED = """const { exports: all } = await WebAssembly.instantiate(module,
+  { env: { memory, mark: (site) => tell(site) } });
+  const exports = Object.fromEntries(
+    Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
 """How the code of a program finds its own functions among those of a module."""
 TOGETHER = 100
 """Programs of one module, and kernels of one file."""

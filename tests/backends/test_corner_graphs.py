@@ -20,7 +20,7 @@ GRAPHS = {
         input w: float32[24,24,2,2]
         y: float32[1,24,16,16] = Conv(x, w) {"dilation":[1,1],"groups":1,"out_dims":[0,1,2,3],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[1,0,2,3],"x_dilation":[2,2],"x_dims":[0,1,2,3]}
         output y = y
-        """
+        """  # noqa: E501
     ),
     "a concatenation in a concatenation in another, of open sizes": (
         """

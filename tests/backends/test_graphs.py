@@ -124,7 +124,7 @@ def test_a_convolution_with_bias_and_activation_is_one_launch():
         c: float32[1,2,5] = Conv(x, w, b) {"dilation":[1],"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
         y: float32[1,2,5] = Relu(c)
         output out = y
-        """)
+        """)  # noqa: E501
     assert [len(plan(graph, TARGETS[backend]).lowered.calls) for backend in TARGETS] == [1] * len(
         TARGETS
     )

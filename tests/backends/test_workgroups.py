@@ -18,7 +18,10 @@ from webkiln.plan import invocations
 from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
-CONV = '{"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[2,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+CONV = (
+    '{"dilation":[1,1],"out_dims":[0,3,1,2],'
+    '"pad_high":[1,1],"pad_low":[1,1],"strides":[2,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+)
 GRAPHS = {
     "whole blocks": (
         """

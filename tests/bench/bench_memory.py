@@ -30,7 +30,9 @@ const done = arguments[3];
 (async ([backend, worker, runs]) => {
   const { load } = await import("/bundle/index.js");
   const model = await load({ backends: [backend], worker });
-  const inputs = () => Object.fromEntries(model.manifest.inputs.map(({ name, shape }) => [name, new Float32Array(shape.reduce((a, b) => a * b, 1))]));
+  const inputs = () => Object.fromEntries(
+    model.manifest.inputs.map(({ name, shape }) =>
+    [name, new Float32Array(shape.reduce((a, b) => a * b, 1))]));
   for (let n = 0; n < runs; n++) await model.run(inputs());
 })(Array.from(arguments)).then(() => done(null), (error) => done(String(error)));
 """

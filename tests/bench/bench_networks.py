@@ -53,7 +53,8 @@ TOLERANCE = 1e-3
 PATIENCE_S = 1800
 """What a page may take to measure one network."""
 PAGE = """<!doctype html><title>bench</title>
-<script type="importmap">{"imports": {"@litertjs/wasm-utils": "/npm/@litertjs/wasm-utils/dist/index.js"}}</script>"""
+<script type="importmap">
+{"imports": {"@litertjs/wasm-utils": "/npm/@litertjs/wasm-utils/dist/index.js"}}</script>"""
 
 
 def optimised(engine: Engine, actions: ModelGraph) -> tuple[Graph, dict[str, Array]]:

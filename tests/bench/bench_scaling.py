@@ -84,7 +84,9 @@ const done = arguments[arguments.length - 1];
   const { load } = await import("/bundle/index.js");
   const model = await load({ backends: ["wasm"], worker: false, threads: 1 });
   const [{ name }] = model.manifest.inputs;
-  const given = shapes.map((shape) => Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, at) => Math.sin(at)));
+  const given = shapes.map((shape) =>
+    Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) },
+    (_, at) => Math.sin(at)));
   const run = async (at) => {
     const begin = performance.now();
     await model.run({ [name]: given[at] }, { placeholders: placeholders[at] });
@@ -100,7 +102,8 @@ const done = arguments[arguments.length - 1];
     }
   }
   return times;
-})(...Array.from(arguments).slice(0, 3)).then((times) => done({ times }), (error) => done({ error: String(error) }));
+})(...Array.from(arguments).slice(0, 3)).then((times) => done({ times }),
+  (error) => done({ error: String(error) }));
 """
 
 

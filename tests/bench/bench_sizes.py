@@ -62,7 +62,8 @@ def run() -> None:
     print(f"{options.model}: code that a page downloads")
     for name, (raw, packed) in rows.items():
         print(
-            f"  {name:<16}{raw / 1000:10.1f} KB{packed / 1000:10.1f} KB with Brotli{packed / own:8.1f} times"
+            f"  {name:<16}{raw / 1000:10.1f} KB{packed / 1000:10.1f} KB with Brotli"
+            f"{packed / own:8.1f} times"
         )
 
 

@@ -286,7 +286,8 @@ def page(
             f" {os.cpu_count()} processors, headless {browsers.version('chromium')},"
             f" {versions}, each with its wasm backend. Batch 1, float32, random weights. Times"
             f" include copying inputs and outputs. There are {rounds} rounds. In each, the engines"
-            " run in random order. Each waits 50 ms, so that the others' threads sleep, warms up for"
+            " run in random order. Each waits 50 ms, so that the others' threads"
+            " sleep, warms up for"
             " 100 ms (at least one run), and then has three runs measured. Times are medians. A"
             " speedup is the median of the ratios within rounds. The peak of relaxed SIMD was"
             f" {peak:.0f} GFLOP/s on one processor. Errors are relative to the largest value of an"
@@ -329,7 +330,7 @@ def page(
         "",
         "## Memory",
         "",
-        "The peak memory of the page's process while it loads and runs the network, with one thread.",
+        "The peak memory of the page's process while the network loads and runs, with one thread.",
         "",
         *memories(results),
         "",

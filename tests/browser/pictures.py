@@ -44,9 +44,12 @@ def expected(name: str, pixels: np.ndarray) -> np.ndarray:
 PAGE = '<!doctype html><link rel="icon" href="data:,"><title>images</title>'
 PRELUDE = """
 const { load } = await import('/bundle/index.js');
-const pictureOf = (width, height) => new ImageData(Uint8ClampedArray.from({ length: width * height * 4 },
+const pictureOf = (width, height) => new ImageData(
+  Uint8ClampedArray.from({ length: width * height * 4 },
   (_, at) => at % 4 === 3 ? 255 : (at * 73 + (at >> 3) * 31) % 256), width, height);
-const canvasOf = (data, canvas = Object.assign(document.createElement('canvas'), { width: data.width, height: data.height })) => {
+const canvasOf = (data,
+  canvas = Object.assign(document.createElement('canvas'),
+  { width: data.width, height: data.height })) => {
   canvas.getContext('2d').putImageData(data, 0, 0);
   return canvas;
 };
@@ -57,22 +60,27 @@ const imageOf = async data => {
   return image;
 };
 const videoOf = async data => {
-  const canvas = canvasOf(data), video = Object.assign(document.createElement('video'), { muted: true, srcObject: canvas.captureStream(30) });
+  const canvas = canvasOf(data),
+    video = Object.assign(document.createElement('video'),
+    { muted: true, srcObject: canvas.captureStream(30) });
   const drawing = setInterval(() => canvasOf(data, canvas), 20);
   await video.play();
   clearInterval(drawing);
   return video;
 };
 const sources = {
-  data: async data => data, canvas: async data => canvasOf(data), offscreen: async data => canvasOf(data, new OffscreenCanvas(data.width, data.height)),
+  data: async data => data, canvas: async data => canvasOf(data),
+    offscreen: async data => canvasOf(data, new OffscreenCanvas(data.width, data.height)),
   bitmap: data => createImageBitmap(data), image: imageOf, video: videoOf,
 };
 const model = await load({ worker: false });
 const NAMES = model.manifest.inputs.map(({ name }) => name);
 const zeros = Object.fromEntries(model.manifest.inputs.map(({ name, dtype, shape }) =>
-  [name, new (dtype === 'uint8' ? Uint8Array : Float32Array)(shape.reduce((product, size) => product * (Number(size) || 1), 1))]));
+  [name, new (dtype === 'uint8' ? Uint8Array : Float32Array)
+    (shape.reduce((product, size) => product * (Number(size) || 1), 1))]));
 const all = async (names, value, options) => {
-  const outputs = await model.run({ ...zeros, ...Object.fromEntries(names.map(name => [name, value])) }, options);
+  const outputs = await model.run(
+    { ...zeros, ...Object.fromEntries(names.map(name => [name, value])) }, options);
   return Object.fromEntries(names.map(name => [name, Array.from(outputs[`${name}_out`])]));
 };
 const sized = { placeholders: { N: 1, H: 1, W: 1 } };

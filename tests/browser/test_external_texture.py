@@ -28,7 +28,8 @@ LOADED = "const model = await load({ worker: false });"
 FILM = """
 const gpu = await load({ backends: 'webgpu', worker: false });
 const counts = { frames: 0, buffers: 0 };
-for (const [what, method, count] of [[gpu.device.queue, 'copyExternalImageToTexture', 'frames'], [gpu.device, 'createBuffer', 'buffers']]) {
+for (const [what, method, count] of [[gpu.device.queue, 'copyExternalImageToTexture', 'frames'],
+  [gpu.device, 'createBuffer', 'buffers']]) {
   const original = what[method].bind(what);
   what[method] = (...values) => { counts[count]++; return original(...values); };
 }
@@ -80,7 +81,8 @@ FLOATS = [name for name in INPUTS if name not in ("open", "bytes")]
 @pytest.mark.parametrize("source", ["canvas", "offscreen", "bitmap"])
 def test_an_image_of_the_input_size_is_not_resampled(source: str, evaluate: Any) -> None:
     values, frames = evaluate(f"""
-        return [await all({json.dumps(FLOATS)}, await sources.{source}(pictureOf(7, 5)), sized), counts.frames];
+        return [await all({json.dumps(FLOATS)}, await sources.{source}(pictureOf(7, 5)), sized),
+          counts.frames];
     """)
     assert frames == len(FLOATS), "each input is made on the GPU"
     for name in FLOATS:
@@ -133,7 +135,9 @@ def test_integers_go_over_the_cpu(evaluate: Any) -> None:
 def test_a_video_that_cannot_be_imported_is_converted_on_the_cpu(evaluate: Any) -> None:
     """Codecs keep colours roughly: the frame is one colour."""
     got = evaluate("""
-        const flat = new ImageData(Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]), 64, 48);
+        const flat = new ImageData(
+          Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]),
+          64, 48);
         return [await all(['plain'], await videoOf(flat), sized), counts.frames];
     """)
     np.testing.assert_allclose(
@@ -146,9 +150,11 @@ def test_the_shader_of_imported_frames_compiles(evaluate: Any) -> None:
     """Where frames are imported, the same shader reads another type of texture."""
     messages = evaluate("""
         const texts = [], { createShaderModule } = GPUDevice.prototype;
-        gpu.device.createShaderModule = options => (texts.push(options.code), createShaderModule.call(gpu.device, options));
+        gpu.device.createShaderModule = options =>
+          (texts.push(options.code), createShaderModule.call(gpu.device, options));
         await all(['plain'], canvasOf(pictureOf(7, 5)), sized);
-        const text = texts.find(code => code.includes('texture_2d<f32>')).replace('texture_2d<f32>', 'texture_external');
+        const text = texts.find(code => code.includes('texture_2d<f32>'))
+          .replace('texture_2d<f32>', 'texture_external');
         const module = createShaderModule.call(gpu.device, { code: text });
         await gpu.device.createComputePipelineAsync({ layout: 'auto', compute: { module } });
         return (await module.getCompilationInfo()).messages.map(({ message }) => message);
@@ -158,8 +164,12 @@ def test_the_shader_of_imported_frames_compiles(evaluate: Any) -> None:
 
 def test_buffers_are_used_again_once_their_run_is_over(evaluate: Any) -> None:
     frames, buffers, values = evaluate("""
-        const frames = [10, 90, 170].map(level => canvasOf(new ImageData(new Uint8ClampedArray(7 * 5 * 4).fill(level).map((value, at) => at % 4 === 3 ? 255 : value), 7, 5)));
-        const both = await Promise.all(frames.slice(0, 2).map(frame => model.run({ ...zeros, plain: frame }, sized)));
+        const frames = [10, 90, 170].map(level => canvasOf(
+          new ImageData(new Uint8ClampedArray(7 * 5 * 4).fill(level)
+          .map((value, at) => at % 4 === 3 ? 255 : value),
+          7, 5)));
+        const both = await Promise.all(
+          frames.slice(0, 2).map(frame => model.run({ ...zeros, plain: frame }, sized)));
         const before = counts.buffers;
         both.push(await model.run({ ...zeros, plain: frames[2] }, sized));
         return [counts.frames, counts.buffers - before, both.map(outputs => outputs.plain_out[0])];

@@ -70,7 +70,8 @@ def sizes_in_a_page(bundle: Path, body: str) -> Any:
             return model.shapes.y.slice(2).reverse();
           }};
           {body}
-        }})().then(value => done({{ value }}), error => done({{ code: error.code ?? null, message: String(error) }}));
+        }})().then(value => done({{ value }}),
+          error => done({{ code: error.code ?? null, message: String(error) }}));
     """
     with serve(Site(bundle, pages={"/empty": PAGE})) as site:
         browsers.session("chromium").get(site.url + "/empty")

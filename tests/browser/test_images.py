@@ -72,7 +72,9 @@ def test_pixels_of_the_right_size_are_exact(source: str, evaluate: Any) -> None:
 def test_frames_of_a_video(evaluate: Any) -> None:
     """Codecs keep colours roughly: the frame is one colour."""
     got = evaluate("""
-        const flat = new ImageData(Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]), 64, 48);
+        const flat = new ImageData(
+          Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]),
+          64, 48);
         return all(['plain'], await videoOf(flat), sized);
     """)
     np.testing.assert_allclose(
@@ -92,7 +94,8 @@ def test_other_sizes_are_scaled_by_the_browser(
         context.imageSmoothingQuality = 'high';
         context.drawImage(canvasOf(pictureOf({width}, {height})), 0, 0, 7, 5);
         const names = NAMES.filter(name => !['crop', 'open'].includes(name));
-        return [Array.from(context.getImageData(0, 0, 7, 5).data), await all(names, await sources.{source}(pictureOf({width}, {height})), sized)];
+        return [Array.from(context.getImageData(0, 0, 7, 5).data),
+          await all(names, await sources.{source}(pictureOf({width}, {height})), sized)];
     """)
     pixels = np.array(got[0], np.uint8).reshape(5, 7, 4)
     for name, values in got[1].items():

@@ -32,7 +32,9 @@ daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error
 events {{ }}
 http {{
   access_log {folder}/access.log;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
   server {{
     listen 127.0.0.1:{port} {tls};
     location / {{ root {folder}/data; {directives} }}

@@ -46,10 +46,12 @@ NAP = """def run(inputs, outputs, params):
         place = pathlib.Path(given)
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.is_file():
-                files[f"{{role}}/{{path.relative_to(place)}}"] = hashlib.sha256(path.read_bytes()).hexdigest()
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                files[f"{{role}}/{{path.relative_to(place)}}"] = digest
     what = json.dumps([files, params], sort_keys=True, default=str)
     with open({!r}, "a") as file:
-        file.write(os.path.basename(__file__) + " " + hashlib.sha256(what.encode()).hexdigest() + "\\n")
+        file.write(os.path.basename(__file__) + " "
+          + hashlib.sha256(what.encode()).hexdigest() + "\\n")
     time.sleep({})
 """
 """Logs which step runs, then sleeps."""

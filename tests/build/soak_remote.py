@@ -134,10 +134,9 @@ class Soak:
         good = not poison and self.random.random() < GOOD_ROUNDS
         slow = not poison and not good and self.random.random() < SLOW_ROUNDS
         held = dict(self.good[keyed]) if good else self._held(keyed=keyed, poison=poison)
-        what = (
-            f"seed {self.seed}, build {number}"
-            f" ({transport}{', key' if keyed else ''}{', poison' if poison else ''}{', good' if good else ''}{', slow' if slow else ''})"
-        )
+        traits = {"key": keyed, "poison": poison, "good": good, "slow": slow}
+        named = ", ".join([transport, *(name for name, holds in traits.items() if holds)])
+        what = f"seed {self.seed}, build {number} ({named})"
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             place = Path(name)
             with self._served(

@@ -16,7 +16,8 @@ from webkiln.ir.types import Type
 vector = Type("float32", (2,))
 graph = Graph(
     name="bias", inputs=("x",), outputs={"y": "y"}, slots=frozenset({"b"}),
-    variables={name: Variable(name, vector) for name in "xby"}, nodes=(Node("conv", ("x", "b"), ("y",)),),
+    variables={name: Variable(name, vector) for name in "xby"},
+    nodes=(Node("conv", ("x", "b"), ("y",)),),
     weights={"b": np.array([1, 2], np.float32)},
 )
 generate_descriptor("wasm", graph).save("output")
@@ -71,7 +72,8 @@ def test_the_last_line_of_a_build_names_the_bundle(toy: Tree) -> None:
     command = ("build", "models/toy/model.json", "-o", "public/toy")
     printed = webkiln(toy, *command)
     assert re.search(
-        r"^public/toy: written\n  backends  wasm, js\n  encoding  float32\n  code      .*, .* with Brotli\n  weights   .*, .* with Brotli\n"
+        r"^public/toy: written\n  backends  wasm, js\n  encoding  float32\n"
+        r"  code      .*, .* with Brotli\n  weights   .*, .* with Brotli\n"
         r"  import \{ load \} from '\./public/toy/index\.js';$",
         printed,
         re.MULTILINE,

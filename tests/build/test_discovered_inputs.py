@@ -331,8 +331,11 @@ import json, locale, time
 keras = json.loads(Path(os.environ['KERAS_HOME'], 'keras.json').read_text())
 umask = os.umask(0)
 os.umask(umask)
-return [keras['image_data_format'], keras['floatx'], umask, time.tzname[0], locale.setlocale(locale.LC_ALL, ''), os.environ.get('KERAS_BACKEND'),
-    os.environ.get('MINE'), Path.home().joinpath('.keras', 'keras.json').read_text() == json.dumps(keras), os.getcwd() == str(HERE)]
+return [keras['image_data_format'], keras['floatx'], umask, time.tzname[0],
+  locale.setlocale(locale.LC_ALL, ''), os.environ.get('KERAS_BACKEND'),
+  os.environ.get('MINE'),
+  Path.home().joinpath('.keras', 'keras.json').read_text() == json.dumps(keras),
+  os.getcwd() == str(HERE)]
 """
 
 

@@ -128,7 +128,8 @@ DOWNLOAD = """
 import runpy, sys
 from pathlib import Path
 stage, url, sha256, target = sys.argv[1:]
-runpy.run_path(stage)["run"]({}, {"source": Path(target)}, {"kind": "url", "url": url, "sha256": sha256})
+runpy.run_path(stage)["run"]({}, {"source": Path(target)},
+  {"kind": "url", "url": url, "sha256": sha256})
 """
 
 

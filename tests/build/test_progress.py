@@ -36,7 +36,8 @@ def test_a_long_step_reports_progress_without_a_terminal(
     (tmp_path / "stages" / "long.py").write_text(
         "import time\nfrom webkiln.build import stage\n\ndef run(inputs, outputs, params):\n   "
         " time.sleep(1.2)\n    print('half of it\\r', end='')\n    time.sleep(1.2)\n   "
-        " stage.report_progress('3 of 4 MB')\n    time.sleep(1.2)\n    outputs['out'].write_text('')\n"
+        " stage.report_progress('3 of 4 MB')\n    time.sleep(1.2)\n"
+        "    outputs['out'].write_text('')\n"
     )
     stream = io.StringIO()
     with Engine(

@@ -195,10 +195,7 @@ def test_a_server_that_rejects_uploads_is_still_read(filled: tuple[Faulty, Tree]
     output = second.doit(
         "build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES
     )
-    assert (
-        "405 Method Not Allowed); new results remain here"
-        in warnings(output)[0]
-    )
+    assert "405 Method Not Allowed); new results remain here" in warnings(output)[0]
     second.edit("models/toy/model.json", "4 5 6", "1 2 3")
     assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
 

@@ -36,7 +36,7 @@ GRAPHS = {
         c: float32[1,9,9,32] = Conv(x, w, b) {"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
         y: float32[1,9,9,32] = Relu(c)
         output out = y
-        """,
+        """,  # noqa: E501
     ),
     "convolution_strided": (
         "float32",
@@ -46,7 +46,7 @@ GRAPHS = {
         slot w: float32[3,3,16,32]
         y: float32[1,5,5,32] = Conv(x, w) {"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[2,2],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
         output out = y
-        """,
+        """,  # noqa: E501
     ),
     "softmax": (
         "float32",

@@ -14,7 +14,10 @@ from webkiln.ir.text import parse
 from webkiln.plan import schedule, tile_shapes
 from webkiln.program import program
 
-POINTWISE = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+POINTWISE = (
+    '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],'
+    '"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+)
 PADDED = POINTWISE.replace('"pad_high":[0,0],"pad_low":[0,0]', '"pad_high":[1,1],"pad_low":[1,1]')
 
 

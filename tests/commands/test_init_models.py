@@ -121,7 +121,8 @@ def test_plugins_and_trust_are_written_to_the_recipe(folder: Folder) -> None:
             {},
             (),
             (
-                "no web project found: no vite, next or other bundler in package.json, no vite.config.js or"
+                "no web project found: no vite, next or other bundler in package.json, no"
+                " vite.config.js or"
             ),
         ),
         ({"package.json": "{"}, (), "package.json is not JSON"),

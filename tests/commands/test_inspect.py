@@ -231,7 +231,10 @@ def written(kind: str, path: Path) -> None:
 REFUSED = {
     "letter": "neither a .keras archive nor an HDF5 file",
     "empty": "neither a .keras archive nor an HDF5 file",
-    "pickle": "is a pickle, which webkiln does not read; a pickle is a program, which webkiln does not run",
+    "pickle": (
+        "is a pickle, which webkiln does not read; a pickle is a program, which webkiln does not"
+        " run"
+    ),
     "gguf": "is a GGUF file, which holds weights without a model, which webkiln does not read",
     "traversal": "its member '../executed' has a path outside the archive; refused",
     "link": "its member '../executed' has a path outside the archive; refused",

@@ -135,7 +135,8 @@ def test_a_refused_model_leaves_no_files(webkiln: Command, tmp_path: Path) -> No
             "--weights",
             weights,
         ): (
-            "digits: --weights applies to architectures in JSON or YAML, Caffe definitions and functions only"
+            "digits: --weights applies to architectures in JSON or YAML, Caffe"
+            " definitions and functions only"
         ),
         (js,): "hold 5 bytes, weight",
         (graph / "model.json",): "model.json: is a graph without nodes",

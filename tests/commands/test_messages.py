@@ -31,10 +31,12 @@ import webkiln.errors
 
 def make(weights="trained"):
     if weights != "random":
-        raise webkiln.errors.SourceError("the trained weights are not here; pass --parameter weights=random")
+        raise webkiln.errors.SourceError(
+          "the trained weights are not here; pass --parameter weights=random")
     import keras
     x = keras.Input((4,), name="x")
-    return keras.Model(x, keras.layers.Dense(2, name="dense", kernel_initializer="glorot_normal")(x))
+    return keras.Model(x,
+      keras.layers.Dense(2, name="dense", kernel_initializer="glorot_normal")(x))
 """
 
 
@@ -211,7 +213,10 @@ def test_nothing_that_a_file_names_is_imported(
         (
             ("--parameter", "weight=random"),
             2,
-            "make(weights='trained') does not accept the recipe's parameters: got an unexpected keyword argument 'weight'",
+            (
+                "make(weights='trained') does not accept the recipe's parameters: got an"
+                " unexpected keyword argument 'weight'"
+            ),
         ),
         (
             ("--parameter", "weights"),

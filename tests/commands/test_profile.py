@@ -274,13 +274,17 @@ def test_inputs_set_open_sizes(
 
 NO_STAMPS = """const real = GPUAdapter.prototype.requestDevice;
 GPUAdapter.prototype.requestDevice = function (wanted) {
-  return real.call(this, { ...wanted, requiredFeatures: wanted.requiredFeatures.filter(name => name !== 'timestamp-query') });
+  return real.call(this,
+    { ...wanted, requiredFeatures:
+    wanted.requiredFeatures.filter(name => name !== 'timestamp-query') });
 };"""
 """A GPU without timestamps."""
 QUERIES = """const context = WebGL2RenderingContext.prototype, real = context.getExtension;
 let open = null;
-context.getExtension = function (name) { return name === 'EXT_disjoint_timer_query_webgl2' ? {} : real.call(this, name); };
-context.getParameter = (real => function (name) { return name === 0x8fbb ? DISJOINT : real.call(this, name); })(context.getParameter);
+context.getExtension = function (name) {
+  return name === 'EXT_disjoint_timer_query_webgl2' ? {} : real.call(this, name); };
+context.getParameter = (real => function (name) {
+  return name === 0x8fbb ? DISJOINT : real.call(this, name); })(context.getParameter);
 context.createQuery = () => ({ asked: 0 });
 context.deleteQuery = () => {};
 context.beginQuery = (target, query) => {
@@ -304,7 +308,8 @@ def patched(bundle: Path, backend: str, patch: str) -> dict[str, Any]:
 import('/bundle/index.js').then(async ({{ load, manifest }}) => {{
   const model = await load({{ backends: ['{backend}'], worker: false, profile: true }});
   const [{{ shape }}] = manifest.inputs;
-  for (let run = 0; run < 3; run++) await model.run(new Float32Array(shape.reduce((a, b) => a * b)));
+  for (let run = 0; run < 3; run++) await model.run(
+    new Float32Array(shape.reduce((a, b) => a * b)));
   done(await model.profile());
 }}).catch(error => done({{ error: String(error) }}));"""
     page = {"/": (200, "text/html", b"<!doctype html><title>profile</title>")}

@@ -10,11 +10,17 @@ CONFIGS = {
     "export default {};\n": (
         "import webkiln from 'unplugin-webkiln/vite'\nexport default {\n  plugins: [webkiln()],};\n"
     ),
-    'import { defineConfig } from "vite";\nexport default defineConfig({\n  base: "/app/", // plugins: [\n});\n': (
+    (
+        'import { defineConfig } from "vite";\nexport default defineConfig({\n  base: "/app/",'
+        " // plugins: [\n});\n"
+    ): (
         'import { defineConfig } from "vite";\nimport webkiln from "unplugin-webkiln/vite";\nexport'
         ' default defineConfig({\n  plugins: [webkiln()],\n  base: "/app/", // plugins: [\n});\n'
     ),
-    "import {\n  defineConfig,\n} from 'vite'\nimport a from 'a'\nexport default defineConfig({\n  plugins: [\n    a({ x: 1 }),\n  ],\n})\n": (
+    (
+        "import {\n  defineConfig,\n} from 'vite'\nimport a from 'a'\n"
+        "export default defineConfig({\n  plugins: [\n    a({ x: 1 }),\n  ],\n})\n"
+    ): (
         "import {\n  defineConfig,\n} from 'vite'\nimport a from 'a'\nimport webkiln from"
         " 'unplugin-webkiln/vite'\nexport default defineConfig({\n  plugins: [\n    webkiln(),\n   "
         " a({ x: 1 }),\n  ],\n})\n"

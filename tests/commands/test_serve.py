@@ -280,7 +280,10 @@ def fortran() -> bytes:
             "x.json",
             b"[[1, 2], [3]]",
             "",
-            "x.json: expected a list of numbers, or nested lists of equal lengths; got [3] at depth 1",
+            (
+                "x.json: expected a list of numbers, or nested lists of equal lengths; got [3] at"
+                " depth 1"
+            ),
         ),
         ("rows", "x.json", b"[[1.5, 2]]", "", "WrongValue: input 'rows'"),
         ("rows", "x.json", b"[1, 2, 3]", "", "WrongLength: input 'rows'"),

@@ -32,11 +32,15 @@ INDEX = """<!doctype html>
 """
 TSCONFIG = """{
   "compilerOptions": {
-    "target": "es2023", "module": "esnext", "lib": ["ES2023", "DOM"], "types": [], "skipLibCheck": true,
+    "target": "es2023", "module": "esnext", "lib": ["ES2023", "DOM"], "types": [],
+      "skipLibCheck": true,
 
     /* Bundler mode */
-    "moduleResolution": "bundler", "allowImportingTsExtensions": true, "verbatimModuleSyntax": true, "moduleDetection": "force", "noEmit": true,
-    "strict": true, "noUnusedLocals": true, "noUnusedParameters": true, "erasableSyntaxOnly": true, "noFallthroughCasesInSwitch": true
+    "moduleResolution": "bundler", "allowImportingTsExtensions": true,
+      "verbatimModuleSyntax": true, "moduleDetection": "force",
+      "noEmit": true,
+    "strict": true, "noUnusedLocals": true, "noUnusedParameters": true,
+      "erasableSyntaxOnly": true, "noFallthroughCasesInSwitch": true
   },
   "include": ["src"]
 }

@@ -16,8 +16,9 @@ HEAD = """# Options
 
 <!-- Written by `make docs` from pipeline/webkiln/recipe/options.py -->
 
-An option of a build is a key of `recipe.toml`, an option of `webkiln build`, and, where it changes
-the bundle that a page loads, an option of an import (`import { load } from './my.keras?webkiln&…'`).
+An option of a build is a key of `recipe.toml`, an option of `webkiln build`, and, if it changes
+the bundle that a page loads, an option of an import
+(`import { load } from './my.keras?webkiln&…'`).
 Options on the command line and in imports apply to the recipe: tables and lists of files extend it,
 other values replace it. Paths are relative to the recipe, the working directory, or the importing
 module.
@@ -28,8 +29,8 @@ SOURCE = """### source
 Where the model comes from. In a recipe it is a path, `"package.module:function"`,
 `{ url = ..., sha256 = ... }`, `{ path = ..., weights = ... }`, `{ module = ..., weights = ... }` or
 `{ script = ..., function = ... }`. On the command line it is the argument of `webkiln build`, with
-`--weights FILE`; in imports it is the path, with `weights=FILE`. `--name` and `name=` set the name of
-the bundle, which is that of the recipe's folder or of the file otherwise.
+`--weights FILE`; in imports it is the path, with `weights=FILE`. `--name` and `name=` set
+the name of the bundle. Default: that of the recipe's folder or of the file.
 
 """
 

@@ -270,7 +270,8 @@ def main() -> int:
             )
         print(
             f"{name}:"
-            f" {', '.join(f'{backend} {error:.1e}' for backend, error in found.items())}{'' if right else ' FAILED'}",
+            f" {', '.join(f'{backend} {error:.1e}' for backend, error in found.items())}"
+            f"{'' if right else ' FAILED'}",
             flush=True,
         )
         failed |= not right

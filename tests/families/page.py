@@ -10,8 +10,8 @@ HEAD = """# Families of models
 
 Networks with random weights, compared with their framework. The weights are scaled so that the
 outputs depend on the inputs. `make families` runs every network in Chromium or Node and updates its
-row. An error is the largest difference from the framework's output, relative to the output's largest
-value, over two natural inputs and one with extreme values.
+row. An error is the largest difference from the framework's output, relative to the output's
+largest value, over two natural inputs and one with extreme values.
 """
 FAMILIES = {
     "keras.applications": (
@@ -32,7 +32,8 @@ FAMILIES = {
     ),
     "KerasHub": (
         (
-            "Small models of [KerasHub](https://keras.io/keras_hub/), built from configs with random"
+            "Small models of [KerasHub](https://keras.io/keras_hub/),"
+            " built from configs with random"
             " weights. `python -m tests.families.hub BERT` runs one. The bound is 2e-4."
         ),
         ("model", "inputs", "parameters", "wasm", "js"),
@@ -41,7 +42,8 @@ FAMILIES = {
         (
             "Networks with the widths of well-known ones and seeded weights, exported with dynamic"
             " sizes where torch supports them (it does not before recurrent layers). The table has"
-            " the sizes of the comparison: batch and length for BERT, pixels for images and volumes,"
+            " the sizes of the comparison: batch and length for BERT,"
+            " pixels for images and volumes,"
             " frames or samples for sound. `python -m tests.families.torch_networks YOLO` runs one."
             " The bound is 1e-4."
         ),
@@ -67,7 +69,8 @@ EXPLAINED = {
     ),
     "KerasHub": (
         "For GPT-2 with its cache, the error is that of one step. 64 tokens, generated greedily"
-        " with the cache as states of the bundle, equal those of Keras's `generate` on both backends"
+        " with the cache as states of the bundle, equal those of Keras's `generate`"
+        " on both backends"
         " ([text-generation.md](text-generation.md))."
     ),
 }

@@ -15,7 +15,7 @@ SPOKEN, UNITS, WRITTEN = 8000, 512, 20
 def attention(
     w: Weights, name: str, x: tf.Tensor, heads: int, mask: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """Written with einsum over named axes: B batch, T and S positions, D width, N heads, H head width."""
+    """Written with einsum. Axes: B batch, T and S positions, D width, N heads, H head width."""
     width = int(x.shape[-1])
     size = width // heads
 

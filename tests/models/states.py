@@ -8,7 +8,8 @@ import numpy as np
 
 SCRIPT = Path(__file__).with_name("states.mjs")
 PROGRAM = f"""
-const [{{ load }}, {{ values }}] = await Promise.all([import(process.argv[1]), import({json.dumps(SCRIPT.as_uri())})]);
+const [{{ load }}, {{ values }}] = await Promise.all([import(process.argv[1]),
+  import({json.dumps(SCRIPT.as_uri())})]);
 console.log(JSON.stringify(await values(load, process.argv[2])));
 """
 

@@ -116,8 +116,8 @@ def test_two_subgraphs_compose_and_contain_only_their_weights(tmp_path, capsys):
     capsys.readouterr()
     assert main([*command, "--from-layer", "second", "-o", str(tmp_path / "wrong")]) == 2
     assert (
-        "the subgraph leaves first undefined, which both reads from outside it; add --from-layer first"
-        in capsys.readouterr().err
+        "the subgraph leaves first undefined, which both reads from outside it;"
+        " add --from-layer first" in capsys.readouterr().err
     )
 
 

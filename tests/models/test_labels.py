@@ -86,7 +86,8 @@ def test_labels_are_downloaded_once(built, tmp_path):
         with pytest.raises(
             SourceError,
             match=(
-                r"/other: cannot be downloaded: .*; without network access, write the labels into the"
+                r"/other: cannot be downloaded: .*; without network access, write the labels"
+                r" into the"
                 r" recipe"
             ),
         ):

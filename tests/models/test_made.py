@@ -47,7 +47,8 @@ class Autoencoder(keras.Model):
     def __init__(self, width):
         super().__init__(name="autoencoder")
         self.encoder = Encoder()
-        self.decoder = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(width)])
+        self.decoder = keras.Sequential(
+            [keras.layers.Dense(8, activation="relu"), keras.layers.Dense(width)])
 
     def call(self, inputs):
         return self.decoder(self.encoder(inputs))

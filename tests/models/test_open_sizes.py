@@ -46,7 +46,8 @@ runner.inputs[0].set(input(20));
 await runner.run();
 const webdnn = Array.from(runner.outputs.last.toActual());
 const wrong = await codeOf(runner.setPlaceholderValue({ Z: 5 }));
-console.log(JSON.stringify({ shapes, codes, expected, unset, webdnn, wrong, lengths: [runner.inputs[0].length, runner.outputs.each.length] }));
+console.log(JSON.stringify({ shapes, codes, expected, unset, webdnn, wrong,
+  lengths: [runner.inputs[0].length, runner.outputs.each.length] }));
 model.dispose();
 runner.dispose();
 """

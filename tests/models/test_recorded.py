@@ -111,13 +111,13 @@ def onnx_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
 
 
 def tflite_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
+    roles = {"in": "inputs", "out": "outputs"}
     with np.load(CORPORA / "tflite" / "corpus" / "branches.int8.npz") as archive:
-        return CORPORA / "tflite" / "corpus" / "branches.int8.tflite", {
-            f"{ {'in': 'inputs', 'out': 'outputs'}[name.partition('/')[0]] }/{name.partition('/')[2]}": archive[
-                name
-            ]
-            for name in archive.files
-        }
+        arrays = {}
+        for key in archive.files:
+            role, _, name = key.partition("/")
+            arrays[f"{roles[role]}/{name}"] = archive[key]
+    return CORPORA / "tflite" / "corpus" / "branches.int8.tflite", arrays
 
 
 MODELS = {"keras": keras_model, "onnx": onnx_model, "tflite": tflite_model}
@@ -144,7 +144,8 @@ def test_a_wrong_number_fails(kind, made, tmp_path):
     with pytest.raises(
         VerificationError,
         match=(
-            r"outputs differ from those recorded in expected\.npz(.|\n)*the reference has no layers|the bundle has no layers"
+            r"outputs differ from those recorded in expected\.npz(.|\n)*the reference has no layers"
+            r"|the bundle has no layers"
         ),
     ):
         verified(made(source, RECORDED, **{**arrays, name: wrong}))

@@ -168,7 +168,10 @@ def test_given_sample_sizes_are_preserved(make, given, shape, built):
         (
             half,
             {"H": 16, "W": 7},
-            "sample_sizes: H = 16, W = 7: layer 'sum' needs the sizes floordiv(H, 2) and W to be equal",
+            (
+                "sample_sizes: H = 16, W = 7: layer 'sum' needs the sizes floordiv(H, 2) and W to"
+                " be equal"
+            ),
         ),
         (
             wide_window,
@@ -178,7 +181,10 @@ def test_given_sample_sizes_are_preserved(make, given, shape, built):
         (
             never,
             {},
-            "layer 'sum' needs the sizes 200*A and B to be equal, and the search found no such sizes; set them in the recipe: sample_sizes = { A = ..., B = ... }",
+            (
+                "layer 'sum' needs the sizes 200*A and B to be equal, and the search found no such"
+                " sizes; set them in the recipe: sample_sizes = { A = ..., B = ... }"
+            ),
         ),
         (
             never,

@@ -85,7 +85,7 @@ LAYER = """
     c: float32[1,128,128,128] = Conv(x, w) {"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
     y: float32[1,128,128,128] = Relu(c)
     output y = y
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize(("winograd", "precision"), [(True, "float16"), (False, ARITHMETIC)])

@@ -19,7 +19,10 @@ from webkiln.plan.cost import MACHINES, milliseconds
 from webkiln.plan.vectors import contiguous
 from webkiln.program_builder.planning import plan
 
-CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+CONV = (
+    '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],'
+    '"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+)
 
 
 def graph(*lines: str) -> Graph:

@@ -197,7 +197,8 @@ def test_bitcasts_of_converted_dtypes_are_rejected(source, dtype):
     with pytest.raises(
         UnsupportedError,
         match=(
-            rf"BitCast: it reinterprets the bytes of {converted}, which narrow stores as {STORAGE[converted]}\."
+            rf"BitCast: it reinterprets the bytes of {converted}, which narrow stores as"
+            rf" {STORAGE[converted]}\."
             r" Build for wasm"
         ),
     ):

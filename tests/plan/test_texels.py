@@ -81,7 +81,7 @@ def test_quarters_of_different_rows_do_not_share_layers():
         a: float32[1,7,7,12] = Conv(x, w) {"dilation":[1,1],"groups":12,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
         y: float32[1,7,7,16] = Conv(a, v) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
         output y = y
-    """)
+    """)  # noqa: E501
     assert result.quarters == {"a": 2 * 7 * 12, "y": 13 * 16}
     assert [choice.schedule.level for choice in result.choices] == [(), ()]
 

@@ -21,7 +21,10 @@ from webkiln.plan.measurements import candidate_times, fastest
 from webkiln.plan.tuning import SCHEMA, UNTUNED, Tuning, read, trials
 from webkiln.program import program
 
-CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+CONV = (
+    '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],'
+    '"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+)
 DEPTHWISE = CONV.replace('"groups":1', '"groups":32')
 GRAPHS = {
     "convolution": (

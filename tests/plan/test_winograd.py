@@ -143,7 +143,10 @@ def test_convolutions(backend, variant, every, tmp_path):
             assert relative_error(outputs[name], value) <= case.tolerance, case.name
 
 
-CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+CONV = (
+    '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],'
+    '"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+)
 GRAPHS = {
     "epilogue with a residual": (
         f"""

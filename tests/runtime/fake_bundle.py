@@ -59,7 +59,8 @@ export async function create(module) {
     exports.run();
     tell(0);
   };
-  return { get buffer() { return exports.memory.buffer; }, base, init: exports.init, run, watch(given) { tell = given; } };
+  return { get buffer() { return exports.memory.buffer; }, base, init: exports.init,
+    run, watch(given) { tell = given; } };
 }
 """
 

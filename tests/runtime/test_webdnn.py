@@ -205,11 +205,14 @@ def test_argmax(page: tuple[Site, Any]) -> None:
 
 
 PIXELS = """
-const pixels = new ImageData(Uint8ClampedArray.from([10, 20, 30, 255, 40, 50, 60, 255, 70, 80, 90, 255, 100, 110, 120, 255]), 2, 2);
+const pixels = new ImageData(Uint8ClampedArray.from(
+  [10, 20, 30, 255, 40, 50, 60, 255, 70, 80, 90, 255, 100, 110, 120, 255]),
+  2, 2);
 const canvas = document.createElement('canvas'); canvas.width = canvas.height = 2;
 canvas.getContext('2d').putImageData(pixels, 0, 0);
 const { Color, Order } = WebDNN.Image;
-const array = async (source, options) => Array.from(await WebDNN.Image.getImageArray(source, options));
+const array = async (source, options) =>
+  Array.from(await WebDNN.Image.getImageArray(source, options));
 """
 
 

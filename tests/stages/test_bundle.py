@@ -159,7 +159,8 @@ def test_types_of_dtypes_and_images(libraries: str, tmp_path: Path) -> None:
     user = """
 import { load, type Inputs } from 'fake';
 declare const others: Omit<Inputs, 'uint8' | 'bool' | 'int64' | 'float16'>;
-const given = { uint8: new Uint8ClampedArray(12), bool: [true, false], int64: [1n], float16: [0.5] };
+const given = { uint8: new Uint8ClampedArray(12), bool: [true, false],
+  int64: [1n], float16: [0.5] };
 const outputs = await (await load()).run({ ...others, ...given });
 outputs.uint8 satisfies Uint8Array;
 // @ts-expect-error not a string

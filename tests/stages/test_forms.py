@@ -113,11 +113,13 @@ def test_a_package_is_imported_by_its_name_in_node(
     assert json.loads(done.stdout) == [True, Y]
 
 
-SCRIPT_PAGE = """<!doctype html><title>scenario</title><link rel="icon" href="data:,"><script src="/bundle/fake.js"></script><script>
+SCRIPT_PAGE = """<!doctype html><title>scenario</title><link rel="icon" href="data:,">
+<script src="/bundle/fake.js"></script><script>
 webkiln.fake.load({backends: ['%s']}).then(async model => {
   const { y } = await model.run([1, 2, 3, 4]);
   return { result: { y: [...y], worker: model.worker, top: webkiln.fake.top(y, 1)[0].label } };
-}).catch(error => ({ error: String(error) })).then(answer => fetch('/answer', { method: 'POST', body: JSON.stringify(answer) }));
+}).catch(error => ({ error: String(error) }))
+  .then(answer => fetch('/answer', { method: 'POST', body: JSON.stringify(answer) }));
 </script>"""
 
 
@@ -132,8 +134,10 @@ def test_a_single_file_is_a_script(browser: str, backend: str, bundles: dict[str
 
 
 FILE_PAGE = """<!doctype html><title>loading</title><script src="fake.js"></script><script>
-webkiln.fake.load().then(async model => [model.backend, model.worker, [...(await model.run([1, 2, 3, 4])).y]])
-  .then(got => { document.title = JSON.stringify(got); }, error => { document.title = String(error); });
+webkiln.fake.load().then(async model =>
+  [model.backend, model.worker, [...(await model.run([1, 2, 3, 4])).y]])
+  .then(got => { document.title = JSON.stringify(got); },
+    error => { document.title = String(error); });
 </script>"""
 
 

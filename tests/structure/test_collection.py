@@ -26,7 +26,8 @@ class Unread(pytest.Module):
         return []
 
 
-sys.exit(pytest.main(["--collect-only", "--noconftest", "-p", "no:cacheprovider", "-n0"], plugins=[Listing()]))
+sys.exit(pytest.main(["--collect-only", "--noconftest", "-p", "no:cacheprovider", "-n0"],
+  plugins=[Listing()]))
 """
 """Prints the modules that pytest collects with this project's configuration, without importing
 them.

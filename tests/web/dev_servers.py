@@ -89,7 +89,7 @@ import { manifest as handled } from './tiny.onnx?webkiln&backend=js&plugin=../ha
 import { manifest as plain } from './tiny.onnx?webkiln&backend=js';
 
 document.title = JSON.stringify([handled, plain].map(({ outputs }) => outputs[0].shape.at(-1)));
-"""
+"""  # noqa: E501
 OWN = {
     "tiny": Own(
         TWICE, [4, 4], "/src/tiny.onnx?import&webkiln&backend=js", {"ran-plugin", "ran-operators"}

@@ -28,7 +28,8 @@ CHATTER = ("[vite]", "[HMR]", "[webpack-dev-server]", "React DevTools", "[Fast R
 READ = """
 const text = selector => document.querySelector(selector)?.textContent ?? '';
 const scores = [...document.querySelectorAll('meter')].map(meter => meter.value);
-return { label: document.querySelector('output')?.value ?? '', how: text('p'), scores, isolated: crossOriginIsolated };
+return { label: document.querySelector('output')?.value ?? '', how: text('p'), scores,
+  isolated: crossOriginIsolated };
 """
 
 

@@ -38,7 +38,8 @@ ATTACK = """
 const [urls, done] = arguments;
 const soon = promise => Promise.race([promise, new Promise(resolve => setTimeout(resolve, 5000))]);
 const tag = (name, fields) => new Promise(resolve => {
-  const element = Object.assign(document.createElement(name), fields, { onload: resolve, onerror: resolve });
+  const element = Object.assign(document.createElement(name), fields,
+    { onload: resolve, onerror: resolve });
   document.head.append(element);
 });
 const attack = url => Promise.all([

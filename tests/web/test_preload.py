@@ -10,7 +10,9 @@ import pytest
 from tests.web import pages, project
 
 TIMES = """
-return performance.getEntriesByType('resource').map(({ name, startTime, responseEnd, initiatorType }) => [name, startTime, responseEnd, initiatorType]);
+return performance.getEntriesByType('resource')
+  .map(({ name, startTime, responseEnd, initiatorType }) =>
+  [name, startTime, responseEnd, initiatorType]);
 """
 LINK = re.compile(r'<link rel="preload" as="fetch" crossorigin="anonymous" href="([^"]+)">')
 

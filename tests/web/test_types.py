@@ -10,8 +10,10 @@ import { load, type Outputs } from 'webkiln:digits?backend=wasm,js';
 import { load as loadFile, top } from './digits.keras?webkiln&backend=js';
 import { load as loadLater } from './later.keras?webkiln';
 
-export const one: () => Promise<Outputs['scores']> = async () => (await (await load({ backends: 'wasm' })).run({ image: new Float32Array(64) })).scores;
-export const two: () => Promise<Float32Array> = async () => (await (await loadFile({ backends: ['js'] })).run(new Array<number>(64))).scores;
+export const one: () => Promise<Outputs['scores']> = async () =>
+  (await (await load({ backends: 'wasm' })).run({ image: new Float32Array(64) })).scores;
+export const two: () => Promise<Float32Array> = async () =>
+  (await (await loadFile({ backends: ['js'] })).run(new Array<number>(64))).scores;
 export const three: string = top([1, 2])[0]!.label;
 export const four = async () => (await loadLater()).anything;
 """

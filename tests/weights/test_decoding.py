@@ -33,7 +33,7 @@ output a = a
 output c = c
 output d = d
 output e = e
-"""
+"""  # noqa: E501
 AXES = {"rows": 0, "columns": 1, "kernel": 0, "table": 1}
 """The axis of the output channels of each weight."""
 PIECE = 2000

@@ -35,7 +35,10 @@ SHAPES = [
     ((), None),
     ((4, 3), None),
 ]
-CONVOLUTION = '{"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}'
+CONVOLUTION = (
+    '{"dilation":[1],"groups":1,"out_dims":[0,2,1],'
+    '"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}'
+)
 
 
 def random_values(weights, seed=7):

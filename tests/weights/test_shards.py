@@ -58,7 +58,7 @@ c: float32[1,2,2,6] = Einsum(b, e) {"equation":"nhwc,cfo->nhwf"}
 d: float32[1,3,4] = Gather(t, numbers) {"axis":0}
 output c = c
 output d = d
-""")
+""")  # noqa: E501
     assert {item.name: item.channel_axis for item in stored(graph)} == {
         "k": 3,
         "m": 1,
@@ -73,7 +73,7 @@ input x: float32[1,2,2,40]
 slot k: float32[1,1,40,50]
 y: float32[1,2,2,50] = Conv(x, k) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
 output y = y
-""")
+""")  # noqa: E501
     weights = stored(graph)
     assert weights == (Stored("k", "float32", (40, 50), 1),)
     assert max(piece.bytes for piece in pieces(weights, "int8", 1000)) <= 1000
