@@ -135,11 +135,12 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
             "--weights",
             weights,
         ): (
-            "digits: --weights applies to architectures in JSON or YAML, Caffe definitions and functions only"
+            "digits: --weights applies to architectures in JSON"
+            " or YAML, Caffe definitions and functions only"
         ),
         (js,): "hold 5 bytes, weight",
         (graph / "model.json",): "model.json: is a graph without nodes",
-        (saved,): "saved: cannot be read as a graph of TensorFlow",
+        (saved,): "saved: cannot be parsed as a TensorFlow graph",
     }
     for arguments, part in cases.items():
         refused(webkiln("build", *arguments, "-o", "out", "--backend", "js"), part, tmp_path)

@@ -1,4 +1,4 @@
-"""Files of Caffe as specs: their versions, their companions, what is left out and what is refused."""
+"""Caffe files as specs: versions, companions, omitted layers and rejected files."""
 
 from pathlib import Path
 
@@ -451,7 +451,8 @@ def test_weights_of_another_net_are_told(tmp_path: Path) -> None:
     with pytest.raises(
         ShapeError,
         match=(
-            r"its weight 0 is \[6, 3, 3, 3\], expected \[5, 3, 3, 3\]; the .caffemodel is of another definition"
+            r"its weight 0 is \[6, 3, 3, 3\], expected \[5, 3,"
+            r" 3, 3\]; the .caffemodel is of another definition"
         ),
     ):
         converted(tmp_path / "net.prototxt")

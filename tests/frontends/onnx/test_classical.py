@@ -176,7 +176,8 @@ def test_ambiguous_post_transforms_are_rejected() -> None:
         with pytest.raises(
             SourceError,
             match=(
-                f"has post_transform {code}, which the standard and onnxruntime interpret differently"
+                f"has post_transform {code}, which the standard"
+                " and onnxruntime interpret differently"
             ),
         ):
             converted(changed.model())
@@ -247,7 +248,8 @@ def test_two_lists_of_class_names_are_rejected() -> None:
     with pytest.raises(
         UnsupportedError,
         match=(
-            r"other \(LinearClassifier\): has class names that repeat, or differ from those elsewhere"
+            r"other \(LinearClassifier\): has class names"
+            r" that repeat, or differ from those elsewhere"
         ),
     ):
         converted(model)

@@ -1,5 +1,5 @@
-"""Every attribute of TensorFlow's raw operators with every value, at sizes that differ in each
-axis, against TensorFlow; a graph for each family.
+"""Raw operators with every value of every attribute, compared with TensorFlow. Each family of
+operators is one graph. The sizes of the axes differ.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from tests.frontends.corpus import Sample, reference_mismatch
-from tests.frontends.tensorflow.graphs import weights
+from tests.frontends.tensorflow.graph_inputs import weights
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 from webkiln.frontends.tensorflow.load import read_model
 
@@ -337,7 +337,7 @@ FAMILIES = (
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_attributes(family: Calls, tmp_path: Path) -> None:
+def test_attributes_match(family: Calls, tmp_path: Path) -> None:
     def function(x: tf.Tensor) -> dict[str, tf.Tensor]:
         return {f"y{number:03}": tf.identity(value) for number, value in enumerate(family(x))}
 
@@ -345,20 +345,23 @@ def test_attributes(family: Calls, tmp_path: Path) -> None:
         function, input_signature=[tf.TensorSpec(IMAGE, tf.float32, name="x")]
     ).get_concrete_function()
     x = np.random.default_rng(3).standard_normal(IMAGE).astype(np.float32)
-    wanted = [value.numpy() for _, value in sorted(concrete(x=tf.constant(x)).items())]
+    expected = [value.numpy() for _, value in sorted(concrete(x=tf.constant(x)).items())]
     path = tmp_path / "graph.pb"
     path.write_bytes(
         convert_variables_to_constants_v2(concrete).graph.as_graph_def().SerializeToString()
     )
     spec, blobs = read_model(path, None)
     graph = TensorFlowConverter().convert(spec, blobs)
-    assert len(graph.outputs) == len(wanted) >= 5
+    assert len(graph.outputs) == len(expected) >= 5
     (name,) = graph.inputs
     with np.errstate(all="ignore"):
         assert (
             reference_mismatch(
                 Sample(
-                    family.__name__, graph, {name: x}, dict(zip(graph.outputs, wanted, strict=True))
+                    family.__name__,
+                    graph,
+                    {name: x},
+                    dict(zip(graph.outputs, expected, strict=True)),
                 )
             )
             is None

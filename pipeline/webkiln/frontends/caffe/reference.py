@@ -110,7 +110,7 @@ SAME: Mapping[str, Objection] = {
 
 
 def check_known(net: CaffeNet, name: str) -> None:
-    """Raise SourceError, naming every layer that OpenCV lacks or computes differently from Caffe."""
+    """Raise SourceError for layers that OpenCV lacks or computes differently from Caffe."""
     told = [
         f"{layer.name} ({layer.type}): OpenCV {why}"
         for layer in net.layers
@@ -217,7 +217,7 @@ def _told(error: Any) -> str:
 
 
 def detections(found: Array, values: Mapping[str, Array]) -> Array:
-    """Sort detections like Caffe, by image and label. OpenCV sorts by score, and pads with zeros."""
+    """Sort detections by image and label, as Caffe does. OpenCV sorts by score, and pads."""
     rows = found.reshape(-1, found.shape[-1])
     rows = rows[rows[:, 2] != 0]
     if not len(rows):
@@ -259,7 +259,7 @@ def definition(net: CaffeNet, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
 
 
 def _state_all(layer: Any, item: NetLayer) -> None:
-    """Adapt a layer to OpenCV: depthwise convolutions become grouped ones, defaults are explicit."""
+    """Adapt a layer to OpenCV: group depthwise convolutions, and make defaults explicit."""
     if item.type in ("ConvolutionDepthwise", "DepthwiseConvolution"):
         layer.type = "Convolution"
         layer.convolution_param.group = item.blobs[0].shape[0]

@@ -1,4 +1,4 @@
-"""Arrays of untrusted `.npz` files by name. Nothing is executed, and sizes are checked before use."""
+"""Arrays of untrusted `.npz` files. Nothing is executed, and sizes are checked before use."""
 
 import zipfile
 from collections.abc import Callable, Iterator

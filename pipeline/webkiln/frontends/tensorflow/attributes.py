@@ -61,8 +61,8 @@ def read_tensor(tensor: Any, where: str) -> Array:
     if content := tensor.tensor_content:
         if array_length(content) != count * dtype.itemsize:
             raise SourceError(
-                f"{where}: its shape is {list(shape)}, its data has {array_length(content)} bytes; the"
-                " file is damaged"
+                f"{where}: its shape is {list(shape)}, its data has"
+                f" {array_length(content)} bytes; the file is damaged"
             )
         if (instead := placeholder_array(dtype, shape)) is not None:
             return two_parts(instead)

@@ -5,7 +5,7 @@ from typing import Any
 
 from webkiln.frontends.tensorflow.source import Body
 
-ADDED = {"AssignVariableOp": "", "AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
+COMBINING = {"AssignVariableOp": "", "AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
 """Operators that assign to a variable -> the operator that combines its value with their operand.
 """
 WRITES = (

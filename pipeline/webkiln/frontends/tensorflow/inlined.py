@@ -71,7 +71,7 @@ class Inliner:
             return body.arguments[name]
         node = body.nodes.get(name)
         if node is None:
-            raise SourceError(f"{self.name}: {reference} is read, and no node is called so")
+            raise SourceError(f"{self.name}: {reference} is read, but the graph has no such node")
         place = self._before(node, part) + number if part else number
         function = self._called(body, node)
         if function is None:

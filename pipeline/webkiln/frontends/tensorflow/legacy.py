@@ -83,9 +83,9 @@ class ControlFlow:
             for number, variable in enumerate(frame.variables):
                 if switch in variable.switches:
                     return frame, number
-        raise SourceError(f"{self.name}: {exit_node} leaves no loop")
+        raise SourceError(f"{self.name}: {exit_node} exits no loop")
 
-    def handed_on(self, node: Any) -> Sequence[str]:
+    def passed_on(self, node: Any) -> Sequence[str]:
         """The results of loops and conditions."""
         if node.op in EXITS:
             frame, number = self.loop_of(node.name)
@@ -154,13 +154,13 @@ class ControlFlow:
                 continue
             if name in self.frame_of:
                 found = found[:1]
-            made: dict[str, int] = {}
+            own: dict[str, int] = {}
             for _, known in found:
-                made |= known
+                own |= known
             for item in control_inputs(node):
-                made |= self._guards_of(item, guards)
-            guards[name] = made
-        self.partial = looping | {name for name, made in guards.items() if made}
+                own |= self._guards_of(item, guards)
+            guards[name] = own
+        self.partial = looping | {name for name, conditions in guards.items() if conditions}
 
     def _guards_of(self, reference: str, guards: Mapping[str, dict[str, int]]) -> dict[str, int]:
         """The conditions of a reference: those of its node and, for a Switch, the output."""
@@ -180,16 +180,18 @@ class ControlFlow:
 
     def _choose(self, name: str, found: Sequence[tuple[str, dict[str, int]]]) -> dict[str, int]:
         if not found:
-            raise SourceError(f"{self.name}: {name} (Merge) joins nothing; the graph is damaged")
+            raise SourceError(f"{self.name}: {name} (Merge) has no inputs; the graph is damaged")
         shared = set.intersection(*(set(guards) for _, guards in found))
-        telling = [
+        distinguishing = [
             predicate
             for predicate in shared
             if len({guards[predicate] for _, guards in found}) == len(found) > 1
         ]
-        if not telling:
-            raise SourceError(f"{self.name}: {name} (Merge) joins what no condition tells apart")
-        predicate = telling[-1]
+        if not distinguishing:
+            raise SourceError(
+                f"{self.name}: {name} (Merge) merges branches that no condition distinguishes"
+            )
+        predicate = distinguishing[-1]
         is_index = any(
             node.op == "_SwitchN" and data_input(node, 1) == predicate
             for node in self.body.nodes.values()

@@ -20,7 +20,7 @@ OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def captured_keys(graph: Any, main: Body, checkpoint: Checkpoint) -> dict[str, str]:
-    """Variable -> its key in the checkpoint, for variables that the main graph passes to functions."""
+    """Variable -> its checkpoint key, for variables that the main graph passes to functions."""
     saved = graph.object_graph_def
     calls = [
         (node, saved.concrete_functions[node.attr["f"].func.name].bound_inputs)

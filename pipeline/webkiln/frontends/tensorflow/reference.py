@@ -76,7 +76,7 @@ class Computed:
             if name in names and tensor in walk.origins
         }
         self.layers = {
-            label: f"{item.node}:{item.place}"
+            label: f"{item.node}:{item.index}"
             for label, item in (asked | layers(graph, walk.origins)).items()
         }
         self.keeps = any(node.op == "STATE" for node in graph.nodes)

@@ -41,7 +41,7 @@ def normalize(call: NodeCall) -> Tensor:
 
 
 def prior_sizes(call: NodeCall) -> list[tuple[float, float]]:
-    """The widths and heights of the prior boxes of one position. Caffe truncates sizes to integers."""
+    """The widths and heights of the prior boxes of a position. Caffe truncates sizes to integers."""
     ratios = [1.0]
     for ratio in call.attr("aspect_ratio") or ():
         if ratio <= 0:
@@ -115,7 +115,7 @@ def prior_box(call: NodeCall) -> Tensor:
 
 
 def decoded(call: NodeCall, location: Tensor, priors: Tensor) -> Tensor:
-    """Decode predictions [N, P, L, 4] with boxes and variances [2, P, 4] to corners [N, P, L, 4]."""
+    """Decode predictions [N, P, L, 4] with priors and variances [2, P, 4] to [N, P, L, 4]."""
     b, count = call.builder, priors.shape[1]
     box, variance = (
         reshaped(b, part(b, priors, 0, place, 1), (1, count, 1, 4)) for place in (0, 1)

@@ -18,7 +18,7 @@ def blob_count(call: NodeCall) -> int:
 
 
 def blob(call: NodeCall, place: int, shape: Sequence[int] | None = None) -> Tensor:
-    """A weight in the shape that the layer expects. Older files pad shapes to four axes with ones."""
+    """A weight in the shape that the layer expects. Older files pad shapes to four axes."""
     count = blob_count(call)
     if place >= count:
         raise call.error(

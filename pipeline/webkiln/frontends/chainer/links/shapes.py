@@ -24,7 +24,7 @@ from webkiln.frontends.chainer.variable import Parameter, as_variable
 
 
 class Weighted(Link):
-    """A link with a kernel `W`, whose shape may be inferred from the first input, and a bias `b`."""
+    """A link with a kernel `W`, whose shape can depend on the first input, and a bias `b`."""
 
     def make(
         self, shape: Any, initialW: Any, bias_shape: Any, initial_bias: Any, nobias: bool

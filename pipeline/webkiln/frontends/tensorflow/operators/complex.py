@@ -165,8 +165,8 @@ def fitted(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
         if size == length:
             return x
         raise call.unsupported(
-            "cuts or pads a size that is set at run time",
-            "Set the size by --dim, or leave fft_length out",
+            "crops or pads a size that is set at run time",
+            "Set the size with --dim, or omit fft_length",
         )
     if size > length:
         return part(call.builder, x, at, 0, length)

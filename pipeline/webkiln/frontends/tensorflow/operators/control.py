@@ -27,14 +27,13 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     truth = cast(call.builder, chosen, "bool") if chosen.type.rank == 0 else None
     if truth is None:
         raise call.unsupported(
-            f"has a condition of shape {list(chosen.shape)}", "Give it a single truth value"
+            f"has a condition of shape {list(chosen.shape)}", "Use a scalar condition"
         )
     try:
         return branch(call, truth, branches, given)
     except ShapeError as error:
         raise ShapeError(
-            f"{error}; where its condition depends on an input that is always the same, set it with"
-            " --value"
+            f"{error}; if its condition depends on a constant input, set this input with --value"
         ) from error
 
 

@@ -108,7 +108,7 @@ def stitched(call: NodeCall) -> Tensor:
     places[flat] = np.arange(len(flat))
     if (places < 0).any():
         raise call.unsupported(
-            "leaves elements out, which then have no value", "Give every index from 0 on"
+            "leaves out elements, which then have no value", "Provide every index from 0"
         )
     whole = rows[0] if len(rows) == 1 else b.op("Concat", rows, {"axis": 0})
     return b.op("Gather", [whole, b.constant(places, "int32")], {"axis": 0})

@@ -154,7 +154,7 @@ def look_up(call: NodeCall) -> Tensor:
     keys, values = call.attr_array("keys"), call.attr_array("values")
     if keys is None or values is None:
         raise call.unsupported(
-            "looks up in a table whose contents are not in the file",
+            "reads a table whose contents are not in the file",
             "Build the table into the model",
         )
     order = np.argsort(keys, kind="stable")

@@ -55,7 +55,7 @@ def suppressed(call: NodeCall) -> list[Tensor]:
     least = call.tensor(4) if call.has(4) else call.constant(float("-inf"), "float32")
     if call.has(5) and (not call.operand(5).is_constant or call.numbers(5).any()):
         raise call.unsupported(
-            "lowers the scores of boxes that overlap (soft_nms_sigma)", "Set soft_nms_sigma to 0"
+            "lowers the scores of overlapping boxes (soft_nms_sigma)", "Set soft_nms_sigma to 0"
         )
     limits = [
         b.op("Reshape", [item], {"shape": (1,)})

@@ -110,7 +110,7 @@ def reverse_sequence(call: NodeCall) -> Tensor:
     )
     if {along, batch} != {0, 1}:
         raise call.unsupported(
-            f"turns sequences along axis {along} of batches along axis {batch}",
+            f"reverses sequences along axis {along} with batches along axis {batch}",
             "Transpose to [batch, time, ...] before it",
         )
     rows = x if batch == 0 else b.op("Transpose", [x], {"perm": (1, 0, *range(2, x.type.rank))})

@@ -43,7 +43,9 @@ def diagonal_part(call: NodeCall) -> Tensor:
 def _diagonal_number(call: NodeCall, position: int = 1) -> int:
     numbers = set(call.sizes(position)) if call.has(position) else {0}
     if len(numbers) != 1:
-        raise call.unsupported("takes several diagonals at once", "Take one diagonal at a time")
+        raise call.unsupported(
+            "requests several diagonals at once", "Request one diagonal at a time"
+        )
     return numbers.pop()
 
 
@@ -58,7 +60,7 @@ def diagonal(call: NodeCall) -> Tensor:
         for given in call.sizes(position)
     ):
         raise call.unsupported(
-            "puts a vector into a matrix that is not square", "Pad the matrix behind it"
+            "writes a diagonal into a matrix that is not square", "Pad the matrix after it"
         )
     return call.op(
         "Where",

@@ -62,7 +62,7 @@ def set_item(call: NodeCall) -> Tensor:
 def get_item(call: NodeCall) -> Tensor:
     if isinstance(call.operand(0), UnwrittenList):
         raise call.unsupported(
-            "reads an element of a list that nothing was put into",
+            "reads an element of an empty list",
             "Write the list before it is read",
         )
     return call.op(
@@ -72,9 +72,7 @@ def get_item(call: NodeCall) -> Tensor:
 
 def stack(call: NodeCall) -> Tensor | GraphValue:
     if isinstance(call.operand(0), UnwrittenList):
-        raise call.unsupported(
-            "stacks a list that nothing was put into", "Write the list before it is stacked"
-        )
+        raise call.unsupported("stacks an empty list", "Write the list before it is stacked")
     return call.operand(0)
 
 
@@ -107,7 +105,7 @@ def concat(call: NodeCall) -> list[Tensor]:
     """Concatenate elements of the same size; returns also their lengths."""
     x = call.tensor(0)
     if x.type.rank < 2:
-        raise call.error("its elements are numbers, which have no axis to be joined along")
+        raise call.error("its elements are scalars, which have no axis to concatenate along")
     lengths = call.op(
         "Broadcast", [sized(call.builder, x.shape[1], "int64")], {"shape": (x.shape[0],)}
     )
@@ -121,8 +119,8 @@ def push_back(call: NodeCall) -> Tensor:
     if isinstance(given, UnwrittenList):
         if is_symbolic(given.count) or given.count:
             raise ShapeError(
-                f"{call.spec.name} ({call.spec.op}): adds to a list whose elements have no"
-                " shape yet"
+                f"{call.spec.name} ({call.spec.op}): appends"
+                " to a list whose element shape is unknown"
             )
         return wide
     return call.op("Concat", [call.tensor(0), wide], {"axis": 0})

@@ -220,7 +220,7 @@ def _begins(call: NodeCall, places: Sequence[int]) -> list[Tensor]:
         item = call.operand(place)
         if isinstance(item, UnwrittenList):
             if isinstance(results[place], UnwrittenList):
-                raise call.unsupported("carries a list that nothing is put into", "Leave it out")
+                raise call.unsupported("carries an empty list", "Leave it out")
             begins.append(written(call.builder, item, results[place].type.shape[1:]))
         else:
             begins.append(call.tensor(place))
@@ -251,8 +251,8 @@ def _repeated(call: NodeCall, same: frozenset[int]) -> list[Tensor | GraphValue]
         return while_loop(call, same, begins)
     except DataDependentError as error:
         raise ShapeError(
-            f"{error}; a loop that runs as long as the data says has shapes that do not depend on"
-            " its steps"
+            f"{error}; a loop with a data-dependent number of"
+            " steps needs shapes that do not depend on the step"
         ) from error
 
 

@@ -77,8 +77,8 @@ def lstm(order: Sequence[int], *, forget: float, clip: float) -> NodeHandler:
         steps, length = x.shape[0], call.sizes(0)[0]
         if length != steps and (is_symbolic(length) or is_symbolic(steps)):
             raise call.unsupported(
-                "takes fewer steps than the sequence has, which is set at run time",
-                "Set the size by --dim",
+                "runs fewer steps than the sequence has; their number is set at run time",
+                "Set the size with --dim",
             )
         missing = 0 if length == steps else max(steps - length, 0)
         taken = part(call.builder, x, 0, 0, length) if missing else x

@@ -34,7 +34,7 @@ def mean(call: NodeCall) -> Tensor:
     attrs = {"axes": _axes(call, x.type.rank), "keepdims": call.flag("keep_dims")}
     if not x.dtype.startswith("float"):
         raise call.unsupported(
-            f"is the mean of {x.dtype}, which TensorFlow cuts to a whole number",
+            f"is the mean of {x.dtype}, which TensorFlow truncates to an integer",
             "Cast to float32 before it",
         )
     return call.op("ReduceMean", [x], attrs)
