@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tests.frontends.caffe.nets import NUMPY, Made, conv, layer, net, whole
+from tests.frontends.caffe.definitions import NUMPY, NetCase, conv, layer, net, random_integers
 
 X = (2, 6, 7, 5)
 UNEVEN = "kernel_h: 2 kernel_w: 3 stride_h: 2 stride_w: 1 pad_h: 1 pad_w: 2"
 
 
-def each(type_: str, param: str, *said: str, bottoms: str = "x") -> tuple[str, ...]:
+def each(type_: str, param: str, *fields: str, bottoms: str = "x") -> tuple[str, ...]:
     """A layer for each of these parameters."""
     return tuple(
         layer(type_, f"{type_.lower()}{place}", bottoms, **{param: item})
-        for place, item in enumerate(said)
+        for place, item in enumerate(fields)
     )
 
 
@@ -31,7 +31,7 @@ def raised(shape: tuple[int, ...]) -> Mapping[str, object]:
     return {"x": lambda rng: rng.uniform(0.5, 2, shape)}
 
 
-OPTIONS: Mapping[str, Made] = {
+OPTIONS: Mapping[str, NetCase] = {
     "power": net(
         *each(
             "Power",
@@ -104,9 +104,9 @@ OPTIONS: Mapping[str, Made] = {
             "Pooling",
             "pooling_param",
             *(
-                f"pool: {pool} {said}"
+                f"pool: {pool} {fields}"
                 for pool in ("MAX", "AVE")
-                for said in (
+                for fields in (
                     UNEVEN,
                     "kernel_size: 3 stride: 2 pad_h: 1",
                     "kernel_size: 3 stride: 2 pad: 1 ceil_mode: false",
@@ -254,9 +254,9 @@ OPTIONS: Mapping[str, Made] = {
             "Reduction",
             "reduction_param",
             *(
-                f"operation: {kind} {said}"
+                f"operation: {kind} {fields}"
                 for kind in ("SUM", "ASUM", "SUMSQ", "MEAN")
-                for said in ("", "axis: -2 coeff: -3", "axis: 1")
+                for fields in ("", "axis: -2 coeff: -3", "axis: 1")
             ),
         ),
         *each(
@@ -347,7 +347,7 @@ OPTIONS: Mapping[str, Made] = {
             "input_dim: 7 num_output: 2",
         ),
         oracle=NUMPY,
-        values={"x": whole(0, 6, 3, 4)},
+        values={"x": random_integers(0, 6, 3, 4)},
         x=(3, 4),
     ),
     "rnn": net(

@@ -11,16 +11,10 @@ from onnx.reference import ReferenceEvaluator
 
 from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches, reference_mismatch
-from tests.frontends.onnx.classical_cases import (
-    DOMAIN,
-    FAMILIES,
-    Tried,
-    grown,
-    real,
-    sets,
-    weighted,
-)
+from tests.frontends.onnx.classical_cases import FAMILIES
+from tests.frontends.onnx.classical_nodes import DOMAIN, Tried, real
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
+from tests.frontends.onnx.tree_cases import grown, sets, weighted
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ShapeError, SourceError, UnsupportedError

@@ -72,7 +72,7 @@ def read_net(
     if len(texts) > 1 or len(weights) > 1:
         kind = "definitions" if len(texts) > 1 else "weight files"
         raise SourceError(
-            f"{path.name}: the file and its companion are both {kind}; give one definition"
+            f"{path.name}: the file and its companion are both {kind}; pass one definition"
             " (.prototxt) and one weight file (.caffemodel)"
         )
     file = WeightFile(weights[0]) if weights else None
@@ -88,7 +88,7 @@ def read_net(
         if not any(layer.top for layer in (*message.layer, *message.layers)):
             raise SourceError(
                 f"{path.name}: contains weights without a definition; put the .prototxt next to it,"
-                " with the same name, or use that file"
+                " with the same name, or build the .prototxt"
             )
         for layer in (*message.layer, *message.layers):
             layer.ClearField("include")
@@ -101,9 +101,9 @@ def read_net(
     net = net_of(upgraded(message, path.name), arrays, unknown, path.name)
     if file is None and (needy := [layer for layer in net.layers if layer.type in WEIGHTED]):
         raise SourceError(
-            f"{path.name}: its layer {needy[0].name} ({needy[0].type}) needs weights, and there are"
-            " none; put the .caffemodel next to it, with the same name, or add --weights"
-            " FILE.caffemodel"
+            f"{path.name}: its layer {needy[0].name} ({needy[0].type})"
+            " needs weights, but there are none; put the .caffemodel next"
+            " to it, with the same name, or add --weights FILE.caffemodel"
         )
     if (
         file is not None

@@ -124,7 +124,8 @@ def check_known(net: CaffeNet, name: str) -> None:
     ]
     if told:
         raise SourceError(
-            f"{name}: there is no reference to verify with (the bundle is built): {'; '.join(told)}"
+            f"{name}: no reference is available for verification"
+            f" (the bundle is built): {'; '.join(told)}"
         )
 
 
@@ -171,7 +172,7 @@ class Runner:
             )
         except cv2.error as error:
             raise SourceError(
-                f"{name}: there is no reference to verify with: OpenCV cannot load it:"
+                f"{name}: no reference is available for verification: OpenCV cannot load it:"
                 f" {_told(error)}"
             ) from None
         self.run.setPreferableBackend(cv2.dnn.DNN_BACKEND_OPENCV)
@@ -200,7 +201,7 @@ class Runner:
             )
         except self.error as error:
             raise SourceError(
-                f"{self.name}: there is no reference to verify with: OpenCV cannot run it:"
+                f"{self.name}: no reference is available for verification: OpenCV cannot run it:"
                 f" {_told(error)}"
             ) from None
         found |= {

@@ -76,9 +76,7 @@ class _Reader:
             elif unknown:
                 outside |= unknown
         if outside:
-            raise ValueError(
-                f"the net has a field {next(iter(outside))}, which Caffe's nets do not have"
-            )
+            raise ValueError(f"the net has a field {next(iter(outside))}, which nets of Caffe lack")
         return found
 
     def entry(self, message: Any, depth: int, unknown: Unknown) -> str:

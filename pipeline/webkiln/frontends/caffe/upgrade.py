@@ -120,8 +120,8 @@ def upgraded(net: Any, name: str) -> Any:
                 axis = getattr(getattr(layer, field), older)
                 if axis >= MOST_AXES:
                     raise SourceError(
-                        f"{name}: {layer.name} ({layer.type}): its {older} is {axis}; blobs have at"
-                        f" most {MOST_AXES} axes"
+                        f"{name}: {layer.name} ({layer.type}): its {older} is {axis}; blobs may"
+                        f" have at most {MOST_AXES} axes"
                     )
                 getattr(layer, field).axis = axis
                 getattr(layer, field).ClearField(older)

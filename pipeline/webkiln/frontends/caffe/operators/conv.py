@@ -46,7 +46,7 @@ def _each(call: NodeCall, name: str, stem: str, count: int, default: int | None)
     if any(item is not None for item in pair):
         if count != 2 or call.attr(name):
             raise call.error(
-                f"says {stem}_h and {stem}_w, which require two axes and exclude {name}; it has"
+                f"sets {stem}_h and {stem}_w, which require two axes and exclude {name}; it has"
                 f" {count}"
             )
         numbers = tuple(int(item or default or 0) for item in pair)
@@ -55,8 +55,8 @@ def _each(call: NodeCall, name: str, stem: str, count: int, default: int | None)
         numbers = tuple(said) * count if len(said) == 1 else tuple(said)
     if len(numbers) != count or any(number < (name != "pad") for number in numbers):
         raise call.error(
-            f"its {name} is {list(numbers)}, expected {count} numbers from {int(name != 'pad')} on,"
-            " or one"
+            f"its {name} is {list(numbers)}, expected {count} numbers of at least"
+            f" {int(name != 'pad')}, or one"
         )
     return numbers
 
@@ -104,7 +104,8 @@ def _features(call: NodeCall, x: Tensor, groups: int) -> int:
         )
     if groups < 1 or features < 1 or x.shape[1] % groups or features % groups:
         raise call.error(
-            f"makes {features} channels of {x.shape[1]} in {groups} groups, which must divide both"
+            f"has {x.shape[1]} input channels, {features} output"
+            f" channels and {groups} groups, which must divide both"
         )
     return int(features)
 
@@ -131,7 +132,8 @@ def im2col(call: NodeCall) -> Tensor:
     own = window(call, x.type.rank - 2)
     if prod(own.kernel) > MAX_TAPS:
         raise call.unsupported(
-            f"copies {prod(own.kernel)} places of its window", f"At most {MAX_TAPS} are known"
+            f"copies {prod(own.kernel)} positions of its window",
+            f"At most {MAX_TAPS} are supported",
         )
     wide = (
         call.op("Pad", [x], {"low": (0, 0, *own.pad), "high": (0, 0, *own.pad)})

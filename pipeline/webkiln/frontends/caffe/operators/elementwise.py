@@ -102,13 +102,13 @@ def swish(call: NodeCall) -> Tensor:
 def clip(call: NodeCall) -> Tensor:
     low, high = call.attr("min"), call.attr("max")
     if low is None or high is None:
-        raise call.error("has no min or no max; it needs both")
+        raise call.error("needs both min and max")
     return call.op("Clip", [call.tensor(0)], {"min": low, "max": high})
 
 
 def relu6(call: NodeCall) -> Tensor:
     if slope := call.attr("negative_slope", 0.0):
-        raise call.unsupported(f"has a slope of {slope}", "Only 0 is known")
+        raise call.unsupported(f"has a slope of {slope}", "Only 0 is supported")
     return call.op("Clip", [call.tensor(0)], {"min": 0.0, "max": 6.0})
 
 
@@ -201,7 +201,7 @@ def batch_norm(call: NodeCall) -> Tensor:
         if blob_count(call) != 3:
             raise call.unsupported(
                 f"has {blob_count(call)} weights",
-                "BVLC Caffe has three: a mean, a variance and their factor",
+                "BVLC Caffe has three: a mean, a variance and their scale factor",
             )
         total = blob(call, 2, (1,))
         none = call.op("Equal", [total, call.like(0, total)])

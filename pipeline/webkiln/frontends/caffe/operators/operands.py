@@ -35,8 +35,8 @@ def blob(call: NodeCall, place: int, shape: Sequence[int] | None = None) -> Tens
         )
     if prod(shape) != prod(x.shape):
         raise call.error(
-            f"its weight {place} is {list(x.shape)}, expected {list(shape)}; the .caffemodel is of"
-            " another definition"
+            f"its weight {place} is {list(x.shape)}, expected {list(shape)}; the .caffemodel"
+            " belongs to another definition"
         )
     return call.op("Reshape", [x], {"shape": tuple(shape)})
 
@@ -45,7 +45,7 @@ def aligned(call: NodeCall, x: Tensor, rank: int, axis: int) -> Tensor:
     """Align a tensor with `rank` axes, starting at `axis`."""
     if x.type.rank + axis > rank:
         raise call.error(
-            f"its factors are {list(x.shape)}, which from axis {axis} on exceed {rank} axes"
+            f"its factors are {list(x.shape)}, which exceed {rank} axes from axis {axis}"
         )
     wide = (*(1,) * axis, *x.shape, *(1,) * (rank - axis - x.type.rank))
     return x if wide == x.shape else call.op("Reshape", [x], {"shape": wide})
@@ -58,8 +58,8 @@ def own(handler: Callable[[NodeCall], NodeResult]) -> NodeHandler:
     def checked(call: NodeCall) -> NodeResult:
         if unknown := call.attr("unknown"):
             raise call.unsupported(
-                f"says {', '.join(unknown)}, which BVLC Caffe and SSD do not have",
-                "Remove it if it does not matter for inference, or register a handler for the"
+                f"sets {', '.join(unknown)}, which BVLC Caffe and SSD lack",
+                "Remove them if they do not matter for inference, or register a handler for the"
                 " layer",
             )
         return handler(call)

@@ -44,7 +44,7 @@ def pooling(call: NodeCall) -> list[Tensor]:
     ):
         raise call.error(
             f"its kernel is {list(kernel)}, its stride {list(stride)}, its padding {list(pad)};"
-            " padding is less than the kernel"
+            " padding must be less than the kernel"
         )
     up = call.attr("round_mode") == "CEIL" and call.attr("ceil_mode")
     rows = zip(x.shape[2:], kernel, stride, pad, strict=True)
@@ -88,7 +88,7 @@ def pooled(call: NodeCall, x: Tensor, windows: Pooled, kind: str) -> list[Tensor
 
 
 def _stochastic(call: NodeCall) -> Exception:
-    return call.unsupported("pools at random", "Use MAX or AVE")
+    return call.unsupported("uses random pooling", "Use MAX or AVE")
 
 
 def _reach(x: Tensor, windows: Pooled) -> tuple[int, ...]:
@@ -170,8 +170,8 @@ def pyramid(call: NodeCall) -> Tensor:
         )
         if any(before >= width for before, width in zip(pad, kernel, strict=True)):
             raise call.error(
-                f"its level {level} has {bins} windows over {list(x.shape[2:])}, which are too few"
-                " elements"
+                f"its level {level} has {bins} windows over"
+                f" {list(x.shape[2:])}, which has too few elements"
             )
         rows = zip(x.shape[2:], kernel, pad, strict=True)
         counts = tuple(

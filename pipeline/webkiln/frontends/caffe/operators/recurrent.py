@@ -70,8 +70,8 @@ def _unrolled(
     exposed = names if call.attr("expose_hidden") else ()
     if size < 1 or len(given) not in (2 + len(exposed), 3 + len(exposed)):
         raise call.error(
-            f"has {len(given)} bottoms and {size} outputs; expected x, the sequence marks, an"
-            " optional static input"
+            f"has {len(given)} bottoms and {size} outputs; expected"
+            " x, the sequence markers, an optional static input"
         )
     x, going = given[:2]
     steps, batch, features = x.shape[0], x.shape[1], prod(x.shape[2:])

@@ -25,14 +25,14 @@ def slice_(call: NodeCall) -> list[Tensor]:
         raise call.error(f"has {len(points)} points for {count} tops; expected one less than tops")
     if not points and (is_symbolic(size) or size % count):
         raise call.error(
-            f"divides {size} elements into {count} equal parts; give slice_point, or a size that"
-            " they divide"
+            f"divides {size} elements into {count} equal"
+            " parts; set slice_point, or use a divisible size"
         )
     ends = (0, *(points or (size // count * place for place in range(1, count))), size)
     widths = [last - first for first, last in pairwise(ends)]
     if any(not is_symbolic(width) and width < 1 for width in widths):
         raise call.error(
-            f"its points {list(points)} do not increase within the {size} elements of axis {axis}"
+            f"its points {list(points)} must increase within the {size} elements of axis {axis}"
         )
     return [
         part(call.builder, x, axis, first, width)
@@ -47,7 +47,7 @@ def reshape(call: NodeCall) -> Tensor:
     first = start + x.type.rank + 1 if start < 0 else start
     last = x.type.rank if count < 0 else first + count
     if not 0 <= first <= last <= x.type.rank:
-        raise call.error(f"replaces {count} axes from {start} on, of {x.type.rank}")
+        raise call.error(f"replaces {count} axes from axis {start}, but has {x.type.rank}")
     shape = [*x.shape[:first], *said, *x.shape[last:]]
     for place, size in enumerate(said, first):
         if size == 0:
@@ -56,7 +56,7 @@ def reshape(call: NodeCall) -> Tensor:
             shape[place] = x.shape[place]
     left = [place for place, size in enumerate(said, first) if size == -1]
     if len(left) > 1 or any(size < -1 for size in said):
-        raise call.error(f"its shape is {list(said)}; sizes are positive, 0, or -1 once")
+        raise call.error(f"its shape is {list(said)}; sizes must be positive, 0, or -1 once")
     if left:
         rest = prod(size for place, size in enumerate(shape) if place != left[0])
         shape[left[0]] = x.type.size // rest if is_symbolic(rest) or rest else 0
@@ -109,7 +109,7 @@ def crop(call: NodeCall) -> Tensor:
         size = like.shape[place]
         if not is_symbolic(x.shape[place] - start - size) and x.shape[place] < start + size:
             raise call.error(
-                f"axis {place} has {x.shape[place]} elements, fewer than {size} from {start} on"
+                f"axis {place} has {x.shape[place]} elements, fewer than {size} from {start}"
             )
         x = part(call.builder, x, place, start, size)
     return x
@@ -143,15 +143,15 @@ def interpolate(call: NodeCall) -> Tensor:
     )
     if before > 0 or behind > 0 or zoom < 1 or shrink < 1:
         raise call.error(
-            f"zooms by {zoom}, shrinks by {shrink} and pads by {before}, {behind}; padding is 0 or"
-            " less, factors are 1 or more"
+            f"zooms by {zoom}, shrinks by {shrink} and pads by {before}, {behind}; padding must be"
+            " 0 or less, factors must be 1 or more"
         )
     reference = bottoms(call)[1:]
     for axis, name in ((2, "height"), (3, "width")):
         own = x.shape[axis] + before + behind
         if not is_symbolic(own) and own < 1:
             raise call.error(
-                f"cuts {-before} and {-behind} off the {x.shape[axis]} elements of axis {axis}"
+                f"crops {-before} and {-behind} of the {x.shape[axis]} elements of axis {axis}"
             )
         x = part(call.builder, x, axis, -before, own)
         small = (own - 1) // shrink + 1
@@ -195,7 +195,7 @@ def argmax(call: NodeCall) -> Tensor:
     axis = 1 if said is None else call.axis(said, x.type.rank)
     size = x.shape[axis]
     if count < 1 or (not is_symbolic(size) and count > size):
-        raise call.error(f"takes the first {count} of {size} elements")
+        raise call.error(f"requests the first {count} of {size} elements")
     turned = call.op("Slice", [x], {
         "starts": tuple(n - 1 if d == axis else 0 for d, n in enumerate(x.shape)), "sizes": x.shape,
         "steps": tuple(-1 if d == axis else 1 for d in range(x.type.rank)),
