@@ -56,9 +56,7 @@ def test_fields_of_forks_are_listed(tmp_path: Path) -> None:
     )
     with pytest.raises(
         UnsupportedError,
-        match=(
-            r"y \(ReLU\): sets relu_param.sharpness, quantize, which BVLC Caffe and SSD lack"
-        ),
+        match=(r"y \(ReLU\): sets relu_param.sharpness, quantize, which BVLC Caffe and SSD lack"),
     ):
         CaffeConverter().convert(described(text, tmp_path))
     harmless = relu(more='param { name: "w" speed: 3 } transform_param { speed: 1 }')

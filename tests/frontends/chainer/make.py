@@ -15,6 +15,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 import function_nets
+import layer_nets
+import layer_option_nets
 import nets
 import option_nets
 import sequence_nets
@@ -23,7 +25,15 @@ import window_nets
 
 NETS = {
     net.__name__: net
-    for module in (nets, function_nets, window_nets, sequence_nets, option_nets)
+    for module in (
+        nets,
+        function_nets,
+        layer_nets,
+        window_nets,
+        sequence_nets,
+        option_nets,
+        layer_option_nets,
+    )
     for net in module.NETS
 }
 CORPUS = Path(__file__).parent / "corpus"

@@ -29,8 +29,8 @@ def real(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One node with its inputs. `version` of the domain; the first axis is open where `is_open`."""
+class NodeCase:
+    """A node with its inputs. `version`: that of the domain. `is_open`: the first axis is dynamic."""
 
     name: str
     op: str

@@ -5,11 +5,11 @@ from itertools import product
 
 import numpy as np
 
-from tests.frontends.onnx.option_rows import IMAGE, Row, X, real, whole
+from tests.frontends.onnx.option_rows import IMAGE, Row, X, integers, real
 
 
 def softmaxes() -> Iterator[Row]:
-    """Before opset 13 over all axes from `axis` on, since then along `axis`."""
+    """Before opset 13 over all axes from `axis`, since then along `axis`."""
     for op, opset in product(("Softmax", "LogSoftmax", "Hardmax"), (9, 11, 13)):
         yield Row(op, opset, (X,))
         for axis in (0, 1, 2) if opset == 9 else (0, 1, 2, -1, -2):
@@ -38,7 +38,7 @@ def reductions() -> Iterator[Row]:
         for axes in ([0], [1, 2], [-1], None):
             attrs = {"keepdims": keep, **({"axes": axes} if axes else {})}
             yield Row(op, 11, (X,), attrs)
-            operands = (X, whole(*axes)) if axes else (X,)
+            operands = (X, integers(*axes)) if axes else (X,)
             yield Row(op, 18, operands, {"keepdims": keep}, (1,) if axes else ())
         yield Row(op, 18, (X,), {"keepdims": keep, "noop_with_empty_axes": 1})
     ties = np.array([[3, 1, 3], [2, 2, 0], [0, 5, 5]], np.float32)

@@ -5,30 +5,30 @@ from itertools import product
 
 import numpy as np
 
-from tests.frontends.onnx.classical_nodes import KERNELS, POST, Tried, X, real
+from tests.frontends.onnx.classical_nodes import KERNELS, POST, NodeCase, X, real
 
 
-def linear() -> Iterator[Tried]:
+def linear() -> Iterator[NodeCase]:
     for post, count in [*product(POST[:4], (1, 3)), ("PROBIT", 3)]:
         attrs = {
             "coefficients": (real(count, 4, seed=1) * 0.2 + 0.1).ravel().tolist(),
             "intercepts": [0.3, 0.2, 0.4][:count],
         }
         scale = np.abs(X) * 0.2 if post == "PROBIT" else X
-        yield Tried(
+        yield NodeCase(
             f"regressor {post} {count}",
             "LinearRegressor",
             (scale,),
             {**attrs, "targets": count, "post_transform": post},
         )
         labels = [7, 9] if count == 1 else [4, 5, 6]
-        yield Tried(
+        yield NodeCase(
             f"classifier {post} {count}",
             "LinearClassifier",
             (scale,),
             {**attrs, "classlabels_ints": labels, "post_transform": post},
         )
-    yield Tried(
+    yield NodeCase(
         "classifier of two",
         "LinearClassifier",
         (X,),
@@ -39,24 +39,24 @@ def linear() -> Iterator[Tried]:
             "post_transform": "SOFTMAX",
         },
     )
-    yield Tried(
+    yield NodeCase(
         "classifier of int64",
         "LinearClassifier",
         ((X * 3).astype(np.int64),),
         {"coefficients": real(8).tolist(), "intercepts": [0.3, 0.2], "classlabels_ints": [0, 1]},
     )
-    yield Tried(
+    yield NodeCase(
         "regressor PROBIT 1",
         "LinearRegressor",
         (X,),
         {"coefficients": [0.05] * 4, "intercepts": [0.5], "post_transform": "PROBIT"},
     )
-    yield Tried(
+    yield NodeCase(
         "regressor without intercepts", "LinearRegressor", (X,), {"coefficients": real(4).tolist()}
     )
 
 
-def machines() -> Iterator[Tried]:
+def machines() -> Iterator[NodeCase]:
     for kernel, classes in product(KERNELS, (2, 3, 4)):
         sizes = [3, 2, 4, 1][:classes]
         total, pairs = sum(sizes), classes * (classes - 1) // 2
@@ -72,13 +72,13 @@ def machines() -> Iterator[Tried]:
         x = real(7, 4, seed=2)
         proba = {"prob_a": (-1 - np.abs(real(pairs))).tolist(), "prob_b": real(pairs).tolist()}
         for post in POST[:4] if kernel == "RBF" else ("NONE",):
-            yield Tried(
+            yield NodeCase(
                 f"svc {kernel} {classes} {post}",
                 "SVMClassifier",
                 (x,),
                 {**attrs, "post_transform": post},
             )
-            yield Tried(
+            yield NodeCase(
                 f"svc proba {kernel} {classes} {post}",
                 "SVMClassifier",
                 (x,),
@@ -87,13 +87,13 @@ def machines() -> Iterator[Tried]:
         if kernel == "RBF":
             positive = {**attrs, "coefficients": np.abs(attrs["coefficients"]).tolist()}
             for post in POST[:4]:
-                yield Tried(
+                yield NodeCase(
                     f"svc positive {classes} {post}",
                     "SVMClassifier",
                     (x,),
                     {**positive, "post_transform": post},
                 )
-            yield Tried(
+            yield NodeCase(
                 f"svc positive proba {classes}", "SVMClassifier", (x,), {**positive, **proba}
             )
     for count in (2, 3):
@@ -104,7 +104,7 @@ def machines() -> Iterator[Tried]:
             "kernel_type": "LINEAR",
             "kernel_params": [0.0, 0.0, 0.0],
         }
-        yield Tried(f"svc linear without vectors {count}", "SVMClassifier", (X,), flat)
+        yield NodeCase(f"svc linear without vectors {count}", "SVMClassifier", (X,), flat)
     for kernel, one in product(KERNELS, (0, 1)):
         attrs = {
             "kernel_type": kernel,
@@ -115,8 +115,8 @@ def machines() -> Iterator[Tried]:
             "n_supports": 6,
             "one_class": one,
         }
-        yield Tried(f"svr {kernel} {one}", "SVMRegressor", (X,), attrs)
-    yield Tried(
+        yield NodeCase(f"svr {kernel} {one}", "SVMRegressor", (X,), attrs)
+    yield NodeCase(
         "svr without vectors",
         "SVMRegressor",
         (X,),

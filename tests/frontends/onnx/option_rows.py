@@ -18,14 +18,14 @@ def real(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def whole(*values: int) -> np.ndarray:
+def integers(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A node: `operands` are inputs of the model, `fixed` the positions of those that are part of
-    it.
+    """A node and its operands. Those at the indices `fixed` are initialisers of the model, the
+    others are inputs.
     """
 
     op: str

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.frontends.onnx.option_rows import IMAGE, RNG, Row, X, real, whole
+from tests.frontends.onnx.option_rows import IMAGE, RNG, Row, X, integers, real
 
 
 def recurrent() -> Iterator[Row]:
@@ -45,8 +45,8 @@ def further() -> Iterator[Row]:
     yield Row("LpNormalization", 11, (X,), {"p": 1})
     yield Row("LRN", 13, (IMAGE,), {"size": 3})
     for shape in ((3, 9), (9, 5), (5, 2), (4, 11)):
-        yield Row("CenterCropPad", 18, (IMAGE, whole(*shape)), {"axes": [2, -1]}, (1,))
-    yield Row("CenterCropPad", 18, (X, whole(3, 1, 7)), {}, (1,))
+        yield Row("CenterCropPad", 18, (IMAGE, integers(*shape)), {"axes": [2, -1]}, (1,))
+    yield Row("CenterCropPad", 18, (X, integers(3, 1, 7)), {}, (1,))
     for count, axis in ((3, 2), (2, 1), (2, -1)):
         yield Row("Split", 18, (IMAGE,), {"num_outputs": count, "axis": axis}, outputs=count)
     yield Row("Trilu", 14, (X,))
@@ -77,12 +77,16 @@ def further() -> Iterator[Row]:
         ("Sigmoid", []),
     ):
         attrs = {"activation_alpha": values[:1], "activation_beta": values[1:]}
-        given = {key: value for key, value in attrs.items() if value}
+        coefficients = {key: value for key, value in attrs.items() if value}
         yield Row(
-            "RNN", 14, operands, {"hidden_size": 5, "activations": [name], **given}, outputs=2
+            "RNN",
+            14,
+            operands,
+            {"hidden_size": 5, "activations": [name], **coefficients},
+            outputs=2,
         )
-    whole_x, scales = RNG.integers(-100, 100, (2, 3, 4)).astype(np.int8), np.abs(real(3)) + 0.1
-    yield Row("DequantizeLinear", 13, (whole_x, scales, np.array([1, -3, 5], np.int8)))
+    quantized, scales = RNG.integers(-100, 100, (2, 3, 4)).astype(np.int8), np.abs(real(3)) + 0.1
+    yield Row("DequantizeLinear", 13, (quantized, scales, np.array([1, -3, 5], np.int8)))
     yield Row("QuantizeLinear", 13, (X * 20, scales, np.array([1, -3, 5], np.int8)))
     for axis in (0, -1):
         many = np.abs(real(X.shape[axis])) + 0.1
@@ -115,8 +119,8 @@ def further() -> Iterator[Row]:
     heads = (real(1, 2, 5, 4), real(1, 2, 5, 4), real(1, 2, 5, 4))
     for attrs in ({}, {"softcap": 0.7}, {"scale": 0.9}, {"is_causal": 1}):
         yield Row("Attention", 23, heads, attrs)
-    turned = (real(1, 2, 5, 8), real(1, 5, 2), real(1, 5, 2))
+    operands = (real(1, 2, 5, 8), real(1, 5, 2), real(1, 5, 2))
     for interleaved in (0, 1):
         yield Row(
-            "RotaryEmbedding", 23, turned, {"interleaved": interleaved, "rotary_embedding_dim": 4}
+            "RotaryEmbedding", 23, operands, {"interleaved": interleaved, "rotary_embedding_dim": 4}
         )

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from tests.frontends.onnx.option_rows import IMAGE, RNG, Row, X, real, whole
+from tests.frontends.onnx.option_rows import IMAGE, RNG, Row, X, integers, real
 
 
 def shapes() -> Iterator[Row]:
@@ -16,18 +16,18 @@ def shapes() -> Iterator[Row]:
             13,
             (
                 real(4, 6, 8),
-                whole(*[(1, 3), (2, 4), (5, 3), (5, 3), (2, 4)][(0, 1, 2, -1, -2).index(axis)]),
+                integers(*[(1, 3), (2, 4), (5, 3), (5, 3), (2, 4)][(0, 1, 2, -1, -2).index(axis)]),
             ),
             {"axis": axis},
             (1,),
             2,
         )
         yield Row("Split", 11, (real(4, 6, 8),), {"axis": axis}, outputs=2)
-        yield Row("Gather", 13, (X, whole(1, -1, 0)), {"axis": axis})
+        yield Row("Gather", 13, (X, integers(1, -1, 0)), {"axis": axis})
         yield Row("GatherElements", 13, (X, RNG.integers(-2, 2, X.shape)), {"axis": axis})
-        yield Row("Squeeze", 13, (X[:1, :1, :1], whole(axis)), {}, (1,))
+        yield Row("Squeeze", 13, (X[:1, :1, :1], integers(axis)), {}, (1,))
         yield Row("Squeeze", 11, (X[:1, :1, :1],), {"axes": [axis]})
-        yield Row("Unsqueeze", 13, (X, whole(axis)), {}, (1,))
+        yield Row("Unsqueeze", 13, (X, integers(axis)), {}, (1,))
         yield Row("Unsqueeze", 11, (X,), {"axes": [axis]})
         for exclusive, reverse in product((0, 1), (0, 1)):
             yield Row(
@@ -41,7 +41,7 @@ def shapes() -> Iterator[Row]:
             yield Row(
                 "TopK",
                 11,
-                (X, whole(2)),
+                (X, integers(2)),
                 {"axis": axis, "largest": largest, "sorted": ordered},
                 (1,),
                 2,
@@ -55,12 +55,12 @@ def shapes() -> Iterator[Row]:
             yield Row("ScatterElements", 18, (X, at, real(1, 1, 1)), attrs)
         yield Row("LpNormalization", 11, (X,), {"axis": axis, "p": 1})
         yield Row("LpNormalization", 11, (X,), {"axis": axis, "p": 2})
-    yield Row("TopK", 10, (X, whole(2)), {"axis": 1}, (1,), 2)
+    yield Row("TopK", 10, (X, integers(2)), {"axis": 1}, (1,), 2)
     yield Row("TopK", 9, (X,), {"axis": 1, "k": 2}, outputs=2)
     for perm in ([0, 2, 1], [2, 0, 1], None):
         yield Row("Transpose", 13, (X,), {"perm": perm} if perm else {})
     for zero, shape in ((0, (0, -1)), (0, (-1, 2)), (1, (2, 12))):
-        yield Row("Reshape", 14, (X, whole(*shape)), {"allowzero": zero}, (1,))
+        yield Row("Reshape", 14, (X, integers(*shape)), {"allowzero": zero}, (1,))
     for op, mode in product(("DepthToSpace",), ("DCR", "CRD")):
         yield Row(op, 13, (IMAGE,), {"blocksize": 2, "mode": mode})
     yield Row("DepthToSpace", 9, (IMAGE,), {"blocksize": 2})
@@ -71,32 +71,36 @@ def shapes() -> Iterator[Row]:
         yield Row(
             "Pad",
             13,
-            (X, whole(*pads), np.float32(1.5)) if mode == "constant" else (X, whole(*pads)),
+            (X, integers(*pads), np.float32(1.5)) if mode == "constant" else (X, integers(*pads)),
             {"mode": mode},
             (1, 2)[: 1 + (mode == "constant")],
         )
         yield Row("Pad", 9, (X,), {"mode": mode, "pads": list(pads), "value": 1.5})
-    yield Row("Pad", 18, (X, whole(1, 2, 0, 1), None, whole(-1, 0)), {}, (1, 3))
-    yield Row("Pad", 19, (X, whole(1, 2, 0, 1), None, whole(2, 1)), {"mode": "wrap"}, (1, 3))
+    yield Row("Pad", 18, (X, integers(1, 2, 0, 1), None, integers(-1, 0)), {}, (1, 3))
+    yield Row("Pad", 19, (X, integers(1, 2, 0, 1), None, integers(2, 1)), {"mode": "wrap"}, (1, 3))
     for upper, k in product((0, 1), (-1, 0, 2)):
         yield Row("Trilu", 14, (X, np.array(k)), {"upper": upper}, (1,))
     for batch in (0, 1):
         yield Row(
             "ReverseSequence",
             10,
-            (real(4, 4, 2), whole(1, 3, 2, 4)),
+            (real(4, 4, 2), integers(1, 3, 2, 4)),
             {"batch_axis": batch, "time_axis": 1 - batch},
         )
         yield Row(
             "GatherND",
             13,
-            (real(2, 2, 3), whole(1, 0)[:, None] if batch else np.array([[0, 1], [1, 0]])),
+            (real(2, 2, 3), integers(1, 0)[:, None] if batch else np.array([[0, 1], [1, 0]])),
             {"batch_dims": batch},
         )
     for starts, ends, axes in (([1, -3], [2, -1], [0, 2]), ([0], [100], [1])):
         yield Row("Slice", 9, (X,), {"starts": starts, "ends": ends, "axes": axes})
     yield Row(
-        "Slice", 13, (X, whole(-1, 3), whole(-10, 0), whole(1, 2), whole(-1, -2)), {}, (1, 2, 3, 4)
+        "Slice",
+        13,
+        (X, integers(-1, 3), integers(-10, 0), integers(1, 2), integers(-1, -2)),
+        {},
+        (1, 2, 3, 4),
     )
     for start, end in ((0, 2), (-2, 3), (1, -1)):
         yield Row("Shape", 15, (X,), {"start": start, "end": end})

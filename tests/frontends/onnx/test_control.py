@@ -25,13 +25,13 @@ def test_a_known_branch_is_inlined():
 def test_data_dependent_control_flow_agrees_with_onnxruntime(backend, tmp_path):
     models = [branches(DATA), doubled(100, 500.0), doubled(3, 500.0), doubled(None, 500.0)]
     jobs, expected = [], []
-    for made in models:
+    for proto in models:
         for x in (X, -X, X * 10):
-            graph = converted(made)
-            if made is not models[0] and x.sum() < 0:
+            graph = converted(proto)
+            if proto is not models[0] and x.sum() < 0:
                 continue
             jobs.append(Job(graph, {"x": x}, graph.weights))
-            expected.append(onnxruntime_outputs(made, {"x": x}))
+            expected.append(onnxruntime_outputs(proto, {"x": x}))
     for outputs, reference in zip(run(jobs, backend, tmp_path), expected, strict=True):
         for name, value in reference.items():
             np.testing.assert_allclose(outputs[name], value, rtol=1e-6)
@@ -205,16 +205,16 @@ def _rows(count):
     return {"x": np.random.default_rng(count).standard_normal((count, 3)).astype(np.float32)}
 
 
-def _agrees(made, operator, counts):
+def _agrees(proto, operator, counts):
     """The graph has a loop by this operator, and agrees with onnxruntime for these numbers of
     rows.
     """
-    graph = converted(made)
+    graph = converted(proto)
     assert {operator} == {item.op for item in graph.nodes} & {"Scan", "Loop"}
     for count in counts:
         given = _rows(count)
         results, _ = run_graph(graph, given | graph.weights)
-        for name, value in onnxruntime_outputs(made, given).items():
+        for name, value in onnxruntime_outputs(proto, given).items():
             assert results[name].shape == value.shape
             np.testing.assert_allclose(results[name], value, rtol=1e-6)
 
@@ -240,11 +240,11 @@ def test_loops_over_a_symbolic_size_agree_with_onnxruntime(backend, tmp_path):
         summed(LIMITS["T"], CONDITIONS["data"]),
     ]
     jobs, expected = [], []
-    for made in models:
-        graph = converted(made)
+    for proto in models:
+        graph = converted(proto)
         for count in (1, 2, 5):
             jobs.append(Job(graph, _rows(count), graph.weights))
-            expected.append(onnxruntime_outputs(made, _rows(count)))
+            expected.append(onnxruntime_outputs(proto, _rows(count)))
     for outputs, reference in zip(run(jobs, backend, tmp_path), expected, strict=True):
         for name, value in reference.items():
             assert outputs[name].shape == value.shape

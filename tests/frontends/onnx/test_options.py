@@ -1,4 +1,4 @@
-"""Operators with every value of every attribute, in old and new opsets, compared with onnxruntime."""
+"""Every value of every attribute, in old and new opsets, compared with onnxruntime."""
 
 from typing import Any
 
@@ -30,20 +30,20 @@ FAMILIES = (
 )
 
 
-def built(row: Row) -> tuple[Any, dict[str, np.ndarray]]:
+def build(row: Row) -> tuple[Any, dict[str, np.ndarray]]:
     names = [f"x{n}" if value is not None else "" for n, value in enumerate(row.operands)]
     values = {
         name: np.asarray(value) for name, value in zip(names, row.operands, strict=True) if name
     }
-    given = {name: value for name, value in values.items() if int(name[1:]) not in row.fixed}
+    inputs = {name: value for name, value in values.items() if int(name[1:]) not in row.fixed}
     infos = [
         helper.make_tensor_value_info(
             name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
         )
-        for name, value in given.items()
+        for name, value in inputs.items()
     ]
     weights = [
-        numpy_helper.from_array(value, name) for name, value in values.items() if name not in given
+        numpy_helper.from_array(value, name) for name, value in values.items() if name not in inputs
     ]
     outputs = [f"y{n}" for n in range(row.outputs)]
     node = helper.make_node(row.op, names, outputs, "node", **row.attrs)
@@ -53,53 +53,56 @@ def built(row: Row) -> tuple[Any, dict[str, np.ndarray]]:
         [helper.make_empty_tensor_value_info(name) for name in outputs],
         weights,
         opset=row.opset,
-    ), given
+    ), inputs
 
 
 def objection(row: Row) -> str | None:
-    made, inputs = built(row)
+    """Why a row differs from onnxruntime."""
+    proto, inputs = build(row)
     try:
-        wanted = onnxruntime_outputs(made, inputs)
-    except Exception as error:  # noqa: BLE001 - onnxruntime's own, of many kinds
+        expected = onnxruntime_outputs(proto, inputs)
+    except Exception as error:  # noqa: BLE001 - onnxruntime raises errors of many types
         return f"onnxruntime: {error}"
     try:
-        graph = converted(made)
-    except Exception as error:  # noqa: BLE001 - told with the rest
+        graph = converted(proto)
+    except Exception as error:  # noqa: BLE001 - reported with the others
         return f"{type(error).__name__}: {error}"
     with np.errstate(all="ignore"):
         values = {**inputs, **graph.weights}
-        return reference_mismatch(Sample(row.label, graph, values, wanted))
+        return reference_mismatch(Sample(row.label, graph, values, expected))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_attributes(family: Any) -> None:
+def test_attributes_match_onnxruntime(family: Any) -> None:
     rows = list(family())
     assert len(rows) >= 12
-    found = {f"{n} {row.label}": wrong for n, row in enumerate(rows) if (wrong := objection(row))}
-    assert not found
+    mismatches = {
+        f"{n} {row.label}": message for n, row in enumerate(rows) if (message := objection(row))
+    }
+    assert not mismatches
 
 
 @pytest.mark.parametrize("opset", [11, 13])
 def test_hardmax_selects_one_element(opset: int) -> None:
-    """Before opset 13, one element over all axes from `axis` on."""
-    made, inputs = built(Row("Hardmax", opset, (X,), {"axis": 1}))
-    graph = converted(made)
+    """Before opset 13, one element over all axes from `axis`."""
+    proto, inputs = build(Row("Hardmax", opset, (X,), {"axis": 1}))
+    graph = converted(proto)
     ones = np.stack([np.eye(12, dtype=np.float32)[np.argmax(part)].reshape(3, 4) for part in X])
     along = (np.arange(3)[:, None] == np.argmax(X, axis=1)[:, None, :]).astype(np.float32)
-    wanted = {"y0": ones if opset == 11 else along}
-    assert reference_mismatch(Sample("hardmax", graph, inputs, wanted)) is None
+    expected = {"y0": ones if opset == 11 else along}
+    assert reference_mismatch(Sample("hardmax", graph, inputs, expected)) is None
 
 
 @pytest.mark.parametrize("size", [2, 4])
 def test_an_even_lrn_window_extends_upwards(size: int) -> None:
-    """Against ONNX's reference: onnxruntime takes odd sizes alone. The reference computes as many
-    channels as there are images.
+    """Compared with ONNX's reference, since onnxruntime requires odd sizes. The reference needs the
+    number of channels to equal that of images.
     """
     x = real(4, 4, 2, 3)
-    made, inputs = built(Row("LRN", 13, (x,), {"size": size, "alpha": 0.5}))
-    (wanted,) = ReferenceEvaluator(made).run(None, inputs)
-    graph = converted(made)
+    proto, inputs = build(Row("LRN", 13, (x,), {"size": size, "alpha": 0.5}))
+    (expected,) = ReferenceEvaluator(proto).run(None, inputs)
+    graph = converted(proto)
     assert (
-        reference_mismatch(Sample("LRN", graph, {**inputs, **graph.weights}, {"y0": wanted}))
+        reference_mismatch(Sample("LRN", graph, {**inputs, **graph.weights}, {"y0": expected}))
         is None
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import numpy_helper
 
-from tests.frontends.onnx.classical_nodes import POST, Tried, real, rng
+from tests.frontends.onnx.classical_nodes import POST, NodeCase, real, rng
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 
@@ -18,7 +18,7 @@ def grown(
     """Random trees, as attributes of TreeEnsembleRegressor and -Classifier without their
     prefixes.
     """
-    made = rng(seed, depth, trees)
+    generator = rng(seed, depth, trees)
     nodes: dict[str, list[Any]] = {
         name: []
         for name in (
@@ -36,17 +36,17 @@ def grown(
         waiting, following = [(0, 0)], 1
         while waiting:
             node, level = waiting.pop(0)
-            is_leaf = level == depth or (level > 1 and made.random() < 0.3)
-            mode = "LEAF" if is_leaf else modes[made.integers(len(modes))]
+            is_leaf = level == depth or (level > 1 and generator.random() < 0.3)
+            mode = "LEAF" if is_leaf else modes[generator.integers(len(modes))]
             value = (
-                float(np.float32(np.round(made.standard_normal(), 0 if "EQ" in mode else 3)))
+                float(np.float32(np.round(generator.standard_normal(), 0 if "EQ" in mode else 3)))
                 if not is_leaf
                 else 0.0
             )
             row = (
                 tree,
                 node,
-                0 if is_leaf else int(made.integers(4)),
+                0 if is_leaf else int(generator.integers(4)),
                 value,
                 mode,
                 0 if is_leaf else following,
@@ -62,40 +62,40 @@ def grown(
     return {
         "nodes": {f"nodes_{name}": items for name, items in nodes.items()},
         "leaves": leaves,
-        "made": made,
+        "rng": generator,
     }
 
 
 def weighted(
     forest: dict[str, Any], kind: str, ids: list[list[int]], *, positive: bool = False
 ) -> dict[str, Any]:
-    """Weights for its leaves: of each tree in turn, the targets of its row."""
+    """The forest with weights for its leaves. Trees use the rows of target `ids` in turn."""
     rows = [
         (tree, node, target) for tree, node in forest["leaves"] for target in ids[tree % len(ids)]
     ]
-    weights = forest["made"].standard_normal(len(rows)) * 0.3
+    weights = forest["rng"].standard_normal(len(rows)) * 0.3
     trees, nodes, targets = (list(item) for item in zip(*rows, strict=True))
-    given = np.abs(weights) if positive else weights
+    values = np.abs(weights) if positive else weights
     return {
         **forest["nodes"],
         f"{kind}_treeids": trees,
         f"{kind}_nodeids": nodes,
         f"{kind}_ids": targets,
-        f"{kind}_weights": given.astype(np.float32).tolist(),
+        f"{kind}_weights": values.astype(np.float32).tolist(),
     }
 
 
-def trees() -> Iterator[Tried]:
+def trees() -> Iterator[NodeCase]:
     x = np.concatenate([real(9, 4, seed=5), np.round(real(9, 4, seed=6))])
     gaps = np.where(rng(9).random(x.shape) < 0.25, np.nan, x).astype(np.float32)
     for mode in (*[(mode,) for mode in MODES], MODES):
         attrs = weighted(grown(4, 5, 1, mode), "target", [[0]])
         tracks = (np.arange(len(attrs["nodes_modes"])) % 3 == 0).astype(int).tolist()
         name = mode[0] if len(mode) == 1 else "mixed"
-        yield Tried(
+        yield NodeCase(
             f"regressor {name}", "TreeEnsembleRegressor", (gaps,), {**attrs, "n_targets": 1}
         )
-        yield Tried(
+        yield NodeCase(
             f"regressor {name} missing",
             "TreeEnsembleRegressor",
             (gaps,),
@@ -110,8 +110,8 @@ def trees() -> Iterator[Tried]:
             "n_targets": count,
             "aggregate_function": aggregate,
         }
-        yield Tried(f"regressor {aggregate} {ids}", "TreeEnsembleRegressor", (x,), attrs)
-        yield Tried(
+        yield NodeCase(f"regressor {aggregate} {ids}", "TreeEnsembleRegressor", (x,), attrs)
+        yield NodeCase(
             f"regressor {aggregate} {ids} base",
             "TreeEnsembleRegressor",
             (x,),
@@ -123,7 +123,7 @@ def trees() -> Iterator[Tried]:
             "n_targets": count,
             "post_transform": post,
         }
-        yield Tried(f"regressor {post} {count}", "TreeEnsembleRegressor", (x,), attrs)
+        yield NodeCase(f"regressor {post} {count}", "TreeEnsembleRegressor", (x,), attrs)
     for post, positive, ids in product(
         POST, (False, True), ([[0]], [[1]], [[0, 1]], [[0], [1]], [[0], [1], [2]], [[0, 1, 2]])
     ):
@@ -136,45 +136,45 @@ def trees() -> Iterator[Tried]:
             "post_transform": post,
         }
         name = f"classifier {post} {ids}{' positive' if positive else ''}"
-        yield Tried(name, "TreeEnsembleClassifier", (x,), attrs)
+        yield NodeCase(name, "TreeEnsembleClassifier", (x,), attrs)
         if post in ("NONE", "LOGISTIC") and not positive and count == 3:
-            yield Tried(
+            yield NodeCase(
                 f"{name} base",
                 "TreeEnsembleClassifier",
                 (x,),
                 {**attrs, "base_values": [0.25, -0.5, 0.125]},
             )
         if ids == [[0]] and post in ("NONE", "LOGISTIC"):
-            yield Tried(
+            yield NodeCase(
                 f"{name} one base", "TreeEnsembleClassifier", (x,), {**attrs, "base_values": [0.25]}
             )
     for dtype in ("float64", "int64", "int32"):
         attrs = {**weighted(grown(3, 4, 6), "class", [[0, 1, 2]]), "classlabels_int64s": [0, 1, 2]}
-        yield Tried(
+        yield NodeCase(
             f"classifier {dtype}", "TreeEnsembleClassifier", ((x * 2).astype(dtype),), attrs
         )
     attrs = weighted(grown(3, 4, 7), "target", [[0]])
     for name in ("nodes_values", "target_weights"):
         attrs[f"{name}_as_tensor"] = numpy_helper.from_array(np.array(attrs.pop(name), np.float64))
-    yield Tried(
+    yield NodeCase(
         "regressor of tensors",
         "TreeEnsembleRegressor",
         (x.astype(np.float64),),
         {**attrs, "n_targets": 1},
     )
-    yield Tried(
+    yield NodeCase(
         "regressor of many",
         "TreeEnsembleRegressor",
         (x,),
         {**weighted(grown(7, 60, 9), "target", [[0], [1]]), "n_targets": 2},
     )
-    yield Tried(
+    yield NodeCase(
         "regressor one leaf",
         "TreeEnsembleRegressor",
         (x,),
         {**weighted(grown(0, 2, 8), "target", [[0]]), "n_targets": 1},
     )
-    yield Tried("regressor deep", "TreeEnsembleRegressor", (x,), {**chain(90), "n_targets": 1})
+    yield NodeCase("regressor deep", "TreeEnsembleRegressor", (x,), {**chain(90), "n_targets": 1})
     yield from sets()
 
 
@@ -196,7 +196,7 @@ def chain(length: int) -> dict[str, Any]:
     }
 
 
-def sets() -> Iterator[Tried]:
+def sets() -> Iterator[NodeCase]:
     """TreeEnsemble of version 5, with set membership."""
     x = rng(3).integers(0, 7, (12, 3))
     for dtype, aggregate, post in product(("float32", "float64"), range(4), (0, 3)):
@@ -225,6 +225,6 @@ def sets() -> Iterator[Tried]:
             "aggregate_function": aggregate,
             "post_transform": post,
         }
-        yield Tried(
+        yield NodeCase(
             f"sets {dtype} {aggregate} {post}", "TreeEnsemble", (x.astype(dtype),), attrs, 5
         )

@@ -5,12 +5,12 @@ from itertools import product
 
 import numpy as np
 
-from tests.frontends.onnx.option_rows import IMAGE, RNG, Row, real, whole
+from tests.frontends.onnx.option_rows import IMAGE, RNG, Row, integers, real
 
 
 def windows() -> Iterator[Row]:
     w = {groups: real(4, 4 // groups, 3, 2) for groups in (1, 2, 4)}
-    turned = {groups: real(4, 6 // groups if groups < 4 else 2, 3, 2) for groups in (1, 2, 4)}
+    transposed = {groups: real(4, 6 // groups if groups < 4 else 2, 3, 2) for groups in (1, 2, 4)}
     for pad, strides in product(("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"), ([1, 1], [2, 3])):
         attrs = {"auto_pad": pad, "strides": strides}
         for groups in (1, 2, 4):
@@ -22,7 +22,7 @@ def windows() -> Iterator[Row]:
             yield Row(
                 "ConvTranspose",
                 11,
-                (IMAGE, turned[1]),
+                (IMAGE, transposed[1]),
                 {**attrs, "strides": [2, 2] if max(strides) > 1 else strides},
             )
     for pads, strides, gaps in product(
@@ -34,13 +34,13 @@ def windows() -> Iterator[Row]:
             yield Row(
                 "ConvTranspose",
                 11,
-                (IMAGE, turned[groups]),
+                (IMAGE, transposed[groups]),
                 {**attrs, "dilations": gaps, "group": groups},
             )
         yield Row(
             "ConvTranspose",
             11,
-            (IMAGE, turned[1], real(6)),
+            (IMAGE, transposed[1], real(6)),
             {**attrs, "output_padding": [1, 0] if max(strides) > 1 else [0, 0]},
         )
         for ceil in (0, 1):
@@ -72,7 +72,7 @@ def windows() -> Iterator[Row]:
         outputs=2,
     )
     yield Row(
-        "ConvTranspose", 11, (IMAGE, turned[1]), {"strides": [2, 3], "output_shape": [15, 24]}
+        "ConvTranspose", 11, (IMAGE, transposed[1]), {"strides": [2, 3], "output_shape": [15, 24]}
     )
     yield Row("MaxPool", 8, (IMAGE,), {"kernel_shape": [3, 2]})
     signs = -np.arange(1, 17, dtype=np.int8).reshape(1, 1, 4, 4)
@@ -88,8 +88,8 @@ def windows() -> Iterator[Row]:
 
 
 def resizings() -> Iterator[Row]:
-    """Without cubic filters at a border, where onnxruntime repeats elements and the standard's
-    reference moves the whole filter.
+    """Without cubic filters at a border: onnxruntime repeats elements there, the reference of the
+    standard moves the entire filter.
     """
     image = IMAGE[:1, :2, :5, :6]
     scales = np.array([1, 1, 1.6, 0.5], np.float32)
@@ -102,17 +102,17 @@ def resizings() -> Iterator[Row]:
     )
     for where in modes:
         opset = 19 if where == "half_pixel_symmetric" else 13
-        for given in (
+        for operands, fixed in (
             ((image, None, scales), (2,)),
-            ((image, None, None, whole(1, 2, 8, 3)), (3,)),
+            ((image, None, None, integers(1, 2, 8, 3)), (3,)),
         ):
             for mode in ("linear", "cubic"):
                 yield Row(
                     "Resize",
                     opset,
-                    given[0],
+                    operands,
                     {"mode": mode, "coordinate_transformation_mode": where},
-                    given[1],
+                    fixed,
                 )
             for rounding in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
                 attrs = {
@@ -120,7 +120,7 @@ def resizings() -> Iterator[Row]:
                     "nearest_mode": rounding,
                     "coordinate_transformation_mode": where,
                 }
-                yield Row("Resize", opset, given[0], attrs, given[1])
+                yield Row("Resize", opset, operands, attrs, fixed)
     for outside, a in product((0, 1), (-0.75, -0.5)):
         attrs = {"mode": "cubic", "cubic_coeff_a": a, "exclude_outside": outside}
         yield Row("Resize", 13, (image, None, scales), attrs, (2,))
@@ -139,7 +139,7 @@ def resizings() -> Iterator[Row]:
                 (image, grid),
                 {"mode": mode, "padding_mode": padding, "align_corners": corners},
             )
-    rois, batch = np.array([[0, 0, 4, 3], [1, 1.5, 3, 4]], np.float32), whole(0, 0)
+    rois, batch = np.array([[0, 0, 4, 3], [1, 1.5, 3, 4]], np.float32), integers(0, 0)
     for mode, ratio, scale in product(("avg", "max"), (1, 2), (1.0, 0.5)):
         attrs = {
             "mode": mode,

@@ -14,7 +14,7 @@ import numpy as np
 from webkiln.errors import RecipeError, SourceError, WebkilnError
 from webkiln.frontends.chainer.converter import DOMAIN
 from webkiln.frontends.chainer.link import Link
-from webkiln.frontends.chainer.links.recurrent import Stateful
+from webkiln.frontends.chainer.links.states import Stateful
 from webkiln.frontends.chainer.modules import standing_in
 from webkiln.frontends.chainer.parts import RecordedModel
 from webkiln.frontends.chainer.recorder import ChainRecorder, recording

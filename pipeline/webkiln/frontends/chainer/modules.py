@@ -12,7 +12,7 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer import initializers, serializers
-from webkiln.frontends.chainer.functions.shape import concat_examples
+from webkiln.frontends.chainer.functions.padding import concat_examples
 from webkiln.frontends.chainer.functions.table import FUNCTIONS
 from webkiln.frontends.chainer.functions.ufuncs import install
 from webkiln.frontends.chainer.link import Chain, ChainList, Link, SequentialChain

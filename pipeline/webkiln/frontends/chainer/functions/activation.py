@@ -5,7 +5,8 @@ from typing import Any
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.elementwise import along, clip, unary
-from webkiln.frontends.chainer.functions.shape import concat, get_item, places, reshape, split_axis
+from webkiln.frontends.chainer.functions.indexing import get_item
+from webkiln.frontends.chainer.functions.shape import concat, places, reshape, split_axis
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 relu, sigmoid, tanh = unary("Relu"), unary("Sigmoid"), unary("Tanh")

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.chainer.functions.shape import concat, get_item, reshape, transpose
+from webkiln.frontends.chainer.functions.indexing import get_item
+from webkiln.frontends.chainer.functions.shape import concat, reshape, transpose
 from webkiln.frontends.chainer.functions.window import spread
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, sizes
 

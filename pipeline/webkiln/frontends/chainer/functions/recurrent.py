@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.chainer.functions.shape import concat, get_item, pad, reshape, stack
+from webkiln.frontends.chainer.functions.indexing import get_item
+from webkiln.frontends.chainer.functions.padding import pad
+from webkiln.frontends.chainer.functions.shape import concat, reshape, stack
 from webkiln.frontends.chainer.sizes import is_open
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, nodes
 

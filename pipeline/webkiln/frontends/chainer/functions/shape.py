@@ -1,16 +1,14 @@
-"""Functions that move elements."""
+"""Functions that change shapes, join and split."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from webkiln.errors import ShapeError, SourceError
-from webkiln.frontends.chainer.sizes import bare, is_open
+from webkiln.errors import ShapeError
+from webkiln.frontends.chainer.sizes import is_open
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, nodes, sizes
-
-FAR = 1 << 40
 
 
 def places(x: ChainVariable, *axes: int) -> tuple[int, ...]:
@@ -150,15 +148,6 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
     return nodes("Split", len(counts), x, sizes(counts), axis=place)
 
 
-def separate(x: Any, axis: int = 0) -> tuple[ChainVariable, ...]:
-    x = as_variable(x)
-    place = places(x, axis)[0]
-    size = x.shape[place]
-    if is_open(size):
-        size = size.__index__()
-    return tuple(get_item(x, (*[slice(None)] * place, number)) for number in range(size))
-
-
 def tile(x: Any, reps: Any) -> ChainVariable:
     x = as_variable(x)
     counts = (reps,) if isinstance(reps, int) else tuple(reps)
@@ -182,127 +171,8 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> ChainVariable:
     return node("Gather", x, np.repeat(np.arange(len(counts)), counts), axis=place)
 
 
-def flip(x: Any, axis: int) -> ChainVariable:
-    x = as_variable(x)
-    return get_item(
-        x,
-        tuple(
-            slice(None, None, -1) if d == places(x, axis)[0] else slice(None) for d in range(x.ndim)
-        ),
-    )
-
-
-def fliplr(a: Any) -> ChainVariable:
-    return flip(a, 1)
-
-
-def flipud(a: Any) -> ChainVariable:
-    return flip(a, 0)
-
-
 def copy(x: Any, dst: Any = None) -> ChainVariable:
     return as_variable(x)
-
-
-def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> ChainVariable:
-    order = as_variable(indices)
-    if inv:
-        order = ChainVariable(np.argsort(order.known)) if order.known is not None else nodes(
-            "TopK", 2, order, sizes([order.shape[0]]), axis=0, largest=0)[1]  # fmt: skip
-    return node("Gather", as_variable(x), order, axis=axis)
-
-
-def select_item(x: Any, t: Any) -> ChainVariable:
-    x, t = as_variable(x), as_variable(t)
-    return reshape(node("GatherElements", x, reshape(t, (*t.shape, 1)), axis=1), t.shape)
-
-
-def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ChainVariable:
-    x = as_variable(x)
-    a, b = places(x, axis1, axis2)
-    rest = [d for d in range(x.ndim) if d not in (a, b)]
-    rows, columns = x.shape[a], x.shape[b]
-    count = min(rows + min(offset, 0), columns - max(offset, 0))
-    moved = transpose(x, (a, b, *rest))
-    numbers = np.arange(max(int(count), 0))
-    picked = node(
-        "GatherND", moved, np.stack([numbers - min(offset, 0), numbers + max(offset, 0)], 1)
-    )
-    return transpose(picked, (*range(1, picked.ndim), 0))
-
-
-def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> ChainVariable:
-    x = as_variable(x)
-    widths = (
-        np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))
-        if np.ndim(pad_width) < 2 or len(pad_width) == 1
-        else np.asarray(pad_width)
-    )
-    flat = [int(width) for width in (*widths[:, 0], *widths[:, 1])]
-    if mode not in ("constant", "reflect", "edge", "wrap"):
-        raise SourceError(
-            f"F.pad: mode {mode!r} is not converted; there are constant, reflect, edge and wrap"
-        )
-    values = keywords.pop("constant_values", 0)
-    if keywords or np.size(values) != 1:
-        raise SourceError(
-            f"F.pad: {', '.join(keywords) or 'several constant_values'} cannot be given; one"
-            " constant value can"
-        )
-    fill = float(np.asarray(values).reshape(-1)[0])
-    return node("Pad", x, sizes(flat), fill if mode == "constant" else None, mode=mode)
-
-
-def pad_sequence(xs: Any, length: Any = None, padding: float = 0) -> ChainVariable:
-    given = [as_variable(x) for x in xs]
-    longest = max(x.shape[0] for x in given) if length is None else length
-    rows = [
-        pad(
-            x,
-            [(0, bare(longest - x.shape[0])), *[(0, 0)] * (x.ndim - 1)],
-            "constant",
-            constant_values=padding,
-        )
-        for x in given
-    ]
-    return stack(rows, 0)
-
-
-def concat_examples(batch: Any, device: Any = None, padding: float | None = None) -> Any:
-    """chainer.dataset.concat_examples: stack items, or each field of tuples or dicts, with optional
-    padding.
-    """
-    first = batch[0]
-    if isinstance(first, tuple):
-        return tuple(
-            concat_examples([item[place] for item in batch], device, padding)
-            for place in range(len(first))
-        )
-    if isinstance(first, dict):
-        return {
-            key: concat_examples([item[key] for item in batch], device, padding) for key in first
-        }
-    given = [as_variable(item) for item in batch]
-    if padding is None:
-        return stack(given, 0)
-    longest = [max(x.shape[axis] for x in given) for axis in range(given[0].ndim)]
-    widths = [
-        [(0, bare(size - own)) for own, size in zip(x.shape, longest, strict=True)] for x in given
-    ]
-    return stack(
-        [
-            pad(x, width, "constant", constant_values=padding)
-            for x, width in zip(given, widths, strict=True)
-        ],
-        0,
-    )
-
-
-def transpose_sequence(xs: Any) -> tuple[ChainVariable, ...]:
-    """Sequences of decreasing lengths as one batch per step."""
-    given = [as_variable(x) for x in xs]
-    longest = max((len(x) for x in given), default=0)
-    return tuple(stack([x[step] for x in given if len(x) > step], 0) for step in range(longest))
 
 
 def depth2space(X: Any, r: int) -> ChainVariable:
@@ -311,129 +181,6 @@ def depth2space(X: Any, r: int) -> ChainVariable:
 
 def space2depth(X: Any, r: int) -> ChainVariable:
     return node("SpaceToDepth", as_variable(X), blocksize=r)
-
-
-def get_item(x: Any, slices: Any) -> ChainVariable:
-    """numpy indexing: slices, numbers, new axes, an ellipsis, constant arrays of integers or
-    booleans, and integer arrays that are not constant.
-    """
-    x = as_variable(x)
-    given = list(slices) if isinstance(slices, tuple) else [slices]
-    given = [np.asarray(item) if isinstance(item, list) else item for item in given]
-    used = sum(_axes(item) for item in given)
-    if used > x.ndim:
-        raise IndexError(f"{used} indices for {x.ndim} axes")
-    at = next((place for place, item in enumerate(given) if item is Ellipsis), len(given))
-    given[at : at + 1] = [slice(None)] * (x.ndim - used)
-    given = [part for item in given for part in _unmasked(item)]
-    x, wanted, arrays = _sliced(x, given)
-    x = (
-        reshape(x, wanted)
-        if len(wanted) != x.ndim or any(item is None or _is_number(item) for item in given)
-        else x
-    )
-    return _gathered(x, arrays) if arrays else x
-
-
-def _axes(item: Any) -> int:
-    if item is None or item is Ellipsis:
-        return 0
-    return item.ndim if isinstance(item, np.ndarray) and item.dtype == bool else 1
-
-
-def _unmasked(item: Any) -> list[Any]:
-    return list(np.nonzero(item)) if isinstance(item, np.ndarray) and item.dtype == bool else [item]
-
-
-def _is_number(item: Any) -> bool:
-    return hasattr(item, "__index__") and not isinstance(item, np.ndarray | ChainVariable)
-
-
-def _sliced(
-    x: ChainVariable, given: Sequence[Any]
-) -> tuple[ChainVariable, list[Any], dict[int, Any]]:
-    """The result of slices and numbers; its shape with new axes and without indexed ones; and
-    arrays by the axis that they index then.
-    """
-    starts, ends, axes, steps = [], [], [], []
-    wanted: list[Any] = []
-    arrays: dict[int, Any] = {}
-    axis = 0
-    kept: list[int | None] = []
-    for item in given:
-        if item is None:
-            kept.append(None)
-            continue
-        if isinstance(item, slice):
-            if (item.start, item.stop, item.step) != (None, None, None):
-                step = 1 if item.step is None else item.step
-                starts.append((0 if step > 0 else FAR) if item.start is None else item.start)
-                ends.append((FAR if step > 0 else -FAR) if item.stop is None else item.stop)
-                axes.append(axis)
-                steps.append(step)
-            kept.append(axis)
-        elif _is_number(item):
-            starts.append(item)
-            ends.append(FAR if not is_open(item) and item == -1 else item + 1)
-            axes.append(axis)
-            steps.append(1)
-        elif isinstance(item, np.ndarray | ChainVariable):
-            arrays[len(kept)] = item
-            kept.append(axis)
-        else:
-            raise SourceError(
-                f"a variable is indexed with {type(item).__name__}; expected numbers, slices,"
-                " arrays, None and an ellipsis"
-            )
-        axis += 1
-    if axes:
-        x = node("Slice", x, sizes(starts), sizes(ends), sizes(axes), sizes(steps))
-    wanted = [1 if place is None else x.shape[place] for place in kept]
-    return x, wanted, arrays
-
-
-def _gathered(x: ChainVariable, arrays: Mapping[int, Any]) -> ChainVariable:
-    axes = list(arrays)
-    if len(axes) == 1:
-        return node("Gather", x, _indices(arrays[axes[0]]), axis=axes[0])
-    wide = broadcast(*(_indices(item) for item in arrays.values()))
-    rest = [d for d in range(x.ndim) if d not in axes]
-    found = node("GatherND", transpose(x, (*axes, *rest)), stack(wide, wide[0].ndim))
-    count = wide[0].ndim
-    if axes != list(range(axes[0], axes[-1] + 1)):
-        return found
-    before = [count + number for number in range(axes[0])]
-    return transpose(found, (*before, *range(count), *range(count + axes[0], found.ndim)))
-
-
-def _indices(item: Any) -> ChainVariable:
-    return item if isinstance(item, ChainVariable) else ChainVariable(np.asarray(item, np.int64))
-
-
-def scatter_add(a: Any, slices: Any, b: Any) -> ChainVariable:
-    """Gather at constant indices."""
-    a, b = as_variable(a), as_variable(b)
-    if any(map(is_open, a.shape)) or any(
-        isinstance(item, ChainVariable)
-        for item in (slices if isinstance(slices, tuple) else (slices,))
-    ):
-        raise SourceError(
-            "F.scatter_add: the shape and the places have to be known before the model runs"
-        )
-    total = int(np.prod(a.shape))
-    numbers = np.arange(total).reshape(a.shape)[slices]
-    added = reshape(broadcast_to(b, numbers.shape), (-1,))
-    return reshape(
-        node(
-            "ScatterElements",
-            reshape(a, (-1,)),
-            numbers.reshape(-1),
-            added,
-            axis=0,
-            reduction="add",
-        ),
-        a.shape,
-    )
 
 
 SHAPE: Mapping[str, Callable[..., Any]] = {
@@ -453,21 +200,9 @@ SHAPE: Mapping[str, Callable[..., Any]] = {
     "hstack": hstack,
     "dstack": dstack,
     "split_axis": split_axis,
-    "separate": separate,
     "tile": tile,
     "repeat": repeat,
-    "flip": flip,
-    "fliplr": fliplr,
-    "flipud": flipud,
     "copy": copy,
-    "permutate": permutate,
-    "select_item": select_item,
-    "diagonal": diagonal,
-    "pad": pad,
-    "pad_sequence": pad_sequence,
-    "transpose_sequence": transpose_sequence,
     "depth2space": depth2space,
     "space2depth": space2depth,
-    "get_item": get_item,
-    "scatter_add": scatter_add,
 }

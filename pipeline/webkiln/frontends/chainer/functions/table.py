@@ -9,7 +9,9 @@ from webkiln.frontends.chainer.functions.activation import ACTIVATION
 from webkiln.frontends.chainer.functions.connection import CONNECTION
 from webkiln.frontends.chainer.functions.elementwise import ELEMENTWISE
 from webkiln.frontends.chainer.functions.image import IMAGE
+from webkiln.frontends.chainer.functions.indexing import INDEXING
 from webkiln.frontends.chainer.functions.normalization import NORMALIZATION
+from webkiln.frontends.chainer.functions.padding import PADDING
 from webkiln.frontends.chainer.functions.recurrent import RECURRENT
 from webkiln.frontends.chainer.functions.reduce import REDUCE
 from webkiln.frontends.chainer.functions.shape import SHAPE
@@ -19,7 +21,7 @@ from webkiln.frontends.chainer.recorder import ACTIVE
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "Activations and cells": ACTIVATION,
     "Elementwise": ELEMENTWISE,
-    "Shapes and indices": SHAPE,
+    "Shapes and indices": {**SHAPE, **PADDING, **INDEXING},
     "Sums, extremes, products": REDUCE,
     "Convolutions and pooling": WINDOW,
     "Normalisations": NORMALIZATION,

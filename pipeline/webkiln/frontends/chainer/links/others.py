@@ -18,7 +18,8 @@ from webkiln.frontends.chainer.functions.normalization import (
 from webkiln.frontends.chainer.functions.shape import concat
 from webkiln.frontends.chainer.initializers import initial_of
 from webkiln.frontends.chainer.link import Chain, Link
-from webkiln.frontends.chainer.links.shapes import Convolution2D, Linear
+from webkiln.frontends.chainer.links.convolution import Convolution2D
+from webkiln.frontends.chainer.links.linear import Linear
 from webkiln.frontends.chainer.settings import CONFIG
 from webkiln.frontends.chainer.sizes import is_open
 from webkiln.frontends.chainer.variable import Parameter, as_variable, node

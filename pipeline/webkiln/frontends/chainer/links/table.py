@@ -4,14 +4,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webkiln.errors import UnsupportedError
+from webkiln.frontends.chainer.links.blocks import BLOCKS
+from webkiln.frontends.chainer.links.convolution import CONVOLUTIONS
+from webkiln.frontends.chainer.links.linear import LINEAR
 from webkiln.frontends.chainer.links.others import OTHERS
 from webkiln.frontends.chainer.links.recurrent import CELLS
-from webkiln.frontends.chainer.links.shapes import SHAPES
+from webkiln.frontends.chainer.links.sequences import SEQUENCES
+from webkiln.frontends.chainer.links.trees import TREES
 
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
-    "With kernels": SHAPES,
+    "With kernels": {**LINEAR, **CONVOLUTIONS, **BLOCKS},
     "Normalisations and others": OTHERS,
-    "Recurrent": CELLS,
+    "Recurrent": {**CELLS, **TREES, **SEQUENCES},
 }
 RECORDED: Mapping[str, Callable[..., Any]] = {
     name: link for group in GROUPS.values() for name, link in group.items()

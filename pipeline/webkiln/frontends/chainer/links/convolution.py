@@ -1,88 +1,15 @@
-"""Links with a kernel."""
+"""Convolutions."""
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from webkiln.frontends.chainer.functions import window
-from webkiln.frontends.chainer.functions.activation import relu
-from webkiln.frontends.chainer.functions.connection import (
-    bilinear,
-    embed_id,
-    linear,
-    simplified_dropconnect,
-)
 from webkiln.frontends.chainer.functions.image import deformable_convolution_2d_sampler
-from webkiln.frontends.chainer.functions.shape import concat
 from webkiln.frontends.chainer.functions.window import spread
-from webkiln.frontends.chainer.initializers import initial_of
-from webkiln.frontends.chainer.link import Chain, ChainList, Link
-from webkiln.frontends.chainer.variable import Parameter, as_variable
-
-
-class Weighted(Link):
-    """A link with a kernel `W`, whose shape can depend on the first input, and a bias `b`."""
-
-    def make(
-        self, shape: Any, initialW: Any, bias_shape: Any, initial_bias: Any, nobias: bool
-    ) -> None:
-        with self.init_scope():
-            self.W = Parameter(initialW, shape)
-            if nobias:
-                self.b: Any = None
-            else:
-                self.b = Parameter(
-                    initial_of(0 if initial_bias is None else initial_bias), bias_shape
-                )
-
-    def ready(self, shape: Callable[[], Any], bias_shape: Callable[[], Any] | None = None) -> None:
-        if not self.W.is_initialized:
-            self.W.initialize(shape())
-        if self.b is not None and not self.b.is_initialized and bias_shape is not None:
-            self.b.initialize(bias_shape())
-
-
-OLD = ("wscale", "bias", "nobias")
-"""The parameters after the sizes in Chainer 1. A number in the position of today's `nobias`
-identifies such a call.
-"""
-
-
-def named(
-    given: Sequence[Any], now: Sequence[str], then: Sequence[str], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Translate Chainer 1's arguments. Its `wscale` only scales initial values, and its `bias` is
-    the initial bias.
-    """
-    old = bool(given) and type(given[0]) in (int, float)
-    found = {**dict(zip((*OLD, *then) if old else now, given, strict=False)), **kwargs}
-    if found.get("initial_bias") is None:
-        found["initial_bias"] = found.get("bias")
-    return found
-
-
-class Linear(Weighted):
-    def __init__(self, in_size: Any, out_size: Any = None, *given: Any, **kwargs: Any) -> None:
-        """`nobias, initialW, initial_bias` follow."""
-        super().__init__()
-        said = named(
-            given, ("nobias", "initialW", "initial_bias"), ("initialW", "initial_bias"), kwargs
-        )
-        if out_size is None:
-            in_size, out_size = None, in_size
-        self.in_size, self.out_size = in_size, out_size
-        shape = None if in_size is None else (out_size, in_size)
-        self.make(
-            shape, said.get("initialW"), out_size, said["initial_bias"], bool(said.get("nobias"))
-        )
-
-    def forward(self, x: Any, n_batch_axes: int = 1) -> Any:
-        x = as_variable(x)
-        self.ready(lambda: (self.out_size, prod(x.shape[n_batch_axes:])))
-        return linear(x, self.W, self.b, n_batch_axes)
+from webkiln.frontends.chainer.link import Chain, Link
+from webkiln.frontends.chainer.links.kernels import Weighted, named
+from webkiln.frontends.chainer.variable import as_variable
 
 
 class ConvolutionND(Weighted):
@@ -171,6 +98,8 @@ def of_rank(base: type[ConvolutionND], count: int, name: str) -> type[Convolutio
 Convolution1D, Convolution2D, Convolution3D = (
     of_rank(ConvolutionND, n, f"Convolution{n}D") for n in (1, 2, 3)
 )
+
+
 Deconvolution1D, Deconvolution2D, Deconvolution3D = (
     of_rank(DeconvolutionND, n, f"Deconvolution{n}D") for n in (1, 2, 3)
 )
@@ -326,158 +255,7 @@ class DeformableConvolution2D(Chain):
         return self.deform_conv(x, self.offset_conv(x))
 
 
-class EmbedID(Link):
-    def __init__(
-        self, in_size: int, out_size: int, initialW: Any = None, ignore_label: int | None = None
-    ) -> None:
-        super().__init__()
-        self.ignore_label = ignore_label
-        with self.init_scope():
-            self.W = Parameter(initialW, (in_size, out_size))
-
-    def forward(self, x: Any) -> Any:
-        return embed_id(x, self.W, self.ignore_label)
-
-
-class Bilinear(Link):
-    def __init__(
-        self,
-        left_size: int,
-        right_size: int,
-        out_size: int,
-        nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
-    ) -> None:
-        super().__init__()
-        self.nobias = nobias
-        first, second, bias = (
-            (None, None, None)
-            if initial_bias is None or np.isscalar(initial_bias)
-            else initial_bias
-        )
-        with self.init_scope():
-            self.W = Parameter(initialW, (left_size, right_size, out_size))
-            if not nobias:
-                self.V1, self.V2 = (
-                    Parameter(first, (left_size, out_size)),
-                    Parameter(second, (right_size, out_size)),
-                )
-                self.b = Parameter(0 if bias is None else bias, out_size)
-
-    def forward(self, e1: Any, e2: Any) -> Any:
-        return (
-            bilinear(e1, e2, self.W)
-            if self.nobias
-            else bilinear(e1, e2, self.W, self.V1, self.V2, self.b)
-        )
-
-
-class SimplifiedDropconnect(Linear):
-    def __init__(
-        self,
-        in_size: Any,
-        out_size: Any,
-        ratio: float = 0.5,
-        nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
-    ) -> None:
-        super().__init__(in_size, out_size, nobias, initialW, initial_bias)
-        self.ratio = ratio
-
-    def forward(  # type: ignore[override]
-        self, x: Any, train: bool = True, mask: Any = None, use_batchwise_mask: bool = True
-    ) -> Any:
-        x = as_variable(x)
-        self.ready(lambda: (self.out_size, prod(x.shape[1:])))
-        return simplified_dropconnect(x, self.W, self.b, self.ratio, train, mask)
-
-
-class MLPConvolution2D(ChainList):
-    def __init__(
-        self,
-        in_channels: Any,
-        out_channels: Any,
-        ksize: Any = None,
-        stride: Any = 1,
-        pad: Any = 0,
-        activation: Any = relu,
-        *old: Any,
-        conv_init: Any = None,
-        bias_init: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__()
-        if ksize is None:
-            in_channels, out_channels, ksize = None, in_channels, out_channels
-        self.activation = (
-            activation
-            if callable(activation)
-            else next((item for item in old if callable(item)), kwargs.get("activation", relu))
-        )
-        counts = list(out_channels)
-        self.add_link(
-            Convolution2D(
-                in_channels,
-                counts[0],
-                ksize,
-                stride,
-                pad,
-                initialW=conv_init,
-                initial_bias=bias_init,
-            )
-        )
-        for before, count in itertools.pairwise(counts):
-            self.add_link(
-                Convolution2D(before, count, 1, initialW=conv_init, initial_bias=bias_init)
-            )
-
-    def forward(self, x: Any) -> Any:
-        for number, link in enumerate(self):
-            x = link(x)
-            if number < len(self) - 1:
-                x = self.activation(x)
-        return x
-
-
-class Inception(Chain):
-    def __init__(
-        self,
-        in_channels: Any,
-        out1: int,
-        proj3: int,
-        out3: int,
-        proj5: int,
-        out5: int,
-        proj_pool: int,
-        conv_init: Any = None,
-        bias_init: Any = None,
-    ) -> None:
-        super().__init__()
-        options = {"initialW": conv_init, "initial_bias": bias_init}
-        with self.init_scope():
-            self.conv1, self.proj3 = (
-                Convolution2D(in_channels, out1, 1, **options),
-                Convolution2D(in_channels, proj3, 1, **options),
-            )
-            self.conv3, self.proj5 = (
-                Convolution2D(proj3, out3, 3, pad=1, **options),
-                Convolution2D(in_channels, proj5, 1, **options),
-            )
-            self.conv5, self.projp = (
-                Convolution2D(proj5, out5, 5, pad=2, **options),
-                Convolution2D(in_channels, proj_pool, 1, **options),
-            )
-
-    def forward(self, x: Any) -> Any:
-        third, fifth = self.conv3(relu(self.proj3(x))), self.conv5(relu(self.proj5(x)))
-        pooled = self.projp(window.max_pooling(x, 3, 1, 1))
-        return relu(concat([self.conv1(x), third, fifth, pooled], 1))
-
-
-SHAPES: Mapping[str, type[Link]] = {
-    "Linear": Linear,
+CONVOLUTIONS: Mapping[str, type[Link]] = {
     "Convolution1D": Convolution1D,
     "Convolution2D": Convolution2D,
     "Convolution3D": Convolution3D,
@@ -490,9 +268,4 @@ SHAPES: Mapping[str, type[Link]] = {
     "DepthwiseConvolution2D": DepthwiseConvolution2D,
     "LocalConvolution2D": LocalConvolution2D,
     "DeformableConvolution2D": DeformableConvolution2D,
-    "EmbedID": EmbedID,
-    "Bilinear": Bilinear,
-    "SimplifiedDropconnect": SimplifiedDropconnect,
-    "MLPConvolution2D": MLPConvolution2D,
-    "Inception": Inception,
 }
