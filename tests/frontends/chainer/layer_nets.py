@@ -57,7 +57,7 @@ def own_function():
 
 
 def connections():
-    """Functions that links call, with weights of their own."""
+    """Functions that links call, with separate weights."""
 
     def compute(m, x, y, z, e, tokens):
         return [

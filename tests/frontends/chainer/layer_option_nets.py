@@ -168,7 +168,7 @@ def other_links():
 
 
 def highway_as_made():
-    """The biases of gates as they begin."""
+    """The initial biases of gates."""
 
     def compute(m, x):
         m.fresh.transform.b.array[...] = L.Highway(5).transform.b.array

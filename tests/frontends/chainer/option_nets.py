@@ -1,4 +1,4 @@
-"""Nets with options that other nets leave at their defaults, and with swapped operands; see nets.py."""
+"""Nets with options that other nets leave at their defaults, and swapped operands; see nets.py."""
 
 import chainer.functions as F
 import numpy as np
@@ -38,7 +38,7 @@ def activation_options():
 def reduction_options():
     def compute(m, x):
         w = np.array([1, 2, 4, 5], np.float32)
-        found = [
+        outputs = [
             F.average(x, 2, w, keepdims=True),
             F.average(x, -1, w),
             F.average(x, (0, -1)),
@@ -68,8 +68,8 @@ def reduction_options():
             F.einsum("ijk,ijk", x, x),
         ]
         for f in (F.sum, F.mean, F.max, F.min, F.prod):
-            found += [f(x, axis=-1), f(x, axis=(0, -2)), f(x, axis=0, keepdims=True)]
-        return found
+            outputs += [f(x, axis=-1), f(x, axis=(0, -2)), f(x, axis=0, keepdims=True)]
+        return outputs
 
     return of(compute, draw(2, 3, 4))
 
@@ -146,7 +146,7 @@ def shape_options():
 
 
 def numpy_operators():
-    """Operators and functions of numpy, each with what it would be mistaken for."""
+    """Operators and functions of numpy, next to those that are easily confused."""
 
     def compute(m, x, p):
         a, b = x.array, p.array

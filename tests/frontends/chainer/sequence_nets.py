@@ -170,7 +170,7 @@ def unrolled():
 
 
 def attention():
-    """A decoder's steps with attention over what was encoded."""
+    """Decoding steps with attention over the encoder's outputs."""
 
     def compute(m, x):
         encoded = F.stack([F.tanh(m.enc(x[:, t])) for t in range(x.shape[1])], axis=1)

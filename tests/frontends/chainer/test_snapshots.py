@@ -41,7 +41,7 @@ PREFIXES = [
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("name", ["linear", "lazy"])
-def test_snapshots_of_whatever_holds_the_model(name: str, prefix: str, tmp_path: Path) -> None:
+def test_snapshots_of_trainers_and_parents_are_read(name: str, prefix: str, tmp_path: Path) -> None:
     more = {
         "updater/optimizer:main/W/m": W * 0,
         "updater/iterator:main/epoch": np.array(3),
@@ -52,21 +52,21 @@ def test_snapshots_of_whatever_holds_the_model(name: str, prefix: str, tmp_path:
         assert np.array_equal(got, np.ones((2, 3), np.float32) @ W.T + B)
 
 
-def test_a_method_of_a_chain_has_its_weights(tmp_path: Path) -> None:
+def test_a_method_has_the_weights_of_its_chain(tmp_path: Path) -> None:
     graph = small("method", weights=saved(tmp_path / "a.npz", "updater/model:main/fc/"))
     assert set(graph.slots) == {"fc/W", "fc/b"}
     assert np.allclose(computed(graph, np.ones((2, 3), np.float32))[0].sum(axis=1), 1)
     with pytest.raises(
         SourceError,
         match=(
-            "returned a function, which has no weights; return the chain that the snapshot is of,"
-            " or a method of it"
+            "returned a function, which has no weights; return"
+            " the chain of the snapshot, or one of its methods"
         ),
     ):
         small("old_functions", weights=tmp_path / "a.npz")
 
 
-def test_weights_in_several_places_are_chosen_in_the_function(tmp_path: Path) -> None:
+def test_ambiguous_weights_are_loaded_by_the_function(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.savez(
         path,
@@ -105,10 +105,10 @@ def test_weights_in_several_places_are_chosen_in_the_function(tmp_path: Path) ->
         ),
         ({"W": W.T, "b": B}, r"a.npz: W is \[3, 2\], small:linear has \[2, 3\] there"),
         ({"W": W + 1j, "b": B}, "is of complex64; webkiln has"),
-        ({"W": np.array(None), "b": B}, "nothing was loaded for W"),
+        ({"W": np.array(None), "b": B}, "no weights were loaded for W"),
     ],
 )
-def test_snapshots_that_do_not_fit(
+def test_snapshots_of_other_models_are_rejected(
     arrays: dict[str, np.ndarray], message: str, tmp_path: Path
 ) -> None:
     np.savez(tmp_path / "a.npz", **arrays)
@@ -129,7 +129,7 @@ def npy(array: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def test_no_object_is_unpickled(tmp_path: Path) -> None:
+def test_objects_are_not_unpickled(tmp_path: Path) -> None:
     class Evil:
         def __reduce__(self) -> Any:
             return (Path.touch, (tmp_path / "ran",))
@@ -137,9 +137,9 @@ def test_no_object_is_unpickled(tmp_path: Path) -> None:
     path = archive(
         tmp_path / "a.npz", **{"W.npy": npy(np.array([Evil()], object)), "b.npy": npy(B)}
     )
-    with opened(path) as found:
-        assert found.empty == {"W"}
-        assert set(found.arrays) == {"b"}
+    with opened(path) as snapshot:
+        assert snapshot.empty == {"W"}
+        assert set(snapshot.arrays) == {"b"}
     with pytest.raises(SourceError):
         small("linear", weights=path)
     assert not (tmp_path / "ran").exists()
@@ -152,10 +152,12 @@ def test_no_object_is_unpickled(tmp_path: Path) -> None:
         ({"W.npy": npy(W)[:-4]}, r"W has 20 bytes, float32\[2, 3\] needs 24"),
         ({"W.npy": npy(W).replace(b"(2, 3)", b"(9**9,")}, "not a readable snapshot"),
         ({"W.npy": npy(np.zeros(1 << 20, np.uint8)) + bytes(1 << 21)}, "claims .* refused"),
-        ({"code.py": b"x"}, "its member 'code.py' is no array"),
+        ({"code.py": b"x"}, "its member 'code.py' is not an array"),
     ],
 )
-def test_hostile_snapshots(members: dict[str, bytes], message: str, tmp_path: Path) -> None:
+def test_hostile_snapshots_are_rejected(
+    members: dict[str, bytes], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(SourceError, match=message):
         small("linear", weights=archive(tmp_path / "a.npz", **members))
 
@@ -163,11 +165,11 @@ def test_hostile_snapshots(members: dict[str, bytes], message: str, tmp_path: Pa
 def test_a_link_in_hdf5_is_not_followed(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["W"], file["b"] = W, h5py.ExternalLink("/etc/passwd", "x")
-    with pytest.raises(SourceError, match="is a link to elsewhere"):
+    with pytest.raises(SourceError, match="is a link to another place"):
         small("linear", weights=tmp_path / "a.h5")
 
 
-def test_what_is_no_snapshot(tmp_path: Path) -> None:
+def test_other_files_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_bytes(b"nothing of the kind")
-    with pytest.raises(SourceError, match=r"is no snapshot of Chainer, neither .npz nor HDF5"):
+    with pytest.raises(SourceError, match=r"is not a snapshot of Chainer, neither .npz nor HDF5"):
         small("linear", weights=tmp_path / "a.npz")

@@ -176,7 +176,7 @@ def mlp_convolution():
 
 
 def more_pooling():
-    """Windows that reach behind the end, or lie there."""
+    """Windows that extend beyond the end, or lie beyond it."""
 
     def compute(m, x, y):
         return [

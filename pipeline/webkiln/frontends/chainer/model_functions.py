@@ -44,7 +44,7 @@ def made_model(
             if root is None:
                 raise SourceError(
                     f"{where}: returned a {type(model).__name__}, which has no weights; return the"
-                    " chain that the snapshot is of, or a method of it"
+                    " chain of the snapshot, or one of its methods"
                 )
             load(weights, root, where)
         inputs = _inputs(model, examples, shapes, where)
@@ -52,9 +52,8 @@ def made_model(
         second, _ = _recorded(model, inputs, where)
     if to_json(first) != to_json(second):
         raise SourceError(
-            f"{where}: a second call computes otherwise than the first; what is kept from one call"
-            " to the next in attributes is not recorded: return it as an output and take it as an"
-            " input"
+            f"{where}: a second call computes differently; attributes that change from one call to"
+            " the next are not recorded: return them as outputs and pass them as inputs"
         )
     return first, blobs
 
@@ -118,7 +117,7 @@ def _inputs(
         given = [name for name in names if name in shapes] or names[:1]
         if not shapes:
             raise SourceError(
-                f"{where}: nothing says the shape of the input {given[0]}; give it with"
+                f"{where}: the shape of the input {given[0]} is not known; set it with"
                 f" --input-shape {given[0]}=1,3,224,224, or return the model and example inputs"
             )
         examples = tuple(None for _ in given)
@@ -133,7 +132,7 @@ def _inputs(
         )
     if "" in shapes and len(leaves) != 1:
         raise SourceError(
-            f"{where}: the inputs are {', '.join(leaves)}; say which one a shape is for, as in"
+            f"{where}: the inputs are {', '.join(leaves)}; name the input of the shape, as in"
             f" {leaves[0]}=1,3,224,224"
         )
     return [_example(name, example, shapes, where) for name, example in named]
@@ -162,7 +161,7 @@ def _example(name: str, example: Any, shapes: Mapping[str, Sequence[int | str]],
     shape = shapes.get(name, shapes.get(""))
     if shape is None and value is None:
         raise SourceError(
-            f"{where}: nothing says the shape of the input {name}; give it with --input-shape"
+            f"{where}: the shape of the input {name} is not known; set it with --input-shape"
             f" {name}=1,3,224,224"
         )
     if shape is not None and value is not None and len(shape) != value.ndim:
@@ -238,8 +237,8 @@ def _outputs(recorder: ChainRecorder, result: Any, where: str) -> dict[str, str]
         elif value is not None:
             if not isinstance(value, ChainVariable | np.ndarray):
                 raise SourceError(
-                    f"{where}: the model returned {type(value).__name__}, expected variables, in"
-                    " lists, tuples or tables"
+                    f"{where}: the model returned {type(value).__name__},"
+                    " expected variables, in lists, tuples or dicts"
                 )
             found[name] = (
                 value if isinstance(value, ChainVariable) else ChainVariable(value)
@@ -261,6 +260,7 @@ def _check_given(recorder: ChainRecorder, where: str) -> None:
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise SourceError(
-            f"{where}: nothing was loaded for {', '.join(missing[:3])}{more}; give a snapshot with"
-            " --weights FILE.npz, or load one in the function with chainer.serializers.load_npz"
+            f"{where}: no weights were loaded for {', '.join(missing[:3])}{more}; pass a snapshot"
+            " with --weights FILE.npz, or load one in the function with"
+            " chainer.serializers.load_npz"
         )

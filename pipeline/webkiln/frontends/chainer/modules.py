@@ -41,8 +41,8 @@ class Unused:
         if len(given) == 1 and callable(given[0]) and not options:
             return given[0]
         raise SourceError(
-            f"{self._name} is not run: the function makes a model for inference; leave training and"
-            " data out of it"
+            f"{self._name} is not run: the function builds a"
+            " model for inference; omit training and data"
         )
 
     def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
@@ -218,7 +218,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 return importlib.import_module(inner)
             if name in (f"{ROOT}.functions", f"{ROOT}.links"):
                 raise AttributeError(
-                    f"{name} has no {attribute}, in any version of Chainer that webkiln knows"
+                    f"{name} has no {attribute}, in any supported version of Chainer"
                 )
             return Unused(inner)
 

@@ -42,14 +42,14 @@ def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], f
             members
         ):
             raise SourceError(
-                f"{name}: has {len(members)} members (at most {MAX_ENTRIES}, no name twice); no"
-                " snapshot of Chainer's"
+                f"{name}: has {len(members)} members (at most {MAX_ENTRIES}, without repeated"
+                " names); it is not a snapshot of Chainer"
             )
         for member in members:
             if not member.filename.endswith(".npy"):
                 raise SourceError(
-                    f"{name}: its member {member.filename!r} is no array; a snapshot is what"
-                    " save_npz writes"
+                    f"{name}: its member {member.filename!r} is not"
+                    " an array; a snapshot is a file of save_npz"
                 )
             key = member.filename.removesuffix(".npy").strip("/")
             held = _member(name, archive, member, key)

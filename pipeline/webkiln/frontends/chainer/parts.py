@@ -58,9 +58,9 @@ def recorded_part(model: RecordedModel, blobs: Blobs, cut: Subgraph) -> tuple[No
     for node in part.graph.nodes if cut else ():
         if node.op == "Sizes" and (missing := sorted(_open(node) - sizes)):
             raise RecipeError(
-                f"{model.name}: {node.name} computes with the open size {', '.join(missing)}, which"
-                " no input of the part has; give a number for it in input_shapes, or cut elsewhere"
-                " with --from-layer"
+                f"{model.name}: {node.name} computes with the open size"
+                f" {', '.join(missing)}, which no input of the part has; set it"
+                " in input_shapes, or choose other layers with --from-layer"
             )
     return NodeModel(part.name, part.opsets, part.graph), weights
 

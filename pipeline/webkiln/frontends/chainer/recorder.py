@@ -235,8 +235,7 @@ def attribute(value: Any) -> Any:
     """An attribute in the form of specs."""
     if isinstance(value, OpenSize):
         raise ShapeError(
-            f"the open size {value} decides how something is computed; give a number for it in"
-            " input_shapes"
+            f"the computation depends on the value of the open size {value}; set it in input_shapes"
         )
     if isinstance(value, list | tuple):
         return tuple(map(attribute, value))

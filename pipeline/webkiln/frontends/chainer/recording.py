@@ -57,10 +57,10 @@ def read(path: Path) -> tuple[RecordedModel, Blobs]:
             )
     except WebkilnError as error:
         raise SourceError(
-            f"{path.name}: is no recording of this version of webkiln ({error}); build from the"
-            " function"
+            f"{path.name}: is not a recording of this version"
+            f" of webkiln ({error}); build from the function"
         ) from None
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes of its readers
         raise SourceError(
-            f"{path.name}: is no recording that webkiln wrote ({error}); build from the function"
+            f"{path.name}: is not a recording that webkiln wrote ({error}); build from the function"
         ) from None

@@ -128,7 +128,7 @@ def fill(
 def _check_shape(snapshot: Snapshot, key: str, found: Held, shape: Any, where: str) -> None:
     if shape is not None and tuple(shape) != found.shape:
         raise SourceError(
-            f"{snapshot.name}: {key} is {list(found.shape)}, {where} has {list(shape)} there"
+            f"{snapshot.name}: {key} is {list(found.shape)}, {where} expects {list(shape)}"
         )
 
 
@@ -138,11 +138,11 @@ def load_npz(
     """chainer.serializers.load_npz and load_hdf5, for functions that load weights themselves."""
     if not isinstance(obj, Link):
         raise SourceError(
-            f"load_npz: only links are loaded here, got {type(obj).__name__}; leave optimizers and"
-            " trainers out"
+            "load_npz: only links are loaded here, got"
+            f" {type(obj).__name__}; omit optimizers and trainers"
         )
     if hasattr(file, "read"):
-        raise SourceError("load_npz: give the path of the snapshot, not an open file")
+        raise SourceError("load_npz: pass the path of the snapshot, not an open file")
     with opened(Path(file)) as snapshot:
         prefix = f"{path.strip('/')}/" if path.strip("/") else ""
         fill(snapshot, prefix, obj, type(obj).__name__, strict=strict, ignored=ignore_names)
@@ -150,7 +150,9 @@ def load_npz(
 
 def refused(what: str) -> Any:
     def refuse(*given: Any, **options: Any) -> Any:
-        raise SourceError(f"chainer.serializers.{what} is not run: the function only makes a model")
+        raise SourceError(
+            f"chainer.serializers.{what} is not run: the function only builds a model"
+        )
 
     return refuse
 

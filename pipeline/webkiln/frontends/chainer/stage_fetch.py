@@ -13,7 +13,7 @@ from webkiln.plugins import importable, isolated_plugins
 def fetch(inputs: Mapping[str, Path], params: Mapping[str, Any], target: Path) -> None:
     if "script.py" in inputs:
         raise RecipeError(
-            "a chain is what a function returns, not what a script writes: source ="
+            "chains are returned by functions, not written by scripts: source ="
             ' "package.module:function"'
         )
     with isolated_plugins(), importable(inputs.get("modules/")):

@@ -65,8 +65,8 @@ class ChainVariable(OnCpu):
         if self._recorder is None:
             if self._array is None:
                 raise SourceError(
-                    "a variable that has no array is computed"
-                    f" with{f': {self.name}' if self.name else ''}"
+                    "the code computes with a variable without an"
+                    " array{f': {self.name}' if self.name else ''}"
                 )
             return recorder.array(self._array)
         if self._recorder is not recorder:
@@ -165,9 +165,8 @@ class ChainVariable(OnCpu):
         known = self.known
         if known is None:
             raise SourceError(
-                f"the code asks for {what} in a value of shape {list(self.shape)}, which is only"
-                " known when the model runs; write it with functions of chainer.functions, such as"
-                " F.where"
+                f"the code needs {what} of a value of shape {list(self.shape)}, which is only known"
+                " when the model runs; use functions of chainer.functions, such as F.where"
             )
         return known
 
@@ -179,7 +178,7 @@ class ChainVariable(OnCpu):
             or ufunc.__name__ not in self.ufuncs
         ):
             raise SourceError(
-                f"numpy.{ufunc.__name__} is computed of a value that is only known when the model"
+                f"numpy.{ufunc.__name__} is applied to a value that is only known when the model"
                 " runs; use chainer.functions"
             )
         return self.ufuncs[ufunc.__name__](*inputs)
@@ -187,8 +186,8 @@ class ChainVariable(OnCpu):
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         if function.__name__ not in self.functions:
             raise SourceError(
-                f"numpy.{function.__name__} is computed of a value that is only known when the"
-                " model runs; use chainer.functions"
+                f"numpy.{function.__name__} is applied to a value that is only known when the model"
+                " runs; use chainer.functions"
             )
         return self.functions[function.__name__](*inputs, **options)
 
@@ -201,9 +200,7 @@ class ChainVariable(OnCpu):
     zerograd = unchain = unchain_backward = to_cpu = cleargrad
 
     def backward(self, *given: Any, **options: Any) -> None:
-        raise SourceError(
-            "gradients are not computed: what the function returns is run for inference"
-        )
+        raise SourceError("gradients are not computed: the returned model is run for inference")
 
     def to_gpu(self, device: Any = None) -> None:
         pass
@@ -228,8 +225,8 @@ class Parameter(ChainVariable):
         sizes = (shape,) if isinstance(shape, int | OpenSize) else tuple(shape)
         if any(map(is_open, sizes)):
             raise ShapeError(
-                f"the weight {self.name or ''} would have the open size {sizes}; give a number for"
-                " it in input_shapes"
+                f"the weight {self.name or ''} would have the"
+                f" open size {sizes}; set it in input_shapes"
             )
         self._array = self.initial.array(tuple(int(size) for size in sizes))
 
@@ -248,8 +245,8 @@ class Parameter(ChainVariable):
     def tensor(self, recorder: ChainRecorder) -> str:
         if self._array is None:
             raise SourceError(
-                f"the weight {self.name or ''} has no shape yet; load a snapshot, or say its input"
-                " size"
+                f"the weight {self.name or ''} has no shape"
+                " yet; load a snapshot, or set its input size"
             )
         return recorder.array(self._array, self, self.name or "weight")
 

@@ -128,7 +128,7 @@ def tree_lstm(*inputs: Any) -> tuple[ChainVariable, ChainVariable]:
     """The cells of the children, and a, i, o and one forget gate for each child, concatenated."""
     *cells, x = map(as_variable, inputs)
     if not cells:
-        raise SourceError("F.tree_lstm: takes the cells of children and their input")
+        raise SourceError("F.tree_lstm: expects the cells of the children and their input")
     a, i, o, *forget = split_axis(x, 3 + len(cells), 1)
     c = node("Mul", tanh(a), sigmoid(i))
     for f, cell in zip(forget, cells, strict=True):

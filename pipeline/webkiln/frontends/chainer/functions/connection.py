@@ -54,8 +54,8 @@ def dropout(x: Any, ratio: float = 0.5, *given: Any, **kwargs: Any) -> Any:
     train = given[0] if given else kwargs.get("train", CONFIG.train)
     if train and CONFIG.train:
         raise SourceError(
-            "F.dropout: the code sets chainer.config.train, where elements are dropped at random;"
-            " record it without"
+            "F.dropout: the code sets chainer.config.train, which"
+            " drops random elements; record the model without it"
         )
     return (as_variable(x), None) if kwargs.get("return_mask") else as_variable(x)
 
@@ -76,7 +76,7 @@ def simplified_dropconnect(
 ) -> ChainVariable:
     if train and CONFIG.train:
         raise SourceError(
-            "F.simplified_dropconnect: drops weights at random; call it with train=False"
+            "F.simplified_dropconnect: drops random weights; call it with train=False"
         )
     return linear(x, W, b)
 

@@ -50,7 +50,7 @@ def cast(x: Any, typ: Any) -> ChainVariable:
 
 def code(dtype: str) -> int:
     if dtype not in CODES:
-        raise SourceError(f"there is no dtype {dtype} in webkiln; there are {', '.join(CODES)}")
+        raise SourceError(f"the dtype {dtype} is not supported; expected one of {', '.join(CODES)}")
     return CODES[dtype]
 
 

@@ -17,7 +17,7 @@ def resize_images(
 ) -> ChainVariable:
     x = as_variable(x)
     if mode not in ("bilinear", "nearest"):
-        raise SourceError(f"F.resize_images: mode is {mode!r}; there are bilinear and nearest")
+        raise SourceError(f"F.resize_images: mode is {mode!r}; expected bilinear or nearest")
     attrs: dict[str, Any] = {
         "mode": "nearest",
         "coordinate_transformation_mode": "asymmetric",
@@ -172,8 +172,8 @@ def roi_aligned(largest: bool) -> Callable[..., ChainVariable]:
         )
         if None in ratios:
             raise SourceError(
-                "F.roi_*_align_2d: takes as many samples as the regions' sizes say; give a"
-                " sampling_ratio"
+                "F.roi_*_align_2d: the number of samples depends"
+                " on the sizes of the regions; set sampling_ratio"
             )
         turned = concat(
             [get_item(rois, (slice(None), slice(place, place + 1))) for place in (1, 0, 3, 2)], 1

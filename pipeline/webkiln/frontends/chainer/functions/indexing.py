@@ -179,7 +179,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> ChainVariable:
         for item in (slices if isinstance(slices, tuple) else (slices,))
     ):
         raise SourceError(
-            "F.scatter_add: the shape and the places have to be known before the model runs"
+            "F.scatter_add: the shape and the indices must be known before the model runs"
         )
     total = int(np.prod(a.shape))
     numbers = np.arange(total).reshape(a.shape)[slices]

@@ -21,13 +21,13 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> ChainVariable:
     flat = [int(width) for width in (*widths[:, 0], *widths[:, 1])]
     if mode not in ("constant", "reflect", "edge", "wrap"):
         raise SourceError(
-            f"F.pad: mode {mode!r} is not converted; there are constant, reflect, edge and wrap"
+            f"F.pad: mode {mode!r} is not supported, expected constant, reflect, edge or wrap"
         )
     values = keywords.pop("constant_values", 0)
     if keywords or np.size(values) != 1:
         raise SourceError(
-            f"F.pad: {', '.join(keywords) or 'several constant_values'} cannot be given; one"
-            " constant value can"
+            f"F.pad: {', '.join(keywords) or 'several constant_values'}"
+            " is not supported; use one constant value"
         )
     fill = float(np.asarray(values).reshape(-1)[0])
     return node("Pad", x, sizes(flat), fill if mode == "constant" else None, mode=mode)

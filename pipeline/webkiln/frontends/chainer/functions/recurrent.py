@@ -105,8 +105,8 @@ def sequences(
         for size in sizes
     ):
         raise SourceError(
-            "sequences of different open lengths cannot be in one call; call the link once for"
-            " each, or give numbers in input_shapes"
+            "one call cannot have sequences of different open lengths; call the link for each"
+            " sequence, or set the lengths in input_shapes"
         )
     x, lengths = padded(given)
     lasts, y = layers(kind, x, lengths, states, ws, bs, both)

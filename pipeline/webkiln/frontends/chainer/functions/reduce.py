@@ -144,7 +144,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> ChainVariable:
 def determinant(a: Any) -> ChainVariable:
     a = as_variable(a)
     if is_open(a.shape[-1]):
-        raise SourceError("F.det: the size of the matrix has to be known before the model runs")
+        raise SourceError("F.det: the size of the matrix must be known before the model runs")
     return node("Det", a)
 
 

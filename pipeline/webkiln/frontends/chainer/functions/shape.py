@@ -15,7 +15,7 @@ def places(x: ChainVariable, *axes: int) -> tuple[int, ...]:
     """Non-negative axes."""
     for axis in axes:
         if not -x.ndim <= axis < x.ndim:
-            raise ShapeError(f"axis {axis} is none of the {x.ndim} of {list(x.shape)}")
+            raise ShapeError(f"axis {axis} is out of range for {list(x.shape)}")
     return tuple(axis % x.ndim for axis in axes)
 
 

@@ -34,8 +34,8 @@ RECORDED: Mapping[str, Callable[..., Any]] = {
 }
 
 LIBRARIES = ("use_cudnn", "deterministic", "use_ideep")
-LOSS = "it trains a model; return what it would compare"
-RANDOM = "it draws at random; return its parameters, and draw on the page"
+LOSS = "it trains a model; return its operands"
+RANDOM = "it draws random numbers; return its parameters, and draw on the page"
 SPECIAL = "no backend has this function; compute it on the page"
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(
@@ -71,14 +71,14 @@ REFUSED: Mapping[str, str] = {
             "recall",
             "r2_score",
         ),
-        "it judges a model; return what it would judge",
+        "it evaluates a model; return its operands",
     ),
     **dict.fromkeys(("gaussian", "gumbel_softmax"), RANDOM),
     **dict.fromkeys(
         ("digamma", "erfcinv", "erfcx", "lgamma", "log_ndtr", "polygamma", "zeta"), SPECIAL
     ),
     "argmax_crf1d": (
-        "it walks back through the best labels; return the scores, and walk on the page"
+        "it backtracks through the best labels; return the scores, and backtrack on the page"
     ),
     "as_strided": "it reads memory by strides; write it with F.reshape, F.transpose and slices",
     "batch_inv": "no backend inverts matrices of this kind; keep the inverse as a parameter",
@@ -89,7 +89,7 @@ REFUSED: Mapping[str, str] = {
     "fixed_decorrelated_batch_normalization": "multiply by the projection with F.matmul",
     "fft": "it computes with two arrays of complex numbers; write it with F.matmul",
     "ifft": "it computes with two arrays of complex numbers; write it with F.matmul",
-    "sparse_matmul": "it takes a sparse matrix; give a dense one to F.matmul",
+    "sparse_matmul": "its operand is sparse; use F.matmul with a dense matrix",
     "theano": "it runs Theano",
 }
 

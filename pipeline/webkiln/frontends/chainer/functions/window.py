@@ -157,7 +157,7 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> ChainVariable:
     x = as_variable(x)
     (height, width), (down, across), channels = spread(ksize, 2), spread(dilate, 2), x.shape[1]
     if not height % 2 or not width % 2:
-        raise SourceError(f"F.shift: a window of {height} by {width} has no middle")
+        raise SourceError(f"F.shift: a window of {height} by {width} has no centre")
     groups = height * width
     size, middle = channels // groups, (groups - 1) // 2
     kernel = np.zeros((channels, 1, height, width), x.dtype)
@@ -243,7 +243,7 @@ def average_pooling(
     x = as_variable(x)
     count = x.ndim - 2
     if pad_value not in (0, None):
-        raise SourceError(f"average pooling with a pad_value of {pad_value}; there are 0 and None")
+        raise SourceError(f"average pooling has a pad_value of {pad_value}, expected 0 or None")
     window = spread(ksize, count)
     strides = window if stride is None else spread(stride, count)
     counted = 0 if pad_value is None else 1
@@ -336,12 +336,12 @@ def spatial_pyramid_pooling_2d(
     x = as_variable(x)
     chosen = pooling or pooling_class
     if chosen not in (None, "max"):
-        raise SourceError(f"F.spatial_pyramid_pooling_2d: pooling is {chosen!r}; there is max")
+        raise SourceError(f"F.spatial_pyramid_pooling_2d: pooling is {chosen!r}, expected max")
     height, width = x.shape[2:]
     if is_open(height) or is_open(width):
         raise SourceError(
-            "F.spatial_pyramid_pooling_2d: the height and width have to be known; give numbers in"
-            " input_shapes"
+            "F.spatial_pyramid_pooling_2d: the height and"
+            " width must be known; set them in input_shapes"
         )
     parts = []
     for level in range(pyramid_height):

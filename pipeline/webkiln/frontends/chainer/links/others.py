@@ -63,8 +63,8 @@ class BatchNormalization(Link):
     def ready(self, shape: tuple[Any, ...]) -> None:
         if any(map(is_open, shape)):
             raise SourceError(
-                f"BatchNormalization: its parameters would have the open sizes {shape}; give"
-                " numbers in input_shapes"
+                "BatchNormalization: its parameters would have the"
+                f" open sizes {shape}; set them in input_shapes"
             )
         if self.avg_mean is None:
             mean, var = self._first
@@ -274,7 +274,7 @@ class InceptionBN(Chain):
     ) -> None:
         super().__init__()
         if pooltype not in ("max", "avg"):
-            raise SourceError(f"InceptionBN: pooltype is {pooltype!r}; there are max and avg")
+            raise SourceError(f"InceptionBN: pooltype is {pooltype!r}; expected max or avg")
         self.out1, self.proj_pool, self.stride, self.pooltype = out1, proj_pool, stride, pooltype
         self.add("proj3", "proj3n", in_channels, proj3, 1)
         self.add("conv3", "conv3n", proj3, out3, 3, stride)

@@ -70,13 +70,13 @@ class NStep(ChainList):
         *states, xs = given
         if len(states) != self.kind.states:
             raise SourceError(
-                f"{type(self).__name__} takes {self.kind.states} states and a list of sequences,"
+                f"{type(self).__name__} expects {self.kind.states} states and a list of sequences,"
                 f" got {len(given)} arguments"
             )
         if not isinstance(xs, list | tuple):
             raise SourceError(
-                f"{type(self).__name__} takes a list of sequences, got one {type(xs).__name__}; put"
-                " it into a list"
+                f"{type(self).__name__} expects a list of sequences,"
+                f" got one {type(xs).__name__}; put it into a list"
             )
         lasts, ys = recurrent.sequences(self.kind, xs, states, self.ws, self.bs, self.both)
         return (*lasts, ys)

@@ -41,9 +41,8 @@ class Stateful(Chain):
             return
         if is_open(x.shape[0]):
             raise SourceError(
-                f"{type(self).__name__} keeps its state from run to run, so that its batch has to"
-                " have a number; give it in input_shapes, or call reset_state() at the beginning"
-                " of the call"
+                f"{type(self).__name__} keeps its state between runs, which needs a fixed batch"
+                " size; set it in input_shapes, or call reset_state() at the start of the call"
             )
         for name in self.states:
             shape = (int(x.shape[0]), size) if name in ("h", "c") else (1,)

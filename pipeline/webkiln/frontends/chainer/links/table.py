@@ -20,10 +20,10 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
 RECORDED: Mapping[str, Callable[..., Any]] = {
     name: link for group in GROUPS.values() for name, link in group.items()
 }
-LOSS = "it computes a loss; leave it out of what the function returns"
+LOSS = "it computes a loss; do not return it"
 LAYERS = (
-    "it reads weights that are converted from Caffe; give its definition as a chain of your own, or"
-    " the Caffe files to webkiln"
+    "it reads weights that are converted from Caffe; write"
+    " its definition as a chain, or build the Caffe files"
 )
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("BinaryHierarchicalSoftmax", "BlackOut", "CRF1d", "NegativeSampling"), LOSS),

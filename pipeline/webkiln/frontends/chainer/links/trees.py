@@ -47,7 +47,7 @@ def _tree(
     """The cells and outputs of the children, zeros if absent, and the input."""
     present = next((as_variable(item) for item in given if item is not None), None)
     if present is None:
-        raise SourceError("a tree LSTM without any input")
+        raise SourceError("a tree LSTM needs an input or a child")
 
     def filled(item: Any, width: int) -> ChainVariable:
         return (
