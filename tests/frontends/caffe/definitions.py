@@ -11,9 +11,9 @@ OPENCV, NUMPY = "opencv", "numpy"
 
 @dataclass(frozen=True)
 class NetCase:
-    """A net of the corpus. `text` is its definition. `current` is the same net in the current format,
-    for the oracle, if that differs. `values` generate inputs that must not be arbitrary numbers.
-    `single_file`: the weight file contains the definition.
+    """A net of the corpus. `text` is its definition. `current` is the same net in the current
+    format, for the oracle, if that differs. `values` generate inputs that must not be arbitrary
+    numbers. `single_file`: the weight file contains the definition.
     """
 
     text: str

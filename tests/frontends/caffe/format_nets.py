@@ -4,11 +4,23 @@ from tests.frontends.caffe.definitions import NUMPY, OPENCV, NetCase, conv, inpu
 
 V1 = """name: "older"
 input: "data" input_dim: 2 input_dim: 3 input_dim: 12 input_dim: 11
-layers { name: "conv1" type: CONVOLUTION bottom: "data" top: "conv1" blobs_lr: 1 blobs_lr: 2 convolution_param { num_output: 6 kernel_size: 3 stride: 2 group: 3 } }
+layers {
+  name: "conv1" type: CONVOLUTION bottom: "data" top: "conv1" blobs_lr: 1 blobs_lr: 2
+  convolution_param { num_output: 6 kernel_size: 3 stride: 2 group: 3 }
+}
 layers { name: "relu1" type: RELU bottom: "conv1" top: "conv1" }
-layers { name: "norm1" type: LRN bottom: "conv1" top: "norm1" lrn_param { local_size: 3 alpha: 0.1 } }
-layers { name: "pool1" type: POOLING bottom: "norm1" top: "pool1" pooling_param { pool: MAX kernel_size: 3 stride: 2 } }
-layers { name: "fc" type: INNER_PRODUCT bottom: "pool1" top: "fc" inner_product_param { num_output: 5 } }
+layers {
+  name: "norm1" type: LRN bottom: "conv1" top: "norm1"
+  lrn_param { local_size: 3 alpha: 0.1 }
+}
+layers {
+  name: "pool1" type: POOLING bottom: "norm1" top: "pool1"
+  pooling_param { pool: MAX kernel_size: 3 stride: 2 }
+}
+layers {
+  name: "fc" type: INNER_PRODUCT bottom: "pool1" top: "fc"
+  inner_product_param { num_output: 5 }
+}
 layers { name: "drop" type: DROPOUT bottom: "fc" top: "fc" dropout_param { dropout_ratio: 0.5 } }
 layers { name: "prob" type: SOFTMAX bottom: "fc" top: "prob" }
 """
@@ -28,11 +40,26 @@ V1_CURRENT = (
 V0 = """name: "oldest"
 input: "data" input_dim: 2 input_dim: 3 input_dim: 12 input_dim: 11
 layers { layer { name: "pad1" type: "padding" pad: 2 } bottom: "data" top: "pad1" }
-layers { layer { name: "conv1" type: "conv" num_output: 4 kernelsize: 5 stride: 2 weight_filler { type: "xavier" } } bottom: "pad1" top: "conv1" }
+layers {
+  layer {
+    name: "conv1" type: "conv" num_output: 4 kernelsize: 5 stride: 2
+    weight_filler { type: "xavier" }
+  }
+  bottom: "pad1" top: "conv1"
+}
 layers { layer { name: "relu1" type: "relu" } bottom: "conv1" top: "conv1" }
-layers { layer { name: "pool1" type: "pool" kernelsize: 3 stride: 2 pool: AVE } bottom: "conv1" top: "pool1" }
-layers { layer { name: "norm1" type: "lrn" local_size: 3 alpha: 0.2 beta: 0.5 } bottom: "pool1" top: "norm1" }
-layers { layer { name: "fc" type: "innerproduct" num_output: 5 biasterm: false } bottom: "norm1" top: "fc" }
+layers {
+  layer { name: "pool1" type: "pool" kernelsize: 3 stride: 2 pool: AVE }
+  bottom: "conv1" top: "pool1"
+}
+layers {
+  layer { name: "norm1" type: "lrn" local_size: 3 alpha: 0.2 beta: 0.5 }
+  bottom: "pool1" top: "norm1"
+}
+layers {
+  layer { name: "fc" type: "innerproduct" num_output: 5 biasterm: false }
+  bottom: "norm1" top: "fc"
+}
 layers { layer { name: "prob" type: "softmax" } bottom: "fc" top: "prob" }
 """
 
@@ -58,8 +85,16 @@ BODY = (
 
 TRAINING = (
     """name: "training"
-layer { name: "train" type: "Data" top: "data" top: "label" include { phase: TRAIN } data_param { source: "t" batch_size: 64 } }
-layer { name: "test" type: "MemoryData" top: "data" top: "label" include { phase: TEST } memory_data_param { batch_size: 2 channels: 3 height: 8 width: 7 } }
+layer {
+  name: "train" type: "Data" top: "data" top: "label"
+  include { phase: TRAIN }
+  data_param { source: "t" batch_size: 64 }
+}
+layer {
+  name: "test" type: "MemoryData" top: "data" top: "label"
+  include { phase: TEST }
+  memory_data_param { batch_size: 2 channels: 3 height: 8 width: 7 }
+}
 layer { name: "noise" type: "Dropout" bottom: "data" top: "data" exclude { phase: TEST } }
 """
     + BODY

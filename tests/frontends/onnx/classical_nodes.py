@@ -30,7 +30,7 @@ def real(*shape: int, seed: int = 0) -> np.ndarray:
 
 @dataclass(frozen=True)
 class NodeCase:
-    """A node with its inputs. `version`: that of the domain. `is_open`: the first axis is dynamic."""
+    """A node and its inputs. `version`: of the domain. `is_open`: the first axis is dynamic."""
 
     name: str
     op: str

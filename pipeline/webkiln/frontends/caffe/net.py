@@ -80,7 +80,7 @@ class CaffeNet:
 def net_of(
     message: Any, weights: Mapping[str, Sequence[Array]], unknown: Mapping[str, Unknown], name: str
 ) -> CaffeNet:
-    """The net of an upgraded definition, for phase TEST. `weights` and `unknown` map layer names."""
+    """The net of an upgraded definition, for phase TEST. `weights` and `unknown` are by layer."""
     if len(message.layer) > MAX_LAYERS:
         raise SourceError(
             f"{name}: has {len(message.layer)} layers; a net has at most {MAX_LAYERS}"

@@ -148,8 +148,8 @@ def _saved_model(path: Path, folder: Path, signature: str) -> GraphSource:
 def _chosen(name: str, signatures: Mapping[str, Any], signature: str) -> str:
     if signature and signature not in signatures:
         raise RecipeError(
-            f"{name}: there is no signature {signature!r}{did_you_mean(signature, signatures)}; there are"
-            f" {', '.join(sorted(signatures)) or 'none'}"
+            f"{name}: there is no signature {signature!r}{did_you_mean(signature, signatures)};"
+            f" there are {', '.join(sorted(signatures)) or 'none'}"
         )
     selected = next((item for item in (signature, *USUAL) if item in signatures), "")
     if not selected and len(signatures) != 1:

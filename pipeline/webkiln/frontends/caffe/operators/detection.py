@@ -41,7 +41,7 @@ def normalize(call: NodeCall) -> Tensor:
 
 
 def prior_sizes(call: NodeCall) -> list[tuple[float, float]]:
-    """The widths and heights of the prior boxes of a position. Caffe truncates sizes to integers."""
+    """The widths and heights of a position's prior boxes. Caffe truncates sizes to integers."""
     ratios = [1.0]
     for ratio in call.attr("aspect_ratio") or ():
         if ratio <= 0:
