@@ -1,6 +1,6 @@
 """docs/from-caffe.md says what the table of layers says, each of which is tried."""
 
-from tests.docs.caffe_page import UNSUPPORTED, PAGE, nets, page
+from tests.docs.caffe_page import PAGE, UNSUPPORTED, nets, page
 from webkiln.frontends.caffe.operators.table import LAYERS
 
 

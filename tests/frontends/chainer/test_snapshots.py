@@ -103,7 +103,7 @@ def test_ambiguous_weights_are_loaded_by_the_function(tmp_path: Path) -> None:
                 " model has not"
             ),
         ),
-        ({"W": W.T, "b": B}, r"a.npz: W is \[3, 2\], small:linear has \[2, 3\] there"),
+        ({"W": W.T, "b": B}, r"a.npz: W is \[3, 2\], small:linear expects \[2, 3\]"),
         ({"W": W + 1j, "b": B}, "is of complex64; webkiln has"),
         ({"W": np.array(None), "b": B}, "no weights were loaded for W"),
     ],

@@ -111,7 +111,7 @@ SAME: Mapping[str, Objection] = {
 
 def check_known(net: CaffeNet, name: str) -> None:
     """Raise SourceError for layers that OpenCV lacks or computes differently from Caffe."""
-    told = [
+    reasons = [
         f"{layer.name} ({layer.type}): OpenCV {why}"
         for layer in net.layers
         if (
@@ -122,10 +122,10 @@ def check_known(net: CaffeNet, name: str) -> None:
             )
         )
     ]
-    if told:
+    if reasons:
         raise SourceError(
             f"{name}: no reference is available for verification"
-            f" (the bundle is built): {'; '.join(told)}"
+            f" (the bundle is built): {'; '.join(reasons)}"
         )
 
 
@@ -179,23 +179,23 @@ class Runner:
         self.run.enableFusion(fused)
         self.error = cv2.error
         self.aliases = {
-            top: layer.name if not place else f"{layer.name}.{place}"
+            top: layer.name if not index else f"{layer.name}.{index}"
             for layer in net.layers
-            for place, top in enumerate(layer.tops)
+            for index, top in enumerate(layer.tops)
         }
         self.layers = (
             {} if fused else {layer.name: layer.tops[0] for layer in net.layers if layer.tops}
         )
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        wanted = list(dict.fromkeys((*self.net.outputs.values(), *self.layers.values())))
+        requested = list(dict.fromkeys((*self.net.outputs.values(), *self.layers.values())))
         try:
             for tensor, item in self.net.inputs.items():
                 self.run.setInput(np.ascontiguousarray({**values, **self.fixed}[item.name]), tensor)
-            found = dict(
+            values_by_blob = dict(
                 zip(
-                    wanted,
-                    self.run.forward([self.aliases[tensor] for tensor in wanted]),
+                    requested,
+                    self.run.forward([self.aliases[tensor] for tensor in requested]),
                     strict=True,
                 )
             )
@@ -204,26 +204,28 @@ class Runner:
                 f"{self.name}: no reference is available for verification: OpenCV cannot run it:"
                 f" {_told(error)}"
             ) from None
-        found |= {
-            layer.tops[0]: detections(found[layer.tops[0]], values)
+        values_by_blob |= {
+            layer.tops[0]: detections(values_by_blob[layer.tops[0]], values)
             for layer in self.net.layers
             if layer.type == "DetectionOutput"
         }
-        inside = {name: np.array(found[top]) for name, top in self.layers.items()}
-        return {blob: np.array(found[tensor]) for blob, tensor in self.net.outputs.items()}, inside
+        layers = {name: np.array(values_by_blob[top]) for name, top in self.layers.items()}
+        return {
+            blob: np.array(values_by_blob[tensor]) for blob, tensor in self.net.outputs.items()
+        }, layers
 
 
 def _told(error: Any) -> str:
     return " ".join(str(error).split())[-300:]
 
 
-def detections(found: Array, values: Mapping[str, Array]) -> Array:
+def detections(detected: Array, values: Mapping[str, Array]) -> Array:
     """Sort detections by image and label, as Caffe does. OpenCV sorts by score, and pads."""
-    rows = found.reshape(-1, found.shape[-1])
+    rows = detected.reshape(-1, detected.shape[-1])
     rows = rows[rows[:, 2] != 0]
     if not len(rows):
         images = next(iter(values.values())).shape[0]
-        rows = np.full((images, found.shape[-1]), -1, np.float32)
+        rows = np.full((images, detected.shape[-1]), -1, np.float32)
         rows[:, 0] = np.arange(images)
         return rows[None, None]
     return np.asarray(rows[np.lexsort((-rows[:, 2], rows[:, 1], rows[:, 0]))])[None, None]
@@ -233,12 +235,12 @@ def definition(net: CaffeNet, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
     """The net in the current format, with each tensor written once and these input shapes."""
     from google.protobuf import text_format
 
-    made = messages()["NetParameter"](name=net.name)
-    for tensor, given in net.inputs.items():
-        layer = made.layer.add(name=tensor, type="Input", top=[tensor])
-        layer.input_param.shape.add(dim=shapes[given.name])
+    message = messages()["NetParameter"](name=net.name)
+    for tensor, declared in net.inputs.items():
+        layer = message.layer.add(name=tensor, type="Input", top=[tensor])
+        layer.input_param.shape.add(dim=shapes[declared.name])
     for item in net.layers:
-        layer = made.layer.add()
+        layer = message.layer.add()
         layer.CopyFrom(item.message)
         for field in (
             "bottom",
@@ -256,7 +258,7 @@ def definition(net: CaffeNet, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
         layer.name = item.name
         layer.bottom.extend(item.bottoms)
         layer.top.extend(item.tops)
-    return str(text_format.MessageToString(made)).encode()
+    return str(text_format.MessageToString(message)).encode()
 
 
 def _state_all(layer: Any, item: NetLayer) -> None:
@@ -272,7 +274,7 @@ def _state_all(layer: Any, item: NetLayer) -> None:
 
 def weights_of(layers: tuple[NetLayer, ...]) -> bytes:
     """A weight file with the blobs of layers."""
-    made = bytearray()
+    data = bytearray()
     for layer in layers:
         text = encode_field(NAME, layer.name.encode()) + encode_field(2, layer.type.encode())
         for blob in layer.blobs:
@@ -280,5 +282,5 @@ def weights_of(layers: tuple[NetLayer, ...]) -> bytes:
             text += encode_field(
                 BLOBS, encode_field(SHAPE, shape) + encode_field(DATA, blob.astype("<f4").tobytes())
             )
-        made += encode_field(LAYER, text)
-    return bytes(made)
+        data += encode_field(LAYER, text)
+    return bytes(data)

@@ -94,7 +94,9 @@ def _looped(walk: GraphWalk, scope: Scope, frame: LoopFrame) -> Sequence[TensorR
     def graph(targets: Sequence[Sequence[str]], results: Sequence[str]) -> GraphSpec:
         names = [walk.fresh() if isinstance(item, str) else item for item in initial]
         arguments = {
-            target: name for name, own in zip(names, targets, strict=True) for target in own
+            target: name
+            for name, references in zip(names, targets, strict=True)
+            for target in references
         }
         inputs = tuple(
             Declared(str(number), item, "", None)

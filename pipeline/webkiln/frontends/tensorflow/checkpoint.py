@@ -130,8 +130,8 @@ def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     _, at = _handle(data, len(data) - FOOTER)
     index, _ = _handle(data, at)
     for _, value in _block(data, *index):
-        place, _ = _handle(value, 0)
-        yield from _block(data, *place)
+        block, _ = _handle(value, 0)
+        yield from _block(data, *block)
 
 
 def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:

@@ -82,11 +82,11 @@ def dtype_of(node: Any, index: int, listed: Mapping[str, Sequence[str]]) -> str:
     """The TensorFlow dtype of an output; "" if it is unknown. `listed` has the file's operator
     definitions.
     """
-    words = RESULTS.get(node.op) or listed.get(node.op) or USUAL
-    word, _, default = words[min(index, len(words) - 1)].partition("=")
-    if word not in node.attr:
-        return default or (word if word in DTYPE_NAMES else "")
-    declared = node.attr[word]
+    entries = RESULTS.get(node.op) or listed.get(node.op) or USUAL
+    entry, _, default = entries[min(index, len(entries) - 1)].partition("=")
+    if entry not in node.attr:
+        return default or (entry if entry in DTYPE_NAMES else "")
+    declared = node.attr[entry]
     codes = [declared.type] if declared.HasField("type") else list(declared.list.type)
     return dtype_name(codes[min(index, len(codes) - 1)]) if codes else ""
 

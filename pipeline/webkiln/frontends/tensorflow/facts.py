@@ -42,7 +42,7 @@ def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFac
 def _saved_model(path: Path) -> FileFacts:
     graph = served_graph(path)
     about = graph.meta_info_def
-    found = [
+    signatures = [
         SignatureFacts(
             str(name),
             *(
@@ -58,7 +58,7 @@ def _saved_model(path: Path) -> FileFacts:
             written_by=f"TensorFlow {about.tensorflow_version}" if about.tensorflow_version else "",
             tags=listed([str(tag) for tag in about.tags]),
         ),
-        tuple(found),
+        tuple(signatures),
     )
 
 

@@ -164,7 +164,7 @@ def _chosen(name: str, signatures: Mapping[str, Any], signature: str) -> str:
 
 
 def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
-    found = []
+    interfaces = []
     for key in sorted(items):
         info = items[key]
         if not isinstance(key, str) or not isinstance(info.name, str):
@@ -174,10 +174,10 @@ def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
                 f"{name}: {key} is a sparse or composite tensor;"
                 " only dense tensors can be inputs and outputs"
             )
-        found.append(
+        interfaces.append(
             Interface(key, info.name, dtype_name(info.dtype), open_shape(info.tensor_shape))
         )
-    return found
+    return interfaces
 
 
 def frozen_version(path: Path) -> int:
@@ -249,7 +249,7 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
 
 
 def _placeholders(main: Body) -> list[Interface]:
-    found = []
+    interfaces = []
     for node in main.nodes.values():
         if node.op == "Placeholder":
             shape = (
@@ -257,12 +257,12 @@ def _placeholders(main: Body) -> list[Interface]:
                 if node.attr["shape"].HasField("shape")
                 else None
             )
-            found.append(
+            interfaces.append(
                 Interface(
                     _identifier(node.name), node.name, dtype_name(node.attr["dtype"].type), shape
                 )
             )
-    return found
+    return interfaces
 
 
 def _ends(main: Body) -> list[Interface]:

@@ -58,8 +58,8 @@ class Initializers:
         node, _, number = split_reference(reference)
         if node in scope.arguments:
             return scope.arguments[node]
-        made = scope.outputs.get(node, ())
-        return made[number] if number < len(made) else ""
+        outputs = scope.outputs.get(node, ())
+        return outputs[number] if number < len(outputs) else ""
 
     def _effects(self, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
         op = node.op
@@ -119,16 +119,16 @@ class Initializers:
 
 def _everything(scope: Scope, name: str) -> Iterator[str]:
     """A node and its dependencies, data and control, in a valid execution order."""
-    seen: set[str] = set(scope.outputs)
+    visited: set[str] = set(scope.outputs)
     stack = [(name, False)]
     while stack:
         current, is_left = stack.pop()
         if is_left:
             yield current
             continue
-        if current in seen or current not in scope.body.nodes:
+        if current in visited or current not in scope.body.nodes:
             continue
-        seen.add(current)
+        visited.add(current)
         stack.append((current, True))
         node = scope.body.nodes[current]
         stack += [

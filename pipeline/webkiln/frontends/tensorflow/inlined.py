@@ -72,13 +72,13 @@ class Inliner:
         node = body.nodes.get(name)
         if node is None:
             raise SourceError(f"{self.name}: {reference} is read, but the graph has no such node")
-        place = self._before(node, part) + number if part else number
+        index = self._before(node, part) + number if part else number
         function = self._called(body, node)
         if function is None:
-            return f"{body.path}{name}:{place}"
+            return f"{body.path}{name}:{index}"
         return self.tensor(
             self._within(body, node, function),
-            function.ret[function.signature.output_arg[place].name],
+            function.ret[function.signature.output_arg[index].name],
         )
 
     def _before(self, node: Any, part: str) -> int:
@@ -103,7 +103,7 @@ class Inliner:
                     f"{self.name}: functions call each other more than {DEEPEST} deep, or"
                     f" {MOST_CALLS} times; refused"
                 )
-            given = {
+            arguments = {
                 item.name: self.tensor(body, reference)
                 for item, reference in zip(
                     function.signature.input_arg, data_inputs(node), strict=False
@@ -112,7 +112,7 @@ class Inliner:
             self.inner[path] = InlinedBody(
                 {item.name: item for item in function.node_def},
                 path,
-                given,
+                arguments,
                 function,
                 body.depth + 1,
             )
@@ -125,26 +125,26 @@ class Inliner:
                 [entry] if entry else []
             )
             function = self._called(body, node)
-            made = type(node)(name=f"{body.path}{node.name}", op="NoOp", device=node.device)
+            copy = type(node)(name=f"{body.path}{node.name}", op="NoOp", device=node.device)
             if function is None:
-                made.op = node.op
-                made.input.extend(
+                copy.op = node.op
+                copy.input.extend(
                     [*(self.tensor(body, item) for item in data_inputs(node)), *waits]
                 )
                 for key in node.attr:
                     if key != "_class":
-                        made.attr[key].CopyFrom(node.attr[key])
-                yield made
+                        copy.attr[key].CopyFrom(node.attr[key])
+                yield copy
                 continue
             inner = self._within(body, node, function)
-            begin = type(node)(name=f"{inner.path}begin", op="NoOp", input=waits)
-            yield begin
-            yield from self._nodes(inner, f"^{begin.name}")
+            start = type(node)(name=f"{inner.path}begin", op="NoOp", input=waits)
+            yield start
+            yield from self._nodes(inner, f"^{start.name}")
             results = [
                 f"^{split_reference(self.tensor(inner, function.ret[item.name]))[0]}"
                 for item in function.signature.output_arg
             ]
-            made.input.extend(
+            copy.input.extend(
                 dict.fromkeys(
                     [
                         *waits,
@@ -153,7 +153,7 @@ class Inliner:
                     ]
                 )
             )
-            yield made
+            yield copy
 
     def _waited(self, body: InlinedBody, name: str) -> str:
         return (

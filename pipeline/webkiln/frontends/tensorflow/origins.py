@@ -63,7 +63,7 @@ def known_tensor(
 
 def layers(graph: GraphSpec, origins: Mapping[str, Origin]) -> dict[str, Origin]:
     """The origin of each node's first output, for nodes that run in every run."""
-    found = {}
+    by_node = {}
     for node in graph.nodes:
         origin = origins.get(next(filter(None, node.outputs), ""))
         if (
@@ -72,8 +72,8 @@ def layers(graph: GraphSpec, origins: Mapping[str, Origin]) -> dict[str, Origin]
             and not origin.is_conditional
             and {origin.dtype} & {*DTYPES.values(), *COMPLEX.values()}
         ):
-            found[node.name] = origin
-    return found
+            by_node[node.name] = origin
+    return by_node
 
 
 def passed_dtype(dtype: str, passed: Sequence[Origin | None]) -> str:

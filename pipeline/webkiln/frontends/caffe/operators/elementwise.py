@@ -34,8 +34,8 @@ def prelu(call: NodeCall) -> Tensor:
     """A slope per channel, or a single one."""
     x = call.tensor(0)
     slope = blob(call, 0, () if call.attr("channel_shared") else (x.shape[1],))
-    wide = slope if call.attr("channel_shared") else aligned(call, slope, x.type.rank, 1)
-    return call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * wide, x])
+    factors = slope if call.attr("channel_shared") else aligned(call, slope, x.type.rank, 1)
+    return call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * factors, x])
 
 
 def power(call: NodeCall) -> Tensor:
@@ -140,25 +140,25 @@ def _differ(a: Tensor, b: Tensor) -> bool:
 def scale(call: NodeCall) -> Tensor:
     """Multiply by the second bottom or a weight, and add a bias."""
     x = call.tensor(0)
-    given = bottoms(call)[1:]
-    factor, own = (given[0], 0) if given else (_ranged(call, x, 0), 1)
+    factors = bottoms(call)[1:]
+    factor, next_weight = (factors[0], 0) if factors else (_ranged(call, x, 0), 1)
     y = call.op("Mul", [x, _placed(call, x, factor)])
     if not call.attr("bias_term"):
         return y
     shape = factor.shape
-    return call.op("Add", [y, _placed(call, x, blob(call, own, shape))])
+    return call.op("Add", [y, _placed(call, x, blob(call, next_weight, shape))])
 
 
 def bias(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    given = bottoms(call)[1:]
-    return call.op("Add", [x, _placed(call, x, given[0] if given else _ranged(call, x, 0))])
+    offsets = bottoms(call)[1:]
+    return call.op("Add", [x, _placed(call, x, offsets[0] if offsets else _ranged(call, x, 0))])
 
 
-def _ranged(call: NodeCall, x: Tensor, place: int) -> Tensor:
+def _ranged(call: NodeCall, x: Tensor, index: int) -> Tensor:
     """Add a weight over `num_axes` axes of x, starting at `axis`; -1 means all remaining axes."""
     axis, count = call.axis(call.attr("axis"), x.type.rank), call.attr("num_axes")
-    return blob(call, place, x.shape[axis:] if count < 0 else x.shape[axis : axis + count])
+    return blob(call, index, x.shape[axis:] if count < 0 else x.shape[axis : axis + count])
 
 
 def _placed(call: NodeCall, x: Tensor, factor: Tensor) -> Tensor:
@@ -213,13 +213,13 @@ def batch_norm(call: NodeCall) -> Tensor:
                 call.op("Reciprocal", [call.op("Where", [none, call.like(1, total), total])]),
             ],
         )
-        mean, variance = (call.op("Mul", [blob(call, place, channels), factor]) for place in (0, 1))
+        mean, variance = (call.op("Mul", [blob(call, index, channels), factor]) for index in (0, 1))
     else:
         axes = tuple(d for d in range(x.type.rank) if d != axis)
         centre = call.op("ReduceMean", [x], {"axes": axes, "keepdims": True})
-        apart = x - centre
+        centred = x - centre
         mean = call.op("Reshape", [centre], {"shape": channels})
-        variance = call.op("ReduceMean", [apart * apart], {"axes": axes, "keepdims": False})
+        variance = call.op("ReduceMean", [centred * centred], {"axes": axes, "keepdims": False})
     return call.op("BatchNorm", [x, one, zero, mean, variance], {"axis": axis, "epsilon": epsilon})
 
 

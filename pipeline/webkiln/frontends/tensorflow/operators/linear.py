@@ -54,10 +54,10 @@ def diagonal(call: NodeCall) -> Tensor:
     x, number = call.tensor(0), _diagonal_number(call)
     size = x.shape[-1] + abs(number)
     if any(
-        given not in (-1, size)
+        requested not in (-1, size)
         for position in (2, 3)
         if call.has(position)
-        for given in call.sizes(position)
+        for requested in call.sizes(position)
     ):
         raise call.unsupported(
             "writes a diagonal into a matrix that is not square", "Pad the matrix after it"

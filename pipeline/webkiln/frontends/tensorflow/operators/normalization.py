@@ -38,8 +38,10 @@ def _trained_batch_norm(call: NodeCall, x: Tensor, scale: Tensor, offset: Tensor
     axes = tuple(number for number in range(x.type.rank) if number != axis)
     mean = call.op("ReduceMean", [x], {"axes": axes, "keepdims": False})
     centred = {"shape": tuple(size if number == axis else 1 for number, size in enumerate(x.shape))}
-    away = b.binary("Sub", x, call.op("Reshape", [mean], centred))
-    variance = call.op("ReduceMean", [call.op("Square", [away])], {"axes": axes, "keepdims": False})
+    centred_x = b.binary("Sub", x, call.op("Reshape", [mean], centred))
+    variance = call.op(
+        "ReduceMean", [call.op("Square", [centred_x])], {"axes": axes, "keepdims": False}
+    )
     normed = call.op(
         "BatchNorm",
         [x, scale, offset, mean, variance],

@@ -78,10 +78,10 @@ def taps(
             elements = padded
             lines = []
             for axis, position in enumerate((row, column)):
-                begin, step, count = position * dilation[axis], strides[axis], counts[axis]
-                elements = part(b, elements, axis + 1, begin, count, step)
+                start, step, count = position * dilation[axis], strides[axis], counts[axis]
+                elements = part(b, elements, axis + 1, start, count, step)
                 lines.append(
-                    iota(b, count, "int64") * step + sized(b, begin - pad_pairs[axis][0], "int64")
+                    iota(b, count, "int64") * step + sized(b, start - pad_pairs[axis][0], "int64")
                 )
             rows, columns = (
                 call.op("Reshape", [line], {"shape": shape})
@@ -95,9 +95,11 @@ def pool_with_argmax(call: NodeCall) -> list[Tensor]:
     b, x = call.builder, call.tensor(0)
     window, strides = call.attr("ksize")[1:3], call.attr("strides")[1:3]
 
-    def larger(before: tuple[Tensor, Tensor], now: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        is_more = b.op("Greater", [now[0], before[0]])
-        value, index = (b.op("Where", [is_more, *pair]) for pair in zip(now, before, strict=True))
+    def larger(
+        before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        is_more = b.op("Greater", [after[0], before[0]])
+        value, index = (b.op("Where", [is_more, *pair]) for pair in zip(after, before, strict=True))
         return value, index
 
     positions = taps(call, x, window, strides, (1, 1), float("-inf"))
