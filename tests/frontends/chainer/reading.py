@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.frontends.chainer.converter import ChainerConverter
-from webkiln.frontends.chainer.model_functions import made_model
+from webkiln.frontends.chainer.model_functions import record_function
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import run_graph
 from webkiln.plugins import importable
@@ -38,7 +38,7 @@ def module_of(name: str) -> str:
 
 def recorded(name, shapes=None, weights=None, module=None, folder=HERE, **parameters):  # type: ignore[no-untyped-def]
     with importable(folder):
-        return made_model(
+        return record_function(
             {"module": module or module_of(name), "function": name, "parameters": parameters},
             shapes or {},
             weights,

@@ -144,7 +144,7 @@ class _Reader:
             return
         self.read_.update(bottoms)
         label = self.labels.distinct(message.name or message.type.lower() or "layer")
-        tops = [self.made(top) for top in message.top]
+        tops = [self.written_tensor(top) for top in message.top]
         self.layers.append(
             NetLayer(label, message.type, tuple(bottoms), tuple(tops), message, (), unknown)
         )
@@ -164,12 +164,12 @@ class _Reader:
         )
         if kind == "Softmax":
             layer.softmax_param.CopyFrom(message.softmax_param)
-        self.layers.append(NetLayer(label, kind, (bottoms[0],), (self.made(top),), layer))
+        self.layers.append(NetLayer(label, kind, (bottoms[0],), (self.written_tensor(top),), layer))
 
     def read_data(self, message: Any) -> None:
         shapes = _shapes(message)
         for index, top in enumerate(message.top):
-            tensor = self.made(top)
+            tensor = self.written_tensor(top)
             shape = (
                 shapes[min(index, len(shapes) - 1)]
                 if shapes and (index < len(shapes) or message.type == "Input")
@@ -186,7 +186,7 @@ class _Reader:
                     f" {(1 << 31) - 1}"
                 )
 
-    def made(self, blob: str) -> str:
+    def written_tensor(self, blob: str) -> str:
         if not blob:
             raise SourceError(f"{self.name}: a layer writes a blob without a name")
         self.current[blob] = self.tensors.distinct(blob)

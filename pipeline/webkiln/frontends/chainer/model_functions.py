@@ -30,15 +30,17 @@ RETURNS = (
 )
 
 
-def made_model(
-    made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None
+def record_function(
+    source: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int | str]],
+    weights: Path | None = None,
 ) -> tuple[RecordedModel, Blobs]:
     """The recording of the chain that `function` of `module` returns, with the weights of a
     snapshot. Inputs have the types of the examples, or those in `shapes`.
     """
-    where = f"{made['module']}:{made['function']}"
+    where = f"{source['module']}:{source['function']}"
     with standing_in():
-        model, examples = _called(made, where)
+        model, examples = _called(source, where)
         if weights is not None:
             root = owner_of(model)
             if root is None:
@@ -64,16 +66,18 @@ def owner_of(model: Any) -> Link | None:
     return root if isinstance(root, Link) else None
 
 
-def _called(made: Mapping[str, Any], where: str) -> tuple[Any, tuple[Any, ...] | None]:
+def _called(source: Mapping[str, Any], where: str) -> tuple[Any, tuple[Any, ...] | None]:
     make = getattr(
-        _run(lambda: importlib.import_module(made["module"]), where), made["function"], None
+        _run(lambda: importlib.import_module(source["module"]), where), source["function"], None
     )
     if not callable(make):
-        raise RecipeError(f"{where}: the module has no function {made['function']!r}; {RETURNS}")
-    check_parameters(where, make, **made["parameters"])
+        raise RecipeError(f"{where}: the module has no function {source['function']!r}; {RETURNS}")
+    check_parameters(where, make, **source["parameters"])
     np.random.seed(0)  # noqa: NPY002 - what scripts of Chainer draw from
-    found = _run(lambda: make(**made["parameters"]), where)
-    model, examples = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    returned = _run(lambda: make(**source["parameters"]), where)
+    model, examples = (
+        returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, None)
+    )
     if not callable(model):
         raise SourceError(f"{where}: returned {type(model).__name__}; {RETURNS}")
     return model, examples if examples is None or isinstance(examples, tuple) else (examples,)
@@ -92,11 +96,11 @@ def _run(function: Callable[[], Any], where: str) -> Any:
 
 
 def _place(error: BaseException) -> str:
-    own = str(Path(__file__).parents[2])
+    package = str(Path(__file__).parents[2])
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((own, "<frozen", inspect.__file__[:-10]))
+        if not frame.filename.startswith((package, "<frozen", inspect.__file__[:-10]))
     ]
     return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
 
@@ -122,8 +126,8 @@ def _inputs(
             )
         examples = tuple(None for _ in given)
     named = [
-        (names[place] if place < len(names) else f"input_{place}", example)
-        for place, example in enumerate(examples)
+        (names[index] if index < len(names) else f"input_{index}", example)
+        for index, example in enumerate(examples)
     ]
     leaves = [name for name, example in named for name in _leaves(name, example)]
     if unknown := sorted(set(shapes) - {*leaves, ""}):
@@ -141,7 +145,7 @@ def _inputs(
 def _leaves(name: str, example: Any) -> list[str]:
     if isinstance(example, list | tuple):
         return [
-            leaf for place, item in enumerate(example) for leaf in _leaves(f"{name}_{place}", item)
+            leaf for index, item in enumerate(example) for leaf in _leaves(f"{name}_{index}", item)
         ]
     return [name]
 
@@ -149,7 +153,7 @@ def _leaves(name: str, example: Any) -> list[str]:
 def _example(name: str, example: Any, shapes: Mapping[str, Sequence[int | str]], where: str) -> Any:
     if isinstance(example, list | tuple):
         return [
-            _example(f"{name}_{place}", item, shapes, where) for place, item in enumerate(example)
+            _example(f"{name}_{index}", item, shapes, where) for index, item in enumerate(example)
         ]
     value = (
         example.array
@@ -169,11 +173,11 @@ def _example(name: str, example: Any, shapes: Mapping[str, Sequence[int | str]],
             f"{where}: the input {name} has {value.ndim} axes, {list(value.shape)}; got"
             f" {list(shape)}"
         )
-    own = () if value is None else value.shape
+    example_shape = () if value is None else value.shape
     return (
         name,
         "float32" if value is None else str(value.dtype),
-        tuple(own if shape is None else shape),
+        tuple(example_shape if shape is None else shape),
     )
 
 
@@ -225,29 +229,29 @@ def _variable(recorder: ChainRecorder, item: Any) -> Any:
 
 
 def _outputs(recorder: ChainRecorder, result: Any, where: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    outputs: dict[str, str] = {}
 
     def collect(name: str, value: Any) -> None:
         if isinstance(value, Mapping):
             for key, item in value.items():
                 collect(f"{name}_{key}" if name != "output" else str(key), item)
         elif isinstance(value, list | tuple):
-            for place, item in enumerate(value):
-                collect(f"{name}_{place}", item)
+            for index, item in enumerate(value):
+                collect(f"{name}_{index}", item)
         elif value is not None:
             if not isinstance(value, ChainVariable | np.ndarray):
                 raise SourceError(
                     f"{where}: the model returned {type(value).__name__},"
                     " expected variables, in lists, tuples or dicts"
                 )
-            found[name] = (
+            outputs[name] = (
                 value if isinstance(value, ChainVariable) else ChainVariable(value)
             ).tensor(recorder)
 
     collect("output", result)
-    if not found:
+    if not outputs:
         raise SourceError(f"{where}: the model returned nothing")
-    return found
+    return outputs
 
 
 def _check_given(recorder: ChainRecorder, where: str) -> None:

@@ -37,9 +37,9 @@ class Unused:
             raise AttributeError(name)
         return Unused(f"{self._name}.{name}")
 
-    def __call__(self, *given: Any, **options: Any) -> Any:
-        if len(given) == 1 and callable(given[0]) and not options:
-            return given[0]
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if len(args) == 1 and callable(args[0]) and not options:
+            return args[0]
         raise SourceError(
             f"{self._name} is not run: the function builds a"
             " model for inference; omit training and data"
@@ -55,8 +55,8 @@ class Function:
     """
 
     def __call__(self, *inputs: Any) -> Any:
-        found = self.apply(inputs)
-        return found[0] if len(found) == 1 else found
+        outputs = self.apply(inputs)
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def apply(self, inputs: Any) -> tuple[ChainVariable, ...]:
         forward = getattr(self, "forward_cpu", None) or self.forward
@@ -65,7 +65,7 @@ class Function:
     def forward(self, inputs: Any) -> Any:
         raise SourceError(f"{type(self).__name__} has no forward")
 
-    def retain_inputs(self, *given: Any) -> None:
+    def retain_inputs(self, *indices: Any) -> None:
         pass
 
     retain_outputs = mark_non_differentiable = retain_inputs

@@ -52,11 +52,11 @@ def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], f
                     " an array; a snapshot is a file of save_npz"
                 )
             key = member.filename.removesuffix(".npy").strip("/")
-            held = _member(name, archive, member, key)
-            if held is None:
+            array = _member(name, archive, member, key)
+            if array is None:
                 empty.add(key)
             else:
-                arrays[key] = held
+                arrays[key] = array
     return arrays, frozenset(empty)
 
 
@@ -98,7 +98,7 @@ def _reader(
 
 def native(array: Array, where: str) -> Array:
     """Convert to native byte order and to a supported dtype."""
-    made = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).reshape(array.shape)
-    if str(made.dtype) not in DTYPES:
-        raise SourceError(f"{where}: is of {made.dtype}; webkiln has {', '.join(DTYPES)}")
-    return made
+    result = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).reshape(array.shape)
+    if str(result.dtype) not in DTYPES:
+        raise SourceError(f"{where}: is of {result.dtype}; webkiln has {', '.join(DTYPES)}")
+    return result

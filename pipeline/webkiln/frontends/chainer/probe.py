@@ -20,8 +20,8 @@ def main() -> int:
 def _read(path: Path) -> None:
     with reading(path.name), h5py.File(path, "r") as file:
         arrays, _ = entries(path.name, file)
-        for held in arrays.values():
-            held.read()
+        for array in arrays.values():
+            array.read()
 
 
 if __name__ == "__main__":

@@ -48,10 +48,10 @@ def read(path: Path) -> tuple[RecordedModel, Blobs]:
                         file, allow_pickle=False
                     )
             types = {name: (dtype, tuple(shape)) for name, (dtype, shape) in data["types"].items()}
-            whole = from_json(data)
+            model = from_json(data)
             return (
                 RecordedModel(
-                    whole.name, whole.opsets, whole.graph, types=types, names=data["names"]
+                    model.name, model.opsets, model.graph, types=types, names=data["names"]
                 ),
                 blobs,
             )

@@ -52,9 +52,9 @@ class ChainVariable(OnCpu):
 
     @classmethod
     def of(cls, recorder: ChainRecorder, tensor: str) -> "ChainVariable":
-        made = ChainVariable()
-        made._recorder, made._tensor = recorder, tensor
-        return made
+        variable = ChainVariable()
+        variable._recorder, variable._tensor = recorder, tensor
+        return variable
 
     @property
     def is_recorded(self) -> bool:
@@ -158,17 +158,17 @@ class ChainVariable(OnCpu):
     def item(self) -> Any:
         return self._value("the number").item()
 
-    def __array__(self, *given: Any, **options: Any) -> Array:
+    def __array__(self, *args: Any, **options: Any) -> Array:
         return np.asarray(self._value("the numbers"))
 
     def _value(self, what: str) -> Array:
-        known = self.known
-        if known is None:
+        value = self.known
+        if value is None:
             raise SourceError(
                 f"the code needs {what} of a value of shape {list(self.shape)}, which is only known"
                 " when the model runs; use functions of chainer.functions, such as F.where"
             )
-        return known
+        return value
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """numpy functions of `.array` are the functions of chainer.functions."""
@@ -199,7 +199,7 @@ class ChainVariable(OnCpu):
 
     zerograd = unchain = unchain_backward = to_cpu = cleargrad
 
-    def backward(self, *given: Any, **options: Any) -> None:
+    def backward(self, *args: Any, **options: Any) -> None:
         raise SourceError("gradients are not computed: the returned model is run for inference")
 
     def to_gpu(self, device: Any = None) -> None:
@@ -311,12 +311,12 @@ def nodes(
     like = next(
         (item for item in variables if item.dtype != bool), variables[0] if variables else None
     )
-    given = [operand(recorder, item, like) for item in operands]
-    while given and not given[-1]:
-        given.pop()
+    tensors = [operand(recorder, item, like) for item in operands]
+    while tensors and not tensors[-1]:
+        tensors.pop()
     outputs = recorder.record(
         op,
-        given,
+        tensors,
         {name: attribute(value) for name, value in attrs.items() if value is not None},
         count,
         domain,

@@ -27,8 +27,8 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> ChainVariable:
     if ignore_label is None:
         return node("Gather", W, x, axis=0)
     ignored = node("Equal", x, ignore_label)
-    found = node("Gather", W, node("Where", ignored, np.asarray(0, x.dtype), x), axis=0)
-    return node("Where", reshape(ignored, (*x.shape, 1)), np.asarray(0, W.dtype), found)
+    rows = node("Gather", W, node("Where", ignored, np.asarray(0, x.dtype), x), axis=0)
+    return node("Where", reshape(ignored, (*x.shape, 1)), np.asarray(0, W.dtype), rows)
 
 
 def bilinear(
@@ -49,9 +49,9 @@ def bilinear(
     return node("Add", y, as_variable(b))
 
 
-def dropout(x: Any, ratio: float = 0.5, *given: Any, **kwargs: Any) -> Any:
+def dropout(x: Any, ratio: float = 0.5, *args: Any, **kwargs: Any) -> Any:
     """Identity at inference. In Chainer 1, the third argument is `train`."""
-    train = given[0] if given else kwargs.get("train", CONFIG.train)
+    train = args[0] if args else kwargs.get("train", CONFIG.train)
     if train and CONFIG.train:
         raise SourceError(
             "F.dropout: the code sets chainer.config.train, which"
@@ -72,7 +72,7 @@ def simplified_dropconnect(
     ratio: float = 0.5,
     train: bool = True,
     mask: Any = None,
-    *given: Any,
+    *args: Any,
 ) -> ChainVariable:
     if train and CONFIG.train:
         raise SourceError(

@@ -9,7 +9,6 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.shape import (
     broadcast,
     broadcast_to,
-    places,
     reshape,
     stack,
     transpose,
@@ -22,11 +21,11 @@ FAR = 1 << 40
 
 def separate(x: Any, axis: int = 0) -> tuple[ChainVariable, ...]:
     x = as_variable(x)
-    place = places(x, axis)[0]
-    size = x.shape[place]
+    dim = normalised_axes(x, axis)[0]
+    size = x.shape[dim]
     if is_open(size):
         size = size.__index__()
-    return tuple(get_item(x, (*[slice(None)] * place, number)) for number in range(size))
+    return tuple(get_item(x, (*[slice(None)] * dim, number)) for number in range(size))
 
 
 def flip(x: Any, axis: int) -> ChainVariable:
@@ -34,7 +33,8 @@ def flip(x: Any, axis: int) -> ChainVariable:
     return get_item(
         x,
         tuple(
-            slice(None, None, -1) if d == places(x, axis)[0] else slice(None) for d in range(x.ndim)
+            slice(None, None, -1) if d == normalised_axes(x, axis)[0] else slice(None)
+            for d in range(x.ndim)
         ),
     )
 
@@ -62,7 +62,7 @@ def select_item(x: Any, t: Any) -> ChainVariable:
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ChainVariable:
     x = as_variable(x)
-    a, b = places(x, axis1, axis2)
+    a, b = normalised_axes(x, axis1, axis2)
     rest = [d for d in range(x.ndim) if d not in (a, b)]
     rows, columns = x.shape[a], x.shape[b]
     count = min(rows + min(offset, 0), columns - max(offset, 0))
@@ -79,18 +79,18 @@ def get_item(x: Any, slices: Any) -> ChainVariable:
     booleans, and integer arrays that are not constant.
     """
     x = as_variable(x)
-    given = list(slices) if isinstance(slices, tuple) else [slices]
-    given = [np.asarray(item) if isinstance(item, list) else item for item in given]
-    used = sum(_axes(item) for item in given)
+    items = list(slices) if isinstance(slices, tuple) else [slices]
+    items = [np.asarray(item) if isinstance(item, list) else item for item in items]
+    used = sum(_axes(item) for item in items)
     if used > x.ndim:
         raise IndexError(f"{used} indices for {x.ndim} axes")
-    at = next((place for place, item in enumerate(given) if item is Ellipsis), len(given))
-    given[at : at + 1] = [slice(None)] * (x.ndim - used)
-    given = [part for item in given for part in _unmasked(item)]
-    x, wanted, arrays = _sliced(x, given)
+    at = next((index for index, item in enumerate(items) if item is Ellipsis), len(items))
+    items[at : at + 1] = [slice(None)] * (x.ndim - used)
+    items = [part for item in items for part in _unmasked(item)]
+    x, target, arrays = _sliced(x, items)
     x = (
-        reshape(x, wanted)
-        if len(wanted) != x.ndim or any(item is None or _is_number(item) for item in given)
+        reshape(x, target)
+        if len(target) != x.ndim or any(item is None or _is_number(item) for item in items)
         else x
     )
     return _gathered(x, arrays) if arrays else x
@@ -111,19 +111,19 @@ def _is_number(item: Any) -> bool:
 
 
 def _sliced(
-    x: ChainVariable, given: Sequence[Any]
+    x: ChainVariable, items: Sequence[Any]
 ) -> tuple[ChainVariable, list[Any], dict[int, Any]]:
     """The result of slices and numbers; its shape with new axes and without indexed ones; and
     arrays by the axis that they index then.
     """
     starts, ends, axes, steps = [], [], [], []
-    wanted: list[Any] = []
+    target: list[Any] = []
     arrays: dict[int, Any] = {}
     axis = 0
-    kept: list[int | None] = []
-    for item in given:
+    retained: list[int | None] = []
+    for item in items:
         if item is None:
-            kept.append(None)
+            retained.append(None)
             continue
         if isinstance(item, slice):
             if (item.start, item.stop, item.step) != (None, None, None):
@@ -132,15 +132,15 @@ def _sliced(
                 ends.append((FAR if step > 0 else -FAR) if item.stop is None else item.stop)
                 axes.append(axis)
                 steps.append(step)
-            kept.append(axis)
+            retained.append(axis)
         elif _is_number(item):
             starts.append(item)
             ends.append(FAR if not is_open(item) and item == -1 else item + 1)
             axes.append(axis)
             steps.append(1)
         elif isinstance(item, np.ndarray | ChainVariable):
-            arrays[len(kept)] = item
-            kept.append(axis)
+            arrays[len(retained)] = item
+            retained.append(axis)
         else:
             raise SourceError(
                 f"a variable is indexed with {type(item).__name__}; expected numbers, slices,"
@@ -149,22 +149,22 @@ def _sliced(
         axis += 1
     if axes:
         x = node("Slice", x, sizes(starts), sizes(ends), sizes(axes), sizes(steps))
-    wanted = [1 if place is None else x.shape[place] for place in kept]
-    return x, wanted, arrays
+    target = [1 if dim is None else x.shape[dim] for dim in retained]
+    return x, target, arrays
 
 
 def _gathered(x: ChainVariable, arrays: Mapping[int, Any]) -> ChainVariable:
     axes = list(arrays)
     if len(axes) == 1:
         return node("Gather", x, _indices(arrays[axes[0]]), axis=axes[0])
-    wide = broadcast(*(_indices(item) for item in arrays.values()))
+    indices = broadcast(*(_indices(item) for item in arrays.values()))
     rest = [d for d in range(x.ndim) if d not in axes]
-    found = node("GatherND", transpose(x, (*axes, *rest)), stack(wide, wide[0].ndim))
-    count = wide[0].ndim
+    gathered = node("GatherND", transpose(x, (*axes, *rest)), stack(indices, indices[0].ndim))
+    count = indices[0].ndim
     if axes != list(range(axes[0], axes[-1] + 1)):
-        return found
+        return gathered
     before = [count + number for number in range(axes[0])]
-    return transpose(found, (*before, *range(count), *range(count + axes[0], found.ndim)))
+    return transpose(gathered, (*before, *range(count), *range(count + axes[0], gathered.ndim)))
 
 
 def _indices(item: Any) -> ChainVariable:

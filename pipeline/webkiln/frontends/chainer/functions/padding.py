@@ -34,8 +34,8 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> ChainVariable:
 
 
 def pad_sequence(xs: Any, length: Any = None, padding: float = 0) -> ChainVariable:
-    given = [as_variable(x) for x in xs]
-    longest = max(x.shape[0] for x in given) if length is None else length
+    variables = [as_variable(x) for x in xs]
+    longest = max(x.shape[0] for x in variables) if length is None else length
     rows = [
         pad(
             x,
@@ -43,7 +43,7 @@ def pad_sequence(xs: Any, length: Any = None, padding: float = 0) -> ChainVariab
             "constant",
             constant_values=padding,
         )
-        for x in given
+        for x in variables
     ]
     return stack(rows, 0)
 
@@ -55,24 +55,25 @@ def concat_examples(batch: Any, device: Any = None, padding: float | None = None
     first = batch[0]
     if isinstance(first, tuple):
         return tuple(
-            concat_examples([item[place] for item in batch], device, padding)
-            for place in range(len(first))
+            concat_examples([item[index] for item in batch], device, padding)
+            for index in range(len(first))
         )
     if isinstance(first, dict):
         return {
             key: concat_examples([item[key] for item in batch], device, padding) for key in first
         }
-    given = [as_variable(item) for item in batch]
+    variables = [as_variable(item) for item in batch]
     if padding is None:
-        return stack(given, 0)
-    longest = [max(x.shape[axis] for x in given) for axis in range(given[0].ndim)]
+        return stack(variables, 0)
+    longest = [max(x.shape[axis] for x in variables) for axis in range(variables[0].ndim)]
     widths = [
-        [(0, bare(size - own)) for own, size in zip(x.shape, longest, strict=True)] for x in given
+        [(0, bare(size - length)) for length, size in zip(x.shape, longest, strict=True)]
+        for x in variables
     ]
     return stack(
         [
             pad(x, width, "constant", constant_values=padding)
-            for x, width in zip(given, widths, strict=True)
+            for x, width in zip(variables, widths, strict=True)
         ],
         0,
     )
@@ -80,9 +81,9 @@ def concat_examples(batch: Any, device: Any = None, padding: float | None = None
 
 def transpose_sequence(xs: Any) -> tuple[ChainVariable, ...]:
     """Sequences of decreasing lengths as one batch per step."""
-    given = [as_variable(x) for x in xs]
-    longest = max((len(x) for x in given), default=0)
-    return tuple(stack([x[step] for x in given if len(x) > step], 0) for step in range(longest))
+    variables = [as_variable(x) for x in xs]
+    longest = max((len(x) for x in variables), default=0)
+    return tuple(stack([x[step] for x in variables if len(x) > step], 0) for step in range(longest))
 
 
 PADDING: Mapping[str, Callable[..., Any]] = {

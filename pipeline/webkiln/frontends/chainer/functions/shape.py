@@ -11,8 +11,8 @@ from webkiln.frontends.chainer.sizes import is_open
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, nodes, sizes
 
 
-def places(x: ChainVariable, *axes: int) -> tuple[int, ...]:
-    """Non-negative axes."""
+def normalised_axes(x: ChainVariable, *axes: int) -> tuple[int, ...]:
+    """The axes as non-negative numbers."""
     for axis in axes:
         if not -x.ndim <= axis < x.ndim:
             raise ShapeError(f"axis {axis} is out of range for {list(x.shape)}")
@@ -20,14 +20,14 @@ def places(x: ChainVariable, *axes: int) -> tuple[int, ...]:
 
 
 def reshape(x: Any, shape: Any) -> ChainVariable:
-    given = as_variable(x)
-    wanted = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    variable = as_variable(x)
+    target = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     same = (
-        len(wanted) == given.ndim
-        and not any(map(is_open, (*wanted, *given.shape)))
-        and wanted == given.shape
+        len(target) == variable.ndim
+        and not any(map(is_open, (*target, *variable.shape)))
+        and target == variable.shape
     )
-    return given if same else node("Reshape", given, sizes(wanted), allowzero=1)
+    return variable if same else node("Reshape", variable, sizes(target), allowzero=1)
 
 
 def transpose(x: Any, axes: Any = None, *more: int) -> ChainVariable:
@@ -37,14 +37,14 @@ def transpose(x: Any, axes: Any = None, *more: int) -> ChainVariable:
     perm = (axes, *more) if isinstance(axes, int) else tuple(axes)
     return (
         x
-        if places(x, *perm) == tuple(range(x.ndim))
-        else node("Transpose", x, perm=places(x, *perm))
+        if normalised_axes(x, *perm) == tuple(range(x.ndim))
+        else node("Transpose", x, perm=normalised_axes(x, *perm))
     )
 
 
 def swapaxes(x: Any, axis1: int, axis2: int) -> ChainVariable:
     x = as_variable(x)
-    a, b = places(x, axis1, axis2)
+    a, b = normalised_axes(x, axis1, axis2)
     perm = list(range(x.ndim))
     perm[a], perm[b] = b, a
     return transpose(x, perm)
@@ -73,7 +73,7 @@ def squeeze(x: Any, axis: Any = None) -> ChainVariable:
     if axis is None:
         chosen = tuple(d for d, size in enumerate(x.shape) if not is_open(size) and size == 1)
     else:
-        chosen = places(x, *((axis,) if isinstance(axis, int) else axis))
+        chosen = normalised_axes(x, *((axis,) if isinstance(axis, int) else axis))
     return reshape(x, [size for d, size in enumerate(x.shape) if d not in chosen])
 
 
@@ -86,58 +86,63 @@ def broadcast_to(x: Any, shape: Any) -> ChainVariable:
 
 
 def broadcast(*xs: Any) -> Any:
-    given = tuple(map(as_variable, xs))
-    if len(given) == 1:
-        return given[0]
-    rank = max(x.ndim for x in given)
-    wide = [(1,) * (rank - x.ndim) + x.shape for x in given]
+    variables = tuple(map(as_variable, xs))
+    if len(variables) == 1:
+        return variables[0]
+    rank = max(x.ndim for x in variables)
+    shapes = [(1,) * (rank - x.ndim) + x.shape for x in variables]
     shape = tuple(
         next((size for size in column if is_open(size) or size != 1), 1)
-        for column in zip(*wide, strict=True)
+        for column in zip(*shapes, strict=True)
     )
-    return tuple(broadcast_to(x, shape) for x in given)
+    return tuple(broadcast_to(x, shape) for x in variables)
 
 
 def concat(xs: Any, axis: int = 1) -> ChainVariable:
-    given = [as_variable(x) for x in xs]
-    return given[0] if len(given) == 1 else node("Concat", *given, axis=places(given[0], axis)[0])
+    variables = [as_variable(x) for x in xs]
+    return (
+        variables[0]
+        if len(variables) == 1
+        else node("Concat", *variables, axis=normalised_axes(variables[0], axis)[0])
+    )
 
 
 def stack(xs: Any, axis: int = 0) -> ChainVariable:
-    given = [as_variable(x) for x in xs]
-    return concat([expand_dims(x, axis) for x in given], axis)
+    variables = [as_variable(x) for x in xs]
+    return concat([expand_dims(x, axis) for x in variables], axis)
 
 
 def vstack(xs: Any) -> ChainVariable:
-    given = [as_variable(x) for x in xs]
-    return concat([reshape(x, (1, -1)) if x.ndim < 2 else x for x in given], 0)
+    variables = [as_variable(x) for x in xs]
+    return concat([reshape(x, (1, -1)) if x.ndim < 2 else x for x in variables], 0)
 
 
 def hstack(xs: Any) -> ChainVariable:
-    given = [as_variable(x) for x in xs]
+    variables = [as_variable(x) for x in xs]
     return concat(
-        [reshape(x, (1,)) if x.ndim == 0 else x for x in given], 0 if given[0].ndim < 2 else 1
+        [reshape(x, (1,)) if x.ndim == 0 else x for x in variables],
+        0 if variables[0].ndim < 2 else 1,
     )
 
 
 def dstack(xs: Any) -> ChainVariable:
-    given = [as_variable(x) for x in xs]
-    wide = [
+    variables = [as_variable(x) for x in xs]
+    rank_3 = [
         reshape(x, (1, -1, 1)) if x.ndim < 2 else expand_dims(x, 2) if x.ndim == 2 else x
-        for x in given
+        for x in variables
     ]
-    return concat(wide, 2)
+    return concat(rank_3, 2)
 
 
 def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = True) -> Any:
     x = as_variable(x)
-    place = places(x, axis)[0]
-    size = x.shape[place]
+    dim = normalised_axes(x, axis)[0]
+    size = x.shape[dim]
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
         if not is_open(size) and size % count:
             raise ShapeError(
-                f"{size} elements of axis {place} cannot be split into {count} equal parts"
+                f"{size} elements of axis {dim} cannot be split into {count} equal parts"
             )
         counts = [size // count] * count
     else:
@@ -145,7 +150,7 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
         counts = [b - a for a, b in itertools.pairwise(ends)]
     if len(counts) == 1:
         return (x,) if force_tuple else x
-    return nodes("Split", len(counts), x, sizes(counts), axis=place)
+    return nodes("Split", len(counts), x, sizes(counts), axis=dim)
 
 
 def tile(x: Any, reps: Any) -> ChainVariable:
@@ -159,16 +164,16 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> ChainVariable:
     x = as_variable(x)
     if axis is None:
         x, axis = flatten(x), 0
-    place = places(x, axis)[0]
+    dim = normalised_axes(x, axis)[0]
     counts = (repeats,) if isinstance(repeats, int) else tuple(repeats)
-    size = x.shape[place]
+    size = x.shape[dim]
     if len(counts) == 1:
-        apart = reshape(x, (*x.shape[: place + 1], 1, *x.shape[place + 1 :]))
-        wide = node(
-            "Tile", apart, sizes([counts[0] if d == place + 1 else 1 for d in range(x.ndim + 1)])
+        expanded = reshape(x, (*x.shape[: dim + 1], 1, *x.shape[dim + 1 :]))
+        tiled = node(
+            "Tile", expanded, sizes([counts[0] if d == dim + 1 else 1 for d in range(x.ndim + 1)])
         )
-        return reshape(wide, (*x.shape[:place], size * counts[0], *x.shape[place + 1 :]))
-    return node("Gather", x, np.repeat(np.arange(len(counts)), counts), axis=place)
+        return reshape(tiled, (*x.shape[:dim], size * counts[0], *x.shape[dim + 1 :]))
+    return node("Gather", x, np.repeat(np.arange(len(counts)), counts), axis=dim)
 
 
 def copy(x: Any, dst: Any = None) -> ChainVariable:

@@ -100,11 +100,11 @@ def labelled(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(function)
-    def call(*given: Any, **options: Any) -> Any:
+    def call(*args: Any, **options: Any) -> Any:
         with ACTIVE.current().inside(name, is_link=False) as gives:
             return gives(
                 function(
-                    *given, **{key: value for key, value in options.items() if key not in LIBRARIES}
+                    *args, **{key: value for key, value in options.items() if key not in LIBRARIES}
                 )
             )
 
@@ -112,7 +112,7 @@ def labelled(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refusing(name: str, reason: str) -> Callable[..., Any]:
-    def refuse(*given: Any, **options: Any) -> Any:
+    def refuse(*args: Any, **options: Any) -> Any:
         raise UnsupportedError(
             f"F.{name}",
             [(f"chainer.functions.{name}", "is not converted", f"{reason[0].upper()}{reason[1:]}")],

@@ -23,7 +23,7 @@ class ConvolutionND(Weighted):
         ksize: Any = None,
         stride: Any = 1,
         pad: Any = 0,
-        *given: Any,
+        *args: Any,
         **kwargs: Any,
     ) -> None:
         """Further parameters: `nobias`, `outsize` if transposed, `initialW, initial_bias` and, for
@@ -31,7 +31,7 @@ class ConvolutionND(Weighted):
         """
         super().__init__()
         size = ("outsize",) if self.transposed else ()
-        now = (
+        names = (
             "nobias",
             *size,
             "initialW",
@@ -40,23 +40,23 @@ class ConvolutionND(Weighted):
             "dilate",
             "groups",
         )
-        said = named(given, now, (*size, "use_cudnn", "initialW", "initial_bias"), kwargs)
+        arguments = named(args, names, (*size, "use_cudnn", "initialW", "initial_bias"), kwargs)
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
         self.ndim, self.ksize, self.stride, self.pad = ndim, ksize, stride, pad
-        self.dilate, self.groups = said.get("dilate", 1), int(said.get("groups", 1))
+        self.dilate, self.groups = arguments.get("dilate", 1), int(arguments.get("groups", 1))
         self.cover_all, self.outsize, self.out_channels = (
-            said.get("cover_all", False),
-            said.get("outsize"),
+            arguments.get("cover_all", False),
+            arguments.get("outsize"),
             out_channels,
         )
         shape = None if in_channels is None else self.shape(in_channels)
         self.make(
             shape,
-            said.get("initialW"),
+            arguments.get("initialW"),
             out_channels,
-            said["initial_bias"],
-            bool(said.get("nobias")),
+            arguments["initial_bias"],
+            bool(arguments.get("nobias")),
         )
 
     def shape(self, channels: int) -> tuple[Any, ...]:
@@ -87,10 +87,10 @@ def of_rank(base: type[ConvolutionND], count: int, name: str) -> type[Convolutio
         in_channels: Any,
         out_channels: Any,
         ksize: Any = None,
-        *given: Any,
+        *args: Any,
         **kwargs: Any,
     ) -> None:
-        base.__init__(self, count, in_channels, out_channels, ksize, *given, **kwargs)
+        base.__init__(self, count, in_channels, out_channels, ksize, *args, **kwargs)
 
     return type(name, (base,), {"__init__": __init__})
 
@@ -114,11 +114,11 @@ class DilatedConvolution2D(Convolution2D):  # type: ignore[misc, valid-type]
         stride: Any = 1,
         pad: Any = 0,
         dilate: Any = 1,
-        *given: Any,
+        *args: Any,
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, ksize, stride, pad, *given, dilate=dilate, **kwargs
+            in_channels, out_channels, ksize, stride, pad, *args, dilate=dilate, **kwargs
         )
 
 
@@ -136,11 +136,11 @@ class DepthwiseConvolution2D(Weighted):
     ) -> None:
         super().__init__()
         self.multiplier, self.ksize, self.stride, self.pad = channel_multiplier, ksize, stride, pad
-        known = in_channels is not None
+        has_channels = in_channels is not None
         self.make(
-            self.shape(in_channels) if known else None,
+            self.shape(in_channels) if has_channels else None,
             initialW,
-            channel_multiplier * in_channels if known else None,
+            channel_multiplier * in_channels if has_channels else None,
             initial_bias,
             nobias,
         )

@@ -37,13 +37,13 @@ identifies such a call.
 
 
 def named(
-    given: Sequence[Any], now: Sequence[str], then: Sequence[str], kwargs: Mapping[str, Any]
+    args: Sequence[Any], names: Sequence[str], old_names: Sequence[str], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Translate Chainer 1's arguments. Its `wscale` only scales initial values, and its `bias` is
     the initial bias.
     """
-    old = bool(given) and type(given[0]) in (int, float)
-    found = {**dict(zip((*OLD, *then) if old else now, given, strict=False)), **kwargs}
-    if found.get("initial_bias") is None:
-        found["initial_bias"] = found.get("bias")
-    return found
+    is_old = bool(args) and type(args[0]) in (int, float)
+    arguments = {**dict(zip((*OLD, *old_names) if is_old else names, args, strict=False)), **kwargs}
+    if arguments.get("initial_bias") is None:
+        arguments["initial_bias"] = arguments.get("bias")
+    return arguments

@@ -18,18 +18,22 @@ from webkiln.frontends.chainer.variable import Parameter, as_variable
 
 
 class Linear(Weighted):
-    def __init__(self, in_size: Any, out_size: Any = None, *given: Any, **kwargs: Any) -> None:
+    def __init__(self, in_size: Any, out_size: Any = None, *args: Any, **kwargs: Any) -> None:
         """`nobias, initialW, initial_bias` follow."""
         super().__init__()
-        said = named(
-            given, ("nobias", "initialW", "initial_bias"), ("initialW", "initial_bias"), kwargs
+        arguments = named(
+            args, ("nobias", "initialW", "initial_bias"), ("initialW", "initial_bias"), kwargs
         )
         if out_size is None:
             in_size, out_size = None, in_size
         self.in_size, self.out_size = in_size, out_size
         shape = None if in_size is None else (out_size, in_size)
         self.make(
-            shape, said.get("initialW"), out_size, said["initial_bias"], bool(said.get("nobias"))
+            shape,
+            arguments.get("initialW"),
+            out_size,
+            arguments["initial_bias"],
+            bool(arguments.get("nobias")),
         )
 
     def forward(self, x: Any, n_batch_axes: int = 1) -> Any:

@@ -102,10 +102,10 @@ class BatchRenormalization(BatchNormalization):
         dmax: float = 0,
         decay: float = 0.9,
         eps: float = 2e-5,
-        *given: Any,
+        *args: Any,
         **kwargs: Any,
     ) -> None:
-        super().__init__(size, decay, eps, *given, **kwargs)
+        super().__init__(size, decay, eps, *args, **kwargs)
 
 
 class LayerNormalization(Link):
@@ -330,7 +330,7 @@ class Classifier(Chain):
         with self.init_scope():
             self.predictor = predictor
 
-    def forward(self, *given: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise SourceError(
             "L.Classifier computes a loss; return its predictor from the function: return"
             " model.predictor"

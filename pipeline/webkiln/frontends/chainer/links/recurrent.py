@@ -34,7 +34,7 @@ class StatelessLSTM(Chain):
         out_size: Any = None,
         lateral_init: Any = None,
         upward_init: Any = None,
-        *given: Any,
+        *args: Any,
         **kwargs: Any,
     ) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class LSTM(Stateful):
         out_size: Any = None,
         lateral_init: Any = None,
         upward_init: Any = None,
-        *given: Any,
+        *args: Any,
         **kwargs: Any,
     ) -> None:
         super().__init__()
@@ -166,23 +166,27 @@ class StatefulGRU(Stateful):
     def forward(self, x: Any) -> Any:
         x = as_variable(x)
         self.begin(x, self.state_size)
-        h, on = self.h, self.on
+        h, has_state = self.h, self.on
         z, new = self.W_z(x), self.W(x)
         if h is None:
             self.h = node("Mul", sigmoid(z), tanh(new))
         else:
             inner = [self.U_r(h), self.U_z(h)]
-            r = sigmoid(node("Add", self.W_r(x), self._when(on, inner[0])))
-            z = sigmoid(node("Add", z, self._when(on, inner[1])))
-            new = tanh(node("Add", new, self._when(on, self.U(node("Mul", r, h)))))
+            r = sigmoid(node("Add", self.W_r(x), self._when(has_state, inner[0])))
+            z = sigmoid(node("Add", z, self._when(has_state, inner[1])))
+            new = tanh(node("Add", new, self._when(has_state, self.U(node("Mul", r, h)))))
             self.h = linear_interpolate(z, new, h)
-        if on is not None:
+        if has_state is not None:
             self.on = ChainVariable(np.ones(1, x.dtype))
         return self.h
 
     @staticmethod
-    def _when(on: Any, value: ChainVariable) -> ChainVariable:
-        return value if on is None or on.known is not None else node("Mul", value, on)
+    def _when(has_state: Any, value: ChainVariable) -> ChainVariable:
+        return (
+            value
+            if has_state is None or has_state.known is not None
+            else node("Mul", value, has_state)
+        )
 
 
 class GRU(StatefulGRU):

@@ -24,7 +24,7 @@ class NStep(ChainList):
         in_size: int,
         out_size: int,
         dropout: float,
-        *given: Any,
+        *args: Any,
         initialW: Any = None,
         initial_bias: Any = None,
         **kwargs: Any,
@@ -65,13 +65,13 @@ class NStep(ChainList):
             for link in self
         ]
 
-    def forward(self, *given: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """States (h, or h and c), which may be None, and a list of sequences [T, I]."""
-        *states, xs = given
+        *states, xs = args
         if len(states) != self.kind.states:
             raise SourceError(
                 f"{type(self).__name__} expects {self.kind.states} states and a list of sequences,"
-                f" got {len(given)} arguments"
+                f" got {len(args)} arguments"
             )
         if not isinstance(xs, list | tuple):
             raise SourceError(

@@ -46,7 +46,7 @@ REFUSED: Mapping[str, str] = {
 
 
 def refusing(name: str, reason: str) -> Callable[..., Any]:
-    def refuse(*given: Any, **options: Any) -> Any:
+    def refuse(*args: Any, **options: Any) -> Any:
         raise UnsupportedError(
             f"L.{name}",
             [(f"chainer.links.{name}", "is not converted", f"{reason[0].upper()}{reason[1:]}")],

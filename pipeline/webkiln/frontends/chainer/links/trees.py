@@ -42,10 +42,10 @@ class ChildSumTreeLSTM(Chain):
 
 
 def _tree(
-    given: Sequence[Any], size: int, in_size: int
+    operands: Sequence[Any], size: int, in_size: int
 ) -> tuple[list[ChainVariable], list[ChainVariable], ChainVariable]:
     """The cells and outputs of the children, zeros if absent, and the input."""
-    present = next((as_variable(item) for item in given if item is not None), None)
+    present = next((as_variable(item) for item in operands if item is not None), None)
     if present is None:
         raise SourceError("a tree LSTM needs an input or a child")
 
@@ -56,11 +56,11 @@ def _tree(
             else as_variable(item)
         )
 
-    count = len(given) // 2
+    count = len(operands) // 2
     return (
-        [filled(c, size) for c in given[:count]],
-        [filled(h, size) for h in given[count:-1]],
-        filled(given[-1], in_size),
+        [filled(c, size) for c in operands[:count]],
+        [filled(h, size) for h in operands[count:-1]],
+        filled(operands[-1], in_size),
     )
 
 
