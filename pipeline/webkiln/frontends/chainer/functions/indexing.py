@@ -9,6 +9,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.shape import (
     broadcast,
     broadcast_to,
+    normalised_axes,
     reshape,
     stack,
     transpose,

@@ -10,6 +10,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.elementwise import cast
 from webkiln.frontends.chainer.functions.shape import (
     broadcast_to,
+    normalised_axes,
     reshape,
     swapaxes,
     transpose,
