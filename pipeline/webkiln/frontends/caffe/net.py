@@ -209,12 +209,12 @@ class _Reader:
             raise SourceError(f"{self.name}: has no layers in phase TEST")
         layers = tuple(
             replace(layer, blobs=blobs)
-            for layer, blobs in zip(self.layers, _given(self.layers, weights), strict=True)
+            for layer, blobs in zip(self.layers, _shared_weights(self.layers, weights), strict=True)
         )
         return CaffeNet(name, inputs, layers, outputs, dict(self.current))
 
 
-def _given(
+def _shared_weights(
     layers: Sequence[NetLayer], weights: Mapping[str, Sequence[Array]]
 ) -> list[tuple[Array, ...]]:
     """The weights of each layer. Shared weights belong to the first layer that names them."""

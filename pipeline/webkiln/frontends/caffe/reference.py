@@ -21,7 +21,7 @@ Objection = Callable[[NetLayer], str]
 """The reason why OpenCV computes a layer differently from Caffe, or ""."""
 
 
-def _unless(fits: Callable[[Any], object], why: str) -> Objection:
+def _objection_unless(fits: Callable[[Any], object], why: str) -> Objection:
     return lambda layer: "" if fits(layer.message) else why
 
 
@@ -53,15 +53,15 @@ SAME: Mapping[str, Objection] = {
         ),
         lambda layer: "",
     ),
-    "BatchNorm": _unless(
-        lambda said: (
-            not said.batch_norm_param.HasField("use_global_stats")
-            or said.batch_norm_param.use_global_stats
+    "BatchNorm": _objection_unless(
+        lambda layer: (
+            not layer.batch_norm_param.HasField("use_global_stats")
+            or layer.batch_norm_param.use_global_stats
         ),
-        "has no statistics of a batch",
+        "does not compute the statistics of the batch",
     ),
     "Convolution": lambda layer: (
-        "takes one bottom"
+        "supports one bottom"
         if len(layer.bottoms) > 1
         else "supports up to two axes"
         if layer.blobs[0].ndim > 4
@@ -69,42 +69,46 @@ SAME: Mapping[str, Objection] = {
     ),
     "ConvolutionDepthwise": lambda layer: "",
     "DepthwiseConvolution": lambda layer: "",
-    "Deconvolution": _unless(
-        lambda said: not {*said.convolution_param.dilation} - {1}, "does not dilate it"
+    "Deconvolution": _objection_unless(
+        lambda layer: not {*layer.convolution_param.dilation} - {1}, "does not support dilation"
     ),
-    "DetectionOutput": _unless(
-        lambda said: (
-            said.detection_output_param.keep_top_k > 0
-            and said.detection_output_param.code_type != 3
+    "DetectionOutput": _objection_unless(
+        lambda layer: (
+            layer.detection_output_param.keep_top_k > 0
+            and layer.detection_output_param.code_type != 3
         ),
         "needs a keep_top_k and does not support CORNER_SIZE",
     ),
-    "InnerProduct": _unless(
-        lambda said: not said.inner_product_param.transpose, "does not transpose it"
+    "InnerProduct": _objection_unless(
+        lambda layer: not layer.inner_product_param.transpose, "does not support transpose"
     ),
-    "LRN": _unless(lambda said: said.lrn_param.k == 1, "takes k for 1"),
-    "MVN": _unless(lambda said: said.mvn_param.eps <= 1e-6, "adds epsilon at another position"),
-    "Pooling": _unless(
-        lambda said: (
-            said.pooling_param.round_mode == 0
-            and said.pooling_param.ceil_mode
-            and len(said.top) == 1
-            and said.pooling_param.pool != 2
+    "LRN": _objection_unless(lambda layer: layer.lrn_param.k == 1, "assumes that k is 1"),
+    "MVN": _objection_unless(
+        lambda layer: layer.mvn_param.eps <= 1e-6, "adds epsilon at another position"
+    ),
+    "Pooling": _objection_unless(
+        lambda layer: (
+            layer.pooling_param.round_mode == 0
+            and layer.pooling_param.ceil_mode
+            and len(layer.top) == 1
+            and layer.pooling_param.pool != 2
         ),
-        "rounds up and returns no indices",
+        "always rounds up, and returns no indices",
     ),
-    "PriorBox": _unless(
-        lambda said: (
-            said.prior_box_param.variance
+    "PriorBox": _objection_unless(
+        lambda layer: (
+            layer.prior_box_param.variance
             and not [
                 size
-                for size in (*said.prior_box_param.min_size, *said.prior_box_param.max_size)
+                for size in (*layer.prior_box_param.min_size, *layer.prior_box_param.max_size)
                 if size % 1
             ]
         ),
         "requires variances and does not truncate sizes",
     ),
-    "Reshape": _unless(lambda said: said.reshape_param.axis >= 0, "counts axes from the front"),
+    "Reshape": _objection_unless(
+        lambda layer: layer.reshape_param.axis >= 0, "does not support negative axes"
+    ),
 }
 """Layer types that OpenCV supports -> why it differs from Caffe, if it does."""
 
@@ -173,7 +177,7 @@ class Runner:
         except cv2.error as error:
             raise SourceError(
                 f"{name}: no reference is available for verification: OpenCV cannot load it:"
-                f" {_told(error)}"
+                f" {_first_line(error)}"
             ) from None
         self.run.setPreferableBackend(cv2.dnn.DNN_BACKEND_OPENCV)
         self.run.enableFusion(fused)
@@ -202,7 +206,7 @@ class Runner:
         except self.error as error:
             raise SourceError(
                 f"{self.name}: no reference is available for verification: OpenCV cannot run it:"
-                f" {_told(error)}"
+                f" {_first_line(error)}"
             ) from None
         values_by_blob |= {
             layer.tops[0]: detections(values_by_blob[layer.tops[0]], values)
@@ -215,7 +219,7 @@ class Runner:
         }, layers
 
 
-def _told(error: Any) -> str:
+def _first_line(error: Any) -> str:
     return " ".join(str(error).split())[-300:]
 
 

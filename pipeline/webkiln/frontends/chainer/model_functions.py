@@ -15,7 +15,7 @@ from webkiln.errors import RecipeError, SourceError, WebkilnError
 from webkiln.frontends.chainer.converter import DOMAIN
 from webkiln.frontends.chainer.link import Link
 from webkiln.frontends.chainer.links.states import Stateful
-from webkiln.frontends.chainer.modules import standing_in
+from webkiln.frontends.chainer.modules import replaced_modules
 from webkiln.frontends.chainer.parts import RecordedModel
 from webkiln.frontends.chainer.recorder import ChainRecorder, recording
 from webkiln.frontends.chainer.serializers import load
@@ -39,8 +39,8 @@ def record_function(
     snapshot. Inputs have the types of the examples, or those in `shapes`.
     """
     where = f"{source['module']}:{source['function']}"
-    with standing_in():
-        model, examples = _called(source, where)
+    with replaced_modules():
+        model, examples = _built_model(source, where)
         if weights is not None:
             root = owner_of(model)
             if root is None:
@@ -66,7 +66,7 @@ def owner_of(model: Any) -> Link | None:
     return root if isinstance(root, Link) else None
 
 
-def _called(source: Mapping[str, Any], where: str) -> tuple[Any, tuple[Any, ...] | None]:
+def _built_model(source: Mapping[str, Any], where: str) -> tuple[Any, tuple[Any, ...] | None]:
     make = getattr(
         _run(lambda: importlib.import_module(source["module"]), where), source["function"], None
     )
@@ -88,14 +88,14 @@ def _run(function: Callable[[], Any], where: str) -> Any:
     try:
         return function()
     except WebkilnError as error:
-        error.args = (f"{where}: {_place(error)}{error}",)
+        error.args = (f"{where}: {_location(error)}{error}",)
         raise
     except Exception as error:
         first = next(iter(str(error).splitlines()), "")[:300]
-        raise SourceError(f"{where}: {_place(error)}{type(error).__name__}: {first}") from error
+        raise SourceError(f"{where}: {_location(error)}{type(error).__name__}: {first}") from error
 
 
-def _place(error: BaseException) -> str:
+def _location(error: BaseException) -> str:
     package = str(Path(__file__).parents[2])
     frames = [
         frame
@@ -216,7 +216,7 @@ def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[RecordedModel,
         for path, link in links:
             if isinstance(link, Stateful):
                 link.keep(recorder, path or "state", DOMAIN)
-    _check_given(recorder, where)
+    _check_defined(recorder, where)
     return recorder.model(where.rpartition(":")[2], outputs), recorder.blobs
 
 
@@ -254,12 +254,12 @@ def _outputs(recorder: ChainRecorder, result: Any, where: str) -> dict[str, str]
     return outputs
 
 
-def _check_given(recorder: ChainRecorder, where: str) -> None:
+def _check_defined(recorder: ChainRecorder, where: str) -> None:
     """Raise SourceError if the call read undefined weights."""
     missing = [
         recorder.owners.get(id(owner), owner.name or "a weight")
         for _, owner in recorder.arrays_read
-        if isinstance(owner, Parameter) and not owner.was_given
+        if isinstance(owner, Parameter) and not owner.is_defined
     ]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""

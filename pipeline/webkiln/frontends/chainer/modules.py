@@ -233,7 +233,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @contextmanager
-def standing_in() -> Iterator[None]:
+def replaced_modules() -> Iterator[None]:
     """Use these modules as `chainer` in the block. Nothing is recorded yet."""
     install()
 

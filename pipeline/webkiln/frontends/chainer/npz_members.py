@@ -19,7 +19,7 @@ SAVE = "save it again with chainer.serializers.save_npz"
 
 
 @contextmanager
-def reading(name: str) -> Iterator[None]:
+def readable_snapshot(name: str) -> Iterator[None]:
     """Convert any error of a parser of untrusted bytes to a SourceError that names the file."""
     try:
         yield
@@ -36,7 +36,7 @@ def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], f
     """The arrays, and the keys that were saved as None."""
     arrays: dict[str, Held] = {}
     empty: set[str] = set()
-    with reading(name):
+    with readable_snapshot(name):
         members = archive.infolist()
         if len(members) > MAX_ENTRIES or len({member.filename for member in members}) != len(
             members
@@ -90,7 +90,7 @@ def _reader(
     name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: npz.Header
 ) -> Callable[[], Array]:
     def read() -> Array:
-        with reading(name):
+        with readable_snapshot(name):
             return native(npz.read_elements(archive, member, header), f"{name}: {member.filename}")
 
     return read

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webkiln.errors import SourceError
-from webkiln.frontends.chainer.npz_members import SAVE, npz_entries, reading
+from webkiln.frontends.chainer.npz_members import SAVE, npz_entries, readable_snapshot
 from webkiln.frontends.keras.versions.lazy_weight import Held
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -40,7 +40,7 @@ def opened(path: Path) -> Iterator[Snapshot]:
         raise SourceError(
             f"{path.name}: is not a snapshot of Chainer, neither .npz nor HDF5; {SAVE}"
         )
-    with reading(path.name):
+    with readable_snapshot(path.name):
         archive = zipfile.ZipFile(path)
     with archive:
         yield Snapshot(path.name, *npz_entries(path.name, archive))

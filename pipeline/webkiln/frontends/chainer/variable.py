@@ -238,7 +238,7 @@ class Parameter(ChainVariable):
         return self._array is not None
 
     @property
-    def was_given(self) -> bool:
+    def is_defined(self) -> bool:
         """Whether its values are defined: loaded, assigned or constant, but not random."""
         return self._array is not None and not self.initial.is_untouched(self._array)
 

@@ -71,12 +71,12 @@ class Checkpoint:
         return data[at + CHECKSUM :]
 
     def _bytes(self, entry: Any, where: str, size: int) -> bytes:
-        path = self._place(entry, where, size)
+        path = self._shard(entry, where, size)
         with path.open("rb") as file:
             file.seek(entry.offset)
             return file.read(size)
 
-    def _place(self, entry: Any, where: str, size: int) -> Path:
+    def _shard(self, entry: Any, where: str, size: int) -> Path:
         """The shard of an entry."""
         path = self.prefix.with_name(
             f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}"
@@ -111,7 +111,7 @@ class Checkpoint:
                 f"{where}: its shape is {list(shape)}, and it has {entry.size} bytes; the file is"
                 " damaged"
             )
-        self._place(entry, where, size)
+        self._shard(entry, where, size)
         if (instead := placeholder_array(dtype, shape)) is not None:
             return instead
         return (

@@ -30,7 +30,7 @@ def main_file(path: Path) -> Path:
     return path / (SAVED_MODEL if (path / SAVED_MODEL).is_file() else TFJS)
 
 
-def beside(path: Path) -> list[tuple[str, Path]]:
+def companions_of(path: Path) -> list[tuple[str, Path]]:
     """The variables and assets of a SavedModel, or the shards of a TensorFlow.js graph model."""
     main = main_file(path)
     if main.name != SAVED_MODEL and shard_files(main):
@@ -54,7 +54,7 @@ TENSORFLOW = ModelFormat(
     suffixes=(".pb",),
     fits=_fits,
     main=main_file,
-    companion_files=beside,
+    companion_files=companions_of,
     parameters={
         "load": ("signature", "cut"),
         "convert": ("plugins", "cut", "dims", "input_shapes", "values"),

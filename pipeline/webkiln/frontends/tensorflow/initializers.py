@@ -46,10 +46,10 @@ class Initializers:
         self._constants: dict[str, Any] = {}
         for name in filter(None, (program.restoring, *program.initialising)):
             if name in program.main.nodes:
-                self.look(Scope(program.main, {}), name)
+                self.run(Scope(program.main, {}), name)
 
-    def look(self, scope: Scope, name: str) -> None:
-        for reached in _everything(scope, name):
+    def run(self, scope: Scope, name: str) -> None:
+        for reached in _dependencies(scope, name):
             node = scope.body.nodes[reached]
             inputs = [self._of(scope, item) for item in data_inputs(node)]
             scope.outputs[reached] = self._effects(scope, node, inputs)
@@ -112,12 +112,12 @@ class Initializers:
             )
             for name in body.nodes:
                 if name not in inner.outputs:
-                    self.look(inner, name)
+                    self.run(inner, name)
             return [self._of(inner, item) for item in body.results]
         return [""]
 
 
-def _everything(scope: Scope, name: str) -> Iterator[str]:
+def _dependencies(scope: Scope, name: str) -> Iterator[str]:
     """A node and its dependencies, data and control, in a valid execution order."""
     visited: set[str] = set(scope.outputs)
     stack = [(name, False)]

@@ -58,7 +58,7 @@ class Inliner:
                 split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))
             ]
 
-    def _called(self, body: InlinedBody, node: Any) -> Any:
+    def _function_of(self, body: InlinedBody, node: Any) -> Any:
         """The function that a node calls, if it is to be inlined."""
         if body.function is None and node.name not in self.reached:
             return None
@@ -73,7 +73,7 @@ class Inliner:
         if node is None:
             raise SourceError(f"{self.name}: {reference} is read, but the graph has no such node")
         index = self._before(node, part) + number if part else number
-        function = self._called(body, node)
+        function = self._function_of(body, node)
         if function is None:
             return f"{body.path}{name}:{index}"
         return self.tensor(
@@ -121,10 +121,10 @@ class Inliner:
     def _nodes(self, body: InlinedBody, entry: str) -> Iterator[Any]:
         """Inline the nodes of a body, with control dependencies on `entry`."""
         for node in body.nodes.values():
-            waits = [self._waited(body, item) for item in control_inputs(node)] + (
+            waits = [self._control_input(body, item) for item in control_inputs(node)] + (
                 [entry] if entry else []
             )
-            function = self._called(body, node)
+            function = self._function_of(body, node)
             copy = type(node)(name=f"{body.path}{node.name}", op="NoOp", device=node.device)
             if function is None:
                 copy.op = node.op
@@ -155,7 +155,7 @@ class Inliner:
             )
             yield copy
 
-    def _waited(self, body: InlinedBody, name: str) -> str:
+    def _control_input(self, body: InlinedBody, name: str) -> str:
         return (
             f"^{split_reference(body.arguments[name])[0]}"
             if name in body.arguments

@@ -152,7 +152,7 @@ def detection_output(call: NodeCall) -> Tensor:
         reshaped(b, priors, (2, count, 4)),
     )
     scores = transposed(b, reshaped(b, confidence, (images, count, labels)), (0, 2, 1))
-    scores = _without(call, scores, call.attr("background_label_id"))
+    scores = _without_background(call, scores, call.attr("background_label_id"))
     most = call.attr("nms_param.top_k", -1)
     retained = minimum(count, most) if most > -1 else count
     ordered, positions = (
@@ -166,7 +166,7 @@ def detection_output(call: NodeCall) -> Tensor:
     return _rows(b, shown, ordered, chosen, labels)
 
 
-def _without(call: NodeCall, scores: Tensor, background: int) -> Tensor:
+def _without_background(call: NodeCall, scores: Tensor, background: int) -> Tensor:
     """Scores [N, labels, P], without the background."""
     b = call.builder
     number = reshaped(b, iota(b, scores.shape[1], "int32"), (1, scores.shape[1], 1))

@@ -120,7 +120,7 @@ def eltwise(call: NodeCall) -> Tensor:
             f"has {len(factors)} coefficients for {operation} of {len(xs)} blobs; a SUM needs one"
             " per blob"
         )
-    if different := [x for x in xs[1:] if x.type.rank != xs[0].type.rank or _differ(x, xs[0])]:
+    if different := [x for x in xs[1:] if x.type.rank != xs[0].type.rank or _must_differ(x, xs[0])]:
         raise call.error(
             f"reads {list(xs[0].shape)} and {list(different[0].shape)}, which must be equal"
         )
@@ -130,7 +130,7 @@ def eltwise(call: NodeCall) -> Tensor:
     return reduce(lambda a, b: call.op(op, [a, b]), xs)
 
 
-def _differ(a: Tensor, b: Tensor) -> bool:
+def _must_differ(a: Tensor, b: Tensor) -> bool:
     return any(
         isinstance(m, int) and isinstance(n, int) and m != n
         for m, n in zip(a.shape, b.shape, strict=True)
@@ -141,27 +141,29 @@ def scale(call: NodeCall) -> Tensor:
     """Multiply by the second bottom or a weight, and add a bias."""
     x = call.tensor(0)
     factors = bottoms(call)[1:]
-    factor, next_weight = (factors[0], 0) if factors else (_ranged(call, x, 0), 1)
-    y = call.op("Mul", [x, _placed(call, x, factor)])
+    factor, next_weight = (factors[0], 0) if factors else (_axes_weight(call, x, 0), 1)
+    y = call.op("Mul", [x, _broadcast_factor(call, x, factor)])
     if not call.attr("bias_term"):
         return y
     shape = factor.shape
-    return call.op("Add", [y, _placed(call, x, blob(call, next_weight, shape))])
+    return call.op("Add", [y, _broadcast_factor(call, x, blob(call, next_weight, shape))])
 
 
 def bias(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     offsets = bottoms(call)[1:]
-    return call.op("Add", [x, _placed(call, x, offsets[0] if offsets else _ranged(call, x, 0))])
+    return call.op(
+        "Add", [x, _broadcast_factor(call, x, offsets[0] if offsets else _axes_weight(call, x, 0))]
+    )
 
 
-def _ranged(call: NodeCall, x: Tensor, index: int) -> Tensor:
+def _axes_weight(call: NodeCall, x: Tensor, index: int) -> Tensor:
     """Add a weight over `num_axes` axes of x, starting at `axis`; -1 means all remaining axes."""
     axis, count = call.axis(call.attr("axis"), x.type.rank), call.attr("num_axes")
     return blob(call, index, x.shape[axis:] if count < 0 else x.shape[axis : axis + count])
 
 
-def _placed(call: NodeCall, x: Tensor, factor: Tensor) -> Tensor:
+def _broadcast_factor(call: NodeCall, x: Tensor, factor: Tensor) -> Tensor:
     return aligned(
         call,
         factor,

@@ -30,7 +30,7 @@ def lstm(call: NodeCall) -> list[Tensor]:
         shown = b.op("Sigmoid", [o]) * b.op("Tanh", [following])
         return [shown, following], shown
 
-    recurrent = _turned(call, _last(call), (4 * size, size))
+    recurrent = _transposed_blob(call, _last(call), (4 * size, size))
     return _unrolled(call, 4 * size, ("h", "c"), step)
 
 
@@ -47,7 +47,7 @@ def rnn(call: NodeCall) -> list[Tensor]:
         return [following], b.op("Tanh", [b.op("Add", [b.op("MatMul", [following, out]), bias])])
 
     first = _last(call) - 2
-    recurrent, out = (_turned(call, number, (size, size)) for number in (first, first + 1))
+    recurrent, out = (_transposed_blob(call, number, (size, size)) for number in (first, first + 1))
     bias = blob(call, first + 2, (size,))
     return _unrolled(call, size, ("h",), step)
 
@@ -56,7 +56,7 @@ def _last(call: NodeCall) -> int:
     return int(call.attr("blobs")) - 1
 
 
-def _turned(call: NodeCall, index: int, shape: tuple[int, int]) -> Tensor:
+def _transposed_blob(call: NodeCall, index: int, shape: tuple[int, int]) -> Tensor:
     return call.op("Transpose", [blob(call, index, shape)], {"perm": (1, 0)})
 
 
@@ -75,7 +75,7 @@ def _unrolled(
         )
     x, continues = operands[:2]
     steps, batch, features = x.shape[0], x.shape[1], prod(x.shape[2:])
-    kernel = _turned(call, 0, (width, features))
+    kernel = _transposed_blob(call, 0, (width, features))
     inputs = b.op(
         "Add",
         [
@@ -86,7 +86,8 @@ def _unrolled(
     if len(operands) > 2 + len(exposed):
         same = reshaped(b, operands[2], (batch, prod(operands[2].shape[1:])))
         inputs = b.op(
-            "Add", [inputs, b.op("MatMul", [same, _turned(call, 2, (width, same.shape[1]))])]
+            "Add",
+            [inputs, b.op("MatMul", [same, _transposed_blob(call, 2, (width, same.shape[1]))])],
         )
     if exposed:
         firsts = [reshaped(b, item, (batch, size)) for item in operands[-len(names) :]]

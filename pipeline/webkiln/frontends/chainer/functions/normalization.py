@@ -7,7 +7,7 @@ from webkiln.frontends.chainer.functions.shape import normalised_axes, reshape
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 
-def _kept(x: ChainVariable, gamma: ChainVariable, axis: Any) -> tuple[int, ...]:
+def _kept_axes(x: ChainVariable, gamma: ChainVariable, axis: Any) -> tuple[int, ...]:
     """The axes of the parameters: all but the first, or those that are not reduced."""
     if axis is None:
         return tuple(range(1, 1 + gamma.ndim))
@@ -19,7 +19,7 @@ def fixed_batch_normalization(
     x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5, axis: Any = None
 ) -> ChainVariable:
     x, *statistics = map(as_variable, (x, gamma, beta, mean, var))
-    remaining_axes = _kept(x, statistics[0], axis)
+    remaining_axes = _kept_axes(x, statistics[0], axis)
     if remaining_axes == (1,):
         return node("BatchNormalization", x, *statistics, epsilon=float(eps))
     shape = [size if d in remaining_axes else 1 for d, size in enumerate(x.shape)]
@@ -47,7 +47,7 @@ def batch_normalization(
     """Normalize with the statistics of the batch."""
     x, gamma, beta = map(as_variable, (x, gamma, beta))
     eps = old[0] if old else eps
-    kept = _kept(x, gamma, axis)
+    kept = _kept_axes(x, gamma, axis)
     axes = tuple(d for d in range(x.ndim) if d not in kept)
     shape = [size if d in kept else 1 for d, size in enumerate(x.shape)]
     centred = node("Sub", x, node("ReduceMean", x, axes=axes, keepdims=1))

@@ -61,7 +61,7 @@ def logsumexp(x: Any, axis: Any = None) -> ChainVariable:
     return node("ReduceLogSumExp", x, axes=_axes(x, axis), keepdims=0)
 
 
-def place_of(op: str) -> Callable[..., ChainVariable]:
+def index_of(op: str) -> Callable[..., ChainVariable]:
     def function(x: Any, axis: int | None = None) -> ChainVariable:
         x = as_variable(x)
         if axis is None:
@@ -160,8 +160,8 @@ REDUCE: Mapping[str, Callable[..., Any]] = {
     "mean": mean,
     "average": average,
     "logsumexp": logsumexp,
-    "argmax": place_of("ArgMax"),
-    "argmin": place_of("ArgMin"),
+    "argmax": index_of("ArgMax"),
+    "argmin": index_of("ArgMin"),
     "cumsum": cumulative("CumSum"),
     "cumprod": cumulative("CumProd"),
     "sum_to": sum_to,

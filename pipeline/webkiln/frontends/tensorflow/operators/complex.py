@@ -157,7 +157,7 @@ def along(
     )
 
 
-def fitted(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
+def cropped_or_padded(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
     """Truncate or zero-pad an axis, counted from the end."""
     at = x.type.rank + axis
     size = x.shape[at]
@@ -192,7 +192,7 @@ def transform_of_real(count: int) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x, (*others, last) = call.tensor(0), zip(range(-count, 0), call.sizes(1), strict=True)
         for axis, length in (*others, last):
-            x = fitted(call, x, axis, length)
+            x = cropped_or_padded(call, x, axis, length)
         pair = along(call, (x, None), *last, inverse=False, onesided=True)
         for axis, length in others:
             pair = along(call, pair, axis, length, inverse=False)
@@ -209,8 +209,8 @@ def transform_to_real(count: int) -> NodeHandler:
         )
         for axis, length in others:
             real, imaginary = (
-                fitted(call, real, axis, length),
-                fitted(call, imaginary, axis, length),
+                cropped_or_padded(call, real, axis, length),
+                cropped_or_padded(call, imaginary, axis, length),
             )
         pair: Complex = real, imaginary
         for axis, length in others:

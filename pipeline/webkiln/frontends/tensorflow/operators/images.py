@@ -43,7 +43,7 @@ def _saturation(
     return [hue, b.op("Clip", [saturation * amount], {"min": 0.0, "max": 1.0}), value]
 
 
-def suppressed(call: NodeCall) -> list[Tensor]:
+def non_max_suppression(call: NodeCall) -> list[Tensor]:
     """`NonMaxSuppression` of one class: the indices of the selected boxes, the best first. V3 has a
     score threshold; V4 pads the result with 0 and returns its length.
     """
@@ -93,7 +93,7 @@ def suppressed(call: NodeCall) -> list[Tensor]:
     return [*results, count]
 
 
-def combined(call: NodeCall) -> list[Tensor]:
+def combined_non_max_suppression(call: NodeCall) -> list[Tensor]:
     """`CombinedNonMaxSuppression`: boxes [N, boxes, 1 or classes, 4] and scores [N, boxes, classes]
     -> the best boxes of all classes of each image, their scores and classes, padded with zeros, and
     their number.
@@ -193,7 +193,7 @@ def crop_and_resize(call: NodeCall) -> Tensor:
         )
         for axis, line in enumerate(lines)
     ]
-    is_inside = b.op("And", [_wide(b, inside[0], 0), _wide(b, inside[1], 1)])
+    is_inside = b.op("And", [_along_axis(b, inside[0], 0), _along_axis(b, inside[1], 1)])
     sampled = (
         _nearest(b, x, numbers, lines) if method == "nearest" else _between(b, x, numbers, lines)
     )
@@ -217,7 +217,7 @@ def _line(b: GraphBuilder, boxes: Tensor, axis: int, size: int, out: int) -> Ten
     return b.binary("Add", first * last_index, b.binary("Mul", iota(b, out, "float32"), step))
 
 
-def _wide(b: GraphBuilder, line: Tensor, axis: int) -> Tensor:
+def _along_axis(b: GraphBuilder, line: Tensor, axis: int) -> Tensor:
     """[boxes, out] as [boxes, h, 1] or [boxes, 1, w]."""
     count, out = line.shape
     return b.op("Reshape", [line], {"shape": (count, out, 1) if axis == 0 else (count, 1, out)})
@@ -227,14 +227,16 @@ def _at(b: GraphBuilder, x: Tensor, numbers: Tensor, rows: Tensor, columns: Tens
     """Elements [boxes, h, w, C] at integer positions, clamped to the images."""
     batch, height, width, channels = x.shape
     flat = b.op("Reshape", [x], {"shape": (batch * height * width, channels)})
-    rows, columns = (_kept(b, line, size) for line, size in ((rows, height), (columns, width)))
+    rows, columns = (
+        _clipped_index(b, line, size) for line, size in ((rows, height), (columns, width))
+    )
     image = b.op("Reshape", [cast(b, numbers, "int32")], {"shape": (numbers.shape[0], 1, 1)})
-    row = b.binary("Add", image * sized(b, height, "int32"), _wide(b, rows, 0))
-    index = b.binary("Add", row * sized(b, width, "int32"), _wide(b, columns, 1))
+    row = b.binary("Add", image * sized(b, height, "int32"), _along_axis(b, rows, 0))
+    index = b.binary("Add", row * sized(b, width, "int32"), _along_axis(b, columns, 1))
     return b.op("Gather", [flat, index], {"axis": 0})
 
 
-def _kept(b: GraphBuilder, line: Tensor, size: int) -> Tensor:
+def _clipped_index(b: GraphBuilder, line: Tensor, size: int) -> Tensor:
     index = cast(b, line, "int32")
     return b.binary("Max", b.binary("Min", index, sized(b, size - 1, "int32")), 0)
 
@@ -251,7 +253,8 @@ def _between(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor
         [b.op("Ceil", [line]) for line in lines],
     )
     down, across = (
-        _wide(b, line - low, axis) for axis, (line, low) in enumerate(zip(lines, lows, strict=True))
+        _along_axis(b, line - low, axis)
+        for axis, (line, low) in enumerate(zip(lines, lows, strict=True))
     )
     down, across = (
         b.op("Reshape", [share], {"shape": (*share.shape, 1)}) for share in (down, across)
@@ -305,7 +308,7 @@ def fake_quantised(call: NodeCall) -> Tensor:
     )
 
 
-def quantised_and_back(call: NodeCall) -> Tensor:
+def quantize_and_dequantize(call: NodeCall) -> Tensor:
     """`QuantizeAndDequantize*`: round to steps of this number of bits, in a given range or that of
     the elements. 0 is a step.
 
@@ -371,16 +374,16 @@ IMAGES: Mapping[str, NodeHandler] = {
     "AdjustSaturation": in_hsv(_saturation),
     "CropAndResize": crop_and_resize,
     "FakeQuantWithMinMaxArgs": fake_quantised,
-    "CombinedNonMaxSuppression": combined,
+    "CombinedNonMaxSuppression": combined_non_max_suppression,
     **dict.fromkeys(
         ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4"),
-        quantised_and_back,
+        quantize_and_dequantize,
     ),
     "FakeQuantWithMinMaxVars": fake_quantised,
     "FakeQuantWithMinMaxVarsPerChannel": fake_quantised,
-    "NonMaxSuppression": suppressed,
-    "NonMaxSuppressionV2": suppressed,
-    "NonMaxSuppressionV3": suppressed,
-    "NonMaxSuppressionV4": suppressed,
-    "NonMaxSuppressionV5": suppressed,
+    "NonMaxSuppression": non_max_suppression,
+    "NonMaxSuppressionV2": non_max_suppression,
+    "NonMaxSuppressionV3": non_max_suppression,
+    "NonMaxSuppressionV4": non_max_suppression,
+    "NonMaxSuppressionV5": non_max_suppression,
 }

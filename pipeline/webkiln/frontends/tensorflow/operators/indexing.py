@@ -150,7 +150,7 @@ def inverted_permutation(call: NodeCall) -> Tensor:
     )
 
 
-def found_in_row(side: str) -> NodeHandler:
+def search_sorted(side: str) -> NodeHandler:
     """`LowerBound`, `UpperBound`: the number of elements in each sorted row that are below a value,
     or not above it.
     """
@@ -184,8 +184,8 @@ INDEXING: Mapping[str, NodeHandler] = {
     "ReverseSequence": reverse_sequence,
     "Bucketize": bucketize,
     "InvertPermutation": inverted_permutation,
-    "LowerBound": found_in_row("Less"),
-    "UpperBound": found_in_row("LessEqual"),
+    "LowerBound": search_sorted("Less"),
+    "UpperBound": search_sorted("LessEqual"),
     "TensorScatterSub": lambda call: scatter_update(
         call.builder, call.tensor(0), call.tensor(1), -call.tensor(2), "add"
     ),

@@ -64,7 +64,11 @@ def diagonal(call: NodeCall) -> Tensor:
         )
     return call.op(
         "Where",
-        [_places(call, (size, size), number), _along(call, x, size, number), call.like(0, x)],
+        [
+            _diagonal_mask(call, (size, size), number),
+            _along(call, x, size, number),
+            call.like(0, x),
+        ],
     )
 
 
@@ -76,14 +80,14 @@ def set_diagonal(call: NodeCall) -> Tensor:
     return call.op(
         "Where",
         [
-            _places(call, (rows, columns), number),
+            _diagonal_mask(call, (rows, columns), number),
             _along(call, y, rows if number >= 0 else columns, number),
             x,
         ],
     )
 
 
-def _places(call: NodeCall, shape: tuple[int, int], number: int) -> Tensor:
+def _diagonal_mask(call: NodeCall, shape: tuple[int, int], number: int) -> Tensor:
     """A mask of a diagonal."""
     b, (rows, columns) = call.builder, shape
     return b.op("Equal", [numbers(b, rows, "int32", 0, 2) + number, numbers(b, columns, "int32")])

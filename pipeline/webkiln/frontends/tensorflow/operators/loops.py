@@ -56,12 +56,12 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
         try:
             return _recurrence(call, states)
         except (DataDependentError, ShapeError, SizeError) as error:
-            results = _written_out(call)
+            results = _unrolled(call)
             if results is None:
                 raise ShapeError(f"{error}; its shapes change from step to step") from error
             return results
-    results = _written_out(call)
-    return results if results is not None else _repeated(call, same)
+    results = _unrolled(call)
+    return results if results is not None else _while_loop(call, same)
 
 
 def _known_inputs(
@@ -227,7 +227,7 @@ def _initial_values(call: NodeCall, carried: Sequence[int]) -> list[Tensor]:
     return initial
 
 
-def _written_out(call: NodeCall) -> Sequence[GraphValue] | None:
+def _unrolled(call: NodeCall) -> Sequence[GraphValue] | None:
     """Unroll, as long as the condition is known. None if it is not."""
     condition, body = call.attr("cond"), call.attr("body")
     state: Sequence[GraphValue] = [call.operand(index) for index in range(len(call))]
@@ -245,7 +245,7 @@ def _written_out(call: NodeCall) -> Sequence[GraphValue] | None:
     return None
 
 
-def _repeated(call: NodeCall, same: frozenset[int]) -> list[Tensor | GraphValue]:
+def _while_loop(call: NodeCall, same: frozenset[int]) -> list[Tensor | GraphValue]:
     initial = _initial_values(call, carried_states(call, same))
     try:
         return while_loop(call, same, initial)
