@@ -1,6 +1,4 @@
-"""The structures of well-known nets with few channels, as the definitions that were published with
-them say them.
-"""
+"""The structures of well-known nets, after their published definitions, with few channels."""
 
 from tests.frontends.caffe.definitions import conv, input_layers, layer
 from tests.frontends.caffe.detection_nets import SSD
@@ -15,7 +13,7 @@ def pool(name: str, bottom: str, more: str) -> str:
 
 
 def googlenet(size: int = 96, width: int = 4) -> str:
-    """Nine inception modules, with Caffe's pooling that rounds up, and both kinds of pooling."""
+    """Nine inception modules, with maximum and average pooling that rounds up sizes."""
 
     def inception(name: str, bottom: str) -> str:
         text = rectified(f"{name}/1x1", bottom, width, 1)
@@ -63,7 +61,7 @@ def googlenet(size: int = 96, width: int = 4) -> str:
 
 
 def resnet50(size: int = 64, width: int = 4) -> str:
-    """Sixteen blocks of three convolutions, each with BatchNorm and Scale in place."""
+    """Sixteen blocks of three convolutions with in-place BatchNorm and Scale."""
 
     def normalised(
         name: str, bottom: str, features: int, more: str, *, size: int, relu: bool = True
@@ -146,8 +144,8 @@ def squeezenet(size: int = 75, width: int = 4) -> str:
 
 
 def ssd300(size: int = 300, width: int = 4, classes: int = 5) -> str:
-    """VGG with dilated fc6 and six grids with their heads; of 40 boxes, among which no two are as
-    good but for rounding.
+    """VGG with a dilated fc6, and six grids with their heads. Keeps 40 boxes; the scores of any two
+    differ by more than rounding errors.
     """
     text, last = input_layers(data=(1, 3, size, size)), "data"
     for block, count in enumerate((2, 2, 3, 3, 3), 1):

@@ -21,8 +21,8 @@ def convolution(call: Call, *xs: Blob, groups: int | None = None) -> list[Blob]:
         )
         group_count = groups or param.group
         group_count = x.shape[1] if group_count == -1 else group_count
-        inside, outside = x.shape[1] // group_count, param.num_output // group_count
-        w = call.weight(0, (param.num_output, inside, *kernel))
+        in_features, out_features = x.shape[1] // group_count, param.num_output // group_count
+        w = call.weight(0, (param.num_output, in_features, *kernel))
         bias = (
             call.weight(1, (param.num_output,)) if param.bias_term else np.zeros(param.num_output)
         )
@@ -45,11 +45,11 @@ def convolution(call: Call, *xs: Blob, groups: int | None = None) -> list[Blob]:
             ]
             for g in range(group_count):
                 left, right = (
-                    window[:, g * inside : (g + 1) * inside],
-                    w[g * outside : (g + 1) * outside],
+                    window[:, g * in_features : (g + 1) * in_features],
+                    w[g * out_features : (g + 1) * out_features],
                 )
-                y[(slice(None), slice(g * outside, (g + 1) * outside), *position)] = (
-                    left.reshape(len(x), -1) @ right.reshape(outside, -1).T
+                y[(slice(None), slice(g * out_features, (g + 1) * out_features), *position)] = (
+                    left.reshape(len(x), -1) @ right.reshape(out_features, -1).T
                 )
         outputs.append(y + bias.reshape(1, -1, *[1] * count))
     return outputs
@@ -66,19 +66,22 @@ def deconvolution(call: Call, x: Blob) -> Blob:
             ("", "dilation", 1),
         )
     )
-    groups, outside = param.group, param.num_output // param.group
-    w = call.weight(0, (x.shape[1], outside, *kernel))
+    groups, out_features = param.group, param.num_output // param.group
+    w = call.weight(0, (x.shape[1], out_features, *kernel))
     bias = call.weight(1, (param.num_output,)) if param.bias_term else np.zeros(param.num_output)
     sizes = [
         (n - 1) * s + (k - 1) * d + 1
         for n, s, k, d in zip(x.shape[2:], stride, kernel, gap, strict=True)
     ]
     y = np.zeros((x.shape[0], param.num_output, *sizes))
-    inside = x.shape[1] // groups
+    in_features = x.shape[1] // groups
     for n, c, i, j in np.ndindex(*x.shape):
-        for o, a, b in product(range(outside), range(kernel[0]), range(kernel[1])):
+        for o, a, b in product(range(out_features), range(kernel[0]), range(kernel[1])):
             y[
-                n, c // inside * outside + o, i * stride[0] + a * gap[0], j * stride[1] + b * gap[1]
+                n,
+                c // in_features * out_features + o,
+                i * stride[0] + a * gap[0],
+                j * stride[1] + b * gap[1],
             ] += x[n, c, i, j] * w[c, o, a, b]
     return y[:, :, pad[0] : sizes[0] - pad[0], pad[1] : sizes[1] - pad[1]] + bias.reshape(
         1, -1, 1, 1
@@ -103,13 +106,13 @@ def windows(
         sizes.append(count)
     y, indices = np.zeros((*x.shape[:2], *sizes)), np.zeros((*x.shape[:2], *sizes))
     for i, j in np.ndindex(*sizes):
-        begin = [position * s - p for position, s, p in zip((i, j), stride, pad, strict=True)]
+        start = [position * s - p for position, s, p in zip((i, j), stride, pad, strict=True)]
         end = [
-            min(b + k, n + p) for b, k, n, p in zip(begin, kernel, x.shape[2:], pad, strict=True)
+            min(b + k, n + p) for b, k, n, p in zip(start, kernel, x.shape[2:], pad, strict=True)
         ]
-        area = prod(e - b for b, e in zip(begin, end, strict=True))
+        area = prod(e - b for b, e in zip(start, end, strict=True))
         (top, left), (bottom, right) = (
-            [max(b, 0) for b in begin],
+            [max(b, 0) for b in start],
             [min(e, n) for e, n in zip(end, x.shape[2:], strict=True)],
         )
         window = x[:, :, top:bottom, left:right]

@@ -28,13 +28,13 @@ ROIS = np.array([[0, 0.4, 1.2, 5.1, 6.3], [1, 2, 0, 6, 4], [0, 3, 3, 3.2, 3.4]],
 
 
 def regions():
-    def compute(m, x, rois, corners, places):
+    def compute(m, x, rois, corners, images):
         return [
             F.roi_pooling_2d(x, rois, 3, 2, 1.0),
-            F.roi_max_pooling_2d(x, corners, places, (2, 3), 1.0),
-            F.roi_average_pooling_2d(x, corners, places, 3, 0.5),
-            F.roi_average_align_2d(x, corners, places, (2, 3), 0.9, 2),
-            F.roi_max_align_2d(x, corners, places, 2, 1.0, 2),
+            F.roi_max_pooling_2d(x, corners, images, (2, 3), 1.0),
+            F.roi_average_pooling_2d(x, corners, images, 3, 0.5),
+            F.roi_average_align_2d(x, corners, images, (2, 3), 0.9, 2),
+            F.roi_max_align_2d(x, corners, images, 2, 1.0, 2),
         ]
 
     return of(

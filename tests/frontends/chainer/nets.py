@@ -214,8 +214,8 @@ class Wave(chainer.Chain):
     def forward(self, x):
         h, total = self.first(x), 0
         for n in range(self.layers):
-            wide = self["conv%d" % n](F.pad(h, ((0, 0), (0, 0), (2**n, 0)), "constant"))
-            a, b = F.split_axis(wide, 2, axis=1)
+            pair = self["conv%d" % n](F.pad(h, ((0, 0), (0, 0), (2**n, 0)), "constant"))
+            a, b = F.split_axis(pair, 2, axis=1)
             h = F.tanh(a) * F.sigmoid(b) + h
             total = total + self["skip%d" % n](h)
         return F.relu(total)

@@ -211,15 +211,15 @@ def test_exponential_inlining_is_rejected(tmp_path):
 def test_microsoft_signatures_match_onnxruntime():
     schemas = {(item.domain, item.name): item for item in runtime.get_all_operator_schema()}
     assert set(MICROSOFT) == set(DOMAINS["com.microsoft"])
-    for op, own in MICROSOFT.items():
+    for op, signature in MICROSOFT.items():
         schema = schemas.get(("com.microsoft", op)) or schemas["", op]
-        assert own.attributes == {
+        assert signature.attributes == {
             name: item.type.name for name, item in schema.attributes.items()
         }, op
-        assert own.required == {
+        assert signature.required == {
             name for name, item in schema.attributes.items() if item.required
         }, op
-        assert (own.min_inputs, own.max_inputs, own.max_outputs) == (
+        assert (signature.min_inputs, signature.max_inputs, signature.max_outputs) == (
             schema.min_input,
             schema.max_input,
             schema.max_output,

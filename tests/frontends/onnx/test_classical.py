@@ -48,10 +48,10 @@ def sample(case: NodeCase) -> Sample:
 
 def evaluated(model: onnx.ModelProto, case: NodeCase) -> dict[str, np.ndarray]:
     evaluator = ReferenceEvaluator(model)
-    found = dict(zip(evaluator.output_names, evaluator.run(None, case.values), strict=True))
+    outputs = dict(zip(evaluator.output_names, evaluator.run(None, case.values), strict=True))
     return {
         name: np.asarray(value, case.inputs[0].dtype if case.op == "Binarizer" else None)
-        for name, value in found.items()
+        for name, value in outputs.items()
     }
 
 

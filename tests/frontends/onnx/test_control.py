@@ -212,9 +212,9 @@ def _agrees(proto, operator, counts):
     graph = converted(proto)
     assert {operator} == {item.op for item in graph.nodes} & {"Scan", "Loop"}
     for count in counts:
-        given = _rows(count)
-        results, _ = run_graph(graph, given | graph.weights)
-        for name, value in onnxruntime_outputs(proto, given).items():
+        inputs = _rows(count)
+        results, _ = run_graph(graph, inputs | graph.weights)
+        for name, value in onnxruntime_outputs(proto, inputs).items():
             assert results[name].shape == value.shape
             np.testing.assert_allclose(results[name], value, rtol=1e-6)
 

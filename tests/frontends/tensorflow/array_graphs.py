@@ -54,12 +54,12 @@ def parts(x: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def paddings(x: tf.Tensor) -> dict[str, tf.Tensor]:
-    around = [[0, 0], [1, 2], [2, 0]]
+    widths = [[0, 0], [1, 2], [2, 0]]
     return {
-        "zeros": tf.pad(x, around),
-        "value": tf.pad(x, around, constant_values=3.5),
-        "reflect": tf.pad(x, around, "REFLECT"),
-        "symmetric": tf.pad(x, around, "SYMMETRIC"),
+        "zeros": tf.pad(x, widths),
+        "value": tf.pad(x, widths, constant_values=3.5),
+        "reflect": tf.pad(x, widths, "REFLECT"),
+        "symmetric": tf.pad(x, widths, "SYMMETRIC"),
         "blocks": tf.space_to_batch(x[..., tf.newaxis], [2, 3], [[0, 0], [1, 0]]),
         "back": tf.batch_to_space(
             tf.tile(x[..., tf.newaxis], [6, 1, 1, 1]), [2, 3], [[1, 0], [0, 2]]

@@ -126,11 +126,11 @@ def test_dtypes_are_those_of_tensorflow() -> None:
             item.type_attr or item.type_list_attr or dtype_name(item.type)
             for item in definition.output_arg
         ]
-        words = RESULTS.get(op, USUAL)
-        for index, word in enumerate(expected):
-            attribute, _, default = words[min(index, len(words) - 1)].partition("=")
-            assert attribute == word, (op, index)
-            assert default == defaults.get(word, default), (op, index)
+        entries = RESULTS.get(op, USUAL)
+        for index, expected_attribute in enumerate(expected):
+            attribute, _, default = entries[min(index, len(entries) - 1)].partition("=")
+            assert attribute == expected_attribute, (op, index)
+            assert default == defaults.get(expected_attribute, default), (op, index)
 
 
 def test_exponentially_many_calls_are_rejected(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ def cloud(x: tf.Tensor) -> Tensors:
     """Like dynamic graph CNNs: points with features of their nearest neighbours."""
     distance = tf.reduce_sum(tf.square(x[:, :, None] - x[:, None]), -1)
     _, nearest = tf.math.top_k(-distance, 3)
-    around = tf.gather(x, nearest, batch_dims=1)
+    neighbours = tf.gather(x, nearest, batch_dims=1)
     edges = tf.concat(
-        [tf.broadcast_to(x[:, :, None], tf.shape(around)), around - x[:, :, None]], -1
+        [tf.broadcast_to(x[:, :, None], tf.shape(neighbours)), neighbours - x[:, :, None]], -1
     )
     features = tf.reduce_max(tf.nn.leaky_relu(dense(edges, 6)), 2)
     far = tf.one_hot(tf.argmax(distance, -1), tf.shape(x)[1])
@@ -47,10 +47,10 @@ def flowing(x: tf.Tensor) -> Tensors:
     """A normalising flow: invertible coupling layers and their log-determinants."""
     volume = tf.zeros([tf.shape(x)[0]])
     for number in range(3):
-        kept, changed = tf.split(x if number % 2 == 0 else tf.reverse(x, [1]), 2, axis=1)
-        scale, shift = tf.unstack(tf.reshape(dense(kept, 6), [-1, 2, 3]), axis=1)
+        unchanged, changed = tf.split(x if number % 2 == 0 else tf.reverse(x, [1]), 2, axis=1)
+        scale, shift = tf.unstack(tf.reshape(dense(unchanged, 6), [-1, 2, 3]), axis=1)
         scale = tf.tanh(scale)
-        x = tf.concat([kept, changed * tf.exp(scale) + shift], 1)
+        x = tf.concat([unchanged, changed * tf.exp(scale) + shift], 1)
         volume += tf.reduce_sum(scale, 1)
     density = -0.5 * tf.reduce_sum(tf.square(x), 1) - 3.0 * tf.math.log(2.0 * 3.14159265)
     return {

@@ -39,15 +39,17 @@ def mobile(x: tf.Tensor) -> Tensors:
     def swish(x: tf.Tensor) -> tf.Tensor:
         return x * tf.nn.relu6(x + 3.0) * (1.0 / 6.0)
 
-    def unit(x: tf.Tensor, wide: int, out: int, stride: int) -> tf.Tensor:
-        y = swish(tf.nn.conv2d(x, weights(1, 1, int(x.shape[-1]), wide), 1, "SAME"))
-        y = swish(tf.nn.depthwise_conv2d(y, weights(5, 5, wide, 1), (1, stride, stride, 1), "SAME"))
+    def unit(x: tf.Tensor, width: int, out: int, stride: int) -> tf.Tensor:
+        y = swish(tf.nn.conv2d(x, weights(1, 1, int(x.shape[-1]), width), 1, "SAME"))
+        y = swish(
+            tf.nn.depthwise_conv2d(y, weights(5, 5, width, 1), (1, stride, stride, 1), "SAME")
+        )
         squeezed = tf.reduce_mean(y, [1, 2], keepdims=True)
         gate = (
             tf.nn.relu6(
                 tf.nn.conv2d(
-                    tf.nn.relu(tf.nn.conv2d(squeezed, weights(1, 1, wide, 2), 1, "SAME")),
-                    weights(1, 1, 2, wide),
+                    tf.nn.relu(tf.nn.conv2d(squeezed, weights(1, 1, width, 2), 1, "SAME")),
+                    weights(1, 1, 2, width),
                     1,
                     "SAME",
                 )
@@ -55,7 +57,7 @@ def mobile(x: tf.Tensor) -> Tensors:
             )
             / 6.0
         )
-        y = tf.nn.conv2d(y * gate, weights(1, 1, wide, out), 1, "SAME")
+        y = tf.nn.conv2d(y * gate, weights(1, 1, width, out), 1, "SAME")
         return x + y if stride == 1 and out == x.shape[-1] else y
 
     x = unit(unit(swish(tf.nn.conv2d(x, weights(3, 3, 3, 4), 2, "SAME")), 8, 4, 1), 8, 6, 2)
