@@ -61,7 +61,7 @@ is not needed, only `pip install protobuf` (`webkiln[caffe]`, which also has Ope
   {data}. The page does what Caffe does to data (`transform_param`: mean, scale, mirror). Labels
   that only losses read are not inputs.
 * **Outputs** are the blobs that nothing reads, by name. {ends} are removed, and what `Silence`
-  reads is no output. A loss returns what it compares: {losses}.
+  reads is no output. A loss is replaced by its prediction: {losses}.
 * **Sizes.** Those of the definition are defaults, as in Caffe: `--input-shape data=N,3,H,W` builds
   one bundle for any batch, height and width that the layers allow.
 * **Fields of forks** are listed and rejected, since ignoring a field could change results silently.
@@ -147,9 +147,7 @@ def page() -> str:
 
 
 def _text() -> str:
-    losses = ", ".join(
-        f"`{name}` {f'its {kind}' if kind else 'its operand'}" for name, kind in LOSSES.items()
-    )
+    losses = ", ".join(f"`{name}` by {kind or 'its operand'}" for name, kind in LOSSES.items())
     head = HEAD.replace(
         "{data}", ", ".join(f"`{name}`" for name in DATA if name != "Input")
     ).replace("{ends}", ", ".join(f"`{name}`" for name in ENDS))

@@ -38,28 +38,28 @@ def test_data_dependent_control_flow_agrees_with_onnxruntime(backend, tmp_path):
 
 
 def summed(limit, condition, begin=(), *, start=0, increment=1, compare="int64", carried="int64"):
-    """Running sums of the rows of x [T, 3]: a loop over a counter of its own, as exporters of
-    recurrences write it.
+    """Running sums of the rows of x [T, 3]: a loop with an explicit counter, as in exported
+    recurrences.
 
-    `limit`, `begin`: nodes that give "limit" and "begin", None or () where the operand is absent.
-    `condition` gives "more" of "following", the counter after the step, "turn", the number of the
-    step, and "n" = T, these in the dtype `compare`.
+    `limit` and `begin`: nodes that compute "limit" and "begin"; None or () if the operand is absent.
+    `condition`: nodes that compute "more" from "next_at", the counter after the step, "step", the
+    number of the step, and "n", the length T. These have the dtype `compare`.
     """
     size = [
         node("Shape", ["x"], ["sizes"]),
         node("Slice", ["sizes", "zeros", "ones"], ["first"]),
-        node("Squeeze", ["first"], ["whole"]),
+        node("Squeeze", ["first"], ["length"]),
     ]
     cast = helper.np_dtype_to_tensor_dtype(np.dtype(compare))
-    size.append(node("Cast", ["whole"], ["n"], to=cast))
+    size.append(node("Cast", ["length"], ["n"], to=cast))
     body = helper.make_graph(
         [
             node("Gather", ["x", "at"], ["row"]),
             node("Mul", ["row", "scale_in"], ["scaled"]),
             node("Add", ["sum_in", "scaled"], ["sum"]),
             node("Add", ["at", "increment"], ["at_next"]),
-            node("Cast", ["at_next"], ["following"], to=cast),
-            node("Cast", ["i"], ["turn"], to=cast),
+            node("Cast", ["at_next"], ["next_at"], to=cast),
+            node("Cast", ["i"], ["step"], to=cast),
             node("Identity", ["scale_in"], ["scale_out"]),
             node("Identity", ["sum"], ["seen"]),
             *condition,
@@ -124,29 +124,29 @@ def summed(limit, condition, begin=(), *, start=0, increment=1, compare="int64",
 
 
 LIMITS = {
-    "T": [node("Identity", ["whole"], ["limit"])],
+    "T": [node("Identity", ["length"], ["limit"])],
     "far": [node("Identity", ["far"], ["limit"])],
     "absent": None,
-    "T - 1": [node("Sub", ["whole", "one_step"], ["limit"])],
+    "T - 1": [node("Sub", ["length", "one_step"], ["limit"])],
     "few": [node("Identity", ["few"], ["limit"])],
 }
 CONDITIONS = {
     "true": [node("Identity", ["true"], ["more"])],
     "given": [node("Identity", ["go"], ["more"])],
-    "less": [node("Less", ["following", "n"], ["more"])],
-    "greater": [node("Greater", ["n", "following"], ["more"])],
+    "less": [node("Less", ["next_at", "n"], ["more"])],
+    "greater": [node("Greater", ["n", "next_at"], ["more"])],
     "at most": [
         node("Sub", ["n", "one"], ["top"]),
-        node("LessOrEqual", ["following", "top"], ["more"]),
+        node("LessOrEqual", ["next_at", "top"], ["more"]),
     ],
     "at least": [
         node("Sub", ["n", "one"], ["top"]),
-        node("GreaterOrEqual", ["top", "following"], ["more"]),
+        node("GreaterOrEqual", ["top", "next_at"], ["more"]),
     ],
-    "turn": [node("Less", ["turn", "n"], ["more"])],
+    "step": [node("Less", ["step", "n"], ["more"])],
     "both": [
-        node("Less", ["turn", "n"], ["a"]),
-        node("Less", ["following", "n"], ["b"]),
+        node("Less", ["step", "n"], ["a"]),
+        node("Less", ["next_at", "n"], ["b"]),
         node("And", ["a", "b"], ["m"]),
         node("Reshape", ["m", "none"], ["more"]),
     ],
@@ -157,7 +157,7 @@ CONDITIONS = {
     "data and less": [
         node("ReduceSum", ["sum"], ["s"], keepdims=0),
         node("Less", ["s", "limit_of_sum"], ["a"]),
-        node("Less", ["following", "n"], ["b"]),
+        node("Less", ["next_at", "n"], ["b"]),
         node("And", ["a", "b"], ["more"]),
     ],
 }
@@ -170,7 +170,7 @@ BEGINS = {
 COUNTED = [
     *(
         ("T", condition, begin, {})
-        for condition in ("true", "given", "less", "turn", "both")
+        for condition in ("true", "given", "less", "step", "both")
         for begin in ("", "true", "some")
     ),
     *(

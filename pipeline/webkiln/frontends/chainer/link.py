@@ -45,8 +45,8 @@ class Link(OnCpu):
         forward = getattr(self, "forward", None)
         if forward is None:
             raise SourceError(f"{type(self).__name__} has neither forward nor __call__")
-        with ACTIVE.current().inside(path_of(self), is_link=True) as gives:
-            return gives(forward(*inputs, **options))
+        with ACTIVE.current().inside(path_of(self), is_link=True) as finish:
+            return finish(forward(*inputs, **options))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._scoped and isinstance(value, Parameter):
@@ -171,8 +171,8 @@ def _in_scope(call: Any) -> Any:
         recorder, path = ACTIVE.current(), path_of(self)
         if recorder.scopes and recorder.scopes[-1] == (path, True):
             return call(self, *inputs, **options)
-        with recorder.inside(path, is_link=True) as gives:
-            return gives(call(self, *inputs, **options))
+        with recorder.inside(path, is_link=True) as finish:
+            return finish(call(self, *inputs, **options))
 
     scoped.__wrapped__ = call  # type: ignore[attr-defined]
     return scoped

@@ -132,13 +132,13 @@ class ChainRecorder(ChainerConverter):
         self.scopes.append((name, is_link))
         stem, start = self._stem(), len(self.nodes)
 
-        def gives(result: Returned) -> Returned:
+        def finish(result: Returned) -> Returned:
             if name and len(self.nodes) > start:
                 self._called(stem, self.nodes[start].name, result)
             return result
 
         try:
-            yield gives
+            yield finish
         finally:
             self.scopes.pop()
 

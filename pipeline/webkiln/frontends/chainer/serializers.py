@@ -86,7 +86,7 @@ def fill(
 ) -> None:
     skip = [ignored] if isinstance(ignored, str) else list(ignored or ())
 
-    def held(path: str) -> Held | None:
+    def stored(path: str) -> Held | None:
         if any(rule(path) if callable(rule) else path == rule for rule in skip):
             return None
         item = snapshot.arrays.get(prefix + path)
@@ -96,7 +96,7 @@ def fill(
 
     params, values = parameter_paths(model)
     for path, param in params.items():
-        if (item := held(path)) is not None:
+        if (item := stored(path)) is not None:
             _check_shape(
                 snapshot, prefix + path, item, param.shape if param.is_initialized else None, where
             )
@@ -105,7 +105,7 @@ def fill(
         current = getattr(link, name)
         item = snapshot.arrays.get(prefix + path)
         if item is None and is_array(current) and current is not None:
-            held(path)
+            stored(path)
         elif item is not None:
             is_number = isinstance(current, int | float)
             _check_shape(

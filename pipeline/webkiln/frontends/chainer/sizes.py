@@ -83,7 +83,7 @@ class OpenSize:
 
     def undecided(self, what: str) -> ShapeError:
         return ShapeError(
-            f"the code asks whether the open size {self} is {what}; set it in input_shapes"
+            f"the code tests whether the open size {self} is {what}; set it in input_shapes"
         )
 
     def __index__(self) -> int:

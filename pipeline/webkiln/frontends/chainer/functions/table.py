@@ -101,8 +101,8 @@ def labelled(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        with ACTIVE.current().inside(name, is_link=False) as gives:
-            return gives(
+        with ACTIVE.current().inside(name, is_link=False) as finish:
+            return finish(
                 function(
                     *args, **{key: value for key, value in options.items() if key not in LIBRARIES}
                 )
