@@ -41,7 +41,7 @@ def summed(limit, condition, begin=(), *, start=0, increment=1, compare="int64",
     """Running sums of the rows of x [T, 3]: a loop with an explicit counter, as in exported
     recurrences.
 
-    `limit` and `begin`: nodes that compute "limit" and "begin"; None or () if the operand is absent.
+    `limit` and `begin`: nodes that compute "limit" and "begin"; None or () if there is no operand.
     `condition`: nodes that compute "more" from "next_at", the counter after the step, "step", the
     number of the step, and "n", the length T. These have the dtype `compare`.
     """
