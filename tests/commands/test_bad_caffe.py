@@ -66,7 +66,7 @@ TEXTS = {
     ),
     "far": (
         HEAD + layer("Concat", "y", "data", concat_param="concat_dim: 2147483648"),
-        "y (Concat): its concat_dim is 2147483648; blobs have at most 32 axes",
+        "y (Concat): its concat_dim is 2147483648; blobs may have at most 32 axes",
     ),
     "unknown": (
         HEAD + layer("Sparkle", "y", "data") + layer("Glitter", "z", "y"),
