@@ -8,11 +8,12 @@ import pytest
 
 from tests.commands.conftest import Command
 from tests.commands.refusals import check
+from tests.frontends.caffe.definitions import input_layers, layer
 from tests.frontends.caffe.make import CORPUS
-from tests.frontends.caffe.nets import NETS, given, layer
+from tests.frontends.caffe.nets import NETS
 from webkiln.frontends.protobuf.wire import encode_field
 
-HEAD = given(data=(1, 2))
+HEAD = input_layers(data=(1, 2))
 WEIGHTS = (CORPUS / "alone.caffemodel").read_bytes()
 BLOB = encode_field(
     100,
@@ -55,7 +56,7 @@ TEXTS = {
         "has 2 inputs, and shapes of 1",
     ),
     "enormous": (
-        given(data=(1 << 30, 1 << 30)) + layer("ReLU", "y", "data"),
+        input_layers(data=(1 << 30, 1 << 30)) + layer("ReLU", "y", "data"),
         "the limit of every backend is",
     ),
     "nothing": (HEAD, "has no layers in phase TEST"),
@@ -65,7 +66,7 @@ TEXTS = {
     ),
     "far": (
         HEAD + layer("Concat", "y", "data", concat_param="concat_dim: 2147483648"),
-        "y (Concat): its concat_dim is 2147483648; blobs have at most 32 axes",
+        "y (Concat): its concat_dim is 2147483648; blobs may have at most 32 axes",
     ),
     "unknown": (
         HEAD + layer("Sparkle", "y", "data") + layer("Glitter", "z", "y"),
@@ -73,7 +74,7 @@ TEXTS = {
     ),
     "fork": (
         HEAD + layer("ReLU", "y", "data", relu_param="sharpness: 2"),
-        "y (ReLU): says relu_param.sharpness",
+        "y (ReLU): sets relu_param.sharpness",
     ),
     "rankless": (
         'layer { name: "d" type: "Data" top: "data" }\nlayer { name: "h" type: "HDF5Data" top:'

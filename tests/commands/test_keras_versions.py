@@ -140,7 +140,7 @@ def test_a_refused_model_leaves_no_files(webkiln: Command, tmp_path: Path) -> No
         ),
         (js,): "hold 5 bytes, weight",
         (graph / "model.json",): "model.json: is a graph without nodes",
-        (saved,): "saved: cannot be read as a graph of TensorFlow",
+        (saved,): "saved: cannot be parsed as a TensorFlow graph",
     }
     for arguments, part in cases.items():
         refused(webkiln("build", *arguments, "-o", "out", "--backend", "js"), part, tmp_path)

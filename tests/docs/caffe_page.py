@@ -17,7 +17,7 @@ from webkiln.frontends.caffe.schema import PARAMETERS, messages
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "from-caffe.md"
 TYPE = re.compile(r'type: "(\w+)"')
-LEFT_OUT: Mapping[str, str] = {
+UNSUPPORTED: Mapping[str, str] = {
     "`Filter`": (
         "its output's size depends on data; stop before it with `--to-layer`, and filter in the"
         " page"
@@ -31,53 +31,77 @@ LEFT_OUT: Mapping[str, str] = {
 }
 HEAD = """# From Caffe
 
-    webkiln build deploy.prototxt -o public/model    # with deploy.caffemodel, or the only one, next to it
-    webkiln build deploy.prototxt --weights net.caffemodel -o public/model --input-shape data=N,3,224,224
+    webkiln build deploy.prototxt -o public/model
 
-and in the page
+reads the weights from `deploy.caffemodel`, or from the only `.caffemodel` next to the definition.
+Options select another file and other shapes:
+
+    webkiln build deploy.prototxt --weights net.caffemodel --input-shape data=N,3,224,224
+
+In the page:
 
     import { load } from './model/index.js';
     const model = await load();
     const { prob } = await model.run({ data });
 
 In a recipe, `source = "deploy.prototxt"`, or
-`source = { path = "deploy.prototxt", weights = "net.caffemodel" }`. A `.caffemodel` is a source by itself if
-its definition is next to it, or if it contains a complete definition with inputs. Caffe is not needed, only
-`pip install protobuf` (`webkiln[caffe]`, which also has OpenCV, the reference).
+`source = { path = "deploy.prototxt", weights = "net.caffemodel" }`. A `.caffemodel` is a source by
+itself if its definition is next to it, or if it contains a complete definition with inputs. Caffe
+is not needed, only `pip install protobuf` (`webkiln[caffe]`, which also has OpenCV, the reference).
 
 ## Conversion
 
-* **Versions.** Layers of the first, second and current format (`layers { layer {} }`, `layers`, `layer`),
-  padding layers of the first, `input` with `input_dim` or `input_shape`, and data layers with crops from before
-  `transform_param`. Weights with four sizes or with `shape`, as float or double.
-* **Phase TEST.** Rules (`include`, `exclude`) are applied for phase TEST with the level and stages of the net's
-  `state`. Layers may work in place. Layers can share weights by name (`param`).
-* **Inputs** are `Input` layers and the outputs of data layers, with the shapes that these state: {data}. The page
-  does what Caffe does to data (`transform_param`: mean, scale, mirror). Labels that only losses read are not
-  inputs.
-* **Outputs** are the blobs that nothing reads, by name. {ends} are removed, and what `Silence` reads is no output.
-  A loss returns what it compares: {losses}.
-* **Sizes.** Those of the definition are defaults, as in Caffe: `--input-shape data=N,3,H,W` builds one bundle for
-  any batch, height and width that the layers allow.
-* **Fields of forks** are named and refused, since ignoring a field could change results silently. In a prototxt
-  they have names, and a plugin's handler can read them (`call.attr("foo_param.bar")`); in a weight file alone they
-  are numbers.
+* **Versions.** Layers of the first, second and current format (`layers { layer {} }`, `layers`,
+  `layer`), padding layers of the first format, `input` with `input_dim` or `input_shape`, and data
+  layers with crops from before `transform_param`. Weights with four sizes or with `shape`, as float
+  or double.
+* **Phase TEST.** Rules (`include`, `exclude`) are applied for phase TEST with the level and stages
+  of the net's `state`. Layers may work in place. Layers can share weights by name (`param`).
+* **Inputs** are `Input` layers and the outputs of data layers, with the shapes that these declare:
+  {data}. The page does what Caffe does to data (`transform_param`: mean, scale, mirror). Labels
+  that only losses read are not inputs.
+* **Outputs** are the blobs that nothing reads, by name. {ends} are removed, and what `Silence`
+  reads is no output. A loss is replaced by its prediction: {losses}.
+* **Sizes.** Those of the definition are defaults, as in Caffe: `--input-shape data=N,3,H,W` builds
+  one bundle for any batch, height and width that the layers allow.
+* **Fields of forks** are listed and rejected, since ignoring a field could change results silently.
+  In a prototxt they have names, and a plugin's handler can read them
+  (`call.attr("foo_param.bar")`). In a weight file, they only have numbers.
 
-The state of `LSTM` and `RNN` lasts from one run to the next, as in Caffe, until the sequence markers end it. With
-`expose_hidden`, it is an input and an output instead.
+The state of `LSTM` and `RNN` lasts from one run to the next, as in Caffe, until the sequence
+markers end it. With `expose_hidden`, it is an input and an output instead.
 
 ## Verification
 
-`verify` and `webkiln diff` compare with OpenCV's `dnn`, layer by layer. If OpenCV lacks a layer, or computes it
-differently from Caffe, there is no reference, and one error names these layers; the bundle is built. Outputs of
-Caffe itself can be recorded and used as `reference = "expected.npz"` ([references.md](references.md)). webkiln's tests
-compare these layers with their definitions in numpy. The rows of `DetectionOutput` are ordered by image and label,
-best first, as in Caffe; an image without detections has a row of -1.
+`verify` and `webkiln diff` compare with OpenCV's `dnn`, layer by layer. If OpenCV lacks a layer, or
+computes it differently from Caffe, there is no reference, and one error names these layers; the
+bundle is built. Outputs of Caffe itself can be recorded and used as `reference = "expected.npz"`
+([references.md](references.md)). webkiln's tests compare these layers with their definitions in
+numpy. The rows of `DetectionOutput` are ordered by image and label, best first, as in Caffe; an
+image without detections has a row of -1.
 
-Files are not trusted. A definition has at most 16 MB and 16 levels, and weight files are read field by field,
-without copying arrays. Everything that does not fit is one error.
+Files are not trusted. A definition has at most 16 MB and 16 levels, and weight files are read field
+by field, without copying arrays. Invalid files raise one error.
 
 ## Layers
+"""
+TAIL = """
+Random pooling, an `eta` below 1 of `DetectionOutput`, convolutions over an axis other than 1, and
+`BatchNorm` with weights other than BVLC's three are rejected. A handler can convert other layers:
+
+```python plugin.py
+from webkiln.frontends.caffe.converter import CaffeConverter
+
+
+@CaffeConverter.register_handler("Mish")
+def mish(call):
+    x = call.tensor(0)
+    return x * call.op("Tanh", [call.op("Softplus", [x])])
+```
+
+Build it with `webkiln build deploy.prototxt --plugin plugin.py`. With `domain="python"`, the name
+is that of a `Python` layer's class. `--from-layer` and `--to-layer` build a part of a net
+([parts.md](parts.md)).
 """
 
 
@@ -86,11 +110,11 @@ def options(name: str) -> str:
     parameter = parameter_of(name)
     if parameter is None:
         return ""
-    described = (
+    parameter_type = (
         messages()["LayerParameter"].DESCRIPTOR.fields_by_name[f"{parameter}_param"].message_type
     )
-    assert described.name in PARAMETERS
-    left = (
+    assert parameter_type.name in PARAMETERS
+    omitted = (
         "engine",
         "force_nd_im2col",
         "moving_average_fraction",
@@ -102,8 +126,8 @@ def options(name: str) -> str:
     )
     return ", ".join(
         f"`{field.name}`"
-        for field in described.fields
-        if field.name not in left and not field.name.endswith(("filler", "save_output_param"))
+        for field in parameter_type.fields
+        if field.name not in omitted and not field.name.endswith(("filler", "save_output_param"))
     )
 
 
@@ -111,21 +135,19 @@ def nets(name: str) -> int:
     return sum(
         name in TYPE.findall(text)
         for text in (
-            *(made.plain or made.text for made in NETS.values()),
+            *(case.current or case.text for case in NETS.values()),
             *(make() for make in LARGE.values()),
         )
     )
 
 
 def page() -> str:
-    """The page as it should be."""
+    """The generated page."""
     return wrap(_text())
 
 
 def _text() -> str:
-    losses = ", ".join(
-        f"`{name}` {f'its {kind}' if kind else 'its operand'}" for name, kind in LOSSES.items()
-    )
+    losses = ", ".join(f"`{name}` by {kind or 'its operand'}" for name, kind in LOSSES.items())
     head = HEAD.replace(
         "{data}", ", ".join(f"`{name}`" for name in DATA if name != "Input")
     ).replace("{ends}", ", ".join(f"`{name}`" for name in ENDS))
@@ -149,26 +171,11 @@ def _text() -> str:
                     "\n## Not converted\n",
                     "| layers | reason, and what to do |",
                     "|---|---|",
-                    *(f"| {what} | {why} |" for what, why in LEFT_OUT.items()),
+                    *(f"| {layers} | {reason} |" for layers, reason in UNSUPPORTED.items()),
                     "",
                 ]
             ),
-            (
-                "\nPooling at random, an `eta` below 1 of `DetectionOutput`, convolutions over"
-                " another axis than 1 and `BatchNorm` with other weights than BVLC's three are"
-                " refused where they stand. Any other layer is one for a handler:\n"
-            ),
-            (
-                "\n```python plugin.py\nfrom webkiln.frontends.caffe.converter import"
-                ' CaffeConverter\n\n\n@CaffeConverter.register_handler("Mish")\ndef mish(call):\n  '
-                '  x = call.tensor(0)\n    return x * call.op("Tanh", [call.op("Softplus",'
-                " [x])])\n```\n"
-            ),
-            (
-                '\n`webkiln build deploy.prototxt --plugin plugin.py`; with `domain="python"` it is'
-                " the class that a `Python` layer names. `--from-layer` and `--to-layer` build the"
-                " part of a net that converts ([parts.md](parts.md)).\n"
-            ),
+            TAIL,
         ]
     )
 

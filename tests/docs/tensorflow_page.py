@@ -2,13 +2,14 @@
 
 from tests.docs.pages import ROOT
 from tests.docs.wrapping import wrap
+from webkiln.frontends.tensorflow.branches import BRANCHES, CASES
 from webkiln.frontends.tensorflow.fold import FOLDS
 from webkiln.frontends.tensorflow.legacy import ENTERS, EXITS, MERGES, SWITCHES
 from webkiln.frontends.tensorflow.operators.complex import COMPLEX
 from webkiln.frontends.tensorflow.operators.table import OPERATORS
-from webkiln.frontends.tensorflow.scope import CALLS, PASSED, TABLES, VARIABLES
+from webkiln.frontends.tensorflow.ordering import WITHOUT_OUTPUTS
+from webkiln.frontends.tensorflow.scope import CALLS, PASS_THROUGH, TABLES, VARIABLES
 from webkiln.frontends.tensorflow.unsupported import REFUSED
-from webkiln.frontends.tensorflow.walk import BRANCHES, CASES, UNSAID
 
 PAGE = ROOT / "docs" / "from-tensorflow.md"
 HEAD = """# From TensorFlow
@@ -43,8 +44,8 @@ TensorFlow.
   integer constants are part of the program's structure. Numeric tables
   (`tf.lookup.StaticHashTable`) are compiled in.
 * **Variables that a run assigns** (stateful recurrent layers, counters, caches) are states of the
-  bundle: they persist from one run to the next. An assignment must cover the variable and be outside
-  branches and loops.
+  bundle: they persist from one run to the next. An assignment must cover the variable and be
+  outside branches and loops.
 * **Complex numbers** are computed as pairs of real tensors. This covers Fourier transforms,
   `tf.signal.stft` and its inverse, MFCCs and arithmetic. Inputs and outputs must be real.
 * **Functions** are inlined. Assertions, prints and other nodes without results are removed.
@@ -63,8 +64,8 @@ TensorFlow.
 ## Not supported
 
 Strings, sparse and ragged tensors, `bfloat16`, quantized dtypes, random numbers and training;
-variables that are assigned in part, in branches or in loops. One error names all of them, with their
-nodes. A plugin can convert other operators with `TensorFlowConverter.register_handler`:
+variables that are assigned in part, in branches or in loops. One error names all of them, with
+their nodes. A plugin can convert other operators with `TensorFlowConverter.register_handler`:
 
     from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 
@@ -77,20 +78,25 @@ nodes. A plugin can convert other operators with `TensorFlowConverter.register_h
 
 
 def page() -> str:
-    """The page as it should be."""
+    """The generated page."""
     return wrap(_text())
+
+
+def _operators(reason: str, hint: str) -> str:
+    """The refused operators with this reason and hint."""
+    return ", ".join(f"`{name}`" for name, item in REFUSED.items() if item == (reason, hint))
 
 
 def _text() -> str:
     handled = sorted(OPERATORS)
     folded = sorted(FOLDS.ops - OPERATORS.keys())
-    seen = sorted(
+    structural = sorted(
         {
-            *PASSED,
+            *PASS_THROUGH,
             *VARIABLES,
             *TABLES,
             *CALLS,
-            *UNSAID,
+            *WITHOUT_OUTPUTS,
             *BRANCHES,
             *CASES,
             *SWITCHES,
@@ -109,8 +115,8 @@ def _text() -> str:
         f"{len(folded)} more are evaluated at build time, from sizes and constants: "
         + ", ".join(f"`{name}`" for name in folded)
         + ".",
-        f"{len(seen)} describe the graph's structure: "
-        + ", ".join(f"`{name}`" for name in seen)
+        f"{len(structural)} describe the graph's structure: "
+        + ", ".join(f"`{name}`" for name in structural)
         + ".",
         f"{len(COMPLEX)} accept complex numbers, some of them nothing else: "
         + ", ".join(f"`{name}`" for name in sorted(COMPLEX))
@@ -121,9 +127,8 @@ def _text() -> str:
                 "| operators | reason | use instead |",
                 "|---|---|---|",
                 *(
-                    f"| {', '.join(f'`{name}`' for name, own in REFUSED.items() if own == (what, hint))}"
-                    f" | {what} | {hint} |"
-                    for what, hint in dict.fromkeys(REFUSED.values())
+                    f"| {_operators(reason, hint)} | {reason} | {hint} |"
+                    for reason, hint in dict.fromkeys(REFUSED.values())
                 ),
             ]
         ),

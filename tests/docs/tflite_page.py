@@ -120,9 +120,9 @@ this page.
   also from files above 2 GB.
 * **Quantized models** are computed in integers, like the interpreter's reference kernels, with the
   same bits on all four backends. No step needs more than 32 bits, since webgpu and webgl have no
-  64-bit integers. Multipliers derived from scales are weights: a model that was requantized with the
-  same zero points recompiles nothing. Zero points and the bounds of fused activations are compiled
-  in.
+  64-bit integers. Multipliers derived from scales are weights: a model that was requantized with
+  the same zero points recompiles nothing. Zero points and the bounds of fused activations are
+  compiled in.
 * **Dynamic range quantization.** Where int8 weights meet float activations, the activations are
   quantized at run time, by batch or row, as in the interpreter.
 * **Integer recurrent layers**: int8 LSTM with an int16 cell state, with or without input gate,
@@ -145,23 +145,75 @@ this page.
 
 `verify` compares with the reference kernels (`BUILTIN_REF`) or with recorded outputs
 ([references.md](references.md)). The optimized kernels may differ by one quantization step:
+"""
+KERNELS = (
+    (
+        "integer FULLY_CONNECTED",
+        "round a float64 product once; webkiln uses a 30-bit multiplier",
+        "round the product of a 31-bit multiplier twice",
+    ),
+    (
+        "integer MEAN, AVERAGE_POOL_2D, SOFTMAX",
+        "fixed point",
+        "partly floats or tables",
+    ),
+    (
+        "uint8 RESIZE_BILINEAR",
+        "float32",
+        "fixed point",
+    ),
+    (
+        "int8 and int16 SUM",
+        "read the operand as uint8; webkiln computes as for uint8",
+        "float32",
+    ),
+    (
+        "LOCAL_RESPONSE_NORMALIZATION",
+        "omit the last neighbour",
+        "as TensorFlow and webkiln",
+    ),
+    (
+        "integer DIV",
+        (
+            "shift by more bits than the type has if quotients are small against the result's"
+            " scale; webkiln rounds them to 0"
+        ),
+        "the same",
+    ),
+    (
+        "BIDIRECTIONAL_SEQUENCE_LSTM, batch first, merged outputs, batch above 1",
+        "mix rows of different batches; webkiln does not",
+        "the same",
+    ),
+    (
+        "ELU and others without a reference kernel",
+        "verified against the optimized kernels",
+        "",
+    ),
+)
+"""Operators, and how the reference kernels and the optimized kernels compute them."""
+TAIL = """## Not supported
 
-| operator | reference kernels | optimized kernels |
-|---|---|---|
-| integer FULLY_CONNECTED | round a float64 product once; webkiln uses a 30-bit multiplier | round the product of a 31-bit multiplier twice |
-| integer MEAN, AVERAGE_POOL_2D, SOFTMAX | fixed point | partly floats or tables |
-| uint8 RESIZE_BILINEAR | float32 | fixed point |
-| int8 and int16 SUM | read the operand as uint8; webkiln computes as for uint8 | float32 |
-| LOCAL_RESPONSE_NORMALIZATION | omit the last neighbour | as TensorFlow and webkiln |
-| integer DIV | shift by more bits than the type has if quotients are small against the result's scale; webkiln rounds them to 0 | the same |
-| BIDIRECTIONAL_SEQUENCE_LSTM, batch first, merged outputs, batch above 1 | mix rows of different batches; webkiln does not | the same |
-| ELU and others without a reference kernel | verified against the optimized kernels | |
+One error lists everything that is not converted, with the nodes. Strings, complex inputs and
+outputs, sparse weights, block-wise scales, and states inside branches and loops are rejected.
+
+These integer operators are rejected:
+
+* LSTM layers that normalise their gates, or whose cell state is not int16 with a power of 2 from
+  2**-15 to 2**-9 as its scale;
+* bidirectional LSTM layers and RNN layers, for which the interpreter has no integer kernels
+  (quantise only their weights);
+* SVDF layers without RELU, LOG_SOFTMAX of int16, and RESIZE_BILINEAR with dynamic sizes.
+
+NON_MAX_SUPPRESSION_V5 with a sigma is rejected, too. Integer files with recurrent layers as loops
+(an LSTM or a GRU of Keras 3 without `unroll=True`) are not tested: the converter of TensorFlow 2.21
+crashes while it calibrates them.
 """
 
 
 def tried() -> dict[str, list[str]]:
     """The dtypes of the single-operator tests, by operator."""
-    found: dict[str, list[str]] = {}
+    dtypes: dict[str, list[str]] = {}
     for single in (*SINGLES, *INTEGER_SINGLES):
         item = (
             next((item for item in single.inputs if item is not None and item.value is None), None)
@@ -175,71 +227,54 @@ def tried() -> dict[str, list[str]]:
         dtype = (
             "float32, weights int8" if item.dtype == "float32" and "int8" in weights else item.dtype
         )
-        kinds = found.setdefault(single.op, [])
+        kinds = dtypes.setdefault(single.op, [])
         if dtype not in kinds:
             kinds.append(dtype)
-    return found
+    return dtypes
 
 
 def rows() -> list[tuple[str, str, str]]:
     """(operator, "yes" or the reason why not, tested dtypes)."""
     dtypes = tried()
-    known = OPERATORS.keys() | FOLDS.ops | VARIABLES
+    supported = OPERATORS.keys() | FOLDS.ops | VARIABLES
     return [
-        (op, "yes" if op in known else f"no: {REASONS[op]}", ", ".join(dtypes.get(op, ())))
+        (op, "yes" if op in supported else f"no: {REASONS[op]}", ", ".join(dtypes.get(op, ())))
         for op in BUILTIN
-        if op not in NO_KERNEL or op in known
+        if op not in NO_KERNEL or op in supported
     ]
 
 
 def page() -> str:
-    """The page as it should be."""
+    """The generated page."""
     return wrap(_text())
 
 
 def _text() -> str:
     table = rows()
-    count = sum(said == "yes" for _, said, _ in table)
+    count = sum(converted == "yes" for _, converted, _ in table)
     lines = [
         HEAD,
+        "| operator | reference kernels | optimized kernels |",
+        "|---|---|---|",
+        *(f"| {' | '.join(row)} |" for row in KERNELS),
+        "",
         "## Operators",
         "",
         (
-            f"{count} of the {len(table)} builtin operators that the interpreter runs"
-            f" ({100 * count // len(table)} %) are converted. The last column lists the dtypes of the"
-            " single-operator tests, whose expected outputs the interpreter computed; the corpus also"
-            " has networks. A quantized operator without an integer implementation is refused by"
-            " name."
+            f"{count} of the {len(table)} builtin operators that the interpreter"
+            f" runs ({100 * count // len(table)} %) are converted. The last column"
+            " lists the dtypes of the single-operator tests, whose expected outputs"
+            " the interpreter computed; the corpus also has networks. A quantized"
+            " operator without an integer implementation is rejected by name."
         ),
         "",
         "| operator | converted | tested dtypes |",
         "|---|---|---|",
-        *(f"| {op} | {said} | {dtypes} |" for op, said, dtypes in table),
+        *(f"| {op} | {converted} | {dtypes} |" for op, converted, dtypes in table),
         "",
         f"Custom ones: {', '.join(DOMAINS['custom'])}.",
         "",
-        "## What is refused",
-        "",
-        (
-            "Everything that is not converted is named at once, with the nodes. Texts, complex"
-            " inputs and outputs, sparse weights, scales by blocks, and states inside branches and"
-            " loops are refused."
-        ),
-        (
-            "In integers these are refused: LSTM layers that normalise their gates, or whose cell"
-            " is not int16 with a scale of a power of 2 from 2**-15 to 2**-9, LSTM layers of two"
-            " directions and RNN layers, for which the interpreter has"
-        ),
-        (
-            "no integers either (quantise their weights only), SVDF layers without RELU,"
-            " LOG_SOFTMAX of int16, and RESIZE_BILINEAR of open sizes;"
-        ),
-        (
-            "NON_MAX_SUPPRESSION_V5 with a sigma is refused, too. Of recurrent layers that stay"
-            " loops (an LSTM or a GRU of Keras 3 without `unroll=True`) there are no files in"
-            " integers to try: the converter of TensorFlow 2.21 crashes while it calibrates them."
-        ),
-        "",
+        TAIL,
     ]
     return "\n".join(lines)
 

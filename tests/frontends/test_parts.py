@@ -220,7 +220,8 @@ def test_a_subgraph_keeps_the_states_that_it_reads(kind: str, name: str, beside:
     with pytest.raises(
         RecipeError,
         match=(
-            r"the subgraph leaves relu undefined, which add reads from outside it; add --from-layer relu"
+            r"the subgraph leaves relu undefined, which add"
+            r" reads from outside it; add --from-layer relu"
         ),
     ):
         model.read(Subgraph((beside,), ("tanh",)))
@@ -260,11 +261,11 @@ def test_tensorflow_identity_nodes_are_valid_bounds() -> None:
 @pytest.mark.parametrize(
     ("name", "node", "message"),
     [
-        ("old", "cond/more", "cond/more runs on a condition; name a node before or behind what it chooses"),
+        ("old", "cond/more", "cond/more runs conditionally; name a node before or after the condition"),
         ("old", "turns/turned", r"there is no 'turns/turned'.* \(it is inside turns/while_context; a subgraph cannot start or end there\)"),
-        ("old", "TensorArray", "TensorArray gives a list of tensors, and a bundle neither takes nor gives them"),
-        ("keeping", "total", "total is what a run begins with; name what reads it"),
-        ("spectrogram", "stft/rfft", "stft/rfft gives complex numbers, and a bundle neither takes nor gives them; name a node before or behind it"),
+        ("old", "TensorArray", "TensorArray outputs a list of tensors, which cannot be an input or output of a bundle"),
+        ("keeping", "total", "total is the initial value of a state; name a node that reads it"),
+        ("spectrogram", "stft/rfft", "stft/rfft outputs complex numbers, which cannot be inputs or outputs of a bundle; name a node before or after it"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("end", [False, True])

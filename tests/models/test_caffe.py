@@ -75,7 +75,7 @@ def test_what_opencv_does_not_have_is_named(tmp_path):
         with pytest.raises(
             SourceError,
             match=(
-                r"there is no reference to verify with \(the bundle is built\): a"
+                r"no reference is available for verification \(the bundle is built\): a"
                 r" \(ArgMax\): OpenCV does not support it"
             ),
         ):

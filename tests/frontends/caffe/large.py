@@ -1,8 +1,7 @@
-"""The structures of well-known nets with few channels, as the definitions that were published with
-them say them.
-"""
+"""The structures of well-known nets, after their published definitions, with few channels."""
 
-from tests.frontends.caffe.nets import SSD, conv, given, layer
+from tests.frontends.caffe.definitions import conv, input_layers, layer
+from tests.frontends.caffe.detection_nets import SSD
 
 
 def rectified(name: str, bottom: str, features: int, size: int, more: str = "") -> str:
@@ -14,7 +13,7 @@ def pool(name: str, bottom: str, more: str) -> str:
 
 
 def googlenet(size: int = 96, width: int = 4) -> str:
-    """Nine inception modules, with Caffe's pooling that rounds up, and both kinds of pooling."""
+    """Nine inception modules, with maximum and average pooling that rounds up sizes."""
 
     def inception(name: str, bottom: str) -> str:
         text = rectified(f"{name}/1x1", bottom, width, 1)
@@ -31,7 +30,7 @@ def googlenet(size: int = 96, width: int = 4) -> str:
             "Concat", f"{name}/output", f"{name}/1x1 {name}/3x3 {name}/5x5 {name}/pool_proj"
         )
 
-    text = given(data=(1, 3, size, size)) + rectified(
+    text = input_layers(data=(1, 3, size, size)) + rectified(
         "conv1/7x7_s2", "data", 2 * width, 7, "pad: 3 stride: 2"
     )
     text += pool("pool1", "conv1/7x7_s2", "pool: MAX kernel_size: 3 stride: 2") + layer(
@@ -62,7 +61,7 @@ def googlenet(size: int = 96, width: int = 4) -> str:
 
 
 def resnet50(size: int = 64, width: int = 4) -> str:
-    """Sixteen blocks of three convolutions, each with BatchNorm and Scale in place."""
+    """Sixteen blocks of three convolutions with in-place BatchNorm and Scale."""
 
     def normalised(
         name: str, bottom: str, features: int, more: str, *, size: int, relu: bool = True
@@ -80,7 +79,7 @@ def resnet50(size: int = 64, width: int = 4) -> str:
         )
         return text + (layer("ReLU", f"res{name}_relu", f"res{name}", f"res{name}") if relu else "")
 
-    text = given(data=(1, 3, size, size)) + normalised(
+    text = input_layers(data=(1, 3, size, size)) + normalised(
         "1", "data", width, "stride: 2 pad: 3", size=7
     )
     text += pool("pool1", "res1", "kernel_size: 3 stride: 2 pool: MAX")
@@ -120,7 +119,7 @@ def resnet50(size: int = 64, width: int = 4) -> str:
 def squeezenet(size: int = 75, width: int = 4) -> str:
     """Eight fire modules and global pooling."""
     text = (
-        given(data=(1, 3, size, size))
+        input_layers(data=(1, 3, size, size))
         + rectified("conv1", "data", 2 * width, 3, "stride: 2")
         + pool("pool1", "conv1", "pool: MAX kernel_size: 3 stride: 2")
     )
@@ -145,10 +144,10 @@ def squeezenet(size: int = 75, width: int = 4) -> str:
 
 
 def ssd300(size: int = 300, width: int = 4, classes: int = 5) -> str:
-    """VGG with dilated fc6 and six grids with their heads; of 40 boxes, among which no two are as
-    good but for rounding.
+    """VGG with a dilated fc6, and six grids with their heads. Keeps 40 boxes; the scores of any two
+    differ by more than rounding errors.
     """
-    text, last = given(data=(1, 3, size, size)), "data"
+    text, last = input_layers(data=(1, 3, size, size)), "data"
     for block, count in enumerate((2, 2, 3, 3, 3), 1):
         for number in range(1, count + 1):
             text += rectified(f"conv{block}_{number}", last, width, 3, "pad: 1")
@@ -199,14 +198,14 @@ def ssd300(size: int = 300, width: int = 4, classes: int = 5) -> str:
             )
             text += layer("Flatten", f"{name}_flat", f"{name}_perm", flatten_param="axis: 1")
             heads[head].append(f"{name}_flat")
-        said = " ".join(f"aspect_ratio: {ratio}" for ratio in (2, 3)[:ratios])
+        fields = " ".join(f"aspect_ratio: {ratio}" for ratio in (2, 3)[:ratios])
         text += layer(
             "PriorBox",
             f"{source}_priorbox",
             f"{source} data",
             prior_box_param=(
-                f"min_size: {smallest} max_size: {largest} {said} flip: true clip: false variance:"
-                f" 0.1 variance: 0.1 variance: 0.2 variance: 0.2 step: {step} offset: 0.5"
+                f"min_size: {smallest} max_size: {largest} {fields} flip: true clip: false"
+                f" variance: 0.1 variance: 0.1 variance: 0.2 variance: 0.2 step: {step} offset: 0.5"
             ),
         )
         heads["priorbox"].append(f"{source}_priorbox")

@@ -1,7 +1,6 @@
-"""Makes the corpus: `python -m tests.frontends.caffe.make`. Expected outputs are OpenCV's, or where
-it
-lacks a layer or computes it otherwise those of `reference.py`; where both compute a net they have
-to agree.
+"""Writes the corpus: `python -m tests.frontends.caffe.make`. The expected outputs come from OpenCV,
+or from `reference.py` if OpenCV lacks a layer or computes it differently. If both compute a net,
+they must agree.
 """
 
 import sys
@@ -9,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.frontends.caffe.nets import NETS, OPENCV, Made
+from tests.frontends.caffe.definitions import OPENCV, NetCase
+from tests.frontends.caffe.nets import NETS
 from tests.frontends.caffe.reference import Net
 from tests.frontends.corpus import write_sample
 from webkiln.backends.compare import relative_error
@@ -19,48 +19,51 @@ from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.protobuf.wire import encode_field
 
 CORPUS = Path(__file__).parent / "corpus"
-AGREES = 2e-5
+TOLERANCE = 2e-5
 
 
-def values_of(made: Made) -> dict[str, np.ndarray]:
+def values_of(case: NetCase) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(5)
     return {
-        name: (made.values[name](rng) if name in made.values else rng.uniform(-1, 1, shape)).astype(
+        name: (case.values[name](rng) if name in case.values else rng.uniform(-1, 1, shape)).astype(
             np.float32
         )
-        for name, shape in made.inputs.items()
+        for name, shape in case.inputs.items()
     }
 
 
-def write(name: str, made: Made, folder: Path) -> Path:
-    """The files of a net: its definition and weights, or one with both, and what it gives; returns
-    the one to read.
+def write(name: str, case: NetCase, folder: Path) -> Path:
+    """Write the files of a net: its definition and weights, or one file with both, and its expected
+    outputs. Return the file to read.
     """
-    oracle, values = Net(made.plain or made.text, seed=3), values_of(made)
+    oracle, values = Net(case.current or case.text, seed=3), values_of(case)
     outputs = oracle.outputs(values)
     weights, text = oracle.weight_file(), folder / f"{name}.prototxt"
-    path = folder / f"{name}.caffemodel" if made.alone else text
-    if made.alone:
-        path.write_bytes(b"".join(alone(oracle)))
+    path = folder / f"{name}.caffemodel" if case.single_file else text
+    if case.single_file:
+        path.write_bytes(b"".join(single_file(oracle)))
     else:
-        text.write_text(made.text)
+        text.write_text(case.text)
         if weights:
             (folder / f"{name}.caffemodel").write_bytes(weights)
-    if made.oracle == OPENCV:
-        net = read_net(path, None if made.alone or not weights else folder / f"{name}.caffemodel")
-        found, _ = Runner(net, made.inputs, name, {}, fused=False)(values)
+    if case.oracle == OPENCV:
+        net = read_net(
+            path, None if case.single_file or not weights else folder / f"{name}.caffemodel"
+        )
+        results, _ = Runner(net, case.inputs, name, {}, fused=False)(values)
         for blob, expected in outputs.items():
-            off = relative_error(found[blob], expected)
-            assert off < AGREES, (
-                f"{name}: {blob} is {found[blob].shape}, by numpy {expected.shape}; off by {off}"
+            off = relative_error(results[blob], expected)
+            assert off < TOLERANCE, (
+                f"{name}: {blob} is {results[blob].shape} by OpenCV, {expected.shape} by numpy;"
+                f" the relative error is {off}"
             )
-        outputs = {blob: found[blob].astype(np.float32) for blob in outputs}
+        outputs = {blob: results[blob].astype(np.float32) for blob in outputs}
     write_sample(path, values, outputs)
     return path
 
 
-def alone(oracle: Net) -> list[bytes]:
-    """A weight file that is a definition, too."""
+def single_file(oracle: Net) -> list[bytes]:
+    """A weight file that contains the definition."""
     parts = [encode_field(1, b"alone")]
     for layer in oracle.message.layer:
         blobs = [
@@ -77,10 +80,10 @@ def main() -> int:
     for path in CORPUS.iterdir():
         path.unlink()
     wrong = 0
-    for name, made in NETS.items():
+    for name, case in NETS.items():
         try:
-            write(name, made, CORPUS)
-        except Exception as error:  # noqa: BLE001 - the others are tried, too
+            write(name, case, CORPUS)
+        except Exception as error:  # noqa: BLE001 - the other nets are still written
             print(f"{name}: {type(error).__name__}: {str(error)[:400]}")
             wrong += 1
     print(f"{len(NETS)} nets, {sum(path.stat().st_size for path in CORPUS.iterdir()) // 1024} KiB")

@@ -1,37 +1,37 @@
-"""Nets for the values of options that no net of the corpus has; `reference.py` computes what they
-give.
+"""Nets with values of options that the nets of the corpus lack. `reference.py` computes their
+outputs.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from tests.frontends.caffe.nets import NUMPY, Made, conv, layer, net, whole
+from tests.frontends.caffe.definitions import NUMPY, NetCase, conv, layer, net, random_integers
 
 X = (2, 6, 7, 5)
 UNEVEN = "kernel_h: 2 kernel_w: 3 stride_h: 2 stride_w: 1 pad_h: 1 pad_w: 2"
 
 
-def each(type_: str, param: str, *said: str, bottoms: str = "x") -> tuple[str, ...]:
+def each(type_: str, param: str, *fields: str, bottoms: str = "x") -> tuple[str, ...]:
     """A layer for each of these parameters."""
     return tuple(
-        layer(type_, f"{type_.lower()}{place}", bottoms, **{param: item})
-        for place, item in enumerate(said)
+        layer(type_, f"{type_.lower()}{index}", bottoms, **{param: item})
+        for index, item in enumerate(fields)
     )
 
 
-def places(*shape: int, room: int) -> np.ndarray:
-    """A place of its own within a channel for each element."""
-    order = np.random.default_rng(4).permuted(np.tile(np.arange(room), (*shape[:2], 1)), axis=2)
+def distinct_indices(*shape: int, count: int) -> np.ndarray:
+    """Distinct indices, below `count`, for the elements of each channel."""
+    order = np.random.default_rng(4).permuted(np.tile(np.arange(count), (*shape[:2], 1)), axis=2)
     return order[..., : shape[2] * shape[3]].reshape(shape).astype(np.float32)
 
 
-def raised(shape: tuple[int, ...]) -> Mapping[str, object]:
-    """Inputs above 0, where roots and powers are numbers."""
+def positive(shape: tuple[int, ...]) -> Mapping[str, object]:
+    """Positive inputs, for which roots and powers are defined."""
     return {"x": lambda rng: rng.uniform(0.5, 2, shape)}
 
 
-OPTIONS: Mapping[str, Made] = {
+OPTIONS: Mapping[str, NetCase] = {
     "power": net(
         *each(
             "Power",
@@ -45,7 +45,7 @@ OPTIONS: Mapping[str, Made] = {
         layer("Log", "plain", "x", log_param="shift: 0.5"),
         layer("Log", "two", "x", log_param="base: 2 scale: 3"),
         oracle=NUMPY,
-        values=raised(X),
+        values=positive(X),
         x=X,
     ),
     "slopes": net(
@@ -104,9 +104,9 @@ OPTIONS: Mapping[str, Made] = {
             "Pooling",
             "pooling_param",
             *(
-                f"pool: {pool} {said}"
+                f"pool: {pool} {fields}"
                 for pool in ("MAX", "AVE")
-                for said in (
+                for fields in (
                     UNEVEN,
                     "kernel_size: 3 stride: 2 pad_h: 1",
                     "kernel_size: 3 stride: 2 pad: 1 ceil_mode: false",
@@ -148,7 +148,7 @@ OPTIONS: Mapping[str, Made] = {
         ),
         layer("Upsample", "plain", "x", upsample_param="scale: 3"),
         oracle=NUMPY,
-        values={"at": lambda _: places(2, 3, 3, 4, room=5 * 7)},
+        values={"at": lambda _: distinct_indices(2, 3, 3, 4, count=5 * 7)},
         x=(2, 3, 3, 4),
         at=(2, 3, 3, 4),
     ),
@@ -254,9 +254,9 @@ OPTIONS: Mapping[str, Made] = {
             "Reduction",
             "reduction_param",
             *(
-                f"operation: {kind} {said}"
+                f"operation: {kind} {fields}"
                 for kind in ("SUM", "ASUM", "SUMSQ", "MEAN")
-                for said in ("", "axis: -2 coeff: -3", "axis: 1")
+                for fields in ("", "axis: -2 coeff: -3", "axis: 1")
             ),
         ),
         *each(
@@ -347,7 +347,7 @@ OPTIONS: Mapping[str, Made] = {
             "input_dim: 7 num_output: 2",
         ),
         oracle=NUMPY,
-        values={"x": whole(0, 6, 3, 4)},
+        values={"x": random_integers(0, 6, 3, 4)},
         x=(3, 4),
     ),
     "rnn": net(

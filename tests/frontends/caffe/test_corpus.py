@@ -1,4 +1,4 @@
-"""The corpus on every backend, and that its files are what `make` writes."""
+"""The corpus on every backend."""
 
 import pytest
 
@@ -27,10 +27,10 @@ def sample(path) -> Sample:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
-def test_each_layer_computes_what_caffe_says(path) -> None:  # type: ignore[no-untyped-def]
+def test_each_net_matches_its_expected_outputs(path) -> None:  # type: ignore[no-untyped-def]
     assert reference_mismatch(sample(path)) is None
 
 
 @pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
-def test_all_nets_give_the_same_on_every_backend(backend: str, every: int, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_nets_match_on_every_backend(backend: str, every: int, tmp_path) -> None:  # type: ignore[no-untyped-def]
     assert mismatches([sample(path) for path in MODELS[::every]], backend, tmp_path) == {}

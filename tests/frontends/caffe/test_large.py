@@ -1,4 +1,4 @@
-"""Well-known nets with seeded weights: OpenCV's numbers, on every backend."""
+"""Well-known nets with random weights, compared with OpenCV on every backend."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.caffe.text import read_text
 
 
-def seeded(text: str) -> bytes:
-    """Weights for a definition, whose shapes a walk over it finds; convolutions keep what they read
-    about as large as it is.
+def random_weights(text: str) -> bytes:
+    """Random weights for a definition. They are scaled so that convolutions preserve the magnitude
+    of their inputs.
     """
     rng, channels = np.random.default_rng(7), {"data": 3}
-    made = messages()["NetParameter"]()
+    net = messages()["NetParameter"]()
     for layer in read_text(text.encode(), "net").net.layer:
         blobs: list[np.ndarray] = []
         if layer.type == "Input":
@@ -51,7 +51,7 @@ def seeded(text: str) -> bytes:
             ]
         channels |= dict.fromkeys(layer.top, count)
         if blobs:
-            made.layer.add(
+            net.layer.add(
                 name=layer.name,
                 type=layer.type,
                 blobs=[
@@ -59,27 +59,27 @@ def seeded(text: str) -> bytes:
                     for blob in blobs
                 ],
             )
-    return bytes(made.SerializeToString())
+    return bytes(net.SerializeToString())
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sample]:
     folder = tmp_path_factory.mktemp("large")
-    found = {}
+    samples = {}
     for name, make in LARGE.items():
         path = folder / f"{name}.prototxt"
         path.write_text(make())
-        path.with_suffix(".caffemodel").write_bytes(seeded(make()))
+        path.with_suffix(".caffemodel").write_bytes(random_weights(make()))
         net = read_net(path, path.with_suffix(".caffemodel"))
         shape = next(iter(net.inputs.values())).shape
         inputs = {"data": np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)}
         outputs, _ = Runner(net, {"data": shape}, name, {}, fused=False)(inputs)
-        found[name] = Sample(name, converted(path), inputs, outputs)
-    return found
+        samples[name] = Sample(name, converted(path), inputs, outputs)
+    return samples
 
 
 @pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
-def test_well_known_nets(
+def test_well_known_nets_match_opencv(
     large: dict[str, Sample], backend: str, every: int, tmp_path: Path
 ) -> None:
     for sample in large.values():

@@ -1,4 +1,4 @@
-"""Every field of the layers' parameters, at other values than its default, against the oracle."""
+"""Every field of the layers' parameters, with values other than the default, against the oracle."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.frontends.caffe.definitions import input_layers, layer
 from tests.frontends.caffe.make import values_of
-from tests.frontends.caffe.nets import NETS, given, layer
+from tests.frontends.caffe.nets import NETS
 from tests.frontends.caffe.options import OPTIONS
 from tests.frontends.caffe.reading import converted
 from tests.frontends.caffe.reference import Net
@@ -29,8 +30,8 @@ UNREAD = {
     "save_file",
     "debug_info",
 }
-"""What says nothing of the numbers that inference gives."""
-ELSEWHERE = {
+"""Fields without effect on the outputs of inference."""
+EXEMPT = {
     ("Pooling", "pool"),
     ("SPP", "pool"),
     ("ReLU6", "negative_slope"),
@@ -49,47 +50,49 @@ ELSEWHERE = {
     ("Im2col", "group"),
     ("ConvolutionDepthwise", "group"),
 }
-"""Fields that have no meaning there, or other values of which are refused."""
+"""Fields that have no meaning for the layer, or whose other values are rejected."""
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_options_compute_what_caffe_says(name: str, tmp_path: Path) -> None:
-    made = OPTIONS[name]
-    oracle, values = Net(made.text, seed=6), values_of(made)
-    wanted = oracle.outputs(values)
-    (tmp_path / "net.prototxt").write_text(made.text)
+def test_options_match_the_oracle(name: str, tmp_path: Path) -> None:
+    case = OPTIONS[name]
+    oracle, values = Net(case.text, seed=6), values_of(case)
+    expected = oracle.outputs(values)
+    (tmp_path / "net.prototxt").write_text(case.text)
     if weights := oracle.weight_file():
         (tmp_path / "net.caffemodel").write_bytes(weights)
     assert (
-        reference_mismatch(Sample(name, converted(tmp_path / "net.prototxt"), values, wanted, 2e-5))
+        reference_mismatch(
+            Sample(name, converted(tmp_path / "net.prototxt"), values, expected, 2e-5)
+        )
         is None
     )
 
 
-def test_a_definition_somewhere_sets_each_field_to_another_value() -> None:
-    said: dict[tuple[str, str], set[Any]] = {}
-    for made in (*NETS.values(), *OPTIONS.values()):
-        for item in read_text(made.text.encode(), "net").net.layer:
+def test_definitions_set_each_field_to_another_value() -> None:
+    tried: dict[tuple[str, str], set[Any]] = {}
+    for case in (*NETS.values(), *OPTIONS.values()):
+        for item in read_text(case.text.encode(), "net").net.layer:
             for field in fields(item.type):
                 value = getattr(getattr(item, f"{parameter_of(item.type)}_param"), field.name)
-                said.setdefault((item.type, field.name), set()).add(
+                tried.setdefault((item.type, field.name), set()).add(
                     tuple(value) if field.is_repeated else value
                 )
     missing = {
         (kind, field.name): values
         for kind in LAYERS
         for field in fields(kind)
-        if (kind, field.name) not in ELSEWHERE
+        if (kind, field.name) not in EXEMPT
         and field.name not in UNREAD
-        and not covers(field, values := said.get((kind, field.name), set()))
+        and not covers(field, values := tried.get((kind, field.name), set()))
     }
     assert not missing
 
 
 def fields(kind: str) -> Iterator[Any]:
-    """The fields of a layer's own parameter that are no messages."""
-    if own := parameter_of(kind):
-        parameter = getattr(messages()["LayerParameter"](), f"{own}_param")
+    """The fields of a layer's own parameter that are not messages."""
+    if name := parameter_of(kind):
+        parameter = getattr(messages()["LayerParameter"](), f"{name}_param")
         yield from (field for field in parameter.DESCRIPTOR.fields if field.message_type is None)
 
 
@@ -142,32 +145,37 @@ OLDER = {
 }
 
 
-def test_every_field_of_the_first_format_is_tried() -> None:
+def test_every_field_of_the_first_format_is_covered() -> None:
     data = {"batchsize", "new_height", "new_width"}
-    wanted = {
+    expected = {
         (field, kind) for field, kinds in V0_FIELDS.items() if field not in data for kind in kinds
     }
-    assert {(field, kind) for kind, (_, _, said) in OLDER.items() for field in said} == wanted
+    assert {(field, kind) for kind, (_, _, fields) in OLDER.items() for field in fields} == expected
 
 
 @pytest.mark.parametrize("kind", OLDER)
-def test_fields_of_the_first_format_mean_those_of_the_newest(kind: str) -> None:
-    type_, param, said = OLDER[kind]
-    words = " ".join(f"{field}: {value.split(': ')[1]}" for field, value in said.items())
+def test_fields_of_the_first_format_are_upgraded(kind: str) -> None:
+    type_, param, fields = OLDER[kind]
+    older_fields = " ".join(f"{field}: {value.split(': ')[1]}" for field, value in fields.items())
     head = 'input: "x" input_dim: 2 input_dim: 4 input_dim: 6 input_dim: 7\n'
-    older = head + f'layers {{ layer {{ name: "y" type: "{kind}" {words} }} bottom: "x" top: "y" }}'
-    newer = given(x=(2, 4, 6, 7)) + layer(type_, "y", "x", **{param: " ".join(said.values())})
-    assert said_of(older) == said_of(newer)
+    older = (
+        head
+        + f'layers {{ layer {{ name: "y" type: "{kind}" {older_fields} }} bottom: "x" top: "y" }}'
+    )
+    newer = input_layers(x=(2, 4, 6, 7)) + layer(
+        type_, "y", "x", **{param: " ".join(fields.values())}
+    )
+    assert attributes_of(older) == attributes_of(newer)
 
 
-def said_of(text: str) -> list[tuple[str, Any]]:
-    """The types of a definition's layers, and what they say."""
+def attributes_of(text: str) -> list[tuple[str, Any]]:
+    """The types and attributes of a definition's layers."""
     net = net_of(upgraded(read_text(text.encode(), "net").net, "net"), {}, {}, "net")
     return [(item.type, attributes(item)) for item in net.layers]
 
 
-def test_a_loss_goes_along_its_own_axis() -> None:
-    head = given(x=(2, 3, 4), label=(2, 3))
+def test_a_loss_has_the_axis_of_its_softmax() -> None:
+    head = input_layers(x=(2, 3, 4), label=(2, 3))
     loss = head + layer("SoftmaxWithLoss", "loss", "x label", "loss y", softmax_param="axis: 2")
-    plain = given(x=(2, 3, 4)) + layer("Softmax", "loss", "x", "y", softmax_param="axis: 2")
-    assert said_of(loss) == said_of(plain)
+    plain = input_layers(x=(2, 3, 4)) + layer("Softmax", "loss", "x", "y", softmax_param="axis: 2")
+    assert attributes_of(loss) == attributes_of(plain)

@@ -1,10 +1,9 @@
-"""Makes the corpus with Chainer itself, in an environment of its own (Python 3.9; chainer 7.8.1,
-numpy
-1.23, h5py):
+"""Writes the corpus with Chainer, in its own environment (Python 3.9, chainer 7.8.1, numpy 1.23,
+h5py):
 
     python tests/frontends/chainer/make.py
 
-Beside each snapshot lies an .npz of the same stem with what Chainer took and gave.
+Each snapshot has an .npz file of the same stem with the inputs and outputs of Chainer.
 """
 
 import sys
@@ -15,6 +14,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 import function_nets
+import layer_nets
+import layer_option_nets
 import nets
 import option_nets
 import sequence_nets
@@ -23,7 +24,15 @@ import window_nets
 
 NETS = {
     net.__name__: net
-    for module in (nets, function_nets, window_nets, sequence_nets, option_nets)
+    for module in (
+        nets,
+        function_nets,
+        layer_nets,
+        window_nets,
+        sequence_nets,
+        option_nets,
+        layer_option_nets,
+    )
     for net in module.NETS
 }
 CORPUS = Path(__file__).parent / "corpus"
@@ -32,7 +41,7 @@ TRAINER = ("classifier", "unet", "tokens")
 
 
 def randomised(model, rng):
-    """Biases and statistics that are not what they begin with."""
+    """Replace the initial biases and statistics by random ones."""
     for name, param in sorted(model.namedparams()):
         if param.array.ndim < 2 or name.endswith("scale"):
             param.array[...] = (
@@ -52,19 +61,19 @@ def randomised(model, rng):
 
 
 def leaves(name, value):
-    """Arrays with the names that webkiln gives."""
+    """Arrays with the names of webkiln's inputs and outputs."""
     if isinstance(value, dict):
         return [leaf for key, item in value.items() for leaf in leaves(key, item)]
     if isinstance(value, (list, tuple)):
         return [
             leaf
-            for place, item in enumerate(value)
-            for leaf in leaves("%s_%d" % (name, place), item)
+            for index, item in enumerate(value)
+            for leaf in leaves("%s_%d" % (name, index), item)
         ]
     return [(name, value.array if isinstance(value, chainer.Variable) else value)]
 
 
-def made(net):
+def run(net):
     np.random.seed(3)
     nets.RNG.seed(7)
     model, inputs = net()
@@ -81,12 +90,15 @@ def made(net):
         randomised(model, np.random.RandomState(5))
         outputs = call()
     named = [
-        leaf for place, item in enumerate(inputs) for leaf in leaves(named_by(model)(place), item)
+        leaf
+        for index, item in enumerate(inputs)
+        for leaf in leaves(input_names(model)(index), item)
     ]
     return model, named, leaves("output", outputs)
 
 
-def named_by(model):
+def input_names(model):
+    """The name of an input by its index."""
     import inspect
 
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -95,14 +107,14 @@ def named_by(model):
         if hasattr(model, "forward") and "__call__" not in vars(type(model))
         else model
     )
-    own = [
+    names = [
         item.name for item in inspect.signature(function).parameters.values() if item.kind in kinds
     ] or ["x"]
-    return lambda place: own[place] if place < len(own) else "input_%d" % place
+    return lambda index: names[index] if index < len(names) else "input_%d" % index
 
 
 def write(net):
-    model, inputs, outputs = made(net)
+    model, inputs, outputs = run(net)
     name = net.__name__
     arrays = {"in/%s" % key: value for key, value in inputs}
     arrays.update({"out/%s" % key: value for key, value in outputs})
@@ -131,7 +143,7 @@ STEPS = 3
 
 
 def write_states():
-    """What stateful links give in calls one after the other."""
+    """Write the outputs of stateful links in consecutive calls."""
     np.random.seed(3)
     model = small.stateful()[0]
     randomised(model, np.random.RandomState(5))
@@ -153,7 +165,7 @@ def main():
     for net in [NETS[name] for name in sys.argv[1:] or NETS]:
         try:
             write(net)
-        except Exception as error:  # noqa: BLE001 - the others are tried, too
+        except Exception as error:  # noqa: BLE001 - the other nets are still written
             print("%s: %s: %s" % (net.__name__, type(error).__name__, str(error)[:600]))
             wrong += 1
     write_states()

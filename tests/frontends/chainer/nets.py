@@ -1,14 +1,14 @@
-"""Nets that Chainer and webkiln's stand-ins both run: each function returns a chain and its inputs.
-Here are whole ones, as scripts have them.
+"""Complete nets, as in scripts. Each function returns a chain and its inputs. Both Chainer and
+webkiln's replacements of its modules run them.
 
-Read by Chainer 7 on Python 3.9, too, to make the corpus: `python tests/frontends/chainer/make.py`.
+`python tests/frontends/chainer/make.py` reads them with Chainer 7 on Python 3.9.
 """
 
 import chainer
 import chainer.functions as F
 import chainer.links as L
 import numpy as np
-from chainer import training  # noqa: F401 - scripts do
+from chainer import training  # noqa: F401 - as in scripts
 from chainer.training import extensions  # noqa: F401
 
 RNG = np.random.RandomState(11)
@@ -19,7 +19,7 @@ def draw(*shape):
 
 
 class Net(chainer.Chain):
-    """Links by name, and what a call computes with them."""
+    """Links by name, and the function that a call runs."""
 
     def __init__(self, compute, **links):
         super().__init__()
@@ -37,7 +37,7 @@ def of(compute, *inputs, **links):
 
 
 class Conv(chainer.Chain):
-    """As scripts of Chainer 2 to 4 have it."""
+    """In the style of Chainer 2 to 4."""
 
     def __init__(self):
         super().__init__()
@@ -58,7 +58,7 @@ def classifier():
 
 
 class Old(chainer.Chain):
-    """As scripts of Chainer 1 have it."""
+    """In the style of Chainer 1."""
 
     def __init__(self):
         super().__init__(
@@ -118,7 +118,7 @@ def chain_list():
 
 
 class Encoder(chainer.Chain):
-    """Attention, as in translators."""
+    """Attention, as in translation."""
 
     def __init__(self, units=8, heads=2):
         super().__init__()
@@ -175,7 +175,7 @@ def unet():
 
 
 class Detector(chainer.Chain):
-    """A dictionary of outputs, with boxes decoded."""
+    """Decoded boxes in a dictionary of outputs."""
 
     def __init__(self):
         super().__init__()
@@ -200,7 +200,7 @@ def detector():
 
 
 class Wave(chainer.Chain):
-    """Dilated, gated, with skips."""
+    """Dilated convolutions with gates and skip connections."""
 
     def __init__(self, layers=4):
         super().__init__()
@@ -214,8 +214,8 @@ class Wave(chainer.Chain):
     def forward(self, x):
         h, total = self.first(x), 0
         for n in range(self.layers):
-            wide = self["conv%d" % n](F.pad(h, ((0, 0), (0, 0), (2**n, 0)), "constant"))
-            a, b = F.split_axis(wide, 2, axis=1)
+            pair = self["conv%d" % n](F.pad(h, ((0, 0), (0, 0), (2**n, 0)), "constant"))
+            a, b = F.split_axis(pair, 2, axis=1)
             h = F.tanh(a) * F.sigmoid(b) + h
             total = total + self["skip%d" % n](h)
         return F.relu(total)
@@ -293,7 +293,7 @@ def nested():
 
 
 def siamese():
-    """One link under two names, and weights that are computed with."""
+    """One link with two names, and a computation with weights."""
     shared = L.Linear(4, 3)
     return of(
         lambda m, x, y: F.sum((m.a(x) - m.b(y)) ** 2, axis=1) + F.sum(m.a.W * 0.1),

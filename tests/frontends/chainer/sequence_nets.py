@@ -53,7 +53,7 @@ def parametric():
 def sequence_links():
     def compute(m, x):
         xs = [x[0], x[1]]
-        found = []
+        outputs = []
         for link, count in (
             (m.lstm, 2),
             (m.bilstm, 2),
@@ -63,8 +63,8 @@ def sequence_links():
             (m.birelu, 1),
         ):
             *states, ys = link(*[None] * count, xs)
-            found += [*states, F.stack(ys)]
-        return found
+            outputs += [*states, F.stack(ys)]
+        return outputs
 
     return of(
         compute,
@@ -170,12 +170,12 @@ def unrolled():
 
 
 def attention():
-    """A decoder's steps with attention over what was encoded."""
+    """Decoding steps with attention over the encoder's outputs."""
 
     def compute(m, x):
         encoded = F.stack([F.tanh(m.enc(x[:, t])) for t in range(x.shape[1])], axis=1)
         h = encoded[:, -1]
-        found = []
+        outputs = []
         for _ in range(3):
             scores = F.softmax(
                 F.squeeze(F.batch_matmul(encoded, F.expand_dims(h, 2)), axis=2), axis=1
@@ -184,8 +184,8 @@ def attention():
                 encoded * F.broadcast_to(F.expand_dims(scores, 2), encoded.shape), axis=1
             )
             h = m.dec(h, context)
-            found.append(m.out(h))
-        return F.stack(found, axis=1)
+            outputs.append(m.out(h))
+        return F.stack(outputs, axis=1)
 
     return of(
         compute, draw(2, 4, 3), enc=L.Linear(3, 5), dec=L.StatelessGRU(5, 5), out=L.Linear(5, 4)
@@ -196,7 +196,7 @@ def more_sequences():
     def compute(m, x, y):
         xs = F.transpose_sequence([x, y])
         zero = np.zeros((2, 2, 4), np.float32)
-        found = [
+        outputs = [
             F.n_step_bilstm(1, 0.0, zero, zero, m.bilstm.ws, m.bilstm.bs, xs),
             F.n_step_bigru(1, 0.0, zero, m.bigru.ws, m.bigru.bs, xs),
             F.n_step_rnn(1, 0.0, zero[:1], m.rnn.ws, m.rnn.bs, xs),
@@ -205,7 +205,7 @@ def more_sequences():
             m.relu(None, [x, y]),
             m.bi(zero, [x, y]),
         ]
-        return [list(item) for item in found]
+        return [list(item) for item in outputs]
 
     return of(
         compute,

@@ -1,4 +1,4 @@
-"""Models for single questions, which functions return as users' do."""
+"""Small models for single aspects. Functions return them, as in user code."""
 
 import chainer
 import chainer.functions as F
@@ -17,7 +17,7 @@ class Chain(chainer.Chain):
     def __init__(self, compute, **links):
         super().__init__(**links)
         self.compute = compute
-        self.kept = None
+        self.state = None
 
     def forward(self, x):
         return self.compute(self, x)
@@ -54,9 +54,9 @@ def linear():
 def mixtures():
     def compute(x):
         rows = [x[0], x[1, :2]]
-        whole = chainer.dataset.concat_examples(rows, padding=0)
+        batch = chainer.dataset.concat_examples(rows, padding=0)
         return (
-            F.sum(whole, axis=1) / np.array([3, 2], np.int32),
+            F.sum(batch, axis=1) / np.array([3, 2], np.int32),
             np.array([1, 2], np.int32)[:, None] * x,
             chainer.dataset.convert.concat_examples([(x, x), (x, x)])[1],
         )
@@ -65,7 +65,7 @@ def mixtures():
 
 
 class Trained(chainer.Chain):
-    """As examples of Chainer have it: the call computes a loss, a method predicts."""
+    """As in examples of Chainer: the call computes a loss, a method predicts."""
 
     def __init__(self):
         super().__init__(fc=L.Linear(None, 2))
@@ -93,7 +93,7 @@ def shaped():
 
 
 def constants():
-    """Weights that nobody has to load."""
+    """Constant weights, which need no snapshot."""
     return L.Linear(3, 2, initialW=numbers(2, 3), initial_bias=1), X
 
 
@@ -103,7 +103,7 @@ def old_linear():
 
 
 def old_convolutions():
-    """By position: scale, bias, no bias, the library, first values."""
+    """Positional arguments: scale, bias, no bias, the library, initial values."""
     plain = L.Convolution2D(3, 4, 3, 1, 1, 1.0, 0.5, False, True, numbers(4, 3, 3, 3))
     bare = L.Convolution2D(4, 4, 3, 1, 1, 1, 0, True, True, numbers(4, 4, 3, 3), use_cudnn=False)
     dilated = L.DilatedConvolution2D(4, 2, 3, 1, 2, 2, 1, 0.25, False, True, numbers(2, 4, 3, 3))
@@ -183,13 +183,13 @@ def hidden(link):
 
 
 def keeping(m, x):
-    m.kept = m.fc(x) if m.kept is None else m.fc(x) + m.kept
-    return m.kept
+    m.state = m.fc(x) if m.state is None else m.fc(x) + m.state
+    return m.state
 
 
 def counting(m, x):
-    m.kept = (m.kept or 0) + 1
-    return x * m.kept
+    m.state = (m.state or 0) + 1
+    return x * m.state
 
 
 def training(m, x):

@@ -1,4 +1,4 @@
-"""The corpus on every backend: what Chainer computes with a snapshot, webkiln does."""
+"""The corpus on every backend, compared with Chainer."""
 
 from functools import cache
 

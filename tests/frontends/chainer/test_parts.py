@@ -1,6 +1,4 @@
-"""Parts of recorded chains: two that continue each other give what the whole does; calls are named,
-not the nodes that they are made of.
-"""
+"""Subgraphs of recorded chains. Their boundaries are calls, which may consist of several nodes."""
 
 import shutil
 from pathlib import Path
@@ -29,22 +27,22 @@ from webkiln.recipe.read import read_recipe
 Arrays = dict[str, np.ndarray]
 
 
-def computed(part: tuple[NodeModel, Blobs], given: Arrays) -> Arrays:
+def computed(part: tuple[NodeModel, Blobs], values: Arrays) -> Arrays:
     graph = ChainerConverter().convert(*part)
-    taken = {name: given[name] for name in graph.inputs}
+    inputs = {name: values[name] for name in graph.inputs}
     outputs, _ = run_graph(
-        bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})),
-        taken,
+        bind(graph, placeholders(graph, {name: array.shape for name, array in inputs.items()})),
+        inputs,
     )
     return dict(outputs)
 
 
 def net(name: str, *, opened: bool = False) -> tuple[RecordedModel, Blobs, Arrays]:
-    """A net of the corpus, with its inputs there; `opened` leaves the number of rows open."""
+    """A net of the corpus and its inputs. With `opened`, the number of rows is an open size."""
     with np.load(CORPUS / f"{name}.npz") as arrays:
-        given = {key[3:]: arrays[key] for key in arrays.files if key.startswith("in/")}
-    shapes = {key: ["N", *x.shape[1:]] for key, x in given.items()} if opened else None
-    return *recorded(name, shapes, snapshot(name)), given
+        inputs = {key[3:]: arrays[key] for key in arrays.files if key.startswith("in/")}
+    shapes = {key: ["N", *x.shape[1:]] for key, x in inputs.items()} if opened else None
+    return *recorded(name, shapes, snapshot(name)), inputs
 
 
 def refused(model: RecordedModel, blobs: Blobs, name: str) -> str | None:
@@ -57,33 +55,31 @@ def refused(model: RecordedModel, blobs: Blobs, name: str) -> str | None:
 
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("name", ["classifier", "resnet", "unet", "encoder"])
-def test_two_parts_continue_each_other(name: str, opened: bool) -> None:
-    """Wherever a chain can be cut in two at one call; where it cannot, the message says what else
-    to name.
-    """
-    model, blobs, given = net(name, opened=opened)
-    expected = computed((model, blobs), given)
-    wrong = {called: refused(model, blobs, called) for called in model.names}
+def test_two_consecutive_subgraphs_match_the_model(name: str, opened: bool) -> None:
+    """For every call that splits the chain. For other calls, the message names further options."""
+    model, blobs, inputs = net(name, opened=opened)
+    expected = computed((model, blobs), inputs)
+    messages = {call: refused(model, blobs, call) for call in model.names}
     assert all(
         "--from-layer" in message or "no layer between" in message
-        for message in wrong.values()
+        for message in messages.values()
         if message is not None
     )
-    possible = [called for called, message in wrong.items() if message is None]
+    possible = [call for call, message in messages.items() if message is None]
     assert possible
-    for called in possible:
+    for call in possible:
         head, tail = (
-            recorded_part(model, blobs, Subgraph((), (called,))),
-            recorded_part(model, blobs, Subgraph((called,))),
+            recorded_part(model, blobs, Subgraph((), (call,))),
+            recorded_part(model, blobs, Subgraph((call,))),
         )
-        between = computed(head, given)
-        assert set(between) == {called}
+        between = computed(head, inputs)
+        assert set(between) == {call}
         for key, value in computed(tail, between).items():
-            assert relative_error(value, expected[key]) <= 1e-5, (called, key)
+            assert relative_error(value, expected[key]) <= 1e-5, (call, key)
 
 
-def test_a_link_stands_for_what_its_call_gives() -> None:
-    """However many nodes it is made of; they can be named by their operators."""
+def test_a_link_names_the_output_of_its_call() -> None:
+    """Its nodes have the names of their operators."""
     model, blobs = recorded("named", module="small")
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
     got = computed(
@@ -95,22 +91,19 @@ def test_a_link_stands_for_what_its_call_gives() -> None:
     np.testing.assert_allclose(got["block"], np.tanh(x + inner), rtol=1e-5)
 
 
-def test_open_sizes_of_a_part() -> None:
-    """Those that are an input's own keep their name, others are called after the call."""
+def test_open_sizes_of_a_subgraph() -> None:
+    """Sizes of inputs keep their names. Others are named after the call."""
     model, blobs = recorded("halved", {"x": ["N", 1, "H", 4]}, module="small")
     part, _ = recorded_part(model, blobs, Subgraph(("max_pooling_2d",), ("tanh",)))
     assert part.graph.inputs[0].shape == ("N", 1, None, 2)
     with pytest.raises(
         RecipeError,
-        match=(
-            r"halved: .* computes with the open size H, which no input of the part has; give a"
-            r" number for it"
-        ),
+        match=(r"halved: .* computes with the open size H, which no input of the part has; set it"),
     ):
         recorded_part(model, blobs, Subgraph(("max_pooling_2d",), ("reshape",)))
 
 
-def test_a_recording_keeps_what_is_known_of_its_tensors(tmp_path: Path) -> None:
+def test_a_recording_stores_the_types_and_names_of_tensors(tmp_path: Path) -> None:
     model, blobs, _ = net("classifier", opened=True)
     write(tmp_path / "net.chainer", model, blobs)
     again, arrays = read(tmp_path / "net.chainer")
@@ -119,7 +112,7 @@ def test_a_recording_keeps_what_is_known_of_its_tensors(tmp_path: Path) -> None:
 
 @pytest.fixture
 def built(tmp_path: Path):  # type: ignore[no-untyped-def]
-    """Makes a part of the classifier, with the recipe's further lines."""
+    """Builds a subgraph of the classifier, with further lines in the recipe."""
     with Engine(tmp_path / ".webkiln") as engine:
 
         def make(*lines: str, **arrays: np.ndarray) -> Model:
@@ -140,26 +133,26 @@ def built(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def test_a_recorded_reference_verifies_a_part(built) -> None:  # type: ignore[no-untyped-def]
-    """It holds what went in and came out of the part, where Chainer runs."""
-    model, blobs, given = net("classifier")
+    """It has the inputs and outputs of the subgraph, as computed by Chainer."""
+    model, blobs, inputs = net("classifier")
     with np.load(CORPUS / "classifier.npz") as arrays:
         output = arrays["out/output"]
-    between = computed(recorded_part(model, blobs, Subgraph((), ("conv2",))), given)
+    between = computed(recorded_part(model, blobs, Subgraph((), ("conv2",))), inputs)
     lines = ('from_layers = ["conv2"]', 'reference = "expected.npz"')
-    made = built(*lines, conv2=between["conv2"], output=output)
-    (action,) = made.actions.verify(Selection(made.recipe.backends), "node")
+    subgraph = built(*lines, conv2=between["conv2"], output=output)
+    (action,) = subgraph.actions.verify(Selection(subgraph.recipe.backends), "node")
     assert [
-        row["passed"] for row in canonical.read(made.file(action, "result.json"))["outputs"]
+        row["passed"] for row in canonical.read(subgraph.file(action, "result.json"))["outputs"]
     ] == [True]
-    manifest = read_manifest(bundle := made.bundle())
+    manifest = read_manifest(bundle := subgraph.bundle())
     assert [item["name"] for item in manifest["inputs"]] == ["conv2"]
-    (found,) = run_bundle(bundle, "js", [between], host="node")
-    assert relative_error(found.outputs["output"], output) <= 1e-4
+    (result,) = run_bundle(bundle, "js", [between], host="node")
+    assert relative_error(result.outputs["output"], output) <= 1e-4
 
 
-def test_a_record_of_the_whole_is_none_of_a_part(built) -> None:  # type: ignore[no-untyped-def]
+def test_a_reference_of_the_entire_builddoes_not_fit_a_subgraph(built) -> None:  # type: ignore[no-untyped-def]
     with np.load(CORPUS / "classifier.npz") as arrays:
-        made = built(
+        model = built(
             'from_layers = ["conv2"]',
             'reference = "expected.npz"',
             x=arrays["in/x"],
@@ -172,11 +165,11 @@ def test_a_record_of_the_whole_is_none_of_a_part(built) -> None:  # type: ignore
             r" missing"
         ),
     ):
-        made.engine.run(made.actions.reference())
+        model.engine.run(model.actions.reference())
 
 
-def test_without_a_record_a_part_is_built_and_not_verified(built) -> None:  # type: ignore[no-untyped-def]
-    made = built('to_layers = ["conv2"]')
-    assert [item["name"] for item in read_manifest(made.bundle())["outputs"]] == ["conv2"]
-    with pytest.raises(ToolError, match="reference outputs are what Chainer computes"):
-        made.engine.run(made.actions.reference())
+def test_a_subgraph_without_a_reference_is_built_but_not_verified(built) -> None:  # type: ignore[no-untyped-def]
+    model = built('to_layers = ["conv2"]')
+    assert [item["name"] for item in read_manifest(model.bundle())["outputs"]] == ["conv2"]
+    with pytest.raises(ToolError, match="reference outputs need Chainer"):
+        model.engine.run(model.actions.reference())

@@ -1,4 +1,4 @@
-"""From a function and a snapshot to a bundle, by the command line and by recipes."""
+"""Bundles from a function and a snapshot, with the command line and with recipes."""
 
 import shutil
 from pathlib import Path
@@ -24,7 +24,7 @@ NET = ("--weights", "snapshot.npz", "--source-format", "chainer")
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A user's folder: a script, a snapshot of a trainer, and what Chainer computes."""
+    """A folder with a script, a trainer's snapshot, and an input."""
     shutil.copyfile(HERE / "nets.py", tmp_path / "mynets.py")
     shutil.copyfile(CORPUS / "classifier.weights.npz", tmp_path / "snapshot.npz")
     with np.load(CORPUS / "classifier.npz") as arrays:
@@ -37,7 +37,7 @@ def expected() -> np.ndarray:
         return arrays["out/output"]
 
 
-def test_a_function_and_a_snapshot_on_the_command_line(webkiln: Command, project: Path) -> None:  # noqa: F811
+def test_the_command_line_builds_a_snapshot(webkiln: Command, project: Path) -> None:  # noqa: F811
     done = webkiln(
         "build",
         "mynets:classifier",
@@ -56,14 +56,14 @@ def test_a_function_and_a_snapshot_on_the_command_line(webkiln: Command, project
         assert np.allclose(arrays["output"], expected(), atol=1e-5)
 
 
-def test_a_snapshot_alone_says_what_to_do(webkiln: Command, project: Path) -> None:  # noqa: F811
+def test_a_snapshot_alone_is_rejected_with_advice(webkiln: Command, project: Path) -> None:  # noqa: F811
     done = webkiln("build", "snapshot.npz", "-o", "out")
     assert done.returncode == 2
     assert "pass a function that builds the chain, and this file as its weights" in done.stderr
     assert "--source-format chainer" in done.stderr
 
 
-def test_errors_of_scripts_are_told_without_a_traceback(webkiln: Command, project: Path) -> None:  # noqa: F811
+def test_errors_of_scripts_have_no_traceback(webkiln: Command, project: Path) -> None:  # noqa: F811
     (project / "mine.py").write_text(
         "import chainer.functions as F\n\n\ndef make():\n    return lambda x: F.softmax(x) if"
         " x.array[0, 0] > 0 else x\n"
@@ -72,12 +72,12 @@ def test_errors_of_scripts_are_told_without_a_traceback(webkiln: Command, projec
         "build", "mine:make", "--source-format", "chainer", "--input-shape", "x=1,3", "-o", "out"
     )
     assert done.returncode == 2
-    assert "mine:make: mine.py, line 5: the code asks for the truth in a value" in done.stderr
+    assert "mine:make: mine.py, line 5: the code needs the truth of a value" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def recipe(project: Path, **replaced: str) -> Recipe:
-    """A recipe with lines that are replaced."""
+    """A recipe with some lines replaced."""
     lines = {
         "source": '{module = "mynets:classifier", weights = "snapshot.npz"}',
         "source_format": '"chainer"',
@@ -93,26 +93,26 @@ def recipe(project: Path, **replaced: str) -> Recipe:
     return read_recipe(folder / "recipe.toml")
 
 
-def test_a_recipe_is_built_once(project: Path) -> None:
-    made = recipe(project)
+def test_a_second_build_has_the_same_outputs(project: Path) -> None:
+    model = recipe(project)
     with Engine(project / ".webkiln") as engine:
-        choice = Selection(made.backends, "float32")
-        first = engine.run(ModelGraph(made, share()).bundle(choice))
-        again = engine.run(ModelGraph(made, share()).bundle(choice))
+        choice = Selection(model.backends, "float32")
+        first = engine.run(ModelGraph(model, share()).bundle(choice))
+        again = engine.run(ModelGraph(model, share()).bundle(choice))
     assert first.outputs == again.outputs
 
 
-def test_a_reference_says_where_it_comes_from(project: Path) -> None:
-    made = recipe(project)
+def test_a_reference_needs_recorded_outputs(project: Path) -> None:
+    model = recipe(project)
     with (
         Engine(project / ".webkiln") as engine,
-        pytest.raises(ToolError, match=r"Chainer computes, which needs Python 3.9 or less"),
+        pytest.raises(ToolError, match=r"need Chainer, which runs on Python 3.9 or less"),
     ):
-        engine.run(ModelGraph(made, share()).reference())
+        engine.run(ModelGraph(model, share()).reference())
 
 
 def test_a_recorded_reference_verifies_a_chain(project: Path) -> None:
-    made = recipe(project, reference='"expected.npz"')
+    model = recipe(project, reference='"expected.npz"')
     with np.load(CORPUS / "classifier.npz") as arrays:
         np.savez(
             project / "models" / "net" / "expected.npz",
@@ -120,7 +120,7 @@ def test_a_recorded_reference_verifies_a_chain(project: Path) -> None:
             output=arrays["out/output"],
         )
     with Engine(project / ".webkiln") as engine:
-        (action,) = ModelGraph(made, share()).verify(Selection(made.backends), "node")
+        (action,) = ModelGraph(model, share()).verify(Selection(model.backends), "node")
         result = canonical.read(
             engine.cache.store.path(engine.run(action).outputs["result.json"].sha256)
         )
@@ -128,21 +128,21 @@ def test_a_recorded_reference_verifies_a_chain(project: Path) -> None:
     assert all(row["relative"] <= 1e-4 for row in result["outputs"])
 
 
-def test_a_script_does_not_write_chains(project: Path) -> None:
+def test_a_script_as_source_is_rejected(project: Path) -> None:
     (project / "models" / "net").mkdir(parents=True)
     (project / "models" / "net" / "make.py").write_text("def export(path):\n    pass\n")
     (project / "models" / "net" / "recipe.toml").write_text(
         'source = {script = "make.py", function = "export"}\nsource_format = "chainer"\n'
     )
-    made = read_recipe(project / "models" / "net" / "recipe.toml")
+    model = read_recipe(project / "models" / "net" / "recipe.toml")
     with (
         Engine(project / ".webkiln") as engine,
-        pytest.raises(RecipeError, match="a chain is what a function returns"),
+        pytest.raises(RecipeError, match="chains are returned by functions"),
     ):
-        engine.run(ModelGraph(made, share()).bundle(Selection(made.backends, "float32")))
+        engine.run(ModelGraph(model, share()).bundle(Selection(model.backends, "float32")))
 
 
-def test_a_damaged_recording_is_told(tmp_path: Path) -> None:
-    (tmp_path / "made.chainer").write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(SourceError, match=r"made.chainer: is no recording that webkiln wrote"):
-        read(tmp_path / "made.chainer")
+def test_a_damaged_recording_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "net.chainer").write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(SourceError, match=r"net.chainer: is not a recording that webkiln wrote"):
+        read(tmp_path / "net.chainer")

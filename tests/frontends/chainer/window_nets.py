@@ -88,12 +88,12 @@ def pooling():
 
 def upsampling():
     def compute(m, x):
-        y, places = F.max_pooling_2d(x, 2, return_indices=True)
+        y, indices = F.max_pooling_2d(x, 2, return_indices=True)
         z, others = F.max_pooling_2d(x, 3, 2, 1, return_indices=True)
         return (
-            F.upsampling_2d(y, places, 2, outsize=x.shape[2:]),
+            F.upsampling_2d(y, indices, 2, outsize=x.shape[2:]),
             F.upsampling_2d(z, others, 3, 2, 1, outsize=x.shape[2:]),
-            F.upsampling_2d(y, places, 2, cover_all=False),
+            F.upsampling_2d(y, indices, 2, cover_all=False),
         )
 
     return of(compute, draw(2, 3, 7, 6))
@@ -176,7 +176,7 @@ def mlp_convolution():
 
 
 def more_pooling():
-    """Windows that reach behind the end, or lie there."""
+    """Windows that extend beyond the end, or lie beyond it."""
 
     def compute(m, x, y):
         return [

@@ -1,8 +1,8 @@
-"""Makes the corpus of models of scikit-learn, XGBoost and LightGBM: `python -m
+"""Writes the corpus of models of scikit-learn, XGBoost and LightGBM: `python -m
 tests.frontends.onnx.make [NAME ...]`.
 
-It needs `pip install scikit-learn skl2onnx onnxmltools xgboost lightgbm`, which nothing else does.
-Expected outputs are onnxruntime's, which have to agree with what the library itself predicts.
+It needs `pip install scikit-learn skl2onnx onnxmltools xgboost lightgbm`. The expected outputs come
+from onnxruntime, and must agree with the predictions of the library.
 """
 
 import sys
@@ -46,16 +46,16 @@ from tests.frontends.onnx.running import onnxruntime_outputs
 
 CORPUS = Path(__file__).parent / "corpus"
 FEATURES, ROWS = 6, 24
-CLOSE = 2e-3
-"""Of the library's outputs: onnxruntime couples probabilities of machines less far, and computes
-some models in float32 that the library computes in float64.
+TOLERANCE = 2e-3
+"""Relative to the library's outputs. onnxruntime couples the probabilities of support vector
+machines with fewer iterations, and computes some models in float32 instead of float64.
 """
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A model to train: on `classes` (0: numbers), with gaps in its features, with texts as
-    classes, of double features.
+class TrainingCase:
+    """A model to train. `classes`: their number, 0 for a regression. `gaps`: some features are NaN.
+    `texts`: the classes are strings. `double`: the features are float64.
     """
 
     model: Callable[[], Any]
@@ -67,23 +67,23 @@ class Trained:
     options: tuple[str, ...] = ("zipmap",)
 
 
-def data(made: Trained) -> tuple[np.ndarray, np.ndarray]:
-    if made.classes:
+def data(case: TrainingCase) -> tuple[np.ndarray, np.ndarray]:
+    if case.classes:
         x, y = make_classification(
             300,
             FEATURES,
             n_informative=5,
             n_redundant=0,
-            n_classes=made.classes,
+            n_classes=case.classes,
             n_clusters_per_class=1,
             random_state=1,
         )
-        y = np.array(["ant", "bee", "cat", "dog"])[y] if made.texts else y
+        y = np.array(["ant", "bee", "cat", "dog"])[y] if case.texts else y
     else:
-        x, y = make_regression(300, FEATURES, n_targets=made.targets, noise=2.0, random_state=1)
+        x, y = make_regression(300, FEATURES, n_targets=case.targets, noise=2.0, random_state=1)
         y = y / 50
-    x = x.astype(np.float64 if made.double else np.float32)
-    if made.gaps:
+    x = x.astype(np.float64 if case.double else np.float32)
+    if case.gaps:
         x[np.random.default_rng(5).random(x.shape) < 0.15] = np.nan
     return x, y
 
@@ -97,60 +97,60 @@ def columns() -> Any:
     scaled = pipeline.make_pipeline(
         impute.SimpleImputer(strategy="median"), preprocessing.StandardScaler()
     )
-    whole = pipeline.make_pipeline(impute.SimpleImputer(), preprocessing.MinMaxScaler())
+    bounded = pipeline.make_pipeline(impute.SimpleImputer(), preprocessing.MinMaxScaler())
     parts = compose.ColumnTransformer(
         [
             ("scaled", scaled, [0, 1, 2]),
-            ("bounded", whole, [3, 4]),
+            ("bounded", bounded, [3, 4]),
             ("marked", impute.SimpleImputer(), [5]),
         ]
     )
     return pipeline.make_pipeline(parts, linear_model.LogisticRegression())
 
 
-MODELS: dict[str, Trained] = {
-    "logistic": Trained(linear_model.LogisticRegression, 2),
-    "logistic_texts": Trained(linear_model.LogisticRegression, 3, texts=True),
-    "ridge": Trained(linear_model.Ridge),
-    "linear_two": Trained(linear_model.LinearRegression, targets=2),
-    "linear_double": Trained(linear_model.LinearRegression, double=True),
-    "svc_linear": Trained(svm.LinearSVC, 3, options=()),
-    "svc": Trained(lambda: svm.SVC(C=0.5, probability=True, random_state=2), 2),
-    "svc_three": Trained(
+MODELS: dict[str, TrainingCase] = {
+    "logistic": TrainingCase(linear_model.LogisticRegression, 2),
+    "logistic_texts": TrainingCase(linear_model.LogisticRegression, 3, texts=True),
+    "ridge": TrainingCase(linear_model.Ridge),
+    "linear_two": TrainingCase(linear_model.LinearRegression, targets=2),
+    "linear_double": TrainingCase(linear_model.LinearRegression, double=True),
+    "svc_linear": TrainingCase(svm.LinearSVC, 3, options=()),
+    "svc": TrainingCase(lambda: svm.SVC(C=0.5, probability=True, random_state=2), 2),
+    "svc_three": TrainingCase(
         lambda: svm.SVC(C=0.5, kernel="poly", probability=True, random_state=2), 3
     ),
-    "svc_votes": Trained(lambda: svm.SVC(C=0.5, kernel="sigmoid"), 4),
-    "svr": Trained(lambda: svm.SVR(C=2.0)),
-    "one_class": Trained(lambda: svm.OneClassSVM(nu=0.2), options=()),
-    "tree": Trained(lambda: tree.DecisionTreeClassifier(max_depth=5, random_state=1), 3),
-    "tree_texts": Trained(
+    "svc_votes": TrainingCase(lambda: svm.SVC(C=0.5, kernel="sigmoid"), 4),
+    "svr": TrainingCase(lambda: svm.SVR(C=2.0)),
+    "one_class": TrainingCase(lambda: svm.OneClassSVM(nu=0.2), options=()),
+    "tree": TrainingCase(lambda: tree.DecisionTreeClassifier(max_depth=5, random_state=1), 3),
+    "tree_texts": TrainingCase(
         lambda: tree.DecisionTreeClassifier(max_depth=5, random_state=1), 2, texts=True
     ),
-    "tree_numbers": Trained(
+    "tree_numbers": TrainingCase(
         lambda: tree.DecisionTreeRegressor(max_depth=6, random_state=1), targets=2
     ),
-    "forest": Trained(forests("RandomForestClassifier"), 4),
-    "forest_two": Trained(forests("RandomForestClassifier"), 2),
-    "forest_numbers": Trained(forests("RandomForestRegressor")),
-    "extra": Trained(forests("ExtraTreesRegressor")),
-    "boosting": Trained(forests("GradientBoostingClassifier"), 3),
-    "boosting_two": Trained(forests("GradientBoostingClassifier"), 2),
-    "boosting_numbers": Trained(forests("GradientBoostingRegressor")),
-    "histogram": Trained(
+    "forest": TrainingCase(forests("RandomForestClassifier"), 4),
+    "forest_two": TrainingCase(forests("RandomForestClassifier"), 2),
+    "forest_numbers": TrainingCase(forests("RandomForestRegressor")),
+    "extra": TrainingCase(forests("ExtraTreesRegressor")),
+    "boosting": TrainingCase(forests("GradientBoostingClassifier"), 3),
+    "boosting_two": TrainingCase(forests("GradientBoostingClassifier"), 2),
+    "boosting_numbers": TrainingCase(forests("GradientBoostingRegressor")),
+    "histogram": TrainingCase(
         lambda: ensemble.HistGradientBoostingClassifier(max_iter=6, random_state=1), 2, gaps=True
     ),
-    "histogram_numbers": Trained(
+    "histogram_numbers": TrainingCase(
         lambda: ensemble.HistGradientBoostingRegressor(max_iter=6, random_state=1), gaps=True
     ),
-    "isolation": Trained(
+    "isolation": TrainingCase(
         lambda: ensemble.IsolationForest(n_estimators=5, max_samples=40, random_state=1), options=()
     ),
-    "neighbours": Trained(lambda: neighbors.KNeighborsClassifier(3), 3),
-    "bayes": Trained(naive_bayes.GaussianNB, 3),
-    "perceptron": Trained(
+    "neighbours": TrainingCase(lambda: neighbors.KNeighborsClassifier(3), 3),
+    "bayes": TrainingCase(naive_bayes.GaussianNB, 3),
+    "perceptron": TrainingCase(
         lambda: neural_network.MLPClassifier((8,), max_iter=60, random_state=1), 3
     ),
-    "scaled": Trained(
+    "scaled": TrainingCase(
         lambda: pipeline.make_pipeline(
             preprocessing.StandardScaler(),
             preprocessing.Normalizer("l1"),
@@ -158,19 +158,21 @@ MODELS: dict[str, Trained] = {
         ),
         2,
     ),
-    "bounded": Trained(
+    "bounded": TrainingCase(
         lambda: pipeline.make_pipeline(
             preprocessing.MinMaxScaler(), preprocessing.PolynomialFeatures(2), linear_model.Ridge()
         )
     ),
-    "components": Trained(
+    "components": TrainingCase(
         lambda: pipeline.make_pipeline(
             decomposition.PCA(3), preprocessing.Binarizer(threshold=0.1), linear_model.Ridge()
         )
     ),
-    "columns": Trained(columns, 3, gaps=True),
-    "adaboost": Trained(lambda: ensemble.AdaBoostClassifier(n_estimators=3, random_state=1), 3),
-    "stacking": Trained(
+    "columns": TrainingCase(columns, 3, gaps=True),
+    "adaboost": TrainingCase(
+        lambda: ensemble.AdaBoostClassifier(n_estimators=3, random_state=1), 3
+    ),
+    "stacking": TrainingCase(
         lambda: ensemble.StackingClassifier(
             [
                 ("line", linear_model.LogisticRegression()),
@@ -179,40 +181,42 @@ MODELS: dict[str, Trained] = {
         ),
         2,
     ),
-    "calibrated": Trained(
+    "calibrated": TrainingCase(
         lambda: calibration.CalibratedClassifierCV(linear_model.LogisticRegression(), cv=2), 3
     ),
-    "discriminant": Trained(discriminant_analysis.QuadraticDiscriminantAnalysis, 3, texts=True),
-    "process": Trained(
+    "discriminant": TrainingCase(
+        discriminant_analysis.QuadraticDiscriminantAnalysis, 3, texts=True
+    ),
+    "process": TrainingCase(
         lambda: pipeline.make_pipeline(
             decomposition.PCA(2), gaussian_process.GaussianProcessRegressor(alpha=1.0)
         )
     ),
-    "clusters": Trained(lambda: cluster.KMeans(4, n_init=2, random_state=1), options=()),
-    "bins": Trained(
+    "clusters": TrainingCase(lambda: cluster.KMeans(4, n_init=2, random_state=1), options=()),
+    "bins": TrainingCase(
         lambda: pipeline.make_pipeline(
             preprocessing.KBinsDiscretizer(3, encode="onehot-dense"), linear_model.Ridge()
         )
     ),
-    "neighbours_numbers": Trained(lambda: neighbors.KNeighborsRegressor(3)),
-    "xgboost": Trained(
+    "neighbours_numbers": TrainingCase(lambda: neighbors.KNeighborsRegressor(3)),
+    "xgboost": TrainingCase(
         lambda: xgboost.XGBClassifier(n_estimators=6, max_depth=3, random_state=1), 2, gaps=True
     ),
-    "xgboost_three": Trained(
+    "xgboost_three": TrainingCase(
         lambda: xgboost.XGBClassifier(n_estimators=5, max_depth=3, random_state=1), 3
     ),
-    "xgboost_numbers": Trained(
+    "xgboost_numbers": TrainingCase(
         lambda: xgboost.XGBRegressor(n_estimators=6, max_depth=4, random_state=1), gaps=True
     ),
-    "lightgbm": Trained(
+    "lightgbm": TrainingCase(
         lambda: lightgbm.LGBMClassifier(n_estimators=6, num_leaves=8, random_state=1, verbose=-1),
         2,
         gaps=True,
     ),
-    "lightgbm_three": Trained(
+    "lightgbm_three": TrainingCase(
         lambda: lightgbm.LGBMClassifier(n_estimators=5, num_leaves=8, random_state=1, verbose=-1), 3
     ),
-    "lightgbm_numbers": Trained(
+    "lightgbm_numbers": TrainingCase(
         lambda: lightgbm.LGBMRegressor(n_estimators=6, num_leaves=8, random_state=1, verbose=-1),
         gaps=True,
     ),
@@ -220,8 +224,8 @@ MODELS: dict[str, Trained] = {
 
 
 @contextmanager
-def whole_numbers() -> Iterator[None]:
-    """The onnx package refuses truth values among whole numbers, of which skl2onnx gives some."""
+def integers_from_booleans() -> Iterator[None]:
+    """Convert booleans in lists of integers, which skl2onnx writes and the onnx package rejects."""
     before = onnx.helper.make_attribute
 
     def make_attribute(key: str, value: Any, *rest: Any, **named: Any) -> onnx.AttributeProto:
@@ -235,7 +239,7 @@ def whole_numbers() -> Iterator[None]:
         onnx.helper.make_attribute = before
 
 
-def exported(model: Any, made: Trained, x: np.ndarray) -> onnx.ModelProto:
+def exported(model: Any, case: TrainingCase, x: np.ndarray) -> onnx.ModelProto:
     module = type(model).__module__
     if module.startswith("lightgbm"):
         return onnxmltools.convert_lightgbm(
@@ -245,9 +249,9 @@ def exported(model: Any, made: Trained, x: np.ndarray) -> onnx.ModelProto:
         return onnxmltools.convert_xgboost(
             model, initial_types=[("X", OtherFloats([None, FEATURES]))]
         )
-    kind = DoubleTensorType if made.double else FloatTensorType
-    options = {id(model): {"zipmap": False}} if made.classes and "zipmap" in made.options else None
-    with whole_numbers():
+    kind = DoubleTensorType if case.double else FloatTensorType
+    options = {id(model): {"zipmap": False}} if case.classes and "zipmap" in case.options else None
+    with integers_from_booleans():
         return to_onnx(
             model,
             initial_types=[("X", kind([None, FEATURES]))],
@@ -257,27 +261,27 @@ def exported(model: Any, made: Trained, x: np.ndarray) -> onnx.ModelProto:
 
 
 def make(name: str) -> None:
-    made = MODELS[name]
-    x, y = data(made)
-    model = made.model().fit(x, y)
-    proto = exported(model, made, x)
+    case = MODELS[name]
+    x, y = data(case)
+    model = case.model().fit(x, y)
+    proto = exported(model, case, x)
     proto.producer_version = proto.doc_string = ""
     rows = x[:ROWS]
     outputs = onnxruntime_outputs(proto, {"X": rows})
     first, *rest = outputs.values()
     expected = model.predict(rows)
-    if made.classes:
+    if case.classes:
         assert np.mean(first.ravel() == expected) > 0.95, name
     else:
-        assert np.abs(first.ravel() - expected.ravel()).max() < CLOSE * max(
+        assert np.abs(first.ravel() - expected.ravel()).max() < TOLERANCE * max(
             np.abs(expected).max(), 1
         ), name
     if rest and hasattr(model, "predict_proba"):
-        assert np.abs(rest[0] - model.predict_proba(rows)).max() < CLOSE * 5, (
+        assert np.abs(rest[0] - model.predict_proba(rows)).max() < TOLERANCE * 5, (
             name,
             np.abs(rest[0] - model.predict_proba(rows)).max(),
         )
-    if made.texts:
+    if case.texts:
         classes = list(model.classes_)
         outputs = {
             key: np.array([classes.index(text) for text in value.ravel()]).reshape(value.shape)
@@ -297,7 +301,7 @@ def main() -> int:
     for name in sys.argv[1:] or MODELS:
         try:
             make(name)
-        except Exception as error:  # noqa: BLE001 - the others are made, too
+        except Exception as error:  # noqa: BLE001 - the other models are still written
             print(f"{name}: {type(error).__name__}: {str(error)[-300:]}")
             wrong += 1
     print(

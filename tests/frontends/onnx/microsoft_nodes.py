@@ -34,9 +34,9 @@ def zero(value: int, dtype: str = "uint8") -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One node: operands (None is absent), attributes, outputs that are compared. `off`: how far
-    integers may differ, where a half is rounded.
+class NodeCase:
+    """A node: its operands (None is absent), its attributes, and the outputs to compare. `off` is
+    the tolerance of integer outputs, for ties in rounding.
     """
 
     op: str

@@ -48,9 +48,9 @@ def source_inputs(graph: GraphSpec, tensor: str) -> list[str]:
         return mentioned
 
     visit(graph)
-    queue, seen = [tensor], {tensor}
+    queue, visited = [tensor], {tensor}
     while queue:
-        fresh = makers.get(queue.pop(), set()) - seen
-        seen |= fresh
+        fresh = makers.get(queue.pop(), set()) - visited
+        visited |= fresh
         queue += fresh
-    return sorted(item.name for item in graph.inputs if item.tensor in seen)
+    return sorted(item.name for item in graph.inputs if item.tensor in visited)

@@ -30,16 +30,16 @@ def one(op, inputs=("x",), weights=(), **attributes):
     )
 
 
-def twice():
-    made = one("LeakyRelu", alpha=0.5)
-    made.graph.node[0].attribute.append(helper.make_attribute("alpha", 0.25))
-    return made
+def repeated_attribute():
+    proto = one("LeakyRelu", alpha=0.5)
+    proto.graph.node[0].attribute.append(helper.make_attribute("alpha", 0.25))
+    return proto
 
 
 def of_element_type(code):
-    made = one("Relu")
-    made.graph.input[0].type.tensor_type.elem_type = code
-    return made
+    proto = one("Relu")
+    proto.graph.input[0].type.tensor_type.elem_type = code
+    return proto
 
 
 def loop(state=TensorProto.FLOAT, result=None, condition=TensorProto.BOOL, inputs=3):
@@ -73,12 +73,12 @@ def loop(state=TensorProto.FLOAT, result=None, condition=TensorProto.BOOL, input
 
 def stale():
     """Unsorted nodes, and shapes of another export."""
-    made = model([node("Relu", ["a"], ["y"]), node("Neg", ["x"], ["a"])], [X], [floats("y", 7, 7)])
-    made.graph.value_info.append(floats("a", 5))
-    return made
+    proto = model([node("Relu", ["a"], ["y"]), node("Neg", ["x"], ["a"])], [X], [floats("y", 7, 7)])
+    proto.graph.value_info.append(floats("a", 5))
+    return proto
 
 
-REFUSED = {
+REJECTED = {
     "misspelt": (
         one("LeakyRelu", alhpa=0.5),
         "it (LeakyRelu): does not have an attribute alhpa; its attributes are alpha",
@@ -92,7 +92,7 @@ REFUSED = {
         one("LeakyRelu", alpha=1),
         "it (LeakyRelu): its attribute alpha is INT, expected FLOAT",
     ),
-    "twice": (twice(), "it (LeakyRelu): the attribute alpha is set twice"),
+    "twice": (repeated_attribute(), "it (LeakyRelu): the attribute alpha is set twice"),
     "missing": (one("Cast"), "it (Cast): its attribute to is missing, INT"),
     "operands": (one("Add"), "it (Add): has 1 operands, expected 2"),
     "pads": (one("Pad", ["x", "p"], [literal("p", [0, 0, 0, 1, 1, 1])]), "it (Pad): "),
@@ -110,18 +110,18 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", REJECTED)
 def test_invalid_models_are_rejected(name, tmp_path):
-    made, text = REFUSED[name]
+    proto, text = REJECTED[name]
     for read in (
-        lambda: describe_model(made, "net.onnx"),
+        lambda: describe_model(proto, "net.onnx"),
         lambda: read_model(tmp_path / "net.onnx"),
     ):
-        (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
-        with pytest.raises(SourceError) as told:
+        (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
+        with pytest.raises(SourceError) as error:
             read()
-        assert any(part in str(told.value) for part in text.split("|")), told.value
-        assert str(told.value).startswith("net.onnx: ")
+        assert any(part in str(error.value) for part in text.split("|")), error.value
+        assert str(error.value).startswith("net.onnx: ")
 
 
 @pytest.mark.parametrize("make", [classifier, loop, stale])
@@ -130,7 +130,7 @@ def test_unusual_models_are_accepted(make):
 
 
 def test_operators_of_plugins_are_not_checked():
-    made = model(
+    proto = model(
         [
             node("Sparkle", ["x"], ["a"], size=3),
             node("Glitter", ["a"], ["y"], domain="my.ops", many=[1]),
@@ -138,17 +138,17 @@ def test_operators_of_plugins_are_not_checked():
         [X],
         [Y],
     )
-    made.opset_import.append(helper.make_opsetid("my.ops", 1))
+    proto.opset_import.append(helper.make_opsetid("my.ops", 1))
     with HANDLERS.isolated():
         HANDLERS.register("Sparkle")(lambda call: call.op("Relu", call.tensors()))
         HANDLERS.register("Glitter", "my.ops")(lambda call: call.op("Neg", call.tensors()))
-        assert [item.op for item in converted(made).nodes] == ["Relu", "Neg"]
+        assert [item.op for item in converted(proto).nodes] == ["Relu", "Neg"]
 
 
 def test_external_weights_are_checked(tmp_path):
-    made = one("Pad", ["x", "p"], [literal("p", [0, 1, 0, 1])])
+    proto = one("Pad", ["x", "p"], [literal("p", [0, 1, 0, 1])])
     large = model([node("MatMul", ["x", "w"], ["y"])], [X], [Y], [weight("w", 3, 40000)])
-    for number, (item, shape) in enumerate(((made, (2, 5)), (large, (2, 40000)))):
+    for number, (item, shape) in enumerate(((proto, (2, 5)), (large, (2, 40000)))):
         onnx.save(
             item,
             tmp_path / "net.onnx",
@@ -171,12 +171,12 @@ def test_unsupported_ir_versions_are_rejected():
         (99, "has IR version 99; versions 3 to"),
         (2, "has IR version 2;"),
     ):
-        made = classifier()
-        made.ir_version = version
+        proto = classifier()
+        proto.ir_version = version
         with pytest.raises(SourceError, match=message):
-            describe_model(made, "net.onnx")
-    made.ir_version = 14
-    assert describe_model(made, "net.onnx")
+            describe_model(proto, "net.onnx")
+    proto.ir_version = 14
+    assert describe_model(proto, "net.onnx")
 
 
 def test_the_condition_of_a_loop_must_be_a_bool():
@@ -198,10 +198,10 @@ def test_exponential_inlining_is_rejected(tmp_path):
             node(f"f{n - 1}", ["c"], ["b"], domain="own"),
         ]
         functions.append(helper.make_function("own", f"f{n}", ["a"], ["b"], body, opset))
-    made = model([node("f39", ["x"], ["y"], domain="own")], [X], [Y])
-    made.opset_import.append(opset[1])
-    made.functions.extend(functions)
-    (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
+    proto = model([node("f39", ["x"], ["y"], domain="own")], [X], [Y])
+    proto.opset_import.append(opset[1])
+    proto.functions.extend(functions)
+    (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
     with pytest.raises(
         SourceError, match=r"has more than 33,408 nodes after inlining its functions; refused"
     ):
@@ -211,15 +211,15 @@ def test_exponential_inlining_is_rejected(tmp_path):
 def test_microsoft_signatures_match_onnxruntime():
     schemas = {(item.domain, item.name): item for item in runtime.get_all_operator_schema()}
     assert set(MICROSOFT) == set(DOMAINS["com.microsoft"])
-    for op, own in MICROSOFT.items():
+    for op, signature in MICROSOFT.items():
         schema = schemas.get(("com.microsoft", op)) or schemas["", op]
-        assert own.attributes == {
+        assert signature.attributes == {
             name: item.type.name for name, item in schema.attributes.items()
         }, op
-        assert own.required == {
+        assert signature.required == {
             name for name, item in schema.attributes.items() if item.required
         }, op
-        assert (own.min_inputs, own.max_inputs, own.max_outputs) == (
+        assert (signature.min_inputs, signature.max_inputs, signature.max_outputs) == (
             schema.min_input,
             schema.max_input,
             schema.max_output,
@@ -228,16 +228,16 @@ def test_microsoft_signatures_match_onnxruntime():
 
 @pytest.mark.parametrize("version", [0, -1, 2**31, 2**62])
 @pytest.mark.parametrize(
-    ("domain", "place"),
+    ("domain", "owner"),
     [("", "model"), ("com.microsoft", "model"), ("", "function"), ("com.microsoft", "function")],
 )
-def test_unsupported_opset_versions_are_rejected(version, domain, place):
-    made = one("Neg")
+def test_unsupported_opset_versions_are_rejected(version, domain, owner):
+    proto = one("Neg")
     function = helper.make_function(
         "own", "f0", ["a"], ["b"], [node("Neg", ["a"], ["b"])], [helper.make_opsetid("", 21)]
     )
-    made.functions.append(function)
-    imported = made.opset_import if place == "model" else made.functions[0].opset_import
+    proto.functions.append(function)
+    imported = proto.opset_import if owner == "model" else proto.functions[0].opset_import
     del imported[:]
     imported.extend(
         [helper.make_opsetid(domain, version), *([helper.make_opsetid("", 21)] if domain else [])]
@@ -245,4 +245,4 @@ def test_unsupported_opset_versions_are_rejected(version, domain, place):
     with pytest.raises(
         SourceError, match=rf"uses opset {version}.*; opsets 1 to \d+ are supported"
     ):
-        describe_model(made, "net.onnx")
+        describe_model(proto, "net.onnx")

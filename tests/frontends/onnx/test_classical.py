@@ -1,4 +1,4 @@
-"""The operators of ai.onnx.ml against onnxruntime, with numpy and on every backend."""
+"""The operators of ai.onnx.ml compared with onnxruntime, with numpy and on every backend."""
 
 import json
 from pathlib import Path
@@ -11,16 +11,10 @@ from onnx.reference import ReferenceEvaluator
 
 from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches, reference_mismatch
-from tests.frontends.onnx.classical_cases import (
-    DOMAIN,
-    FAMILIES,
-    Tried,
-    grown,
-    real,
-    sets,
-    weighted,
-)
+from tests.frontends.onnx.classical_cases import FAMILIES
+from tests.frontends.onnx.classical_nodes import DOMAIN, NodeCase, real
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
+from tests.frontends.onnx.tree_cases import grown, sets, weighted
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
@@ -29,56 +23,55 @@ from webkiln.frontends.onnx.load import describe_model
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 
+TREES = grown(2, 2, 1)
 ABSENT = ("Binarizer", "OneHotEncoder", "LabelEncoder")
 """Operators that onnxruntime supports for some types only; the onnx package's evaluator computes
 the others.
 """
-TWO_WEIGHED = "[[0, 1]]", "[[0], [1]]"
-"""Classifiers of two classes with weights for both; onnxruntime labels them 0 and 1, whatever their
-labels.
-"""
+TWO_WEIGHTED = "[[0, 1]]", "[[0], [1]]"
+"""Classifiers of two classes with weights for both. onnxruntime always labels them 0 and 1."""
 
 
-def sample(tried: Tried) -> Sample:
-    model = tried.model()
+def sample(case: NodeCase) -> Sample:
+    model = case.model()
     try:
-        outputs = onnxruntime_outputs(model, tried.values)
+        outputs = onnxruntime_outputs(model, case.values)
     except Exception as error:
-        if tried.op not in ABSENT or "NOT_IMPLEMENTED" not in str(error):
+        if case.op not in ABSENT or "NOT_IMPLEMENTED" not in str(error):
             raise
-        outputs = evaluated(model, tried)
-    if tried.op == "TreeEnsembleClassifier" and any(ids in tried.name for ids in TWO_WEIGHED):
-        labels = np.array(tried.attrs["classlabels_int64s"])
+        outputs = evaluated(model, case)
+    if case.op == "TreeEnsembleClassifier" and any(ids in case.name for ids in TWO_WEIGHTED):
+        labels = np.array(case.attrs["classlabels_int64s"])
         outputs |= {"y0": labels[outputs["y1"].argmax(1)]}
-    return Sample(tried.name, converted(model), tried.values, outputs)
+    return Sample(case.name, converted(model), case.values, outputs)
 
 
-def evaluated(model: onnx.ModelProto, tried: Tried) -> dict[str, np.ndarray]:
+def evaluated(model: onnx.ModelProto, case: NodeCase) -> dict[str, np.ndarray]:
     evaluator = ReferenceEvaluator(model)
-    found = dict(zip(evaluator.output_names, evaluator.run(None, tried.values), strict=True))
+    outputs = dict(zip(evaluator.output_names, evaluator.run(None, case.values), strict=True))
     return {
-        name: np.asarray(value, tried.inputs[0].dtype if tried.op == "Binarizer" else None)
-        for name, value in found.items()
+        name: np.asarray(value, case.inputs[0].dtype if case.op == "Binarizer" else None)
+        for name, value in outputs.items()
     }
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nodes_agree_with_onnxruntime(family: str) -> None:
     wrong = {
-        tried.name: message
-        for tried in FAMILIES[family]()
-        if (message := reference_mismatch(sample(tried)))
+        case.name: message
+        for case in FAMILIES[family]()
+        if (message := reference_mismatch(sample(case)))
     }
     assert not wrong
 
 
 def test_every_operator_has_a_case() -> None:
-    assert {tried.op for family in FAMILIES.values() for tried in family()} == DESCRIPTIONS.keys()
+    assert {case.op for family in FAMILIES.values() for case in family()} == DESCRIPTIONS.keys()
 
 
 @pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
-def test_nodes_on_backends(backend: str, every: int, tmp_path: Path) -> None:
-    samples = [sample(tried) for family in FAMILIES.values() for tried in list(family())[::every]]
+def test_nodes_match_on_backends(backend: str, every: int, tmp_path: Path) -> None:
+    samples = [sample(case) for family in FAMILIES.values() for case in list(family())[::every]]
     assert not mismatches(samples, backend, tmp_path)
 
 
@@ -105,11 +98,26 @@ def one_node(op: str, **attrs: object) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("op", "attrs", "message"),
     [
-        ("ZipMap", {"classlabels_int64s": [0, 1]}, r"node \(ZipMap\): returns a list of dictionaries. Convert it with zipmap=False: .*options=\{'zipmap': False\}"),
-        ("CategoryMapper", {"cats_int64s": [1], "cats_strings": ["a"]}, r"node \(CategoryMapper\): maps strings to numbers or back. Encode strings as numbers"),
-        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, r"node \(LabelEncoder\): maps strings \(values_strings\). Encode strings as numbers"),
+        (
+            "ZipMap",
+            {"classlabels_int64s": [0, 1]},
+            (
+                r"node \(ZipMap\): returns a list of dictionaries. Convert it with zipmap=False:"
+                r" .*options=\{'zipmap': False\}"
+            ),
+        ),
+        (
+            "CategoryMapper",
+            {"cats_int64s": [1], "cats_strings": ["a"]},
+            r"node \(CategoryMapper\): maps strings to numbers or back. Encode strings as numbers",
+        ),
+        (
+            "LabelEncoder",
+            {"keys_int64s": [1], "values_strings": ["a"]},
+            r"node \(LabelEncoder\): maps strings \(values_strings\). Encode strings as numbers",
+        ),
     ],
-)  # fmt: skip
+)
 def test_strings_and_dictionaries_are_rejected_with_advice(
     op: str, attrs: dict[str, object], message: str
 ) -> None:
@@ -127,7 +135,7 @@ def forest(**changes: object) -> onnx.ModelProto:
 
 def ring() -> list[int]:
     """Both successors of the first tree's nodes lead back to its second node."""
-    nodes = grown(2, 2, 1)["nodes"]
+    nodes = TREES["nodes"]
     return [
         1 if mode != "LEAF" and tree == 0 and node else value
         for tree, node, mode, value in zip(
@@ -144,16 +152,31 @@ def ring() -> list[int]:
     ("changes", "message"),
     [
         ({"nodes_modes": ["LEAF"]}, "its attribute nodes_modes has 1 elements, expected"),
-        ({"nodes_modes": [*grown(2, 2, 1)["nodes"]["nodes_modes"][:-1], "ODD"]}, "has a node of mode ODD, expected one of BRANCH_LEQ"),
-        ({"nodes_treeids": [0] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "two nodes have the same identifiers"),
-        ({"nodes_truenodeids": [77] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "a successor is node 77 of tree 0, which does not exist"),
+        (
+            {"nodes_modes": [*TREES["nodes"]["nodes_modes"][:-1], "ODD"]},
+            "has a node of mode ODD, expected one of BRANCH_LEQ",
+        ),
+        (
+            {"nodes_treeids": [0] * len(TREES["nodes"]["nodes_treeids"])},
+            "two nodes have the same identifiers",
+        ),
+        (
+            {"nodes_truenodeids": [77] * len(TREES["nodes"]["nodes_treeids"])},
+            "a successor is node 77 of tree 0, which does not exist",
+        ),
         ({"nodes_truenodeids": ring()}, "have a cycle|no other's successor"),
-        ({"target_ids": [5] * len(grown(2, 2, 1)["leaves"])}, "its attribute target_ids ranges from 5 to 5, expected 0 to 0"),
+        (
+            {"target_ids": [5] * len(TREES["leaves"])},
+            "its attribute target_ids ranges from 5 to 5, expected 0 to 0",
+        ),
         ({"n_targets": 1 << 40}, "classes or targets, expected 1 to 65536"),
         ({"base_values": [1.0, 2.0]}, "its attribute base_values has 2 elements, expected 1"),
-        ({"aggregate_function": "MEDIAN"}, "its attribute aggregate_function is 'MEDIAN', expected one of SUM, AVERAGE, MIN, MAX"),
+        (
+            {"aggregate_function": "MEDIAN"},
+            "its attribute aggregate_function is 'MEDIAN', expected one of SUM, AVERAGE, MIN, MAX",
+        ),
     ],
-)  # fmt: skip
+)
 def test_inconsistent_trees_are_rejected(changes: dict[str, object], message: str) -> None:
     with pytest.raises(SourceError, match=message):
         converted(forest(**changes))
@@ -168,43 +191,42 @@ def test_too_few_features_are_an_error() -> None:
 
 
 def test_ambiguous_post_transforms_are_rejected() -> None:
-    tried = next(iter(sets()))
+    case = next(iter(sets()))
     for code in (1, 2):
-        changed = Tried(
-            tried.name, tried.op, tried.inputs, {**tried.attrs, "post_transform": code}, 5
+        changed = NodeCase(
+            case.name, case.op, case.inputs, {**case.attrs, "post_transform": code}, 5
         )
         with pytest.raises(
             SourceError,
             match=(
-                f"has post_transform {code}, which the standard and onnxruntime interpret differently"
+                f"has post_transform {code}, which the standard"
+                " and onnxruntime interpret differently"
             ),
         ):
             converted(changed.model())
 
 
 @pytest.mark.parametrize("aggregate", range(4))
-def test_float16_trees(aggregate: int) -> None:
-    """onnxruntime does not support float16 here; float32 results of the same numbers are
-    expected.
-    """
-    tried = next(tried for tried in sets() if tried.name == f"sets float32 {aggregate} 0")
-    outputs = onnxruntime_outputs(tried.model(), tried.values)
-    halves = {
+def test_float16_trees_match_float32(aggregate: int) -> None:
+    """Compared with float32, since onnxruntime does not support float16 here."""
+    case = next(case for case in sets() if case.name == f"sets float32 {aggregate} 0")
+    outputs = onnxruntime_outputs(case.model(), case.values)
+    tensors = {
         name: numpy_helper.from_array(numpy_helper.to_array(value).astype(np.float16))
-        for name, value in tried.attrs.items()
+        for name, value in case.attrs.items()
         if isinstance(value, onnx.TensorProto) and name != "nodes_modes"
     }
-    narrow = Tried(
-        tried.name,
-        tried.op,
-        tuple(value.astype(np.float16) for value in tried.inputs),
-        {**tried.attrs, **halves},
+    narrow = NodeCase(
+        case.name,
+        case.op,
+        tuple(value.astype(np.float16) for value in case.inputs),
+        {**case.attrs, **tensors},
         5,
     )
     assert (
         reference_mismatch(
             Sample(
-                tried.name,
+                case.name,
                 converted(narrow.model()),
                 narrow.values,
                 {"y0": outputs["y0"].astype(np.float16)},
@@ -221,9 +243,9 @@ def test_trained_numbers_are_weight_slots() -> None:
     )
     second["nodes_values"] = [value + 0.5 for value in second["nodes_values"]]
     models = [
-        describe_model(Tried("t", "TreeEnsembleRegressor", (real(2, 4),), attrs).model(), "m.onnx")[
-            0
-        ]
+        describe_model(
+            NodeCase("t", "TreeEnsembleRegressor", (real(2, 4),), attrs).model(), "m.onnx"
+        )[0]
         for attrs in (first, second)
     ]
     nodes = [model.graph.nodes for model in models]
@@ -232,10 +254,10 @@ def test_trained_numbers_are_weight_slots() -> None:
 
 
 def named(*classes: str, op: str = "LinearClassifier") -> onnx.ModelProto:
-    tried = next(tried for tried in FAMILIES["linear"]() if tried.name == "classifier SOFTMAX 3")
-    attrs = {name: value for name, value in tried.attrs.items() if name != "classlabels_ints"}
-    return Tried(
-        tried.name, op, tried.inputs, {**attrs, "classlabels_strings": list(classes)}
+    case = next(case for case in FAMILIES["linear"]() if case.name == "classifier SOFTMAX 3")
+    attrs = {name: value for name, value in case.attrs.items() if name != "classlabels_ints"}
+    return NodeCase(
+        case.name, op, case.inputs, {**attrs, "classlabels_strings": list(classes)}
     ).model()
 
 
@@ -247,7 +269,8 @@ def test_two_lists_of_class_names_are_rejected() -> None:
     with pytest.raises(
         UnsupportedError,
         match=(
-            r"other \(LinearClassifier\): has class names that repeat, or differ from those elsewhere"
+            r"other \(LinearClassifier\): has class names"
+            r" that repeat, or differ from those elsewhere"
         ),
     ):
         converted(model)

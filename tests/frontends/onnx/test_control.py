@@ -25,41 +25,41 @@ def test_a_known_branch_is_inlined():
 def test_data_dependent_control_flow_agrees_with_onnxruntime(backend, tmp_path):
     models = [branches(DATA), doubled(100, 500.0), doubled(3, 500.0), doubled(None, 500.0)]
     jobs, expected = [], []
-    for made in models:
+    for proto in models:
         for x in (X, -X, X * 10):
-            graph = converted(made)
-            if made is not models[0] and x.sum() < 0:
+            graph = converted(proto)
+            if proto is not models[0] and x.sum() < 0:
                 continue
             jobs.append(Job(graph, {"x": x}, graph.weights))
-            expected.append(onnxruntime_outputs(made, {"x": x}))
+            expected.append(onnxruntime_outputs(proto, {"x": x}))
     for outputs, reference in zip(run(jobs, backend, tmp_path), expected, strict=True):
         for name, value in reference.items():
             np.testing.assert_allclose(outputs[name], value, rtol=1e-6)
 
 
 def summed(limit, condition, begin=(), *, start=0, increment=1, compare="int64", carried="int64"):
-    """Running sums of the rows of x [T, 3]: a loop over a counter of its own, as exporters of
-    recurrences write it.
+    """Running sums of the rows of x [T, 3]: a loop with an explicit counter, as in exported
+    recurrences.
 
-    `limit`, `begin`: nodes that give "limit" and "begin", None or () where the operand is absent.
-    `condition` gives "more" of "following", the counter after the step, "turn", the number of the
-    step, and "n" = T, these in the dtype `compare`.
+    `limit` and `begin`: nodes that compute "limit" and "begin"; None or () if there is no operand.
+    `condition`: nodes that compute "more" from "next_at", the counter after the step, "step", the
+    number of the step, and "n", the length T. These have the dtype `compare`.
     """
     size = [
         node("Shape", ["x"], ["sizes"]),
         node("Slice", ["sizes", "zeros", "ones"], ["first"]),
-        node("Squeeze", ["first"], ["whole"]),
+        node("Squeeze", ["first"], ["length"]),
     ]
     cast = helper.np_dtype_to_tensor_dtype(np.dtype(compare))
-    size.append(node("Cast", ["whole"], ["n"], to=cast))
+    size.append(node("Cast", ["length"], ["n"], to=cast))
     body = helper.make_graph(
         [
             node("Gather", ["x", "at"], ["row"]),
             node("Mul", ["row", "scale_in"], ["scaled"]),
             node("Add", ["sum_in", "scaled"], ["sum"]),
             node("Add", ["at", "increment"], ["at_next"]),
-            node("Cast", ["at_next"], ["following"], to=cast),
-            node("Cast", ["i"], ["turn"], to=cast),
+            node("Cast", ["at_next"], ["next_at"], to=cast),
+            node("Cast", ["i"], ["step"], to=cast),
             node("Identity", ["scale_in"], ["scale_out"]),
             node("Identity", ["sum"], ["seen"]),
             *condition,
@@ -124,29 +124,29 @@ def summed(limit, condition, begin=(), *, start=0, increment=1, compare="int64",
 
 
 LIMITS = {
-    "T": [node("Identity", ["whole"], ["limit"])],
+    "T": [node("Identity", ["length"], ["limit"])],
     "far": [node("Identity", ["far"], ["limit"])],
     "absent": None,
-    "T - 1": [node("Sub", ["whole", "one_step"], ["limit"])],
+    "T - 1": [node("Sub", ["length", "one_step"], ["limit"])],
     "few": [node("Identity", ["few"], ["limit"])],
 }
 CONDITIONS = {
     "true": [node("Identity", ["true"], ["more"])],
     "given": [node("Identity", ["go"], ["more"])],
-    "less": [node("Less", ["following", "n"], ["more"])],
-    "greater": [node("Greater", ["n", "following"], ["more"])],
+    "less": [node("Less", ["next_at", "n"], ["more"])],
+    "greater": [node("Greater", ["n", "next_at"], ["more"])],
     "at most": [
         node("Sub", ["n", "one"], ["top"]),
-        node("LessOrEqual", ["following", "top"], ["more"]),
+        node("LessOrEqual", ["next_at", "top"], ["more"]),
     ],
     "at least": [
         node("Sub", ["n", "one"], ["top"]),
-        node("GreaterOrEqual", ["top", "following"], ["more"]),
+        node("GreaterOrEqual", ["top", "next_at"], ["more"]),
     ],
-    "turn": [node("Less", ["turn", "n"], ["more"])],
+    "step": [node("Less", ["step", "n"], ["more"])],
     "both": [
-        node("Less", ["turn", "n"], ["a"]),
-        node("Less", ["following", "n"], ["b"]),
+        node("Less", ["step", "n"], ["a"]),
+        node("Less", ["next_at", "n"], ["b"]),
         node("And", ["a", "b"], ["m"]),
         node("Reshape", ["m", "none"], ["more"]),
     ],
@@ -157,7 +157,7 @@ CONDITIONS = {
     "data and less": [
         node("ReduceSum", ["sum"], ["s"], keepdims=0),
         node("Less", ["s", "limit_of_sum"], ["a"]),
-        node("Less", ["following", "n"], ["b"]),
+        node("Less", ["next_at", "n"], ["b"]),
         node("And", ["a", "b"], ["more"]),
     ],
 }
@@ -170,7 +170,7 @@ BEGINS = {
 COUNTED = [
     *(
         ("T", condition, begin, {})
-        for condition in ("true", "given", "less", "turn", "both")
+        for condition in ("true", "given", "less", "step", "both")
         for begin in ("", "true", "some")
     ),
     *(
@@ -205,16 +205,16 @@ def _rows(count):
     return {"x": np.random.default_rng(count).standard_normal((count, 3)).astype(np.float32)}
 
 
-def _agrees(made, operator, counts):
+def _agrees(proto, operator, counts):
     """The graph has a loop by this operator, and agrees with onnxruntime for these numbers of
     rows.
     """
-    graph = converted(made)
+    graph = converted(proto)
     assert {operator} == {item.op for item in graph.nodes} & {"Scan", "Loop"}
     for count in counts:
-        given = _rows(count)
-        results, _ = run_graph(graph, given | graph.weights)
-        for name, value in onnxruntime_outputs(made, given).items():
+        inputs = _rows(count)
+        results, _ = run_graph(graph, inputs | graph.weights)
+        for name, value in onnxruntime_outputs(proto, inputs).items():
             assert results[name].shape == value.shape
             np.testing.assert_allclose(results[name], value, rtol=1e-6)
 
@@ -240,11 +240,11 @@ def test_loops_over_a_symbolic_size_agree_with_onnxruntime(backend, tmp_path):
         summed(LIMITS["T"], CONDITIONS["data"]),
     ]
     jobs, expected = [], []
-    for made in models:
-        graph = converted(made)
+    for proto in models:
+        graph = converted(proto)
         for count in (1, 2, 5):
             jobs.append(Job(graph, _rows(count), graph.weights))
-            expected.append(onnxruntime_outputs(made, _rows(count)))
+            expected.append(onnxruntime_outputs(proto, _rows(count)))
     for outputs, reference in zip(run(jobs, backend, tmp_path), expected, strict=True):
         for name, value in reference.items():
             assert outputs[name].shape == value.shape

@@ -49,7 +49,7 @@ def test_a_batch_of_one_uses_the_same_graph(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
-def test_models_on_backends(backend: str, every: int, tmp_path: Path) -> None:
+def test_models_match_on_backends(backend: str, every: int, tmp_path: Path) -> None:
     samples = [read_sample(path, convert) for path in FILES[::every]]
     assert not mismatches(samples, backend, tmp_path)
 

@@ -1,5 +1,5 @@
-"""Every operator converts and lowers on every dtype that the standard allows it, where the other
-operands stay as they are.
+"""Every operator converts and lowers with every dtype that the standard allows. The other operands
+do not change.
 """
 
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ from webkiln.ir.graph import Graph
 from webkiln.lower.lower import lower
 
 NAMES = {"float": 1, "double": 11} | {name: number for number, name in DTYPES.items()}
-OWN = {"Loop", "Scan", "BitCast"}
-"""Cases with inner types of their own, or with a result of a fixed width."""
+EXEMPT = {"Loop", "Scan", "BitCast"}
+"""Operators whose nested graphs have types, or whose result has a fixed width."""
 BOOLS = {"Col2Im": "sums of booleans"}
-"""Allowed by the standard, rejected here."""
+"""Operators whose booleans the standard allows, but which are rejected."""
 
 
 def first_cases() -> dict[str, Conformance]:
     """The first single-node case of each operator."""
-    found: dict[str, Conformance] = {}
+    cases: dict[str, Conformance] = {}
     for case in kept():
         if case.kind == "node" and "expanded" not in case.name and len(case.model.graph.node) == 1:
-            found.setdefault(case.model.graph.node[0].op_type, case)
-    return {op: case for op, case in found.items() if defs.has(op) and op not in OWN}
+            cases.setdefault(case.model.graph.node[0].op_type, case)
+    return {op: case for op, case in cases.items() if defs.has(op) and op not in EXEMPT}
 
 
 def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
@@ -41,7 +41,7 @@ def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
         node.op_type, next(entry.version for entry in case.model.opset_import if not entry.domain)
     )
 
-    def of(
+    def names_of(
         names: list[str], formals: list[defs.OpSchema.FormalParameter], parameter: str
     ) -> set[str]:
         return {
@@ -51,7 +51,7 @@ def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
         }
 
     for constraint in schema.type_constraints:
-        moved = of(list(node.input), list(schema.inputs), constraint.type_param_str)
+        moved = names_of(list(node.input), list(schema.inputs), constraint.type_param_str)
         if not moved:
             continue
         for text in constraint.allowed_type_strs:
@@ -68,8 +68,8 @@ def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
 
 
 def converted(case: Conformance, model: onnx.ModelProto) -> Graph:
-    given, _ = case.data[0]
-    values = {item.name: value for item, value in zip(model.graph.input, given, strict=True)}
+    operands, _ = case.data[0]
+    values = {item.name: value for item, value in zip(model.graph.input, operands, strict=True)}
     spec, blobs = describe_model(model, case.name, None)
     fixed = {}
     while True:
@@ -78,15 +78,17 @@ def converted(case: Conformance, model: onnx.ModelProto) -> Graph:
                 input_shapes={name: value.shape for name, value in values.items()}, values=fixed
             ).convert(spec, blobs)
         except DataDependentError as error:
-            behind = [name for name in source_inputs(spec.graph, error.tensor) if name not in fixed]
-            if not behind:
+            sources = [
+                name for name in source_inputs(spec.graph, error.tensor) if name not in fixed
+            ]
+            if not sources:
                 raise
-            fixed |= {name: values[name] for name in behind}
+            fixed |= {name: values[name] for name in sources}
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_every_dtype_of_every_operator(part: int) -> None:
-    refused, tried = [], 0
+def test_every_operator_converts_with_every_dtype(part: int) -> None:
+    rejected, tried = [], 0
     for op, case in list(first_cases().items())[part::4]:
         for name, model in retyped(case):
             tried += 1
@@ -94,6 +96,6 @@ def test_every_dtype_of_every_operator(part: int) -> None:
                 lower(converted(case, model))
             except WebkilnError as error:
                 if not (op in BOOLS and name == "bool"):
-                    refused.append(f"{op} of {name}: {error}")
-    assert not refused
+                    rejected.append(f"{op} of {name}: {error}")
+    assert not rejected
     assert tried > 200

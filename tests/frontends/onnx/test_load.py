@@ -1,5 +1,5 @@
-"""Specs of ONNX files are canonical and sorted; they do not depend on names that exporters number,
-and survive JSON.
+"""Specs of ONNX files are canonical and sorted. They do not depend on the numbered names of
+exporters, and survive JSON.
 """
 
 import onnx
@@ -13,9 +13,9 @@ from webkiln.frontends.nodes.spec import from_json, to_json
 from webkiln.frontends.onnx.load import describe_model, layer_tensors
 
 
-def renamed(made: onnx.ModelProto) -> onnx.ModelProto:
+def renamed(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The same model from another export: other inner names, producer and order."""
-    text = onnx.printer.to_text(made)
+    text = onnx.printer.to_text(proto)
     again = onnx.parser.parse_model(text)
     for node in again.graph.node:
         node.name = node.name.replace("__7", "__99")
@@ -57,9 +57,9 @@ def test_weights_are_slots_and_shapes_are_structure():
 
 
 def test_the_reference_names_layers_like_the_graph():
-    made = classifier()
-    spec, _ = describe_model(made, "net.onnx")
-    assert list(layer_tensors(made, "net.onnx")) == [node.name for node in spec.graph.nodes]
+    proto = classifier()
+    spec, _ = describe_model(proto, "net.onnx")
+    assert list(layer_tensors(proto, "net.onnx")) == [node.name for node in spec.graph.nodes]
 
 
 def test_functions_are_inlined():
@@ -67,12 +67,12 @@ def test_functions_are_inlined():
     function = helper.make_function(
         "own", "Squared", ["a"], ["c"], body, [helper.make_opsetid("", 21)]
     )
-    made = model(
+    proto = model(
         [helper.make_node("Squared", ["x"], ["y"], domain="own")],
         [floats("x", 3)],
         [floats("y", 3)],
     )
-    made.opset_import.append(helper.make_opsetid("own", 1))
-    made.functions.append(function)
-    spec, _ = describe_model(made, "net.onnx")
+    proto.opset_import.append(helper.make_opsetid("own", 1))
+    proto.functions.append(function)
+    spec, _ = describe_model(proto, "net.onnx")
     assert [node.op for node in spec.graph.nodes] == ["Mul", "Neg"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-from tests.frontends.onnx.microsoft_nodes import Tried, real, restart, scale, small, zero
+from tests.frontends.onnx.microsoft_nodes import NodeCase, real, restart, scale, small, zero
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from webkiln.backends.compare import relative_error
 from webkiln.errors import UnsupportedError
@@ -32,7 +32,7 @@ def scales(*values: float) -> np.ndarray:
     return np.array(values, np.float32)
 
 
-def activated() -> Iterator[Tried]:
+def activated() -> Iterator[NodeCase]:
     images, kernel = real(2, 3, 6, 5), real(4, 3, 2, 3)
     for name, parameters in (
         ("Relu", []),
@@ -43,13 +43,13 @@ def activated() -> Iterator[Tried]:
         ("HardSigmoid", [0.4, 0.3]),
     ):
         attrs = {"activation": name, **({"activation_params": parameters} if parameters else {})}
-        yield Tried(
+        yield NodeCase(
             "FusedConv",
             (images, kernel, real(4)),
             {**attrs, "strides": [2, 1], "pads": [1, 0, 0, 2], "dilations": [1, 2]},
         )
     for pad in ("VALID", "SAME_UPPER", "SAME_LOWER"):
-        yield Tried("FusedConv", (images, kernel), {"auto_pad": pad, "activation": "Relu"})
+        yield NodeCase("FusedConv", (images, kernel), {"auto_pad": pad, "activation": "Relu"})
     for name, parameters in (
         ("Relu", {}),
         ("Tanh", {}),
@@ -57,56 +57,56 @@ def activated() -> Iterator[Tried]:
         ("LeakyRelu", {"activation_alpha": 0.3}),
         ("HardSigmoid", {"activation_alpha": 0.4, "activation_beta": 0.3}),
     ):
-        yield Tried(
+        yield NodeCase(
             "FusedGemm",
             (real(4, 3), real(4, 5), real(3, 1)),
             {"transA": 1, "beta": 0.5, "activation": name, **parameters},
         )
     for b in (0, 1):
         operands = (real(3, 4), real(*(4, 5)[:: -1 if b else 1]), real(5))
-        yield Tried("FusedGemm", operands, {"alpha": 2.0, "transB": b, "activation": "Relu"})
-    yield Tried(
+        yield NodeCase("FusedGemm", operands, {"alpha": 2.0, "transB": b, "activation": "Relu"})
+    yield NodeCase(
         "FusedConv",
         (images, real(6, 1, 2, 3)),
         {"group": 3, "kernel_shape": [2, 3], "activation": "Relu"},
     )
     for attrs in ({}, {"alpha": 0.6}):
-        yield Tried("QuickGelu", (X,), attrs)
-        yield Tried("ScaledSiLU", (X,), attrs)
-        yield Tried("ScaledSiLU", (X, scale(-0.3)), attrs)
-    yield Tried("Gelu", (X * 4,))
-    yield Tried("BiasGelu", (X * 4, H))
-    yield Tried("FastGelu", (X * 4, H))
+        yield NodeCase("QuickGelu", (X,), attrs)
+        yield NodeCase("ScaledSiLU", (X,), attrs)
+        yield NodeCase("ScaledSiLU", (X, scale(-0.3)), attrs)
+    yield NodeCase("Gelu", (X * 4,))
+    yield NodeCase("BiasGelu", (X * 4, H))
+    yield NodeCase("FastGelu", (X * 4, H))
 
 
-def products() -> Iterator[Tried]:
+def products() -> Iterator[NodeCase]:
     for a, b, alpha in product((0, 1), (0, 1), (1.0, -0.5)):
         left, right = real(2, *(3, 4)[:: -1 if a else 1]), real(*(4, 5)[:: -1 if b else 1])
-        yield Tried("FusedMatMul", (left, right), {"transA": a, "transB": b, "alpha": alpha})
-    yield Tried("FusedMatMul", (real(2, 1, 3, 4), real(5, 4, 6)))
+        yield NodeCase("FusedMatMul", (left, right), {"transA": a, "transB": b, "alpha": alpha})
+    yield NodeCase("FusedMatMul", (real(2, 1, 3, 4), real(5, 4, 6)))
     for bits, block, rows in product((4, 8), (16, 32), (32, 40)):
         blocks, columns = -(-rows // block), 6
         packed, factors = small(columns, blocks, block * bits // 8), real(columns * blocks) * 0.1
         attrs = {"K": rows, "N": columns, "bits": bits, "block_size": block}
-        yield Tried("MatMulNBits", (real(2, 3, rows), packed, factors), attrs)
+        yield NodeCase("MatMulNBits", (real(2, 3, rows), packed, factors), attrs)
         zeros = small(columns * -(-blocks * bits // 8))
-        yield Tried(
+        yield NodeCase(
             "MatMulNBits", (real(3, rows), packed, factors, zeros, None, real(columns)), attrs
         )
 
 
-def normalisations() -> Iterator[Tried]:
+def normalisations() -> Iterator[NodeCase]:
     small_x = X * np.float32(1e-3)
     for epsilon in ({}, {"epsilon": 1e-3}):
         for beta, bias in product((None, real(8)), (None, real(8) * np.float32(1e-3))):
-            yield Tried(
+            yield NodeCase(
                 "SkipLayerNormalization",
                 (small_x, real(2, 5, 8) * np.float32(1e-3), H, beta, bias),
                 epsilon,
                 (0, 3),
             )
         for bias in (None, real(8) * np.float32(1e-3)):
-            yield Tried(
+            yield NodeCase(
                 "SkipSimplifiedLayerNormalization",
                 (small_x, real(2, 5, 8) * np.float32(1e-3), H, bias),
                 epsilon,
@@ -114,48 +114,48 @@ def normalisations() -> Iterator[Tried]:
             )
         words, segments = small(2, 5).astype(np.int32) % 9, small(2, 5).astype(np.int32) % 2
         tables = [table * np.float32(1e-3) for table in (real(9, 8), real(6, 8), real(2, 8))]
-        places = np.array([[4, 0, 2, 5, 1], [3, 3, 0, 1, 2]], np.int32)
+        positions = np.array([[4, 0, 2, 5, 1], [3, 3, 0, 1, 2]], np.int32)
         marks = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 1, 0]], np.int32)
-        yield Tried(
+        yield NodeCase(
             "EmbedLayerNormalization",
-            (words, segments, *tables, H, real(8), marks, places),
+            (words, segments, *tables, H, real(8), marks, positions),
             epsilon,
             (0, 1),
         )
         for kind in (0, 1):
             operands = (words, segments, *tables, H, real(8), marks)
-            yield Tried(
+            yield NodeCase(
                 "EmbedLayerNormalization", operands, {**epsilon, "mask_index_type": kind}, (0, 1)
             )
-        yield Tried(
+        yield NodeCase(
             "EmbedLayerNormalization",
-            (words, None, *tables[:2], None, H, real(8), None, places),
+            (words, None, *tables[:2], None, H, real(8), None, positions),
             epsilon,
             (0, 1, 2),
         )
-    yield Tried("SimplifiedLayerNormalization", (small_x, H), {"stash_type": 1})
-    yield Tried(
+    yield NodeCase("SimplifiedLayerNormalization", (small_x, H), {"stash_type": 1})
+    yield NodeCase(
         "SimplifiedLayerNormalization",
         (X, real(5, 8)),
         {"axis": 1, "epsilon": 0.1, "stash_type": 1},
     )
 
 
-def attentions() -> Iterator[Tried]:
+def attentions() -> Iterator[NodeCase]:
     marks = np.array([[1, 1, 1, 0, 0], [1, 1, 0, 1, 1]], np.int32)
     triangle = np.tril(np.ones((2, 5, 5), np.int32))
     masks = (None, marks, np.array([3, 5], np.int32), triangle)
     for mask, causal, far in product(masks, (0, 1), ({}, {"mask_filter_value": -2.0})):
-        yield Tried(
+        yield NodeCase(
             "Attention",
             (X, real(8, 24), real(24), mask),
             {"num_heads": 2, "unidirectional": causal, **far},
         )
-    yield Tried("Attention", (X, real(8, 24), real(24)), {"num_heads": 4, "scale": 0.8})
-    yield Tried(
+    yield NodeCase("Attention", (X, real(8, 24), real(24)), {"num_heads": 4, "scale": 0.8})
+    yield NodeCase(
         "Attention", (X, real(8, 24), real(24), None, None, real(2, 2, 5, 5)), {"num_heads": 2}
     )
-    yield Tried(
+    yield NodeCase(
         "Attention", (X, real(8, 18), real(18)), {"num_heads": 2, "qkv_hidden_sizes": [4, 4, 10]}
     )
     keys = np.array([[1, 1, 1, 0, 0, 1, 1], [1, 1, 0, 1, 1, 0, 0]], np.int32)
@@ -165,40 +165,40 @@ def attentions() -> Iterator[Tried]:
         (None, real(24)),
         ({}, {"mask_filter_value": -2.0}),
     ):
-        yield Tried("MultiHeadAttention", (X, *others, bias, mask), {"num_heads": 2, **far})
-    yield Tried("MultiHeadAttention", (X, real(2, 7, 8), real(2, 7, 12)), {"num_heads": 2})
-    yield Tried("MultiHeadAttention", (X, X * 2, X * 3), {"num_heads": 4, "unidirectional": 1})
-    yield Tried(
+        yield NodeCase("MultiHeadAttention", (X, *others, bias, mask), {"num_heads": 2, **far})
+    yield NodeCase("MultiHeadAttention", (X, real(2, 7, 8), real(2, 7, 12)), {"num_heads": 2})
+    yield NodeCase("MultiHeadAttention", (X, X * 2, X * 3), {"num_heads": 4, "unidirectional": 1})
+    yield NodeCase(
         "MultiHeadAttention",
         (X, *others, None, None, real(2, 2, 5, 7)),
         {"num_heads": 2, "scale": 2.0},
     )
     past = (real(2, 2, 3, 4), real(2, 2, 3, 4))
-    yield Tried(
+    yield NodeCase(
         "MultiHeadAttention",
         (X, X * 2, X * 3, None, None, None, *past),
         {"num_heads": 2},
         (0, 1, 2),
     )
-    yield Tried("MultiHeadAttention", (X, real(2, 2, 7, 4), real(2, 2, 7, 4)), {"num_heads": 2})
+    yield NodeCase("MultiHeadAttention", (X, real(2, 2, 7, 4), real(2, 2, 7, 4)), {"num_heads": 2})
 
 
-def quantised() -> Iterator[Tried]:
+def quantised() -> Iterator[NodeCase]:
     for dtype, point in (("uint8", 120), ("int8", -7)):
         x = (small(2, 3, 6, 5, dtype=dtype), scale(0.03), zero(point, dtype))
         result = (scale(0.05), zero(point - 9, dtype))
         unit = (scale(1 / 256), zero(0 if dtype == "uint8" else -128, dtype))
         for op in ("QLinearAdd", "QLinearMul"):
-            yield Tried(
+            yield NodeCase(
                 op,
                 (*x, small(3, 1, 5, dtype=dtype), scale(0.02), zero(point + 5, dtype), *result),
                 off=1,
             )
-        yield Tried("QLinearSigmoid", (*x, *unit), off=1)
+        yield NodeCase("QLinearSigmoid", (*x, *unit), off=1)
         for attrs in ({}, {"alpha": 0.4}):
-            yield Tried("QLinearLeakyRelu", (*x, *result), attrs, off=1)
+            yield NodeCase("QLinearLeakyRelu", (*x, *result), attrs, off=1)
         for axis, opset in product((0, 1, 2, 3, -1, -2), (9, 13)):
-            yield Tried("QLinearSoftmax", (*x, *unit), {"axis": axis, "opset": opset}, off=1)
+            yield NodeCase("QLinearSoftmax", (*x, *unit), {"axis": axis, "opset": opset}, off=1)
         window = {"kernel_shape": [3, 2]}
         for more in (
             {},
@@ -208,10 +208,10 @@ def quantised() -> Iterator[Tried]:
             {"auto_pad": "SAME_LOWER"},
             {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
         ):
-            yield Tried("QLinearAveragePool", (*x, *result), {**window, **more}, off=1)
-        yield Tried("QLinearAveragePool", (*x, *result), {**window, "channels_last": 1}, off=1)
+            yield NodeCase("QLinearAveragePool", (*x, *result), {**window, **more}, off=1)
+        yield NodeCase("QLinearAveragePool", (*x, *result), {**window, "channels_last": 1}, off=1)
         for last in (0, 1):
-            yield Tried(
+            yield NodeCase(
                 "QLinearGlobalAveragePool",
                 (*x, scale(0.01), zero(point, dtype)),
                 {"channels_last": last},
@@ -219,46 +219,46 @@ def quantised() -> Iterator[Tried]:
             )
         for axis in (0, 1, -1):
             other = (small(2, 3, 6, 5, dtype=dtype), scale(0.04), zero(point + 2, dtype))
-            yield Tried("QLinearConcat", (*result, *x, *other), {"axis": axis}, off=1)
-        yield Tried(
+            yield NodeCase("QLinearConcat", (*result, *x, *other), {"axis": axis}, off=1)
+        yield NodeCase(
             "QuantizeLinear",
             (X, scales(0.02, 0.03, 0.01, 0.05, 0.04), small(5, dtype=dtype)),
             {"axis": 1},
         )
-        yield Tried(
+        yield NodeCase(
             "DequantizeLinear",
             (small(3, 4, dtype=dtype), scales(0.02, 0.5, 0.1), small(3, dtype=dtype)),
             {"axis": 0},
         )
-        yield Tried(
+        yield NodeCase(
             "DequantizeLinear",
             (small(3, 4, dtype=dtype), scales(0.02, 0.5, 0.1, 0.3), small(4, dtype=dtype)),
             {"axis": 1},
         )
 
 
-def quantised_products() -> Iterator[Tried]:
+def quantised_products() -> Iterator[NodeCase]:
     five, points = scales(0.02, 0.03, 0.01, 0.05, 0.04), small(5)
     for a, b in product((0, 1), (0, 1)):
         left, right = small(*(3, 4)[:: -1 if a else 1]), small(*(4, 5)[:: -1 if b else 1])
         first = (left, scale(0.02), zero(120))
         bias = np.array([300, -200, 50, 700, -900], np.int32)
         attrs = {"transA": a, "transB": b}
-        yield Tried(
+        yield NodeCase(
             "QGemm",
             (*first, right, scale(0.03), zero(130), bias, *OUT),
             {**attrs, "alpha": 0.5},
             off=1,
         )
-        yield Tried("QGemm", (*first, right, five, points), attrs)
-        yield Tried("QGemm", (*first, right, five, points, bias), {**attrs, "alpha": 2.0})
+        yield NodeCase("QGemm", (*first, right, five, points), attrs)
+        yield NodeCase("QGemm", (*first, right, five, points, bias), {**attrs, "alpha": 2.0})
     for point, bias in product((None, zero(120)), (None, real(5))):
         other = None if point is None else zero(130)
-        yield Tried(
+        yield NodeCase(
             "MatMulIntegerToFloat",
             (small(2, 3, 4), small(4, 5), scale(0.02), scale(0.03), point, other, bias),
         )
-        yield Tried(
+        yield NodeCase(
             "MatMulIntegerToFloat",
             (
                 small(3, 4),
@@ -270,12 +270,14 @@ def quantised_products() -> Iterator[Tried]:
                 bias,
             ),
         )
-        yield Tried("DynamicQuantizeMatMul", (real(2, 3, 4), small(4, 5), scale(0.03), other, bias))
-        yield Tried(
+        yield NodeCase(
+            "DynamicQuantizeMatMul", (real(2, 3, 4), small(4, 5), scale(0.03), other, bias)
+        )
+        yield NodeCase(
             "DynamicQuantizeMatMul",
             (real(3, 4) - 4, small(4, 5), five, None if point is None else points, bias),
         )
-    yield Tried(
+    yield NodeCase(
         "MatMulIntegerToFloat",
         (small(3, 4), signed(4, 5), scale(0.02), scale(0.03), zero(120), zero(-30, "int8")),
     )
@@ -287,62 +289,62 @@ UNREAD = {
     "FusedMatMul": {"transBatchA", "transBatchB"},
     "MatMulNBits": {"accuracy_level", "weight_prepacked"},
 }
-"""Attributes that only matter together with rejected ones, or that change no number."""
+"""Attributes that only matter together with rejected ones, or without effect on the outputs."""
 FAMILIES = (activated, products, normalisations, attentions, quantised, quantised_products)
 
 
-def objection(tried: Tried) -> str | None:
-    made = tried.model()
+def objection(case: NodeCase) -> str | None:
+    proto = case.model()
     try:
-        wanted = onnxruntime_outputs(made, tried.values)
-        graph = converted(made)
-        outputs, _ = run_graph(graph, tried.values)
-    except Exception as error:  # noqa: BLE001 - told with the rest
+        expected = onnxruntime_outputs(proto, case.values)
+        graph = converted(proto)
+        outputs, _ = run_graph(graph, case.values)
+    except Exception as error:  # noqa: BLE001 - reported with the others
         return f"{type(error).__name__}: {error}"
-    for name, value in wanted.items():
+    for name, value in expected.items():
         got = outputs[name]
         if (got.dtype, got.shape) != (value.dtype, value.shape):
             return f"{name} is {got.dtype}{got.shape}, expected {value.dtype}{value.shape}"
         if value.dtype.kind == "f":
             if not relative_error(got, value) < 1e-4:
                 return f"{name} is off by {relative_error(got, value)}"
-        elif not np.abs(got.astype(int) - value.astype(int)).max() <= tried.off:
+        elif not np.abs(got.astype(int) - value.astype(int)).max() <= case.off:
             return f"{name} is off by {np.abs(got.astype(int) - value.astype(int)).max()}"
     return None
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_option_agrees_with_onnxruntime(
-    family: Callable[[], Iterator[Tried]],
+    family: Callable[[], Iterator[NodeCase]],
 ) -> None:
     restart()
     rows = list(family())
     assert rows
-    found = {
+    mismatches = {
         f"{n} {row.op} {row.attrs}": wrong
         for n, row in enumerate(rows)
         if (wrong := objection(row))
     }
-    assert not found
+    assert not mismatches
 
 
 def test_every_attribute_has_a_case() -> None:
-    tried: dict[str, set[str]] = {}
+    case: dict[str, set[str]] = {}
     for row in (row for family in FAMILIES for row in family()):
-        tried.setdefault(row.op, set()).update(row.attrs)
-    tried["Attention"].add("do_rotary")
+        case.setdefault(row.op, set()).update(row.attrs)
+    case["Attention"].add("do_rotary")
     schemas = {
         item.name: item for item in get_all_operator_schema() if item.domain == "com.microsoft"
     }
     missing = {
         name: left
         for name in {*MICROSOFT, *MICROSOFT_QUANTIZE} & {*schemas}
-        if (left := {*schemas[name].attributes} - tried.get(name, set()) - UNREAD.get(name, set()))
+        if (left := {*schemas[name].attributes} - case.get(name, set()) - UNREAD.get(name, set()))
     }
     assert not missing
 
 
 def test_attention_with_rotary_embeddings_is_rejected() -> None:
-    tried = Tried("Attention", (X, real(8, 24), real(24)), {"num_heads": 2, "do_rotary": 1})
+    case = NodeCase("Attention", (X, real(8, 24), real(24)), {"num_heads": 2, "do_rotary": 1})
     with pytest.raises(UnsupportedError, match="applies rotary embeddings to queries and keys"):
-        converted(tried.model())
+        converted(case.model())

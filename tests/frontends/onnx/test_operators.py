@@ -1,4 +1,4 @@
-"""Operators and options without cases in the onnx package, against onnxruntime."""
+"""Operators and options without cases in the onnx package, compared with onnxruntime."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def real(*shape):
 
 
 REGIONS = np.array([[0, 0, 0, 7, 5], [1, 2, 1, 6, 8], [0, 3, 3, 3, 3]], np.float32)
-TRIED = {
+CASES = {
     "MaxRoiPool": (
         "MaxRoiPool",
         21,
@@ -113,7 +113,7 @@ TRIED = {
         {"mode": "cubic", "coordinate_transformation_mode": "half_pixel"},
     ),
     **{
-        f"{op} of whole numbers": (
+        f"{op} of integers": (
             op,
             17,
             (np.array([[7, 2, 1], [5, 6, 9]], np.int32),),
@@ -139,18 +139,20 @@ TRIED = {
     "Acosh": ("Acosh", 21, (np.float32([1.0, 1.5, 300.0, 1e20, 1e38, np.inf]),), {}),
     "LpPool": ("LpPool", 18, (real(1, 2, 6, 6),), {"kernel_shape": [3, 3], "p": 3}),
 }
-WANTED = {"LSTM": 3, "GRU": 2, "RNN": 2}
-NAMED = {"Resize": [2]}
-"""Operands that are initialisers."""
+OUTPUT_COUNTS = {"LSTM": 3, "GRU": 2, "RNN": 2}
+INITIALISERS = {"Resize": [2]}
+"""Operators -> the indices of operands that are initialisers."""
 
 
-def made(name):
-    op, opset, operands, attrs = TRIED[name]
+def build(name):
+    op, opset, operands, attrs = CASES[name]
     names = [f"x{n}" if value is not None else "" for n, value in enumerate(operands)]
-    outputs = [f"y{n}" for n in range(WANTED.get(op, 1))]
+    outputs = [f"y{n}" for n in range(OUTPUT_COUNTS.get(op, 1))]
     values = {name: value for name, value in zip(names, operands, strict=True) if name}
     inputs = {
-        name: value for name, value in values.items() if int(name[1:]) not in NAMED.get(op, [])
+        name: value
+        for name, value in values.items()
+        if int(name[1:]) not in INITIALISERS.get(op, [])
     }
     weights = [
         helper.make_tensor(name, 1, value.shape, value.ravel())
@@ -175,17 +177,17 @@ def made(name):
 
 @pytest.fixture(scope="module", params=["js", "wasm"])
 def results(request, tmp_path_factory):
-    pairs = [made(name) for name in TRIED]
-    graphs = [converted(built) for built, _ in pairs]
+    pairs = [build(name) for name in CASES]
+    graphs = [converted(proto) for proto, _ in pairs]
     jobs = [
         Job(graph, inputs, graph.weights) for graph, (_, inputs) in zip(graphs, pairs, strict=True)
     ]
-    return dict(zip(TRIED, run(jobs, request.param, tmp_path_factory.mktemp("jobs")), strict=True))
+    return dict(zip(CASES, run(jobs, request.param, tmp_path_factory.mktemp("jobs")), strict=True))
 
 
-@pytest.mark.parametrize("name", TRIED)
+@pytest.mark.parametrize("name", CASES)
 def test_options_agree_with_onnxruntime(results, name):
-    built, inputs = made(name)
-    for output, value in onnxruntime_outputs(built, inputs).items():
+    proto, inputs = build(name)
+    for output, value in onnxruntime_outputs(proto, inputs).items():
         assert results[name][output].shape == value.shape
         assert relative_error(results[name][output], value) < 1e-4

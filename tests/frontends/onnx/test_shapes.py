@@ -105,12 +105,12 @@ LEFT = {"Sizes", "Iota", "Reshape"}
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("sizes", [(2, 6), (1, 8)], ids=str)
 def test_one_graph_runs_at_every_size(name, sizes):
-    made = MODELS[name]()
-    graph = converted(made)
+    proto = MODELS[name]()
+    graph = converted(proto)
     shape = (*sizes, 12) if name == "dynamic" else sizes
     values = {"x": RNG.standard_normal(shape).astype(np.float32)}
     outputs, _ = run_graph(graph, values)
-    for output, expected in onnxruntime_outputs(made, values).items():
+    for output, expected in onnxruntime_outputs(proto, values).items():
         np.testing.assert_allclose(outputs[output], expected, rtol=1e-5, atol=1e-6)
 
 
@@ -142,16 +142,16 @@ def test_dims_rename_and_fix_sizes():
     [("a.b", "a_b", "a.b and a_b"), ("x_1", None, "x_1 and axis 1 of x")],
 )
 def test_colliding_size_names_are_errors(first, second, message):
-    made = model(
+    proto = model(
         [helper.make_node("Add", ["y", "x"], ["z"])],
         [floats("y", 1, first), floats("x", 1, second)],
         [floats("z", 1, None)],
     )
     with pytest.raises(ShapeError, match=message):
-        converted(made)
+        converted(proto)
     graph = (
-        converted(made, dims={first: 4, **({second: 4} if second else {})})
+        converted(proto, dims={first: 4, **({second: 4} if second else {})})
         if second
-        else converted(made, input_shapes={"x": (1, 4), "y": (1, 4)})
+        else converted(proto, input_shapes={"x": (1, 4), "y": (1, 4)})
     )
     assert graph.type(graph.inputs[0]).shape == (1, 4)

@@ -1,4 +1,4 @@
-"""Graph models of TensorFlow.js."""
+"""Writes graph models of TensorFlow.js."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,8 @@ from google.protobuf.json_format import MessageToDict
 
 
 def graph_model(frozen: Path, folder: Path, *, named: bool) -> Path:
-    """A graph model as the converter of TensorFlow.js writes them: the graph as JSON, the constants
-    in two shards.
+    """Write a graph model like the TensorFlow.js converter: the graph as JSON, and the constants in
+    two shards.
     """
     graph = tf.compat.v1.GraphDef.FromString(frozen.read_bytes())
     weights, data = [], b""

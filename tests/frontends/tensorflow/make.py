@@ -17,13 +17,39 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from tests.frontends.corpus import write_sample
-from tests.frontends.tensorflow.graphs import GRAPHS, sample
-from tests.frontends.tensorflow.networks import NETWORKS
+from tests.frontends.tensorflow.array_graphs import ARRAY_GRAPHS
+from tests.frontends.tensorflow.composite_graphs import COMPOSITE_GRAPHS
+from tests.frontends.tensorflow.control_graphs import CONTROL_GRAPHS
+from tests.frontends.tensorflow.graph_inputs import sample
+from tests.frontends.tensorflow.image_graphs import IMAGE_GRAPHS
+from tests.frontends.tensorflow.math_graphs import MATH_GRAPHS
+from tests.frontends.tensorflow.sequence_networks import SEQUENCE_NETWORKS
+from tests.frontends.tensorflow.signal_graphs import SIGNAL_GRAPHS
+from tests.frontends.tensorflow.vector_networks import VECTOR_NETWORKS
+from tests.frontends.tensorflow.vision_networks import VISION_NETWORKS
 
 FOLDER = Path(__file__).parent / "corpus"
-EVERY = {**GRAPHS, **NETWORKS}
-OLD = ("conditions", "loops", "nested", "called", "recurrent", "translated", "searched_beams")
-"""What is also frozen with the control flow of TensorFlow 1."""
+GRAPHS = {
+    **IMAGE_GRAPHS,
+    **MATH_GRAPHS,
+    **ARRAY_GRAPHS,
+    **CONTROL_GRAPHS,
+    **SIGNAL_GRAPHS,
+    **COMPOSITE_GRAPHS,
+    **VISION_NETWORKS,
+    **SEQUENCE_NETWORKS,
+    **VECTOR_NETWORKS,
+}
+TENSORFLOW_1 = (
+    "conditions",
+    "loops",
+    "nested",
+    "called",
+    "recurrent",
+    "translated",
+    "searched_beams",
+)
+"""Graphs that are also frozen with the control flow of TensorFlow 1."""
 NOISE = (
     "_output_shapes",
     "_collective_manager_ids",
@@ -31,11 +57,11 @@ NOISE = (
     "_read_only_resource_inputs",
     "_has_manual_control_dependencies",
 )
-"""Attributes that say nothing of what is computed."""
+"""Attributes without effect on the outputs."""
 
 
 def make(name: str) -> None:
-    function, specs = EVERY[name]
+    function, specs = GRAPHS[name]
     signature = [
         tf.TensorSpec(shape, dtype, name=f"x{number}")
         for number, (shape, dtype) in enumerate(specs)
@@ -52,18 +78,18 @@ def make(name: str) -> None:
     }
     _save(name, concrete)
     write_sample(FOLDER / f"{name}.zip", inputs, outputs)
-    for suffix, is_old in ((".pb", False), (".v1.pb", True)):
-        if is_old and name not in OLD:
+    for suffix, lower_control_flow in ((".pb", False), (".v1.pb", True)):
+        if lower_control_flow and name not in TENSORFLOW_1:
             continue
         graph = convert_variables_to_constants_v2(
-            concrete, lower_control_flow=is_old
+            concrete, lower_control_flow=lower_control_flow
         ).graph.as_graph_def()
         _strip(graph)
         (FOLDER / f"{name}{suffix}").write_bytes(graph.SerializeToString(deterministic=True))
 
 
 def _save(name: str, concrete: object) -> None:
-    """A SavedModel as an archive of its files; without variables that is the graph alone."""
+    """Write a SavedModel as a ZIP archive of its files. The graphs have no variables."""
     module = tf.Module()
     module.function = concrete
     with TemporaryDirectory() as folder:
@@ -80,8 +106,8 @@ def _save(name: str, concrete: object) -> None:
         files["saved_model.pb"] = saved.SerializeToString(deterministic=True)
         del files["fingerprint.pb"]
         with zipfile.ZipFile(FOLDER / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            for place, data in files.items():
-                archive.writestr(zipfile.ZipInfo(place), data, zipfile.ZIP_DEFLATED)
+            for path, data in files.items():
+                archive.writestr(zipfile.ZipInfo(path), data, zipfile.ZIP_DEFLATED)
 
 
 def _strip(graph: object) -> None:
@@ -94,5 +120,5 @@ def _strip(graph: object) -> None:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for wanted in sys.argv[1:] or EVERY:
-        make(wanted)
+    for argument in sys.argv[1:] or GRAPHS:
+        make(argument)

@@ -1,4 +1,4 @@
-"""Models of TensorFlow that are cut, saved with the shapes that TensorFlow knows."""
+"""TensorFlow modules, saved with the shapes that TensorFlow infers."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 class Stepping(tf.Module):
-    """A step around a layer, in functions that call each other; `keeping` has a sum over runs
-    behind it.
+    """A step around a layer, in functions that call each other. `keeping` also has a variable that
+    accumulates over runs.
     """
 
     def __init__(self) -> None:
@@ -45,14 +45,14 @@ class Stepping(tf.Module):
 
 
 def stepping(folder: Path, name: str) -> Path:
-    made = Stepping()
-    tf.saved_model.save(made, str(folder), signatures=getattr(made, name))
+    module = Stepping()
+    tf.saved_model.save(module, str(folder), signatures=getattr(module, name))
     return folder / "saved_model.pb"
 
 
 def old(folder: Path) -> Path:
     """A SavedModel of TensorFlow 1: variables as nodes of the graph, a loop with a TensorArray, and
-    a condition, in its nodes of that time.
+    a condition, in the operators of TensorFlow 1.
     """
     v1 = tf.compat.v1
     v1.disable_control_flow_v2()
@@ -60,28 +60,28 @@ def old(folder: Path) -> Path:
         with tf.Graph().as_default(), v1.Session() as session:
             x = v1.placeholder(tf.float32, (None, 4), name="x")
             plain = v1.get_variable("plain", initializer=numbers(4, 6), use_resource=False)
-            held = v1.get_variable("held", initializer=numbers(6, 6), use_resource=True)
+            resource = v1.get_variable("resource", initializer=numbers(6, 6), use_resource=True)
             first = tf.nn.relu(tf.matmul(x, plain), name="first")
 
-            def turn(
-                number: tf.Tensor, y: tf.Tensor, kept: tf.TensorArray
+            def step(
+                number: tf.Tensor, y: tf.Tensor, written: tf.TensorArray
             ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
-                y = tf.tanh(tf.matmul(y, held), name="turned")
-                return number + 1, y, kept.write(number, y)
+                y = tf.tanh(tf.matmul(y, resource), name="turned")
+                return number + 1, y, written.write(number, y)
 
-            _, last, kept = v1.while_loop(
+            _, last, written = v1.while_loop(
                 lambda number, *_: number < 3,
-                turn,
+                step,
                 (0, first, tf.TensorArray(tf.float32, 3)),
                 name="turns",
             )
-            every = tf.reduce_sum(kept.stack(), 0, name="every") + last
+            every = tf.reduce_sum(written.stack(), 0, name="every") + last
             chosen = v1.cond(
                 tf.reduce_sum(every) > 0,
                 lambda: tf.multiply(every, 2.0, name="more"),
                 lambda: tf.subtract(every, 1.0, name="less"),
             )
-            y = tf.nn.softmax(tf.sigmoid(chosen, name="behind"), name="soft")
+            y = tf.nn.softmax(tf.sigmoid(chosen, name="after"), name="soft")
             session.run(v1.global_variables_initializer())
             v1.saved_model.simple_save(session, str(folder), {"x": x}, {"y": y})
     finally:

@@ -1,4 +1,4 @@
-"""What TensorFlow computes of a model, or of a part of it."""
+"""Reference outputs of TensorFlow for a model or a subgraph."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ Arrays = dict[str, np.ndarray]
 
 
 def reference(
-    path: Path, cut: Subgraph = ENTIRE_MODEL, signature: str = ""
+    path: Path, subgraph: Subgraph = ENTIRE_MODEL, signature: str = ""
 ) -> tuple[Arrays, Arrays]:
-    (whole, _), (part, _) = (read_model(path, None, signature, one) for one in (ENTIRE_MODEL, cut))
-    return compute_reference(path, None, signature, part, sampled_inputs(whole, PARAMS, {}, part))
+    (model, _), (part, _) = (
+        read_model(path, None, signature, item) for item in (ENTIRE_MODEL, subgraph)
+    )
+    return compute_reference(path, None, signature, part, sampled_inputs(model, PARAMS, {}, part))

@@ -1,4 +1,4 @@
-"""The models of the corpus, with what TensorFlow gave for them."""
+"""The models of the corpus, with the outputs of TensorFlow."""
 
 import zipfile
 from pathlib import Path
@@ -30,12 +30,12 @@ def saved(name: str, folder: Path) -> Path:
 
 
 def sample(name: str, graph: Graph, *, frozen: bool = False) -> Sample:
-    """Of a frozen graph, the outputs are called after nodes, in the order of their names in the
-    signature.
+    """Outputs of a frozen graph have the names of nodes. They are in the order of the signature's
+    names.
     """
-    given = arrays(name)
+    recorded = arrays(name)
     inputs, outputs = (
-        {key.partition("/")[2]: value for key, value in given.items() if key.startswith(role)}
+        {key.partition("/")[2]: value for key, value in recorded.items() if key.startswith(role)}
         for role in ("in/", "out/")
     )
     return Sample(

@@ -1,4 +1,4 @@
-"""Files of every kind that hold one graph give one and the same model."""
+"""Reading of SavedModels, frozen graphs and TensorFlow.js graph models."""
 
 from pathlib import Path
 
@@ -35,18 +35,18 @@ X = np.random.default_rng(2).normal(size=(5, 4)).astype(np.float32)
 
 
 def outputs_of(path: Path, signature: str = "serving_default") -> dict[str, np.ndarray]:
-    found = tf.saved_model.load(str(path.parent)).signatures[signature](x=tf.constant(X))
-    return {name: value.numpy() for name, value in found.items()}
+    outputs = tf.saved_model.load(str(path.parent)).signatures[signature](x=tf.constant(X))
+    return {name: value.numpy() for name, value in outputs.items()}
 
 
-def test_variables_and_tables(scored: Path) -> None:
+def test_variables_and_tables_are_read(scored: Path) -> None:
     graph = converted(scored)
     got, _ = run_graph(graph, {"x": X})
     assert mismatch(Sample("scored", graph, {}, outputs_of(scored)), got) is None
     assert list(graph.slots) == ["weight"]
 
 
-def test_signatures(scored: Path) -> None:
+def test_a_signature_is_selected_by_name(scored: Path) -> None:
     spec, blobs = read_model(scored, None, "double")
     assert [item.name for item in spec.graph.outputs] == ["twice"]
     assert not blobs
@@ -60,18 +60,18 @@ def test_signatures(scored: Path) -> None:
         read_model(scored, None, "doble")
 
 
-def test_no_signature_of_a_frozen_graph() -> None:
+def test_a_frozen_graph_has_no_signature() -> None:
     with pytest.raises(
         RecipeError,
-        match=r"pools.pb: has no signature 'double'; only SavedModels have any to choose from",
+        match=r"pools.pb: has no signature 'double'; only SavedModels have signatures",
     ):
         read_model(FOLDER / "pools.pb", None, "double")
 
 
-def test_without_its_variables(scored: Path, tmp_path: Path) -> None:
+def test_a_saved_model_without_its_variables_is_rejected(scored: Path, tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").write_bytes(scored.read_bytes())
     with pytest.raises(
-        SourceError, match=r"variables\.index: is not beside the model, which has variables"
+        SourceError, match=r"variables\.index: is missing next to the model, which has variables"
     ):
         read_model(tmp_path / "saved_model.pb", None)
 
@@ -80,7 +80,7 @@ def test_without_its_variables(scored: Path, tmp_path: Path) -> None:
     "damage",
     [lambda data: data[:-9], lambda data: data[:30] + b"\xff" * 30 + data[60:], lambda data: b""],
 )
-def test_a_damaged_index(damage, scored: Path, tmp_path: Path) -> None:
+def test_a_damaged_index_is_rejected(damage, scored: Path, tmp_path: Path) -> None:
     (tmp_path / "variables").mkdir()
     for path in (scored.parent / "variables").iterdir():
         (tmp_path / "variables" / path.name).write_bytes(path.read_bytes())
@@ -90,9 +90,9 @@ def test_a_damaged_index(damage, scored: Path, tmp_path: Path) -> None:
         read_model(scored, tmp_path)
 
 
-def test_a_model_of_keras_inside_another_object(tmp_path: Path) -> None:
-    """Its variables are in the graph twice; which of them the checkpoint has, the objects of the
-    file say.
+def test_a_keras_model_inside_a_module_is_read(tmp_path: Path) -> None:
+    """The graph has two handles of each variable. The object graph relates them to the keys of the
+    checkpoint.
     """
     module = tf.Module()
     module.model = keras.Sequential(
@@ -111,7 +111,7 @@ def test_a_model_of_keras_inside_another_object(tmp_path: Path) -> None:
     assert len(graph.slots) == 4
 
 
-def test_keras_saves_models_so(tmp_path: Path) -> None:
+def test_an_exported_keras_model_is_read(tmp_path: Path) -> None:
     keras.utils.set_random_seed(1)
     layers = keras.layers
     model = keras.Sequential(
@@ -133,21 +133,21 @@ def test_keras_saves_models_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["convolutions", "lookups", "shapes", "nested"])
-def test_a_graph_model_of_tensorflow_js(name: str, tmp_path: Path) -> None:
+def test_a_graph_model_of_tensorflow_js_matches(name: str, tmp_path: Path) -> None:
     graph = converted(graph_model(FOLDER / f"{name}.pb", tmp_path / "js", named=False))
-    wanted = sample(name, graph, frozen=True)
-    got, _ = run_graph(graph, wanted.inputs)
-    assert mismatch(wanted, got) is None
+    recorded = sample(name, graph, frozen=True)
+    got, _ = run_graph(graph, recorded.inputs)
+    assert mismatch(recorded, got) is None
 
 
-def test_what_a_graph_model_calls_its_inputs(tmp_path: Path) -> None:
+def test_a_graph_model_names_its_inputs_by_signature(tmp_path: Path) -> None:
     graph = converted(graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=True))
     assert {name: str(graph.type(name)) for name in graph.inputs} == {
         "picture": "float32[picture_0,9,8,4]"
     }
 
 
-def test_a_graph_model_without_a_shard(tmp_path: Path) -> None:
+def test_a_graph_model_without_a_shard_is_rejected(tmp_path: Path) -> None:
     path = graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=False)
     (path.parent / "group1-shard2of2.bin").unlink()
     with pytest.raises(
@@ -156,7 +156,7 @@ def test_a_graph_model_without_a_shard(tmp_path: Path) -> None:
         read_model(path)
 
 
-def test_everything_unsupported_is_named_at_once(tmp_path: Path) -> None:
+def test_one_error_lists_all_unsupported_operators(tmp_path: Path) -> None:
     @tf.function(input_signature=[tf.TensorSpec([4], tf.float32)])
     def odd(x: tf.Tensor) -> tf.Tensor:
         return tf.math.lgamma(x) + tf.math.digamma(x)
@@ -173,7 +173,7 @@ def test_everything_unsupported_is_named_at_once(tmp_path: Path) -> None:
         converted(path)
 
 
-def test_no_operator_is_converted_and_refused() -> None:
+def test_refused_operators_are_not_converted() -> None:
     assert not REFUSED.keys() & {*OPERATORS, *COMPLEX, *FOLDS.ops}
     assert {name for name in REFUSED if not hasattr(tf.raw_ops, name)} == {"TRTEngineOp"}
 
@@ -198,12 +198,12 @@ def test_recurrent_layers_are_recurrences_of_any_length(
     name: str, sequences: bool, tmp_path: Path
 ) -> None:
     layers = keras.layers
-    made = (
+    layer = (
         layers.Bidirectional(layers.LSTM(3, return_sequences=sequences))
         if name == "Bidirectional"
         else getattr(layers, name)(3, return_sequences=sequences)
     )
-    model, path = recurrent(tmp_path, [made])
+    model, path = recurrent(tmp_path, [layer])
     graph = converted(path)
     assert "Scan" in {node.op for node in graph.nodes}
     assert "Loop" not in {node.op for node in graph.nodes}
@@ -220,7 +220,7 @@ def old_control_flow():
     tf.compat.v1.enable_control_flow_v2()
 
 
-def test_a_recurrence_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -> None:
+def test_a_loop_of_tensorflow_1_matches(old_control_flow: None, tmp_path: Path) -> None:
     """A loop of Enter, Switch and NextIteration around TensorArrays, with a condition inside."""
     v1 = tf.compat.v1
     rng = np.random.default_rng(5)
@@ -245,48 +245,49 @@ def test_a_recurrence_of_tensorflow_1(old_control_flow: None, tmp_path: Path) ->
         path = tmp_path / "old.pb"
         path.write_bytes(graph.as_graph_def().SerializeToString())
         values = {steps: rng.normal(size=(2, steps, 4)).astype(np.float32) for steps in (1, 6)}
-        wanted = {
+        expected = {
             steps: session.run({"last": "last:0", "all": "all:0"}, {"x:0": value})
             for steps, value in values.items()
         }
     assert {"TensorArrayV3", "Enter", "NextIteration", "Merge", "Switch", "Exit"} <= operators
-    made = converted(path)
+    model = converted(path)
     for steps, value in values.items():
-        got, _ = run_graph(made, {"x": value})
-        assert mismatch(Sample("old", made, {}, wanted[steps]), got) is None
+        got, _ = run_graph(model, {"x": value})
+        assert mismatch(Sample("old", model, {}, expected[steps]), got) is None
 
 
-def test_a_saved_model_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -> None:
-    """Variables are nodes of the graph itself, and are restored by assignments."""
+def test_a_saved_model_of_tensorflow_1_matches(old_control_flow: None, tmp_path: Path) -> None:
+    """Variables are nodes of the graph, and assignments restore them."""
     v1 = tf.compat.v1
     x = np.random.default_rng(4).normal(size=(3, 5)).astype(np.float32)
     with tf.Graph().as_default(), v1.Session() as session:
-        given = v1.placeholder(tf.float32, (None, 5), name="given")
+        features = v1.placeholder(tf.float32, (None, 5), name="features")
         plain = v1.get_variable(
             "scope/plain",
             (5, 4),
             initializer=v1.random_normal_initializer(seed=1),
             use_resource=False,
         )
-        held = v1.get_variable(
-            "scope/held", (4,), initializer=v1.random_normal_initializer(seed=2), use_resource=True
+        resource = v1.get_variable(
+            "scope/resource",
+            (4,),
+            initializer=v1.random_normal_initializer(seed=2),
+            use_resource=True,
         )
-        result = tf.nn.softmax(tf.matmul(given, plain) + held)
+        result = tf.nn.softmax(tf.matmul(features, plain) + resource)
         session.run(v1.global_variables_initializer())
-        v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"x": given}, {"y": result})
-        wanted = session.run(result, {given: x})
+        v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"x": features}, {"y": result})
+        expected = session.run(result, {features: x})
     graph = converted(tmp_path / "saved" / "saved_model.pb")
     got, _ = run_graph(graph, {"x": x})
-    assert mismatch(Sample("old", graph, {}, {"y": wanted}), got) is None
-    assert sorted(graph.slots) == ["scope/held", "scope/plain"]
+    assert mismatch(Sample("old", graph, {}, {"y": expected}), got) is None
+    assert sorted(graph.slots) == ["scope/plain", "scope/resource"]
 
 
-def test_functions_that_multiply_are_refused(
+def test_exponentially_many_inlined_nodes_are_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each function calls the next one four times: thirty of them would be as many nodes as nothing
-    holds.
-    """
+    """Each function calls the next one four times: 30 levels would inline 4**30 nodes."""
     monkeypatch.setattr(walk, "MOST_TENSORS", 10_000)
     graph = tf.compat.v1.GraphDef()
     for number in range(30):
@@ -294,16 +295,16 @@ def test_functions_that_multiply_are_refused(
         function.signature.name = f"f{number}"
         function.signature.input_arg.add(name="x", type=1)
         function.signature.output_arg.add(name="y", type=1)
-        for place in range(4):
+        for index in range(4):
             node = function.node_def.add(
-                name=f"n{place}", op=f"f{number + 1}" if number < 29 else "Relu"
+                name=f"n{index}", op=f"f{number + 1}" if number < 29 else "Relu"
             )
             node.input.append(
                 "x"
-                if place == 0
-                else f"n{place - 1}:y:0"
+                if index == 0
+                else f"n{index - 1}:y:0"
                 if number < 29
-                else f"n{place - 1}:activations:0"
+                else f"n{index - 1}:activations:0"
             )
         function.ret["y"] = "n3:y:0" if number < 29 else "n3:activations:0"
     graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
@@ -311,6 +312,6 @@ def test_functions_that_multiply_are_refused(
     path = tmp_path / "bomb.pb"
     path.write_bytes(graph.SerializeToString())
     with pytest.raises(
-        SourceError, match="its functions amount to more than 10000 tensors; refused"
+        SourceError, match="its inlined functions have more than 10000 tensors, which is the limit"
     ):
         read_model(path)

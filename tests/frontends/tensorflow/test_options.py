@@ -1,5 +1,5 @@
-"""Every attribute of TensorFlow's raw operators with every value, at sizes that differ in each
-axis, against TensorFlow; a graph for each family.
+"""Raw operators with every value of every attribute, compared with TensorFlow. Each family of
+operators is one graph. The sizes of the axes differ.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from tests.frontends.corpus import Sample, reference_mismatch
-from tests.frontends.tensorflow.graphs import weights
+from tests.frontends.tensorflow.graph_inputs import weights
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 from webkiln.frontends.tensorflow.load import read_model
 
@@ -21,10 +21,10 @@ raw = tf.raw_ops
 IMAGE = (2, 7, 8, 4)
 
 
-def paddings(high: int, wide: int) -> Iterator[tuple[str, list[int]]]:
+def paddings(height: int, width: int) -> Iterator[tuple[str, list[int]]]:
     yield "SAME", []
     yield "VALID", []
-    yield "EXPLICIT", [0, 0, high, 1, 0, wide, 0, 0]
+    yield "EXPLICIT", [0, 0, height, 1, 0, width, 0, 0]
 
 
 def windows(x: tf.Tensor) -> Iterator[tf.Tensor]:
@@ -196,7 +196,7 @@ def resized(x: tf.Tensor) -> Iterator[tf.Tensor]:
 
 
 def numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
-    whole = tf.cast(x * 9, tf.int32)
+    integers = tf.cast(x * 9, tf.int32)
     divisors = tf.constant([3, -2, 5, -7])
     for op in (
         "FloorDiv",
@@ -208,7 +208,7 @@ def numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
         "Sub",
         "SquaredDifference",
     ):
-        yield getattr(raw, op)(x=whole, y=divisors)
+        yield getattr(raw, op)(x=integers, y=divisors)
     for dtype in (tf.int32, tf.int64, tf.float16, tf.bool, tf.float64, tf.int8):
         yield raw.Cast(x=x * 3, DstT=dtype)
     for tolerance in (1e-5, 0.5):
@@ -225,8 +225,8 @@ def lists(x: tf.Tensor) -> Iterator[tf.Tensor]:
     """Lists that grow and shrink outside of loops."""
     empty = raw.EmptyTensorList(element_shape=[7], max_num_elements=-1, element_dtype=tf.float32)
     full = empty
-    for place in range(3):
-        full = raw.TensorListPushBack(input_handle=full, tensor=x[0, :, place, 0])
+    for index in range(3):
+        full = raw.TensorListPushBack(input_handle=full, tensor=x[0, :, index, 0])
     yield raw.TensorListStack(input_handle=full, element_shape=[7], element_dtype=tf.float32)
     for _ in range(2):
         full, last = raw.TensorListPopBack(
@@ -237,7 +237,7 @@ def lists(x: tf.Tensor) -> Iterator[tf.Tensor]:
 
 
 def counted(x: tf.Tensor) -> Iterator[tf.Tensor]:
-    """Loops under two conditions, each of which ends one of them, and loops that do nothing."""
+    """Loops with two conditions, either of which ends the loop, and loops without iterations."""
     for steps, other in product((0, 2, 4), (-1, 1, 3)):
         _, _, y = tf.while_loop(
             lambda a, b, _, steps=steps, other=other: (a < steps) & (b < other),
@@ -248,7 +248,7 @@ def counted(x: tf.Tensor) -> Iterator[tf.Tensor]:
 
 
 def recurrent(x: tf.Tensor) -> Iterator[tf.Tensor]:
-    """Cells and sequences of LSTM [time, N, in], with each option."""
+    """LSTM cells and sequences [time, N, in] with each option."""
     sequence, state = tf.transpose(x[:, :, :5, 0], [1, 0, 2]) * 4.0, weights(2, 3)
     peepholes = {"wci": weights(3), "wcf": weights(3) * 2, "wco": weights(3) * 3}
     rest = {"w": weights(8, 12), "b": weights(12), **peepholes}
@@ -258,33 +258,35 @@ def recurrent(x: tf.Tensor) -> Iterator[tf.Tensor]:
             x=sequence[0], cs_prev=state, h_prev=state * 2, **rest, forget_bias=forget, **options
         )
         for steps in (7, 4):
-            given = {
+            operands = {
                 "seq_len_max": tf.constant(steps, tf.int64),
                 "x": sequence,
                 "cs_prev": state,
                 "h_prev": state * 2,
                 **rest,
             }
-            yield from (y[:steps] for y in raw.BlockLSTM(**given, forget_bias=forget, **options))
-            yield from (y[:steps] for y in raw.BlockLSTMV2(**given, **options))
+            yield from (y[:steps] for y in raw.BlockLSTM(**operands, forget_bias=forget, **options))
+            yield from (y[:steps] for y in raw.BlockLSTMV2(**operands, **options))
     cell = {"w_ru": weights(8, 6), "w_c": weights(8, 3), "b_ru": weights(6), "b_c": weights(3)}
     yield from raw.GRUBlockCell(x=sequence[0], h_prev=state, **cell)
 
 
 def boxes(x: tf.Tensor) -> Iterator[tf.Tensor]:
-    """Suppression of boxes that overlap, with its numbers padded and not."""
+    """Suppression of overlapping boxes, with and without padding of the indices."""
     corners = tf.reshape(x[0, :, :4, 0], [7, 4])
-    wide = tf.concat([corners[:, :2], corners[:, :2] + tf.abs(corners[:, 2:]) + 0.3], 1)
+    corners_and_sizes = tf.concat(
+        [corners[:, :2], corners[:, :2] + tf.abs(corners[:, 2:]) + 0.3], 1
+    )
     scores = tf.nn.softmax(x[0, :, 0, 1] * 3.0)
-    given = {"boxes": wide, "scores": scores, "iou_threshold": 0.2}
-    yield raw.NonMaxSuppressionV3(**given, max_output_size=4, score_threshold=0.05)
+    operands = {"boxes": corners_and_sizes, "scores": scores, "iou_threshold": 0.2}
+    yield raw.NonMaxSuppressionV3(**operands, max_output_size=4, score_threshold=0.05)
     for pad, least in product((False, True), (0.0, 0.1)):
         for size in (3, 9):
             yield from raw.NonMaxSuppressionV4(
-                **given, max_output_size=size, score_threshold=least, pad_to_max_output_size=pad
+                **operands, max_output_size=size, score_threshold=least, pad_to_max_output_size=pad
             )
             yield from raw.NonMaxSuppressionV5(
-                **given,
+                **operands,
                 max_output_size=size,
                 score_threshold=least,
                 soft_nms_sigma=0.0,
@@ -318,14 +320,14 @@ def complex_numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
 
 
 def trained(x: tf.Tensor) -> Iterator[tf.Tensor]:
-    """Batch normalisation by the statistics of the batch itself, in both layouts, and of a batch of
-    one element.
+    """Batch normalisation with the statistics of the batch, in both layouts, also with one element
+    per channel.
     """
     for layout, image in (("NHWC", x), ("NHWC", x[:1, :1, :1])):
         for epsilon in (1e-4, 0.1):
-            given = {"scale": weights(4) + 2.0, "offset": weights(4), "mean": [], "variance": []}
+            operands = {"scale": weights(4) + 2.0, "offset": weights(4), "mean": [], "variance": []}
             y, mean, variance, *_ = raw.FusedBatchNormV3(
-                x=image, **given, epsilon=epsilon, data_format=layout, is_training=True
+                x=image, **operands, epsilon=epsilon, data_format=layout, is_training=True
             )
             yield from (y, mean, variance)
 
@@ -337,7 +339,7 @@ FAMILIES = (
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_attributes(family: Calls, tmp_path: Path) -> None:
+def test_attributes_match(family: Calls, tmp_path: Path) -> None:
     def function(x: tf.Tensor) -> dict[str, tf.Tensor]:
         return {f"y{number:03}": tf.identity(value) for number, value in enumerate(family(x))}
 
@@ -345,20 +347,23 @@ def test_attributes(family: Calls, tmp_path: Path) -> None:
         function, input_signature=[tf.TensorSpec(IMAGE, tf.float32, name="x")]
     ).get_concrete_function()
     x = np.random.default_rng(3).standard_normal(IMAGE).astype(np.float32)
-    wanted = [value.numpy() for _, value in sorted(concrete(x=tf.constant(x)).items())]
+    expected = [value.numpy() for _, value in sorted(concrete(x=tf.constant(x)).items())]
     path = tmp_path / "graph.pb"
     path.write_bytes(
         convert_variables_to_constants_v2(concrete).graph.as_graph_def().SerializeToString()
     )
     spec, blobs = read_model(path, None)
     graph = TensorFlowConverter().convert(spec, blobs)
-    assert len(graph.outputs) == len(wanted) >= 5
+    assert len(graph.outputs) == len(expected) >= 5
     (name,) = graph.inputs
     with np.errstate(all="ignore"):
         assert (
             reference_mismatch(
                 Sample(
-                    family.__name__, graph, {name: x}, dict(zip(graph.outputs, wanted, strict=True))
+                    family.__name__,
+                    graph,
+                    {name: x},
+                    dict(zip(graph.outputs, expected, strict=True)),
                 )
             )
             is None

@@ -1,6 +1,4 @@
-"""References of TensorFlow: outputs, what every node gives, and states that each run finds as they
-were saved.
-"""
+"""Reference runs with TensorFlow: outputs, the values of all nodes, and initial states."""
 
 from pathlib import Path
 
@@ -27,8 +25,8 @@ from webkiln.frontends.tensorflow.reference import Computed
 from webkiln.ops.evaluate import run_graph
 
 
-def outputs(path: Path, inputs: Arrays, place: Path) -> tuple[Arrays, Arrays]:
-    return Computed(tf, path, None, "", {}, place)(inputs)  # type: ignore[return-value]
+def run(path: Path, inputs: Arrays, folder: Path) -> tuple[Arrays, Arrays]:
+    return Computed(tf, path, None, "", {}, folder)(inputs)  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize(
@@ -36,39 +34,39 @@ def outputs(path: Path, inputs: Arrays, place: Path) -> tuple[Arrays, Arrays]:
     ["called", "conditions", "curves", "encoder", "loops", "lookups", "nested", "spectrogram"],
 )
 def test_outputs_are_those_of_the_corpus(name: str, tmp_path: Path) -> None:
-    """With what functions call written out, whose nodes are asked for, too."""
-    given = {
+    """Also those of nodes in functions, which are inlined."""
+    recorded = {
         role: {
             key[len(role) :]: value for key, value in arrays(name).items() if key.startswith(role)
         }
         for role in ("in/", "out/")
     }
-    place = tmp_path / "place"
-    place.mkdir()
-    found, inside = outputs(saved(name, tmp_path / "saved"), given["in/"], place)
-    assert found.keys() == given["out/"].keys()
+    folder = tmp_path / "inlined"
+    folder.mkdir()
+    outputs, inner = run(saved(name, tmp_path / "saved"), recorded["in/"], folder)
+    assert outputs.keys() == recorded["out/"].keys()
     assert all(
-        relative_error(found[key], value) <= TOLERANCE for key, value in given["out/"].items()
+        relative_error(outputs[key], value) <= TOLERANCE for key, value in recorded["out/"].items()
     )
-    assert inside
+    assert inner
 
 
 @pytest.mark.parametrize("name", ["stepping", "keeping", "old"])
 def test_every_node_is_a_layer(name: str, tmp_path: Path) -> None:
-    """Each of them can be built up to, and gives then what the reference has."""
+    """A subgraph that ends at a node has the output that the reference has for it."""
     path = old(tmp_path / name) if name == "old" else stepping(tmp_path / name, name)
-    found, layers = reference(path)
+    values, layers = reference(path)
     assert {key.partition("/")[0] for key in layers} == {"natural0", "natural1", "extreme"}
     for key in (key for key in layers if key.startswith("natural1/")):
         node = key.partition("/")[2]
         model, blobs = read_model(path, cut=Subgraph((), (node,)))
         graph = TensorFlowConverter().convert(model, blobs)
-        given = {item: found[f"natural1/in/{item}"] for item in graph.inputs}
+        inputs = {item: values[f"natural1/in/{item}"] for item in graph.inputs}
         got, _ = run_graph(
             TensorFlowConverter(
-                input_shapes={item: array.shape for item, array in given.items()}
+                input_shapes={item: array.shape for item, array in inputs.items()}
             ).convert(model, blobs),
-            given,
+            inputs,
         )
         assert (got[node].dtype, got[node].shape) == (layers[key].dtype, layers[key].shape), node
         assert relative_error(got[node], layers[key]) <= TOLERANCE, node
@@ -81,16 +79,16 @@ def test_every_node_is_a_layer(name: str, tmp_path: Path) -> None:
     assert (
         {"tanh", "relu"} <= nodes
         if name != "old"
-        else {"first", "behind", "soft"} <= {key.partition("/")[2] for key in layers}
+        else {"first", "after", "soft"} <= {key.partition("/")[2] for key in layers}
     )
 
 
-def test_every_run_begins_with_what_was_saved(tmp_path: Path) -> None:
+def test_every_run_starts_from_the_saved_states(tmp_path: Path) -> None:
     path = stepping(tmp_path / "keeping", "keeping")
-    (place := tmp_path / "place").mkdir()
-    run = Computed(tf, path, None, "", {}, place)
+    (folder := tmp_path / "inlined").mkdir()
+    compute = Computed(tf, path, None, "", {}, folder)
     x = np.ones((2, 4), np.float32)
-    first, second = (run({"x": x})[0]["y"] for _ in range(2))
+    first, second = (compute({"x": x})[0]["y"] for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -102,50 +100,52 @@ def test_variables_and_tables(tmp_path: Path) -> None:
         signatures={"score": module.score, "doubled": module.doubled},
     )
     path = tmp_path / "scored" / "saved_model.pb"
-    found, layers = reference(path, signature="score")
-    x = found["natural0/in/x"]
+    values, layers = reference(path, signature="score")
+    x = values["natural0/in/x"]
     np.testing.assert_array_equal(
-        found["natural0/out/label"], module.score(tf.constant(x))["label"].numpy()
+        values["natural0/out/label"], module.score(tf.constant(x))["label"].numpy()
     )
     np.testing.assert_allclose(layers["natural0/MatMul"], x @ module.weight.numpy(), rtol=1e-5)
     assert reference(path, signature="doubled")[0]["natural0/out/twice"].shape == (16, 4)
 
 
 def test_dtypes_are_those_of_tensorflow() -> None:
-    """Of every operator that is converted; TensorArrays, which TensorFlow has as numbers, are
-    lists.
+    """For all converted operators. TensorArrays have numeric handles in TensorFlow and are lists
+    here.
     """
     for op in sorted({*OPERATORS, *COMPLEX, *FOLDS.ops}):
-        known = op_def_registry.get(op)
-        if known is None or (op.startswith("TensorArray") and LISTED in RESULTS.get(op, ())):
+        definition = op_def_registry.get(op)
+        if definition is None or (op.startswith("TensorArray") and LISTED in RESULTS.get(op, ())):
             continue
         defaults = {
             item.name: dtype_name(item.default_value.type)
-            for item in known.attr
+            for item in definition.attr
             if item.HasField("default_value")
         }
-        wanted = [
+        expected = [
             item.type_attr or item.type_list_attr or dtype_name(item.type)
-            for item in known.output_arg
+            for item in definition.output_arg
         ]
-        words = RESULTS.get(op, USUAL)
-        for place, word in enumerate(wanted):
-            called, _, default = words[min(place, len(words) - 1)].partition("=")
-            assert called == word, (op, place)
-            assert default == defaults.get(word, default), (op, place)
+        entries = RESULTS.get(op, USUAL)
+        for index, expected_attribute in enumerate(expected):
+            attribute, _, default = entries[min(index, len(entries) - 1)].partition("=")
+            assert attribute == expected_attribute, (op, index)
+            assert default == defaults.get(expected_attribute, default), (op, index)
 
 
-def test_calls_that_multiply_are_refused(tmp_path: Path) -> None:
-    """Each function calls the next one four times for nothing, which reading does not follow."""
+def test_exponentially_many_calls_are_rejected(tmp_path: Path) -> None:
+    """Each function calls the next one four times without using the outputs, so that the walk does
+    not follow the calls.
+    """
     graph = tf.compat.v1.GraphDef()
     for number in range(30):
         function = graph.library.function.add()
         function.signature.name = f"f{number}"
         function.signature.input_arg.add(name="x", type=1)
         function.signature.output_arg.add(name="y", type=1)
-        for place in range(4):
+        for index in range(4):
             function.node_def.add(
-                name=f"n{place}", op=f"f{number + 1}" if number < 29 else "Relu", input=["x"]
+                name=f"n{index}", op=f"f{number + 1}" if number < 29 else "Relu", input=["x"]
             )
         function.ret["y"] = "x"
     graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1

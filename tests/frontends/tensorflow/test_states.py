@@ -20,13 +20,13 @@ from webkiln.recipe.values import USUAL_BACKENDS
 X = tf.TensorSpec([2, 4], tf.float32, name="x")
 
 
-class Handing(tf.Module):
-    """x [2] -> what its variables were, each of which it hands something that nothing computes: an
-    input, constants, a weight, what others were.
+class Passing(tf.Module):
+    """x [2] -> the previous values of its variables. The new values are not computed: an input,
+    constants, a weight, values of other variables.
     """
 
     def __init__(self) -> None:
-        self.given = tf.Variable([5.0, 6.0], name="given")
+        self.input = tf.Variable([5.0, 6.0], name="input")
         self.fixed = tf.Variable([7.0, 8.0], name="fixed")
         self.scalar = tf.Variable(9.0, name="scalar")
         self.weight = tf.Variable([2.0, 3.0], name="weight")
@@ -39,7 +39,7 @@ class Handing(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([2], tf.float32, name="x")])
     def run(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        assigned = (self.given, self.fixed, self.copied, self.odd, self.even, self.same)
+        assigned = (self.input, self.fixed, self.copied, self.odd, self.even, self.same)
         before = [variable.read_value() for variable in assigned]
         scalar, weight = self.scalar.read_value(), self.weight.read_value()
         following = (x, tf.constant([-1.0, -2.0]), weight, before[4], before[3], before[5])
@@ -50,9 +50,7 @@ class Handing(tf.Module):
 
 
 class Counting(tf.Module):
-    """Reads before and after assigning, by calls and by itself; what it returns in between is what
-    was then.
-    """
+    """Reads variables before, between and after assignments, some of them in called functions."""
 
     def __init__(self) -> None:
         generator = np.random.default_rng(0)
@@ -102,18 +100,18 @@ def saved(folder: Path, name: str, kind: type[tf.Module] = Counting) -> Path:
     return folder / "saved_model.pb"
 
 
-def check(path: Path, made: Callable[[int], Any], *, runs: int = 3) -> Graph:
-    """Runs in a row give what TensorFlow's own runs in a row do."""
+def check(path: Path, inputs: Callable[[int], Any], *, runs: int = 3) -> Graph:
+    """Compare consecutive runs with those of TensorFlow."""
     graph = converted(path)
     (name,) = graph.inputs
     function = tf.saved_model.load(str(path.parent)).signatures["serving_default"]
     states = None
     for number in range(runs):
-        x = made(number)
-        wanted = {key: value.numpy() for key, value in function(**{name: tf.constant(x)}).items()}
+        x = inputs(number)
+        expected = {key: value.numpy() for key, value in function(**{name: tf.constant(x)}).items()}
         got, values = run_graph(graph, {name: x}, states=states)
         states = next_states(graph, values)
-        for key, value in wanted.items():
+        for key, value in expected.items():
             np.testing.assert_allclose(
                 got[key], value, rtol=1e-5, atol=1e-6, err_msg=f"{key} of run {number}"
             )
@@ -124,7 +122,7 @@ def random(*shape: int) -> Callable[[int], np.ndarray]:
     return lambda number: np.random.default_rng(number).normal(size=shape).astype(np.float32)
 
 
-def test_what_is_read_is_what_was_assigned_before(tmp_path: Path) -> None:
+def test_reads_see_earlier_assignments(tmp_path: Path) -> None:
     graph = check(saved(tmp_path, "run"), random(2, 4))
     assert {state.name: str(graph.type(state.input)) for state in graph.states} == {
         "level": "float32[2,4]",
@@ -133,36 +131,36 @@ def test_what_is_read_is_what_was_assigned_before(tmp_path: Path) -> None:
     assert "weight" in graph.slots
 
 
-def test_a_constant_may_be_assigned(tmp_path: Path) -> None:
+def test_a_constant_can_be_assigned(tmp_path: Path) -> None:
     check(saved(tmp_path, "reset"), random(2, 4))
 
 
-def test_what_nothing_computes_may_be_assigned(tmp_path: Path) -> None:
-    graph = check(saved(tmp_path, "run", Handing), random(2))
+def test_inputs_weights_and_other_states_can_be_assigned(tmp_path: Path) -> None:
+    graph = check(saved(tmp_path, "run", Passing), random(2))
     assert len(graph.states) == 7
 
 
 @pytest.fixture(scope="module")
-def handing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[float]]]:
-    """A bundle, and what TensorFlow's model gives in two runs, and in one more from the beginning."""
-    folder = tmp_path_factory.mktemp("handing")
-    graph = converted(saved(folder / "saved", "run", Handing))
+def passing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[float]]]:
+    """A bundle, and the outputs of TensorFlow in two runs and in one after a reset."""
+    folder = tmp_path_factory.mktemp("passing")
+    graph = converted(saved(folder / "saved", "run", Passing))
     for backend in USUAL_BACKENDS:
         generate_descriptor(backend, graph).save(folder / "bundle")
-    x, module = tf.ones([2]), Handing()
+    x, module = tf.ones([2]), Passing()
     expected = [np.ravel(module.run(x)["y"]).tolist() for _ in range(2)]
     return folder / "bundle", [*expected, expected[0]]
 
 
 @pytest.mark.parametrize("backend", USUAL_BACKENDS)
-def test_what_nothing_computes_is_kept_on_a_backend(
-    handing: tuple[Path, list[list[float]]], backend: str
+def test_assigned_inputs_weights_and_states_persist_on_a_backend(
+    passing: tuple[Path, list[list[float]]], backend: str
 ) -> None:
-    bundle, expected = handing
+    bundle, expected = passing
     assert runs_and_reset(bundle, backend).reshape(3, -1).tolist() == expected
 
 
-def test_stateful_layers(tmp_path: Path) -> None:
+def test_stateful_layers_match(tmp_path: Path) -> None:
     layers = keras.layers
     model = keras.Sequential(
         [
@@ -182,6 +180,6 @@ def test_stateful_layers(tmp_path: Path) -> None:
         ("partly", r"ResourceStridedSliceAssign.*changes part of a variable"),
     ],
 )
-def test_what_cannot_be_a_state_is_named(name: str, message: str, tmp_path: Path) -> None:
+def test_unsupported_assignments_are_listed(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match=rf"(?s){message}"):
         converted(saved(tmp_path, name))

@@ -13,12 +13,12 @@ def companion_of(path: Path) -> list[tuple[str, Path]]:
     """
     suffix = BINARY if _is_definition(path) else TEXT
     same = path.with_suffix(suffix)
-    found = (
+    companion = (
         [same]
         if same.is_file() and same != path
         else [item for item in sorted(path.parent.glob(f"*{suffix}")) if item != path]
     )
-    fitting = [item for item in found if _is_definition(item) == (suffix == TEXT)]
+    fitting = [item for item in companion if _is_definition(item) == (suffix == TEXT)]
     return [(f"companion{suffix}", fitting[0])] if len(fitting) == 1 else []
 
 

@@ -72,7 +72,7 @@ def read_net(
     if len(texts) > 1 or len(weights) > 1:
         kind = "definitions" if len(texts) > 1 else "weight files"
         raise SourceError(
-            f"{path.name}: the file and its companion are both {kind}; give one definition"
+            f"{path.name}: the file and its companion are both {kind}; pass one definition"
             " (.prototxt) and one weight file (.caffemodel)"
         )
     file = WeightFile(weights[0]) if weights else None
@@ -81,29 +81,29 @@ def read_net(
         definition = read_text(texts[0].read_bytes(), path.name)
         message = definition.net
         labels = [layer.name for layer in (*message.layer, *message.layers)]
-        unknown = {labels[place]: fields for place, fields in definition.unknown.items()}
+        unknown = {labels[index]: fields for index, fields in definition.unknown.items()}
     else:
         assert file is not None
         message = file.net
         if not any(layer.top for layer in (*message.layer, *message.layers)):
             raise SourceError(
                 f"{path.name}: contains weights without a definition; put the .prototxt next to it,"
-                " with the same name, or use that file"
+                " with the same name, or build the .prototxt"
             )
         for layer in (*message.layer, *message.layers):
             layer.ClearField("include")
             layer.ClearField("exclude")
         unknown = {
-            layer.name: found
+            layer.name: extra
             for layer in (*message.layer, *message.layers)
-            if (found := _numbered(layer))
+            if (extra := _numbered(layer))
         }
     net = net_of(upgraded(message, path.name), arrays, unknown, path.name)
     if file is None and (needy := [layer for layer in net.layers if layer.type in WEIGHTED]):
         raise SourceError(
-            f"{path.name}: its layer {needy[0].name} ({needy[0].type}) needs weights, and there are"
-            " none; put the .caffemodel next to it, with the same name, or add --weights"
-            " FILE.caffemodel"
+            f"{path.name}: its layer {needy[0].name} ({needy[0].type})"
+            " needs weights, but there are none; put the .caffemodel next"
+            " to it, with the same name, or add --weights FILE.caffemodel"
         )
     if (
         file is not None
@@ -126,18 +126,18 @@ def _by_layer(file: WeightFile) -> dict[str, list[Array]]:
     names = [layer.name for layer in file.net.layer] or [
         layer.layer.name or layer.name for layer in file.net.layers
     ]
-    return {names[place]: blobs for place, blobs in file.blobs.items()}
+    return {names[index]: blobs for index, blobs in file.blobs.items()}
 
 
 def _numbered(message: Any, path: str = "") -> Unknown:
     """Fields that Caffe does not have. In a binary file, they are only numbers."""
     from google.protobuf.unknown_fields import UnknownFieldSet
 
-    found: Unknown = {f"{path}field {item.field_number}": "" for item in UnknownFieldSet(message)}
+    fields: Unknown = {f"{path}field {item.field_number}": "" for item in UnknownFieldSet(message)}
     for field, value in message.ListFields():
         if field.message_type is not None and not field.is_repeated:
-            found |= _numbered(value, f"{path}{field.name} ")
-    return found
+            fields |= _numbered(value, f"{path}{field.name} ")
+    return fields
 
 
 def _reshaped(net: CaffeNet, shapes: Shapes, name: str) -> CaffeNet:
@@ -149,13 +149,13 @@ def _reshaped(net: CaffeNet, shapes: Shapes, name: str) -> CaffeNet:
         )
     inputs: dict[str, NetInput] = {}
     for tensor, item in net.inputs.items():
-        given = shapes.get(item.name, shapes.get("") if len(names) == 1 else None)
-        if given is not None and item.shape is not None and len(given) != len(item.shape):
+        requested = shapes.get(item.name, shapes.get("") if len(names) == 1 else None)
+        if requested is not None and item.shape is not None and len(requested) != len(item.shape):
             raise SourceError(
                 f"{name}: the input {item.name} has {len(item.shape)} axes, {list(item.shape)}; got"
-                f" {list(given)}"
+                f" {list(requested)}"
             )
-        inputs[tensor] = item if given is None else replace(item, shape=tuple(given))
+        inputs[tensor] = item if requested is None else replace(item, shape=tuple(requested))
     return replace(net, inputs=inputs)
 
 
@@ -189,14 +189,14 @@ def _node(
     tensors: dict[str, Weight | Literal],
 ) -> NodeSpec:
     roles = ROLES.get(layer.type, ("weight", "bias"))
-    held = []
-    for place, blob in enumerate(layer.blobs):
-        role = roles[place] if place < len(roles) else f"blob{place}"
-        held.append(f"t{len(names) + len(tensors)}")
-        tensors[held[-1]] = weights.store(f"{layer.name}/{role}", blob)
-    attrs = {**attributes(layer), "blobs": len(held)}
+    slots = []
+    for index, blob in enumerate(layer.blobs):
+        role = roles[index] if index < len(roles) else f"blob{index}"
+        slots.append(f"t{len(names) + len(tensors)}")
+        tensors[slots[-1]] = weights.store(f"{layer.name}/{role}", blob)
+    attrs = {**attributes(layer), "blobs": len(slots)}
     domain, op = (
         (PYTHON, layer.message.python_param.layer) if layer.type == "Python" else ("", layer.type)
     )
-    inputs = (*(names[bottom] for bottom in layer.bottoms), *held)
+    inputs = (*(names[bottom] for bottom in layer.bottoms), *slots)
     return NodeSpec(layer.name, op, domain, inputs, tuple(names[top] for top in layer.tops), attrs)

@@ -80,7 +80,7 @@ class CaffeNet:
 def net_of(
     message: Any, weights: Mapping[str, Sequence[Array]], unknown: Mapping[str, Unknown], name: str
 ) -> CaffeNet:
-    """The net of an upgraded definition, for phase TEST. `weights` and `unknown` are by layer name."""
+    """The net of an upgraded definition, for phase TEST. `weights` and `unknown` are by layer."""
     if len(message.layer) > MAX_LAYERS:
         raise SourceError(
             f"{name}: has {len(message.layer)} layers; a net has at most {MAX_LAYERS}"
@@ -144,7 +144,7 @@ class _Reader:
             return
         self.read_.update(bottoms)
         label = self.labels.distinct(message.name or message.type.lower() or "layer")
-        tops = [self.made(top) for top in message.top]
+        tops = [self.written_tensor(top) for top in message.top]
         self.layers.append(
             NetLayer(label, message.type, tuple(bottoms), tuple(tops), message, (), unknown)
         )
@@ -159,24 +159,24 @@ class _Reader:
         self.read_.add(bottoms[0])
         label = self.labels.distinct(message.name)
         top = message.top[1] if len(message.top) > 1 else message.top[0] if message.top else label
-        made = messages()["LayerParameter"](
+        layer = messages()["LayerParameter"](
             name=message.name, type=kind, bottom=message.bottom[:1], top=[top]
         )
         if kind == "Softmax":
-            made.softmax_param.CopyFrom(message.softmax_param)
-        self.layers.append(NetLayer(label, kind, (bottoms[0],), (self.made(top),), made))
+            layer.softmax_param.CopyFrom(message.softmax_param)
+        self.layers.append(NetLayer(label, kind, (bottoms[0],), (self.written_tensor(top),), layer))
 
     def read_data(self, message: Any) -> None:
         shapes = _shapes(message)
-        for place, top in enumerate(message.top):
-            tensor = self.made(top)
+        for index, top in enumerate(message.top):
+            tensor = self.written_tensor(top)
             shape = (
-                shapes[min(place, len(shapes) - 1)]
-                if shapes and (place < len(shapes) or message.type == "Input")
+                shapes[min(index, len(shapes) - 1)]
+                if shapes and (index < len(shapes) or message.type == "Input")
                 else None
             )
             self.inputs[tensor] = NetInput(top, shape)
-            if place and message.type != "Input":
+            if index and message.type != "Input":
                 self.data.add(tensor)
             if shape is not None and any(
                 not 0 < size < 1 << 31 for size in shape if size is not None
@@ -186,7 +186,7 @@ class _Reader:
                     f" {(1 << 31) - 1}"
                 )
 
-    def made(self, blob: str) -> str:
+    def written_tensor(self, blob: str) -> str:
         if not blob:
             raise SourceError(f"{self.name}: a layer writes a blob without a name")
         self.current[blob] = self.tensors.distinct(blob)
@@ -195,63 +195,66 @@ class _Reader:
 
     def net(self, name: str, weights: Mapping[str, Sequence[Array]]) -> CaffeNet:
         used = {tensor for layer in self.layers for tensor in layer.bottoms}
-        kept = {tensor: item for tensor, item in self.inputs.items() if tensor in used} or dict(
+        inputs = {tensor: item for tensor, item in self.inputs.items() if tensor in used} or dict(
             list(self.inputs.items())[:1]
         )
-        made = {tensor for layer in self.layers for tensor in layer.tops}
+        written = {tensor for layer in self.layers for tensor in layer.tops}
         outputs = {blob: self.current[blob] for blob in dict.fromkeys(self.order)}
         outputs = {
             blob: tensor
             for blob, tensor in outputs.items()
-            if tensor in made and tensor not in self.read_
+            if tensor in written and tensor not in self.read_
         }
         if not outputs:
             raise SourceError(f"{self.name}: has no layers in phase TEST")
         layers = tuple(
             replace(layer, blobs=blobs)
-            for layer, blobs in zip(self.layers, _given(self.layers, weights), strict=True)
+            for layer, blobs in zip(self.layers, _shared_weights(self.layers, weights), strict=True)
         )
-        return CaffeNet(name, kept, layers, outputs, dict(self.current))
+        return CaffeNet(name, inputs, layers, outputs, dict(self.current))
 
 
-def _given(
+def _shared_weights(
     layers: Sequence[NetLayer], weights: Mapping[str, Sequence[Array]]
 ) -> list[tuple[Array, ...]]:
     """The weights of each layer. Shared weights belong to the first layer that names them."""
     shared: dict[str, Array] = {}
-    found = []
+    by_layer = []
     for layer in layers:
-        own = list(weights.get(layer.message.name, ()))
+        blobs = list(weights.get(layer.message.name, ()))
         names = [item.name for item in layer.message.param]
-        while len(own) < len(names) and names[len(own)] in shared:
-            own.append(shared[names[len(own)]])
-        for label, blob in zip(names, own, strict=False):
+        while len(blobs) < len(names) and names[len(blobs)] in shared:
+            blobs.append(shared[names[len(blobs)]])
+        for label, blob in zip(names, blobs, strict=False):
             if label:
                 shared.setdefault(label, blob)
-        found.append(tuple(own))
-    return found
+        by_layer.append(tuple(blobs))
+    return by_layer
 
 
 def _shapes(message: Any) -> list[tuple[int | None, ...]]:
     """The known shapes of a data layer's tops. Labels have none."""
     field = DATA[message.type]
-    said = getattr(message, field)
+    param = getattr(message, field)
     match message.type:
         case "Input":
-            return [tuple(shape.dim) for shape in said.shape]
+            return [tuple(shape.dim) for shape in param.shape]
         case "MemoryData":
-            return [(said.batch_size, said.channels, said.height, said.width)]
+            return [(param.batch_size, param.channels, param.height, param.width)]
         case "DummyData":
-            older = zip(said.num, said.channels, said.height, said.width, strict=False)
-            return [tuple(shape.dim) for shape in said.shape] or list(older)
+            older = zip(param.num, param.channels, param.height, param.width, strict=False)
+            return [tuple(shape.dim) for shape in param.shape] or list(older)
         case "HDF5Data":
             return []
     crop = message.transform_param.crop_size
-    height, width = crop or getattr(said, "new_height", 0), crop or getattr(said, "new_width", 0)
+    height, width = (
+        crop or getattr(param, "new_height", 0),
+        crop or getattr(param, "new_width", 0),
+    )
     return [
         (
-            said.batch_size or None,
-            None if message.type != "ImageData" else 3 if said.is_color else 1,
+            param.batch_size or None,
+            None if message.type != "ImageData" else 3 if param.is_color else 1,
             height or None,
             width or None,
         )
@@ -262,23 +265,23 @@ def attributes(layer: NetLayer) -> dict[str, Any]:
     """A layer's parameters as a flat table with defaults. Fields of nested messages have dotted
     names.
     """
-    found: dict[str, Any] = {}
-    own = parameter_of(layer.type)
+    attrs: dict[str, Any] = {}
+    parameter = parameter_of(layer.type)
     for number, name in LAYER_PARAMETERS.items():
         field = f"{name}_param"
-        if name == own:
-            _flatten(getattr(layer.message, field), "", found)
-        elif layer.message.HasField(field) and own is None and number >= 103:
-            _flatten(getattr(layer.message, field), f"{field}.", found)
+        if name == parameter:
+            _flatten(getattr(layer.message, field), "", attrs)
+        elif layer.message.HasField(field) and parameter is None and number >= 103:
+            _flatten(getattr(layer.message, field), f"{field}.", attrs)
     extra: dict[str, Any] = {}
     for name, value in (layer.unknown or {}).items():
         if not HARMLESS.search(name):
             _flatten_unknown(name, value, extra)
-    if odd := next((name for name, value in found.items() if not _is_finite(value)), None):
+    if invalid := next((name for name, value in attrs.items() if not _is_finite(value)), None):
         raise SourceError(
-            f"{layer.name} ({layer.type}): its {odd} is {found[odd]}, expected a number"
+            f"{layer.name} ({layer.type}): its {invalid} is {attrs[invalid]}, expected a number"
         )
-    return {**found, **extra, **({UNKNOWN: tuple(extra)} if extra else {})}
+    return {**attrs, **extra, **({UNKNOWN: tuple(extra)} if extra else {})}
 
 
 def _is_finite(value: Any) -> bool:
@@ -319,37 +322,37 @@ def parameter_of(type_: str) -> str | None:
     return lower if lower in LAYER_PARAMETERS.values() else None
 
 
-def _flatten(message: Any, prefix: str, found: dict[str, Any]) -> None:
+def _flatten(message: Any, prefix: str, attrs: dict[str, Any]) -> None:
     for field in message.DESCRIPTOR.fields:
         if field.message_type is not None:
             if field.name.endswith("filler") or field.name == "save_output_param":
                 continue
             if field.message_type.name == "BlobShape" and not field.is_repeated:
                 if message.HasField(field.name):
-                    found[f"{prefix}{field.name}"] = tuple(getattr(message, field.name).dim)
+                    attrs[f"{prefix}{field.name}"] = tuple(getattr(message, field.name).dim)
             elif not field.is_repeated:
-                _flatten(getattr(message, field.name), f"{prefix}{field.name}.", found)
+                _flatten(getattr(message, field.name), f"{prefix}{field.name}.", attrs)
             continue
         if field.name == "engine":
             continue
         value = getattr(message, field.name)
         if field.is_repeated:
             if value:
-                found[f"{prefix}{field.name}"] = tuple(value)
+                attrs[f"{prefix}{field.name}"] = tuple(value)
         elif field.has_default_value or message.HasField(field.name):
-            found[f"{prefix}{field.name}"] = (
+            attrs[f"{prefix}{field.name}"] = (
                 field.enum_type.values_by_number[value].name
                 if field.enum_type is not None
                 else value
             )
 
 
-def _flatten_unknown(name: str, value: Any, found: dict[str, Any]) -> None:
+def _flatten_unknown(name: str, value: Any, attrs: dict[str, Any]) -> None:
     if isinstance(value, dict):
         for inner, item in value.items():
-            _flatten_unknown(f"{name}.{inner}", item, found)
+            _flatten_unknown(f"{name}.{inner}", item, attrs)
     elif isinstance(value, tuple) and any(isinstance(item, dict) for item in value):
-        for place, item in enumerate(value):
-            _flatten_unknown(f"{name}.{place}", item, found)
+        for index, item in enumerate(value):
+            _flatten_unknown(f"{name}.{index}", item, attrs)
     elif not HARMLESS.search(name.rpartition(".")[2]):
-        found[name] = value
+        attrs[name] = value

@@ -21,7 +21,7 @@ Objection = Callable[[NetLayer], str]
 """The reason why OpenCV computes a layer differently from Caffe, or ""."""
 
 
-def _unless(fits: Callable[[Any], object], why: str) -> Objection:
+def _objection_unless(fits: Callable[[Any], object], why: str) -> Objection:
     return lambda layer: "" if fits(layer.message) else why
 
 
@@ -53,15 +53,15 @@ SAME: Mapping[str, Objection] = {
         ),
         lambda layer: "",
     ),
-    "BatchNorm": _unless(
-        lambda said: (
-            not said.batch_norm_param.HasField("use_global_stats")
-            or said.batch_norm_param.use_global_stats
+    "BatchNorm": _objection_unless(
+        lambda layer: (
+            not layer.batch_norm_param.HasField("use_global_stats")
+            or layer.batch_norm_param.use_global_stats
         ),
-        "has no statistics of a batch",
+        "does not compute the statistics of the batch",
     ),
     "Convolution": lambda layer: (
-        "takes one bottom"
+        "supports one bottom"
         if len(layer.bottoms) > 1
         else "supports up to two axes"
         if layer.blobs[0].ndim > 4
@@ -69,49 +69,53 @@ SAME: Mapping[str, Objection] = {
     ),
     "ConvolutionDepthwise": lambda layer: "",
     "DepthwiseConvolution": lambda layer: "",
-    "Deconvolution": _unless(
-        lambda said: not {*said.convolution_param.dilation} - {1}, "does not dilate it"
+    "Deconvolution": _objection_unless(
+        lambda layer: not {*layer.convolution_param.dilation} - {1}, "does not support dilation"
     ),
-    "DetectionOutput": _unless(
-        lambda said: (
-            said.detection_output_param.keep_top_k > 0
-            and said.detection_output_param.code_type != 3
+    "DetectionOutput": _objection_unless(
+        lambda layer: (
+            layer.detection_output_param.keep_top_k > 0
+            and layer.detection_output_param.code_type != 3
         ),
         "needs a keep_top_k and does not support CORNER_SIZE",
     ),
-    "InnerProduct": _unless(
-        lambda said: not said.inner_product_param.transpose, "does not transpose it"
+    "InnerProduct": _objection_unless(
+        lambda layer: not layer.inner_product_param.transpose, "does not support transpose"
     ),
-    "LRN": _unless(lambda said: said.lrn_param.k == 1, "takes k for 1"),
-    "MVN": _unless(lambda said: said.mvn_param.eps <= 1e-6, "adds epsilon at another position"),
-    "Pooling": _unless(
-        lambda said: (
-            said.pooling_param.round_mode == 0
-            and said.pooling_param.ceil_mode
-            and len(said.top) == 1
-            and said.pooling_param.pool != 2
+    "LRN": _objection_unless(lambda layer: layer.lrn_param.k == 1, "assumes that k is 1"),
+    "MVN": _objection_unless(
+        lambda layer: layer.mvn_param.eps <= 1e-6, "adds epsilon at another position"
+    ),
+    "Pooling": _objection_unless(
+        lambda layer: (
+            layer.pooling_param.round_mode == 0
+            and layer.pooling_param.ceil_mode
+            and len(layer.top) == 1
+            and layer.pooling_param.pool != 2
         ),
-        "rounds up and returns no indices",
+        "always rounds up, and returns no indices",
     ),
-    "PriorBox": _unless(
-        lambda said: (
-            said.prior_box_param.variance
+    "PriorBox": _objection_unless(
+        lambda layer: (
+            layer.prior_box_param.variance
             and not [
                 size
-                for size in (*said.prior_box_param.min_size, *said.prior_box_param.max_size)
+                for size in (*layer.prior_box_param.min_size, *layer.prior_box_param.max_size)
                 if size % 1
             ]
         ),
         "requires variances and does not truncate sizes",
     ),
-    "Reshape": _unless(lambda said: said.reshape_param.axis >= 0, "counts axes from the front"),
+    "Reshape": _objection_unless(
+        lambda layer: layer.reshape_param.axis >= 0, "does not support negative axes"
+    ),
 }
 """Layer types that OpenCV supports -> why it differs from Caffe, if it does."""
 
 
 def check_known(net: CaffeNet, name: str) -> None:
-    """Raise SourceError, naming every layer that OpenCV lacks or computes differently from Caffe."""
-    told = [
+    """Raise SourceError for layers that OpenCV lacks or computes differently from Caffe."""
+    reasons = [
         f"{layer.name} ({layer.type}): OpenCV {why}"
         for layer in net.layers
         if (
@@ -122,9 +126,10 @@ def check_known(net: CaffeNet, name: str) -> None:
             )
         )
     ]
-    if told:
+    if reasons:
         raise SourceError(
-            f"{name}: there is no reference to verify with (the bundle is built): {'; '.join(told)}"
+            f"{name}: no reference is available for verification"
+            f" (the bundle is built): {'; '.join(reasons)}"
         )
 
 
@@ -171,58 +176,60 @@ class Runner:
             )
         except cv2.error as error:
             raise SourceError(
-                f"{name}: there is no reference to verify with: OpenCV cannot load it:"
-                f" {_told(error)}"
+                f"{name}: no reference is available for verification: OpenCV cannot load it:"
+                f" {_first_line(error)}"
             ) from None
         self.run.setPreferableBackend(cv2.dnn.DNN_BACKEND_OPENCV)
         self.run.enableFusion(fused)
         self.error = cv2.error
         self.aliases = {
-            top: layer.name if not place else f"{layer.name}.{place}"
+            top: layer.name if not index else f"{layer.name}.{index}"
             for layer in net.layers
-            for place, top in enumerate(layer.tops)
+            for index, top in enumerate(layer.tops)
         }
         self.layers = (
             {} if fused else {layer.name: layer.tops[0] for layer in net.layers if layer.tops}
         )
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        wanted = list(dict.fromkeys((*self.net.outputs.values(), *self.layers.values())))
+        requested = list(dict.fromkeys((*self.net.outputs.values(), *self.layers.values())))
         try:
             for tensor, item in self.net.inputs.items():
                 self.run.setInput(np.ascontiguousarray({**values, **self.fixed}[item.name]), tensor)
-            found = dict(
+            values_by_blob = dict(
                 zip(
-                    wanted,
-                    self.run.forward([self.aliases[tensor] for tensor in wanted]),
+                    requested,
+                    self.run.forward([self.aliases[tensor] for tensor in requested]),
                     strict=True,
                 )
             )
         except self.error as error:
             raise SourceError(
-                f"{self.name}: there is no reference to verify with: OpenCV cannot run it:"
-                f" {_told(error)}"
+                f"{self.name}: no reference is available for verification: OpenCV cannot run it:"
+                f" {_first_line(error)}"
             ) from None
-        found |= {
-            layer.tops[0]: detections(found[layer.tops[0]], values)
+        values_by_blob |= {
+            layer.tops[0]: detections(values_by_blob[layer.tops[0]], values)
             for layer in self.net.layers
             if layer.type == "DetectionOutput"
         }
-        inside = {name: np.array(found[top]) for name, top in self.layers.items()}
-        return {blob: np.array(found[tensor]) for blob, tensor in self.net.outputs.items()}, inside
+        layers = {name: np.array(values_by_blob[top]) for name, top in self.layers.items()}
+        return {
+            blob: np.array(values_by_blob[tensor]) for blob, tensor in self.net.outputs.items()
+        }, layers
 
 
-def _told(error: Any) -> str:
+def _first_line(error: Any) -> str:
     return " ".join(str(error).split())[-300:]
 
 
-def detections(found: Array, values: Mapping[str, Array]) -> Array:
-    """Sort detections like Caffe, by image and label. OpenCV sorts by score, and pads with zeros."""
-    rows = found.reshape(-1, found.shape[-1])
+def detections(detected: Array, values: Mapping[str, Array]) -> Array:
+    """Sort detections by image and label, as Caffe does. OpenCV sorts by score, and pads."""
+    rows = detected.reshape(-1, detected.shape[-1])
     rows = rows[rows[:, 2] != 0]
     if not len(rows):
         images = next(iter(values.values())).shape[0]
-        rows = np.full((images, found.shape[-1]), -1, np.float32)
+        rows = np.full((images, detected.shape[-1]), -1, np.float32)
         rows[:, 0] = np.arange(images)
         return rows[None, None]
     return np.asarray(rows[np.lexsort((-rows[:, 2], rows[:, 1], rows[:, 0]))])[None, None]
@@ -232,12 +239,12 @@ def definition(net: CaffeNet, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
     """The net in the current format, with each tensor written once and these input shapes."""
     from google.protobuf import text_format
 
-    made = messages()["NetParameter"](name=net.name)
-    for tensor, given in net.inputs.items():
-        layer = made.layer.add(name=tensor, type="Input", top=[tensor])
-        layer.input_param.shape.add(dim=shapes[given.name])
+    message = messages()["NetParameter"](name=net.name)
+    for tensor, declared in net.inputs.items():
+        layer = message.layer.add(name=tensor, type="Input", top=[tensor])
+        layer.input_param.shape.add(dim=shapes[declared.name])
     for item in net.layers:
-        layer = made.layer.add()
+        layer = message.layer.add()
         layer.CopyFrom(item.message)
         for field in (
             "bottom",
@@ -255,11 +262,11 @@ def definition(net: CaffeNet, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
         layer.name = item.name
         layer.bottom.extend(item.bottoms)
         layer.top.extend(item.tops)
-    return str(text_format.MessageToString(made)).encode()
+    return str(text_format.MessageToString(message)).encode()
 
 
 def _state_all(layer: Any, item: NetLayer) -> None:
-    """Adapt a layer to OpenCV: depthwise convolutions become grouped ones, defaults are explicit."""
+    """Adapt a layer to OpenCV: group depthwise convolutions, and make defaults explicit."""
     if item.type in ("ConvolutionDepthwise", "DepthwiseConvolution"):
         layer.type = "Convolution"
         layer.convolution_param.group = item.blobs[0].shape[0]
@@ -271,7 +278,7 @@ def _state_all(layer: Any, item: NetLayer) -> None:
 
 def weights_of(layers: tuple[NetLayer, ...]) -> bytes:
     """A weight file with the blobs of layers."""
-    made = bytearray()
+    data = bytearray()
     for layer in layers:
         text = encode_field(NAME, layer.name.encode()) + encode_field(2, layer.type.encode())
         for blob in layer.blobs:
@@ -279,5 +286,5 @@ def weights_of(layers: tuple[NetLayer, ...]) -> bytes:
             text += encode_field(
                 BLOBS, encode_field(SHAPE, shape) + encode_field(DATA, blob.astype("<f4").tobytes())
             )
-        made += encode_field(LAYER, text)
-    return bytes(made)
+        data += encode_field(LAYER, text)
+    return bytes(data)

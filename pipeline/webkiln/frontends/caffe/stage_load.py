@@ -1,4 +1,4 @@
-"""A definition and its weights -> spec and weights. `external/` has the companion, if there is one."""
+"""A definition and its weights -> spec and weights. `external/` has the companion, if any."""
 
 from collections.abc import Mapping
 from pathlib import Path

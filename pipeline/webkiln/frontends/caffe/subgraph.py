@@ -12,11 +12,11 @@ def cut_net(net: CaffeNet, cut: Subgraph, name: str) -> CaffeNet:
     """
     if not cut:
         return net
-    known = {**net.blobs, **{layer.name: layer.tops[0] for layer in net.layers if layer.tops}}
-    check_names(name, cut, list(known))
-    labels = {tensor: blob for blob, tensor in known.items()}
-    starts = [known[item] for item in cut.starts]
-    ends = [known[item] for item in cut.ends] or list(net.outputs.values())
+    boundaries = {**net.blobs, **{layer.name: layer.tops[0] for layer in net.layers if layer.tops}}
+    check_names(name, cut, list(boundaries))
+    labels = {tensor: blob for blob, tensor in boundaries.items()}
+    starts = [boundaries[item] for item in cut.starts]
+    ends = [boundaries[item] for item in cut.ends] or list(net.outputs.values())
     vertices = [Vertex(layer.name, layer.bottoms, layer.tops) for layer in net.layers]
     needed, used = needed_vertices(
         name, vertices, starts, ends, lambda tensor: labels.get(tensor, tensor)

@@ -64,22 +64,22 @@ class _Reader:
 
     def definition(self) -> Definition:
         net = messages()["NetParameter"]()
-        found = Definition(net)
-        outside: Unknown = {}
+        result = Definition(net)
+        net_unknown: Unknown = {}
         while not self.tokens.AtEnd():
-            place = len(net.layer) + len(net.layers)
+            index = len(net.layer) + len(net.layers)
             unknown: Unknown = {}
             name = self.entry(net, 0, unknown)
             if name in ("layer", "layers"):
                 if unknown:
-                    found.unknown[place] = unknown
+                    result.unknown[index] = unknown
             elif unknown:
-                outside |= unknown
-        if outside:
+                net_unknown |= unknown
+        if net_unknown:
             raise ValueError(
-                f"the net has a field {next(iter(outside))}, which Caffe's nets do not have"
+                f"the net has a field {next(iter(net_unknown))}, which nets of Caffe lack"
             )
-        return found
+        return result
 
     def entry(self, message: Any, depth: int, unknown: Unknown) -> str:
         """Read one field. Unknown fields of nested messages are kept under its name."""
@@ -90,13 +90,13 @@ class _Reader:
             _keep(unknown, name, self.generic(depth, colon=colon))
         else:
             for _ in self.items():
-                inside: Unknown = {}
-                self.value(message, described, depth, inside)
-                if inside:
+                fields: Unknown = {}
+                self.value(message, described, depth, fields)
+                if fields:
                     if described.name in ("layer", "layers"):
-                        unknown |= inside
+                        unknown |= fields
                     else:
-                        _keep(unknown, name, inside)
+                        _keep(unknown, name, fields)
         self.tokens.TryConsume(",") or self.tokens.TryConsume(";")
         return name
 
@@ -115,10 +115,10 @@ class _Reader:
     def value(self, message: Any, described: Any, depth: int, unknown: Unknown) -> None:
         repeated = described.is_repeated
         if described.message_type is not None:
-            made = getattr(message, described.name)
-            made = made.add() if repeated else made
-            made.SetInParent()
-            self.inside(made, depth, unknown)
+            item = getattr(message, described.name)
+            item = item.add() if repeated else item
+            item.SetInParent()
+            self.inside(item, depth, unknown)
             return
         value = self.scalar(described)
         if repeated:
@@ -171,12 +171,12 @@ class _Reader:
     def generic(self, depth: int, *, colon: bool) -> Any:
         """The value of an unknown field, whose type is inferred from its spelling."""
         if self.tokens.LookingAt("{") or self.tokens.LookingAt("<"):
-            end, made = self.opened(depth), Unknown()
+            end, fields = self.opened(depth), Unknown()
             while not self.tokens.TryConsume(end):
                 name = str(self.tokens.ConsumeIdentifier())
-                _keep(made, name, self.generic(depth + 1, colon=self.tokens.TryConsume(":")))
+                _keep(fields, name, self.generic(depth + 1, colon=self.tokens.TryConsume(":")))
                 self.tokens.TryConsume(",") or self.tokens.TryConsume(";")
-            return made
+            return fields
         if not colon:
             self.tokens.Consume(":")
         if self.tokens.LookingAt("["):

@@ -120,8 +120,8 @@ def upgraded(net: Any, name: str) -> Any:
                 axis = getattr(getattr(layer, field), older)
                 if axis >= MOST_AXES:
                     raise SourceError(
-                        f"{name}: {layer.name} ({layer.type}): its {older} is {axis}; blobs have at"
-                        f" most {MOST_AXES} axes"
+                        f"{name}: {layer.name} ({layer.type}): its {older} is {axis}; blobs may"
+                        f" have at most {MOST_AXES} axes"
                     )
                 getattr(layer, field).axis = axis
                 getattr(layer, field).ClearField(older)
@@ -131,11 +131,11 @@ def upgraded(net: Any, name: str) -> Any:
 def _without_padding(layers: Any, name: str) -> list[Any]:
     """Remove layers of type `padding`; their sizes move to the next convolution or pooling."""
     makers: dict[str, Any] = {}
-    kept = []
+    retained = []
     for layer in layers:
-        made = type(layer)()
-        made.CopyFrom(layer)
-        for place, bottom in enumerate(layer.bottom):
+        copy = type(layer)()
+        copy.CopyFrom(layer)
+        for index, bottom in enumerate(layer.bottom):
             maker = makers.get(bottom)
             if maker is None or maker.layer.type != "padding":
                 continue
@@ -148,12 +148,12 @@ def _without_padding(layers: Any, name: str) -> list[Any]:
                     f"{name}: the layer {layer.layer.name} reads a padding layer, which only"
                     " convolution and pooling support"
                 )
-            made.layer.pad = maker.layer.pad
-            made.bottom[place] = maker.bottom[0]
+            copy.layer.pad = maker.layer.pad
+            copy.bottom[index] = maker.bottom[0]
         if layer.layer.type != "padding":
-            kept.append(made)
+            retained.append(copy)
         makers |= dict.fromkeys(layer.top, layer)
-    return kept
+    return retained
 
 
 def _first(layer: Any) -> Any:
@@ -161,20 +161,22 @@ def _first(layer: Any) -> Any:
     if not layer.HasField("layer"):
         return layer
     old = layer.layer
-    made = messages()["V1LayerParameter"](
+    upgraded_layer = messages()["V1LayerParameter"](
         name=old.name, bottom=layer.bottom, top=layer.top, blobs=old.blobs
     )
-    made.type = V1_TYPES[V0_TYPES.get(old.type, "NONE")]
+    upgraded_layer.type = V1_TYPES[V0_TYPES.get(old.type, "NONE")]
     for field, _ in old.ListFields():
         if field.name in V0_FIELDS and old.type in V0_FIELDS[field.name]:
             _put(
-                getattr(made, V0_PARAMETERS[old.type]),
+                getattr(upgraded_layer, V0_PARAMETERS[old.type]),
                 V0_FIELDS[field.name][old.type],
                 getattr(old, field.name),
             )
         elif field.name in TRANSFORMED:
-            setattr(made.transform_param, TRANSFORMED[field.name], getattr(old, field.name))
-    return made
+            setattr(
+                upgraded_layer.transform_param, TRANSFORMED[field.name], getattr(old, field.name)
+            )
+    return upgraded_layer
 
 
 def _put(message: Any, name: str, value: Any) -> None:
@@ -187,42 +189,46 @@ def _put(message: Any, name: str, value: Any) -> None:
 def _second(layer: Any, numbers: dict[int, str]) -> Any:
     """Upgrade a V1 layer to the current format. Fields keep their names."""
     label = numbers[layer.type]
-    made = messages()["LayerParameter"](type=V2_TYPES.get(label, label.title().replace("_", "")))
+    upgraded_layer = messages()["LayerParameter"](
+        type=V2_TYPES.get(label, label.title().replace("_", ""))
+    )
     for field, value in layer.ListFields():
         if field.name == "param":
-            made.param.extend(messages()["ParamSpec"](name=item) for item in value)
-        elif field.name in made.DESCRIPTOR.fields_by_name and field.name != "type":
+            upgraded_layer.param.extend(messages()["ParamSpec"](name=item) for item in value)
+        elif field.name in upgraded_layer.DESCRIPTOR.fields_by_name and field.name != "type":
             if field.is_repeated:
-                getattr(made, field.name).extend(value)
+                getattr(upgraded_layer, field.name).extend(value)
             elif field.message_type is not None:
-                getattr(made, field.name).CopyFrom(value)
+                getattr(upgraded_layer, field.name).CopyFrom(value)
             else:
-                setattr(made, field.name, value)
+                setattr(upgraded_layer, field.name, value)
     for data in V0_DATA.values():
         if layer.DESCRIPTOR.fields_by_name.get(data) is not None and layer.HasField(data):
             for name in TRANSFORMED.values():
-                held = getattr(layer, data)
-                if held.DESCRIPTOR.fields_by_name.get(name) is not None and held.HasField(name):
-                    setattr(made.transform_param, name, getattr(held, name))
-    return made
+                parameter = getattr(layer, data)
+                if parameter.DESCRIPTOR.fields_by_name.get(name) is not None and parameter.HasField(
+                    name
+                ):
+                    setattr(upgraded_layer.transform_param, name, getattr(parameter, name))
+    return upgraded_layer
 
 
 def _make_input_layer(net: Any, name: str) -> None:
     """The `input` fields and their shapes as a layer. Without shapes, they are only the names in
     weight files.
     """
-    made = messages()["LayerParameter"](name="input", type="Input", top=net.input)
+    layer = messages()["LayerParameter"](name="input", type="Input", top=net.input)
     if net.input_shape and len(net.input_shape) == len(net.input):
-        made.input_param.shape.extend(net.input_shape)
+        layer.input_param.shape.extend(net.input_shape)
     elif net.input_dim and len(net.input_dim) == 4 * len(net.input):
-        for place in range(len(net.input)):
-            made.input_param.shape.add(dim=net.input_dim[4 * place : 4 * place + 4])
+        for index in range(len(net.input)):
+            layer.input_param.shape.add(dim=net.input_dim[4 * index : 4 * index + 4])
     elif net.input_shape or net.input_dim:
         raise SourceError(
             f"{name}: has {len(net.input)} inputs, and shapes of"
             f" {len(net.input_shape) or len(net.input_dim) / 4:g}"
         )
-    layers = [made, *net.layer]
+    layers = [layer, *net.layer]
     net.ClearField("layer")
     net.layer.extend(layers)
     for field in ("input", "input_shape", "input_dim"):

@@ -58,7 +58,7 @@ class WeightFile:
 
     def _net(self) -> Any:
         types = messages()
-        outside = bytearray()
+        definition = bytearray()
         layers: list[tuple[int, bytes]] = []
         for field in fields(self._data, 0, len(self._data)):
             if field.number in INNER and field.wire == LEN:
@@ -70,11 +70,11 @@ class WeightFile:
                     self.blobs[len(layers)] = blobs
                 layers.append((field.number, text))
             else:
-                outside += self._copy(field.begin, field.end)
-        net = self._parsed(types["NetParameter"], bytes(outside), "the net")
+                definition += self._copy(field.begin, field.end)
+        net = self._parsed(types["NetParameter"], bytes(definition), "the net")
         for number, (kind, text) in enumerate(layers):
-            made = net.layer if kind == 100 else net.layers
-            made.append(
+            parsed = net.layer if kind == 100 else net.layers
+            parsed.append(
                 self._parsed(
                     types["LayerParameter" if kind == 100 else "V1LayerParameter"],
                     text,
@@ -87,11 +87,11 @@ class WeightFile:
         from google.protobuf.message import DecodeError
 
         try:
-            made = kind.FromString(text)
+            message = kind.FromString(text)
         except (DecodeError, UnicodeDecodeError) as error:
             raise MalformedMessage(f"{where}: {error}") from None
-        _check_texts(made, where)
-        return made
+        _check_texts(message, where)
+        return message
 
     def _copy(self, start: int, end: int) -> bytes:
         self._copied += end - start
@@ -103,16 +103,16 @@ class WeightFile:
         self, field: WireField, inner: Mapping[int, Any], blobs: list[Array], where: str
     ) -> bytes:
         """The bytes of a message without its weights, which are appended to `blobs`."""
-        made = bytearray()
+        copied = bytearray()
         for item in fields(self._data, field.start, field.end):
             if item.wire != LEN or item.number not in inner:
-                made += self._copy(item.begin, item.end)
+                copied += self._copy(item.begin, item.end)
             elif inner[item.number] is BLOB:
                 blobs.append(self._blob(item, f"{where}, blob {len(blobs)}"))
             else:
                 text = self._without_blobs(item, inner[item.number], blobs, where)
-                made += encode_field(item.number, text)
-        return bytes(made)
+                copied += encode_field(item.number, text)
+        return bytes(copied)
 
     def _blob(self, field: WireField, where: str) -> Array:
         self._count += 1
@@ -121,7 +121,7 @@ class WeightFile:
         parts: list[Array] = []
         shape: list[int] | None = None
         legacy = [0, 0, 0, 0]
-        wide: list[Array] = []
+        doubles: list[Array] = []
         at = field.start
         while at < field.end:
             item = next(fields(self._data, at, field.end))
@@ -137,18 +137,18 @@ class WeightFile:
                 parts.append(part)
             elif item.number == 8 and item.wire in (LEN, I64):
                 part, at = self._numbers(item, field.end, "<f8", I64)
-                wide.append(part)
+                doubles.append(part)
             else:
                 raise MalformedMessage(f"{where} has a field {item.number}, of a fork of Caffe")
-        found = _joined(parts) if parts or not wide else _joined(wide)
+        values = _joined(parts) if parts or not doubles else _joined(doubles)
         sizes = legacy if shape is None else shape
         if (
             any(size < 0 or size >= 1 << 31 for size in sizes)
             or prod(sizes) * 4 > MAX_BYTES
-            or prod(sizes) != found.size
+            or prod(sizes) != values.size
         ):
-            raise MalformedMessage(f"{where} has the shape {sizes} and {found.size} numbers")
-        return found.reshape(sizes)
+            raise MalformedMessage(f"{where} has the shape {sizes} and {values.size} numbers")
+        return values.reshape(sizes)
 
     def _shape(self, field: WireField) -> list[int]:
         sizes: list[int] = []
@@ -197,7 +197,7 @@ def _check_texts(message: Any, where: str) -> None:
 
 
 def _joined(parts: list[Array]) -> Array:
-    found = (
+    joined = (
         parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.float32)
     )
-    return found.astype(np.float32, copy=False)
+    return joined.astype(np.float32, copy=False)

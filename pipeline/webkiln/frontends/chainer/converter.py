@@ -50,9 +50,9 @@ def _resized(model: NodeModel, dims: Mapping[str, int | str]) -> NodeModel:
         if isinstance(size, str)
     }
     values: dict[str, int] = {}
-    for own, called in named.items():
-        chosen = dims.get(called, dims.get(own, own))
-        values[own] = chosen if isinstance(chosen, int) else placeholder(chosen)
+    for original, renamed in named.items():
+        chosen = dims.get(renamed, dims.get(original, original))
+        values[original] = chosen if isinstance(chosen, int) else placeholder(chosen)
     nodes = tuple(
         _resized_node(node, values) if node.op == "Sizes" else node for node in model.graph.nodes
     )
@@ -61,7 +61,7 @@ def _resized(model: NodeModel, dims: Mapping[str, int | str]) -> NodeModel:
 
 def _resized_node(node: NodeSpec, values: Mapping[str, int]) -> NodeSpec:
     def resized(size: Any) -> Any:
-        found = symbols.substitute(parse_size(size), values) if isinstance(size, str) else size
-        return str(found) if dim.is_symbolic(found) else found
+        result = symbols.substitute(parse_size(size), values) if isinstance(size, str) else size
+        return str(result) if dim.is_symbolic(result) else result
 
     return replace(node, attrs={**node.attrs, "sizes": tuple(map(resized, node.attrs["sizes"]))})

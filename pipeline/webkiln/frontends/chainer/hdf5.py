@@ -36,12 +36,9 @@ def entries(name: str, file: h5py.Group) -> tuple[dict[str, Held], frozenset[str
         for key in group:
             count += 1
             if count > MAX_ENTRIES or depth > 100:
-                raise SourceError(
-                    f"{name}: has more than {MAX_ENTRIES} entries, or groups within groups"
-                    " without end"
-                )
+                raise SourceError(f"{name}: has more than {MAX_ENTRIES} entries, or cyclic groups")
             if not isinstance(group.get(key, getlink=True), h5py.HardLink):
-                raise SourceError(f"{name}: {path}{key} is a link to elsewhere; {SAVE}")
+                raise SourceError(f"{name}: {path}{key} is a link to another place; {SAVE}")
             item = group[key]
             if isinstance(item, h5py.Group):
                 todo.append((f"{path}{key}/", item, depth + 1))

@@ -12,7 +12,7 @@ class Initial:
 
     def __init__(self, value: Any = None, dtype: Any = None) -> None:
         self.value, self.dtype = value, dtype
-        self.made: Array | None = None
+        self.initial_array: Array | None = None
 
     @property
     def is_random(self) -> bool:
@@ -21,16 +21,16 @@ class Initial:
     def array(self, shape: tuple[int, ...]) -> Array:
         dtype = np.float32 if self.dtype is None else self.dtype
         if callable(self.value):
-            made = np.zeros(shape, dtype)
-            result = self.value(made)
-            return np.array(made if result is None else result, dtype)
+            array = np.zeros(shape, dtype)
+            result = self.value(array)
+            return np.array(array if result is None else result, dtype)
         if self.value is not None:
             return np.array(np.broadcast_to(np.asarray(self.value, dtype), shape))
-        self.made = np.zeros(shape, dtype)
+        self.initial_array = np.zeros(shape, dtype)
         return np.zeros(shape, dtype)
 
     def is_untouched(self, array: Array) -> bool:
-        return self.made is not None and np.array_equal(self.made, array)
+        return self.initial_array is not None and np.array_equal(self.initial_array, array)
 
     def __call__(self, array: Array) -> None:
         array[...] = self.array(array.shape)
@@ -48,7 +48,7 @@ def initial_of(value: Any) -> Initial:
 
 
 class RandomInitial(Initial):
-    def __init__(self, *given: Any, **options: Any) -> None:
+    def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(None, options.get("dtype"))
 
 

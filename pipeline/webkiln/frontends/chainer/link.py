@@ -28,11 +28,11 @@ class Link(OnCpu):
         self._params: list[str] = []
         self._persistent: list[str] = []
         self.name: str | None = None
-        for name, given in params.items():
+        for name, value in params.items():
             shape, dtype = (
-                given
-                if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], tuple)
-                else (given, None)
+                value
+                if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], tuple)
+                else (value, None)
             )
             self.add_param(name, shape, dtype=dtype)
 
@@ -45,8 +45,8 @@ class Link(OnCpu):
         forward = getattr(self, "forward", None)
         if forward is None:
             raise SourceError(f"{type(self).__name__} has neither forward nor __call__")
-        with ACTIVE.current().inside(path_of(self), is_link=True) as gives:
-            return gives(forward(*inputs, **options))
+        with ACTIVE.current().inside(path_of(self), is_link=True) as finish:
+            return finish(forward(*inputs, **options))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._scoped and isinstance(value, Parameter):
@@ -114,12 +114,12 @@ class Link(OnCpu):
     def namedparams(self, include_uninit: bool = True) -> Iterator[tuple[str, Parameter]]:
         for path, link in self.namedlinks():
             for name in sorted(link.__dict__.get("_params", ())):
-                found = getattr(link, name)
-                if isinstance(found, Parameter) and (include_uninit or found.is_initialized):
-                    yield f"{path.rstrip('/')}/{name}", found
+                param = getattr(link, name)
+                if isinstance(param, Parameter) and (include_uninit or param.is_initialized):
+                    yield f"{path.rstrip('/')}/{name}", param
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
-        return (found for _, found in self.namedparams(include_uninit))
+        return (param for _, param in self.namedparams(include_uninit))
 
     def named_persistent(self) -> Iterator[tuple[str, "Link", str]]:
         """The path, owner and name of every persistent value."""
@@ -128,13 +128,13 @@ class Link(OnCpu):
                 yield f"{path.rstrip('/')}/{name}", link, name
 
     def count_params(self) -> int:
-        return sum(int(found.size) for found in self.params())
+        return sum(int(param.size) for param in self.params())
 
     def copyparams(self, link: "Link", copy_persistent: bool = True) -> None:
-        given = dict(link.namedparams())
-        for path, own in self.namedparams():
-            if path in given:
-                own.array = given[path].array
+        params = dict(link.namedparams())
+        for path, param in self.namedparams():
+            if path in params:
+                param.array = params[path].array
 
     def copy(self, mode: str = "share") -> "Link":
         return copy.copy(self) if mode == "share" else copy.deepcopy(self)
@@ -171,8 +171,8 @@ def _in_scope(call: Any) -> Any:
         recorder, path = ACTIVE.current(), path_of(self)
         if recorder.scopes and recorder.scopes[-1] == (path, True):
             return call(self, *inputs, **options)
-        with recorder.inside(path, is_link=True) as gives:
-            return gives(call(self, *inputs, **options))
+        with recorder.inside(path, is_link=True) as finish:
+            return finish(call(self, *inputs, **options))
 
     scoped.__wrapped__ = call  # type: ignore[attr-defined]
     return scoped
@@ -201,9 +201,9 @@ class Chain(Link):
 
     def named_children(self) -> Iterator[tuple[str, Link]]:
         for name in self.__dict__.get("_children", ()):
-            found = getattr(self, name, None)
-            if isinstance(found, Link):
-                yield name, found
+            child = getattr(self, name, None)
+            if isinstance(child, Link):
+                yield name, child
 
 
 class ChainList(Link):
@@ -266,7 +266,7 @@ class SequentialChain(ChainList):
         """
         if isinstance(layer, Link):
             first = next(
-                (place for place, item in enumerate(self._layers) if isinstance(item, Link)), 0
+                (index for index, item in enumerate(self._layers) if isinstance(item, Link)), 0
             )
             self._items.insert(first + 1 if self._layers else 0, layer)
             for number, item in enumerate(self._items):

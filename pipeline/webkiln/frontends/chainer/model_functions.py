@@ -14,8 +14,8 @@ import numpy as np
 from webkiln.errors import RecipeError, SourceError, WebkilnError
 from webkiln.frontends.chainer.converter import DOMAIN
 from webkiln.frontends.chainer.link import Link
-from webkiln.frontends.chainer.links.recurrent import Stateful
-from webkiln.frontends.chainer.modules import standing_in
+from webkiln.frontends.chainer.links.states import Stateful
+from webkiln.frontends.chainer.modules import replaced_modules
 from webkiln.frontends.chainer.parts import RecordedModel
 from webkiln.frontends.chainer.recorder import ChainRecorder, recording
 from webkiln.frontends.chainer.serializers import load
@@ -30,21 +30,23 @@ RETURNS = (
 )
 
 
-def made_model(
-    made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None
+def record_function(
+    source: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int | str]],
+    weights: Path | None = None,
 ) -> tuple[RecordedModel, Blobs]:
     """The recording of the chain that `function` of `module` returns, with the weights of a
     snapshot. Inputs have the types of the examples, or those in `shapes`.
     """
-    where = f"{made['module']}:{made['function']}"
-    with standing_in():
-        model, examples = _called(made, where)
+    where = f"{source['module']}:{source['function']}"
+    with replaced_modules():
+        model, examples = _built_model(source, where)
         if weights is not None:
             root = owner_of(model)
             if root is None:
                 raise SourceError(
                     f"{where}: returned a {type(model).__name__}, which has no weights; return the"
-                    " chain that the snapshot is of, or a method of it"
+                    " chain of the snapshot, or one of its methods"
                 )
             load(weights, root, where)
         inputs = _inputs(model, examples, shapes, where)
@@ -52,9 +54,8 @@ def made_model(
         second, _ = _recorded(model, inputs, where)
     if to_json(first) != to_json(second):
         raise SourceError(
-            f"{where}: a second call computes otherwise than the first; what is kept from one call"
-            " to the next in attributes is not recorded: return it as an output and take it as an"
-            " input"
+            f"{where}: a second call computes differently; attributes that change from one call to"
+            " the next are not recorded: return them as outputs and pass them as inputs"
         )
     return first, blobs
 
@@ -65,16 +66,18 @@ def owner_of(model: Any) -> Link | None:
     return root if isinstance(root, Link) else None
 
 
-def _called(made: Mapping[str, Any], where: str) -> tuple[Any, tuple[Any, ...] | None]:
+def _built_model(source: Mapping[str, Any], where: str) -> tuple[Any, tuple[Any, ...] | None]:
     make = getattr(
-        _run(lambda: importlib.import_module(made["module"]), where), made["function"], None
+        _run(lambda: importlib.import_module(source["module"]), where), source["function"], None
     )
     if not callable(make):
-        raise RecipeError(f"{where}: the module has no function {made['function']!r}; {RETURNS}")
-    check_parameters(where, make, **made["parameters"])
+        raise RecipeError(f"{where}: the module has no function {source['function']!r}; {RETURNS}")
+    check_parameters(where, make, **source["parameters"])
     np.random.seed(0)  # noqa: NPY002 - what scripts of Chainer draw from
-    found = _run(lambda: make(**made["parameters"]), where)
-    model, examples = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    returned = _run(lambda: make(**source["parameters"]), where)
+    model, examples = (
+        returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, None)
+    )
     if not callable(model):
         raise SourceError(f"{where}: returned {type(model).__name__}; {RETURNS}")
     return model, examples if examples is None or isinstance(examples, tuple) else (examples,)
@@ -85,19 +88,19 @@ def _run(function: Callable[[], Any], where: str) -> Any:
     try:
         return function()
     except WebkilnError as error:
-        error.args = (f"{where}: {_place(error)}{error}",)
+        error.args = (f"{where}: {_location(error)}{error}",)
         raise
     except Exception as error:
         first = next(iter(str(error).splitlines()), "")[:300]
-        raise SourceError(f"{where}: {_place(error)}{type(error).__name__}: {first}") from error
+        raise SourceError(f"{where}: {_location(error)}{type(error).__name__}: {first}") from error
 
 
-def _place(error: BaseException) -> str:
-    own = str(Path(__file__).parents[2])
+def _location(error: BaseException) -> str:
+    package = str(Path(__file__).parents[2])
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((own, "<frozen", inspect.__file__[:-10]))
+        if not frame.filename.startswith((package, "<frozen", inspect.__file__[:-10]))
     ]
     return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
 
@@ -118,13 +121,13 @@ def _inputs(
         given = [name for name in names if name in shapes] or names[:1]
         if not shapes:
             raise SourceError(
-                f"{where}: nothing says the shape of the input {given[0]}; give it with"
+                f"{where}: the shape of the input {given[0]} is not known; set it with"
                 f" --input-shape {given[0]}=1,3,224,224, or return the model and example inputs"
             )
         examples = tuple(None for _ in given)
     named = [
-        (names[place] if place < len(names) else f"input_{place}", example)
-        for place, example in enumerate(examples)
+        (names[index] if index < len(names) else f"input_{index}", example)
+        for index, example in enumerate(examples)
     ]
     leaves = [name for name, example in named for name in _leaves(name, example)]
     if unknown := sorted(set(shapes) - {*leaves, ""}):
@@ -133,7 +136,7 @@ def _inputs(
         )
     if "" in shapes and len(leaves) != 1:
         raise SourceError(
-            f"{where}: the inputs are {', '.join(leaves)}; say which one a shape is for, as in"
+            f"{where}: the inputs are {', '.join(leaves)}; name the input of the shape, as in"
             f" {leaves[0]}=1,3,224,224"
         )
     return [_example(name, example, shapes, where) for name, example in named]
@@ -142,7 +145,7 @@ def _inputs(
 def _leaves(name: str, example: Any) -> list[str]:
     if isinstance(example, list | tuple):
         return [
-            leaf for place, item in enumerate(example) for leaf in _leaves(f"{name}_{place}", item)
+            leaf for index, item in enumerate(example) for leaf in _leaves(f"{name}_{index}", item)
         ]
     return [name]
 
@@ -150,7 +153,7 @@ def _leaves(name: str, example: Any) -> list[str]:
 def _example(name: str, example: Any, shapes: Mapping[str, Sequence[int | str]], where: str) -> Any:
     if isinstance(example, list | tuple):
         return [
-            _example(f"{name}_{place}", item, shapes, where) for place, item in enumerate(example)
+            _example(f"{name}_{index}", item, shapes, where) for index, item in enumerate(example)
         ]
     value = (
         example.array
@@ -162,7 +165,7 @@ def _example(name: str, example: Any, shapes: Mapping[str, Sequence[int | str]],
     shape = shapes.get(name, shapes.get(""))
     if shape is None and value is None:
         raise SourceError(
-            f"{where}: nothing says the shape of the input {name}; give it with --input-shape"
+            f"{where}: the shape of the input {name} is not known; set it with --input-shape"
             f" {name}=1,3,224,224"
         )
     if shape is not None and value is not None and len(shape) != value.ndim:
@@ -170,11 +173,11 @@ def _example(name: str, example: Any, shapes: Mapping[str, Sequence[int | str]],
             f"{where}: the input {name} has {value.ndim} axes, {list(value.shape)}; got"
             f" {list(shape)}"
         )
-    own = () if value is None else value.shape
+    example_shape = () if value is None else value.shape
     return (
         name,
         "float32" if value is None else str(value.dtype),
-        tuple(own if shape is None else shape),
+        tuple(example_shape if shape is None else shape),
     )
 
 
@@ -213,7 +216,7 @@ def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[RecordedModel,
         for path, link in links:
             if isinstance(link, Stateful):
                 link.keep(recorder, path or "state", DOMAIN)
-    _check_given(recorder, where)
+    _check_defined(recorder, where)
     return recorder.model(where.rpartition(":")[2], outputs), recorder.blobs
 
 
@@ -226,41 +229,42 @@ def _variable(recorder: ChainRecorder, item: Any) -> Any:
 
 
 def _outputs(recorder: ChainRecorder, result: Any, where: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    outputs: dict[str, str] = {}
 
     def collect(name: str, value: Any) -> None:
         if isinstance(value, Mapping):
             for key, item in value.items():
                 collect(f"{name}_{key}" if name != "output" else str(key), item)
         elif isinstance(value, list | tuple):
-            for place, item in enumerate(value):
-                collect(f"{name}_{place}", item)
+            for index, item in enumerate(value):
+                collect(f"{name}_{index}", item)
         elif value is not None:
             if not isinstance(value, ChainVariable | np.ndarray):
                 raise SourceError(
-                    f"{where}: the model returned {type(value).__name__}, expected variables, in"
-                    " lists, tuples or tables"
+                    f"{where}: the model returned {type(value).__name__},"
+                    " expected variables, in lists, tuples or dicts"
                 )
-            found[name] = (
+            outputs[name] = (
                 value if isinstance(value, ChainVariable) else ChainVariable(value)
             ).tensor(recorder)
 
     collect("output", result)
-    if not found:
+    if not outputs:
         raise SourceError(f"{where}: the model returned nothing")
-    return found
+    return outputs
 
 
-def _check_given(recorder: ChainRecorder, where: str) -> None:
+def _check_defined(recorder: ChainRecorder, where: str) -> None:
     """Raise SourceError if the call read undefined weights."""
     missing = [
         recorder.owners.get(id(owner), owner.name or "a weight")
         for _, owner in recorder.arrays_read
-        if isinstance(owner, Parameter) and not owner.was_given
+        if isinstance(owner, Parameter) and not owner.is_defined
     ]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise SourceError(
-            f"{where}: nothing was loaded for {', '.join(missing[:3])}{more}; give a snapshot with"
-            " --weights FILE.npz, or load one in the function with chainer.serializers.load_npz"
+            f"{where}: no weights were loaded for {', '.join(missing[:3])}{more}; pass a snapshot"
+            " with --weights FILE.npz, or load one in the function with"
+            " chainer.serializers.load_npz"
         )

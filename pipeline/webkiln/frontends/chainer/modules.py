@@ -12,7 +12,7 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer import initializers, serializers
-from webkiln.frontends.chainer.functions.shape import concat_examples
+from webkiln.frontends.chainer.functions.padding import concat_examples
 from webkiln.frontends.chainer.functions.table import FUNCTIONS
 from webkiln.frontends.chainer.functions.ufuncs import install
 from webkiln.frontends.chainer.link import Chain, ChainList, Link, SequentialChain
@@ -37,12 +37,12 @@ class Unused:
             raise AttributeError(name)
         return Unused(f"{self._name}.{name}")
 
-    def __call__(self, *given: Any, **options: Any) -> Any:
-        if len(given) == 1 and callable(given[0]) and not options:
-            return given[0]
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if len(args) == 1 and callable(args[0]) and not options:
+            return args[0]
         raise SourceError(
-            f"{self._name} is not run: the function makes a model for inference; leave training and"
-            " data out of it"
+            f"{self._name} is not run: the function builds a"
+            " model for inference; omit training and data"
         )
 
     def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
@@ -55,8 +55,8 @@ class Function:
     """
 
     def __call__(self, *inputs: Any) -> Any:
-        found = self.apply(inputs)
-        return found[0] if len(found) == 1 else found
+        outputs = self.apply(inputs)
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def apply(self, inputs: Any) -> tuple[ChainVariable, ...]:
         forward = getattr(self, "forward_cpu", None) or self.forward
@@ -65,7 +65,7 @@ class Function:
     def forward(self, inputs: Any) -> Any:
         raise SourceError(f"{type(self).__name__} has no forward")
 
-    def retain_inputs(self, *given: Any) -> None:
+    def retain_inputs(self, *indices: Any) -> None:
         pass
 
     retain_outputs = mark_non_differentiable = retain_inputs
@@ -218,7 +218,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 return importlib.import_module(inner)
             if name in (f"{ROOT}.functions", f"{ROOT}.links"):
                 raise AttributeError(
-                    f"{name} has no {attribute}, in any version of Chainer that webkiln knows"
+                    f"{name} has no {attribute}, in any supported version of Chainer"
                 )
             return Unused(inner)
 
@@ -233,7 +233,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @contextmanager
-def standing_in() -> Iterator[None]:
+def replaced_modules() -> Iterator[None]:
     """Use these modules as `chainer` in the block. Nothing is recorded yet."""
     install()
 

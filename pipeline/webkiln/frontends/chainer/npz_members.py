@@ -1,4 +1,4 @@
-"""Arrays of untrusted `.npz` files by name. Nothing is executed, and sizes are checked before use."""
+"""Arrays of untrusted `.npz` files. Nothing is executed, and sizes are checked before use."""
 
 import zipfile
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ SAVE = "save it again with chainer.serializers.save_npz"
 
 
 @contextmanager
-def reading(name: str) -> Iterator[None]:
+def readable_snapshot(name: str) -> Iterator[None]:
     """Convert any error of a parser of untrusted bytes to a SourceError that names the file."""
     try:
         yield
@@ -36,27 +36,27 @@ def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], f
     """The arrays, and the keys that were saved as None."""
     arrays: dict[str, Held] = {}
     empty: set[str] = set()
-    with reading(name):
+    with readable_snapshot(name):
         members = archive.infolist()
         if len(members) > MAX_ENTRIES or len({member.filename for member in members}) != len(
             members
         ):
             raise SourceError(
-                f"{name}: has {len(members)} members (at most {MAX_ENTRIES}, no name twice); no"
-                " snapshot of Chainer's"
+                f"{name}: has {len(members)} members (at most {MAX_ENTRIES}, without repeated"
+                " names); it is not a snapshot of Chainer"
             )
         for member in members:
             if not member.filename.endswith(".npy"):
                 raise SourceError(
-                    f"{name}: its member {member.filename!r} is no array; a snapshot is what"
-                    " save_npz writes"
+                    f"{name}: its member {member.filename!r} is not"
+                    " an array; a snapshot is a file of save_npz"
                 )
             key = member.filename.removesuffix(".npy").strip("/")
-            held = _member(name, archive, member, key)
-            if held is None:
+            array = _member(name, archive, member, key)
+            if array is None:
                 empty.add(key)
             else:
-                arrays[key] = held
+                arrays[key] = array
     return arrays, frozenset(empty)
 
 
@@ -90,7 +90,7 @@ def _reader(
     name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: npz.Header
 ) -> Callable[[], Array]:
     def read() -> Array:
-        with reading(name):
+        with readable_snapshot(name):
             return native(npz.read_elements(archive, member, header), f"{name}: {member.filename}")
 
     return read
@@ -98,7 +98,7 @@ def _reader(
 
 def native(array: Array, where: str) -> Array:
     """Convert to native byte order and to a supported dtype."""
-    made = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).reshape(array.shape)
-    if str(made.dtype) not in DTYPES:
-        raise SourceError(f"{where}: is of {made.dtype}; webkiln has {', '.join(DTYPES)}")
-    return made
+    result = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).reshape(array.shape)
+    if str(result.dtype) not in DTYPES:
+        raise SourceError(f"{where}: is of {result.dtype}; webkiln has {', '.join(DTYPES)}")
+    return result

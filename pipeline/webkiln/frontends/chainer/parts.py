@@ -29,15 +29,17 @@ def call_names(nodes: Sequence[NodeSpec], calls: Mapping[str, str]) -> dict[str,
     """The first tensor that each call returned, by name; also that of every node, by its operator's
     name if a call has its name.
     """
-    taken, found = DistinctNames(), dict[str, str]()
+    distinct, inner_names = DistinctNames(), dict[str, str]()
     for name in {**calls, **dict.fromkeys(node.name for node in nodes)}:
-        taken.distinct(name)
+        distinct.distinct(name)
     for node in nodes:
         tensor = next(filter(None, node.outputs), "")
         if tensor and node.op != "SET_STATE":
             is_other = calls.get(node.name, tensor) != tensor
-            found[taken.distinct(f"{node.name}/{node.op}") if is_other else node.name] = tensor
-    return {**found, **calls}
+            inner_names[distinct.distinct(f"{node.name}/{node.op}") if is_other else node.name] = (
+                tensor
+            )
+    return {**inner_names, **calls}
 
 
 def recorded_part(model: RecordedModel, blobs: Blobs, cut: Subgraph) -> tuple[NodeModel, Blobs]:
@@ -58,9 +60,9 @@ def recorded_part(model: RecordedModel, blobs: Blobs, cut: Subgraph) -> tuple[No
     for node in part.graph.nodes if cut else ():
         if node.op == "Sizes" and (missing := sorted(_open(node) - sizes)):
             raise RecipeError(
-                f"{model.name}: {node.name} computes with the open size {', '.join(missing)}, which"
-                " no input of the part has; give a number for it in input_shapes, or cut elsewhere"
-                " with --from-layer"
+                f"{model.name}: {node.name} computes with the open size"
+                f" {', '.join(missing)}, which no input of the part has; set it"
+                " in input_shapes, or choose other layers with --from-layer"
             )
     return NodeModel(part.name, part.opsets, part.graph), weights
 

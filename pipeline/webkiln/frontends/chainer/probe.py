@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 
 from webkiln.frontends.chainer.hdf5 import entries
-from webkiln.frontends.chainer.npz_members import reading
+from webkiln.frontends.chainer.npz_members import readable_snapshot
 from webkiln.frontends.core.probe import run_check
 
 
@@ -18,10 +18,10 @@ def main() -> int:
 
 
 def _read(path: Path) -> None:
-    with reading(path.name), h5py.File(path, "r") as file:
+    with readable_snapshot(path.name), h5py.File(path, "r") as file:
         arrays, _ = entries(path.name, file)
-        for held in arrays.values():
-            held.read()
+        for array in arrays.values():
+            array.read()
 
 
 if __name__ == "__main__":

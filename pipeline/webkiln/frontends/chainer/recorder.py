@@ -102,8 +102,8 @@ class ChainRecorder(ChainerConverter):
     ) -> list[str]:
         outputs = [self._fresh() for _ in range(count)]
         node = NodeSpec(self._label(), op, domain, tuple(operands), tuple(outputs), dict(attrs))
-        given = [self.values[name] if name else None for name in operands]
-        results = self._convert_node(self.builder, node, given, {})
+        values = [self.values[name] if name else None for name in operands]
+        results = self._convert_node(self.builder, node, values, {})
         if len(results) < count:
             raise ShapeError(f"{node.name} ({op}): has {len(results)} results, expected {count}")
         self.nodes.append(node)
@@ -130,15 +130,15 @@ class ChainRecorder(ChainerConverter):
     def inside(self, name: str, *, is_link: bool) -> Iterator[Callable[[Returned], Returned]]:
         """Record a call, whose results get new identities."""
         self.scopes.append((name, is_link))
-        stem, begin = self._stem(), len(self.nodes)
+        stem, start = self._stem(), len(self.nodes)
 
-        def gives(result: Returned) -> Returned:
-            if name and len(self.nodes) > begin:
-                self._called(stem, self.nodes[begin].name, result)
+        def finish(result: Returned) -> Returned:
+            if name and len(self.nodes) > start:
+                self._called(stem, self.nodes[start].name, result)
             return result
 
         try:
-            yield gives
+            yield finish
         finally:
             self.scopes.pop()
 
@@ -172,14 +172,14 @@ class ChainRecorder(ChainerConverter):
 
     def _known(self, type_: Type) -> KnownType:
         """A type whose dynamic sizes are those of the inputs, or unnamed."""
-        called = {
+        parameters = {
             size_name(size): size
             for item in self.inputs
             for size in item.shape or ()
             if isinstance(size, str)
         }
         return type_.dtype, tuple(
-            called.get(str(size)) if is_symbolic(size) else size for size in type_.shape
+            parameters.get(str(size)) if is_symbolic(size) else size for size in type_.shape
         )
 
 
@@ -235,8 +235,7 @@ def attribute(value: Any) -> Any:
     """An attribute in the form of specs."""
     if isinstance(value, OpenSize):
         raise ShapeError(
-            f"the open size {value} decides how something is computed; give a number for it in"
-            " input_shapes"
+            f"the computation depends on the value of the open size {value}; set it in input_shapes"
         )
     if isinstance(value, list | tuple):
         return tuple(map(attribute, value))

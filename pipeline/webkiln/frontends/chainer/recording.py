@@ -48,19 +48,19 @@ def read(path: Path) -> tuple[RecordedModel, Blobs]:
                         file, allow_pickle=False
                     )
             types = {name: (dtype, tuple(shape)) for name, (dtype, shape) in data["types"].items()}
-            whole = from_json(data)
+            model = from_json(data)
             return (
                 RecordedModel(
-                    whole.name, whole.opsets, whole.graph, types=types, names=data["names"]
+                    model.name, model.opsets, model.graph, types=types, names=data["names"]
                 ),
                 blobs,
             )
     except WebkilnError as error:
         raise SourceError(
-            f"{path.name}: is no recording of this version of webkiln ({error}); build from the"
-            " function"
+            f"{path.name}: is not a recording of this version"
+            f" of webkiln ({error}); build from the function"
         ) from None
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes of its readers
         raise SourceError(
-            f"{path.name}: is no recording that webkiln wrote ({error}); build from the function"
+            f"{path.name}: is not a recording that webkiln wrote ({error}); build from the function"
         ) from None

@@ -28,8 +28,8 @@ TRAINER = (
 def load(path: Path, model: Link, where: str) -> None:
     """The weights in a snapshot of the model, of an object that contains it, or of a trainer."""
     with opened(path) as snapshot:
-        params, values = own_paths(model)
-        prefix = found_prefix(
+        params, values = parameter_paths(model)
+        prefix = find_prefix(
             snapshot,
             [
                 *params,
@@ -44,37 +44,39 @@ def is_array(value: Any) -> bool:
     return value is None or isinstance(value, np.ndarray)
 
 
-def own_paths(model: Link) -> tuple[dict[str, Parameter], dict[str, tuple[Link, str]]]:
+def parameter_paths(model: Link) -> tuple[dict[str, Parameter], dict[str, tuple[Link, str]]]:
     """The parameters and persistent values of a model, by key path."""
-    params = {path.lstrip("/"): found for path, found in model.namedparams()}
+    params = {path.lstrip("/"): param for path, param in model.namedparams()}
     return params, {path.lstrip("/"): (link, name) for path, link, name in model.named_persistent()}
 
 
-def found_prefix(snapshot: Snapshot, own: list[str], where: str) -> str:
+def find_prefix(snapshot: Snapshot, paths: list[str], where: str) -> str:
     """The prefix of the model's key paths. Raises SourceError if some are missing, or if several
     prefixes match.
     """
-    if not own:
+    if not paths:
         return ""
     keys = {*snapshot.arrays, *snapshot.empty}
-    last = max(own, key=len)
+    last = max(paths, key=len)
     prefixes = {key.removesuffix(last) for key in keys if key == last or key.endswith(f"/{last}")}
-    whole = [prefix for prefix in sorted(prefixes) if all(prefix + path in keys for path in own)]
-    likely = [prefix for prefix in TRAINER if prefix in whole]
-    if likely or len(whole) == 1:
-        return (likely or whole)[0]
-    if whole:
+    matching = [
+        prefix for prefix in sorted(prefixes) if all(prefix + path in keys for path in paths)
+    ]
+    likely = [prefix for prefix in TRAINER if prefix in matching]
+    if likely or len(matching) == 1:
+        return (likely or matching)[0]
+    if matching:
         raise SourceError(
-            f"{snapshot.name}: has the weights of {where} in several places, {', '.join(whole)};"
+            f"{snapshot.name}: has the weights of {where} in several places, {', '.join(matching)};"
             " load them in the function, with chainer.serializers.load_npz(file, model,"
-            f" path={whole[0]!r})"
+            f" path={matching[0]!r})"
         )
-    best = max([*prefixes, ""], key=lambda prefix: sum(prefix + path in keys for path in own))
-    missing = [path for path in own if best + path not in keys]
-    spare = sorted(key for key in snapshot.arrays if key.removeprefix(best) not in own)
+    best = max([*prefixes, ""], key=lambda prefix: sum(prefix + path in keys for path in paths))
+    missing = [path for path in paths if best + path not in keys]
+    spare = sorted(key for key in snapshot.arrays if key.removeprefix(best) not in paths)
     hint = f"; it has {', '.join(spare[:3])}, which the model has not" if spare else ""
     raise SourceError(
-        f"{snapshot.name}: lacks {len(missing)} of the {len(own)} weights of {where}, such as"
+        f"{snapshot.name}: lacks {len(missing)} of the {len(paths)} weights of {where}, such as"
         f" {missing[0]}{hint}"
     )
 
@@ -84,36 +86,36 @@ def fill(
 ) -> None:
     skip = [ignored] if isinstance(ignored, str) else list(ignored or ())
 
-    def held(path: str) -> Held | None:
+    def stored(path: str) -> Held | None:
         if any(rule(path) if callable(rule) else path == rule for rule in skip):
             return None
-        found = snapshot.arrays.get(prefix + path)
-        if found is None and strict and prefix + path not in snapshot.empty:
+        item = snapshot.arrays.get(prefix + path)
+        if item is None and strict and prefix + path not in snapshot.empty:
             raise SourceError(f"{snapshot.name}: lacks {prefix}{path}, which {where} needs")
-        return found
+        return item
 
-    params, values = own_paths(model)
+    params, values = parameter_paths(model)
     for path, param in params.items():
-        if (found := held(path)) is not None:
+        if (item := stored(path)) is not None:
             _check_shape(
-                snapshot, prefix + path, found, param.shape if param.is_initialized else None, where
+                snapshot, prefix + path, item, param.shape if param.is_initialized else None, where
             )
-            param.array = found.read().astype(param.dtype, copy=False)
+            param.array = item.read().astype(param.dtype, copy=False)
     for path, (link, name) in values.items():
         current = getattr(link, name)
-        found = snapshot.arrays.get(prefix + path)
-        if found is None and is_array(current) and current is not None:
-            held(path)
-        elif found is not None:
+        item = snapshot.arrays.get(prefix + path)
+        if item is None and is_array(current) and current is not None:
+            stored(path)
+        elif item is not None:
             is_number = isinstance(current, int | float)
             _check_shape(
                 snapshot,
                 prefix + path,
-                found,
+                item,
                 () if is_number else getattr(current, "shape", None),
                 where,
             )
-            value = found.read()
+            value = item.read()
             setattr(
                 link,
                 name,
@@ -125,10 +127,10 @@ def fill(
             )
 
 
-def _check_shape(snapshot: Snapshot, key: str, found: Held, shape: Any, where: str) -> None:
-    if shape is not None and tuple(shape) != found.shape:
+def _check_shape(snapshot: Snapshot, key: str, item: Held, shape: Any, where: str) -> None:
+    if shape is not None and tuple(shape) != item.shape:
         raise SourceError(
-            f"{snapshot.name}: {key} is {list(found.shape)}, {where} has {list(shape)} there"
+            f"{snapshot.name}: {key} is {list(item.shape)}, {where} expects {list(shape)}"
         )
 
 
@@ -138,19 +140,21 @@ def load_npz(
     """chainer.serializers.load_npz and load_hdf5, for functions that load weights themselves."""
     if not isinstance(obj, Link):
         raise SourceError(
-            f"load_npz: only links are loaded here, got {type(obj).__name__}; leave optimizers and"
-            " trainers out"
+            "load_npz: only links are loaded here, got"
+            f" {type(obj).__name__}; omit optimizers and trainers"
         )
     if hasattr(file, "read"):
-        raise SourceError("load_npz: give the path of the snapshot, not an open file")
+        raise SourceError("load_npz: pass the path of the snapshot, not an open file")
     with opened(Path(file)) as snapshot:
         prefix = f"{path.strip('/')}/" if path.strip("/") else ""
         fill(snapshot, prefix, obj, type(obj).__name__, strict=strict, ignored=ignore_names)
 
 
 def refused(what: str) -> Any:
-    def refuse(*given: Any, **options: Any) -> Any:
-        raise SourceError(f"chainer.serializers.{what} is not run: the function only makes a model")
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise SourceError(
+            f"chainer.serializers.{what} is not run: the function only builds a model"
+        )
 
     return refuse
 

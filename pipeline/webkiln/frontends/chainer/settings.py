@@ -83,6 +83,6 @@ def usual_config() -> Iterator[None]:
 
 
 @contextmanager
-def nothing(*given: Any, **options: Any) -> Iterator[None]:
+def nothing(*args: Any, **options: Any) -> Iterator[None]:
     """no_backprop_mode and similar context managers."""
     yield

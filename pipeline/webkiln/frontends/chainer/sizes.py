@@ -83,14 +83,13 @@ class OpenSize:
 
     def undecided(self, what: str) -> ShapeError:
         return ShapeError(
-            f"the code asks whether the open size {self} is {what}; give a number for it in"
-            " input_shapes"
+            f"the code tests whether the open size {self} is {what}; set it in input_shapes"
         )
 
     def __index__(self) -> int:
         raise ShapeError(
-            f"the code needs the number that the open size {self} is, as range() and numpy do; give"
-            " a number for it in input_shapes"
+            f"the code needs the value of the open size {self}, for"
+            " example for range() or numpy; set it in input_shapes"
         )
 
     __int__ = __index__
@@ -116,7 +115,7 @@ def bare(size: Any) -> Any:
         return size.__index__()
     if isinstance(size, float) and size.is_integer():
         return int(size)
-    raise ShapeError(f"{size!r} is no size; sizes are whole numbers")
+    raise ShapeError(f"{size!r} is not a size; sizes are integers")
 
 
 def bare_all(sizes: Iterable[Any]) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webkiln.errors import SourceError
-from webkiln.frontends.chainer.npz_members import SAVE, npz_entries, reading
+from webkiln.frontends.chainer.npz_members import SAVE, npz_entries, readable_snapshot
 from webkiln.frontends.keras.versions.lazy_weight import Held
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -27,7 +27,7 @@ class Snapshot:
 def opened(path: Path) -> Iterator[Snapshot]:
     """Open a snapshot for the block."""
     if not path.is_file():
-        raise SourceError(f"{path}: there is no such file; give a snapshot of Chainer")
+        raise SourceError(f"{path}: the file does not exist; pass a snapshot of Chainer")
     with path.open("rb") as file:
         start = file.read(8)
     if start == HDF5:
@@ -37,8 +37,10 @@ def opened(path: Path) -> Iterator[Snapshot]:
             yield Snapshot(path.name, arrays, empty)
         return
     if not start.startswith(ZIP):
-        raise SourceError(f"{path.name}: is no snapshot of Chainer, neither .npz nor HDF5; {SAVE}")
-    with reading(path.name):
+        raise SourceError(
+            f"{path.name}: is not a snapshot of Chainer, neither .npz nor HDF5; {SAVE}"
+        )
+    with readable_snapshot(path.name):
         archive = zipfile.ZipFile(path)
     with archive:
         yield Snapshot(path.name, *npz_entries(path.name, archive))

@@ -14,6 +14,6 @@ def compute(
     inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     raise ToolError(
-        "reference outputs are what Chainer computes, which needs Python 3.9 or less, where webkiln"
-        " does not run; build without verifying"
+        "reference outputs need Chainer, which runs on Python 3.9 or less, where webkiln does not"
+        " run; build without verification"
     )

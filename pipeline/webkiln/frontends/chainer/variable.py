@@ -52,9 +52,9 @@ class ChainVariable(OnCpu):
 
     @classmethod
     def of(cls, recorder: ChainRecorder, tensor: str) -> "ChainVariable":
-        made = ChainVariable()
-        made._recorder, made._tensor = recorder, tensor
-        return made
+        variable = ChainVariable()
+        variable._recorder, variable._tensor = recorder, tensor
+        return variable
 
     @property
     def is_recorded(self) -> bool:
@@ -65,8 +65,8 @@ class ChainVariable(OnCpu):
         if self._recorder is None:
             if self._array is None:
                 raise SourceError(
-                    "a variable that has no array is computed"
-                    f" with{f': {self.name}' if self.name else ''}"
+                    "the code computes with a variable without an"
+                    " array{f': {self.name}' if self.name else ''}"
                 )
             return recorder.array(self._array)
         if self._recorder is not recorder:
@@ -158,18 +158,17 @@ class ChainVariable(OnCpu):
     def item(self) -> Any:
         return self._value("the number").item()
 
-    def __array__(self, *given: Any, **options: Any) -> Array:
+    def __array__(self, *args: Any, **options: Any) -> Array:
         return np.asarray(self._value("the numbers"))
 
     def _value(self, what: str) -> Array:
-        known = self.known
-        if known is None:
+        value = self.known
+        if value is None:
             raise SourceError(
-                f"the code asks for {what} in a value of shape {list(self.shape)}, which is only"
-                " known when the model runs; write it with functions of chainer.functions, such as"
-                " F.where"
+                f"the code needs {what} of a value of shape {list(self.shape)}, which is only known"
+                " when the model runs; use functions of chainer.functions, such as F.where"
             )
-        return known
+        return value
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """numpy functions of `.array` are the functions of chainer.functions."""
@@ -179,7 +178,7 @@ class ChainVariable(OnCpu):
             or ufunc.__name__ not in self.ufuncs
         ):
             raise SourceError(
-                f"numpy.{ufunc.__name__} is computed of a value that is only known when the model"
+                f"numpy.{ufunc.__name__} is applied to a value that is only known when the model"
                 " runs; use chainer.functions"
             )
         return self.ufuncs[ufunc.__name__](*inputs)
@@ -187,8 +186,8 @@ class ChainVariable(OnCpu):
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         if function.__name__ not in self.functions:
             raise SourceError(
-                f"numpy.{function.__name__} is computed of a value that is only known when the"
-                " model runs; use chainer.functions"
+                f"numpy.{function.__name__} is applied to a value that is only known when the model"
+                " runs; use chainer.functions"
             )
         return self.functions[function.__name__](*inputs, **options)
 
@@ -200,10 +199,8 @@ class ChainVariable(OnCpu):
 
     zerograd = unchain = unchain_backward = to_cpu = cleargrad
 
-    def backward(self, *given: Any, **options: Any) -> None:
-        raise SourceError(
-            "gradients are not computed: what the function returns is run for inference"
-        )
+    def backward(self, *args: Any, **options: Any) -> None:
+        raise SourceError("gradients are not computed: the returned model is run for inference")
 
     def to_gpu(self, device: Any = None) -> None:
         pass
@@ -228,8 +225,8 @@ class Parameter(ChainVariable):
         sizes = (shape,) if isinstance(shape, int | OpenSize) else tuple(shape)
         if any(map(is_open, sizes)):
             raise ShapeError(
-                f"the weight {self.name or ''} would have the open size {sizes}; give a number for"
-                " it in input_shapes"
+                f"the weight {self.name or ''} would have the"
+                f" open size {sizes}; set it in input_shapes"
             )
         self._array = self.initial.array(tuple(int(size) for size in sizes))
 
@@ -241,15 +238,15 @@ class Parameter(ChainVariable):
         return self._array is not None
 
     @property
-    def was_given(self) -> bool:
+    def is_defined(self) -> bool:
         """Whether its values are defined: loaded, assigned or constant, but not random."""
         return self._array is not None and not self.initial.is_untouched(self._array)
 
     def tensor(self, recorder: ChainRecorder) -> str:
         if self._array is None:
             raise SourceError(
-                f"the weight {self.name or ''} has no shape yet; load a snapshot, or say its input"
-                " size"
+                f"the weight {self.name or ''} has no shape"
+                " yet; load a snapshot, or set its input size"
             )
         return recorder.array(self._array, self, self.name or "weight")
 
@@ -314,12 +311,12 @@ def nodes(
     like = next(
         (item for item in variables if item.dtype != bool), variables[0] if variables else None
     )
-    given = [operand(recorder, item, like) for item in operands]
-    while given and not given[-1]:
-        given.pop()
+    tensors = [operand(recorder, item, like) for item in operands]
+    while tensors and not tensors[-1]:
+        tensors.pop()
     outputs = recorder.record(
         op,
-        given,
+        tensors,
         {name: attribute(value) for name, value in attrs.items() if value is not None},
         count,
         domain,

@@ -61,8 +61,8 @@ def read_tensor(tensor: Any, where: str) -> Array:
     if content := tensor.tensor_content:
         if array_length(content) != count * dtype.itemsize:
             raise SourceError(
-                f"{where}: its shape is {list(shape)}, its data has {array_length(content)} bytes; the"
-                " file is damaged"
+                f"{where}: its shape is {list(shape)}, its data has"
+                f" {array_length(content)} bytes; the file is damaged"
             )
         if (instead := placeholder_array(dtype, shape)) is not None:
             return two_parts(instead)
@@ -71,30 +71,30 @@ def read_tensor(tensor: Any, where: str) -> Array:
             .reshape(shape)
             .astype(dtype, copy=False)
         )
-    given = getattr(tensor, VALUES[dtype.name])
+    stored = getattr(tensor, VALUES[dtype.name])
     if dtype.kind == "c":
-        given = np.array(given[: len(given) // 2 * 2]).reshape(-1, 2) @ (1, 1j)
-    if len(given) > count:
+        stored = np.array(stored[: len(stored) // 2 * 2]).reshape(-1, 2) @ (1, 1j)
+    if len(stored) > count:
         raise SourceError(
-            f"{where}: its shape is {list(shape)}, and it has {len(given)} values; the file is"
+            f"{where}: its shape is {list(shape)}, and it has {len(stored)} values; the file is"
             " damaged"
         )
     values = (
-        np.array(given, np.uint16).view(np.float16)
+        np.array(stored, np.uint16).view(np.float16)
         if dtype == np.float16
-        else np.array(given, np.int64 if dtype.kind == "i" else dtype)
+        else np.array(stored, np.int64 if dtype.kind == "i" else dtype)
     )
-    if (count - len(given)) * dtype.itemsize > MAX_REPEATED_BYTES:
+    if (count - len(stored)) * dtype.itemsize > MAX_REPEATED_BYTES:
         raise SourceError(
-            f"{where}: repeats a value {count - len(given)} times (at most {MAX_REPEATED_BYTES}"
+            f"{where}: repeats a value {count - len(stored)} times (at most {MAX_REPEATED_BYTES}"
             " bytes); refused"
         )
     check_allowance(count * dtype.itemsize, where)
-    made = np.zeros(count, dtype)
-    made[: len(given)] = values.astype(dtype)
-    if len(given):
-        made[len(given) :] = made[len(given) - 1]
-    return two_parts(made.reshape(shape))
+    array = np.zeros(count, dtype)
+    array[: len(stored)] = values.astype(dtype)
+    if len(stored):
+        array[len(stored) :] = array[len(stored) - 1]
+    return two_parts(array.reshape(shape))
 
 
 def two_parts(array: Array) -> Array:
@@ -129,5 +129,5 @@ def shape_of(shape: Any) -> tuple[int, ...] | None:
 
 def open_shape(shape: Any) -> tuple[int | None, ...] | None:
     """A shape as in declarations. None is a dynamic size."""
-    found = shape_of(shape)
-    return None if found is None else tuple(None if size < 0 else size for size in found)
+    sizes = shape_of(shape)
+    return None if sizes is None else tuple(None if size < 0 else size for size in sizes)

@@ -41,7 +41,9 @@ class GraphWalk(Protocol):
 
     def flow(self, scope: Scope) -> ControlFlow: ...
 
-    def inside(self, inner: Scope, inputs: Sequence[Declared], wanted: Sequence[str]) -> GraphSpec:
+    def inside(
+        self, inner: Scope, inputs: Sequence[Declared], references: Sequence[str]
+    ) -> GraphSpec:
         """Write the nodes of a scope that the references need as a graph of a node."""
 
 
@@ -54,22 +56,22 @@ def function_of(program: GraphSource, node: Any, name: str) -> Body:
     return body
 
 
-def branched(
+def branch_outputs(
     walk: GraphWalk, scope: Scope, node: Any, inputs: Sequence[TensorRef]
 ) -> Sequence[TensorRef]:
     """The results of a node of `BRANCHES` or `CASES`."""
     if node.op in CASES:
         return _case(walk, scope, node, inputs)
     first, second = BRANCHES[node.op]
-    given = inputs[1:] if first == "then_branch" else inputs
+    arguments = inputs[1:] if first == "then_branch" else inputs
     graphs = {}
     for name in (first, second):
         graphs[name] = _graph(
-            walk, scope, function_of(walk.program, node, node.attr[name].func.name), given
+            walk, scope, function_of(walk.program, node, node.attr[name].func.name), arguments
         )
     if first == "cond":
-        return _while(walk, node.name, given, graphs)
-    operands = (str(inputs[0]), *(item for item in given if isinstance(item, str)))
+        return _while(walk, node.name, arguments, graphs)
+    operands = (str(inputs[0]), *(item for item in arguments if isinstance(item, str)))
     outputs = [walk.fresh() for _ in graphs[second].outputs]
     walk.nodes.append(
         NodeSpec(walk.labels.distinct(node.name), "If", "", operands, tuple(outputs), graphs)
@@ -77,21 +79,25 @@ def branched(
     return outputs
 
 
-def left(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
-    """The final value of a loop variable. The loop is written when its first final value is read."""
+def final_value(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
+    """The final value of a loop variable. The first call writes the loop."""
     frame, number = walk.flow(scope).loop_of(name)
-    if frame.name not in scope.left:
-        scope.left[frame.name] = _looped(walk, scope, frame)
-    return scope.left[frame.name][number]
+    if frame.name not in scope.final_values:
+        scope.final_values[frame.name] = _looped(walk, scope, frame)
+    return scope.final_values[frame.name][number]
 
 
 def _looped(walk: GraphWalk, scope: Scope, frame: LoopFrame) -> Sequence[TensorRef]:
-    given = [walk.value(scope, item.begin) for item in frame.variables]
+    initial = [walk.value(scope, item.begin) for item in frame.variables]
     constants = {name: walk.value(scope, reference) for name, reference in frame.constants.items()}
 
-    def graph(places: Sequence[Sequence[str]], results: Sequence[str]) -> GraphSpec:
-        names = [walk.fresh() if isinstance(item, str) else item for item in given]
-        arguments = {place: name for name, own in zip(names, places, strict=True) for place in own}
+    def graph(targets: Sequence[Sequence[str]], results: Sequence[str]) -> GraphSpec:
+        names = [walk.fresh() if isinstance(item, str) else item for item in initial]
+        arguments = {
+            target: name
+            for name, references in zip(names, targets, strict=True)
+            for target in references
+        }
         inputs = tuple(
             Declared(str(number), item, "", None)
             for number, item in enumerate(names)
@@ -111,31 +117,31 @@ def _looped(walk: GraphWalk, scope: Scope, frame: LoopFrame) -> Sequence[TensorR
             [item.following for item in frame.variables],
         ),
     }
-    return _while(walk, frame.name, given, graphs)
+    return _while(walk, frame.name, initial, graphs)
 
 
 def _while(
-    walk: GraphWalk, label: str, given: Sequence[TensorRef], graphs: Mapping[str, GraphSpec]
+    walk: GraphWalk, label: str, initial: Sequence[TensorRef], graphs: Mapping[str, GraphSpec]
 ) -> list[TensorRef]:
     """A handle among the operands of a loop does not change; the loop returns it."""
-    tensors = tuple(item for item in given if isinstance(item, str))
+    tensors = tuple(item for item in initial if isinstance(item, str))
     outputs = [walk.fresh() for _ in tensors]
     walk.nodes.append(
         NodeSpec(walk.labels.distinct(label), "While", "", tensors, tuple(outputs), graphs)
     )
     fresh = iter(outputs)
-    return [next(fresh) if isinstance(item, str) else item for item in given]
+    return [next(fresh) if isinstance(item, str) else item for item in initial]
 
 
-def merged(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
+def merged_value(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
     """A value that both branches of a condition return. All of them are written together."""
     choice = walk.flow(scope).choices[name]
     predicate = str(walk.value(scope, choice.predicate))
     (_, first), *others = sorted(choice.inputs.items())
-    made = walk.value(scope, first)
+    result = walk.value(scope, first)
     for port, reference in others:
         value, chosen = walk.value(scope, reference), predicate
-        if isinstance(made, Handle) or isinstance(value, Handle):
+        if isinstance(result, Handle) or isinstance(value, Handle):
             walk.unsupported.append(
                 (
                     f"{name} (Merge)",
@@ -160,11 +166,11 @@ def merged(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
         joined = walk.fresh()
         walk.nodes.append(
             NodeSpec(
-                walk.labels.distinct(name), "SelectV2", "", (chosen, value, made), (joined,), {}
+                walk.labels.distinct(name), "SelectV2", "", (chosen, value, result), (joined,), {}
             )
         )
-        made = joined
-    return made
+        result = joined
+    return result
 
 
 def _case(
@@ -192,16 +198,16 @@ def _case(
     return outputs
 
 
-def _graph(walk: GraphWalk, scope: Scope, body: Body, given: Sequence[TensorRef]) -> GraphSpec:
+def _graph(walk: GraphWalk, scope: Scope, body: Body, operands: Sequence[TensorRef]) -> GraphSpec:
     """A function as a graph of a node. Handles among its arguments are passed through."""
-    if len(body.arguments) != len(given):
+    if len(body.arguments) != len(operands):
         raise SourceError(
-            f"{walk.program.name}: a function takes {len(body.arguments)} arguments, and is given"
-            f" {len(given)}; the graph is damaged"
+            f"{walk.program.name}: a function with {len(body.arguments)} parameters is called"
+            f" with {len(operands)} arguments; the graph is damaged"
         )
     arguments: dict[str, TensorRef] = {}
     inputs = []
-    for (name, code), item in zip(body.arguments, given, strict=True):
+    for (name, code), item in zip(body.arguments, operands, strict=True):
         arguments[name] = walk.fresh() if isinstance(item, str) else item
         if isinstance(item, str):
             inputs.append(Declared(name, str(arguments[name]), dtype_name(code), None))

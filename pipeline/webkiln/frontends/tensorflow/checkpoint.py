@@ -37,8 +37,8 @@ class Checkpoint:
         index = prefix.with_name(f"{prefix.name}.index")
         if not index.is_file():
             raise SourceError(
-                f"{index.name}: is not beside the model, which has variables; put the folder"
-                " `variables` there, whole"
+                f"{index.name}: is missing next to the model, which has variables; put the complete"
+                " folder `variables` there"
             )
         self.name = index.name
         try:
@@ -49,11 +49,12 @@ class Checkpoint:
             }
         except (ValueError, IndexError, KeyError, DecodeError) as error:
             raise SourceError(
-                f"{self.name}: is no index of a checkpoint: {error}; the file is damaged"
+                f"{self.name}: is not the index of a checkpoint: {error}; the file is damaged"
             ) from None
         if header.endianness != 0:
             raise SourceError(
-                f"{self.name}: its numbers are big-endian; save the model on a usual machine"
+                f"{self.name}: its numbers are big-endian;"
+                " save the model on a little-endian machine"
             )
         self.shards = header.num_shards
 
@@ -66,24 +67,24 @@ class Checkpoint:
         except IndexError:
             size, at = -1, 0
         if at + CHECKSUM + size != len(data):
-            raise SourceError(f"{self.name}: {key} is no single string; the file is damaged")
+            raise SourceError(f"{self.name}: {key} is not a single string; the file is damaged")
         return data[at + CHECKSUM :]
 
     def _bytes(self, entry: Any, where: str, size: int) -> bytes:
-        path = self._place(entry, where, size)
+        path = self._shard(entry, where, size)
         with path.open("rb") as file:
             file.seek(entry.offset)
             return file.read(size)
 
-    def _place(self, entry: Any, where: str, size: int) -> Path:
+    def _shard(self, entry: Any, where: str, size: int) -> Path:
         """The shard of an entry."""
         path = self.prefix.with_name(
             f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}"
         )
         if size < 0 or not path.is_file() or not 0 <= entry.offset <= path.stat().st_size - size:
             raise SourceError(
-                f"{where}: is said to be at {entry.offset} of {path.name}, which is missing or too"
-                " short"
+                f"{where}: is recorded at offset {entry.offset}"
+                f" of {path.name}, which is missing or too short"
             )
         return path
 
@@ -110,7 +111,7 @@ class Checkpoint:
                 f"{where}: its shape is {list(shape)}, and it has {entry.size} bytes; the file is"
                 " damaged"
             )
-        self._place(entry, where, size)
+        self._shard(entry, where, size)
         if (instead := placeholder_array(dtype, shape)) is not None:
             return instead
         return (
@@ -125,18 +126,18 @@ def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     blocks.
     """
     if data[-8:] != MAGIC or len(data) < FOOTER:
-        raise ValueError("its end is not that of a table")
+        raise ValueError("it does not end with the footer of a table")
     _, at = _handle(data, len(data) - FOOTER)
     index, _ = _handle(data, at)
     for _, value in _block(data, *index):
-        place, _ = _handle(value, 0)
-        yield from _block(data, *place)
+        block, _ = _handle(value, 0)
+        yield from _block(data, *block)
 
 
 def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
     """Keys are prefix-compressed."""
     if offset + size + TRAILER > len(data) or size < 4 or data[offset + size] != PLAIN:
-        raise ValueError("a block is compressed or lies outside")
+        raise ValueError("a block is compressed or lies outside the file")
     block = data[offset : offset + size]
     end = size - 4 - 4 * int.from_bytes(block[-4:], "little")
     if end < 0:
@@ -168,4 +169,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if data[at - 1] < 0x80:
             return value, at
         if shift > 63:
-            raise ValueError("a number has no end")
+            raise ValueError("a number is truncated")

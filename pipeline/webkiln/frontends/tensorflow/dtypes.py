@@ -78,22 +78,22 @@ further outputs.
 """
 
 
-def dtype_of(node: Any, place: int, listed: Mapping[str, Sequence[str]]) -> str:
+def dtype_of(node: Any, index: int, listed: Mapping[str, Sequence[str]]) -> str:
     """The TensorFlow dtype of an output; "" if it is unknown. `listed` has the file's operator
     definitions.
     """
-    words = RESULTS.get(node.op) or listed.get(node.op) or USUAL
-    word, _, default = words[min(place, len(words) - 1)].partition("=")
-    if word not in node.attr:
-        return default or (word if word in DTYPE_NAMES else "")
-    said = node.attr[word]
-    codes = [said.type] if said.HasField("type") else list(said.list.type)
-    return dtype_name(codes[min(place, len(codes) - 1)]) if codes else ""
+    entries = RESULTS.get(node.op) or listed.get(node.op) or USUAL
+    entry, _, default = entries[min(index, len(entries) - 1)].partition("=")
+    if entry not in node.attr:
+        return default or (entry if entry in DTYPE_NAMES else "")
+    declared = node.attr[entry]
+    codes = [declared.type] if declared.HasField("type") else list(declared.list.type)
+    return dtype_name(codes[min(index, len(codes) - 1)]) if codes else ""
 
 
-def shape_said(node: Any, place: int) -> tuple[int | None, ...] | None:
+def declared_shape(node: Any, index: int) -> tuple[int | None, ...] | None:
     """The declared shape of an output, if the file has shapes."""
     if "_output_shapes" not in node.attr:
         return None
     shapes = node.attr["_output_shapes"].list.shape
-    return open_shape(shapes[place]) if place < len(shapes) else None
+    return open_shape(shapes[index]) if index < len(shapes) else None

@@ -5,7 +5,7 @@ from typing import Any
 
 from webkiln.frontends.tensorflow.source import Body
 
-ADDED = {"AssignVariableOp": "", "AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
+COMBINING = {"AssignVariableOp": "", "AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
 """Operators that assign to a variable -> the operator that combines its value with their operand.
 """
 WRITES = (
@@ -35,7 +35,7 @@ class Effects:
         )
 
     def _has_effect(self, node: Any) -> bool:
-        return node.op.startswith(WRITES) or any(map(self._of_function, _called(node)))
+        return node.op.startswith(WRITES) or any(map(self._of_function, _called_functions(node)))
 
     def _of_function(self, name: str) -> bool:
         if name not in self._known:
@@ -45,7 +45,7 @@ class Effects:
         return self._known[name]
 
 
-def _called(node: Any) -> Iterator[str]:
+def _called_functions(node: Any) -> Iterator[str]:
     for value in node.attr.values():
         if value.HasField("func"):
             yield value.func.name

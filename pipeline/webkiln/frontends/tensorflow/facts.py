@@ -1,4 +1,4 @@
-"""Metadata of a SavedModel, a frozen graph or a TensorFlow.js graph model, for `webkiln inspect`."""
+"""Metadata of SavedModels, frozen graphs and TensorFlow.js graph models for `webkiln inspect`."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from webkiln.frontends.inspect.facts import (
 from webkiln.frontends.nodes.summary import describe_nodes
 from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.files import (
-    beginning,
+    first_bytes,
     frozen_version,
     is_saved_model,
     served_graph,
@@ -32,7 +32,7 @@ def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFac
     path = inputs["source"]
     if is_saved_model(path):
         return _saved_model(path)
-    if beginning(path).lstrip()[:1] == b"{":
+    if first_bytes(path).lstrip()[:1] == b"{":
         return _graph_model(path)
     return FileFacts(
         rows(kind="a frozen graph (GraphDef)", version=f"GraphDef {frozen_version(path)}")
@@ -42,7 +42,7 @@ def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFac
 def _saved_model(path: Path) -> FileFacts:
     graph = served_graph(path)
     about = graph.meta_info_def
-    found = [
+    signatures = [
         SignatureFacts(
             str(name),
             *(
@@ -58,7 +58,7 @@ def _saved_model(path: Path) -> FileFacts:
             written_by=f"TensorFlow {about.tensorflow_version}" if about.tensorflow_version else "",
             tags=listed([str(tag) for tag in about.tags]),
         ),
-        tuple(found),
+        tuple(signatures),
     )
 
 
@@ -72,8 +72,8 @@ def _graph_model(path: Path) -> FileFacts:
         table = json.loads(path.read_bytes())
     if not isinstance(table, dict):
         raise SourceError(
-            f"{path.name}: is no graph model of TensorFlow.js: it is no table of JSON; the file is"
-            " damaged"
+            f"{path.name}: is not a graph model of TensorFlow.js:"
+            " it is not a JSON object; the file is damaged"
         )
     names = [
         str(item)

@@ -49,20 +49,21 @@ INIT = "__saved_model_init_op"
 
 def read_program(path: Path, folder: Path | None, signature: str = "") -> GraphSource:
     """The program of a file. `folder` has further files, such as `variables/variables.index`."""
-    begin = beginning(path)
-    if begin.startswith(SAVED):
+    start = first_bytes(path)
+    if start.startswith(SAVED):
         return _saved_model(path, folder or path.parent, signature)
     if signature:
         raise RecipeError(
-            f"{path.name}: has no signature {signature!r}; only SavedModels have any to choose"
-            " from, leave it out"
+            f"{path.name}: has no signature {signature!r};"
+            " only SavedModels have signatures, omit it"
         )
-    if begin.lstrip()[:1] == b"{":
+    if start.lstrip()[:1] == b"{":
         return _graph_model(path, folder or path.parent)
     return _frozen(path)
 
 
-def beginning(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
+    """Enough of a file to recognise its format."""
     with path.open("rb") as file:
         return file.read(64)
 
@@ -73,12 +74,12 @@ def _parsed(kind: Any, layout: Mapping[int, Any], path: Path) -> Any:
         return kind.FromString(strip_arrays(path, layout))
     except DecodeError as error:
         raise SourceError(
-            f"{path.name}: cannot be read as a graph of TensorFlow: {error}; the file is damaged"
+            f"{path.name}: cannot be parsed as a TensorFlow graph: {error}; the file is damaged"
         ) from None
 
 
 def is_saved_model(path: Path) -> bool:
-    return beginning(path).startswith(SAVED)
+    return first_bytes(path).startswith(SAVED)
 
 
 def served_graph(path: Path) -> Any:
@@ -102,10 +103,10 @@ def signatures_of(graph: Any) -> dict[str, Any]:
     }
 
 
-def _saved_model(path: Path, folder: Path, wanted: str) -> GraphSource:
+def _saved_model(path: Path, folder: Path, signature: str) -> GraphSource:
     graph = served_graph(path)
     signatures = signatures_of(graph)
-    chosen = signatures[_chosen(path.name, signatures, wanted)]
+    chosen = signatures[_chosen(path.name, signatures, signature)]
     main, functions = bodies(graph.graph_def, path.name)
     inputs, outputs = (_interfaces(path.name, items) for items in (chosen.inputs, chosen.outputs))
     parts = {
@@ -144,37 +145,39 @@ def _saved_model(path: Path, folder: Path, wanted: str) -> GraphSource:
     )
 
 
-def _chosen(name: str, signatures: Mapping[str, Any], wanted: str) -> str:
-    if wanted and wanted not in signatures:
+def _chosen(name: str, signatures: Mapping[str, Any], signature: str) -> str:
+    if signature and signature not in signatures:
         raise RecipeError(
-            f"{name}: there is no signature {wanted!r}{did_you_mean(wanted, signatures)}; there are"
-            f" {', '.join(sorted(signatures)) or 'none'}"
+            f"{name}: there is no signature {signature!r}{did_you_mean(signature, signatures)};"
+            f" there are {', '.join(sorted(signatures)) or 'none'}"
         )
-    usual = next((item for item in (wanted, *USUAL) if item in signatures), "")
-    if not usual and len(signatures) != 1:
+    selected = next((item for item in (signature, *USUAL) if item in signatures), "")
+    if not selected and len(signatures) != 1:
         listed = ", ".join(sorted(signatures))
         raise UndecidedError(
-            f"{name}: has"
-            f" {f'the signatures {listed}; choose one with --signature' if listed else 'no signature; save it with one: tf.saved_model.save(model, folder, signatures=...)'}"
+            f"{name}: has the signatures {listed}; choose one with --signature"
+            if listed
+            else f"{name}: has no signature; save it with one:"
+            " tf.saved_model.save(model, folder, signatures=...)"
         )
-    return usual or next(iter(signatures))
+    return selected or next(iter(signatures))
 
 
 def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
-    found = []
+    interfaces = []
     for key in sorted(items):
         info = items[key]
         if not isinstance(key, str) or not isinstance(info.name, str):
-            raise SourceError(f"{name}: the name of {key!r} is no text; the file is damaged")
+            raise SourceError(f"{name}: the name of {key!r} is not valid text; the file is damaged")
         if not info.name:
             raise SourceError(
-                f"{name}: {key} is a sparse or composite tensor; only dense tensors can go in"
-                " and out"
+                f"{name}: {key} is a sparse or composite tensor;"
+                " only dense tensors can be inputs and outputs"
             )
-        found.append(
+        interfaces.append(
             Interface(key, info.name, dtype_name(info.dtype), open_shape(info.tensor_shape))
         )
-    return found
+    return interfaces
 
 
 def frozen_version(path: Path) -> int:
@@ -206,7 +209,7 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
     try:
         table = json.loads(path.read_bytes())
         graph = ParseDict(table["modelTopology"], GraphDef(), ignore_unknown_fields=True)
-        said = ParseDict(
+        signature = ParseDict(
             table.get("signature")
             or (table.get("userDefinedMetadata") or {}).get("signature")
             or {},
@@ -216,7 +219,7 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
         weights = {item.name: item for item in manifest_weights(path.name, table, folder)}
     except (ValueError, TypeError, KeyError, RecursionError, ParseError) as error:
         raise SourceError(
-            f"{path.name}: is no graph model of TensorFlow.js: {type(error).__name__}: {error}"
+            f"{path.name}: is not a graph model of TensorFlow.js: {type(error).__name__}: {error}"
         ) from None
     if not graph.node:
         raise SourceError(f"{path.name}: is a graph without nodes")
@@ -230,8 +233,8 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
             )
         return weights[name].read()
 
-    inputs = _interfaces(path.name, said.inputs) or _placeholders(main)
-    outputs = _interfaces(path.name, said.outputs) or _ends(main)
+    inputs = _interfaces(path.name, signature.inputs) or _placeholders(main)
+    outputs = _interfaces(path.name, signature.outputs) or _ends(main)
     return GraphSource(
         path.name,
         main,
@@ -240,13 +243,13 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
         outputs,
         read=read,
         version=str(table.get("generatedBy", "")),
-        is_signature=bool(said.inputs),
+        is_signature=bool(signature.inputs),
         source=graph,
     )
 
 
 def _placeholders(main: Body) -> list[Interface]:
-    found = []
+    interfaces = []
     for node in main.nodes.values():
         if node.op == "Placeholder":
             shape = (
@@ -254,12 +257,12 @@ def _placeholders(main: Body) -> list[Interface]:
                 if node.attr["shape"].HasField("shape")
                 else None
             )
-            found.append(
+            interfaces.append(
                 Interface(
                     _identifier(node.name), node.name, dtype_name(node.attr["dtype"].type), shape
                 )
             )
-    return found
+    return interfaces
 
 
 def _ends(main: Body) -> list[Interface]:

@@ -92,10 +92,10 @@ def _reduced(function: str) -> Fold:
         if all_constant(call):
             return None
         axes = tuple(call.sizes(1))
-        made = getattr(np, function)(
+        result = getattr(np, function)(
             call.value(0).astype(object), axis=axes, keepdims=call.flag("keep_dims")
         )
-        return known(np.asarray(made, object), call.type(0).dtype)
+        return known(np.asarray(result, object), call.type(0).dtype)
 
     return compute
 

@@ -17,10 +17,10 @@ NODE = re.compile(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x01-\x7f])[\x20-\x7e]+?\x
 FOLDERS = ("variables", "assets")
 
 
-def _fits(seen: FileHeader) -> bool:
-    if seen.contains(SAVED_MODEL) or seen.tensorflow_js == "graph-model":
+def _fits(header: FileHeader) -> bool:
+    if header.contains(SAVED_MODEL) or header.tensorflow_js == "graph-model":
         return True
-    return BEGINNING.match(seen.start) is not None or NODE.match(seen.start) is not None
+    return BEGINNING.match(header.start) is not None or NODE.match(header.start) is not None
 
 
 def main_file(path: Path) -> Path:
@@ -30,12 +30,12 @@ def main_file(path: Path) -> Path:
     return path / (SAVED_MODEL if (path / SAVED_MODEL).is_file() else TFJS)
 
 
-def beside(path: Path) -> list[tuple[str, Path]]:
+def companions_of(path: Path) -> list[tuple[str, Path]]:
     """The variables and assets of a SavedModel, or the shards of a TensorFlow.js graph model."""
     main = main_file(path)
     if main.name != SAVED_MODEL and shard_files(main):
         return shard_files(main)
-    found = (
+    companions = (
         [
             item
             for name in FOLDERS
@@ -45,7 +45,7 @@ def beside(path: Path) -> list[tuple[str, Path]]:
         if main.name == SAVED_MODEL
         else []
     )
-    return [(item.relative_to(main.parent).as_posix(), item) for item in found]
+    return [(item.relative_to(main.parent).as_posix(), item) for item in companions]
 
 
 TENSORFLOW = ModelFormat(
@@ -54,7 +54,7 @@ TENSORFLOW = ModelFormat(
     suffixes=(".pb",),
     fits=_fits,
     main=main_file,
-    companion_files=beside,
+    companion_files=companions_of,
     parameters={
         "load": ("signature", "cut"),
         "convert": ("plugins", "cut", "dims", "input_shapes", "values"),

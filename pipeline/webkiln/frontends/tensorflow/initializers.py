@@ -13,7 +13,7 @@ from webkiln.frontends.tensorflow.messages import DTYPES
 from webkiln.frontends.tensorflow.scope import (
     CALLS,
     DEEPEST,
-    PASSED,
+    PASS_THROUGH,
     TABLES,
     VARIABLES,
     Handle,
@@ -33,7 +33,7 @@ IMPORTING = frozenset(
 )
 
 
-class Beginnings:
+class Initializers:
     """Follows restore and initialization nodes, without computing anything."""
 
     def __init__(self, program: GraphSource) -> None:
@@ -46,20 +46,20 @@ class Beginnings:
         self._constants: dict[str, Any] = {}
         for name in filter(None, (program.restoring, *program.initialising)):
             if name in program.main.nodes:
-                self.look(Scope(program.main, {}), name)
+                self.run(Scope(program.main, {}), name)
 
-    def look(self, scope: Scope, name: str) -> None:
-        for reached in _everything(scope, name):
+    def run(self, scope: Scope, name: str) -> None:
+        for reached in _dependencies(scope, name):
             node = scope.body.nodes[reached]
             inputs = [self._of(scope, item) for item in data_inputs(node)]
-            scope.made[reached] = self._effects(scope, node, inputs)
+            scope.outputs[reached] = self._effects(scope, node, inputs)
 
     def _of(self, scope: Scope, reference: str) -> TensorRef:
         node, _, number = split_reference(reference)
         if node in scope.arguments:
             return scope.arguments[node]
-        made = scope.made.get(node, ())
-        return made[number] if number < len(made) else ""
+        outputs = scope.outputs.get(node, ())
+        return outputs[number] if number < len(outputs) else ""
 
     def _effects(self, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
         op = node.op
@@ -77,7 +77,7 @@ class Beginnings:
                 Handle("restored", key.decode(errors="replace"))
                 for key in self._constants[inputs[1].name].string_val
             ]
-        if op in PASSED:
+        if op in PASS_THROUGH:
             return list(inputs)
         if (
             op in ASSIGNING
@@ -111,24 +111,24 @@ class Beginnings:
                 depth=scope.depth + 1,
             )
             for name in body.nodes:
-                if name not in inner.made:
-                    self.look(inner, name)
+                if name not in inner.outputs:
+                    self.run(inner, name)
             return [self._of(inner, item) for item in body.results]
         return [""]
 
 
-def _everything(scope: Scope, name: str) -> Iterator[str]:
+def _dependencies(scope: Scope, name: str) -> Iterator[str]:
     """A node and its dependencies, data and control, in a valid execution order."""
-    seen: set[str] = set(scope.made)
+    visited: set[str] = set(scope.outputs)
     stack = [(name, False)]
     while stack:
         current, is_left = stack.pop()
         if is_left:
             yield current
             continue
-        if current in seen or current not in scope.body.nodes:
+        if current in visited or current not in scope.body.nodes:
             continue
-        seen.add(current)
+        visited.add(current)
         stack.append((current, True))
         node = scope.body.nodes[current]
         stack += [

@@ -58,7 +58,7 @@ class Inliner:
                 split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))
             ]
 
-    def _called(self, body: InlinedBody, node: Any) -> Any:
+    def _function_of(self, body: InlinedBody, node: Any) -> Any:
         """The function that a node calls, if it is to be inlined."""
         if body.function is None and node.name not in self.reached:
             return None
@@ -71,14 +71,14 @@ class Inliner:
             return body.arguments[name]
         node = body.nodes.get(name)
         if node is None:
-            raise SourceError(f"{self.name}: {reference} is read, and no node is called so")
-        place = self._before(node, part) + number if part else number
-        function = self._called(body, node)
+            raise SourceError(f"{self.name}: {reference} is read, but the graph has no such node")
+        index = self._before(node, part) + number if part else number
+        function = self._function_of(body, node)
         if function is None:
-            return f"{body.path}{name}:{place}"
+            return f"{body.path}{name}:{index}"
         return self.tensor(
             self._within(body, node, function),
-            function.ret[function.signature.output_arg[place].name],
+            function.ret[function.signature.output_arg[index].name],
         )
 
     def _before(self, node: Any, part: str) -> int:
@@ -103,7 +103,7 @@ class Inliner:
                     f"{self.name}: functions call each other more than {DEEPEST} deep, or"
                     f" {MOST_CALLS} times; refused"
                 )
-            given = {
+            arguments = {
                 item.name: self.tensor(body, reference)
                 for item, reference in zip(
                     function.signature.input_arg, data_inputs(node), strict=False
@@ -112,7 +112,7 @@ class Inliner:
             self.inner[path] = InlinedBody(
                 {item.name: item for item in function.node_def},
                 path,
-                given,
+                arguments,
                 function,
                 body.depth + 1,
             )
@@ -121,30 +121,30 @@ class Inliner:
     def _nodes(self, body: InlinedBody, entry: str) -> Iterator[Any]:
         """Inline the nodes of a body, with control dependencies on `entry`."""
         for node in body.nodes.values():
-            waits = [self._waited(body, item) for item in control_inputs(node)] + (
+            waits = [self._control_input(body, item) for item in control_inputs(node)] + (
                 [entry] if entry else []
             )
-            function = self._called(body, node)
-            made = type(node)(name=f"{body.path}{node.name}", op="NoOp", device=node.device)
+            function = self._function_of(body, node)
+            copy = type(node)(name=f"{body.path}{node.name}", op="NoOp", device=node.device)
             if function is None:
-                made.op = node.op
-                made.input.extend(
+                copy.op = node.op
+                copy.input.extend(
                     [*(self.tensor(body, item) for item in data_inputs(node)), *waits]
                 )
                 for key in node.attr:
                     if key != "_class":
-                        made.attr[key].CopyFrom(node.attr[key])
-                yield made
+                        copy.attr[key].CopyFrom(node.attr[key])
+                yield copy
                 continue
             inner = self._within(body, node, function)
-            begin = type(node)(name=f"{inner.path}begin", op="NoOp", input=waits)
-            yield begin
-            yield from self._nodes(inner, f"^{begin.name}")
+            start = type(node)(name=f"{inner.path}begin", op="NoOp", input=waits)
+            yield start
+            yield from self._nodes(inner, f"^{start.name}")
             results = [
                 f"^{split_reference(self.tensor(inner, function.ret[item.name]))[0]}"
                 for item in function.signature.output_arg
             ]
-            made.input.extend(
+            copy.input.extend(
                 dict.fromkeys(
                     [
                         *waits,
@@ -153,9 +153,9 @@ class Inliner:
                     ]
                 )
             )
-            yield made
+            yield copy
 
-    def _waited(self, body: InlinedBody, name: str) -> str:
+    def _control_input(self, body: InlinedBody, name: str) -> str:
         return (
             f"^{split_reference(body.arguments[name])[0]}"
             if name in body.arguments

@@ -83,9 +83,9 @@ class ControlFlow:
             for number, variable in enumerate(frame.variables):
                 if switch in variable.switches:
                     return frame, number
-        raise SourceError(f"{self.name}: {exit_node} leaves no loop")
+        raise SourceError(f"{self.name}: {exit_node} exits no loop")
 
-    def handed_on(self, node: Any) -> Sequence[str]:
+    def passed_on(self, node: Any) -> Sequence[str]:
         """The results of loops and conditions."""
         if node.op in EXITS:
             frame, number = self.loop_of(node.name)
@@ -117,27 +117,27 @@ class ControlFlow:
             if enter is None or following is None:
                 continue
             frame = enter.attr["frame_name"].s.decode(errors="replace")
-            own = tuple(switches.get(node.name, ()))
+            variable_switches = tuple(switches.get(node.name, ()))
             variables.setdefault(frame, []).append(
-                LoopVariable(data_input(enter), node.name, own, data_input(following))
+                LoopVariable(data_input(enter), node.name, variable_switches, data_input(following))
             )
             self.frame_of[node.name] = frame
-            for name in own:
+            for name in variable_switches:
                 condition = nodes.get(split_reference(data_input(nodes[name], 1))[0])
                 if condition is not None and condition.op == "LoopCond":
                     conditions[frame] = data_input(condition)
-        for frame, found in variables.items():
+        for frame, loop_variables in variables.items():
             if frame not in conditions:
                 raise SourceError(f"{self.name}: the loop {frame!r} has no condition")
-            begun = {item.begin for item in found}
+            initial = {item.begin for item in loop_variables}
             constants = {
                 node.name: data_input(node)
                 for node in nodes.values()
                 if node.op in ENTERS
                 and node.attr["frame_name"].s.decode(errors="replace") == frame
-                and (node.attr["is_constant"].b or data_input(node) not in begun)
+                and (node.attr["is_constant"].b or data_input(node) not in initial)
             }
-            self.frames[frame] = LoopFrame(frame, found, conditions[frame], constants)
+            self.frames[frame] = LoopFrame(frame, loop_variables, conditions[frame], constants)
 
     def _find_choices(self) -> None:
         nodes, guards, looping = self.body.nodes, dict[str, dict[str, int]](), set[str]()
@@ -148,56 +148,60 @@ class ControlFlow:
             }
             if name in self.frame_of or (sources & looping and node.op not in EXITS):
                 looping.add(name)
-            found = [(item, self._guards_of(item, guards)) for item in data_inputs(node)]
+            inputs = [(item, self._guards_of(item, guards)) for item in data_inputs(node)]
             if node.op in MERGES and name not in self.frame_of:
-                guards[name] = self._choose(name, found)
+                guards[name] = self._choose(name, inputs)
                 continue
             if name in self.frame_of:
-                found = found[:1]
-            made: dict[str, int] = {}
-            for _, known in found:
-                made |= known
+                inputs = inputs[:1]
+            node_guards: dict[str, int] = {}
+            for _, input_guards in inputs:
+                node_guards |= input_guards
             for item in control_inputs(node):
-                made |= self._guards_of(item, guards)
-            guards[name] = made
-        self.partial = looping | {name for name, made in guards.items() if made}
+                node_guards |= self._guards_of(item, guards)
+            guards[name] = node_guards
+        self.partial = looping | {name for name, conditions in guards.items() if conditions}
 
     def _guards_of(self, reference: str, guards: Mapping[str, dict[str, int]]) -> dict[str, int]:
         """The conditions of a reference: those of its node and, for a Switch, the output."""
         name, _, port = split_reference(reference)
         node = self.body.nodes.get(name)
-        known = guards.get(name, {})
+        node_guards = guards.get(name, {})
         if node is None or node.op not in SWITCHES:
-            return known
+            return node_guards
         predicate = data_input(node, 1)
         source = self.body.nodes.get(split_reference(predicate)[0])
         while source is not None and source.op == "Identity":
             predicate = data_input(source)
             source = self.body.nodes.get(split_reference(predicate)[0])
         return (
-            known if source is not None and source.op == "LoopCond" else {**known, predicate: port}
+            node_guards
+            if source is not None and source.op == "LoopCond"
+            else {**node_guards, predicate: port}
         )
 
-    def _choose(self, name: str, found: Sequence[tuple[str, dict[str, int]]]) -> dict[str, int]:
-        if not found:
-            raise SourceError(f"{self.name}: {name} (Merge) joins nothing; the graph is damaged")
-        shared = set.intersection(*(set(guards) for _, guards in found))
-        telling = [
+    def _choose(self, name: str, inputs: Sequence[tuple[str, dict[str, int]]]) -> dict[str, int]:
+        if not inputs:
+            raise SourceError(f"{self.name}: {name} (Merge) has no inputs; the graph is damaged")
+        shared = set.intersection(*(set(guards) for _, guards in inputs))
+        distinguishing = [
             predicate
             for predicate in shared
-            if len({guards[predicate] for _, guards in found}) == len(found) > 1
+            if len({guards[predicate] for _, guards in inputs}) == len(inputs) > 1
         ]
-        if not telling:
-            raise SourceError(f"{self.name}: {name} (Merge) joins what no condition tells apart")
-        predicate = telling[-1]
+        if not distinguishing:
+            raise SourceError(
+                f"{self.name}: {name} (Merge) merges branches that no condition distinguishes"
+            )
+        predicate = distinguishing[-1]
         is_index = any(
             node.op == "_SwitchN" and data_input(node, 1) == predicate
             for node in self.body.nodes.values()
         )
         self.choices[name] = MergedBranches(
-            predicate, {guards[predicate]: reference for reference, guards in found}, is_index
+            predicate, {guards[predicate]: reference for reference, guards in inputs}, is_index
         )
-        first, *others = (guards for _, guards in found)
+        first, *others = (guards for _, guards in inputs)
         return {
             key: port
             for key, port in first.items()
@@ -208,8 +212,8 @@ class ControlFlow:
 def _in_order(body: Body, loops: Mapping[str, str]) -> Iterator[str]:
     """All nodes in topological order. Back edges of loops are ignored."""
     done: set[str] = set()
-    for begin in body.nodes:
-        stack = [(begin, False)]
+    for start in body.nodes:
+        stack = [(start, False)]
         while stack:
             name, is_left = stack.pop()
             if is_left:

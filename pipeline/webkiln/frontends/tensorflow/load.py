@@ -21,8 +21,8 @@ def read_model(
     default the file's own, has its companion files.
     """
     walker = SpecWriter(read_program(path, folder, signature))
-    whole = walker.model()
-    known = partial(known_tensor, whole.graph, walker.origins)
+    model = walker.model()
+    boundary_type = partial(known_tensor, model.graph, walker.origins)
     return extract_subgraph(
-        whole, walker.weights.blobs, cut, path.name, known, aliases=walker.passed
+        model, walker.weights.blobs, cut, path.name, boundary_type, aliases=walker.passed
     )

@@ -20,7 +20,7 @@ OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def captured_keys(graph: Any, main: Body, checkpoint: Checkpoint) -> dict[str, str]:
-    """Variable -> its key in the checkpoint, for variables that the main graph passes to functions."""
+    """Variable -> its checkpoint key, for variables that the main graph passes to functions."""
     saved = graph.object_graph_def
     calls = [
         (node, saved.concrete_functions[node.attr["f"].func.name].bound_inputs)
@@ -36,33 +36,33 @@ def captured_keys(graph: Any, main: Body, checkpoint: Checkpoint) -> dict[str, s
             f"{checkpoint.name}: {OBJECTS} cannot be read: {error}; the file is damaged"
         ) from None
     same = _paired(saved.nodes, stored)
-    found = {}
+    keys_by_variable = {}
     for node, bound in calls:
-        given = list(data_inputs(node))
-        for reference, number in zip(given[len(given) - len(bound) :], bound, strict=False):
+        inputs = list(data_inputs(node))
+        for reference, number in zip(inputs[len(inputs) - len(bound) :], bound, strict=False):
             keys = (
                 [item.checkpoint_key for item in stored[same[number]].attributes]
                 if number in same
                 else []
             )
             if len(keys) == 1:
-                found[split_reference(reference)[0]] = keys[0]
-    return found
+                keys_by_variable[split_reference(reference)[0]] = keys[0]
+    return keys_by_variable
 
 
 def _paired(saved: Sequence[Any], stored: Sequence[Any]) -> dict[int, int]:
     """Pairs of objects that are reached by the same path in both graphs."""
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     waiting = [(0, 0)] if saved and stored else []
     while waiting:
         one, other = waiting.pop()
-        if one in found or not (0 <= one < len(saved) and 0 <= other < len(stored)):
+        if one in pairs or not (0 <= one < len(saved) and 0 <= other < len(stored)):
             continue
-        found[one] = other
+        pairs[one] = other
         names = {item.local_name: item.node_id for item in stored[other].children}
         waiting += [
             (item.node_id, names[item.local_name])
             for item in saved[one].children
             if item.local_name in names
         ]
-    return found
+    return pairs

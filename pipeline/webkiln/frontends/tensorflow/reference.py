@@ -29,14 +29,14 @@ def compute_reference(
     several outputs is not a layer, since a bundle records the last one only.
     """
     tf = import_tensorflow()
-    with TemporaryDirectory() as place:
+    with TemporaryDirectory() as directory:
         names = {item.name for item in (*part.graph.inputs, *part.graph.outputs)}
-        run = Computed(tf, path, folder, signature, inputs.fixed, Path(place), names)
+        run = Computed(tf, path, folder, signature, inputs.fixed, Path(directory), names)
         sets = inputs.sets(path.name, subgraph_run(part, path.name, run))
-        reference, inside = subgraph_reference(part, inputs, sets, path.name, [run])
+        reference, layers = subgraph_reference(part, inputs, sets, path.name, [run])
     several = {node.name for node in part.graph.nodes if len([*filter(None, node.outputs)]) > 1}
     return reference, {
-        key: value for key, value in inside.items() if key.partition("/")[2] not in several
+        key: value for key, value in layers.items() if key.partition("/")[2] not in several
     }
 
 
@@ -63,21 +63,21 @@ class Computed:
         folder: Path | None,
         signature: str,
         fixed: Mapping[str, Array],
-        place: Path,
+        directory: Path,
         names: Collection[str] = (),
     ) -> None:
         self.tf, self.name, self.fixed = tf, path.name, fixed
         self.program = read_program(path, folder, signature)
         walk = SpecWriter(self.program)
         graph = walk.model().graph
-        asked = {
+        requested = {
             name: walk.origins[tensor]
             for name, tensor in walk.passed.items()
             if name in names and tensor in walk.origins
         }
         self.layers = {
-            label: f"{item.node}:{item.place}"
-            for label, item in (asked | layers(graph, walk.origins)).items()
+            label: f"{item.node}:{item.index}"
+            for label, item in (requested | layers(graph, walk.origins)).items()
         }
         self.keeps = any(node.op == "STATE" for node in graph.nodes)
         self.inputs = {item.name: flat(item.tensor) for item in self.program.inputs}
@@ -87,7 +87,7 @@ class Computed:
         self.restoring: tuple[str, dict[str, str]] | None = None
         try:
             if is_saved_model(path):
-                self.outputs = self._saved(path, folder or path.parent, place)
+                self.outputs = self._saved(path, folder or path.parent, directory)
             else:
                 self.outputs = self._imported()
         except WebkilnError:
@@ -98,18 +98,18 @@ class Computed:
             ) from error
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        given = {self.inputs[name]: value for name, value in {**values, **self.fixed}.items()}
+        feeds = {self.inputs[name]: value for name, value in {**values, **self.fixed}.items()}
         try:
             if self.keeps and self.restoring is not None:
                 self.session.run(*self.restoring)
-            outputs, inside = self.session.run((self.outputs, self.layers), given)
+            outputs, inner = self.session.run((self.outputs, self.layers), feeds)
         except self.tf.errors.OpError as error:
             raise SourceError(f"{self.name}: TensorFlow cannot run it: {error.message}") from error
         return {name: np.asarray(value) for name, value in outputs.items()}, {
-            name: two_parts(np.asarray(value)) for name, value in inside.items()
+            name: two_parts(np.asarray(value)) for name, value in inner.items()
         }
 
-    def _saved(self, path: Path, folder: Path, place: Path) -> dict[str, str]:
+    def _saved(self, path: Path, folder: Path, directory: Path) -> dict[str, str]:
         """A SavedModel, which TensorFlow loads from a folder in its own layout."""
         from tensorflow.core.protobuf import saved_model_pb2
 
@@ -118,18 +118,18 @@ class Computed:
         outputs = self._inlined(chosen.graph_def)
         for name in ("variables", "assets"):
             if (folder / name).is_dir():
-                shutil.copytree(folder / name, place / name)
+                shutil.copytree(folder / name, directory / name)
         restoring, file = chosen.saver_def.restore_op_name, chosen.saver_def.filename_tensor_name
-        if (place / "variables").is_dir():
-            self.restoring = restoring, {file: str(place / "variables" / "variables")}
+        if (directory / "variables").is_dir():
+            self.restoring = restoring, {file: str(directory / "variables" / "variables")}
         else:
             chosen.ClearField("saver_def")
         chosen.ClearField("object_graph_def")
-        (place / "saved_model.pb").write_bytes(
+        (directory / "saved_model.pb").write_bytes(
             type(saved)(saved_model_schema_version=1, meta_graphs=[chosen]).SerializeToString()
         )
         self.tf.compat.v1.saved_model.load(
-            self.session, list(chosen.meta_info_def.tags), str(place)
+            self.session, list(chosen.meta_info_def.tags), str(directory)
         )
         return outputs
 

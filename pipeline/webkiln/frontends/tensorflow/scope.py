@@ -11,7 +11,7 @@ WITHIN = ">"
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 TABLES = frozenset({"HashTableV2", "HashTable", "MutableHashTableV2"})
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-PASSED = frozenset(
+PASS_THROUGH = frozenset(
     {
         "Identity",
         "IdentityN",
@@ -28,7 +28,7 @@ PASSED = frozenset(
         "Bitcopy",
     }
 )
-"""Operators that return their operands."""
+"""Operators that output their operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Scope:
 
     body: Body
     arguments: Mapping[str, TensorRef]
-    made: dict[str, Sequence[TensorRef]] = field(default_factory=dict)
+    outputs: dict[str, Sequence[TensorRef]] = field(default_factory=dict)
     depth: int = 0
     path: str = ""
     """The calls that lead to this body, each followed by `WITHIN`."""
-    left: dict[str, Sequence[TensorRef]] = field(default_factory=dict)
+    final_values: dict[str, Sequence[TensorRef]] = field(default_factory=dict)
     """Final values of TensorFlow 1 loops, by frame name."""

@@ -146,8 +146,8 @@ def bodies(graph: Any, name: str) -> tuple[Body, dict[str, Body]]:
         ]
         if not all(isinstance(text, str) for text in texts):
             raise SourceError(
-                f"{name}: the names in the function {function.signature.name!r} are no text; the"
-                " file is damaged"
+                f"{name}: the names in the function {function.signature.name!r}"
+                " are not valid text; the file is damaged"
             )
         arguments = [(item.name, item.type) for item in function.signature.input_arg]
         results = [
@@ -157,7 +157,8 @@ def bodies(graph: Any, name: str) -> tuple[Body, dict[str, Body]]:
         ]
         if len(results) != len(function.signature.output_arg):
             raise SourceError(
-                f"{name}: the function {function.signature.name} does not return what it says"
+                f"{name}: the function {function.signature.name}"
+                " does not return its declared results"
             )
         functions[function.signature.name] = Body(
             _by_name(function.node_def, f"{name}: function {function.signature.name}"),
@@ -168,16 +169,16 @@ def bodies(graph: Any, name: str) -> tuple[Body, dict[str, Body]]:
 
 
 def _by_name(nodes: Sequence[Any], where: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for node in nodes:
         if not all(isinstance(text, str) for text in (node.name, node.op, *node.input, *node.attr)):
             raise SourceError(
-                f"{where}: the names of node {len(found)} are no text; the file is damaged"
+                f"{where}: the names of node {len(by_name)} are not valid text; the file is damaged"
             )
-        if not node.name or node.name in found:
+        if not node.name or node.name in by_name:
             raise SourceError(f"{where}: there are two nodes called {node.name!r}")
-        found[node.name] = node
-    return found
+        by_name[node.name] = node
+    return by_name
 
 
 def split_reference(text: str) -> tuple[str, str, int]:
@@ -194,13 +195,13 @@ def data_inputs(node: Any) -> Iterator[str]:
 
 
 def data_input(node: Any, number: int = 0) -> str:
-    found = [*data_inputs(node)]
-    if number >= len(found):
+    inputs = [*data_inputs(node)]
+    if number >= len(inputs):
         raise SourceError(
-            f"{node.name} ({node.op}): has {len(found)} inputs, and its input {number} is needed;"
-            " the graph is damaged"
+            f"{node.name} ({node.op}): has {len(inputs)} inputs, but"
+            f" its input {number} is read; the graph is damaged"
         )
-    return found[number]
+    return inputs[number]
 
 
 def control_inputs(node: Any) -> Iterator[str]:

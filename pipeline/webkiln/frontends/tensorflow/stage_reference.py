@@ -15,10 +15,10 @@ def compute(
     inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     folder, signature = inputs.get("external/"), params.get("signature", "")
-    (whole, _), (part, _) = (
+    (model, _), (part, _) = (
         read_model(inputs["source"], folder, signature, cut)
         for cut in (ENTIRE_MODEL, subgraph_from_params(params))
     )
     return compute_reference(
-        inputs["source"], folder, signature, part, sampled_inputs(whole, params, samples, part)
+        inputs["source"], folder, signature, part, sampled_inputs(model, params, samples, part)
     )

@@ -5,37 +5,37 @@ from collections.abc import Mapping
 from webkiln.frontends.nodes.handlers import Refusal
 
 RANDOM = ("draws random numbers", "Save the model for inference, or make the numbers an input")
-TEXT = ("works on texts", "Turn texts into numbers before the model")
+TEXT = ("works on strings", "Convert strings to numbers before the model")
 FILES = (
-    "reads what is in a file or record",
-    "Save a signature that takes tensors, not files or records",
+    "reads a file or record",
+    "Save a signature whose inputs are tensors, not files or records",
 )
 SPARSE = (
     "works on sparse or ragged tensors",
-    "Make them dense before the model, by tf.sparse.to_dense or to_tensor()",
+    "Make them dense before the model, with tf.sparse.to_dense or to_tensor()",
 )
 TRAINING = (
-    "is of training",
+    "is only used in training",
     "Save the model for inference: model.export(), or signatures without an optimizer",
 )
 SPECIAL = (
-    "is a special function that no backend has",
+    "is a special function that no backend supports",
     "Compute it before the model, or register a handler with an approximation",
 )
 FACTORS = (
-    "gives factors that are not unique",
+    "computes a factorisation that is not unique",
     "Compute them before the model, or register a handler",
 )
 GPU = (
-    "is for one kind of GPU, whose layout of weights only its library knows",
-    "Load the model where there is no such GPU, and save it again",
+    "is for one kind of GPU, with a layout of weights that only its library defines",
+    "Load the model on a computer without such a GPU, and save it again",
 )
-PYTHON = ("calls Python", "Write it with operators of TensorFlow")
+PYTHON = ("calls Python", "Write it with TensorFlow operators")
 QUANTISED = (
-    "computes with quantised numbers of TensorFlow 1",
+    "uses the quantised dtypes of TensorFlow 1",
     "Convert the model to LiteRT (TensorFlow Lite) and build the .tflite file",
 )
-QUEUES = ("is of reading data in threads", "Save a signature that takes tensors")
+QUEUES = ("reads data in threads", "Save a signature whose inputs are tensors")
 
 _REASONS: Mapping[Refusal, str] = {
     RANDOM: (

@@ -46,23 +46,23 @@ def _each(call: NodeCall, name: str, stem: str, count: int, default: int | None)
     if any(item is not None for item in pair):
         if count != 2 or call.attr(name):
             raise call.error(
-                f"says {stem}_h and {stem}_w, which require two axes and exclude {name}; it has"
+                f"sets {stem}_h and {stem}_w, which require two axes and exclude {name}; it has"
                 f" {count}"
             )
         numbers = tuple(int(item or default or 0) for item in pair)
     else:
-        said = call.attr(name) or (() if default is None else (default,))
-        numbers = tuple(said) * count if len(said) == 1 else tuple(said)
+        declared = call.attr(name) or (() if default is None else (default,))
+        numbers = tuple(declared) * count if len(declared) == 1 else tuple(declared)
     if len(numbers) != count or any(number < (name != "pad") for number in numbers):
         raise call.error(
-            f"its {name} is {list(numbers)}, expected {count} numbers from {int(name != 'pad')} on,"
-            " or one"
+            f"its {name} is {list(numbers)}, expected {count} numbers of at least"
+            f" {int(name != 'pad')}, or one"
         )
     return numbers
 
 
-def _bias(call: NodeCall, features: int, place: int = 1) -> Tensor | None:
-    return blob(call, place, (features,)) if call.attr("bias_term", default=True) else None
+def _bias(call: NodeCall, features: int, index: int = 1) -> Tensor | None:
+    return blob(call, index, (features,)) if call.attr("bias_term", default=True) else None
 
 
 def convolution(call: NodeCall) -> list[Tensor]:
@@ -76,17 +76,17 @@ def depthwise(call: NodeCall) -> list[Tensor]:
 
 
 def _convolved(call: NodeCall, x: Tensor, groups: int) -> Tensor:
-    own, features = window(call, x.type.rank - 2), _features(call, x, groups)
-    w = blob(call, 0, (features, x.shape[1] // groups, *own.kernel))
+    geometry, features = window(call, x.type.rank - 2), _features(call, x, groups)
+    w = blob(call, 0, (features, x.shape[1] // groups, *geometry.kernel))
     dims = tuple(range(x.type.rank))
     attrs = {
         "x_dims": dims,
         "w_dims": dims,
         "out_dims": dims,
-        "strides": own.stride,
-        "dilation": own.dilation,
-        "pad_low": own.pad,
-        "pad_high": own.pad,
+        "strides": geometry.stride,
+        "dilation": geometry.dilation,
+        "pad_low": geometry.pad,
+        "pad_high": geometry.pad,
         "groups": groups,
     }
     bias = _bias(call, features)
@@ -104,56 +104,69 @@ def _features(call: NodeCall, x: Tensor, groups: int) -> int:
         )
     if groups < 1 or features < 1 or x.shape[1] % groups or features % groups:
         raise call.error(
-            f"makes {features} channels of {x.shape[1]} in {groups} groups, which must divide both"
+            f"has {x.shape[1]} input channels, {features} output"
+            f" channels and {groups} groups, which must divide both"
         )
     return int(features)
 
 
 def deconvolution(call: NodeCall) -> list[Tensor]:
-    found = []
+    outputs = []
     for x in bottoms(call):
         groups = call.attr("group", 1)
-        own, features = window(call, x.type.rank - 2), _features(call, x, groups)
-        w = blob(call, 0, (x.shape[1], features // groups, *own.kernel))
-        none = (0,) * len(own.kernel)
+        geometry, features = window(call, x.type.rank - 2), _features(call, x, groups)
+        w = blob(call, 0, (x.shape[1], features // groups, *geometry.kernel))
+        none = (0,) * len(geometry.kernel)
         bias = _bias(call, features)
-        found.append(
+        outputs.append(
             transposed_conv(
-                call.builder, x, w, bias, own.stride, own.dilation, own.pad, own.pad, none, groups
+                call.builder,
+                x,
+                w,
+                bias,
+                geometry.stride,
+                geometry.dilation,
+                geometry.pad,
+                geometry.pad,
+                none,
+                groups,
             )
         )
-    return found
+    return outputs
 
 
 def im2col(call: NodeCall) -> Tensor:
     """The inputs of each window, concatenated as channels."""
     x = call.tensor(0)
-    own = window(call, x.type.rank - 2)
-    if prod(own.kernel) > MAX_TAPS:
+    geometry = window(call, x.type.rank - 2)
+    if prod(geometry.kernel) > MAX_TAPS:
         raise call.unsupported(
-            f"copies {prod(own.kernel)} places of its window", f"At most {MAX_TAPS} are known"
+            f"copies {prod(geometry.kernel)} positions of its window",
+            f"At most {MAX_TAPS} are supported",
         )
-    wide = (
-        call.op("Pad", [x], {"low": (0, 0, *own.pad), "high": (0, 0, *own.pad)})
-        if any(own.pad)
+    padded = (
+        call.op("Pad", [x], {"low": (0, 0, *geometry.pad), "high": (0, 0, *geometry.pad)})
+        if any(geometry.pad)
         else x
     )
-    rows = list(zip(wide.shape[2:], own.kernel, own.stride, own.dilation, strict=True))
+    rows = list(
+        zip(padded.shape[2:], geometry.kernel, geometry.stride, geometry.dilation, strict=True)
+    )
     sizes = tuple(
         (size - (kernel - 1) * gap - 1) // stride + 1 for size, kernel, stride, gap in rows
     )
-    steps = (1, 1, *own.stride)
+    steps = (1, 1, *geometry.stride)
     taps = [
         call.op(
             "Slice",
-            [wide],
+            [padded],
             {
-                "starts": (0, 0, *(t * gap for t, gap in zip(tap, own.dilation, strict=True))),
+                "starts": (0, 0, *(t * gap for t, gap in zip(tap, geometry.dilation, strict=True))),
                 "sizes": (*x.shape[:2], *sizes),
                 "steps": steps,
             },
         )
-        for tap in product(*map(range, own.kernel))
+        for tap in product(*map(range, geometry.kernel))
     ]
     return reshaped(
         call.builder, stacked(call.builder, taps, 2), (x.shape[0], x.shape[1] * len(taps), *sizes)
@@ -164,11 +177,11 @@ def inner_product(call: NodeCall) -> Tensor:
     """Flatten the axes from the given one on."""
     x, features = call.tensor(0), call.attr("num_output") or 0
     axis = call.axis(call.attr("axis"), x.type.rank)
-    inside = prod(x.shape[axis:])
-    turned = bool(call.attr("transpose"))
-    w = blob(call, 0, (inside, features) if turned else (features, inside))
-    w = w if turned else call.op("Transpose", [w], {"perm": (1, 0)})
-    y = call.op("MatMul", [reshaped(call.builder, x, (prod(x.shape[:axis]), inside)), w])
+    in_features = prod(x.shape[axis:])
+    is_transposed = bool(call.attr("transpose"))
+    w = blob(call, 0, (in_features, features) if is_transposed else (features, in_features))
+    w = w if is_transposed else call.op("Transpose", [w], {"perm": (1, 0)})
+    y = call.op("MatMul", [reshaped(call.builder, x, (prod(x.shape[:axis]), in_features)), w])
     bias = _bias(call, features)
     y = y if bias is None else call.op("Add", [y, bias])
     return reshaped(call.builder, y, (*x.shape[:axis], features))
@@ -177,8 +190,8 @@ def inner_product(call: NodeCall) -> Tensor:
 def embed(call: NodeCall) -> Tensor:
     """Look up the row of each index."""
     rows, features = call.attr("input_dim") or 0, call.attr("num_output") or 0
-    places = cast(call.builder, call.tensor(0), "int32")
-    y = call.op("Gather", [blob(call, 0, (rows, features)), places], {"axis": 0})
+    indices = cast(call.builder, call.tensor(0), "int32")
+    y = call.op("Gather", [blob(call, 0, (rows, features)), indices], {"axis": 0})
     bias = _bias(call, features)
     return y if bias is None else call.op("Add", [y, bias])
 

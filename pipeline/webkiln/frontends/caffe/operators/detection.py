@@ -32,16 +32,16 @@ def normalize(call: NodeCall) -> Tensor:
     length = call.op(
         "Sqrt", [call.op("ReduceSum", [x * x], {"axes": axes, "keepdims": True}) + call.attr("eps")]
     )
-    wide = (
+    factors = (
         (1,) * x.type.rank
         if call.attr("channel_shared")
         else (1, x.shape[1], *(1,) * (x.type.rank - 2))
     )
-    return call.op("Mul", [x / length, blob(call, 0, wide)])
+    return call.op("Mul", [x / length, blob(call, 0, factors)])
 
 
 def prior_sizes(call: NodeCall) -> list[tuple[float, float]]:
-    """The widths and heights of the prior boxes of one position. Caffe truncates sizes to integers."""
+    """The widths and heights of a position's prior boxes. Caffe truncates sizes to integers."""
     ratios = [1.0]
     for ratio in call.attr("aspect_ratio") or ():
         if ratio <= 0:
@@ -58,15 +58,15 @@ def prior_sizes(call: NodeCall) -> list[tuple[float, float]]:
             f"has {len(smallest)} sizes and {len(largest)} largest sizes; expected at least one"
             " size, and the same number of largest sizes or none"
         )
-    found: list[tuple[float, float]] = []
-    for place, size in enumerate(smallest):
-        found.append((size, size))
+    pairs: list[tuple[float, float]] = []
+    for index, size in enumerate(smallest):
+        pairs.append((size, size))
         if largest:
-            found.append((sqrt(size * largest[place]),) * 2)
-        found += [
+            pairs.append((sqrt(size * largest[index]),) * 2)
+        pairs += [
             (size * sqrt(ratio), size / sqrt(ratio)) for ratio in ratios if abs(ratio - 1) >= 1e-6
         ]
-    return found
+    return pairs
 
 
 def prior_box(call: NodeCall) -> Tensor:
@@ -82,31 +82,33 @@ def prior_box(call: NodeCall) -> Tensor:
     steps = call.attr("step_h", both), call.attr("step_w", both)
     sizes = prior_sizes(call)
     count = len(sizes)
-    places = []
+    centres = []
     for size, cells, step in ((height, rows, steps[0]), (width, columns, steps[1])):
-        whole = cast(b, sized(b, size, "int32"), "float32")
-        apart = (
+        pixels = cast(b, sized(b, size, "int32"), "float32")
+        offsets = (
             b.constant(step, "float32")
             if step
-            else whole / cast(b, sized(b, cells, "int32"), "float32")
+            else pixels / cast(b, sized(b, cells, "int32"), "float32")
         )
-        places.append(((iota(b, cells, "float32") + call.attr("offset")) * apart, whole))
-    (down, tall), (along, wide) = places
+        centres.append(((iota(b, cells, "float32") + call.attr("offset")) * offsets, pixels))
+    (down, tall), (along, breadth) = centres
     halves = [b.constant([size[axis] / 2 for size in sizes], "float32") for axis in (0, 1)]
     x, y = reshaped(b, along, (1, columns, 1)), reshaped(b, down, (rows, 1, 1))
     corners = [
-        (x - halves[0]) / wide,
+        (x - halves[0]) / breadth,
         (y - halves[1]) / tall,
-        (x + halves[0]) / wide,
+        (x + halves[0]) / breadth,
         (y + halves[1]) / tall,
     ]
     boxes = stacked(b, [widened(b, corner, (rows, columns, count)) for corner in corners], 3)
     if call.attr("clip"):
         boxes = call.op("Clip", [boxes], {"min": 0.0, "max": 1.0})
-    said = call.attr("variance") or (0.1,)
-    if len(said) not in (1, 4):
-        raise call.error(f"has {len(said)} variances, expected one or four")
-    variances = widened(b, b.constant(list(said) * (4 // len(said)), "float32"), boxes.shape)
+    variance = call.attr("variance") or (0.1,)
+    if len(variance) not in (1, 4):
+        raise call.error(f"has {len(variance)} variances, expected one or four")
+    variances = widened(
+        b, b.constant(list(variance) * (4 // len(variance)), "float32"), boxes.shape
+    )
     return b.op(
         "Concat",
         [reshaped(b, item, (1, 1, rows * columns * count * 4)) for item in (boxes, variances)],
@@ -115,17 +117,17 @@ def prior_box(call: NodeCall) -> Tensor:
 
 
 def decoded(call: NodeCall, location: Tensor, priors: Tensor) -> Tensor:
-    """Decode predictions [N, P, L, 4] with boxes and variances [2, P, 4] to corners [N, P, L, 4]."""
+    """Decode predictions [N, P, L, 4] with priors and variances [2, P, 4] to [N, P, L, 4]."""
     b, count = call.builder, priors.shape[1]
     box, variance = (
-        reshaped(b, part(b, priors, 0, place, 1), (1, count, 1, 4)) for place in (0, 1)
+        reshaped(b, part(b, priors, 0, index, 1), (1, count, 1, 4)) for index in (0, 1)
     )
     if not call.attr("variance_encoded_in_target"):
         location = location * variance
     kind = call.attr("code_type")
     if kind == "CORNER":
         return box + location
-    low, high = (part(b, box, 3, place, 2) for place in (0, 2))
+    low, high = (part(b, box, 3, index, 2) for index in (0, 2))
     size = high - low
     if kind == "CORNER_SIZE":
         return box + location * b.op("Concat", [size, size], {"axis": 3})
@@ -150,21 +152,21 @@ def detection_output(call: NodeCall) -> Tensor:
         reshaped(b, priors, (2, count, 4)),
     )
     scores = transposed(b, reshaped(b, confidence, (images, count, labels)), (0, 2, 1))
-    scores = _without(call, scores, call.attr("background_label_id"))
+    scores = _without_background(call, scores, call.attr("background_label_id"))
     most = call.attr("nms_param.top_k", -1)
-    kept = minimum(count, most) if most > -1 else count
-    ordered, places = (
-        part(b, item, 2, 0, kept)
+    retained = minimum(count, most) if most > -1 else count
+    ordered, positions = (
+        part(b, item, 2, 0, retained)
         for item in b.ops("Sort", [scores], {"axis": 2, "descending": True})
     )
-    chosen = _boxes_at(b, boxes, cast(b, places, "int32"), labels)
+    chosen = _boxes_at(b, boxes, cast(b, positions, "int32"), labels)
     shown = _suppressed(call, chosen, ordered)
-    ordered = reshaped(b, ordered, (images, labels * kept))
+    ordered = reshaped(b, ordered, (images, labels * retained))
     shown = _best(call, ordered, shown)
     return _rows(b, shown, ordered, chosen, labels)
 
 
-def _without(call: NodeCall, scores: Tensor, background: int) -> Tensor:
+def _without_background(call: NodeCall, scores: Tensor, background: int) -> Tensor:
     """Scores [N, labels, P], without the background."""
     b = call.builder
     number = reshaped(b, iota(b, scores.shape[1], "int32"), (1, scores.shape[1], 1))
@@ -178,13 +180,15 @@ def _without(call: NodeCall, scores: Tensor, background: int) -> Tensor:
     )
 
 
-def _boxes_at(b: GraphBuilder, boxes: Tensor, places: Tensor, labels: int) -> Tensor:
+def _boxes_at(b: GraphBuilder, boxes: Tensor, positions: Tensor, labels: int) -> Tensor:
     """Gather boxes [N, P, 1 or labels, 4] at indices [N, labels, K]: [N, labels, K, 4]."""
-    images, count, own, _ = boxes.shape
-    kept = places.shape[2]
-    by_label = reshaped(b, transposed(b, boxes, (0, 2, 1, 3)), (images * own, count, 4))
-    rows = reshaped(b, places, (images * own, labels * kept // own, 1))
-    return reshaped(b, b.op("GatherND", [by_label, rows], {"batch": 1}), (images, labels, kept, 4))
+    images, count, box_labels, _ = boxes.shape
+    retained = positions.shape[2]
+    by_label = reshaped(b, transposed(b, boxes, (0, 2, 1, 3)), (images * box_labels, count, 4))
+    rows = reshaped(b, positions, (images * box_labels, labels * retained // box_labels, 1))
+    return reshaped(
+        b, b.op("GatherND", [by_label, rows], {"batch": 1}), (images, labels, retained, 4)
+    )
 
 
 def _suppressed(call: NodeCall, boxes: Tensor, scores: Tensor) -> Tensor:
@@ -192,28 +196,28 @@ def _suppressed(call: NodeCall, boxes: Tensor, scores: Tensor) -> Tensor:
     Boxes with negative sizes are empty.
     """
     b = call.builder
-    images, labels, kept, _ = boxes.shape
-    low, high = (part(b, boxes, 3, place, 2) for place in (0, 2))
+    images, labels, retained, _ = boxes.shape
+    low, high = (part(b, boxes, 3, start, 2) for start in (0, 2))
     clean = b.op("Concat", [low, b.op("Max", [low, high])], {"axis": 3})
     limits = [
         (
-            b.constant([kept], "int64")
-            if not is_symbolic(kept)
-            else b.op("Sizes", [], {"sizes": (kept,), "dtype": "int64"})
+            b.constant([retained], "int64")
+            if not is_symbolic(retained)
+            else b.op("Sizes", [], {"sizes": (retained,), "dtype": "int64"})
         ),
         b.constant([call.attr("nms_param.nms_threshold", 0.3)], "float32"),
         b.constant([call.attr("confidence_threshold", -inf)], "float32"),
     ]
     flat = [
-        reshaped(b, clean, (images * labels, kept, 4)),
-        reshaped(b, scores, (images * labels, 1, kept)),
+        reshaped(b, clean, (images * labels, retained, 4)),
+        reshaped(b, scores, (images * labels, 1, retained)),
     ]
-    found = b.op("NonMaxSuppression", [*flat, *limits], {"count": b.data_dependent()})
-    rows = part(b, found, 1, 0, 2, 2)
-    none = filled(b, 0.0, "float32", (images * labels, kept))
-    ones = filled(b, 1.0, "float32", (found.shape[0],))
+    selected = b.op("NonMaxSuppression", [*flat, *limits], {"count": b.data_dependent()})
+    rows = part(b, selected, 1, 0, 2, 2)
+    none = filled(b, 0.0, "float32", (images * labels, retained))
+    ones = filled(b, 1.0, "float32", (selected.shape[0],))
     marked = b.op("ScatterND", [none, rows, ones])
-    return b.op("Greater", [reshaped(b, marked, (images, labels * kept)), b.constant(0.5)])
+    return b.op("Greater", [reshaped(b, marked, (images, labels * retained)), b.constant(0.5)])
 
 
 def _best(call: NodeCall, scores: Tensor, shown: Tensor) -> Tensor:
@@ -222,13 +226,13 @@ def _best(call: NodeCall, scores: Tensor, shown: Tensor) -> Tensor:
     if most < 0:
         return shown
     total = scores.shape[1]
-    _, places = b.ops(
+    _, positions = b.ops(
         "Sort", [b.op("Where", [shown, scores, b.constant(-inf)])], {"axis": 1, "descending": True}
     )
     numbers = widened(b, reshaped(b, iota(b, total, "int32"), (1, total)), scores.shape)
     ranks = b.op(
         "ScatterElements",
-        [filled(b, 0, "int32", scores.shape), cast(b, places, "int32"), numbers],
+        [filled(b, 0, "int32", scores.shape), cast(b, positions, "int32"), numbers],
         {"axis": 1},
     )
     return b.op("And", [shown, b.op("Less", [ranks, b.constant(most, "int32")])])
@@ -236,12 +240,12 @@ def _best(call: NodeCall, scores: Tensor, shown: Tensor) -> Tensor:
 
 def _rows(b: GraphBuilder, shown: Tensor, scores: Tensor, boxes: Tensor, labels: int) -> Tensor:
     images, total = scores.shape
-    kept = boxes.shape[2]
+    retained = boxes.shape[2]
     image = reshaped(b, iota(b, images, "float32"), (images, 1))
     label = reshaped(b, iota(b, labels, "float32"), (1, labels, 1))
     flat: Sequence[Tensor] = [
         widened(b, image, (images, total)),
-        reshaped(b, widened(b, label, (images, labels, kept)), (images, total)),
+        reshaped(b, widened(b, label, (images, labels, retained)), (images, total)),
         scores,
     ]
     table = b.op(
@@ -257,12 +261,12 @@ def _rows(b: GraphBuilder, shown: Tensor, scores: Tensor, boxes: Tensor, labels:
             b.constant(0, "int32"),
         ],
     )
-    wanted = b.op("Concat", [marks, widened(b, nothing, (images,))], {"axis": 0})
-    found = b.op("NonZero", [wanted], {"count": b.data_dependent()})
+    is_row = b.op("Concat", [marks, widened(b, nothing, (images,))], {"axis": 0})
+    nonzero = b.op("NonZero", [is_row], {"count": b.data_dependent()})
     return reshaped(
         b,
-        b.op("Gather", [every, reshaped(b, found, (found.shape[1],))], {"axis": 0}),
-        (1, 1, found.shape[1], ROW),
+        b.op("Gather", [every, reshaped(b, nonzero, (nonzero.shape[1],))], {"axis": 0}),
+        (1, 1, nonzero.shape[1], ROW),
     )
 
 

@@ -34,8 +34,8 @@ def prelu(call: NodeCall) -> Tensor:
     """A slope per channel, or a single one."""
     x = call.tensor(0)
     slope = blob(call, 0, () if call.attr("channel_shared") else (x.shape[1],))
-    wide = slope if call.attr("channel_shared") else aligned(call, slope, x.type.rank, 1)
-    return call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * wide, x])
+    factors = slope if call.attr("channel_shared") else aligned(call, slope, x.type.rank, 1)
+    return call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * factors, x])
 
 
 def power(call: NodeCall) -> Tensor:
@@ -102,13 +102,13 @@ def swish(call: NodeCall) -> Tensor:
 def clip(call: NodeCall) -> Tensor:
     low, high = call.attr("min"), call.attr("max")
     if low is None or high is None:
-        raise call.error("has no min or no max; it needs both")
+        raise call.error("needs both min and max")
     return call.op("Clip", [call.tensor(0)], {"min": low, "max": high})
 
 
 def relu6(call: NodeCall) -> Tensor:
     if slope := call.attr("negative_slope", 0.0):
-        raise call.unsupported(f"has a slope of {slope}", "Only 0 is known")
+        raise call.unsupported(f"has a slope of {slope}", "Only 0 is supported")
     return call.op("Clip", [call.tensor(0)], {"min": 0.0, "max": 6.0})
 
 
@@ -120,7 +120,7 @@ def eltwise(call: NodeCall) -> Tensor:
             f"has {len(factors)} coefficients for {operation} of {len(xs)} blobs; a SUM needs one"
             " per blob"
         )
-    if different := [x for x in xs[1:] if x.type.rank != xs[0].type.rank or _differ(x, xs[0])]:
+    if different := [x for x in xs[1:] if x.type.rank != xs[0].type.rank or _must_differ(x, xs[0])]:
         raise call.error(
             f"reads {list(xs[0].shape)} and {list(different[0].shape)}, which must be equal"
         )
@@ -130,7 +130,7 @@ def eltwise(call: NodeCall) -> Tensor:
     return reduce(lambda a, b: call.op(op, [a, b]), xs)
 
 
-def _differ(a: Tensor, b: Tensor) -> bool:
+def _must_differ(a: Tensor, b: Tensor) -> bool:
     return any(
         isinstance(m, int) and isinstance(n, int) and m != n
         for m, n in zip(a.shape, b.shape, strict=True)
@@ -140,28 +140,30 @@ def _differ(a: Tensor, b: Tensor) -> bool:
 def scale(call: NodeCall) -> Tensor:
     """Multiply by the second bottom or a weight, and add a bias."""
     x = call.tensor(0)
-    given = bottoms(call)[1:]
-    factor, own = (given[0], 0) if given else (_ranged(call, x, 0), 1)
-    y = call.op("Mul", [x, _placed(call, x, factor)])
+    factors = bottoms(call)[1:]
+    factor, next_weight = (factors[0], 0) if factors else (_axes_weight(call, x, 0), 1)
+    y = call.op("Mul", [x, _broadcast_factor(call, x, factor)])
     if not call.attr("bias_term"):
         return y
     shape = factor.shape
-    return call.op("Add", [y, _placed(call, x, blob(call, own, shape))])
+    return call.op("Add", [y, _broadcast_factor(call, x, blob(call, next_weight, shape))])
 
 
 def bias(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    given = bottoms(call)[1:]
-    return call.op("Add", [x, _placed(call, x, given[0] if given else _ranged(call, x, 0))])
+    offsets = bottoms(call)[1:]
+    return call.op(
+        "Add", [x, _broadcast_factor(call, x, offsets[0] if offsets else _axes_weight(call, x, 0))]
+    )
 
 
-def _ranged(call: NodeCall, x: Tensor, place: int) -> Tensor:
+def _axes_weight(call: NodeCall, x: Tensor, index: int) -> Tensor:
     """Add a weight over `num_axes` axes of x, starting at `axis`; -1 means all remaining axes."""
     axis, count = call.axis(call.attr("axis"), x.type.rank), call.attr("num_axes")
-    return blob(call, place, x.shape[axis:] if count < 0 else x.shape[axis : axis + count])
+    return blob(call, index, x.shape[axis:] if count < 0 else x.shape[axis : axis + count])
 
 
-def _placed(call: NodeCall, x: Tensor, factor: Tensor) -> Tensor:
+def _broadcast_factor(call: NodeCall, x: Tensor, factor: Tensor) -> Tensor:
     return aligned(
         call,
         factor,
@@ -201,7 +203,7 @@ def batch_norm(call: NodeCall) -> Tensor:
         if blob_count(call) != 3:
             raise call.unsupported(
                 f"has {blob_count(call)} weights",
-                "BVLC Caffe has three: a mean, a variance and their factor",
+                "BVLC Caffe has three: a mean, a variance and their scale factor",
             )
         total = blob(call, 2, (1,))
         none = call.op("Equal", [total, call.like(0, total)])
@@ -213,13 +215,13 @@ def batch_norm(call: NodeCall) -> Tensor:
                 call.op("Reciprocal", [call.op("Where", [none, call.like(1, total), total])]),
             ],
         )
-        mean, variance = (call.op("Mul", [blob(call, place, channels), factor]) for place in (0, 1))
+        mean, variance = (call.op("Mul", [blob(call, index, channels), factor]) for index in (0, 1))
     else:
         axes = tuple(d for d in range(x.type.rank) if d != axis)
         centre = call.op("ReduceMean", [x], {"axes": axes, "keepdims": True})
-        apart = x - centre
+        centred = x - centre
         mean = call.op("Reshape", [centre], {"shape": channels})
-        variance = call.op("ReduceMean", [apart * apart], {"axes": axes, "keepdims": False})
+        variance = call.op("ReduceMean", [centred * centred], {"axes": axes, "keepdims": False})
     return call.op("BatchNorm", [x, one, zero, mean, variance], {"axis": axis, "epsilon": epsilon})
 
 

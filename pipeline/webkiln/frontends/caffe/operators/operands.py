@@ -10,33 +10,33 @@ from webkiln.ops.builder import Tensor
 
 
 def bottoms(call: NodeCall) -> list[Tensor]:
-    return [call.tensor(place) for place in range(len(call) - call.attr("blobs"))]
+    return [call.tensor(index) for index in range(len(call) - call.attr("blobs"))]
 
 
 def blob_count(call: NodeCall) -> int:
     return int(call.attr("blobs"))
 
 
-def blob(call: NodeCall, place: int, shape: Sequence[int] | None = None) -> Tensor:
-    """A weight in the shape that the layer expects. Older files pad shapes to four axes with ones."""
+def blob(call: NodeCall, index: int, shape: Sequence[int] | None = None) -> Tensor:
+    """A weight in the shape that the layer expects. Older files pad shapes to four axes."""
     count = blob_count(call)
-    if place >= count:
+    if index >= count:
         raise call.error(
-            f"has {count} weights, expected at least {place + 1}; use the .caffemodel of this"
+            f"has {count} weights, expected at least {index + 1}; use the .caffemodel of this"
             " definition"
         )
-    x = call.tensor(len(call) - count + place)
+    x = call.tensor(len(call) - count + index)
     if shape is None or tuple(shape) == x.shape:
         return x
     if any(map(is_symbolic, shape)):
         raise call.error(
-            f"its weight {place} is {list(x.shape)}, expected {list(shape)}; weights need known"
+            f"its weight {index} is {list(x.shape)}, expected {list(shape)}; weights need known"
             " sizes, set them with --dim"
         )
     if prod(shape) != prod(x.shape):
         raise call.error(
-            f"its weight {place} is {list(x.shape)}, expected {list(shape)}; the .caffemodel is of"
-            " another definition"
+            f"its weight {index} is {list(x.shape)}, expected {list(shape)}; the .caffemodel"
+            " belongs to another definition"
         )
     return call.op("Reshape", [x], {"shape": tuple(shape)})
 
@@ -45,10 +45,10 @@ def aligned(call: NodeCall, x: Tensor, rank: int, axis: int) -> Tensor:
     """Align a tensor with `rank` axes, starting at `axis`."""
     if x.type.rank + axis > rank:
         raise call.error(
-            f"its factors are {list(x.shape)}, which from axis {axis} on exceed {rank} axes"
+            f"its factors are {list(x.shape)}, which exceed {rank} axes from axis {axis}"
         )
-    wide = (*(1,) * axis, *x.shape, *(1,) * (rank - axis - x.type.rank))
-    return x if wide == x.shape else call.op("Reshape", [x], {"shape": wide})
+    shape = (*(1,) * axis, *x.shape, *(1,) * (rank - axis - x.type.rank))
+    return x if shape == x.shape else call.op("Reshape", [x], {"shape": shape})
 
 
 def own(handler: Callable[[NodeCall], NodeResult]) -> NodeHandler:
@@ -58,8 +58,8 @@ def own(handler: Callable[[NodeCall], NodeResult]) -> NodeHandler:
     def checked(call: NodeCall) -> NodeResult:
         if unknown := call.attr("unknown"):
             raise call.unsupported(
-                f"says {', '.join(unknown)}, which BVLC Caffe and SSD do not have",
-                "Remove it if it does not matter for inference, or register a handler for the"
+                f"sets {', '.join(unknown)}, which BVLC Caffe and SSD lack",
+                "Remove them if they do not matter for inference, or register a handler for the"
                 " layer",
             )
         return handler(call)

@@ -44,7 +44,7 @@ def pooling(call: NodeCall) -> list[Tensor]:
     ):
         raise call.error(
             f"its kernel is {list(kernel)}, its stride {list(stride)}, its padding {list(pad)};"
-            " padding is less than the kernel"
+            " padding must be less than the kernel"
         )
     up = call.attr("round_mode") == "CEIL" and call.attr("ceil_mode")
     rows = zip(x.shape[2:], kernel, stride, pad, strict=True)
@@ -56,7 +56,7 @@ def _pair(call: NodeCall, stem: str, name: str) -> tuple[int, int]:
     """Height and width by name, or one number for both."""
     both = int(call.attr(name) or 0)
     return tuple(
-        both if (own := call.attr(f"{stem}_{letter}")) is None else int(own) for letter in "hw"
+        both if (size := call.attr(f"{stem}_{letter}")) is None else int(size) for letter in "hw"
     )  # type: ignore[return-value]
 
 
@@ -69,10 +69,10 @@ def _count(
             f"its kernel of {kernel} is larger than the {size + 2 * pad} elements of its operand"
         )
     count = floordiv(room + (stride - 1 if up else 0), stride) + 1
-    inside = floordiv(size + pad + stride - 1, stride)
+    limit = floordiv(size + pad + stride - 1, stride)
     if padded:
-        return minimum(count, inside)
-    if up and kernel < stride and (is_symbolic(size) or count > inside):
+        return minimum(count, limit)
+    if up and kernel < stride and (is_symbolic(size) or count > limit):
         raise call.unsupported(
             f"may have a window past the last element (kernel {kernel}, stride {stride})",
             "Pad the blob",
@@ -88,7 +88,7 @@ def pooled(call: NodeCall, x: Tensor, windows: Pooled, kind: str) -> list[Tensor
 
 
 def _stochastic(call: NodeCall) -> Exception:
-    return call.unsupported("pools at random", "Use MAX or AVE")
+    return call.unsupported("uses random pooling", "Use MAX or AVE")
 
 
 def _reach(x: Tensor, windows: Pooled) -> tuple[int, ...]:
@@ -126,12 +126,12 @@ def _first(call: NodeCall, y: Tensor, counts: Sequence[int]) -> Tensor:
 def _largest(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
     high = tuple(pad + more for pad, more in zip(windows.pad, _reach(x, windows), strict=True))
     attrs = _attrs(windows, windows.pad, high)
-    found = [_first(call, call.op("MaxPool", [x], attrs), windows.counts)]
+    outputs = [_first(call, call.op("MaxPool", [x], attrs), windows.counts)]
     if call.is_output_used(1):
-        places = _first(call, call.op("MaxPoolIndex", [x], attrs), windows.counts)
+        indices = _first(call, call.op("MaxPoolIndex", [x], attrs), windows.counts)
         plane = sized(call.builder, prod(x.shape[2:]), "int32")
-        found.append(cast(call.builder, call.op("Rem", [places, plane]), x.dtype))
-    return found
+        outputs.append(cast(call.builder, call.op("Rem", [indices, plane]), x.dtype))
+    return outputs
 
 
 def _average(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
@@ -140,13 +140,13 @@ def _average(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
     if not any(reach):
         attrs = _attrs(windows, windows.pad, windows.pad) | {"count_include_pad": True}
         return [_first(call, call.op("AvgPool", [x], attrs), windows.counts)]
-    wide = (
+    padded = (
         call.op("Pad", [x], {"low": (0, 0, *windows.pad), "high": (0, 0, *windows.pad)})
         if any(windows.pad)
         else x
     )
     return [
-        _first(call, call.op("AvgPool", [wide], _attrs(windows, (0, 0), reach)), windows.counts)
+        _first(call, call.op("AvgPool", [padded], _attrs(windows, (0, 0), reach)), windows.counts)
     ]
 
 
@@ -170,8 +170,8 @@ def pyramid(call: NodeCall) -> Tensor:
         )
         if any(before >= width for before, width in zip(pad, kernel, strict=True)):
             raise call.error(
-                f"its level {level} has {bins} windows over {list(x.shape[2:])}, which are too few"
-                " elements"
+                f"its level {level} has {bins} windows over"
+                f" {list(x.shape[2:])}, which has too few elements"
             )
         rows = zip(x.shape[2:], kernel, pad, strict=True)
         counts = tuple(
@@ -239,9 +239,9 @@ def unpooled(call: NodeCall) -> Tensor:
         for name, size in (("h", h), ("w", w))
     )
     flat = call.op("Broadcast", [call.like(0, x)], {"shape": (n, c, height * width)})
-    places = cast(call.builder, reshaped(call.builder, call.tensor(1), (n, c, h * w)), "int32")
+    indices = cast(call.builder, reshaped(call.builder, call.tensor(1), (n, c, h * w)), "int32")
     filled = call.op(
-        "ScatterElements", [flat, places, reshaped(call.builder, x, (n, c, h * w))], {"axis": 2}
+        "ScatterElements", [flat, indices, reshaped(call.builder, x, (n, c, h * w))], {"axis": 2}
     )
     return reshaped(call.builder, filled, (n, c, height, width))
 

@@ -20,17 +20,17 @@ def lstm(call: NodeCall) -> list[Tensor]:
     size = call.attr("num_output")
 
     def step(
-        b: GraphBuilder, gates: Tensor, going: Tensor, states: list[Tensor]
+        b: GraphBuilder, gates: Tensor, continues: Tensor, states: list[Tensor]
     ) -> tuple[list[Tensor], Tensor]:
         h, c = states
-        total = gates + b.op("MatMul", [h * going, recurrent])
-        i, f, o, g = (part(b, total, 1, place * size, size) for place in range(4))
-        held = b.op("Sigmoid", [f]) * going
-        following = held * c + b.op("Sigmoid", [i]) * b.op("Tanh", [g])
+        total = gates + b.op("MatMul", [h * continues, recurrent])
+        i, f, o, g = (part(b, total, 1, index * size, size) for index in range(4))
+        forget = b.op("Sigmoid", [f]) * continues
+        following = forget * c + b.op("Sigmoid", [i]) * b.op("Tanh", [g])
         shown = b.op("Sigmoid", [o]) * b.op("Tanh", [following])
         return [shown, following], shown
 
-    recurrent = _turned(call, _last(call), (4 * size, size))
+    recurrent = _transposed_blob(call, _last(call), (4 * size, size))
     return _unrolled(call, 4 * size, ("h", "c"), step)
 
 
@@ -41,14 +41,14 @@ def rnn(call: NodeCall) -> list[Tensor]:
     size = call.attr("num_output")
 
     def step(
-        b: GraphBuilder, inputs: Tensor, going: Tensor, states: list[Tensor]
+        b: GraphBuilder, inputs: Tensor, continues: Tensor, states: list[Tensor]
     ) -> tuple[list[Tensor], Tensor]:
-        following = b.op("Tanh", [inputs + b.op("MatMul", [states[0] * going, recurrent])])
+        following = b.op("Tanh", [inputs + b.op("MatMul", [states[0] * continues, recurrent])])
         return [following], b.op("Tanh", [b.op("Add", [b.op("MatMul", [following, out]), bias])])
 
-    place = _last(call) - 2
-    recurrent, out = (_turned(call, number, (size, size)) for number in (place, place + 1))
-    bias = blob(call, place + 2, (size,))
+    first = _last(call) - 2
+    recurrent, out = (_transposed_blob(call, number, (size, size)) for number in (first, first + 1))
+    bias = blob(call, first + 2, (size,))
     return _unrolled(call, size, ("h",), step)
 
 
@@ -56,8 +56,8 @@ def _last(call: NodeCall) -> int:
     return int(call.attr("blobs")) - 1
 
 
-def _turned(call: NodeCall, place: int, shape: tuple[int, int]) -> Tensor:
-    return call.op("Transpose", [blob(call, place, shape)], {"perm": (1, 0)})
+def _transposed_blob(call: NodeCall, index: int, shape: tuple[int, int]) -> Tensor:
+    return call.op("Transpose", [blob(call, index, shape)], {"perm": (1, 0)})
 
 
 def _unrolled(
@@ -66,16 +66,16 @@ def _unrolled(
     """The outputs of all steps. As in Caffe, states persist between runs until a sequence starts.
     If the layer exposes them, they are inputs and outputs.
     """
-    b, given, size = call.builder, bottoms(call), call.attr("num_output")
+    b, operands, size = call.builder, bottoms(call), call.attr("num_output")
     exposed = names if call.attr("expose_hidden") else ()
-    if size < 1 or len(given) not in (2 + len(exposed), 3 + len(exposed)):
+    if size < 1 or len(operands) not in (2 + len(exposed), 3 + len(exposed)):
         raise call.error(
-            f"has {len(given)} bottoms and {size} outputs; expected x, the sequence marks, an"
-            " optional static input"
+            f"has {len(operands)} bottoms and {size} outputs; expected"
+            " x, the sequence markers, an optional static input"
         )
-    x, going = given[:2]
+    x, continues = operands[:2]
     steps, batch, features = x.shape[0], x.shape[1], prod(x.shape[2:])
-    kernel = _turned(call, 0, (width, features))
+    kernel = _transposed_blob(call, 0, (width, features))
     inputs = b.op(
         "Add",
         [
@@ -83,13 +83,14 @@ def _unrolled(
             blob(call, 1, (width,)),
         ],
     )
-    if len(given) > 2 + len(exposed):
-        same = reshaped(b, given[2], (batch, prod(given[2].shape[1:])))
+    if len(operands) > 2 + len(exposed):
+        same = reshaped(b, operands[2], (batch, prod(operands[2].shape[1:])))
         inputs = b.op(
-            "Add", [inputs, b.op("MatMul", [same, _turned(call, 2, (width, same.shape[1]))])]
+            "Add",
+            [inputs, b.op("MatMul", [same, _transposed_blob(call, 2, (width, same.shape[1]))])],
         )
     if exposed:
-        firsts = [reshaped(b, item, (batch, size)) for item in given[-len(names) :]]
+        firsts = [reshaped(b, item, (batch, size)) for item in operands[-len(names) :]]
     else:
         if is_symbolic(batch):
             raise call.unsupported(
@@ -107,7 +108,9 @@ def _unrolled(
         following, shown = step(inside, slices[0], slices[1], states)
         return following, [shown]
 
-    lasts, outputs = b.scan(firsts, [inputs, reshaped(b, going, (steps, batch, 1))], body, axis=0)
+    lasts, outputs = b.scan(
+        firsts, [inputs, reshaped(b, continues, (steps, batch, 1))], body, axis=0
+    )
     if not exposed:
         for name, last in zip(names, lasts, strict=True):
             b.set_state(f"{call.spec.name}/{name}", last)

@@ -25,14 +25,14 @@ def slice_(call: NodeCall) -> list[Tensor]:
         raise call.error(f"has {len(points)} points for {count} tops; expected one less than tops")
     if not points and (is_symbolic(size) or size % count):
         raise call.error(
-            f"divides {size} elements into {count} equal parts; give slice_point, or a size that"
-            " they divide"
+            f"divides {size} elements into {count} equal"
+            " parts; set slice_point, or use a divisible size"
         )
-    ends = (0, *(points or (size // count * place for place in range(1, count))), size)
+    ends = (0, *(points or (size // count * part_index for part_index in range(1, count))), size)
     widths = [last - first for first, last in pairwise(ends)]
     if any(not is_symbolic(width) and width < 1 for width in widths):
         raise call.error(
-            f"its points {list(points)} do not increase within the {size} elements of axis {axis}"
+            f"its points {list(points)} must increase within the {size} elements of axis {axis}"
         )
     return [
         part(call.builder, x, axis, first, width)
@@ -42,23 +42,23 @@ def slice_(call: NodeCall) -> list[Tensor]:
 
 def reshape(call: NodeCall) -> Tensor:
     """Replace `num_axes` axes, starting at `axis`. 0 copies a size, -1 is inferred."""
-    x, said = call.tensor(0), call.attr("shape") or ()
+    x, declared = call.tensor(0), call.attr("shape") or ()
     start, count = call.attr("axis"), call.attr("num_axes")
     first = start + x.type.rank + 1 if start < 0 else start
     last = x.type.rank if count < 0 else first + count
     if not 0 <= first <= last <= x.type.rank:
-        raise call.error(f"replaces {count} axes from {start} on, of {x.type.rank}")
-    shape = [*x.shape[:first], *said, *x.shape[last:]]
-    for place, size in enumerate(said, first):
+        raise call.error(f"replaces {count} axes from axis {start}, but has {x.type.rank}")
+    shape = [*x.shape[:first], *declared, *x.shape[last:]]
+    for dim, size in enumerate(declared, first):
         if size == 0:
-            if place >= x.type.rank:
-                raise call.error(f"keeps the size of axis {place}, of {x.type.rank}")
-            shape[place] = x.shape[place]
-    left = [place for place, size in enumerate(said, first) if size == -1]
-    if len(left) > 1 or any(size < -1 for size in said):
-        raise call.error(f"its shape is {list(said)}; sizes are positive, 0, or -1 once")
+            if dim >= x.type.rank:
+                raise call.error(f"keeps the size of axis {dim}, of {x.type.rank}")
+            shape[dim] = x.shape[dim]
+    left = [dim for dim, size in enumerate(declared, first) if size == -1]
+    if len(left) > 1 or any(size < -1 for size in declared):
+        raise call.error(f"its shape is {list(declared)}; sizes must be positive, 0, or -1 once")
     if left:
-        rest = prod(size for place, size in enumerate(shape) if place != left[0])
+        rest = prod(size for dim, size in enumerate(shape) if dim != left[0])
         shape[left[0]] = x.type.size // rest if is_symbolic(rest) or rest else 0
     return reshaped(call.builder, x, shape)
 
@@ -105,21 +105,21 @@ def crop(call: NodeCall) -> Tensor:
             f"has {len(offsets)} offsets for {count} axes of {list(map(str, x.shape))} like"
             f" {list(map(str, like.shape))}"
         )
-    for place, start in enumerate(starts, axis):
-        size = like.shape[place]
-        if not is_symbolic(x.shape[place] - start - size) and x.shape[place] < start + size:
+    for dim, start in enumerate(starts, axis):
+        size = like.shape[dim]
+        if not is_symbolic(x.shape[dim] - start - size) and x.shape[dim] < start + size:
             raise call.error(
-                f"axis {place} has {x.shape[place]} elements, fewer than {size} from {start} on"
+                f"axis {dim} has {x.shape[dim]} elements, fewer than {size} from {start}"
             )
-        x = part(call.builder, x, place, start, size)
+        x = part(call.builder, x, dim, start, size)
     return x
 
 
 def reindex(call: NodeCall) -> Tensor:
-    x, places = bottoms(call)
+    x, indices = bottoms(call)
     return call.op(
         "Gather",
-        [x, cast(call.builder, reshaped(call.builder, places, (places.type.size,)), "int32")],
+        [x, cast(call.builder, reshaped(call.builder, indices, (indices.type.size,)), "int32")],
         {"axis": 0},
     )
 
@@ -129,42 +129,44 @@ def shuffle(call: NodeCall) -> Tensor:
     n, c, *rest = x.shape
     if groups < 1 or c % groups:
         raise call.error(f"divides {c} channels into {groups} groups")
-    apart = reshaped(call.builder, x, (n, groups, c // groups, *rest))
+    grouped = reshaped(call.builder, x, (n, groups, c // groups, *rest))
     return reshaped(
-        call.builder, transposed(call.builder, apart, (0, 2, 1, *range(3, 3 + len(rest)))), x.shape
+        call.builder,
+        transposed(call.builder, grouped, (0, 2, 1, *range(3, 3 + len(rest)))),
+        x.shape,
     )
 
 
 def interpolate(call: NodeCall) -> Tensor:
     """Bilinear interpolation with aligned corners."""
     x = call.tensor(0)
-    zoom, shrink, before, behind = (
+    zoom, shrink, before, after = (
         call.attr(name) for name in ("zoom_factor", "shrink_factor", "pad_beg", "pad_end")
     )
-    if before > 0 or behind > 0 or zoom < 1 or shrink < 1:
+    if before > 0 or after > 0 or zoom < 1 or shrink < 1:
         raise call.error(
-            f"zooms by {zoom}, shrinks by {shrink} and pads by {before}, {behind}; padding is 0 or"
-            " less, factors are 1 or more"
+            f"zooms by {zoom}, shrinks by {shrink} and pads by {before}, {after}; padding must be"
+            " 0 or less, factors must be 1 or more"
         )
     reference = bottoms(call)[1:]
     for axis, name in ((2, "height"), (3, "width")):
-        own = x.shape[axis] + before + behind
-        if not is_symbolic(own) and own < 1:
+        padded = x.shape[axis] + before + after
+        if not is_symbolic(padded) and padded < 1:
             raise call.error(
-                f"cuts {-before} and {-behind} off the {x.shape[axis]} elements of axis {axis}"
+                f"crops {-before} and {-after} of the {x.shape[axis]} elements of axis {axis}"
             )
-        x = part(call.builder, x, axis, -before, own)
-        small = (own - 1) // shrink + 1
+        x = part(call.builder, x, axis, -before, padded)
+        small = (padded - 1) // shrink + 1
         size = (
             reference[0].shape[axis]
             if reference
             else call.attr(name) or small + (small - 1) * (zoom - 1)
         )
-        if is_symbolic(size) or is_symbolic(own) or size > 1:
-            line = {"scale": own - 1, "start": 0, "unit": size - 1}
+        if is_symbolic(size) or is_symbolic(padded) or size > 1:
+            line = {"scale": padded - 1, "start": 0, "unit": size - 1}
         else:
             line = {"scale": 0, "start": 0, "unit": 1}
-        if size != own:
+        if size != padded:
             x = call.op("Interpolate", [x], {"axis": axis, "size": size, "mode": "linear", **line})
     return x
 
@@ -189,36 +191,36 @@ def argmax(call: NodeCall) -> Tensor:
     """The indices of the largest elements, the last of equal ones first, and their values; along an
     axis, one of the two.
     """
-    x, count, said = call.tensor(0), call.attr("top_k"), call.attr("axis")
+    x, count, declared = call.tensor(0), call.attr("top_k"), call.attr("axis")
     b, shape = call.builder, x.shape
-    x = reshaped(b, x, (shape[0], prod(shape[1:]))) if said is None else x
-    axis = 1 if said is None else call.axis(said, x.type.rank)
+    x = reshaped(b, x, (shape[0], prod(shape[1:]))) if declared is None else x
+    axis = 1 if declared is None else call.axis(declared, x.type.rank)
     size = x.shape[axis]
     if count < 1 or (not is_symbolic(size) and count > size):
-        raise call.error(f"takes the first {count} of {size} elements")
-    turned = call.op("Slice", [x], {
+        raise call.error(f"requests the first {count} of {size} elements")
+    backwards = call.op("Slice", [x], {
         "starts": tuple(n - 1 if d == axis else 0 for d, n in enumerate(x.shape)), "sizes": x.shape,
         "steps": tuple(-1 if d == axis else 1 for d in range(x.type.rank)),
     })  # fmt: skip
-    ordered, found = (
+    ordered, order = (
         part(b, item, axis, 0, count)
-        for item in b.ops("Sort", [turned], {"axis": axis, "descending": True})
+        for item in b.ops("Sort", [backwards], {"axis": axis, "descending": True})
     )
-    places = (
-        (size - 1) - cast(b, found, "float32")
+    indices = (
+        (size - 1) - cast(b, order, "float32")
         if not is_symbolic(size)
         else b.binary(
             "Sub",
             cast(b, b.op("Sizes", [], {"sizes": (size - 1,), "dtype": "int32"}), "float32"),
-            cast(b, found, "float32"),
+            cast(b, order, "float32"),
         )
     )
-    if said is not None:
-        return ordered if call.attr("out_max_val") else places
+    if declared is not None:
+        return ordered if call.attr("out_max_val") else indices
     both = (
-        stacked(b, [places, ordered], 1)
+        stacked(b, [indices, ordered], 1)
         if call.attr("out_max_val")
-        else reshaped(b, places, (shape[0], 1, count))
+        else reshaped(b, indices, (shape[0], 1, count))
     )
     return reshaped(b, both, (*both.shape, *(1,) * (len(shape) - 3)))
 
@@ -229,13 +231,13 @@ def standardise(call: NodeCall) -> Tensor:
     """
     x = call.tensor(0)
     axes = tuple(range(1 if call.attr("across_channels") else min(2, x.type.rank), x.type.rank))
-    apart = x - call.op("ReduceMean", [x], {"axes": axes, "keepdims": True})
+    centred = x - call.op("ReduceMean", [x], {"axes": axes, "keepdims": True})
     if not call.attr("normalize_variance"):
-        return apart
+        return centred
     deviation = call.op(
-        "Sqrt", [call.op("ReduceMean", [apart * apart], {"axes": axes, "keepdims": True})]
+        "Sqrt", [call.op("ReduceMean", [centred * centred], {"axes": axes, "keepdims": True})]
     )
-    return apart / (deviation + float(call.attr("eps")))
+    return centred / (deviation + float(call.attr("eps")))
 
 
 SHAPE: dict[str, NodeHandler] = {

@@ -5,7 +5,8 @@ from typing import Any
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.elementwise import along, clip, unary
-from webkiln.frontends.chainer.functions.shape import concat, get_item, places, reshape, split_axis
+from webkiln.frontends.chainer.functions.indexing import get_item
+from webkiln.frontends.chainer.functions.shape import concat, normalised_axes, reshape, split_axis
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 relu, sigmoid, tanh = unary("Relu"), unary("Sigmoid"), unary("Tanh")
@@ -72,11 +73,11 @@ def prelu(x: Any, W: Any) -> ChainVariable:
 
 def maxout(x: Any, pool_size: int, axis: int = 1) -> ChainVariable:
     x = as_variable(x)
-    place = places(x, axis)[0]
-    apart = reshape(
-        x, (*x.shape[:place], x.shape[place] // pool_size, pool_size, *x.shape[place + 1 :])
+    dim = normalised_axes(x, axis)[0]
+    grouped = reshape(
+        x, (*x.shape[:dim], x.shape[dim] // pool_size, pool_size, *x.shape[dim + 1 :])
     )
-    return node("ReduceMax", apart, axes=(place + 1,), keepdims=0)
+    return node("ReduceMax", grouped, axes=(dim + 1,), keepdims=0)
 
 
 def softmax(x: Any, axis: int = 1, **kwargs: Any) -> ChainVariable:
@@ -90,8 +91,8 @@ def log_softmax(x: Any, axis: int = 1) -> ChainVariable:
 def gates(x: Any, count: int = 4) -> list[ChainVariable]:
     """The gates of a cell, which are interleaved by unit."""
     x = as_variable(x)
-    apart = reshape(x, (x.shape[0], x.shape[1] // count, count, *x.shape[2:]))
-    return [get_item(apart, (slice(None), slice(None), number)) for number in range(count)]
+    grouped = reshape(x, (x.shape[0], x.shape[1] // count, count, *x.shape[2:]))
+    return [get_item(grouped, (slice(None), slice(None), number)) for number in range(count)]
 
 
 def lstm(c_prev: Any, x: Any) -> tuple[ChainVariable, ChainVariable]:
@@ -99,8 +100,8 @@ def lstm(c_prev: Any, x: Any) -> tuple[ChainVariable, ChainVariable]:
     c_prev = as_variable(c_prev)
     if _is_shorter(a, c_prev):
         batch = a.shape[0]
-        kept, rest = get_item(c_prev, slice(None, batch)), get_item(c_prev, slice(batch, None))
-        c, h = lstm(kept, x)
+        current, rest = get_item(c_prev, slice(None, batch)), get_item(c_prev, slice(batch, None))
+        c, h = lstm(current, x)
         return concat([c, rest], 0), h
     c = node("Add", node("Mul", tanh(a), sigmoid(i)), node("Mul", sigmoid(f), c_prev))
     return c, node("Mul", sigmoid(o), tanh(c))
@@ -127,7 +128,7 @@ def tree_lstm(*inputs: Any) -> tuple[ChainVariable, ChainVariable]:
     """The cells of the children, and a, i, o and one forget gate for each child, concatenated."""
     *cells, x = map(as_variable, inputs)
     if not cells:
-        raise SourceError("F.tree_lstm: takes the cells of children and their input")
+        raise SourceError("F.tree_lstm: expects the cells of the children and their input")
     a, i, o, *forget = split_axis(x, 3 + len(cells), 1)
     c = node("Mul", tanh(a), sigmoid(i))
     for f, cell in zip(forget, cells, strict=True):

@@ -27,8 +27,8 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> ChainVariable:
     if ignore_label is None:
         return node("Gather", W, x, axis=0)
     ignored = node("Equal", x, ignore_label)
-    found = node("Gather", W, node("Where", ignored, np.asarray(0, x.dtype), x), axis=0)
-    return node("Where", reshape(ignored, (*x.shape, 1)), np.asarray(0, W.dtype), found)
+    rows = node("Gather", W, node("Where", ignored, np.asarray(0, x.dtype), x), axis=0)
+    return node("Where", reshape(ignored, (*x.shape, 1)), np.asarray(0, W.dtype), rows)
 
 
 def bilinear(
@@ -49,13 +49,13 @@ def bilinear(
     return node("Add", y, as_variable(b))
 
 
-def dropout(x: Any, ratio: float = 0.5, *given: Any, **kwargs: Any) -> Any:
+def dropout(x: Any, ratio: float = 0.5, *args: Any, **kwargs: Any) -> Any:
     """Identity at inference. In Chainer 1, the third argument is `train`."""
-    train = given[0] if given else kwargs.get("train", CONFIG.train)
+    train = args[0] if args else kwargs.get("train", CONFIG.train)
     if train and CONFIG.train:
         raise SourceError(
-            "F.dropout: the code sets chainer.config.train, where elements are dropped at random;"
-            " record it without"
+            "F.dropout: the code sets chainer.config.train, which"
+            " drops random elements; record the model without it"
         )
     return (as_variable(x), None) if kwargs.get("return_mask") else as_variable(x)
 
@@ -72,11 +72,11 @@ def simplified_dropconnect(
     ratio: float = 0.5,
     train: bool = True,
     mask: Any = None,
-    *given: Any,
+    *args: Any,
 ) -> ChainVariable:
     if train and CONFIG.train:
         raise SourceError(
-            "F.simplified_dropconnect: drops weights at random; call it with train=False"
+            "F.simplified_dropconnect: drops random weights; call it with train=False"
         )
     return linear(x, W, b)
 

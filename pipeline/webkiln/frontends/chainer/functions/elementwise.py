@@ -50,7 +50,7 @@ def cast(x: Any, typ: Any) -> ChainVariable:
 
 def code(dtype: str) -> int:
     if dtype not in CODES:
-        raise SourceError(f"there is no dtype {dtype} in webkiln; there are {', '.join(CODES)}")
+        raise SourceError(f"the dtype {dtype} is not supported; expected one of {', '.join(CODES)}")
     return CODES[dtype]
 
 
@@ -94,7 +94,7 @@ def arctan2(x1: Any, x2: Any) -> ChainVariable:
     y, x = as_variable(x1), as_variable(x2)
     at_zero = node("Mul", node("Sign", y), pi / 2)
     negative = node("Less", x, 0.0)
-    turned = node("Where", node("Less", y, 0.0), node("Add", node("Mul", y, 0.0), -pi), pi)
+    offset = node("Where", node("Less", y, 0.0), node("Add", node("Mul", y, 0.0), -pi), pi)
     plain = node(
         "Atan",
         node(
@@ -105,7 +105,7 @@ def arctan2(x1: Any, x2: Any) -> ChainVariable:
         "Where",
         node("Equal", x, 0.0),
         at_zero,
-        node("Where", negative, node("Add", plain, turned), plain),
+        node("Where", negative, node("Add", plain, offset), plain),
     )
 
 
@@ -131,8 +131,8 @@ def ndtri(x: Any) -> ChainVariable:
 
 
 def identity(*inputs: Any) -> Any:
-    found = tuple(map(as_variable, inputs))
-    return found[0] if len(found) == 1 else found
+    variables = tuple(map(as_variable, inputs))
+    return variables[0] if len(variables) == 1 else variables
 
 
 def linear_interpolate(p: Any, x: Any, y: Any) -> ChainVariable:
@@ -168,12 +168,12 @@ def scale(x: Any, y: Any, axis: int = 1) -> ChainVariable:
 
 
 def where(condition: Any, x: Any, y: Any) -> ChainVariable:
-    given = as_variable(condition)
+    variable = as_variable(condition)
     first, second = paired(x, y)
     like = first if isinstance(first, ChainVariable) else second
     return node(
         "Where",
-        cast(given, np.bool_),
+        cast(variable, np.bool_),
         *(
             item if isinstance(item, ChainVariable) else np.asarray(item, like.dtype)
             for item in (first, second)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.chainer.functions.shape import concat, get_item, reshape, transpose
+from webkiln.frontends.chainer.functions.indexing import get_item
+from webkiln.frontends.chainer.functions.shape import concat, reshape, transpose
 from webkiln.frontends.chainer.functions.window import spread
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, sizes
 
@@ -16,7 +17,7 @@ def resize_images(
 ) -> ChainVariable:
     x = as_variable(x)
     if mode not in ("bilinear", "nearest"):
-        raise SourceError(f"F.resize_images: mode is {mode!r}; there are bilinear and nearest")
+        raise SourceError(f"F.resize_images: mode is {mode!r}; expected bilinear or nearest")
     attrs: dict[str, Any] = {
         "mode": "nearest",
         "coordinate_transformation_mode": "asymmetric",
@@ -39,9 +40,9 @@ def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> Ch
 
 
 def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> ChainVariable:
-    places = transpose(as_variable(grid), (0, 2, 3, 1))
+    points = transpose(as_variable(grid), (0, 2, 3, 1))
     return node(
-        "GridSample", as_variable(x), places, mode="linear", padding_mode="zeros", align_corners=1
+        "GridSample", as_variable(x), points, mode="linear", padding_mode="zeros", align_corners=1
     )
 
 
@@ -53,14 +54,14 @@ def deformable_convolution_2d_sampler(
     taps = W.shape[2] * W.shape[3]
     n, _, height, width = offset.shape
     pairs = transpose(reshape(offset, (n, 2, taps, height, width)), (0, 2, 1, 3, 4))
-    turned = get_item(pairs, (slice(None), slice(None), slice(None, None, -1)))
-    places = reshape(turned, (n, 2 * taps, height, width))
+    swapped = get_item(pairs, (slice(None), slice(None), slice(None, None, -1)))
+    points = reshape(swapped, (n, 2 * taps, height, width))
     before = spread(pad, 2)
     return node(
         "DeformConv",
         x,
         W,
-        places,
+        points,
         b,
         kernel_shape=W.shape[2:],
         strides=spread(stride, 2),
@@ -88,18 +89,20 @@ def _bins(first: ChainVariable, last: ChainVariable, bins: int, size: Any) -> Ch
     span = node("Max", node("Sub", last, first), np.asarray(1, np.int64))
     numbers = np.arange(bins, dtype=np.int64).reshape(1, bins)
     total = np.asarray(bins, np.int64)
-    begin = node("Add", _floor_div(node("Mul", span, numbers), total), first)
+    starts = node("Add", _floor_div(node("Mul", span, numbers), total), first)
     end = node(
         "Add", node("Neg", _floor_div(node("Neg", node("Mul", span, numbers + 1)), total)), first
     )
-    places = node(
+    positions = node(
         "Range",
         np.asarray(0, np.int64),
         node("Squeeze", sizes([size]), axes=(0,)),
         np.asarray(1, np.int64),
     )
-    reach = [reshape(item, (first.shape[0], bins, 1)) for item in (begin, end)]
-    return node("And", node("GreaterOrEqual", places, reach[0]), node("Less", places, reach[1]))
+    reach = [reshape(item, (first.shape[0], bins, 1)) for item in (starts, end)]
+    return node(
+        "And", node("GreaterOrEqual", positions, reach[0]), node("Less", positions, reach[1])
+    )
 
 
 def _floor_div(a: ChainVariable, b: Any) -> ChainVariable:
@@ -118,8 +121,8 @@ def roi_pooled(largest: bool) -> Callable[..., ChainVariable]:
         y = node("Gather", x, node("Cast", images, to=7), axis=0)
         for axis in (0, 1):
             first, last = (
-                get_item(corners, (slice(None), slice(place, place + 1)))
-                for place in (axis, axis + 2)
+                get_item(corners, (slice(None), slice(column, column + 1)))
+                for column in (axis, axis + 2)
             )
             inside = _bins(first, last, bins[axis], x.shape[2 + axis])
             y = _reduced(y, inside, axis, largest)
@@ -128,13 +131,13 @@ def roi_pooled(largest: bool) -> Callable[..., ChainVariable]:
     return function
 
 
-def _reduced(y: ChainVariable, inside: ChainVariable, axis: int, largest: bool) -> ChainVariable:
-    count, bins, size = inside.shape
+def _reduced(y: ChainVariable, is_inside: ChainVariable, axis: int, largest: bool) -> ChainVariable:
+    count, bins, size = is_inside.shape
     shape = (count, 1, bins, size, 1) if axis == 0 else (count, 1, 1, bins, size)
     wide = reshape(
         y, (*y.shape[:2], 1, *y.shape[2:]) if axis == 0 else (*y.shape[:3], 1, y.shape[3])
     )
-    mask = reshape(inside, shape)
+    mask = reshape(is_inside, shape)
     if not largest:
         weight = node("Cast", mask, to=1)
         summed = node("ReduceSum", node("Mul", wide, weight), axes=(3 + axis,), keepdims=0)
@@ -171,11 +174,11 @@ def roi_aligned(largest: bool) -> Callable[..., ChainVariable]:
         )
         if None in ratios:
             raise SourceError(
-                "F.roi_*_align_2d: takes as many samples as the regions' sizes say; give a"
-                " sampling_ratio"
+                "F.roi_*_align_2d: the number of samples depends"
+                " on the sizes of the regions; set sampling_ratio"
             )
-        turned = concat(
-            [get_item(rois, (slice(None), slice(place, place + 1))) for place in (1, 0, 3, 2)], 1
+        corners = concat(
+            [get_item(rois, (slice(None), slice(column, column + 1))) for column in (1, 0, 3, 2)], 1
         )
         counts = [size * ratio for size, ratio in zip(bins, ratios, strict=True)]
 
@@ -183,7 +186,7 @@ def roi_aligned(largest: bool) -> Callable[..., ChainVariable]:
             read = node(
                 "RoiAlign",
                 image,
-                turned,
+                corners,
                 node("Cast", images, to=7),
                 mode="avg",
                 output_height=counts[0],
@@ -199,10 +202,10 @@ def roi_aligned(largest: bool) -> Callable[..., ChainVariable]:
         if not largest:
             return node("ReduceMean", samples(x), axes=(3, 5), keepdims=0)
         plane = node("Expand", np.asarray(1, x.dtype), sizes((x.shape[0], 1, *x.shape[2:])))
-        inside = node(
+        is_inside = node(
             "Where", node("Greater", samples(plane), 0.5), samples(x), np.asarray(-np.inf, x.dtype)
         )
-        return node("ReduceMax", inside, axes=(3, 5), keepdims=0)
+        return node("ReduceMax", is_inside, axes=(3, 5), keepdims=0)
 
     return function
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.chainer.functions.shape import concat, get_item, pad, reshape, stack
+from webkiln.frontends.chainer.functions.indexing import get_item
+from webkiln.frontends.chainer.functions.padding import pad
+from webkiln.frontends.chainer.functions.shape import concat, reshape, stack
 from webkiln.frontends.chainer.sizes import is_open
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, nodes
 
@@ -55,18 +57,22 @@ def layers(
     steps, batch = x.shape[0], x.shape[1]
     counts = None if lengths is None else np.asarray(lengths, np.int32)
     for layer in range(len(ws) // directions):
-        places = range(layer * directions, (layer + 1) * directions)
-        kernels = [stack([_gates(kind, ws[place], half) for place in places], 0) for half in (0, 1)]
+        indices = range(layer * directions, (layer + 1) * directions)
+        kernels = [
+            stack([_gates(kind, ws[index], half) for index in indices], 0) for half in (0, 1)
+        ]
         biases = stack(
             [
-                concat([_gates(kind, bs[place], 0), _gates(kind, bs[place], 1)], 0)
-                for place in places
+                concat([_gates(kind, bs[index], 0), _gates(kind, bs[index], 1)], 0)
+                for index in indices
             ],
             0,
         )
-        hidden = as_variable(ws[places[0]][0]).shape[0]
+        hidden = as_variable(ws[indices[0]][0]).shape[0]
         first = [
-            None if item is None else get_item(as_variable(item), slice(places[0], places[-1] + 1))
+            None
+            if item is None
+            else get_item(as_variable(item), slice(indices[0], indices[-1] + 1))
             for item in states
         ]
         attrs: dict[str, Any] = {
@@ -81,8 +87,8 @@ def layers(
             kind.op, 1 + kind.states, x, kernels[0], kernels[1], biases, counts, *first, **attrs
         )
         x = reshape(node("Transpose", y, perm=(0, 2, 1, 3)), (steps, batch, directions * hidden))
-        for place, item in enumerate(last):
-            lasts[place].append(item)
+        for index, item in enumerate(last):
+            lasts[index].append(item)
     return [concat(item, 0) for item in lasts], x
 
 
@@ -96,17 +102,17 @@ def sequences(
     kind: Kind, xs: Sequence[Any], states: Sequence[Any], ws: Weights, bs: Weights, both: bool
 ) -> tuple[list[ChainVariable], list[ChainVariable]]:  # fmt: skip
     """For each sequence, the last states and the outputs."""
-    given = [as_variable(x) for x in xs]
-    sizes = [x.shape[0] for x in given]
+    variables = [as_variable(x) for x in xs]
+    sizes = [x.shape[0] for x in variables]
     if any(map(is_open, sizes)) and any(
         size is not sizes[0] and not (is_open(size) and is_open(sizes[0]) and size == sizes[0])
         for size in sizes
     ):
         raise SourceError(
-            "sequences of different open lengths cannot be in one call; call the link once for"
-            " each, or give numbers in input_shapes"
+            "one call cannot have sequences of different open lengths; call the link for each"
+            " sequence, or set the lengths in input_shapes"
         )
-    x, lengths = padded(given)
+    x, lengths = padded(variables)
     lasts, y = layers(kind, x, lengths, states, ws, bs, both)
     return lasts, [get_item(y, (slice(None, size), number)) for number, size in enumerate(sizes)]
 
@@ -114,14 +120,12 @@ def sequences(
 def steps(kind: Kind, both: bool) -> Callable[..., Any]:
     """The function. `xs` are the inputs by step; shorter sequences are absent from later steps."""
 
-    def function(n_layers: int, dropout_ratio: float, hx: Any, *given: Any, **kwargs: Any) -> Any:
-        states, (ws, bs, xs) = (
-            ([hx, given[0]], given[1:4]) if kind.states == 2 else ([hx], given[:3])
-        )
+    def function(n_layers: int, dropout_ratio: float, hx: Any, *args: Any, **kwargs: Any) -> Any:
+        states, (ws, bs, xs) = ([hx, args[0]], args[1:4]) if kind.states == 2 else ([hx], args[:3])
         values = [as_variable(x) for x in xs]
         counts = [len(x) for x in values]
         batch = counts[0]
-        wide = stack(
+        stacked = stack(
             [
                 pad(x, [(0, batch - len(x)), (0, 0)], "constant") if len(x) < batch else x
                 for x in values
@@ -130,7 +134,7 @@ def steps(kind: Kind, both: bool) -> Callable[..., Any]:
         )
         lengths = [sum(count > row for count in counts) for row in range(batch)]
         lasts, y = layers(
-            kind, wide, lengths if min(counts) < batch else None, states, ws, bs, both
+            kind, stacked, lengths if min(counts) < batch else None, states, ws, bs, both
         )
         return (
             *lasts,
@@ -141,10 +145,10 @@ def steps(kind: Kind, both: bool) -> Callable[..., Any]:
 
 
 def n_step_rnn(both: bool) -> Callable[..., Any]:
-    def function(*given: Any, activation: str = "tanh", **kwargs: Any) -> Any:
-        *rest, last = given
+    def function(*args: Any, activation: str = "tanh", **kwargs: Any) -> Any:
+        *rest, last = args
         chosen = last if isinstance(last, str) else activation
-        operands = rest if isinstance(last, str) else given
+        operands = rest if isinstance(last, str) else args
         return steps({"tanh": TANH, "relu": RELU}[chosen], both)(*operands, **kwargs)
 
     return function

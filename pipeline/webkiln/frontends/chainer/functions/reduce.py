@@ -10,7 +10,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.elementwise import cast
 from webkiln.frontends.chainer.functions.shape import (
     broadcast_to,
-    places,
+    normalised_axes,
     reshape,
     swapaxes,
     transpose,
@@ -23,7 +23,7 @@ def _axes(x: ChainVariable, axis: Any) -> tuple[int, ...]:
     return (
         tuple(range(x.ndim))
         if axis is None
-        else places(x, *((axis,) if isinstance(axis, int) else axis))
+        else normalised_axes(x, *((axis,) if isinstance(axis, int) else axis))
     )
 
 
@@ -48,8 +48,12 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     axes = _axes(x, axis)
     if weights.ndim != x.ndim:
         weights = reshape(weights, [size if d in axes else 1 for d, size in enumerate(x.shape)])
-    wide = broadcast_to(weights, x.shape)
-    return node("Div", total(node("Mul", x, wide), axes, keepdims), total(wide, axes, keepdims))
+    broadcast_weights = broadcast_to(weights, x.shape)
+    return node(
+        "Div",
+        total(node("Mul", x, broadcast_weights), axes, keepdims),
+        total(broadcast_weights, axes, keepdims),
+    )
 
 
 def logsumexp(x: Any, axis: Any = None) -> ChainVariable:
@@ -57,7 +61,7 @@ def logsumexp(x: Any, axis: Any = None) -> ChainVariable:
     return node("ReduceLogSumExp", x, axes=_axes(x, axis), keepdims=0)
 
 
-def place_of(op: str) -> Callable[..., ChainVariable]:
+def index_of(op: str) -> Callable[..., ChainVariable]:
     def function(x: Any, axis: int | None = None) -> ChainVariable:
         x = as_variable(x)
         if axis is None:
@@ -78,13 +82,13 @@ def cumulative(op: str) -> Callable[..., ChainVariable]:
 
 
 def sum_to(x: Any, shape: Any) -> ChainVariable:
-    x, wanted = as_variable(x), tuple(shape)
-    lead = x.ndim - len(wanted)
+    x, target = as_variable(x), tuple(shape)
+    lead = x.ndim - len(target)
     axes = [
         *range(lead),
-        *(d + lead for d, size in enumerate(wanted) if not is_open(size) and size == 1),
+        *(d + lead for d, size in enumerate(target) if not is_open(size) and size == 1),
     ]
-    return reshape(node("ReduceSum", x, axes=tuple(axes), keepdims=1), wanted) if axes else x
+    return reshape(node("ReduceSum", x, axes=tuple(axes), keepdims=1), target) if axes else x
 
 
 def batch_l2_norm_squared(x: Any) -> ChainVariable:
@@ -109,17 +113,17 @@ def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> 
 
 def einsum(*operands: Any) -> ChainVariable:
     if isinstance(operands[0], str):
-        equation, given = operands[0], operands[1:]
+        equation, xs = operands[0], operands[1:]
     else:
         pairs = builtins.list(zip(operands[0::2], operands[1::2], strict=False))
         equation = ",".join(_letters(item) for _, item in pairs)
         equation += f"->{_letters(operands[-1])}" if len(operands) % 2 else ""
-        given = tuple(x for x, _ in pairs)
-    return node("Einsum", *map(as_variable, given), equation=equation)
+        xs = tuple(x for x, _ in pairs)
+    return node("Einsum", *map(as_variable, xs), equation=equation)
 
 
-def _letters(places: Any) -> str:
-    return "".join("..." if place is Ellipsis else chr(97 + place) for place in places)
+def _letters(axes: Any) -> str:
+    return "".join("..." if axis is Ellipsis else chr(97 + axis) for axis in axes)
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> ChainVariable:
@@ -128,7 +132,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> ChainVariable:
         left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
     else:
         left, right = (tuple(item) if isinstance(item, Sequence) else (item,) for item in axes)
-    left, right = places(a, *left), places(b, *right)
+    left, right = normalised_axes(a, *left), normalised_axes(b, *right)
     first = [d for d in range(a.ndim) if d not in left]
     last = [d for d in range(b.ndim) if d not in right]
     inner: Any = 1
@@ -144,7 +148,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> ChainVariable:
 def determinant(a: Any) -> ChainVariable:
     a = as_variable(a)
     if is_open(a.shape[-1]):
-        raise SourceError("F.det: the size of the matrix has to be known before the model runs")
+        raise SourceError("F.det: the size of the matrix must be known before the model runs")
     return node("Det", a)
 
 
@@ -156,8 +160,8 @@ REDUCE: Mapping[str, Callable[..., Any]] = {
     "mean": mean,
     "average": average,
     "logsumexp": logsumexp,
-    "argmax": place_of("ArgMax"),
-    "argmin": place_of("ArgMin"),
+    "argmax": index_of("ArgMax"),
+    "argmin": index_of("ArgMin"),
     "cumsum": cumulative("CumSum"),
     "cumprod": cumulative("CumProd"),
     "sum_to": sum_to,

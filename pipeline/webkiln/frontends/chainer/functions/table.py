@@ -9,7 +9,9 @@ from webkiln.frontends.chainer.functions.activation import ACTIVATION
 from webkiln.frontends.chainer.functions.connection import CONNECTION
 from webkiln.frontends.chainer.functions.elementwise import ELEMENTWISE
 from webkiln.frontends.chainer.functions.image import IMAGE
+from webkiln.frontends.chainer.functions.indexing import INDEXING
 from webkiln.frontends.chainer.functions.normalization import NORMALIZATION
+from webkiln.frontends.chainer.functions.padding import PADDING
 from webkiln.frontends.chainer.functions.recurrent import RECURRENT
 from webkiln.frontends.chainer.functions.reduce import REDUCE
 from webkiln.frontends.chainer.functions.shape import SHAPE
@@ -19,7 +21,7 @@ from webkiln.frontends.chainer.recorder import ACTIVE
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "Activations and cells": ACTIVATION,
     "Elementwise": ELEMENTWISE,
-    "Shapes and indices": SHAPE,
+    "Shapes and indices": {**SHAPE, **PADDING, **INDEXING},
     "Sums, extremes, products": REDUCE,
     "Convolutions and pooling": WINDOW,
     "Normalisations": NORMALIZATION,
@@ -32,8 +34,8 @@ RECORDED: Mapping[str, Callable[..., Any]] = {
 }
 
 LIBRARIES = ("use_cudnn", "deterministic", "use_ideep")
-LOSS = "it trains a model; return what it would compare"
-RANDOM = "it draws at random; return its parameters, and draw on the page"
+LOSS = "it trains a model; return its operands"
+RANDOM = "it draws random numbers; return its parameters, and draw on the page"
 SPECIAL = "no backend has this function; compute it on the page"
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(
@@ -69,14 +71,14 @@ REFUSED: Mapping[str, str] = {
             "recall",
             "r2_score",
         ),
-        "it judges a model; return what it would judge",
+        "it evaluates a model; return its operands",
     ),
     **dict.fromkeys(("gaussian", "gumbel_softmax"), RANDOM),
     **dict.fromkeys(
         ("digamma", "erfcinv", "erfcx", "lgamma", "log_ndtr", "polygamma", "zeta"), SPECIAL
     ),
     "argmax_crf1d": (
-        "it walks back through the best labels; return the scores, and walk on the page"
+        "it backtracks through the best labels; return the scores, and backtrack on the page"
     ),
     "as_strided": "it reads memory by strides; write it with F.reshape, F.transpose and slices",
     "batch_inv": "no backend inverts matrices of this kind; keep the inverse as a parameter",
@@ -87,7 +89,7 @@ REFUSED: Mapping[str, str] = {
     "fixed_decorrelated_batch_normalization": "multiply by the projection with F.matmul",
     "fft": "it computes with two arrays of complex numbers; write it with F.matmul",
     "ifft": "it computes with two arrays of complex numbers; write it with F.matmul",
-    "sparse_matmul": "it takes a sparse matrix; give a dense one to F.matmul",
+    "sparse_matmul": "its operand is sparse; use F.matmul with a dense matrix",
     "theano": "it runs Theano",
 }
 
@@ -98,11 +100,11 @@ def labelled(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(function)
-    def call(*given: Any, **options: Any) -> Any:
-        with ACTIVE.current().inside(name, is_link=False) as gives:
-            return gives(
+    def call(*args: Any, **options: Any) -> Any:
+        with ACTIVE.current().inside(name, is_link=False) as finish:
+            return finish(
                 function(
-                    *given, **{key: value for key, value in options.items() if key not in LIBRARIES}
+                    *args, **{key: value for key, value in options.items() if key not in LIBRARIES}
                 )
             )
 
@@ -110,7 +112,7 @@ def labelled(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refusing(name: str, reason: str) -> Callable[..., Any]:
-    def refuse(*given: Any, **options: Any) -> Any:
+    def refuse(*args: Any, **options: Any) -> Any:
         raise UnsupportedError(
             f"F.{name}",
             [(f"chainer.functions.{name}", "is not converted", f"{reason[0].upper()}{reason[1:]}")],

@@ -16,8 +16,9 @@ from webkiln.frontends.chainer.functions.elementwise import (
     power,
     where,
 )
+from webkiln.frontends.chainer.functions.indexing import INDEXING, get_item
 from webkiln.frontends.chainer.functions.reduce import REDUCE, matmul
-from webkiln.frontends.chainer.functions.shape import SHAPE, concat, get_item, reshape, transpose
+from webkiln.frontends.chainer.functions.shape import SHAPE, concat, reshape, transpose
 from webkiln.frontends.chainer.sizes import is_open
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
@@ -124,11 +125,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
             "dstack",
             "tile",
             "repeat",
-            "flip",
-            "fliplr",
-            "flipud",
         )
     },
+    **{name: INDEXING[name] for name in ("flip", "fliplr", "flipud")},
     **{
         name: REDUCE[name]
         for name in (
@@ -153,7 +152,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def turned(function: Callable[..., Any]) -> Callable[..., Any]:
+def swapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: function(y, x)
 
 
@@ -162,8 +161,8 @@ def _reshape(x: ChainVariable, *shape: Any) -> ChainVariable:
 
 
 def _transpose(x: ChainVariable, *axes: Any) -> ChainVariable:
-    given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-    return transpose(x, given)
+    perm = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+    return transpose(x, perm)
 
 
 def _equal(x: ChainVariable, y: Any) -> Any:
@@ -181,19 +180,19 @@ def _equal(x: ChainVariable, y: Any) -> Any:
 
 METHODS: Mapping[str, Any] = {
     "__add__": add,
-    "__radd__": turned(add),
+    "__radd__": swapped(add),
     "__sub__": subtract,
-    "__rsub__": turned(subtract),
+    "__rsub__": swapped(subtract),
     "__mul__": multiply,
-    "__rmul__": turned(multiply),
+    "__rmul__": swapped(multiply),
     "__truediv__": divide,
-    "__rtruediv__": turned(divide),
+    "__rtruediv__": swapped(divide),
     "__floordiv__": floor_divide,
-    "__rfloordiv__": turned(floor_divide),
+    "__rfloordiv__": swapped(floor_divide),
     "__pow__": power,
-    "__rpow__": turned(power),
+    "__rpow__": swapped(power),
     "__matmul__": matmul,
-    "__rmatmul__": turned(matmul),
+    "__rmatmul__": swapped(matmul),
     "__neg__": negative,
     "__abs__": ELEMENTWISE["absolute"],
     "__getitem__": get_item,

@@ -13,10 +13,10 @@ from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node,
 
 def spread(value: Any, count: int) -> tuple[int, ...]:
     """One number per axis, or one for all."""
-    given = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,) * count
-    if len(given) != count:
-        raise ShapeError(f"{given} has {len(given)} numbers for {count} axes")
-    return tuple(int(item) for item in given)
+    values = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,) * count
+    if len(values) != count:
+        raise ShapeError(f"{values} has {len(values)} numbers for {count} axes")
+    return tuple(int(item) for item in values)
 
 
 def pads_of(pad: tuple[int, ...], more: tuple[int, ...] | None = None) -> tuple[int, ...]:
@@ -46,13 +46,13 @@ def convolution(
 
 
 def convolution_of(count: int) -> Callable[..., ChainVariable]:
-    def function(x: Any, *given: Any, **options: Any) -> ChainVariable:
+    def function(x: Any, *args: Any, **options: Any) -> ChainVariable:
         if as_variable(x).ndim != count + 2:
             raise ShapeError(
                 f"the input has {as_variable(x).ndim} axes, {list(as_variable(x).shape)}; expected"
                 f" {count + 2}"
             )
-        return convolution(x, *given, **options)
+        return convolution(x, *args, **options)
 
     return function
 
@@ -142,10 +142,10 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Chai
     """One kernel per position: [out, rows, columns, in, height, width]."""
     x, W = as_variable(x), as_variable(W)
     out, rows, across, channels, height, width = W.shape
-    found = columns(x, (height, width), stride, 0, False, 1)
+    patches = columns(x, (height, width), stride, 0, False, 1)
     taps = channels * height * width
     left = reshape(
-        transpose(reshape(found, (-1, taps, rows * across)), (2, 0, 1)), (rows * across, -1, taps)
+        transpose(reshape(patches, (-1, taps, rows * across)), (2, 0, 1)), (rows * across, -1, taps)
     )
     right = reshape(transpose(W, (1, 2, 3, 4, 5, 0)), (rows * across, taps, out))
     y = reshape(transpose(node("MatMul", left, right), (1, 2, 0)), (-1, out, rows, across))
@@ -157,14 +157,14 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> ChainVariable:
     x = as_variable(x)
     (height, width), (down, across), channels = spread(ksize, 2), spread(dilate, 2), x.shape[1]
     if not height % 2 or not width % 2:
-        raise SourceError(f"F.shift: a window of {height} by {width} has no middle")
+        raise SourceError(f"F.shift: a window of {height} by {width} has no centre")
     groups = height * width
     size, middle = channels // groups, (groups - 1) // 2
     kernel = np.zeros((channels, 1, height, width), x.dtype)
     for channel in range(channels):
         group = min(channel // size, groups - 1) if size else groups - 1
-        place = {middle: groups - 1, groups - 1: middle}.get(group, group)
-        kernel[channel, 0, height - 1 - place // width, width - 1 - place % width] = 1
+        positions = {middle: groups - 1, groups - 1: middle}.get(group, group)
+        kernel[channel, 0, height - 1 - positions // width, width - 1 - positions % width] = 1
     return convolution(
         x,
         kernel,
@@ -193,14 +193,14 @@ def max_pooling(
     attrs: dict[str, Any] = {"kernel_shape": window, "strides": strides, "pads": pads}
     if not return_indices:
         return node("MaxPool", x, **attrs)
-    y, found = nodes("MaxPool", 2, x, **attrs)
-    return y, _within(x, y, found, window, strides, before)
+    y, indices = nodes("MaxPool", 2, x, **attrs)
+    return y, _within(x, y, indices, window, strides, before)
 
 
 def _within(
     x: ChainVariable,
     y: ChainVariable,
-    found: ChainVariable,
+    flat: ChainVariable,
     window: tuple[int, ...],
     strides: tuple[int, ...],
     before: tuple[int, ...],
@@ -210,9 +210,9 @@ def _within(
     inner: Any = 1
     parts = []
     for axis in reversed(range(2, x.ndim)):
-        parts.append(node("Mod", node("Div", found, inner), x.shape[axis]))
+        parts.append(node("Mod", node("Div", flat, inner), x.shape[axis]))
         inner = inner * x.shape[axis]
-    for number, place in enumerate(reversed(parts)):
+    for number, part in enumerate(reversed(parts)):
         steps = node(
             "Range",
             np.asarray(0, np.int64),
@@ -222,7 +222,7 @@ def _within(
         start = node("Add", node("Mul", steps, strides[number]), -before[number])
         offset = node(
             "Sub",
-            place,
+            part,
             reshape(start, [y.shape[number + 2] if d == number + 2 else 1 for d in range(y.ndim)]),
         )
         result = (
@@ -243,7 +243,7 @@ def average_pooling(
     x = as_variable(x)
     count = x.ndim - 2
     if pad_value not in (0, None):
-        raise SourceError(f"average pooling with a pad_value of {pad_value}; there are 0 and None")
+        raise SourceError(f"average pooling has a pad_value of {pad_value}, expected 0 or None")
     window = spread(ksize, count)
     strides = window if stride is None else spread(stride, count)
     counted = 0 if pad_value is None else 1
@@ -310,22 +310,22 @@ def upsampling_2d(
     taps = window[0] * window[1]
     numbers = np.arange(taps, dtype=np.int64).reshape(1, 1, taps, 1, 1)
     n, channels, height, width = x.shape
-    apart = (n, channels, 1, height, width)
-    chosen = node("Equal", reshape(node("Cast", as_variable(indexes), to=7), apart), numbers)
-    values = node("Mul", node("Cast", chosen, to=1), reshape(x, apart))
+    expanded = (n, channels, 1, height, width)
+    chosen = node("Equal", reshape(node("Cast", as_variable(indexes), to=7), expanded), numbers)
+    values = node("Mul", node("Cast", chosen, to=1), reshape(x, expanded))
     after = tuple(
         (n_ - 1) * s + k - o - p
         for n_, s, k, o, p in zip((height, width), strides, window, out, before, strict=True)
     )
     flat = reshape(values, (n, channels * taps, height * width))
-    whole = tuple(
+    output_sizes = tuple(
         (n_ - 1) * s + k for n_, s, k in zip((height, width), strides, window, strict=True)
     )
-    image = node("Col2Im", flat, sizes(whole), sizes(window), strides=strides)
+    image = node("Col2Im", flat, sizes(output_sizes), sizes(window), strides=strides)
     ends = [first + size for first, size in zip(before, out, strict=True)]
     if any(int(item) < 0 for item in after):
-        wide = [0, 0, 0, 0, 0, 0, *(max(-int(item), 0) for item in after)]
-        image = node("Pad", image, sizes(wide))
+        pads = [0, 0, 0, 0, 0, 0, *(max(-int(item), 0) for item in after)]
+        image = node("Pad", image, sizes(pads))
     return node("Slice", image, sizes(before), sizes(ends), sizes([2, 3]), sizes([1, 1]))
 
 
@@ -336,12 +336,12 @@ def spatial_pyramid_pooling_2d(
     x = as_variable(x)
     chosen = pooling or pooling_class
     if chosen not in (None, "max"):
-        raise SourceError(f"F.spatial_pyramid_pooling_2d: pooling is {chosen!r}; there is max")
+        raise SourceError(f"F.spatial_pyramid_pooling_2d: pooling is {chosen!r}, expected max")
     height, width = x.shape[2:]
     if is_open(height) or is_open(width):
         raise SourceError(
-            "F.spatial_pyramid_pooling_2d: the height and width have to be known; give numbers in"
-            " input_shapes"
+            "F.spatial_pyramid_pooling_2d: the height and"
+            " width must be known; set them in input_shapes"
         )
     parts = []
     for level in range(pyramid_height):

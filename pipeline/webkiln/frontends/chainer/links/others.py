@@ -18,7 +18,8 @@ from webkiln.frontends.chainer.functions.normalization import (
 from webkiln.frontends.chainer.functions.shape import concat
 from webkiln.frontends.chainer.initializers import initial_of
 from webkiln.frontends.chainer.link import Chain, Link
-from webkiln.frontends.chainer.links.shapes import Convolution2D, Linear
+from webkiln.frontends.chainer.links.convolution import Convolution2D
+from webkiln.frontends.chainer.links.linear import Linear
 from webkiln.frontends.chainer.settings import CONFIG
 from webkiln.frontends.chainer.sizes import is_open
 from webkiln.frontends.chainer.variable import Parameter, as_variable, node
@@ -62,8 +63,8 @@ class BatchNormalization(Link):
     def ready(self, shape: tuple[Any, ...]) -> None:
         if any(map(is_open, shape)):
             raise SourceError(
-                f"BatchNormalization: its parameters would have the open sizes {shape}; give"
-                " numbers in input_shapes"
+                "BatchNormalization: its parameters would have the"
+                f" open sizes {shape}; set them in input_shapes"
             )
         if self.avg_mean is None:
             mean, var = self._first
@@ -101,10 +102,10 @@ class BatchRenormalization(BatchNormalization):
         dmax: float = 0,
         decay: float = 0.9,
         eps: float = 2e-5,
-        *given: Any,
+        *args: Any,
         **kwargs: Any,
     ) -> None:
-        super().__init__(size, decay, eps, *given, **kwargs)
+        super().__init__(size, decay, eps, *args, **kwargs)
 
 
 class LayerNormalization(Link):
@@ -273,7 +274,7 @@ class InceptionBN(Chain):
     ) -> None:
         super().__init__()
         if pooltype not in ("max", "avg"):
-            raise SourceError(f"InceptionBN: pooltype is {pooltype!r}; there are max and avg")
+            raise SourceError(f"InceptionBN: pooltype is {pooltype!r}; expected max or avg")
         self.out1, self.proj_pool, self.stride, self.pooltype = out1, proj_pool, stride, pooltype
         self.add("proj3", "proj3n", in_channels, proj3, 1)
         self.add("conv3", "conv3n", proj3, out3, 3, stride)
@@ -329,7 +330,7 @@ class Classifier(Chain):
         with self.init_scope():
             self.predictor = predictor
 
-    def forward(self, *given: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise SourceError(
             "L.Classifier computes a loss; return its predictor from the function: return"
             " model.predictor"

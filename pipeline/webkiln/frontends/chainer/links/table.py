@@ -4,22 +4,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webkiln.errors import UnsupportedError
+from webkiln.frontends.chainer.links.blocks import BLOCKS
+from webkiln.frontends.chainer.links.convolution import CONVOLUTIONS
+from webkiln.frontends.chainer.links.linear import LINEAR
 from webkiln.frontends.chainer.links.others import OTHERS
 from webkiln.frontends.chainer.links.recurrent import CELLS
-from webkiln.frontends.chainer.links.shapes import SHAPES
+from webkiln.frontends.chainer.links.sequences import SEQUENCES
+from webkiln.frontends.chainer.links.trees import TREES
 
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
-    "With kernels": SHAPES,
+    "With kernels": {**LINEAR, **CONVOLUTIONS, **BLOCKS},
     "Normalisations and others": OTHERS,
-    "Recurrent": CELLS,
+    "Recurrent": {**CELLS, **TREES, **SEQUENCES},
 }
 RECORDED: Mapping[str, Callable[..., Any]] = {
     name: link for group in GROUPS.values() for name, link in group.items()
 }
-LOSS = "it computes a loss; leave it out of what the function returns"
+LOSS = "it computes a loss; do not return it"
 LAYERS = (
-    "it reads weights that are converted from Caffe; give its definition as a chain of your own, or"
-    " the Caffe files to webkiln"
+    "it reads weights that are converted from Caffe; write"
+    " its definition as a chain, or build the Caffe files"
 )
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("BinaryHierarchicalSoftmax", "BlackOut", "CRF1d", "NegativeSampling"), LOSS),
@@ -42,7 +46,7 @@ REFUSED: Mapping[str, str] = {
 
 
 def refusing(name: str, reason: str) -> Callable[..., Any]:
-    def refuse(*given: Any, **options: Any) -> Any:
+    def refuse(*args: Any, **options: Any) -> Any:
         raise UnsupportedError(
             f"L.{name}",
             [(f"chainer.links.{name}", "is not converted", f"{reason[0].upper()}{reason[1:]}")],

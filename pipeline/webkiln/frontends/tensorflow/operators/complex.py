@@ -47,10 +47,10 @@ def joined(call: NodeCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
 
 def applied(call: NodeCall, handler: NodeHandler, *tensors: Tensor) -> Tensor:
     """Apply a handler of real numbers to other operands."""
-    (found,) = as_operands(
+    (result,) = as_operands(
         handler(call.with_operands(call.builder, [GraphValue(item.type, item) for item in tensors]))
     )
-    return as_tensor(call.builder, found)
+    return as_tensor(call.builder, result)
 
 
 def each_part(handler: NodeHandler) -> NodeHandler:
@@ -58,7 +58,7 @@ def each_part(handler: NodeHandler) -> NodeHandler:
 
     def apply(call: NodeCall) -> list[Tensor]:
         complexes = [item is not None and is_float(item.type.dtype) for item in call.operands]
-        made = []
+        by_part = []
         for number in (0, 1):
             operands: list[GraphValue | None] = []
             for position, is_complex in enumerate(complexes):
@@ -68,8 +68,8 @@ def each_part(handler: NodeHandler) -> NodeHandler:
                 else:
                     operands.append(call.operands[position])
             results: NodeResult = handler(call.with_operands(call.builder, operands))
-            made.append([as_tensor(call.builder, item) for item in as_operands(results)])
-        return [joined(call, real, imaginary) for real, imaginary in zip(*made, strict=True)]
+            by_part.append([as_tensor(call.builder, item) for item in as_operands(results)])
+        return [joined(call, real, imaginary) for real, imaginary in zip(*by_part, strict=True)]
 
     return apply
 
@@ -157,7 +157,7 @@ def along(
     )
 
 
-def fitted(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
+def cropped_or_padded(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
     """Truncate or zero-pad an axis, counted from the end."""
     at = x.type.rank + axis
     size = x.shape[at]
@@ -165,14 +165,14 @@ def fitted(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
         if size == length:
             return x
         raise call.unsupported(
-            "cuts or pads a size that is set at run time",
-            "Set the size by --dim, or leave fft_length out",
+            "crops or pads a size that is set at run time",
+            "Set the size with --dim, or omit fft_length",
         )
     if size > length:
         return part(call.builder, x, at, 0, length)
-    behind = tuple(length - size if axis == at else 0 for axis in range(x.type.rank))
+    after = tuple(length - size if axis == at else 0 for axis in range(x.type.rank))
     return (
-        call.op("Pad", [x], {"low": (0,) * x.type.rank, "high": behind, "value": 0})
+        call.op("Pad", [x], {"low": (0,) * x.type.rank, "high": after, "value": 0})
         if size < length
         else x
     )
@@ -192,11 +192,11 @@ def transform_of_real(count: int) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x, (*others, last) = call.tensor(0), zip(range(-count, 0), call.sizes(1), strict=True)
         for axis, length in (*others, last):
-            x = fitted(call, x, axis, length)
-        found = along(call, (x, None), *last, inverse=False, onesided=True)
+            x = cropped_or_padded(call, x, axis, length)
+        pair = along(call, (x, None), *last, inverse=False, onesided=True)
         for axis, length in others:
-            found = along(call, found, axis, length, inverse=False)
-        return joined(call, *found)
+            pair = along(call, pair, axis, length, inverse=False)
+        return joined(call, *pair)
 
     return handler
 
@@ -209,13 +209,13 @@ def transform_to_real(count: int) -> NodeHandler:
         )
         for axis, length in others:
             real, imaginary = (
-                fitted(call, real, axis, length),
-                fitted(call, imaginary, axis, length),
+                cropped_or_padded(call, real, axis, length),
+                cropped_or_padded(call, imaginary, axis, length),
             )
-        found: Complex = real, imaginary
+        pair: Complex = real, imaginary
         for axis, length in others:
-            found = along(call, found, axis, length, inverse=True)
-        return along(call, found, *last, inverse=True, onesided=True)[0]
+            pair = along(call, pair, axis, length, inverse=True)
+        return along(call, pair, *last, inverse=True, onesided=True)[0]
 
     return handler
 

@@ -16,36 +16,35 @@ from webkiln.ops.pieces import cast
 def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """The branch that a known condition selects, or both. A number is true if it is not 0."""
     branches = [call.attr("then_branch"), call.attr("else_branch")]
-    given = [call.operand(position) for position in range(1, len(call))]
+    operands = [call.operand(position) for position in range(1, len(call))]
     condition = call.operand(0)
     if condition.is_constant:
         return call.convert_subgraph(
-            call.builder, branches[0 if bool(call.numbers(0).any()) else 1], given
+            call.builder, branches[0 if bool(call.numbers(0).any()) else 1], operands
         )
 
     chosen = call.tensor(0)
     truth = cast(call.builder, chosen, "bool") if chosen.type.rank == 0 else None
     if truth is None:
         raise call.unsupported(
-            f"has a condition of shape {list(chosen.shape)}", "Give it a single truth value"
+            f"has a condition of shape {list(chosen.shape)}", "Use a scalar condition"
         )
     try:
-        return branch(call, truth, branches, given)
+        return branch(call, truth, branches, operands)
     except ShapeError as error:
         raise ShapeError(
-            f"{error}; where its condition depends on an input that is always the same, set it with"
-            " --value"
+            f"{error}; if its condition depends on a constant input, set this input with --value"
         ) from error
 
 
 def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """The branch at an index; the last one if it is out of range."""
     branches = [call.attr(f"branch_{number}") for number in range(call.attr("count"))]
-    given = [call.operand(position) for position in range(1, len(call))]
+    operands = [call.operand(position) for position in range(1, len(call))]
     if call.operand(0).is_constant:
         chosen = int(call.numbers(0).reshape(()))
         return call.convert_subgraph(
-            call.builder, branches[chosen if 0 <= chosen < len(branches) else -1], given
+            call.builder, branches[chosen if 0 <= chosen < len(branches) else -1], operands
         )
     index = call.tensor(0)
 
@@ -54,7 +53,7 @@ def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
             if number == len(branches) - 1:
                 return [
                     as_tensor(builder, item)
-                    for item in call.convert_subgraph(builder, branches[number], given)
+                    for item in call.convert_subgraph(builder, branches[number], operands)
                 ]
             is_it = builder.op(
                 "Equal", [builder.capture(index), builder.constant(number, index.dtype)]
@@ -66,7 +65,7 @@ def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     def chain_one(number: int) -> Block:
         return lambda builder, _: [
             as_tensor(builder, item)
-            for item in call.convert_subgraph(builder, branches[number], given)
+            for item in call.convert_subgraph(builder, branches[number], operands)
         ]
 
     return chain(0)(call.builder, [])

@@ -21,17 +21,17 @@ def sorted_segment(reduction: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         b, x, ids = call.builder, call.tensor(0), call.numbers(1)
         count = int(ids[-1]) + 1 if len(ids) else 0
-        found: Tensor = segments.segment("add" if reduction == "mean" else reduction)(
+        result: Tensor = segments.segment("add" if reduction == "mean" else reduction)(
             b, x, call.tensor(1), count
         )
         sizes = np.bincount(ids, minlength=count)
         shape = (count, *(1,) * (x.type.rank - 1))
         if reduction == "mean":
-            return found / call.constant(np.maximum(sizes, 1).reshape(shape), x.dtype)
+            return result / call.constant(np.maximum(sizes, 1).reshape(shape), x.dtype)
         if reduction in ("add", "mul") or sizes.all():
-            return found
+            return result
         return call.op(
-            "Where", [call.constant((sizes == 0).reshape(shape), "bool"), call.like(0, x), found]
+            "Where", [call.constant((sizes == 0).reshape(shape), "bool"), call.like(0, x), result]
         )
 
     return handler
@@ -49,9 +49,11 @@ def counts(call: NodeCall) -> Tensor:
         return cast(b, largest(b, one_hot(b, rows, size, dtype="int32"), axis), dtype)
     if weights.type.size == 0:
         return cast(b, total(b, one_hot(b, rows, size, dtype="int32"), axis), dtype)
-    wide = reshaped(b, weights, (*rows.shape, 1))
+    columns = reshaped(b, weights, (*rows.shape, 1))
     return total(
-        b, b.op("Where", [one_hot(b, rows, size, dtype="bool"), wide, call.like(0, wide)]), axis
+        b,
+        b.op("Where", [one_hot(b, rows, size, dtype="bool"), columns, call.like(0, columns)]),
+        axis,
     )
 
 
@@ -62,7 +64,7 @@ def histogram(call: NodeCall) -> Tensor:
     b, (bins,) = call.builder, call.sizes(2)
     x, ends = call.tensor(0), call.tensor(1)
     low, high = (element(b, ends, 0, number) for number in (0, 1))
-    place = b.op(
+    bin_index = b.op(
         "Floor",
         [
             cast(b, reshaped(b, x, (x.type.size,)) - low, "float32")
@@ -70,29 +72,31 @@ def histogram(call: NodeCall) -> Tensor:
             * float(bins)
         ],
     )
-    place = cast(b, b.op("Clip", [place], {"min": 0.0, "max": float(bins - 1)}), "int32")
-    return cast(b, total(b, one_hot(b, place, bins, dtype="int32"), 0), call.attr("dtype", "int32"))
+    bin_index = cast(b, b.op("Clip", [bin_index], {"min": 0.0, "max": float(bins - 1)}), "int32")
+    return cast(
+        b, total(b, one_hot(b, bin_index, bins, dtype="int32"), 0), call.attr("dtype", "int32")
+    )
 
 
 def nth(call: NodeCall) -> Tensor:
     """The n-th smallest element of each row."""
-    (place,) = call.sizes(1)
+    (index,) = call.sizes(1)
     (values, _) = call.builder.ops(
         "Sort",
         [call.tensor(0)],
         {"axis": call.type(0).rank - 1, "descending": call.flag("reverse")},
     )
-    return element(call.builder, values, values.type.rank - 1, place)
+    return element(call.builder, values, values.type.rank - 1, index)
 
 
 def unraveled(call: NodeCall) -> Tensor:
     """[axes, ...]: multi-dimensional indices for flat indices in a known shape."""
     b, flat, sizes = call.builder, call.tensor(0), [int(size) for size in call.numbers(1)]
-    found = []
+    coordinates = []
     for axis, size in enumerate(sizes):
-        behind = call.like(prod(sizes[axis + 1 :]), flat)
-        found.append(b.op("Mod", [b.op("FloorDiv", [flat, behind]), call.like(size, flat)]))
-    return stacked(b, found, 0)
+        stride = call.like(prod(sizes[axis + 1 :]), flat)
+        coordinates.append(b.op("Mod", [b.op("FloorDiv", [flat, stride]), call.like(size, flat)]))
+    return stacked(b, coordinates, 0)
 
 
 def stitched(call: NodeCall) -> Tensor:
@@ -100,26 +104,26 @@ def stitched(call: NodeCall) -> Tensor:
     b, half = call.builder, len(call) // 2
     indices = [call.numbers(number) for number in range(half)]
     rows = []
-    for number, own in enumerate(indices):
+    for number, part_indices in enumerate(indices):
         x = call.tensor(half + number)
-        rows.append(reshaped(b, x, (own.size, *x.shape[own.ndim :])))
-    flat = np.concatenate([own.ravel() for own in indices])
-    places = np.full(flat.max(initial=-1) + 1, -1)
-    places[flat] = np.arange(len(flat))
-    if (places < 0).any():
+        rows.append(reshaped(b, x, (part_indices.size, *x.shape[part_indices.ndim :])))
+    flat = np.concatenate([part_indices.ravel() for part_indices in indices])
+    sources = np.full(flat.max(initial=-1) + 1, -1)
+    sources[flat] = np.arange(len(flat))
+    if (sources < 0).any():
         raise call.unsupported(
-            "leaves elements out, which then have no value", "Give every index from 0 on"
+            "leaves out elements, which then have no value", "Provide every index from 0"
         )
-    whole = rows[0] if len(rows) == 1 else b.op("Concat", rows, {"axis": 0})
-    return b.op("Gather", [whole, b.constant(places, "int32")], {"axis": 0})
+    joined = rows[0] if len(rows) == 1 else b.op("Concat", rows, {"axis": 0})
+    return b.op("Gather", [joined, b.constant(sources, "int32")], {"axis": 0})
 
 
 def different(call: NodeCall) -> list[GraphValue]:
     """`ListDiff` of constant lists: the elements that the second lacks, and their indices."""
-    x, kept = call.numbers(0), ~np.isin(call.numbers(0), call.numbers(1))
+    x, is_retained = call.numbers(0), ~np.isin(call.numbers(0), call.numbers(1))
     return [
-        known(x[kept], call.type(0).dtype),
-        known(np.flatnonzero(kept), call.attr("out_idx", "int32")),
+        known(x[is_retained], call.type(0).dtype),
+        known(np.flatnonzero(is_retained), call.attr("out_idx", "int32")),
     ]
 
 

@@ -154,26 +154,26 @@ def look_up(call: NodeCall) -> Tensor:
     keys, values = call.attr_array("keys"), call.attr_array("values")
     if keys is None or values is None:
         raise call.unsupported(
-            "looks up in a table whose contents are not in the file",
+            "reads a table whose contents are not in the file",
             "Build the table into the model",
         )
     order = np.argsort(keys, kind="stable")
     x, default = call.tensors()
-    found = call.builder.binary(
+    matches = call.builder.binary(
         "Equal", call.op("Reshape", [x], {"shape": (*x.shape, 1)}), call.constant(keys[order])
     )
-    place = call.op("ArgMax", [cast(call.builder, found, "int32")], {"axis": x.type.rank})
-    value = call.op("Gather", [call.constant(values[order]), place], {"axis": 0})
-    known = cast(
+    index = call.op("ArgMax", [cast(call.builder, matches, "int32")], {"axis": x.type.rank})
+    value = call.op("Gather", [call.constant(values[order]), index], {"axis": 0})
+    has_match = cast(
         call.builder,
         call.op(
             "ReduceMax",
-            [cast(call.builder, found, "int32")],
+            [cast(call.builder, matches, "int32")],
             {"axes": (x.type.rank,), "keepdims": False},
         ),
         "bool",
     )
-    return call.op("Where", [known, value, default])
+    return call.op("Where", [has_match, value, default])
 
 
 _UNARY = {

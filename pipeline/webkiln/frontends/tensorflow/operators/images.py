@@ -25,8 +25,8 @@ def in_hsv(
             hue, saturation, value = change(b, hue, saturation, value, amount)
             return rgb_of(b, hue, saturation, value)
 
-        made: Tensor = colours(turned)(call.builder, x)
-        return made
+        result: Tensor = colours(turned)(call.builder, x)
+        return result
 
     return handler
 
@@ -43,7 +43,7 @@ def _saturation(
     return [hue, b.op("Clip", [saturation * amount], {"min": 0.0, "max": 1.0}), value]
 
 
-def suppressed(call: NodeCall) -> list[Tensor]:
+def non_max_suppression(call: NodeCall) -> list[Tensor]:
     """`NonMaxSuppression` of one class: the indices of the selected boxes, the best first. V3 has a
     score threshold; V4 pads the result with 0 and returns its length.
     """
@@ -55,69 +55,73 @@ def suppressed(call: NodeCall) -> list[Tensor]:
     least = call.tensor(4) if call.has(4) else call.constant(float("-inf"), "float32")
     if call.has(5) and (not call.operand(5).is_constant or call.numbers(5).any()):
         raise call.unsupported(
-            "lowers the scores of boxes that overlap (soft_nms_sigma)", "Set soft_nms_sigma to 0"
+            "lowers the scores of overlapping boxes (soft_nms_sigma)", "Set soft_nms_sigma to 0"
         )
     limits = [
         b.op("Reshape", [item], {"shape": (1,)})
         for item in (cast(b, most, "int64"), overlap, least)
     ]
-    wide = b.op("Reshape", [boxes], {"shape": (1, *boxes.shape)})
+    batched = b.op("Reshape", [boxes], {"shape": (1, *boxes.shape)})
     ranked = b.op("Reshape", [scores], {"shape": (1, 1, *scores.shape)})
-    found = b.op(
-        "NonMaxSuppression", [wide, ranked, *limits], {"center": False, "count": b.data_dependent()}
+    selected = b.op(
+        "NonMaxSuppression",
+        [batched, ranked, *limits],
+        {"center": False, "count": b.data_dependent()},
     )
-    chosen = cast(b, element(b, found, 1, 2), "int32")
+    chosen = cast(b, element(b, selected, 1, 2), "int32")
     if call.spec.op not in ("NonMaxSuppressionV4", "NonMaxSuppressionV5"):
         return [chosen]
     count = sized(b, chosen.shape[0], "int32")
     if not call.flag("pad_to_max_output_size"):
-        kept = [chosen]
+        results = [chosen]
     else:
         (size,) = call.sizes(2)
-        places = b.op(
+        positions = b.op(
             "Reshape", [iota(b, chosen.shape[0], "int32")], {"shape": (chosen.shape[0], 1)}
         )
-        kept = [
+        results = [
             b.op(
-                "ScatterND", [filled(b, 0, "int32", (size,)), places, chosen], {"reduction": "none"}
+                "ScatterND",
+                [filled(b, 0, "int32", (size,)), positions, chosen],
+                {"reduction": "none"},
             )
         ]
     if call.spec.op == "NonMaxSuppressionV5":
-        best = b.op("Gather", [scores, kept[0]], {"axis": 0})
-        known = b.binary("Less", iota(b, kept[0].shape[0], "int32"), count)
-        kept.append(b.op("Where", [known, best, call.like(0, best)]))
-    return [*kept, count]
+        best = b.op("Gather", [scores, results[0]], {"axis": 0})
+        is_valid = b.binary("Less", iota(b, results[0].shape[0], "int32"), count)
+        results.append(b.op("Where", [is_valid, best, call.like(0, best)]))
+    return [*results, count]
 
 
-def combined(call: NodeCall) -> list[Tensor]:
+def combined_non_max_suppression(call: NodeCall) -> list[Tensor]:
     """`CombinedNonMaxSuppression`: boxes [N, boxes, 1 or classes, 4] and scores [N, boxes, classes]
     -> the best boxes of all classes of each image, their scores and classes, padded with zeros, and
     their number.
     """
     b, boxes, scores = call.builder, call.tensor(0), call.tensor(1)
-    each, whole = call.sizes(2)[0], call.sizes(3)[0]
-    images, count, own, _ = boxes.shape
+    each, limit = call.sizes(2)[0], call.sizes(3)[0]
+    images, count, box_classes, _ = boxes.shape
     classes = scores.shape[2]
     by_class = b.op("Transpose", [scores], {"perm": (0, 2, 1)})
     kinds = b.op("Transpose", [boxes], {"perm": (0, 2, 1, 3)})
-    rows, columns = (images, classes) if own == 1 else (images * classes, 1)
+    rows, columns = (images, classes) if box_classes == 1 else (images * classes, 1)
     limits = [
         b.op("Reshape", [cast(b, call.tensor(position), dtype)], {"shape": (1,)})
         for position, dtype in ((2, "int64"), (4, "float32"), (5, "float32"))
     ]
-    given = [
+    operands = [
         b.op("Reshape", [kinds], {"shape": (rows, count, 4)}),
         b.op("Reshape", [by_class], {"shape": (rows, columns, count)}),
     ]
-    found = b.op(
-        "NonMaxSuppression", [*given, *limits], {"center": False, "count": b.data_dependent()}
+    selected = b.op(
+        "NonMaxSuppression", [*operands, *limits], {"center": False, "count": b.data_dependent()}
     )
     stays = b.op(
         "ScatterND",
         [
             filled(b, 0, "int32", (rows, columns, count)),
-            found,
-            filled(b, 1, "int32", found.shape[:1]),
+            selected,
+            filled(b, 1, "int32", selected.shape[:1]),
         ],
         {"reduction": "none"},
     )
@@ -130,31 +134,33 @@ def combined(call: NodeCall) -> list[Tensor]:
             call.like(float("-inf"), scores),
         ],
     )
-    size = min(whole, each * classes) if call.flag("pad_per_class") else whole
+    size = min(limit, each * classes) if call.flag("pad_per_class") else limit
     if not is_at_least(classes * count, size):
         ranked = b.op("Pad", [ranked], {"low": (0, 0), "high": (0, size), "value": float("-inf")})
-    best, places = top_k(b, ranked, size)
+    best, positions = top_k(b, ranked, size)
     is_there = b.binary("Greater", best, call.like(float("-inf"), best))
-    places = b.op("Where", [is_there, places, call.like(0, places)])
-    flat = b.op("Reshape", [kinds], {"shape": (images * own * count, 4)})
+    positions = b.op("Where", [is_there, positions, call.like(0, positions)])
+    flat = b.op("Reshape", [kinds], {"shape": (images * box_classes * count, 4)})
     label, box = (
-        b.op("FloorDiv", [places, sized(b, count, "int32")]),
-        b.op("Mod", [places, sized(b, count, "int32")]),
+        b.op("FloorDiv", [positions, sized(b, count, "int32")]),
+        b.op("Mod", [positions, sized(b, count, "int32")]),
     )
     first = b.op(
         "Reshape",
-        [iota(b, images, "int32") * sized(b, own * count, "int32")],
+        [iota(b, images, "int32") * sized(b, box_classes * count, "int32")],
         {"shape": (images, 1)},
     )
-    taken = b.op("Gather", [flat, b.binary("Add", first, places if own > 1 else box)], {"axis": 0})
-    taken = (
-        b.op("Clip", [taken], {"min": 0.0, "max": 1.0})
-        if call.flag("clip_boxes", default=True)
-        else taken
+    gathered = b.op(
+        "Gather", [flat, b.binary("Add", first, positions if box_classes > 1 else box)], {"axis": 0}
     )
-    kept = b.op("Reshape", [is_there], {"shape": (images, size, 1)})
+    gathered = (
+        b.op("Clip", [gathered], {"min": 0.0, "max": 1.0})
+        if call.flag("clip_boxes", default=True)
+        else gathered
+    )
+    is_valid = b.op("Reshape", [is_there], {"shape": (images, size, 1)})
     return [
-        b.op("Where", [kept, taken, call.like(0, taken)]),
+        b.op("Where", [is_valid, gathered, call.like(0, gathered)]),
         b.op("Where", [is_there, best, call.like(0, best)]),
         b.op("Where", [is_there, cast(b, label, scores.dtype), call.like(0, scores)]),
         total(b, cast(b, is_there, "int32"), 1),
@@ -187,13 +193,14 @@ def crop_and_resize(call: NodeCall) -> Tensor:
         )
         for axis, line in enumerate(lines)
     ]
-    kept = b.op("And", [_wide(b, inside[0], 0), _wide(b, inside[1], 1)])
-    taken = (
+    is_inside = b.op("And", [_along_axis(b, inside[0], 0), _along_axis(b, inside[1], 1)])
+    sampled = (
         _nearest(b, x, numbers, lines) if method == "nearest" else _between(b, x, numbers, lines)
     )
-    shape = (*kept.shape, 1)
+    shape = (*is_inside.shape, 1)
     return b.op(
-        "Where", [b.op("Reshape", [kept], {"shape": shape}), taken, b.constant(outside, "float32")]
+        "Where",
+        [b.op("Reshape", [is_inside], {"shape": shape}), sampled, b.constant(outside, "float32")],
     )
 
 
@@ -203,14 +210,14 @@ def _line(b: GraphBuilder, boxes: Tensor, axis: int, size: int, out: int) -> Ten
         b.op("Reshape", [element(b, boxes, 1, axis + side)], {"shape": (boxes.shape[0], 1)})
         for side in (0, 2)
     )
-    whole = sized(b, size - 1, "float32")
+    last_index = sized(b, size - 1, "float32")
     if out == 1:
-        return (first + last) * 0.5 * whole
-    step = (last - first) * whole / float(out - 1)
-    return b.binary("Add", first * whole, b.binary("Mul", iota(b, out, "float32"), step))
+        return (first + last) * 0.5 * last_index
+    step = (last - first) * last_index / float(out - 1)
+    return b.binary("Add", first * last_index, b.binary("Mul", iota(b, out, "float32"), step))
 
 
-def _wide(b: GraphBuilder, line: Tensor, axis: int) -> Tensor:
+def _along_axis(b: GraphBuilder, line: Tensor, axis: int) -> Tensor:
     """[boxes, out] as [boxes, h, 1] or [boxes, 1, w]."""
     count, out = line.shape
     return b.op("Reshape", [line], {"shape": (count, out, 1) if axis == 0 else (count, 1, out)})
@@ -220,16 +227,18 @@ def _at(b: GraphBuilder, x: Tensor, numbers: Tensor, rows: Tensor, columns: Tens
     """Elements [boxes, h, w, C] at integer positions, clamped to the images."""
     batch, height, width, channels = x.shape
     flat = b.op("Reshape", [x], {"shape": (batch * height * width, channels)})
-    rows, columns = (_kept(b, line, size) for line, size in ((rows, height), (columns, width)))
+    rows, columns = (
+        _clipped_index(b, line, size) for line, size in ((rows, height), (columns, width))
+    )
     image = b.op("Reshape", [cast(b, numbers, "int32")], {"shape": (numbers.shape[0], 1, 1)})
-    row = b.binary("Add", image * sized(b, height, "int32"), _wide(b, rows, 0))
-    place = b.binary("Add", row * sized(b, width, "int32"), _wide(b, columns, 1))
-    return b.op("Gather", [flat, place], {"axis": 0})
+    row = b.binary("Add", image * sized(b, height, "int32"), _along_axis(b, rows, 0))
+    index = b.binary("Add", row * sized(b, width, "int32"), _along_axis(b, columns, 1))
+    return b.op("Gather", [flat, index], {"axis": 0})
 
 
-def _kept(b: GraphBuilder, line: Tensor, size: int) -> Tensor:
-    whole = cast(b, line, "int32")
-    return b.binary("Max", b.binary("Min", whole, sized(b, size - 1, "int32")), 0)
+def _clipped_index(b: GraphBuilder, line: Tensor, size: int) -> Tensor:
+    index = cast(b, line, "int32")
+    return b.binary("Max", b.binary("Min", index, sized(b, size - 1, "int32")), 0)
 
 
 def _nearest(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor]) -> Tensor:
@@ -244,14 +253,18 @@ def _between(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor
         [b.op("Ceil", [line]) for line in lines],
     )
     down, across = (
-        _wide(b, line - low, axis) for axis, (line, low) in enumerate(zip(lines, lows, strict=True))
+        _along_axis(b, line - low, axis)
+        for axis, (line, low) in enumerate(zip(lines, lows, strict=True))
     )
     down, across = (
         b.op("Reshape", [share], {"shape": (*share.shape, 1)}) for share in (down, across)
     )
 
-    def row(places: Tensor) -> Tensor:
-        left, right = _at(b, x, numbers, places, lows[1]), _at(b, x, numbers, places, highs[1])
+    def row(positions: Tensor) -> Tensor:
+        left, right = (
+            _at(b, x, numbers, positions, lows[1]),
+            _at(b, x, numbers, positions, highs[1]),
+        )
         return b.binary("Add", left, b.binary("Mul", right - left, across))
 
     top, bottom = row(lows[0]), row(highs[0])
@@ -274,12 +287,18 @@ def fake_quantised(call: NodeCall) -> Tensor:
         low, high = call.tensor(1), call.tensor(2)
     least, most = float(call.flag("narrow_range")), float((1 << call.attr("num_bits", 8)) - 1)
     scale = (high - low) / (most - least)
-    begin = least - low / scale
+    zero_point = least - low / scale
     nudged = b.op(
         "Where",
-        [b.binary("Less", begin, least), call.like(least, begin), b.op("Floor", [begin + 0.5])],
+        [
+            b.binary("Less", zero_point, least),
+            call.like(least, zero_point),
+            b.op("Floor", [zero_point + 0.5]),
+        ],
     )
-    nudged = b.op("Where", [b.binary("Greater", begin, most), call.like(most, begin), nudged])
+    nudged = b.op(
+        "Where", [b.binary("Greater", zero_point, most), call.like(most, zero_point), nudged]
+    )
     bottom, top = (least - nudged) * scale, (most - nudged) * scale
     clamped = b.binary("Max", b.binary("Min", x, top), bottom)
     return b.binary(
@@ -289,7 +308,7 @@ def fake_quantised(call: NodeCall) -> Tensor:
     )
 
 
-def quantised_and_back(call: NodeCall) -> Tensor:
+def quantize_and_dequantize(call: NodeCall) -> Tensor:
     """`QuantizeAndDequantize*`: round to steps of this number of bits, in a given range or that of
     the elements. 0 is a step.
 
@@ -355,16 +374,16 @@ IMAGES: Mapping[str, NodeHandler] = {
     "AdjustSaturation": in_hsv(_saturation),
     "CropAndResize": crop_and_resize,
     "FakeQuantWithMinMaxArgs": fake_quantised,
-    "CombinedNonMaxSuppression": combined,
+    "CombinedNonMaxSuppression": combined_non_max_suppression,
     **dict.fromkeys(
         ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4"),
-        quantised_and_back,
+        quantize_and_dequantize,
     ),
     "FakeQuantWithMinMaxVars": fake_quantised,
     "FakeQuantWithMinMaxVarsPerChannel": fake_quantised,
-    "NonMaxSuppression": suppressed,
-    "NonMaxSuppressionV2": suppressed,
-    "NonMaxSuppressionV3": suppressed,
-    "NonMaxSuppressionV4": suppressed,
-    "NonMaxSuppressionV5": suppressed,
+    "NonMaxSuppression": non_max_suppression,
+    "NonMaxSuppressionV2": non_max_suppression,
+    "NonMaxSuppressionV3": non_max_suppression,
+    "NonMaxSuppressionV4": non_max_suppression,
+    "NonMaxSuppressionV5": non_max_suppression,
 }

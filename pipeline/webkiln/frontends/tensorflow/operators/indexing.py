@@ -38,26 +38,26 @@ def _gathered_by_row(call: NodeCall, x: Tensor, indices: Tensor, axis: int, batc
         rows = rows * size
     size, rest = x.shape[axis], moved.shape[batch + 1 :]
     flat = call.op("Reshape", [moved], {"shape": (rows * size, *rest)})
-    wide = indices.shape[batch:]
-    begin = iota(b, rows, "int32") * size
-    shape = (rows, *(1,) * len(wide))
-    places = b.binary(
+    tail = indices.shape[batch:]
+    start = iota(b, rows, "int32") * size
+    shape = (rows, *(1,) * len(tail))
+    positions = b.binary(
         "Add",
-        call.op("Reshape", [cast(b, indices, "int32")], {"shape": (rows, *wide)}),
-        call.op("Reshape", [begin], {"shape": shape}),
+        call.op("Reshape", [cast(b, indices, "int32")], {"shape": (rows, *tail)}),
+        call.op("Reshape", [start], {"shape": shape}),
     )
-    found = call.op("Gather", [flat, places], {"axis": 0})
-    found = call.op("Reshape", [found], {"shape": (*x.shape[:batch], *wide, *rest)})
+    gathered = call.op("Gather", [flat, positions], {"axis": 0})
+    gathered = call.op("Reshape", [gathered], {"shape": (*x.shape[:batch], *tail, *rest)})
     if not between:
-        return found
-    first = batch + len(wide)
-    back = (
+        return gathered
+    first = batch + len(tail)
+    perm = (
         *range(batch),
         *range(first, first + len(between)),
         *range(batch, first),
-        *range(first + len(between), found.type.rank),
+        *range(first + len(between), gathered.type.rank),
     )
-    return call.op("Transpose", [found], {"perm": back})
+    return call.op("Transpose", [gathered], {"perm": perm})
 
 
 def gather_nd(call: NodeCall) -> Tensor:
@@ -86,8 +86,8 @@ def where(call: NodeCall) -> Tensor:
     """The indices of non-zero elements, one row each. Their number is data-dependent."""
     b, x = call.builder, call.tensor(0)
     is_there = x if x.dtype == "bool" else b.binary("NotEqual", x, call.like(0, x))
-    found = b.op("NonZero", [is_there], {"count": b.data_dependent()})
-    return b.op("Transpose", [cast(b, found, "int64")], {"perm": (1, 0)})
+    nonzero = b.op("NonZero", [is_there], {"count": b.data_dependent()})
+    return b.op("Transpose", [cast(b, nonzero, "int64")], {"perm": (1, 0)})
 
 
 def unique(call: NodeCall) -> list[Tensor]:
@@ -95,10 +95,10 @@ def unique(call: NodeCall) -> list[Tensor]:
     among them.
     """
     b, x = call.builder, call.tensor(0)
-    values, _, places, *_ = b.ops(
+    values, _, positions, *_ = b.ops(
         "Unique", [x], {"axis": None, "sorted": False, "count": b.data_dependent()}
     )
-    return [values, cast(b, places, call.attr("out_idx", "int32"))]
+    return [values, cast(b, positions, call.attr("out_idx", "int32"))]
 
 
 def reverse_sequence(call: NodeCall) -> Tensor:
@@ -110,47 +110,47 @@ def reverse_sequence(call: NodeCall) -> Tensor:
     )
     if {along, batch} != {0, 1}:
         raise call.unsupported(
-            f"turns sequences along axis {along} of batches along axis {batch}",
+            f"reverses sequences along axis {along} with batches along axis {batch}",
             "Transpose to [batch, time, ...] before it",
         )
     rows = x if batch == 0 else b.op("Transpose", [x], {"perm": (1, 0, *range(2, x.type.rank))})
     number, steps = rows.shape[:2]
-    place = iota(b, steps, "int32")
+    step = iota(b, steps, "int32")
     length = b.op("Reshape", [cast(b, lengths, "int32")], {"shape": (number, 1)})
-    turned = b.op(
-        "Where", [b.binary("Less", place, length), b.binary("Sub", length - 1, place), place]
+    source = b.op(
+        "Where", [b.binary("Less", step, length), b.binary("Sub", length - 1, step), step]
     )
     flat = b.op("Reshape", [rows], {"shape": (number * steps, *rows.shape[2:])})
-    begin = b.op(
+    row_start = b.op(
         "Reshape", [iota(b, number, "int32") * sized(b, steps, "int32")], {"shape": (number, 1)}
     )
-    taken = b.op("Gather", [flat, b.binary("Add", begin, turned)], {"axis": 0})
+    gathered = b.op("Gather", [flat, b.binary("Add", row_start, source)], {"axis": 0})
     return (
-        taken
+        gathered
         if batch == 0
-        else b.op("Transpose", [taken], {"perm": (1, 0, *range(2, x.type.rank))})
+        else b.op("Transpose", [gathered], {"perm": (1, 0, *range(2, x.type.rank))})
     )
 
 
 def bucketize(call: NodeCall) -> Tensor:
     """The number of boundaries that do not exceed each element."""
     b, x, boundaries = call.builder, call.tensor(0), call.attr("boundaries")
-    wide = b.op("Reshape", [cast(b, x, "float32")], {"shape": (*x.shape, 1)})
-    above = b.op("GreaterEqual", [wide, call.constant(list(boundaries), "float32")])
+    column = b.op("Reshape", [cast(b, x, "float32")], {"shape": (*x.shape, 1)})
+    above = b.op("GreaterEqual", [column, call.constant(list(boundaries), "float32")])
     return b.op("ReduceSum", [cast(b, above, "int32")], {"axes": (x.type.rank,), "keepdims": False})
 
 
 def inverted_permutation(call: NodeCall) -> Tensor:
     b, x = call.builder, call.tensor(0)
-    places = b.op("Reshape", [cast(b, x, "int32")], {"shape": (*x.shape, 1)})
+    indices = b.op("Reshape", [cast(b, x, "int32")], {"shape": (*x.shape, 1)})
     return b.op(
         "ScatterND",
-        [filled(b, 0, x.dtype, x.shape), places, iota(b, x.shape[0], x.dtype)],
+        [filled(b, 0, x.dtype, x.shape), indices, iota(b, x.shape[0], x.dtype)],
         {"reduction": "none"},
     )
 
 
-def found_in_row(side: str) -> NodeHandler:
+def search_sorted(side: str) -> NodeHandler:
     """`LowerBound`, `UpperBound`: the number of elements in each sorted row that are below a value,
     or not above it.
     """
@@ -184,8 +184,8 @@ INDEXING: Mapping[str, NodeHandler] = {
     "ReverseSequence": reverse_sequence,
     "Bucketize": bucketize,
     "InvertPermutation": inverted_permutation,
-    "LowerBound": found_in_row("Less"),
-    "UpperBound": found_in_row("LessEqual"),
+    "LowerBound": search_sorted("Less"),
+    "UpperBound": search_sorted("LessEqual"),
     "TensorScatterSub": lambda call: scatter_update(
         call.builder, call.tensor(0), call.tensor(1), -call.tensor(2), "add"
     ),

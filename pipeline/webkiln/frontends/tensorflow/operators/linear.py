@@ -43,7 +43,9 @@ def diagonal_part(call: NodeCall) -> Tensor:
 def _diagonal_number(call: NodeCall, position: int = 1) -> int:
     numbers = set(call.sizes(position)) if call.has(position) else {0}
     if len(numbers) != 1:
-        raise call.unsupported("takes several diagonals at once", "Take one diagonal at a time")
+        raise call.unsupported(
+            "requests several diagonals at once", "Request one diagonal at a time"
+        )
     return numbers.pop()
 
 
@@ -52,17 +54,21 @@ def diagonal(call: NodeCall) -> Tensor:
     x, number = call.tensor(0), _diagonal_number(call)
     size = x.shape[-1] + abs(number)
     if any(
-        given not in (-1, size)
+        requested not in (-1, size)
         for position in (2, 3)
         if call.has(position)
-        for given in call.sizes(position)
+        for requested in call.sizes(position)
     ):
         raise call.unsupported(
-            "puts a vector into a matrix that is not square", "Pad the matrix behind it"
+            "writes a diagonal into a matrix that is not square", "Pad the matrix after it"
         )
     return call.op(
         "Where",
-        [_places(call, (size, size), number), _along(call, x, size, number), call.like(0, x)],
+        [
+            _diagonal_mask(call, (size, size), number),
+            _along(call, x, size, number),
+            call.like(0, x),
+        ],
     )
 
 
@@ -74,14 +80,14 @@ def set_diagonal(call: NodeCall) -> Tensor:
     return call.op(
         "Where",
         [
-            _places(call, (rows, columns), number),
+            _diagonal_mask(call, (rows, columns), number),
             _along(call, y, rows if number >= 0 else columns, number),
             x,
         ],
     )
 
 
-def _places(call: NodeCall, shape: tuple[int, int], number: int) -> Tensor:
+def _diagonal_mask(call: NodeCall, shape: tuple[int, int], number: int) -> Tensor:
     """A mask of a diagonal."""
     b, (rows, columns) = call.builder, shape
     return b.op("Equal", [numbers(b, rows, "int32", 0, 2) + number, numbers(b, columns, "int32")])

@@ -50,19 +50,21 @@ def from_tensor(call: NodeCall) -> Tensor | GraphValue:
 
 def set_item(call: NodeCall) -> Tensor:
     """The list with a replaced element."""
-    b, item, given = call.builder, call.tensor(2), call.operand(0)
-    whole = written(b, given, item.shape) if isinstance(given, UnwrittenList) else call.tensor(0)
-    wide = call.op("Reshape", [item], {"shape": (1, *item.shape)})
-    if not is_symbolic(whole.shape[0]) and whole.shape[0] == 1:
-        return wide
-    place = call.op("Reshape", [cast(b, call.tensor(1), "int32")], {"shape": (1, 1)})
-    return call.op("ScatterND", [whole, place, wide], {"reduction": "none"})
+    b, item, operand = call.builder, call.tensor(2), call.operand(0)
+    elements = (
+        written(b, operand, item.shape) if isinstance(operand, UnwrittenList) else call.tensor(0)
+    )
+    row = call.op("Reshape", [item], {"shape": (1, *item.shape)})
+    if not is_symbolic(elements.shape[0]) and elements.shape[0] == 1:
+        return row
+    index = call.op("Reshape", [cast(b, call.tensor(1), "int32")], {"shape": (1, 1)})
+    return call.op("ScatterND", [elements, index, row], {"reduction": "none"})
 
 
 def get_item(call: NodeCall) -> Tensor:
     if isinstance(call.operand(0), UnwrittenList):
         raise call.unsupported(
-            "reads an element of a list that nothing was put into",
+            "reads an element of an empty list",
             "Write the list before it is read",
         )
     return call.op(
@@ -72,9 +74,7 @@ def get_item(call: NodeCall) -> Tensor:
 
 def stack(call: NodeCall) -> Tensor | GraphValue:
     if isinstance(call.operand(0), UnwrittenList):
-        raise call.unsupported(
-            "stacks a list that nothing was put into", "Write the list before it is stacked"
-        )
+        raise call.unsupported("stacks an empty list", "Write the list before it is stacked")
     return call.operand(0)
 
 
@@ -95,10 +95,10 @@ def scatter(call: NodeCall) -> Tensor:
     x, index = call.tensor(0), cast(call.builder, call.tensor(1), "int32")
     count = call.sizes(3)[0] if call.has(3) else -1
     size = x.shape[0] if not is_symbolic(count) and count == -1 else count
-    whole = filled(call.builder, 0, x.dtype, (size, *x.shape[1:]))
+    zeros = filled(call.builder, 0, x.dtype, (size, *x.shape[1:]))
     return call.op(
         "ScatterND",
-        [whole, call.op("Reshape", [index], {"shape": (*index.shape, 1)}), x],
+        [zeros, call.op("Reshape", [index], {"shape": (*index.shape, 1)}), x],
         {"reduction": "none"},
     )
 
@@ -107,7 +107,7 @@ def concat(call: NodeCall) -> list[Tensor]:
     """Concatenate elements of the same size; returns also their lengths."""
     x = call.tensor(0)
     if x.type.rank < 2:
-        raise call.error("its elements are numbers, which have no axis to be joined along")
+        raise call.error("its elements are scalars, which have no axis to concatenate along")
     lengths = call.op(
         "Broadcast", [sized(call.builder, x.shape[1], "int64")], {"shape": (x.shape[0],)}
     )
@@ -116,16 +116,16 @@ def concat(call: NodeCall) -> list[Tensor]:
 
 def push_back(call: NodeCall) -> Tensor:
     """For lists of known length, as in unrolled loops."""
-    item, given = call.tensor(1), call.operand(0)
-    wide = call.op("Reshape", [item], {"shape": (1, *item.shape)})
-    if isinstance(given, UnwrittenList):
-        if is_symbolic(given.count) or given.count:
+    item, operand = call.tensor(1), call.operand(0)
+    row = call.op("Reshape", [item], {"shape": (1, *item.shape)})
+    if isinstance(operand, UnwrittenList):
+        if is_symbolic(operand.count) or operand.count:
             raise ShapeError(
-                f"{call.spec.name} ({call.spec.op}): adds to a list whose elements have no"
-                " shape yet"
+                f"{call.spec.name} ({call.spec.op}): appends"
+                " to a list whose element shape is unknown"
             )
-        return wide
-    return call.op("Concat", [call.tensor(0), wide], {"axis": 0})
+        return row
+    return call.op("Concat", [call.tensor(0), row], {"axis": 0})
 
 
 def pop_back(call: NodeCall) -> list[Tensor]:
@@ -139,13 +139,14 @@ def empty(call: NodeCall) -> GraphValue:
     return UnwrittenList(Type(call.attr("element_dtype"), (0,)), count=0)
 
 
-def _array(handler: NodeHandler, *places: int) -> NodeHandler:
+def _array(handler: NodeHandler, *positions: int) -> NodeHandler:
     """Adapt a handler of lists to TensorArrays, whose contents are their `flow`. The arguments map
     operands.
     """
     return lambda call: handler(
         call.with_operands(
-            call.builder, [call.operands[place] if place < len(call) else None for place in places]
+            call.builder,
+            [call.operands[position] if position < len(call) else None for position in positions],
         )
     )
 
@@ -153,8 +154,8 @@ def _array(handler: NodeHandler, *places: int) -> NodeHandler:
 def array(call: NodeCall) -> list[GraphValue]:
     """A TensorArray: a dummy handle, and its contents as the flow."""
     (count,) = call.sizes(0)
-    made = UnwrittenList(Type(call.attr("dtype"), (count,)), count=count)
-    return [made, made]
+    elements = UnwrittenList(Type(call.attr("dtype"), (count,)), count=count)
+    return [elements, elements]
 
 
 LISTS: Mapping[str, NodeHandler] = {

@@ -56,22 +56,22 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
         try:
             return _recurrence(call, states)
         except (DataDependentError, ShapeError, SizeError) as error:
-            results = _written_out(call)
+            results = _unrolled(call)
             if results is None:
                 raise ShapeError(f"{error}; its shapes change from step to step") from error
             return results
-    results = _written_out(call)
-    return results if results is not None else _repeated(call, same)
+    results = _unrolled(call)
+    return results if results is not None else _while_loop(call, same)
 
 
 def _known_inputs(
-    graph: GraphSpec, call: NodeCall, places: frozenset[int]
+    graph: GraphSpec, call: NodeCall, invariants: frozenset[int]
 ) -> dict[str, GraphValue]:
     """The known values of invariants in a body."""
     return {
-        graph.inputs[place].tensor: call.operand(place)
-        for place in places
-        if call.operand(place).value is not None
+        graph.inputs[index].tensor: call.operand(index)
+        for index in invariants
+        if call.operand(index).value is not None
     }
 
 
@@ -82,25 +82,25 @@ def _counted(call: NodeCall, same: frozenset[int]) -> States | None:
     one that fails first.
     """
     condition, body = call.attr("cond"), call.attr("body")
-    operands = [None if place in same else call.operand(place) for place in range(len(call))]
+    operands = [None if index in same else call.operand(index) for index in range(len(call))]
     names, following = [item.tensor for item in body.inputs], [item.tensor for item in body.outputs]
     counters = find_counters(
         call, body, names, operands, following, _known_inputs(body, call, same)
     )
-    turn = {
-        condition.inputs[place].tensor: counter.at(STEP, call.type(place).dtype)
-        for place, counter in counters.items()
+    step_counters = {
+        condition.inputs[index].tensor: counter.at(STEP, call.type(index).dtype)
+        for index, counter in counters.items()
     }
-    held = comparison_slacks(
-        call.infer_values(condition, {**_known_inputs(condition, call, same), **turn}).get(
+    slacks = comparison_slacks(
+        call.infer_values(condition, {**_known_inputs(condition, call, same), **step_counters}).get(
             condition.outputs[0].tensor
         )
     )
-    for gap in held or ():
+    for gap in slacks or ():
         steps = gap + STEP
         is_size = not symbols.names([STEP]) & symbols.names([steps]) and is_at_least(steps, 0)
         if is_size and all(
-            is_at_least(other, 1) or is_at_least(other, steps - STEP) for other in held or ()
+            is_at_least(other, 1) or is_at_least(other, steps - STEP) for other in slacks or ()
         ):
             return States(same, counters, _piles(call, body, counters, steps), steps)
     return None
@@ -112,13 +112,13 @@ def _piles(
     """Lists into which each step writes one element, at the step's index, and which nothing else
     reads: the result is the stacked elements.
     """
-    made = {node.outputs[0]: node for node in body.nodes if node.outputs}
+    producers = {node.outputs[0]: node for node in body.nodes if node.outputs}
     readers: dict[str, list[NodeSpec]] = {}
     for node in body.nodes:
         for name in node.inputs:
             readers.setdefault(name, []).append(node)
     numbers = {
-        body.inputs[place].tensor for place, counter in counters.items() if counter == Counter(0, 1)
+        body.inputs[index].tensor for index, counter in counters.items() if counter == Counter(0, 1)
     }
     inside = {
         name
@@ -127,24 +127,24 @@ def _piles(
         if isinstance(value, GraphSpec)
         for name in _mentioned(value)
     }
-    found = {}
-    for place, (item, result) in enumerate(zip(body.inputs, body.outputs, strict=True)):
-        maker = made.get(result.tensor)
-        places = PUTTING.get(maker.op) if maker is not None else None
+    piles = {}
+    for index, (item, result) in enumerate(zip(body.inputs, body.outputs, strict=True)):
+        producer = producers.get(result.tensor)
+        positions = PUTTING.get(producer.op) if producer is not None else None
         if (
-            maker is None
-            or places is None
-            or maker.inputs[places[0]] != item.tensor
-            or maker.inputs[places[1]] not in numbers
+            producer is None
+            or positions is None
+            or producer.inputs[positions[0]] != item.tensor
+            or producer.inputs[positions[1]] not in numbers
         ):
             continue
         if (
-            readers[item.tensor] == [maker]
+            readers[item.tensor] == [producer]
             and item.tensor not in inside
-            and call.type(place).shape[0] == steps
+            and call.type(index).shape[0] == steps
         ):
-            found[place] = maker.inputs[places[2]]
-    return found
+            piles[index] = producer.inputs[positions[2]]
+    return piles
 
 
 def _mentioned(graph: GraphSpec) -> set[str]:
@@ -161,11 +161,11 @@ def _recurrence(call: NodeCall, states: States) -> Sequence[Tensor | GraphValue]
     """The loop as a Scan along its steps 0, 1, ..."""
     body = call.attr("body")
     moving = carried_states(call, states.same | states.counters.keys() | states.piles.keys())
-    begins = _begins(call, moving)
+    initial = _initial_values(call, moving)
     piled = list(states.piles)
     lengthened = GraphSpec(
         body.inputs,
-        (*body.outputs, *(_declared(states.piles[place]) for place in piled)),
+        (*body.outputs, *(_declared(states.piles[index]) for index in piled)),
         body.tensors,
         body.nodes,
     )
@@ -173,86 +173,86 @@ def _recurrence(call: NodeCall, states: States) -> Sequence[Tensor | GraphValue]
     def step(
         builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
     ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        given: list[Tensor | GraphValue] = [call.operand(place) for place in range(len(call))]
-        for place, counter in states.counters.items():
-            given[place] = counter.inside(builder, slices[0], call.type(place).dtype)
-        for place, tensor in zip(moving, current, strict=True):
-            given[place] = tensor
-        results = call.convert_subgraph(builder, lengthened, given)
-        return [as_tensor(builder, results[place]) for place in moving], [
-            as_tensor(builder, item) for item in results[len(given) :]
+        arguments: list[Tensor | GraphValue] = [call.operand(index) for index in range(len(call))]
+        for index, counter in states.counters.items():
+            arguments[index] = counter.inside(builder, slices[0], call.type(index).dtype)
+        for index, tensor in zip(moving, current, strict=True):
+            arguments[index] = tensor
+        results = call.convert_subgraph(builder, lengthened, arguments)
+        return [as_tensor(builder, results[index]) for index in moving], [
+            as_tensor(builder, item) for item in results[len(arguments) :]
         ]
 
     lasts, stacks = call.builder.scan(
-        begins, [iota(call.builder, states.steps, "int32")], step, axis=0
+        initial, [iota(call.builder, states.steps, "int32")], step, axis=0
     )
-    made: list[Tensor | GraphValue] = [call.operand(place) for place in range(len(call))]
-    for place, counter in states.counters.items():
-        made[place] = counter.at(states.steps, call.type(place).dtype)
-    for places, tensors in ((moving, lasts), (piled, stacks)):
-        for place, tensor in zip(places, tensors, strict=True):
-            made[place] = tensor
-    return made
+    outputs: list[Tensor | GraphValue] = [call.operand(index) for index in range(len(call))]
+    for index, counter in states.counters.items():
+        outputs[index] = counter.at(states.steps, call.type(index).dtype)
+    for indices, tensors in ((moving, lasts), (piled, stacks)):
+        for index, tensor in zip(indices, tensors, strict=True):
+            outputs[index] = tensor
+    return outputs
 
 
 def _declared(tensor: str) -> Declared:
     return Declared(tensor, tensor, "", None)
 
 
-def _begins(call: NodeCall, places: Sequence[int]) -> list[Tensor]:
+def _initial_values(call: NodeCall, carried: Sequence[int]) -> list[Tensor]:
     """The initial values of states. Lists without an element shape get the shape of the element
     that a step writes.
     """
-    if not any(isinstance(call.operand(place), UnwrittenList) for place in places):
-        return [call.tensor(place) for place in places]
+    if not any(isinstance(call.operand(index), UnwrittenList) for index in carried):
+        return [call.tensor(index) for index in carried]
     trial = GraphBuilder(call.spec.name, RULES, outer=call.builder)
-    given: list[Tensor | GraphValue] = []
-    for place in range(len(call)):
-        item = call.operand(place)
-        given.append(
+    arguments: list[Tensor | GraphValue] = []
+    for index in range(len(call)):
+        item = call.operand(index)
+        arguments.append(
             item
-            if item.tensor is None or place not in places
-            else trial.input(f"state{place}", item.type.dtype, item.type.shape)
+            if item.tensor is None or index not in carried
+            else trial.input(f"state{index}", item.type.dtype, item.type.shape)
         )
-    results = call.convert_subgraph(trial, call.attr("body"), given)
-    begins = []
-    for place in places:
-        item = call.operand(place)
+    results = call.convert_subgraph(trial, call.attr("body"), arguments)
+    initial = []
+    for index in carried:
+        item = call.operand(index)
         if isinstance(item, UnwrittenList):
-            if isinstance(results[place], UnwrittenList):
-                raise call.unsupported("carries a list that nothing is put into", "Leave it out")
-            begins.append(written(call.builder, item, results[place].type.shape[1:]))
+            if isinstance(results[index], UnwrittenList):
+                raise call.unsupported("carries an empty list", "Leave it out")
+            initial.append(written(call.builder, item, results[index].type.shape[1:]))
         else:
-            begins.append(call.tensor(place))
-    return begins
+            initial.append(call.tensor(index))
+    return initial
 
 
-def _written_out(call: NodeCall) -> Sequence[GraphValue] | None:
+def _unrolled(call: NodeCall) -> Sequence[GraphValue] | None:
     """Unroll, as long as the condition is known. None if it is not."""
     condition, body = call.attr("cond"), call.attr("body")
-    state: Sequence[GraphValue] = [call.operand(place) for place in range(len(call))]
+    state: Sequence[GraphValue] = [call.operand(index) for index in range(len(call))]
     for _ in range(MAX_UNROLLED + 1):
-        found = call.infer_values(
+        condition_values = call.infer_values(
             condition,
             {item.tensor: value for item, value in zip(condition.inputs, state, strict=True)},
         )
-        going = found.get(condition.outputs[0].tensor)
-        if going is None or not going.is_constant or going.value is None:
+        continues = condition_values.get(condition.outputs[0].tensor)
+        if continues is None or not continues.is_constant or continues.value is None:
             return None
-        if not bool(going.value.any()):
+        if not bool(continues.value.any()):
             return state
         state = call.convert_subgraph(call.builder, body, state)
     return None
 
 
-def _repeated(call: NodeCall, same: frozenset[int]) -> list[Tensor | GraphValue]:
-    begins = _begins(call, carried_states(call, same))
+def _while_loop(call: NodeCall, same: frozenset[int]) -> list[Tensor | GraphValue]:
+    initial = _initial_values(call, carried_states(call, same))
     try:
-        return while_loop(call, same, begins)
+        return while_loop(call, same, initial)
     except DataDependentError as error:
         raise ShapeError(
-            f"{error}; a loop that runs as long as the data says has shapes that do not depend on"
-            " its steps"
+            f"{error}; a loop with a data-dependent number of"
+            " steps needs shapes that do not depend on the step"
         ) from error
 
 

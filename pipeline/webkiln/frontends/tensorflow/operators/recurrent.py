@@ -47,18 +47,18 @@ class BlockCell:
             b.capture(item) for item in (self.kernel, self.bias, *self.peepholes)
         )
         gates = pieces(b, affine(b, x, h, kernel, bias), 4)
-        given, new, kept, shown = (gates[place] for place in self.order)
+        input_gate, new, forget, output = (gates[index] for index in self.order)
         if self.peeks:
-            given, kept = given + memory * peepholes[0], kept + memory * peepholes[1]
+            input_gate, forget = input_gate + memory * peepholes[0], forget + memory * peepholes[1]
         i, ci, f = (
-            b.op("Sigmoid", [given]),
+            b.op("Sigmoid", [input_gate]),
             b.op("Tanh", [new]),
-            b.op("Sigmoid", [kept + self.forget if self.forget else kept]),
+            b.op("Sigmoid", [forget + self.forget if self.forget else forget]),
         )
         cs = ci * i + memory * f
         if self.clip > 0:
             cs = b.op("Clip", [cs], {"min": -self.clip, "max": self.clip})
-        o = b.op("Sigmoid", [shown + cs * peepholes[2] if self.peeks else shown])
+        o = b.op("Sigmoid", [output + cs * peepholes[2] if self.peeks else output])
         co = b.op("Tanh", [cs])
         return [i, cs, f, o, ci, co, co * o]
 
@@ -77,19 +77,19 @@ def lstm(order: Sequence[int], *, forget: float, clip: float) -> NodeHandler:
         steps, length = x.shape[0], call.sizes(0)[0]
         if length != steps and (is_symbolic(length) or is_symbolic(steps)):
             raise call.unsupported(
-                "takes fewer steps than the sequence has, which is set at run time",
-                "Set the size by --dim",
+                "runs fewer steps than the sequence has; their number is set at run time",
+                "Set the size with --dim",
             )
         missing = 0 if length == steps else max(steps - length, 0)
-        taken = part(call.builder, x, 0, 0, length) if missing else x
+        sequence = part(call.builder, x, 0, 0, length) if missing else x
 
         def step(
             b: GraphBuilder, states: list[Tensor], slices: list[Tensor]
         ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-            found = cell.step(b, slices[0], *states)
-            return [found[1], found[6]], found
+            outputs = cell.step(b, slices[0], *states)
+            return [outputs[1], outputs[6]], outputs
 
-        _, piles = call.builder.scan([memory, h], [taken], step, axis=0)
+        _, piles = call.builder.scan([memory, h], [sequence], step, axis=0)
         return [
             call.op("Pad", [pile], {"low": (0, 0, 0), "high": (missing, 0, 0), "value": 0})
             if missing

@@ -34,7 +34,7 @@ def mean(call: NodeCall) -> Tensor:
     attrs = {"axes": _axes(call, x.type.rank), "keepdims": call.flag("keep_dims")}
     if not x.dtype.startswith("float"):
         raise call.unsupported(
-            f"is the mean of {x.dtype}, which TensorFlow cuts to a whole number",
+            f"is the mean of {x.dtype}, which TensorFlow truncates to an integer",
             "Cast to float32 before it",
         )
     return call.op("ReduceMean", [x], attrs)
@@ -49,8 +49,10 @@ def euclidean(call: NodeCall) -> Tensor:
 def all_or_any(op: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
-        made: Tensor = truth(op)(call.builder, x, _axes(call, x.type.rank), call.flag("keep_dims"))
-        return made
+        result: Tensor = truth(op)(
+            call.builder, x, _axes(call, x.type.rank), call.flag("keep_dims")
+        )
+        return result
 
     return handler
 
@@ -79,8 +81,8 @@ def cumulative(op: str) -> NodeHandler:
 
 def top_k(call: NodeCall) -> list[Tensor]:
     k = call.attr("k") if call.spec.op == "TopK" else call.sizes(1)[0]
-    values, places = segments.top_k(call.builder, call.tensor(0), k)
-    return [values, cast(call.builder, places, call.attr("index_type", "int32"))]
+    values, indices = segments.top_k(call.builder, call.tensor(0), k)
+    return [values, cast(call.builder, indices, call.attr("index_type", "int32"))]
 
 
 def in_top_k(call: NodeCall) -> Tensor:

@@ -64,10 +64,10 @@ def split(call: NodeCall) -> list[Tensor]:
 def split_v(call: NodeCall) -> list[Tensor]:
     x, (axis,) = call.tensor(0), call.sizes(2)
     axis = call.axis(axis, x.type.rank)
-    given = call.sizes(1)
-    known = sum(size for size in given if size != -1)
+    declared = call.sizes(1)
+    total = sum(size for size in declared if size != -1)
     sizes = [
-        x.shape[axis] - known if not is_symbolic(size) and size == -1 else size for size in given
+        x.shape[axis] - total if not is_symbolic(size) and size == -1 else size for size in declared
     ]
     starts = [0, *accumulate(sizes)]
     return [
@@ -82,21 +82,23 @@ def slice_(call: NodeCall) -> Tensor:
             raise call.data_dependent_error(1)
         return slice_at(call.builder, x, call.tensor(1), sizes)
     starts = call.sizes(1)
-    wanted = [
+    lengths = [
         x.shape[axis] - starts[axis] if not is_symbolic(size) and size == -1 else size
         for axis, size in enumerate(sizes)
     ]
     return call.op(
-        "Slice", [x], {"starts": tuple(starts), "sizes": tuple(wanted), "steps": (1,) * x.type.rank}
+        "Slice",
+        [x],
+        {"starts": tuple(starts), "sizes": tuple(lengths), "steps": (1,) * x.type.rank},
     )
 
 
 def key_of(call: NodeCall, position: int = 1) -> tuple[object, ...]:
     """A StridedSlice as Python slices."""
-    begin, end, strides = (call.sizes(number) for number in range(position, position + 3))
+    starts, ends, strides = (call.sizes(number) for number in range(position, position + 3))
     is_set = masks(call)
     key: list[object] = []
-    for number, (start, stop, step) in enumerate(zip(begin, end, strides, strict=True)):
+    for number, (start, stop, step) in enumerate(zip(starts, ends, strides, strict=True)):
         if is_set("ellipsis", number):
             key.append(Ellipsis)
         elif is_set("new_axis", number):
@@ -152,19 +154,19 @@ def fill(call: NodeCall) -> Tensor:
 
 def range_(call: NodeCall) -> Tensor:
     """A range whose bounds are sizes, or known floats."""
-    given = [call.value(position).item() for position in range(3)]
+    bounds = [call.value(position).item() for position in range(3)]
     start, limit, delta = (
-        int(value) if isinstance(value, float) and value.is_integer() else value for value in given
+        int(value) if isinstance(value, float) and value.is_integer() else value for value in bounds
     )
     dtype = call.type(0).dtype
-    whole = (limit - start + delta - 1) // delta if isinstance(delta, int) and delta > 0 else None
-    if whole is None:
+    count = (limit - start + delta - 1) // delta if isinstance(delta, int) and delta > 0 else None
+    if count is None:
         if any(map(is_symbolic, (start, limit, delta))):
             raise call.error("its step is not a known positive number")
-        whole = max(0, int(-(-(limit - start) // delta)))
-    counted = iota(call.builder, whole, dtype)
-    begin = sized(call.builder, start, dtype) if is_symbolic(start) else call.constant(start, dtype)
-    return counted * call.constant(delta, dtype) + begin
+        count = max(0, int(-(-(limit - start) // delta)))
+    counted = iota(call.builder, count, dtype)
+    first = sized(call.builder, start, dtype) if is_symbolic(start) else call.constant(start, dtype)
+    return counted * call.constant(delta, dtype) + first
 
 
 def lin_space(call: NodeCall) -> Tensor:

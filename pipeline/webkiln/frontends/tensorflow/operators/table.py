@@ -3,6 +3,7 @@
 from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.nodes.states import STATES
 from webkiln.frontends.tensorflow.operators.control import CONTROL
+from webkiln.frontends.tensorflow.operators.convolution import CONVOLUTION
 from webkiln.frontends.tensorflow.operators.counting import COUNTING
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.tensorflow.operators.images import IMAGES
@@ -10,16 +11,21 @@ from webkiln.frontends.tensorflow.operators.indexing import INDEXING
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
 from webkiln.frontends.tensorflow.operators.lists import LISTS
 from webkiln.frontends.tensorflow.operators.loops import LOOPS
+from webkiln.frontends.tensorflow.operators.normalization import NORMALIZATION
+from webkiln.frontends.tensorflow.operators.pooling import POOLING
 from webkiln.frontends.tensorflow.operators.recurrent import RECURRENT
 from webkiln.frontends.tensorflow.operators.reduce import REDUCE
+from webkiln.frontends.tensorflow.operators.resizing import RESIZING
 from webkiln.frontends.tensorflow.operators.shape import SHAPE
-from webkiln.frontends.tensorflow.operators.windows import WINDOWS
 
 OPERATORS: dict[str, NodeHandler] = {
     **ELEMENTWISE,
     **SHAPE,
     **REDUCE,
-    **WINDOWS,
+    **CONVOLUTION,
+    **POOLING,
+    **NORMALIZATION,
+    **RESIZING,
     **LINEAR,
     **INDEXING,
     **CONTROL,
