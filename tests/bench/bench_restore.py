@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.build.remotes import faulty
+from tests.build.faulty_remote import faulty
 from tests.build.tree import Tree, copied
 
 MODEL = "mobilenetv2"

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.build.faulty_remote import Faulty, faulty
 from tests.build.fleets import Trees, scheduler
 from tests.build.models import MODELS, Model
 from tests.build.projects import Project
-from tests.build.remotes import QUICK, REAL, Faulty, faulty
+from tests.build.remotes import QUICK, REAL
 from tests.build.signers import hmac_signer
 from tests.build.tree import Tree, checkout
 from tests.sampling import representative

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.build.faulty_remote import faulty
 from tests.build.proxies import certified, connect_proxy, tls_proxy
-from tests.build.remotes import faulty
 from tests.build.tree import REPOSITORY
 from webkiln import canonical
 from webkiln.build import system_paths

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.remotes import Faulty, faulty
+from tests.build.faulty_remote import Faulty, faulty
 from tests.build.tree import Tree, checkout, toy_bundle, warm
 from tests.sampling import representative
 from webkiln import canonical

@@ -10,14 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.remotes import (
-    REAL,
-    Faulty,
-    documented_directives,
-    faulty,
-    nginx,
-    warnings,
-)
+from tests.build.faulty_remote import Faulty, faulty, warnings
+from tests.build.remotes import REAL, documented_directives, nginx
 from tests.build.tree import Tree, checkout, executed, toy_bundle, warm
 from tests.sampling import representative
 from webkiln import canonical

@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.remotes import (
-    Faulty,
-    free_port,
-    warnings,
-)
+from tests.build.faulty_remote import Faulty, warnings
+from tests.build.remotes import free_port
 from tests.build.tree import Tree, toy_bundle
 from webkiln import canonical
 from webkiln.build.action import ActionResult, Blob

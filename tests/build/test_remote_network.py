@@ -7,13 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.build.faulty_remote import faulty, warnings
 from tests.build.proxies import connect_proxy
-from tests.build.remotes import (
-    REAL,
-    faulty,
-    free_port,
-    warnings,
-)
+from tests.build.remotes import REAL, free_port
 from tests.build.tree import Tree, warm
 from tests.sampling import representative
 from webkiln.build.remote.addresses import open_remote

@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.remotes import (
-    Faulty,
-    faulty,
-    warnings,
-)
+from tests.build.faulty_remote import Faulty, faulty, warnings
 from tests.build.tree import Tree, toy_bundle
 from tests.sampling import representative
 from webkiln import canonical

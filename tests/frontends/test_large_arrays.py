@@ -111,11 +111,15 @@ def test_references_lead_to_the_arrays_in_the_file(tmp_path):
 @pytest.mark.parametrize(
     "data",
     [
-        b"", encode_field(3, bytes(100)), bytes(MIN_BYTES), encode_field(3, bytes(MIN_BYTES))[:-1], b"\x0b" * MIN_BYTES,
+        b"",
+        encode_field(3, bytes(100)),
+        bytes(MIN_BYTES),
+        encode_field(3, bytes(MIN_BYTES))[:-1],
+        b"\x0b" * MIN_BYTES,
         b"\x08\x01" * (MAX_FIELDS + 9) + encode_field(3, bytes(MIN_BYTES)),
     ],
     ids=["empty", "short", "no message", "cut off", "groups", "many fields"],
-)  # fmt: skip
+)
 def test_messages_that_are_not_stripped(data, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(data)

@@ -261,13 +261,35 @@ def test_tensorflow_identity_nodes_are_valid_bounds() -> None:
 @pytest.mark.parametrize(
     ("name", "node", "message"),
     [
-        ("old", "cond/more", "cond/more runs conditionally; name a node before or after the condition"),
-        ("old", "turns/turned", r"there is no 'turns/turned'.* \(it is inside turns/while_context; a subgraph cannot start or end there\)"),
-        ("old", "TensorArray", "TensorArray outputs a list of tensors, which cannot be an input or output of a bundle"),
+        (
+            "old",
+            "cond/more",
+            "cond/more runs conditionally; name a node before or after the condition",
+        ),
+        (
+            "old",
+            "turns/turned",
+            (
+                r"there is no 'turns/turned'.* \(it is inside turns/while_context; a subgraph cannot"
+                r" start or end there\)"
+            ),
+        ),
+        (
+            "old",
+            "TensorArray",
+            "TensorArray outputs a list of tensors, which cannot be an input or output of a bundle",
+        ),
         ("keeping", "total", "total is the initial value of a state; name a node that reads it"),
-        ("spectrogram", "stft/rfft", "stft/rfft outputs complex numbers, which cannot be inputs or outputs of a bundle; name a node before or after it"),
+        (
+            "spectrogram",
+            "stft/rfft",
+            (
+                "stft/rfft outputs complex numbers, which cannot be inputs or outputs of a bundle; name"
+                " a node before or after it"
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("end", [False, True])
 def test_invalid_bounds_are_errors(name: str, node: str, message: str, end: bool) -> None:
     with pytest.raises(RecipeError, match=message):

@@ -108,8 +108,8 @@ def test_subgraphs_of_a_keras_model(source, starts, ends, inputs, outputs, slots
             ["second"],
             ["scores"],
             (
-                "the subgraph leaves first undefined, which both reads from outside it; add --from-layer"
-                " first"
+                "the subgraph leaves first undefined, which both reads from outside it; add"
+                " --from-layer first"
             ),
         ),
         (
@@ -285,8 +285,8 @@ def test_subgraphs_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs
         (
             ["above"],
             (
-                r"net.onnx: the subgraph leaves r undefined, which choice, add read from outside it; add"
-                r" --from-layer r"
+                r"net.onnx: the subgraph leaves r undefined, which choice, add read from outside"
+                r" it; add --from-layer r"
             ),
         ),
         (["k"], r"net.onnx: --from-layer: there is no 'k'"),
