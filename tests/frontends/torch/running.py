@@ -11,7 +11,8 @@ from torch.utils import _pytree as pytree
 from tests.frontends.corpus import Sample
 from tests.frontends.torch.modules import ModuleCase
 from webkiln.frontends.torch.converter import TorchConverter
-from webkiln.frontends.torch.program import output_names, read_program
+from webkiln.frontends.torch.labels import output_names
+from webkiln.frontends.torch.program import read_program
 
 SEED = 7
 

@@ -155,11 +155,11 @@ def test_what_is_refused(
     [
         (
             lambda x: torch.jit.script(scripts.Overlapping()),
-            "net.pt: part and whole share their memory, which is changed in place; give",
+            "net.pt: part and whole share memory that is changed in place; give",
         ),
         (
             lambda x: torch.jit.trace(scripts.Overlapping(), x),
-            "net.pt: part and whole share their memory, which is changed in place; give",
+            "net.pt: part and whole share memory that is changed in place; give",
         ),
         (
             lambda x: torch.jit.trace(scripts.Fixed(), x),

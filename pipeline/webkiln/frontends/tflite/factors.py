@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import SourceError
+from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.tflite.file import FileOperator
 from webkiln.frontends.tflite.tensors import FileTensor
 from webkiln.ir.types import Array
@@ -103,3 +103,41 @@ def limits(item: FileTensor) -> tuple[int, int]:
 def power_of_two(scale: float) -> int | None:
     power = math.log2(scale)
     return round(power) if abs(power - round(power)) < 1e-3 else None
+
+
+BOUNDS = {
+    "RELU": (0.0, None),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
+    "NONE": (None, None),
+}
+
+
+def bounds(facts: Facts, kind: str) -> tuple[int, int]:
+    """The range of the result after a fused activation."""
+    item = facts.output
+    low, high = limits(item)
+    if kind not in BOUNDS:
+        raise UnsupportedError(
+            facts.where,
+            [
+                (
+                    facts.where,
+                    f"has the activation {kind} on integers",
+                    "Use an activation of its own",
+                )
+            ],
+        )
+    first, last = BOUNDS[kind]
+
+    def placed(value: float) -> int:
+        return item.zero + away(float(F32(value) / F32(item.scale)))
+
+    return max(low, placed(first)) if first is not None else low, (
+        min(high, placed(last)) if last is not None else high
+    )
+
+
+def ranged(facts: Facts) -> dict[str, Any]:
+    return {"range": bounds(facts, facts.operator.options.get("fused_activation_function", "NONE"))}

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
+from webkiln.frontends.tflite.enumerations import OPERATORS
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
-from webkiln.frontends.tflite.schema import CHOICES, OPERATORS, OPTION_TABLES, OPTIONS, SCHEMA
+from webkiln.frontends.tflite.option_tables import CHOICES, OPTION_TABLES, OPTIONS
+from webkiln.frontends.tflite.schema import SCHEMA
 from webkiln.frontends.tflite.tensors import FileTensor, read_tensor, stored_bytes
 
 IDENTIFIER = b"TFL3"

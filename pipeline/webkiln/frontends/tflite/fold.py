@@ -14,7 +14,7 @@ from webkiln.frontends.nodes.fold import (
     integer_objects,
     move_elements,
 )
-from webkiln.frontends.tflite.operators.shape import strided
+from webkiln.frontends.tflite.operators.slices import strided
 from webkiln.ir.types import Array, is_integer
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from webkiln.frontends.tflite.file import TfliteFile
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
-from webkiln.frontends.tflite.load import chosen, end_names
+from webkiln.frontends.tflite.load import chosen
 from webkiln.frontends.tflite.schema import AXIS_LABELS, METADATA
+from webkiln.frontends.tflite.signatures import end_names
 
 MAX_LABELS = 16 << 20
 NAME = "TFLITE_METADATA"

@@ -14,7 +14,8 @@ from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
 from webkiln.frontends.tflite.file import TfliteFile
-from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
+from webkiln.frontends.tflite.load import chosen, layer_tensors
+from webkiln.frontends.tflite.signatures import input_names
 from webkiln.ir.types import Array
 from webkiln.random_inputs import NATURAL, Inputs, make_inputs
 

@@ -9,8 +9,8 @@ import numpy as np
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import bfloat16_to_float32
 from webkiln.frontends.nodes.spec import MAX_BYTES
+from webkiln.frontends.tflite.enumerations import DTYPES
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
-from webkiln.frontends.tflite.schema import DTYPES
 from webkiln.ir.types import Array
 
 PACKED = {"int4": (4, True), "uint4": (4, False), "int2": (2, True)}

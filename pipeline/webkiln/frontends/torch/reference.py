@@ -16,7 +16,8 @@ from webkiln.errors import ToolError
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
-from webkiln.frontends.torch.program import decomposed, layer_values, output_names
+from webkiln.frontends.torch.decompositions import decomposed
+from webkiln.frontends.torch.labels import layer_values, output_names
 from webkiln.frontends.torch.source import TracedProgram, first_line
 from webkiln.ir.types import DTYPES, Array
 from webkiln.random_inputs import NATURAL

@@ -15,7 +15,8 @@ from webkiln.errors import SourceError, UndecidedError
 from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
-from webkiln.frontends.torch.script import Raised, ScriptProgram
+from webkiln.frontends.torch.script import ScriptProgram
+from webkiln.frontends.torch.script_run import Raised
 from webkiln.frontends.torch.vision import know_vision
 from webkiln.random_inputs import SAMPLE_SIZE
 
@@ -98,7 +99,7 @@ def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
             f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); save it"
             " again"
         ) from None
-    graph = program._graph[0]
+    graph = program.graph[0]
     wanted = [
         value
         for value in list(graph.inputs())[1:]

@@ -16,6 +16,7 @@ from webkiln.frontends.tflite.operators.recurrent import RECURRENT
 from webkiln.frontends.tflite.operators.reduce import REDUCE
 from webkiln.frontends.tflite.operators.resize import RESIZE
 from webkiln.frontends.tflite.operators.shape import SHAPE
+from webkiln.frontends.tflite.operators.slices import SLICES
 from webkiln.frontends.tflite.operators.spectral import SPECTRAL
 
 HANDLERS: dict[str, NodeHandler] = {
@@ -25,6 +26,7 @@ HANDLERS: dict[str, NodeHandler] = {
     **POOL,
     **REDUCE,
     **SHAPE,
+    **SLICES,
     **RESIZE,
     **INDEXING,
     **QUANTIZE,
@@ -36,6 +38,7 @@ HANDLERS: dict[str, NodeHandler] = {
 IN_INTEGERS = frozenset(
     (
         *SHAPE,
+        *SLICES,
         *CONTROL,
         *QUANTIZE,
         *ACTIVATIONS,
