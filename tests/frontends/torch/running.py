@@ -9,7 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from tests.frontends.corpus import Sample
-from tests.frontends.torch.modules import ModuleCase
+from tests.frontends.torch.cases import ModuleCase
 from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.labels import output_names
 from webkiln.frontends.torch.program import read_program

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches, reference_mismatch
-from tests.frontends.torch.modules import MODULES
+from tests.frontends.torch.modules.table import MODULES
 from tests.frontends.torch.running import at_other_sizes, exported, made, named, sample
 from webkiln.frontends.torch.framework import quiet
 from webkiln.ops.evaluate import next_states, run_graph
@@ -45,7 +45,7 @@ def test_one_bundle_is_for_all_sizes(name: str) -> None:
     assert reference_mismatch(other) is None
 
 
-@pytest.mark.parametrize("name", ["states", "states of what is given"])
+@pytest.mark.parametrize("name", ["states", "assigned states"])
 def test_states_go_on_from_run_to_run(name: str) -> None:
     case, one = MODULES[name], as_given(name)
     module, states = made(case), None

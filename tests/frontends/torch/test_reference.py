@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.frontends.torch.modules import of
+from tests.frontends.torch.cases import module_of
 from webkiln.errors import ToolError
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.torch.framework import quiet
@@ -38,7 +38,7 @@ def test_an_operator_without_code() -> None:
     library.define("only(Tensor x) -> Tensor")
     torch.library.register_fake("described::only", torch.empty_like, lib=library)
     with quiet():
-        program = torch.export.export(of(torch.ops.described.only)(), (torch.rand(2, 3),))
+        program = torch.export.export(module_of(torch.ops.described.only)(), (torch.rand(2, 3),))
         with pytest.raises(
             ToolError,
             match=(
@@ -51,7 +51,7 @@ def test_an_operator_without_code() -> None:
 def test_noise_is_measured_against_float64(tmp_path: Path) -> None:
     with quiet():
         torch.export.save(
-            torch.export.export(of(cancelling)(), (torch.rand(2, 3),)), tmp_path / "net.pt2"
+            torch.export.export(module_of(cancelling)(), (torch.rand(2, 3),)), tmp_path / "net.pt2"
         )
         reference = computed(program_of(tmp_path / "net.pt2", {}, trust_source=False))
     for name in ("natural0", "natural1"):

@@ -12,7 +12,8 @@ import torch
 
 from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches, reference_mismatch
 from tests.frontends.torch import scripts
-from tests.frontends.torch.modules import MODULES, floats, whole
+from tests.frontends.torch.cases import floats, integers
+from tests.frontends.torch.modules.table import MODULES
 from tests.frontends.torch.running import given, made, named
 from webkiln.errors import SourceError
 from webkiln.frontends.torch.converter import TorchConverter
@@ -27,7 +28,7 @@ SCRIPTS: Mapping[str, tuple[type[torch.nn.Module], torch.Tensor]] = {
     "growing": (scripts.Growing, floats(2, 3)),
     "collecting": (scripts.Collecting, floats(2, 4)),
     "remembering": (scripts.Remembering, floats(2, 4)),
-    "reading": (scripts.WordReading, whole(2, 3, high=9)),
+    "reading": (scripts.WordReading, integers(2, 3, high=9)),
     "beginning": (scripts.Beginning, floats(2, 4)),
 }
 STATES = {"recurring": ["seen"], "remembering": ["state"], "beginning": ["hidden", "memory"]}

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.frontends.corpus import BACKEND_STRIDES, mismatches, reference_mismatch
-from tests.frontends.torch.modules import LATE, ModuleCase, floats, of
+from tests.frontends.torch.cases import DATA_DEPENDENT, ModuleCase, floats, module_of
 from tests.frontends.torch.running import exported, sample
 from tests.frontends.torch.vision import torchvision
 from webkiln.frontends.torch.framework import quiet
@@ -25,17 +25,19 @@ def detected(boxes: Tensor, scores: Tensor) -> Tensor:
 
 
 CASES = {
-    "nms": ModuleCase(of(detected), (BOXES, floats(9, seed=2, low=0)), gpu=LATE),
+    "nms": ModuleCase(module_of(detected), (BOXES, floats(9, seed=2, low=0)), gpu=DATA_DEPENDENT),
     **{
         f"roi_align {aligned}": ModuleCase(
-            of(lambda x, r, aligned=aligned: VISION.roi_align(x, r, (3, 2), 0.7, 2, aligned)),
+            module_of(
+                lambda x, r, aligned=aligned: VISION.roi_align(x, r, (3, 2), 0.7, 2, aligned)
+            ),
             (floats(2, 3, 6, 7), ROIS),
         )
         for aligned in (False, True)
     },
     **{
         f"deform_conv2d {groups} {masked}": ModuleCase(
-            of(
+            module_of(
                 lambda x, o, w, m, groups=groups, masked=masked: VISION.deform_conv2d(
                     x, o, w, stride=(2, 1), padding=1, dilation=(1, 2), mask=m if masked else None
                 )
