@@ -51,19 +51,19 @@ def call_itself(model: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "does not begin as a LiteRT"),
-        (b"\0\0\0\0TFL3", "is of version 0 of the format"),
+        (b"", "is not a LiteRT"),
+        (b"\0\0\0\0TFL3", "has version 0 of the format"),
         (b"\xff\xff\xff\xffTFL3", "outside the file"),
         (model_bytes(dense())[:200], "outside the file"),
         (
             edited(lambda model: setattr(model, "version", 9)),
-            "is of version 9 of the format, expected 3",
+            "has version 9 of the format, expected 3",
         ),
-        (edited(lambda model: setattr(model, "subgraphs", [])), "holds no graph"),
-        (edited(lambda model: set_buffer(model, 99)), "its values are buffer 99, there are"),
+        (edited(lambda model: setattr(model, "subgraphs", [])), "contains no graph"),
+        (edited(lambda model: set_buffer(model, 99)), "its values are in buffer 99, the file has"),
         (
             edited(lambda model: set_first_input(model, 77)),
-            "there is no tensor 77, the graph has 4",
+            "tensor 77 does not exist, the graph has 4",
         ),
         (
             edited(lambda model: set_first_input(model, 3)),

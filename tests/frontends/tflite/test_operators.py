@@ -137,20 +137,23 @@ def integer_layers() -> dict[str, tuple[Single, str]]:
     )
     fine = T("int16", (1, 5), None, 0.0001, variable=True)
     return {
-        "normalised": (replace(lstm, inputs=[*lstm.inputs[:20], *norms]), "normalises the gates"),
+        "normalised": (
+            replace(lstm, inputs=[*lstm.inputs[:20], *norms]),
+            "with layer normalisation",
+        ),
         "of old intermediates": (
             replace(lstm, intermediates=()),
-            "other than of int8 with a cell of int16",
+            "but not of int8 with an int16 cell",
         ),
         "of another cell": (
             replace(lstm, inputs=[*lstm.inputs[:19], fine, *lstm.inputs[20:]]),
-            "other than of int8 with a cell of int16",
+            "but not of int8 with an int16 cell",
         ),
         "linear": (
             replace(svdf, options=svdf.options | {"fusedActivationFunction": 0}),
             "without RELU",
         ),
-        "plain": (rnn, "a recurrent layer of integers"),
+        "plain": (rnn, "an integer recurrent layer"),
     }
 
 

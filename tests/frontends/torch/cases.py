@@ -22,8 +22,8 @@ class FunctionModule(nn.Module):
 
 @dataclass(frozen=True)
 class ModuleCase:
-    """`sizes` has the dynamic axes of each input with a second size to test. `gpu` is the reason for
-    no test on webgpu and webgl, if there is one.
+    """`sizes` maps the dynamic axes of each input to a second size. `gpu` is the reason why webgpu
+    and webgl are not tested, if they are not.
     """
 
     make: Callable[[], nn.Module]

@@ -1,4 +1,4 @@
-"""A module of `factories.py`, and the source that names its function."""
+"""A module of `factories.py`, and a source that names its function."""
 
 import torch
 

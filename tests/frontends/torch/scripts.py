@@ -1,15 +1,11 @@
-"""Modules for TorchScript: control flow on data and on sizes, lists, optional arguments, hidden
-state.
-"""
+"""Modules for TorchScript: control flow on data and sizes, lists, optional arguments, states."""
 
 import torch
 from torch import Tensor, nn, relu, tanh, zeros
 
 
 class Recurring(nn.Module):
-    """A loop over a number, a branch on data, a buffer that is changed in place, an LSTM with its
-    checks.
-    """
+    """A counted loop, a branch on data, a buffer that is changed in place, and an LSTM."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +84,7 @@ class Remembering(nn.Module):
 
 
 class WordReading(nn.Module):
-    """Whole numbers go in."""
+    """Integer inputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +95,7 @@ class WordReading(nn.Module):
 
 
 class Beginning(nn.Module):
-    """Two attributes that begin as one tensor, and become two states."""
+    """Two attributes with the same initial tensor, which become two states."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +123,7 @@ class Overlapping(nn.Module):
 
 
 class Fixed(nn.Module):
-    """A view of an attribute, which a trace holds as a constant, and changes."""
+    """An attribute that a trace represents as a constant, and changes in place."""
 
     def __init__(self) -> None:
         super().__init__()

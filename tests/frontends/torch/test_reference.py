@@ -1,4 +1,4 @@
-"""What torch's own noise is taken for."""
+"""Reference outputs of torch, and their rounding errors."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,19 +21,19 @@ from webkiln.ir.types import Array
 def computed(source: TracedProgram) -> Mapping[str, Array]:
     """reference.npz of a program of one input, float32[2,3]."""
     model, _ = read_program(source.program, "net")
-    (taken,) = model.graph.inputs
+    (variable,) = model.graph.inputs
     return compute_reference(
-        source, model, "net", SampledInputs({taken.name: ("float32", (2, 3))}, {})
+        source, model, "net", SampledInputs({variable.name: ("float32", (2, 3))}, {})
     )[0]
 
 
 def cancelling(x: Tensor) -> Tensor:
-    """What float32 rounds away, of inputs that are moved as of those that are not."""
+    """float32 rounds away most of the input."""
     return (x + 3e6) - 3e6
 
 
-def test_an_operator_without_code() -> None:
-    """Of which torch knows the sizes alone."""
+def test_an_operator_without_implementation_is_reported() -> None:
+    """torch only has its shape function."""
     library = torch.library.Library("described", "DEF")
     library.define("only(Tensor x) -> Tensor")
     torch.library.register_fake("described::only", torch.empty_like, lib=library)
@@ -41,9 +41,7 @@ def test_an_operator_without_code() -> None:
         program = torch.export.export(module_of(torch.ops.described.only)(), (torch.rand(2, 3),))
         with pytest.raises(
             ToolError,
-            match=(
-                r"net: torch does not compute an operator of it here \(.*described::only.*reference"
-            ),
+            match=(r"net: torch cannot run an operator of it \(.*described::only.*reference"),
         ):
             computed(TracedProgram(program))
 

@@ -1,4 +1,4 @@
-"""The operators of torchvision, by what the definitions of its papers give."""
+"""The operators of torchvision, compared with their reference implementations."""
 
 from pathlib import Path
 
@@ -20,8 +20,8 @@ ROIS = torch.tensor([[0, 0.5, 1, 5, 6.2], [1, 2, 0, 3, 4], [0, -1, -2, 8, 3]])
 
 
 def detected(boxes: Tensor, scores: Tensor) -> Tensor:
-    kept = VISION.nms(boxes, scores, 0.3)
-    return boxes[kept]
+    indices = VISION.nms(boxes, scores, 0.3)
+    return boxes[indices]
 
 
 CASES = {
@@ -56,7 +56,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_operator(name: str) -> None:
+def test_an_operator_matches_torchvision(name: str) -> None:
     with quiet():
         assert (
             reference_mismatch(sample(name, CASES[name], exported(CASES[name]), CASES[name].inputs))
@@ -64,10 +64,8 @@ def test_an_operator(name: str) -> None:
         )
 
 
-def test_files_that_name_operators(tmp_path: Path) -> None:
-    """Each is read in a process of its own, which has no operators of torchvision but those that
-    webkiln knows: one case of every operator.
-    """
+def test_files_with_operators_of_torchvision_are_accepted(tmp_path: Path) -> None:
+    """Files are checked in a separate process, which only has webkiln's schemas."""
     for name, case in {name.split()[0]: case for name, case in CASES.items()}.items():
         path = tmp_path / f"{name}.pt2"
         with quiet():
@@ -76,7 +74,7 @@ def test_files_that_name_operators(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
-def test_operators_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
+def test_backends_match_torchvision(backend: str, every: int, tmp_path: Path) -> None:
     with quiet():
         samples = [
             sample(name, case, exported(case), case.inputs)

@@ -184,7 +184,7 @@ SIGMOIDS = np.array(
 def curve_16(
     function: Callable[[np.float32], np.float32], *, twice: bool
 ) -> Callable[[Facts], dict[str, Any]]:
-    """Sigmoid and tanh: 8-bit ones have their own tables, 16-bit ones share the table of sigmoid."""
+    """Sigmoid and tanh. 8-bit functions have their own tables, 16-bit ones share one table."""
 
     def derive(facts: Facts) -> dict[str, Any]:
         x = facts.input(0)

@@ -125,7 +125,7 @@ def bounds(facts: Facts, kind: str) -> tuple[int, int]:
                 (
                     facts.where,
                     f"has the activation {kind} on integers",
-                    "Use an activation of its own",
+                    "Use a separate activation operator",
                 )
             ],
         )

@@ -1,4 +1,4 @@
-"""A model file as tables: its subgraphs, signatures and operators. Each is checked when it is read."""
+"""A model file as tables: subgraphs, signatures and operators. Each is checked when it is read."""
 
 import mmap
 from collections.abc import Mapping
@@ -55,14 +55,13 @@ class TfliteFile:
         data = _mapped(path)
         if len(data) < 8 or bytes(data[4:8]) != IDENTIFIER:
             raise SourceError(
-                f"{self.name}: does not begin as a LiteRT (TensorFlow Lite) model; it is damaged,"
-                " or of another format"
+                f"{self.name}: is not a LiteRT (TensorFlow Lite) model, or is damaged"
             )
         self.buffer = FlatBuffer(data, self.name, SCHEMA)
         self.model = self.buffer.root("Model")
         if self.model["version"] != 3:
             raise SourceError(
-                f"{self.name}: is of version {self.model['version']} of the format, expected 3;"
+                f"{self.name}: has version {self.model['version']} of the format, expected 3;"
                 " convert the model again"
             )
         self.subgraphs = (
@@ -72,7 +71,7 @@ class TfliteFile:
         )
         if not self.subgraphs:
             raise SourceError(
-                f"{self.name}: holds no graph; it is damaged; convert the model again"
+                f"{self.name}: contains no graph; the file is damaged; convert the model again"
             )
         self.codes = self.model.vector("operator_codes")
         self._tensors: dict[int, tuple[FileTensor, ...]] = {}
@@ -95,7 +94,7 @@ class TfliteFile:
     def subgraph(self, index: int, where: str = "") -> FlatTable:
         if not 0 <= index < len(self.subgraphs):
             raise SourceError(
-                f"{self.name}: {where or 'it'} names graph {index}, there are"
+                f"{self.name}: {where or 'it'} refers to graph {index}, the file has"
                 f" {len(self.subgraphs)}; it is damaged"
             )
         found: FlatTable = self.subgraphs[index]
@@ -139,13 +138,13 @@ class TfliteFile:
         )
         if code is None:
             raise SourceError(
-                f"{self.name}: {where} has code {table['opcode_index']}, there are"
-                f" {len(self.codes)}; it is damaged"
+                f"{self.name}: {where} refers to operator code {table['opcode_index']}, the file"
+                f" has {len(self.codes)}; it is damaged"
             )
         builtin = max(code["builtin_code"], code["deprecated_builtin_code"])
         if not 0 <= builtin < len(OPERATORS):
             raise SourceError(
-                f"{self.name}: {where} has the number {builtin}, known are 0 to"
+                f"{self.name}: {where} has the number {builtin}, supported are 0 to"
                 f" {len(OPERATORS) - 1}; the file is newer, or damaged"
             )
         inputs, outputs, intermediates = (
@@ -156,8 +155,8 @@ class TfliteFile:
         custom = code.text("custom_code") if builtin == CUSTOM else ""
         if builtin == CUSTOM and not custom:
             raise SourceError(
-                f"{self.name}: {where} is a custom one without a name; it is damaged; convert the"
-                " model again"
+                f"{self.name}: {where} is a custom operator without a name; the file is damaged;"
+                " convert the model again"
             )
         op = custom or OPERATORS[builtin]
         raw = bytes(table.vector("custom_options").data())
@@ -212,8 +211,8 @@ class TfliteFile:
         count = len(self.subgraphs[graph].vector("tensors"))
         if wrong := [number for number in numbers if not 0 <= number < count]:
             raise SourceError(
-                f"{self.name}: {where}: there is no tensor {wrong[0]}, the graph has {count}; the"
-                " file is damaged; convert it again"
+                f"{self.name}: {where}: tensor {wrong[0]} does not exist, the graph has {count};"
+                " the file is damaged; convert it again"
             )
 
 

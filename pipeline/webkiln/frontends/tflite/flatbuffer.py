@@ -149,8 +149,8 @@ class FlatVector:
     def __getitem__(self, index: int) -> Any:
         if not 0 <= index < self.count:
             raise SourceError(
-                f"{self.buffer.name}: element {index} of {self.count} ({self.kind}) is asked for;"
-                " the file is damaged; convert it again"
+                f"{self.buffer.name}: element {index} of a vector with {self.count}"
+                f" ({self.kind}) is out of range; the file is damaged; convert it again"
             )
         return _read(self.buffer, self.kind, self.place + index * self.width)
 
@@ -175,7 +175,7 @@ def _read(buffer: FlatBuffer, kind: str, place: int) -> Any:
         buffer.check(target + 4, size)
         if size > MAX_TEXT:
             raise SourceError(
-                f"{buffer.name}: a text of {size} bytes; the file is damaged; convert it again"
+                f"{buffer.name}: a string has {size} bytes; the file is damaged; convert it again"
             )
         return bytes(buffer.data[target + 4 : target + 4 + size]).decode("utf-8", errors="replace")
     if kind.startswith("["):

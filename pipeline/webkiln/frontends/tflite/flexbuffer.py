@@ -27,8 +27,7 @@ def read_map(data: bytes, where: str) -> dict[str, Any]:
         ) from None
     if not isinstance(found, dict):
         raise SourceError(
-            f"{where}: its options are no table of names; the file is damaged; convert the model"
-            " again"
+            f"{where}: its options are not a map; the file is damaged; convert the model again"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Labels in a model file. Its metadata refer to files in an archive that is appended to the tables."""
+"""Labels in a model file. Its metadata refer to files in an archive at the end of the file."""
 
 import io
 import zipfile

@@ -117,6 +117,5 @@ def derived(
         return function(Facts(operator, inputs, outputs, intermediates, where))
     except (ValueError, OverflowError, ZeroDivisionError, IndexError, TypeError) as error:
         raise SourceError(
-            f"{where}: the scales of {operator.op} are none that it can have ({error}); convert the"
-            " model again"
+            f"{where}: the scales of {operator.op} are invalid ({error}); convert the model again"
         ) from None

@@ -1,4 +1,4 @@
-"""The factors of recurrent layers: of integer ones, and the scales of int8 weights in hybrid ones."""
+"""The factors of integer recurrent layers, and the weight scales of hybrid ones."""
 
 from typing import Any
 

@@ -74,8 +74,8 @@ class Interpreted:
         index, _ = chosen(file, signature)
         if index:
             raise SourceError(
-                f"{path.name}: the interpreter runs the main graph only; there is no reference for"
-                f" {signature}"
+                f"{path.name}: the interpreter runs only the main graph; there is no reference"
+                f" for {signature}"
             )
         tensors = file.tensors(0)
         self.name, self.fixed = path.name, fixed or {}
@@ -102,7 +102,7 @@ class Interpreted:
         self.layers = layer_tensors(path)
 
     def _made(self) -> Any:
-        """Use the reference kernels, or the optimized ones if an operator has no reference kernel."""
+        """Use reference kernels, or optimised ones if an operator has no reference kernel."""
         try:
             return self.kind(
                 model_path=self.path,
@@ -120,7 +120,7 @@ class Interpreted:
         try:
             return self._computed({**values, **self.fixed})
         except (ValueError, RuntimeError) as error:
-            raise SourceError(f"{self.name}: LiteRT cannot run it: {error}") from error
+            raise SourceError(f"{self.name}: LiteRT cannot run the model: {error}") from error
 
     def _computed(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         interpreter = self._made()

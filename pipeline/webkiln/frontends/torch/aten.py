@@ -96,8 +96,7 @@ class AtenCall:
         found = found if isinstance(found, tuple) else (found,)
         if any(isinstance(item, Tensor) for item in found):
             raise self.call.error(
-                f"its argument {name} is only known when the model runs, but decides what is"
-                " computed"
+                f"its argument {name} is only known at run time, but must be constant"
             )
         return tuple(item if is_symbolic(item) else int(item) for item in found)
 
@@ -129,7 +128,7 @@ class AtenCall:
         known = DTYPES.get(found) if isinstance(found, int) else str(found)
         if known not in DTYPES.values():
             raise self.call.unsupported(
-                f"makes elements of {found}", f"Supported are {', '.join(DTYPES.values())}"
+                f"returns elements of {found}", f"Supported are {', '.join(DTYPES.values())}"
             )
         return str(known)
 
@@ -238,7 +237,7 @@ def renamed(
     attrs: Mapping[str, Any],
     version: int = 19,
 ) -> NodeCall:
-    """A call with the operands and attributes that the handler of another format's operator reads."""
+    """A call with the operands and attributes that the handler of another format reads."""
     given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in operands]
     spec = replace(
         call.call.spec,

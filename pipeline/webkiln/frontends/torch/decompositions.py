@@ -88,8 +88,8 @@ _DECOMPOSED: WeakKeyDictionary[torch.export.ExportedProgram, torch.export.Export
 
 
 def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """The program with functional operators only, in core ATen plus RETAINED. The result is cached per
-    program, since torch takes half a second even for a single operator.
+    """The program with functional operators only, in core ATen plus RETAINED. The result is cached
+    per program, since torch takes half a second even for a single operator.
     """
     result = _DECOMPOSED.get(program)
     if result is None:

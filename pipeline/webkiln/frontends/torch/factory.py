@@ -104,16 +104,16 @@ def _fill(module: torch.nn.Module, weights: Path, made: Mapping[str, Any], where
     own = module.state_dict()
     wrong = []
     if missing := sorted(own.keys() - state.keys()):
-        wrong.append(f"lacks {len(missing)} of the {len(own)} weights of {where}: {_some(missing)}")
+        wrong.append(f"lacks {len(missing)} of {len(own)} weights of {where}: {_some(missing)}")
     if spare := sorted(state.keys() - own.keys()):
-        wrong.append(f"has {len(spare)} that are not there: {_some(spare)}")
+        wrong.append(f"has unknown weights ({len(spare)}): {_some(spare)}")
     if wrong:
         what = (
             f"change {RENAMING}"
             if callable(rename)
             else (
-                f"give {made['module']} a function {RENAMING}(tensors) that takes the tensors of"
-                " the file by name"
+                f"define in {made['module']} a function {RENAMING}(tensors) that accepts the"
+                " tensors of the file by name"
             )
         )
         raise SourceError(

@@ -86,7 +86,7 @@ def _program(archive: zipfile.ZipFile) -> FileFacts:
         if re.search(rf"(/models/[^/]*\.json|(^|/){OLD_PROGRAM})$", info.filename)
     ]
     if len(programs) != 1 or programs[0].file_size > LARGEST_JSON:
-        raise ValueError(f"holds {len(programs)} programs, expected one")
+        raise ValueError(f"contains {len(programs)} programs, expected one")
     data = json.loads(archive.read(programs[0]))
     version = data.get("schema_version") or {}
     opset = data.get("opset_version") or {}

@@ -208,7 +208,7 @@ class _Cursor:
     def take(self, count: int) -> Array:
         if count > len(self.data) - self.at:
             raise SourceError(
-                f"{self.name}: ends at byte {len(self.data)}, in the middle of what begins at"
+                f"{self.name}: ends at byte {len(self.data)}, within a value that starts at"
                 f" {self.at}; the file is damaged"
             )
         self.at += count
@@ -229,8 +229,8 @@ class _Cursor:
             return 0
         if kind != ARRAY or depth == DEEPEST:
             raise SourceError(
-                f"{self.name}: its metadata has a value of type {kind} at byte {self.at}, which"
-                " does not exist; the file is damaged"
+                f"{self.name}: its metadata has a value of unknown type {kind} at byte"
+                f" {self.at}; the file is damaged"
             )
         inner, count = self.number("<u4"), self.number()
         if inner in SCALARS:
@@ -255,8 +255,8 @@ def read_gguf(path: Path) -> dict[str, Array]:
     if magic != MAGIC or version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
         raise SourceError(
-            f"{path.name}: is GGUF of version {version}, or big-endian; versions {known} are read;"
-            " convert the model again"
+            f"{path.name}: is GGUF of version {version}, or big-endian; supported versions are"
+            f" {known}; convert the model again"
         )
     count, pairs = cursor.number(), cursor.number()
     alignment = ALIGNMENT
@@ -280,16 +280,15 @@ def read_gguf(path: Path) -> dict[str, Array]:
             ["F32", "F16", "BF16", "F64", "I8 to I64", *(NAMES[kind] for kind in BLOCKS)]
         )
         raise SourceError(
-            f"{path.name}: has tensors of {', '.join(refused)}; read are {known}; quantise it anew"
+            f"{path.name}: has tensors of {', '.join(refused)}; supported are {known}; quantise"
+            " the model again"
         )
     if sum(_size(cursor, name, shape, kind) for name, shape, kind, _ in told) > len(cursor.data):
-        raise SourceError(
-            f"{path.name}: its tensors have more bytes than it has; the file is damaged"
-        )
+        raise SourceError(f"{path.name}: its tensors are larger than the file; the file is damaged")
     found: dict[str, Array] = {}
     for name, shape, kind, offset in told:
         if name in found:
-            raise SourceError(f"{path.name}: has the tensor {name} twice")
+            raise SourceError(f"{path.name}: has two tensors named {name}")
         found[name] = _tensor(cursor, name, shape, kind, start + offset)
     return found
 
@@ -301,8 +300,8 @@ def _size(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int) -> int:
         return prod(shape) * (2 if kind == BRAIN else np.dtype(PLAIN[kind]).itemsize)
     if not shape or shape[-1] % block.count:
         raise SourceError(
-            f"{cursor.name}: the rows of {name} {list(shape)} are no whole blocks of {block.count};"
-            " the file is damaged"
+            f"{cursor.name}: the rows of {name} {list(shape)} are not divisible into blocks of"
+            f" {block.count}; the file is damaged"
         )
     return prod(shape) // block.count * block.size
 
@@ -320,8 +319,8 @@ def _tensor(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int, at: i
     block, size = BLOCKS.get(kind), _size(cursor, name, shape, kind)
     if at + size > len(cursor.data):
         raise SourceError(
-            f"{cursor.name}: {name} {list(shape)} lies at {at} to {at + size} of {len(cursor.data)}"
-            " bytes; the file is damaged"
+            f"{cursor.name}: {name} {list(shape)} is at bytes {at} to {at + size} of"
+            f" {len(cursor.data)}; the file is damaged"
         )
     data = np.array(cursor.data[at : at + size])
     if block is not None:

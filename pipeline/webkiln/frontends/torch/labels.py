@@ -45,7 +45,7 @@ SYMBOLS = {
 
 
 def output_names(program: torch.export.ExportedProgram) -> list[str]:
-    """The names of the outputs: keys and fields of the module's result, or `output` and a number."""
+    """The names of the outputs: keys and fields of the result, or `output` and a number."""
     spec = program.call_spec.out_spec
     filled = pytree.tree_unflatten(list(range(spec.num_leaves)), spec)
     result = []
@@ -62,8 +62,8 @@ def output_names(program: torch.export.ExportedProgram) -> list[str]:
 
 
 def node_label(read: Reading, node: Node) -> str:
-    """A node's name in messages and layers: its module, and its operator unless the module is a layer
-    of torch.nn.
+    """A node's name in messages and layers: its module, and its operator unless the module is a
+    layer of torch.nn.
     """
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")

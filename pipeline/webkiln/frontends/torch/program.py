@@ -38,7 +38,8 @@ def read_program(
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise SourceError(
-            f"{name}: the program is inconsistent ({type(error).__name__}: {reason}); export it again"
+            f"{name}: the program is inconsistent ({type(error).__name__}: {reason}); export it"
+            " again"
         ) from None
     report_unsupported(name, reader.read.unsupported)
     model = NodeModel(Path(name).stem, {"": 1, "complex": 1, "torchvision": 1, "state": 1}, graph)

@@ -18,8 +18,8 @@ NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)
 
 
 class NodeReader:
-    """Maps the nodes of a graph to specs. `names` has the tensor of each node, `parts` those of nodes
-    with several results.
+    """Maps the nodes of a graph to specs. `names` has the tensor of each node, `parts` those of
+    nodes with several results.
     """
 
     def __init__(self, read: Reading) -> None:

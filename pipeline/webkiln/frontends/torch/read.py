@@ -50,7 +50,7 @@ class Reading:
             or dtype_name(value.dtype) not in DTYPES
         ):
             self.unsupported.append(
-                (where, f"holds elements of {value.dtype} ({value.layout})", HALF)
+                (where, f"has elements of {value.dtype} ({value.layout})", HALF)
             )
             return np.zeros((), np.float32)
         check_allowance(value.numel() * value.element_size(), f"{self.name}: {where}")

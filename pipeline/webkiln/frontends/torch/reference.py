@@ -34,11 +34,11 @@ def compute_reference(
         sets = inputs.sets(name, subgraph_run(part, name, run))
     except NotImplementedError as error:
         advice = (
-            "install the package that holds it (pip install torchvision), or record outputs where"
-            " it is and give them as reference"
+            "install its package (pip install torchvision), or record outputs where it is"
+            " installed and pass them as reference"
         )
         raise ToolError(
-            f"{name}: torch does not compute an operator of it here ({first_line(error)}); {advice}"
+            f"{name}: torch cannot run an operator of it ({first_line(error)}); {advice}"
         ) from None
     double = _in_float64(run, part, sets[NATURAL[0]])
     return subgraph_reference(part, inputs, sets, name, [run] if double is None else [run, double])

@@ -113,8 +113,9 @@ class Run:
             buffer = self.program.get_buffer(dotted)
             if buffer.shape != value.shape or buffer.dtype != value.dtype:
                 raise SourceError(
-                    f"{dotted} is {buffer.dtype}{list(buffer.shape)} at first and"
-                    f" {value.dtype}{list(value.shape)} after a run; the type of a state must not change"
+                    f"{dotted} is initially {buffer.dtype}{list(buffer.shape)} and"
+                    f" {value.dtype}{list(value.shape)} after a run; the type of a state must"
+                    " not change"
                 )
             buffer.copy_(value)
         self.attributes[dotted] = value
@@ -154,8 +155,8 @@ class Run:
         while condition and step < limit:
             if step >= MAX_STEPS:
                 raise SourceError(
-                    f"a loop has more than {MAX_STEPS} iterations, which would all be unrolled; make"
-                    " their number depend on data or a size"
+                    f"a loop has more than {MAX_STEPS} iterations, which would all be unrolled;"
+                    " make their number depend on data or a size"
                 )
             results = self.block(
                 block, {**values, number: step, **dict(zip(names, states, strict=True))}

@@ -44,7 +44,7 @@ def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgr
         return TracedProgram(read_exported(path))
     if not trust_source:
         raise UndecidedError(
-            f"{path.name}: is a TorchScript file, which is a program; where you trust it, say"
+            f"{path.name}: is a TorchScript file, which can run code; if you trust it, pass"
             f" --trust-source, or {SAVE}"
         )
     return script_exported(path, shapes)
@@ -136,8 +136,9 @@ def examples(
         shape = shapes.get(name, shapes.get("") if len(names) == 1 else None)
         if shape is None:
             raise UndecidedError(
-                f"{where}: its file does not say the shape of the input {name}; give it with"
-                f" --input-shape {name}=1,3,224,224 (a name is a size that is set at run time)"
+                f"{where}: the file does not record the shape of the input {name}; pass"
+                f" --input-shape {name}=1,3,224,224 (a name instead of a number is a size that"
+                " is set at run time)"
             )
         whole = [
             size if isinstance(size, int) else sizes.setdefault(size, SAMPLE_SIZE + 3 * len(sizes))
@@ -168,7 +169,7 @@ def exported(
         )
     except Raised as error:
         raise SourceError(
-            f"{where}: refuses these shapes: {error}; give others with --input-shape"
+            f"{where}: does not accept these shapes: {error}; pass others with --input-shape"
         ) from None
     except SourceError as error:
         raise SourceError(f"{where}: {error}") from None

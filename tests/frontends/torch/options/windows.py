@@ -23,8 +23,8 @@ def volume(count: int) -> tuple[Tensor]:
 
 
 def convolutions(count: int) -> Calls:
-    """Padding by number and by name, with kernels of even and odd sizes, dilation, groups, strides and
-    a bias.
+    """Padding by number and by name, with kernels of even and odd sizes, dilation, groups, strides
+    and a bias.
     """
 
     def calls(x: Tensor) -> Iterator[Tensor]:

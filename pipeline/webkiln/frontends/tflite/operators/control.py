@@ -36,8 +36,8 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
         or len(body.outputs) != len(operands)
     ):
         raise call.error(
-            f"has {len(operands)} operands, its body takes {len(body.inputs)} and gives"
-            f" {len(body.outputs)}"
+            f"has {len(operands)} operands, its body has {len(body.inputs)} inputs and"
+            f" {len(body.outputs)} outputs"
         )
     state = operands
     for _ in range(MAX_UNROLLED):

@@ -120,7 +120,7 @@ def window(call: NodeCall, x: Tensor, kernel: Sequence[int]) -> dict[str, Any]:
     strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
     dilation = tuple(call.attr(f"dilation_{name}_factor", 1) for name in names)
     if min(*strides, *dilation) < 1:
-        raise call.error(f"strides are {strides}, dilation is {dilation}; all are 1 or more")
+        raise call.error(f"strides are {strides}, dilation is {dilation}; all must be 1 or more")
     return window_of(x, kernel, None, call.attr("padding").lower(), strides, dilation)
 
 
@@ -181,7 +181,9 @@ def transposed(
     order: dict[str, Any],
     sizes: Sequence[int],
 ) -> Tensor:
-    """Transposed convolution. `spatial` are the kernel's spatial axes, `sizes` those of the result."""
+    """Transposed convolution. `spatial` are the spatial axes of the kernel, `sizes` the spatial
+    sizes of the result.
+    """
     kernel = [weights.shape[axis] for axis in spatial]
     names = ("d", "h", "w")[-len(kernel) :]
     strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
@@ -242,7 +244,7 @@ def fully_connected(call: NodeCall) -> Tensor:
     if call.attr("weights_format", "DEFAULT") != "DEFAULT":
         raise call.unsupported(
             "has shuffled weights",
-            "Convert the model again, without the experimental format of weights",
+            "Convert the model again, without the experimental weights format",
         )
     x, (outputs, inputs) = call.type(0), call.type(1).shape
     rows = x.size // inputs

@@ -111,7 +111,8 @@ def max_unpooling(call: NodeCall) -> Tensor:
     )
     if window != strides:
         raise call.unsupported(
-            "has windows that overlap or lie apart", "Use strides of the size of the window"
+            "has strides other than the size of the window",
+            "Set the strides to the size of the window",
         )
     n, h, w, c = x.shape
     numbers = reshaped(b, iota(b, window[0] * window[1], "int32"), (*window, 1))

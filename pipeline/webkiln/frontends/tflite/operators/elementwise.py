@@ -230,7 +230,7 @@ def rsqrt(call: NodeCall) -> Tensor:
 
 
 def inverse_of_root(call: NodeCall, x: Tensor) -> Tensor:
-    """With 20 extra bits. For 0, the largest number; for negative numbers, the interpreter aborts."""
+    """With 20 extra bits. 0 yields the maximum; the interpreter aborts at negative numbers."""
     root, shift = inverse_root(call, x)
     fine = call.op("ScaleByMultiplier", [number(call, 1), root, more(call, shift, 20)])
     share = call.op(

@@ -34,7 +34,7 @@ def constant(call: NodeCall, value: int, width: int = 32) -> Tensor:
 
 
 def doubled(call: NodeCall, a: Tensor, b: Tensor, width: int = 32) -> Tensor:
-    """The upper half of the doubled product, rounded. An int32 holds the product of 16-bit numbers."""
+    """The upper half of the doubled product, rounded. 16-bit products fit in an int32."""
     if width == 32:
         return doubled_high(call, a, b)
     return shifted_right(call, more(call, call.op("Mul", [a, b]), 1 << 14), 15)

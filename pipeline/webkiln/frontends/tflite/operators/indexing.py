@@ -58,7 +58,7 @@ def scatter_nd(call: NodeCall) -> Tensor:
     """Operands: indices, updates, the shape. Updates with equal indices are added."""
     indices, updates = call.tensor(0), call.tensor(1)
     if updates.dtype == "bool":
-        raise call.unsupported("scatters truth values", "Cast them to numbers")
+        raise call.unsupported("scatters booleans", "Cast them to numbers")
     start = filled(call.builder, 0, updates.dtype, call.sizes(2))
     return call.op("ScatterND", [start, indices, updates], {"reduction": "add"})
 
@@ -186,8 +186,8 @@ def segmented(reduction: str) -> NodeHandler:
 def segment_sum(call: NodeCall) -> Tensor:
     if not call.operand(1).is_constant:
         raise call.unsupported(
-            "counts its segments from the data",
-            "Use UNSORTED_SEGMENT_SUM with a number of segments",
+            "has a data-dependent number of segments",
+            "Use UNSORTED_SEGMENT_SUM with a constant number of segments",
         )
     return combined(call, "add", int(call.numbers(1)[-1]) + 1)
 
@@ -248,9 +248,7 @@ def non_max_suppression(call: NodeCall) -> Sequence[Tensor]:
     b, boxes, scores = call.builder, call.tensor(0), call.tensor(1)
     soft = call.spec.op == "NON_MAX_SUPPRESSION_V5"
     if soft and float(call.numbers(5).reshape(())) != 0:
-        raise call.unsupported(
-            "lowers the scores of boxes that overlap (sigma)", "Set its sigma to 0"
-        )
+        raise call.unsupported("uses soft suppression (sigma)", "Set its sigma to 0")
     most = call.sizes(2)[0]
     limits = [
         call.constant([most], "int64"),

@@ -68,7 +68,7 @@ def refused(call: NodeCall) -> UnsupportedError:
     )
     return call.unsupported(
         f"computes with quantised {dtypes or 'numbers'}",
-        "Keep this operator in floats, or register a handler",
+        "Keep this operator in float32, or register a handler",
     )
 
 

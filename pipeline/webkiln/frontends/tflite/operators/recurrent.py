@@ -145,8 +145,8 @@ def clipped(call: NodeCall, x: Tensor, name: str) -> Tensor:
 def check(call: NodeCall) -> None:
     if is_quantized(call):
         raise call.unsupported(
-            "is a recurrent layer of integers",
-            "Quantise its weights only (dynamic range), or keep it in floats",
+            "is an integer recurrent layer",
+            "Quantise only its weights (dynamic range), or keep it in float32",
         )
 
 
@@ -161,7 +161,9 @@ def unidirectional_lstm(call: NodeCall) -> list[Tensor]:
     if is_quantized(call):
         recurrent_integers.check(call)
     if call.attr("diagonal_recurrent_tensors", 0):
-        raise call.unsupported("has diagonal recurrent weights", "Convert it with full ones")
+        raise call.unsupported(
+            "has diagonal recurrent weights", "Convert the model with full weights"
+        )
 
     def step(
         inner: NodeCall, states: list[Tensor], slices: list[Tensor]
@@ -177,8 +179,8 @@ def lstm(call: NodeCall) -> list[Tensor]:
     """One step."""
     if call.attr("kernel_type", "FULL") != "FULL":
         raise call.unsupported(
-            "is a basic LSTM cell of quantised models of 2017",
-            "Convert the model again with today's converter",
+            "is a basic LSTM cell, as in quantised models of 2017",
+            "Convert the model again with the current converter",
         )
     if is_quantized(call):
         recurrent_integers.check(call)
@@ -256,7 +258,7 @@ def unidirectional_rnn(call: NodeCall) -> list[Tensor]:
 def bidirectional_rnn(call: NodeCall) -> list[Tensor]:
     check(call)
     if has(call, 10):
-        raise call.unsupported("has weights of auxiliary inputs", "Use two layers of one direction")
+        raise call.unsupported("has weights for auxiliary inputs", "Use two unidirectional layers")
     results, states = [], []
     for first, turned in ((1, False), (5, True)):
         own = call.tensor(9) if turned and has(call, 9) else call.tensor(0)

@@ -25,14 +25,13 @@ STATE, CELL, PROJECTION = 18, 19, 16
 def check(call: NodeCall) -> None:
     if "hidden" not in call.attr("extra", ()):
         raise call.unsupported(
-            "is an LSTM of integers other than of int8 with a cell of int16 and a scale of a power"
-            " of 2",
-            "Quantise it to int8 with today's converter, or its weights only",
+            "is an integer LSTM, but not of int8 with an int16 cell whose scale is a power of 2",
+            "Quantise it to int8 with the current converter, or only its weights",
         )
     if has(call, 21):
         raise call.unsupported(
-            "normalises the gates of an LSTM of integers",
-            "Quantise its weights only (dynamic range)",
+            "is an integer LSTM with layer normalisation",
+            "Quantise only its weights (dynamic range)",
         )
 
 
@@ -108,7 +107,7 @@ def svdf(call: NodeCall) -> list[Tensor]:
     """
     if call.attr("fused_activation_function", "NONE") != "RELU":
         raise call.unsupported(
-            "is an SVDF layer of integers without RELU", "Quantise its weights only (dynamic range)"
+            "is an integer SVDF layer without RELU", "Quantise only its weights (dynamic range)"
         )
     b, rank = call.builder, call.attr("rank")
     filters, memory = call.type(2).shape

@@ -46,8 +46,8 @@ def mean_or_sum(op: str) -> NodeHandler:
         if is_quantized(call):
             if "multiplier" not in call.attr("extra", ()):
                 raise call.unsupported(
-                    "takes a mean of integers over an open size",
-                    "Give the model a fixed size there",
+                    "averages integers over an axis of symbolic size",
+                    "Set the size with --dim",
                 )
             return placed(call, scaled(call, call.op("ReduceSum", [centred(call)], attrs)))
         if op == "ReduceMean" and not is_float(x.dtype):
@@ -76,7 +76,7 @@ def quantized_product(call: NodeCall) -> Tensor:
     if is_quantized(call):
         if "multiplier" not in call.attr("extra", ()):
             raise call.unsupported(
-                "multiplies integers along an open size", "Give the model a fixed size there"
+                "multiplies integers along an axis of symbolic size", "Set the size with --dim"
             )
         x = centred(call)
         axes = axes_of(call, x.type.rank)

@@ -37,7 +37,9 @@ def resize_bilinear(call: NodeCall) -> Tensor:
     x, sizes = call.tensor(0), call.sizes(1)
     if is_quantized(call):
         if open_sizes(x, sizes):
-            raise call.unsupported("resizes integers of open sizes", "Use fixed sizes, or floats")
+            raise call.unsupported(
+                "resizes integers of symbolic size", "Set the sizes with --dim, or use float32"
+            )
         return (bilinear_of_bytes if x.dtype == "uint8" else bilinear_of_integers)(call, x, sizes)
     for axis, out in zip((1, 2), sizes, strict=True):
         x = call.op(

@@ -201,8 +201,8 @@ def adaptive_pool(count: int, *, mean: bool) -> AtenHandler:
         asked = spread(tuple(size for size in c["output_size"]), count)
         if not mean and c.call.is_output_used(1):
             raise c.call.unsupported(
-                "gives the places of the largest elements",
-                "Only the elements are given; use max_pool with return_indices",
+                "returns the indices of the maxima",
+                "Only the maxima are supported; use max_pool with return_indices",
             )
         for axis, out in enumerate(asked, 2):
             x = x if out is None else adaptive(c, x, axis, out, mean=mean)

@@ -91,7 +91,7 @@ def arange(c: AtenCall) -> Tensor:
     start, end, step = c.get("start", 0), c["end"], c.get("step", 1)
     if any(isinstance(item, Tensor) for item in (start, end, step)):
         raise c.call.unsupported(
-            "counts up to a number that is data",
+            "has a data-dependent bound",
             "Set the size with --dim, or mask a range of known length",
         )
     dtype = c.dtype(
@@ -118,7 +118,7 @@ def linspace(c: AtenCall) -> Tensor:
     dtype = c.dtype("float32")
     if is_symbolic(count) or not is_float(dtype):
         raise c.call.unsupported(
-            "makes a line of an open number of places, or of whole numbers", "Use torch.arange"
+            "has a symbolic number of steps, or an integer dtype", "Use torch.arange"
         )
     if count == 1:
         return c.b.constant([float(start)], dtype)

@@ -65,7 +65,7 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
 def between_corners(c: AtenCall, size: int, out: int) -> Fraction:
     if is_symbolic(size) or is_symbolic(out) or min(size, out) < 2:
         raise c.call.unsupported(
-            "aligns corners of an axis of 1 or of an open size, with antialiasing",
+            "aligns corners with antialiasing on an axis of size 1 or of symbolic size",
             "Leave one of them out",
         )
     return Fraction(out - 1, size - 1)

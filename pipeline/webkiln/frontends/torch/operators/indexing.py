@@ -71,9 +71,7 @@ def embedding_bag(c: AtenCall) -> list[Tensor]:
     """The sum, mean or maximum of each bag of rows; `offsets` are the starts. An empty bag is 0."""
     weight, places, offsets = c.tensor("weight"), c.tensor("indices"), c.tensor("offsets")
     if c.get("padding_idx", -1) not in (-1, None):
-        raise c.call.unsupported(
-            "leaves out the rows of padding_idx", "Export it without padding_idx"
-        )
+        raise c.call.unsupported("uses padding_idx", "Export it without padding_idx")
     rows = c.op("Gather", weight, places, axis=0)
     mode, count = c.get("mode", 0), places.shape[0]
     bags = offsets.shape[0] - int(bool(c.get("include_last_offset", False)))
@@ -113,7 +111,7 @@ def embedding_bag(c: AtenCall) -> list[Tensor]:
 def one_hot(c: AtenCall) -> Tensor:
     x, classes = c.tensor(), c.number("num_classes")
     if not is_symbolic(classes) and classes < 0:
-        raise c.call.unsupported("has as many classes as the data says", "Give num_classes")
+        raise c.call.unsupported("has a data-dependent number of classes", "Give num_classes")
     same = c.op("Equal", reshaped(c.b, x, (*x.shape, 1)), iota(c.b, classes, x.dtype))
     return c.cast(same, "int64")
 

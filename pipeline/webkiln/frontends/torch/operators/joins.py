@@ -68,7 +68,7 @@ def equal_pieces(c: AtenCall, x: Tensor, axis: int, each: int) -> list[Tensor]:
     )
     if is_symbolic(count):
         raise c.call.unsupported(
-            "gives as many tensors as an open size says", "Set the size with --dim"
+            "returns one tensor per element of a symbolic size", "Set the size with --dim"
         )
     return pieces(c, x, axis, [*[each] * (count - 1), size - each * (count - 1)])
 
@@ -84,7 +84,7 @@ def unbind(c: AtenCall) -> list[Tensor]:
     axis = c.axis(c.get("dim", 0), x.type.rank)
     if is_symbolic(x.shape[axis]):
         raise c.call.unsupported(
-            "gives as many tensors as an open size says", "Set the size with --dim"
+            "returns one tensor per element of a symbolic size", "Set the size with --dim"
         )
     return [element(c.b, x, axis, place) for place in range(x.shape[axis])]
 

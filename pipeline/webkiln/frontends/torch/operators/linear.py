@@ -102,7 +102,7 @@ def attention(c: AtenCall) -> Tensor:
     q, k, v = (c.tensor(name) for name in ("query", "key", "value"))
     if c.get("dropout_p", 0.0):
         raise c.call.unsupported(
-            "drops elements at random",
+            "applies dropout",
             "Call model.eval() before it is exported, or pass dropout_p=0",
         )
     if c.get("enable_gqa", False) and k.shape[-3] != q.shape[-3]:

@@ -98,12 +98,10 @@ def run(
     """All outputs, and the last states [layers * directions, N, H]."""
     if c["batch_sizes"] is not None:
         raise c.call.unsupported(
-            "takes a packed sequence", "Pass a padded one, with all rows of one length"
+            "has a packed sequence as input", "Pass a padded tensor with rows of equal length"
         )
     if c.get("dropout", 0.0) and c.get("train", False):
-        raise c.call.unsupported(
-            "drops elements at random", "Call model.eval() before it is exported"
-        )
+        raise c.call.unsupported("applies dropout", "Call model.eval() before it is exported")
     x = c.tensor("input")
     first = bool(c["batch_first"])
     x = transposed(c.b, x, (1, 0, 2)) if first else x

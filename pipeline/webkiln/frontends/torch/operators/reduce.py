@@ -312,7 +312,9 @@ def instance_norm(c: AtenCall) -> Tensor:
 
 
 def batch_norm(c: AtenCall) -> list[Tensor]:
-    """Normalize with running statistics; in training mode or without them, with those of the batch."""
+    """Normalise with running statistics. In training mode, or without running statistics, use those
+    of the batch.
+    """
     x = c.tensor("input" if c.has("input") else "self")
     mean_, variance_ = c.optional("running_mean"), c.optional("running_var")
     empty = c.op("Broadcast", c.like(0, x), shape=(0,))
@@ -321,7 +323,7 @@ def batch_norm(c: AtenCall) -> list[Tensor]:
         ends = [reshaped(c.b, item, (x.shape[1],)) for item in (centre, inverse)]
         if mean_ is not None and variance_ is not None:
             raise c.call.unsupported(
-                "changes its running mean and variance", "Call model.eval() before it is exported"
+                "updates its running mean and variance", "Call model.eval() before it is exported"
             )
         return [scaled(c, y, c.optional("weight"), c.optional("bias"), 1), *ends]
     count = (x.shape[1],)

@@ -36,7 +36,7 @@ def slice_(c: AtenCall) -> Tensor:
     x = c.tensor()
     if isinstance(c["start"], Tensor) or isinstance(c["end"], Tensor):
         raise c.call.unsupported(
-            "slices at places that are data", "Use torch.gather or torch.index_select"
+            "slices at data-dependent positions", "Use torch.gather or torch.index_select"
         )
     return part(c.b, x, *sliced(c, x))
 
@@ -153,7 +153,7 @@ def diagonal(c: AtenCall) -> Tensor:
     down, across = max(-offset, 0), max(offset, 0)
     if is_symbolic(rows) or is_symbolic(columns):
         raise c.call.unsupported(
-            "takes the diagonal of axes of open size", "Set the sizes with --dim"
+            "returns the diagonal of axes of symbolic size", "Set the sizes with --dim"
         )
     count = max(min(rows - down, columns - across), 0)
     flat = reshaped(c.b, moved, (*moved.shape[:-2], rows * columns))

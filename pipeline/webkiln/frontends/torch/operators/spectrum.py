@@ -174,7 +174,7 @@ def moved(c: AtenCall) -> Tensor:
 
 def _refused(c: AtenCall) -> Tensor:
     raise c.call.unsupported(
-        "reshapes complex numbers to an open size", "Take the real and imaginary parts first"
+        "reshapes complex numbers to a symbolic size", "Use the real and imaginary parts instead"
     )
 
 
