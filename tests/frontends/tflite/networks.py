@@ -73,14 +73,14 @@ def fused_lstm(*, last: bool) -> Callable[[], object]:
     operator of it.
     """
     units, steps = 6, 7
-    known = {
+    attributes = {
         "api_implements": "lstm_0",
         "api_preferred_device": "CPU",
         "go_backwards": False,
         "time_major": False,
     }
 
-    @tf.function(experimental_attributes=known, autograph=False)
+    @tf.function(experimental_attributes=attributes, autograph=False)
     def standard_lstm(
         x: tf.Tensor,
         h: tf.Tensor,

@@ -4,7 +4,7 @@ import torch
 
 from tests.frontends.torch import factories
 
-MADE = {"module": "tests.frontends.torch.factories", "function": "bare", "parameters": {}}
+SOURCE = {"module": "tests.frontends.torch.factories", "function": "bare", "parameters": {}}
 
 
 def net() -> torch.nn.Module:

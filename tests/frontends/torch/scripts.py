@@ -10,7 +10,7 @@ class Recurring(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.conv, self.norm, self.lstm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.LSTM(4, 5)
-        self.register_buffer("seen", zeros(4))
+        self.register_buffer("sums", zeros(4))
 
     def forward(self, x: Tensor, steps: int = 3) -> tuple[Tensor, Tensor, Tensor]:
         y = relu(self.norm(self.conv(x)))
@@ -20,10 +20,10 @@ class Recurring(nn.Module):
             y = y + 1
         else:
             y = y - 1
-        self.seen.add_(y.mean((0, 2, 3)))
+        self.sums.add_(y.mean((0, 2, 3)))
         z, _ = self.lstm(y.flatten(2).permute(2, 0, 1))
         y[:, 0] = 0
-        return y.view(y.size(0), -1), self.seen, z
+        return y.view(y.size(0), -1), self.sums, z
 
 
 class Deciding(nn.Module):
@@ -61,13 +61,13 @@ class Collecting(nn.Module):
         self.factor = 3
 
     def forward(self, x: Tensor, more: Tensor | None = None) -> dict[str, Tensor]:
-        found: list[Tensor] = []
+        outputs: list[Tensor] = []
         for layer in self.layers:
             x = relu(layer(x))
-            found.append(x)
+            outputs.append(x)
         if more is not None:
             x = x + more
-        return {"all": torch.cat(found, -1), "last": x * self.factor}
+        return {"all": torch.cat(outputs, -1), "last": x * self.factor}
 
 
 class Remembering(nn.Module):
@@ -114,11 +114,11 @@ class Overlapping(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("whole", zeros(2, 4))
-        self.register_buffer("part", self.whole[0])
+        self.register_buffer("table", zeros(2, 4))
+        self.register_buffer("part", self.table[0])
 
     def forward(self, x: Tensor) -> Tensor:
-        self.whole.add_(1.0)
+        self.table.add_(1.0)
         return x + self.part
 
 
@@ -127,11 +127,11 @@ class Fixed(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.whole = zeros(2, 4)
+        self.table = zeros(2, 4)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.whole.add_(1.0)
-        return x + self.whole[0]
+        self.table.add_(1.0)
+        return x + self.table[0]
 
 
 class Dividing(nn.Module):

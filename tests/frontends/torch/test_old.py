@@ -14,7 +14,7 @@ from tests.frontends.corpus import (
     reference_mismatch,
 )
 from webkiln.frontends.torch.converter import TorchConverter
-from webkiln.frontends.torch.factory import made_program
+from webkiln.frontends.torch.factory import factory_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.probe import check_file
 from webkiln.frontends.torch.program import read_program
@@ -52,7 +52,7 @@ def script(name: str) -> Sample:
 def stacked(version: str, state: str) -> Sample:
     def converted(path: Path) -> Graph:
         with quiet():
-            program = made_program(STACKED, {"x": [2, 3, 9]}, path.with_name(state))
+            program = factory_program(STACKED, {"x": [2, 3, 9]}, path.with_name(state))
             return TorchConverter().convert(*read_program(program, "stacked"))
 
     return read_sample(OLD / version / "stacked", converted)

@@ -29,7 +29,7 @@ SCRIPTS: Mapping[str, tuple[type[torch.nn.Module], torch.Tensor]] = {
     "reading": (scripts.WordReading, integers(2, 3, high=9)),
     "beginning": (scripts.Beginning, floats(2, 4)),
 }
-STATES = {"recurring": ["seen"], "remembering": ["state"], "beginning": ["hidden", "memory"]}
+STATES = {"recurring": ["sums"], "remembering": ["state"], "beginning": ["hidden", "memory"]}
 UNTRACED = {"cond", "while", "named outputs", "core operators"}
 """Modules that torch.jit.trace does not accept."""
 
@@ -154,11 +154,11 @@ def test_unusable_scripts_are_rejected(
     [
         (
             lambda x: torch.jit.script(scripts.Overlapping()),
-            "net.pt: part and whole share memory that is changed in place; give",
+            "net.pt: part and table share memory that is changed in place; give",
         ),
         (
             lambda x: torch.jit.trace(scripts.Overlapping(), x),
-            "net.pt: part and whole share memory that is changed in place; give",
+            "net.pt: part and table share memory that is changed in place; give",
         ),
         (
             lambda x: torch.jit.trace(scripts.Fixed(), x),

@@ -18,13 +18,13 @@ import torch
 
 from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.corpus import Sample, reference_mismatch
-from tests.frontends.torch.nets import MADE, net
+from tests.frontends.torch.nets import SOURCE, net
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.converter import TorchConverter
-from webkiln.frontends.torch.factory import made_program
+from webkiln.frontends.torch.factory import factory_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.probe import check_file
 from webkiln.frontends.torch.program import read_program
@@ -102,14 +102,14 @@ def test_a_program_is_verified_against_torch(
 @pytest.mark.parametrize("save", [save_state, save_safetensors])
 def test_a_function_loads_its_weights(save: Callable[[Path], Path], tmp_path: Path) -> None:
     with quiet():
-        program = made_program(MADE, {"image": ["N", 3, 8, 8]}, save(tmp_path / "weights"))
+        program = factory_program(SOURCE, {"image": ["N", 3, 8, 8]}, save(tmp_path / "weights"))
         x = torch.rand(4, 3, 8, 8)
         assert torch.allclose(program.module()(x), net()(x), atol=1e-6)
 
 
 def test_example_inputs_come_from_the_function() -> None:
     with quiet():
-        program = made_program({**MADE, "function": "with_inputs"}, {})
+        program = factory_program({**SOURCE, "function": "with_inputs"}, {})
     assert [
         spec.arg.name
         for spec in program.graph_signature.input_specs
@@ -183,7 +183,7 @@ def test_unusable_weights_are_rejected(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "weights")
     with quiet(), pytest.raises(SourceError, match=message):
-        made_program(MADE, {"image": [1, 3, 8, 8]}, tmp_path / "weights")
+        factory_program(SOURCE, {"image": [1, 3, 8, 8]}, tmp_path / "weights")
     assert not (tmp_path / "executed").exists()
 
 
@@ -205,7 +205,7 @@ def test_a_state_dict_inside_a_checkpoint_is_found(tmp_path: Path) -> None:
 )
 def test_unusable_functions_are_rejected(changes: dict[str, Any], message: str) -> None:
     with quiet(), pytest.raises((SourceError, RecipeError), match=message):
-        made_program({**MADE, **changes}, {"image": [1, 3, 8, 8]})
+        factory_program({**SOURCE, **changes}, {"image": [1, 3, 8, 8]})
 
 
 def rewrite_archive(

@@ -8,11 +8,11 @@ import torch
 
 from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.torch import factories
-from tests.frontends.torch.nets import MADE, net
+from tests.frontends.torch.nets import SOURCE, net
 from tests.frontends.torch.renamed import NAMES
 from tests.frontends.torch.weight_files import GGUF, gguf, safetensors
 from webkiln.errors import SourceError
-from webkiln.frontends.torch.factory import made_program
+from webkiln.frontends.torch.factory import factory_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.gguf import read_gguf
 from webkiln.frontends.torch.weights import DTYPES, read_state
@@ -34,9 +34,9 @@ def test_a_function_renames_the_tensors_of_a_file(
     own = {name: value.numpy() for name, value in net().state_dict().items()}
     tensors = {name: own[of] for name, of in NAMES.items()} | {"step": np.zeros(1, np.float32)}
     (tmp_path / "net.gguf").write_bytes(gguf(tensors, version=version, alignment=alignment))
-    made = {**MADE, "module": "tests.frontends.torch.renamed", "function": "make"}
+    source = {**SOURCE, "module": "tests.frontends.torch.renamed", "function": "make"}
     with quiet():
-        program = made_program(made, {"image": ["N", 3, 8, 8]}, tmp_path / "net.gguf")
+        program = factory_program(source, {"image": ["N", 3, 8, 8]}, tmp_path / "net.gguf")
         x = torch.rand(4, 3, 8, 8)
         assert torch.allclose(program.module()(x), net()(x), atol=1e-6)
 
@@ -135,6 +135,6 @@ def test_damaged_files_are_rejected(data: bytes, message: str, tmp_path: Path) -
 
 def test_errors_of_the_state_dict_function_are_reported(tmp_path: Path) -> None:
     (tmp_path / "net.gguf").write_bytes(gguf({"other.w": W}))
-    made = {**MADE, "module": "tests.frontends.torch.renamed", "function": "make"}
+    source = {**SOURCE, "module": "tests.frontends.torch.renamed", "function": "make"}
     with quiet(), pytest.raises(SourceError, match=r"renamed:state_dict: KeyError: 'other.w'"):
-        made_program(made, {"image": [1, 3, 8, 8]}, tmp_path / "net.gguf")
+        factory_program(source, {"image": [1, 3, 8, 8]}, tmp_path / "net.gguf")

@@ -23,21 +23,21 @@ def sums(facts: Facts) -> dict[str, Any]:
     if not facts.is_integer():
         return {}
     a, b, out = facts.input(0), facts.input(1), facts.output
-    made = ranged(facts)
+    factors = ranged(facts)
     if out.stored == "int16" and facts.option("pot_scale_int16"):
         powers = [power_of_two(item.scale) for item in (a, b, out)]
         if None not in powers:
             left, right, last = (power or 0 for power in powers)
-            return made | {"pot": True, "left_pot": last - left, "right_pot": last - right}
+            return factors | {"pot": True, "left_pot": last - left, "right_pot": last - right}
     spare = 15 if out.stored == "int16" else 20
     twice = float(F32(2) * max(F32(a.scale), F32(b.scale)))
-    whole = twice / float(F32(1 << spare) * F32(out.scale))
+    multiplier = twice / float(F32(1 << spare) * F32(out.scale))
     return (
-        made
+        factors
         | {"spare": spare}
         | named("left", a.scale / twice)
         | named("right", b.scale / twice)
-        | named("multiplier", whole)
+        | named("multiplier", multiplier)
     )
 
 
@@ -73,13 +73,13 @@ def squared_differences(facts: Facts) -> dict[str, Any]:
     a, b, out = facts.input(0), facts.input(1), facts.output
     spare = 7
     twice = 2.0 * max(a.scale, b.scale)
-    whole = twice * twice / ((1 << (spare * 2)) * out.scale)
+    multiplier = twice * twice / ((1 << (spare * 2)) * out.scale)
     return (
         ranged(facts)
         | {"spare": spare}
         | named("left", a.scale / twice)
         | named("right", b.scale / twice)
-        | named("multiplier", whole)
+        | named("multiplier", multiplier)
     )
 
 
@@ -121,15 +121,15 @@ def hard_swish(facts: Facts) -> dict[str, Any]:
     if not facts.is_integer():
         return {}
     fine = F32(1 / 128) * F32(facts.input(0).scale)
-    made: dict[str, Any] = {}
+    factors: dict[str, Any] = {}
     for name, real in (
         ("output", fine / F32(facts.output.scale)),
         ("reluish", fine / F32(3 / 32768)),
     ):
-        whole, shift = quantize_multiplier(float(real))
-        short = MOST >> 16 if whole >= MOST - (1 << 15) else (whole + (1 << 15)) >> 16
-        made |= {name: np.array(short, np.int32), f"{name}_shift": np.array(shift, np.int32)}
-    return made
+        multiplier, shift = quantize_multiplier(float(real))
+        short = MOST >> 16 if multiplier >= MOST - (1 << 15) else (multiplier + (1 << 15)) >> 16
+        factors |= {name: np.array(short, np.int32), f"{name}_shift": np.array(shift, np.int32)}
+    return factors
 
 
 def absolute(facts: Facts) -> dict[str, Any]:

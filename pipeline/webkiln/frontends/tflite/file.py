@@ -82,14 +82,14 @@ class TfliteFile:
 
     @cached_property
     def signatures(self) -> tuple[FileSignature, ...]:
-        found = []
+        result = []
         for item in self.model.vector("signature_defs"):
             names = [
                 {entry["tensor_index"]: entry.text("name") for entry in item.vector(role)}
                 for role in ("inputs", "outputs")
             ]
-            found.append(FileSignature(item.text("signature_key"), item["subgraph_index"], *names))
-        return tuple(found)
+            result.append(FileSignature(item.text("signature_key"), item["subgraph_index"], *names))
+        return tuple(result)
 
     def subgraph(self, index: int, where: str = "") -> FlatTable:
         if not 0 <= index < len(self.subgraphs):
@@ -97,13 +97,13 @@ class TfliteFile:
                 f"{self.name}: {where or 'it'} refers to graph {index}, the file has"
                 f" {len(self.subgraphs)}; it is damaged"
             )
-        found: FlatTable = self.subgraphs[index]
-        return found
+        result: FlatTable = self.subgraphs[index]
+        return result
 
     def tensors(self, index: int) -> tuple[FileTensor, ...]:
         if index not in self._tensors:
             tables = self.subgraph(index).vector("tensors")
-            made = (
+            result = (
                 read_tensor(
                     self.buffer,
                     table,
@@ -113,7 +113,7 @@ class TfliteFile:
                 )
                 for number, table in enumerate(tables)
             )
-            self._tensors[index] = tuple(made)
+            self._tensors[index] = tuple(result)
         return self._tensors[index]
 
     def ends(self, index: int, role: str) -> tuple[int, ...]:
@@ -175,30 +175,30 @@ class TfliteFile:
             return {}
         kind = OPTIONS[op]
         number, layout = OPTION_TABLES[kind]
-        found = (
+        stored = (
             table.opened("builtin_options", kind)
             if table.union("builtin_options") == number
             else None
         )
-        made: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         for name, field in layout.items():
-            value = field.default if found is None else found[name]
+            value = field.default if stored is None else stored[name]
             if field.kind.startswith("["):
-                made[name] = (
-                    tuple(value.numbers()) if found is not None and value is not None else ()
+                options[name] = (
+                    tuple(value.numbers()) if stored is not None and value is not None else ()
                 )
             elif field.kind == "string":
-                made[name] = value or ""
+                options[name] = value or ""
             elif name in CHOICES:
                 if not 0 <= value < len(CHOICES[name]):
                     raise SourceError(
                         f"{self.name}: the option {name} of {op} is {value}; the file is newer than"
                         " webkiln, or damaged"
                     )
-                made[name] = CHOICES[name][value]
+                options[name] = CHOICES[name][value]
             else:
-                made[name] = value
-        return made
+                options[name] = value
+        return options
 
     def metadata(self, name: str) -> memoryview | None:
         """The bytes of a metadata entry."""

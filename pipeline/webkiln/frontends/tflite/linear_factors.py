@@ -30,14 +30,14 @@ def per_channel(
     return scales if len(scales) > 1 else scales[0]
 
 
-def linear(x_place: int, weights_place: int, bias_place: int) -> Callable[[Facts], dict[str, Any]]:
+def linear(x_index: int, weights_index: int, bias_index: int) -> Callable[[Facts], dict[str, Any]]:
     """The factors of a sum of products of the operands at these positions."""
 
     def derive(facts: Facts) -> dict[str, Any]:
         x, weights, bias = (
-            facts.input(x_place),
-            facts.input(weights_place),
-            facts.optional(bias_place),
+            facts.input(x_index),
+            facts.input(weights_index),
+            facts.optional(bias_index),
         )
         if x.stored == "float32" and weights.stored in ("int8", "int4", "int2"):
             return hybrid(facts, weights)
@@ -45,22 +45,22 @@ def linear(x_place: int, weights_place: int, bias_place: int) -> Callable[[Facts
             return {}
         assert weights.quantization is not None
         real = per_channel(facts, x, weights, single=x.stored == "uint8")
-        made: dict[str, Any] = ranged(facts)
+        factors: dict[str, Any] = ranged(facts)
         if facts.operator.op == "FULLY_CONNECTED":
-            made |= rounded_once(facts, x, weights)
+            factors |= rounded_once(facts, x, weights)
         elif x.stored != "int16":
-            return made | named("multiplier", real)
+            return factors | named("multiplier", real)
         elif bias is not None and bias.stored == "int32":
-            return made | {"narrow": True} | named("multiplier", real)
+            return factors | {"narrow": True} | named("multiplier", real)
         else:
-            made |= reduced(real)
+            factors |= reduced(real)
         if x.stored == "int16" and bias is not None and bias.value is not None:
             value = bias.value.astype(np.int64)
-            made["bias_high"], made["bias_low"] = (
+            factors["bias_high"], factors["bias_low"] = (
                 (value >> 16).astype(np.int32),
                 (value & 0xFFFF).astype(np.int32),
             )
-        return made
+        return factors
 
     return derive
 
@@ -68,10 +68,10 @@ def linear(x_place: int, weights_place: int, bias_place: int) -> Callable[[Facts
 def reduced(real: float | Sequence[float]) -> dict[str, Array]:
     """A 15-bit factor, for sums with more than 32 bits."""
     factors = named("multiplier", real)
-    whole, shift = factors["multiplier"], factors["multiplier_shift"]
-    short = np.where(whole < 0x7FFF0000, (whole.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF).astype(
-        np.int32
-    )
+    multiplier, shift = factors["multiplier"], factors["multiplier_shift"]
+    short = np.where(
+        multiplier < 0x7FFF0000, (multiplier.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF
+    ).astype(np.int32)
     return {"multiplier": short, "places": np.array(15 - shift, np.int32)}
 
 
@@ -82,10 +82,10 @@ def rounded_once(facts: Facts, x: FileTensor, weights: FileTensor) -> dict[str, 
     pairs = [math.frexp(x.scale * scale / facts.output.scale) for scale in scales]
     shape = (len(scales),) if len(scales) > 1 else ()
     multiplier = [min(round(fraction * (1 << 30)), (1 << 30) - 1) for fraction, _ in pairs]
-    places = [min(max(30 - shift, 16), 77) for _, shift in pairs]
+    shifts = [min(max(30 - shift, 16), 77) for _, shift in pairs]
     return {
         "multiplier": np.array(multiplier, np.int32).reshape(shape),
-        "places": np.array(places, np.int32).reshape(shape),
+        "places": np.array(shifts, np.int32).reshape(shape),
     }
 
 

@@ -14,8 +14,8 @@ from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
 from webkiln.frontends.tflite.file import TfliteFile
-from webkiln.frontends.tflite.load import chosen, layer_tensors
-from webkiln.frontends.tflite.signatures import input_names
+from webkiln.frontends.tflite.load import layer_tensors
+from webkiln.frontends.tflite.signatures import input_names, select_graph
 from webkiln.ir.types import Array
 from webkiln.random_inputs import NATURAL, Inputs, make_inputs
 
@@ -53,8 +53,8 @@ def made_inputs(
     for kind, values in sets.items():
         for name, (low, high) in ranges.items():
             real = values[name].astype(np.float64)
-            whole = low + np.rint(real / scale * (high - low)) if kind in NATURAL else real
-            values[name] = np.clip(whole, low, high).astype(table[name][0])
+            quantized = low + np.rint(real / scale * (high - low)) if kind in NATURAL else real
+            values[name] = np.clip(quantized, low, high).astype(table[name][0])
     return sets
 
 
@@ -71,7 +71,7 @@ class Interpreted:
         except ImportError:
             raise missing_framework("LiteRT", "ai_edge_litert") from None
         file = TfliteFile(path)
-        index, _ = chosen(file, signature)
+        index, _ = select_graph(file, signature)
         if index:
             raise SourceError(
                 f"{path.name}: the interpreter runs only the main graph; there is no reference"
@@ -80,15 +80,15 @@ class Interpreted:
         tensors = file.tensors(0)
         self.name, self.fixed = path.name, fixed or {}
         self.inputs, self.outputs = input_names(file, signature)
-        taken = [tensors[number] for number in file.ends(0, "inputs")]
+        items = [tensors[number] for number in file.ends(0, "inputs")]
         limits = {
             name: np.iinfo(item.dtype)
-            for name, item in zip(self.inputs, taken, strict=True)
+            for name, item in zip(self.inputs, items, strict=True)
             if item.is_quantized
         }
         self.ranges = {
-            name: (int(found.min), int(found.max))
-            for name, found in limits.items()
+            name: (int(limits_.min), int(limits_.max))
+            for name, limits_ in limits.items()
             if name not in self.fixed
         }
         wrong = any(
@@ -132,11 +132,11 @@ class Interpreted:
         for item, name in zip(own, self.inputs, strict=True):
             interpreter.set_tensor(item["index"], values[name])
         interpreter.invoke()
-        found = [
+        outputs = [
             np.array(interpreter.get_tensor(item["index"]))
             for item in interpreter.get_output_details()
         ]
-        return dict(zip(self.outputs, found, strict=True)), self._inside(interpreter)
+        return dict(zip(self.outputs, outputs, strict=True)), self._inside(interpreter)
 
     def _inside(self, interpreter: Any) -> dict[str, Array]:
         """The output of each node, if the interpreter preserved it."""

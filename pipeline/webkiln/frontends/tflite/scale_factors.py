@@ -50,7 +50,7 @@ def averages(facts: Facts) -> dict[str, Any]:
     if not facts.is_integer():
         return {}
     x = facts.input(0)
-    whole, shift = quantize_multiplier(x.scale / facts.output.scale)
+    multiplier, shift = quantize_multiplier(x.scale / facts.output.scale)
     if facts.operator.op == "SUM":
         return named("multiplier", x.scale / facts.output.scale)
     count = reduced_elements(facts)
@@ -58,7 +58,7 @@ def averages(facts: Facts) -> dict[str, Any]:
         return {}
     spare = min(count.bit_length() - 1, 32, 31 + shift) if count else 0
     return {
-        "multiplier": np.array((whole << spare) // max(count, 1), np.int32),
+        "multiplier": np.array((multiplier << spare) // max(count, 1), np.int32),
         "multiplier_shift": np.array(shift - spare, np.int32),
     }
 
@@ -68,13 +68,13 @@ def joined(facts: Facts) -> dict[str, Any]:
     out = facts.output
     if not out.is_quantized or out.stored != "uint8":
         return {}
-    made: dict[str, Any] = {}
-    for place, item in enumerate(facts.inputs):
+    factors: dict[str, Any] = {}
+    for index, item in enumerate(facts.inputs):
         if item is not None and (item.scale, item.zero) != (out.scale, out.zero):
             ratio = F32(item.scale) * (F32(1) / F32(out.scale))
-            made[f"ratio{place}"] = np.array(ratio, np.float32)
-            made[f"move{place}"] = np.array(F32(-item.zero) * ratio, np.float32)
-    return made
+            factors[f"ratio{index}"] = np.array(ratio, np.float32)
+            factors[f"move{index}"] = np.array(F32(-item.zero) * ratio, np.float32)
+    return factors
 
 
 def fake(facts: Facts) -> dict[str, Any]:
@@ -85,8 +85,10 @@ def fake(facts: Facts) -> dict[str, Any]:
         F32((1 << facts.option("num_bits")) - 1),
     )
     scale = (high - low) / (last - first)
-    place = first - low / scale
-    zero = first if place < first else last if place > last else F32(away(float(place)))
+    zero_point = first - low / scale
+    zero = (
+        first if zero_point < first else last if zero_point > last else F32(away(float(zero_point)))
+    )
     return {
         "steps": tuple(map(float, ((first - zero) * scale, (last - zero) * scale, scale))),
         "inverse": float(F32(1) / scale),
@@ -137,7 +139,7 @@ def embedded(facts: Facts) -> dict[str, Any]:
 
 def detections(facts: Facts) -> dict[str, Any]:
     return {
-        f"scale{place}": np.array(item.scale, F32)
-        for place, item in enumerate(facts.inputs)
+        f"scale{index}": np.array(item.scale, F32)
+        for index, item in enumerate(facts.inputs)
         if item is not None and item.is_quantized
     }

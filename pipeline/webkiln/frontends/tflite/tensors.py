@@ -177,20 +177,23 @@ def _unpacked(data: Array, bits: int, count: int, *, signed: bool) -> Array:
     """Unpack elements below one byte, low bits first."""
     each = 8 // bits
     spread = np.stack(
-        [(data >> (bits * place)) & ((1 << bits) - 1) for place in range(each)], axis=-1
+        [(data >> (bits * index)) & ((1 << bits) - 1) for index in range(each)], axis=-1
     ).reshape(-1)[:count]
     if not signed:
         return spread
-    whole = spread.astype(np.int8)
-    return np.where(whole >= 1 << (bits - 1), whole - (1 << bits), whole).astype(np.int8)
+    numbers = spread.astype(np.int8)
+    return np.where(numbers >= 1 << (bits - 1), numbers - (1 << bits), numbers).astype(np.int8)
 
 
 def _quantization(table: FlatTable, where: str) -> Quantization | None:
-    found = table["quantization"]
-    if found is None:
+    quantization = table["quantization"]
+    if quantization is None:
         return None
-    scales, zeros = found.vector("scale").numbers(), found.vector("zero_point").numbers()
-    if found.union("details") > 1:
+    scales, zeros = (
+        quantization.vector("scale").numbers(),
+        quantization.vector("zero_point").numbers(),
+    )
+    if quantization.union("details") > 1:
         raise SourceError(
             f"{where}: is quantised by blocks or several axes, which is not supported; convert"
             " the model with one scale per channel"
@@ -210,5 +213,5 @@ def _quantization(table: FlatTable, where: str) -> Quantization | None:
     if scales == (0.0,):
         return None
     return Quantization(
-        tuple(map(float, scales)), tuple(map(int, wide)), found["quantized_dimension"]
+        tuple(map(float, scales)), tuple(map(int, wide)), quantization["quantized_dimension"]
     )

@@ -104,7 +104,7 @@ def check_archive(path: Path) -> None:
 
 
 def _check_members(infos: list[zipfile.ZipInfo], path: Path) -> None:
-    name, seen = path.name, set[str]()
+    name, members = path.name, set[str]()
     if len(infos) > MOST_MEMBERS:
         raise SourceError(f"{name}: has {len(infos)} members, expected at most {MOST_MEMBERS}")
     total = 0
@@ -117,9 +117,9 @@ def _check_members(infos: list[zipfile.ZipInfo], path: Path) -> None:
             or "\0" in info.filename
         ):
             raise SourceError(f"{name}: its member {info.filename!r} is outside of the archive")
-        if info.filename in seen:
+        if info.filename in members:
             raise SourceError(f"{name}: has two members named {info.filename!r}")
-        seen.add(info.filename)
+        members.add(info.filename)
         total += info.file_size
         if info.compress_type != zipfile.ZIP_STORED and info.file_size > 1000 * max(
             info.compress_size, 1 << 10

@@ -253,10 +253,10 @@ def read_gguf(path: Path) -> dict[str, Array]:
     )
     magic, version = cursor.take(4).tobytes(), cursor.number("<u4")
     if magic != MAGIC or version not in VERSIONS:
-        known = " and ".join(map(str, VERSIONS))
+        supported = " and ".join(map(str, VERSIONS))
         raise SourceError(
             f"{path.name}: is GGUF of version {version}, or big-endian; supported versions are"
-            f" {known}; convert the model again"
+            f" {supported}; convert the model again"
         )
     count, pairs = cursor.number(), cursor.number()
     alignment = ALIGNMENT
@@ -266,31 +266,31 @@ def read_gguf(path: Path) -> dict[str, Array]:
         alignment = value if key == ALIGNMENT_KEY and kind in SCALARS else alignment
     if not 0 < alignment <= 1 << 20:
         raise SourceError(f"{path.name}: its {ALIGNMENT_KEY} is {alignment}; the file is damaged")
-    told = [_told(cursor) for _ in range(min(count, len(cursor.data)))]
+    entries = [_entry(cursor) for _ in range(min(count, len(cursor.data)))]
     start = -(-cursor.at // alignment) * alignment
     refused = sorted(
         {
             NAMES.get(kind, f"type {kind}")
-            for _, _, kind, _ in told
+            for _, _, kind, _ in entries
             if kind not in PLAIN and kind != BRAIN and kind not in BLOCKS
         }
     )
     if refused:
-        known = ", ".join(
+        supported = ", ".join(
             ["F32", "F16", "BF16", "F64", "I8 to I64", *(NAMES[kind] for kind in BLOCKS)]
         )
         raise SourceError(
-            f"{path.name}: has tensors of {', '.join(refused)}; supported are {known}; quantise"
+            f"{path.name}: has tensors of {', '.join(refused)}; supported are {supported}; quantise"
             " the model again"
         )
-    if sum(_size(cursor, name, shape, kind) for name, shape, kind, _ in told) > len(cursor.data):
+    if sum(_size(cursor, name, shape, kind) for name, shape, kind, _ in entries) > len(cursor.data):
         raise SourceError(f"{path.name}: its tensors are larger than the file; the file is damaged")
-    found: dict[str, Array] = {}
-    for name, shape, kind, offset in told:
-        if name in found:
+    tensors: dict[str, Array] = {}
+    for name, shape, kind, offset in entries:
+        if name in tensors:
             raise SourceError(f"{path.name}: has two tensors named {name}")
-        found[name] = _tensor(cursor, name, shape, kind, start + offset)
-    return found
+        tensors[name] = _tensor(cursor, name, shape, kind, start + offset)
+    return tensors
 
 
 def _size(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int) -> int:
@@ -306,7 +306,7 @@ def _size(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int) -> int:
     return prod(shape) // block.count * block.size
 
 
-def _told(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
+def _entry(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
     """The name, shape, type and offset of a tensor. Files list sizes from the innermost axis."""
     name, rank = cursor.text(), cursor.number("<u4")
     if rank > MOST_AXES:

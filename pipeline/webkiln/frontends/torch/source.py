@@ -100,12 +100,12 @@ def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
             " again"
         ) from None
     graph = program.graph[0]
-    wanted = [
+    arguments = [
         value
         for value in list(graph.inputs())[1:]
         if value.type().kind() in ("TensorType", "OptionalType")
     ]
-    tensors = [value for value in wanted if value.type().kind() == "TensorType"]
+    tensors = [value for value in arguments if value.type().kind() == "TensorType"]
     names = [value.debugName().rpartition(".")[0] or value.debugName() for value in tensors]
     dtypes = [_dtype(value) for value in tensors]
     inputs, dynamic = examples(names, shapes, dtypes, path.name)
@@ -114,9 +114,9 @@ def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
 
 def _dtype(value: Any) -> torch.dtype:
     """The dtype of an input, by its type or by its readers."""
-    told = value.type().dtype() if value.type().kind() == "TensorType" else None
-    if told is not None:
-        return told
+    dtype = value.type().dtype() if value.type().kind() == "TensorType" else None
+    if dtype is not None:
+        return dtype
     for use in value.uses():
         kind = use.user.kind()
         if INTEGER_READERS.get(kind, -1) == use.offset:

@@ -48,20 +48,20 @@ def read_state(path: Path) -> dict[str, torch.Tensor]:
     if start[8:9] == b"{":
         return read_safetensors(path)
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise SourceError(
             f"{path.name}: contains more than weights, or is damaged ({first_line(error)}); save"
             " model.state_dict() alone"
         ) from None
     for key in ("state_dict", "model_state_dict", "model"):
-        if isinstance(found, dict) and isinstance(found.get(key), dict):
-            found = found[key]
-    if not isinstance(found, dict) or not all(
-        isinstance(value, torch.Tensor) for value in found.values()
+        if isinstance(state, dict) and isinstance(state.get(key), dict):
+            state = state[key]
+    if not isinstance(state, dict) or not all(
+        isinstance(value, torch.Tensor) for value in state.values()
     ):
         raise SourceError(f"{path.name}: contains no state dict; save model.state_dict()")
-    return dict(found)
+    return dict(state)
 
 
 def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
@@ -113,16 +113,16 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    state = dict(pairs)
+    if len(state) != len(pairs):
         raise ValueError("a name occurs twice")
-    return found
+    return state
 
 
 def _entry(item: Any, where: str) -> tuple[str, tuple[int, ...], int, int]:
     """The dtype, shape and byte range of a tensor."""
-    known = isinstance(item, Mapping) and isinstance(item.get("dtype"), str)
-    shape, offsets = (item.get(name) if known else None for name in ("shape", "data_offsets"))
+    valid = isinstance(item, Mapping) and isinstance(item.get("dtype"), str)
+    shape, offsets = (item.get(name) if valid else None for name in ("shape", "data_offsets"))
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
         raise SourceError(
             f"{where}: its dtype, shape or data_offsets are missing or invalid; the file is damaged"

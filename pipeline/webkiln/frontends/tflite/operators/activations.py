@@ -73,13 +73,13 @@ def softmax_16(call: NodeCall) -> Tensor:
     x = cast(b, call.tensor(0), "int32")
     difference = call.op("Sub", [x, largest(b, x, axis, keepdims=True)])
     low, high = limits("int16")
-    place = bounded(
+    index = bounded(
         call,
         more(call, bounded(call, scaled(call, difference), -(1 << 30), 1 << 30), EDGE),
         low,
         high,
     )
-    power = cast(b, between(call, cast(b, place, "int16"), factor(call, "exponential")), "int32")
+    power = cast(b, between(call, cast(b, index, "int16"), factor(call, "exponential")), "int32")
     sums = total(b, power, axis, keepdims=True)
     zeros = leading_zeros(call, sums)
     fraction = call.op(

@@ -8,14 +8,14 @@ from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
     bounded,
     factor,
-    given,
     has,
     is_quantized,
     limits,
     number,
+    operand_count,
+    operands,
     out_dtype,
     out_zero,
-    own,
     zero,
 )
 from webkiln.frontends.tflite.operators.slices import flat
@@ -39,10 +39,10 @@ def reshape(call: NodeCall) -> Tensor:
     shape = list(call.sizes(1) if has(call, 1) else call.attr("new_shape", ()))
     if not has(call, 1) and shape == [0]:
         shape = []
-    for place, size in enumerate(shape):
+    for index, size in enumerate(shape):
         if not is_symbolic(size) and size == -1:
-            rest = prod(other for other_place, other in enumerate(shape) if other_place != place)
-            shape[place] = x.type.size // rest if is_symbolic(rest) or rest else 0
+            rest = prod(other for other_index, other in enumerate(shape) if other_index != index)
+            shape[index] = x.type.size // rest if is_symbolic(rest) or rest else 0
     return reshaped(call.builder, x, shape)
 
 
@@ -69,22 +69,22 @@ def transpose(call: NodeCall) -> Tensor:
 
 def concatenation(call: NodeCall) -> Tensor:
     """uint8 operands with other scales are rescaled to that of the result."""
-    parts = given(call)
-    for place, x in enumerate(parts):
-        if f"ratio{place}" in call.attr("extra", ()):
-            parts[place] = _rescaled(call, x, place)
+    parts = operands(call)
+    for index, x in enumerate(parts):
+        if f"ratio{index}" in call.attr("extra", ()):
+            parts[index] = _rescaled(call, x, index)
     axis = call.axis(call.attr("axis", 0), parts[0].type.rank)
     y = parts[0] if len(parts) == 1 else call.op("Concat", parts, {"axis": axis})
     return y if is_quantized(call) else activated(call, y)
 
 
-def _rescaled(call: NodeCall, x: Tensor, place: int) -> Tensor:
+def _rescaled(call: NodeCall, x: Tensor, index: int) -> Tensor:
     b = call.builder
     real = call.op(
         "Add",
         [
-            call.op("Mul", [cast(b, x, "float32"), factor(call, f"ratio{place}")]),
-            factor(call, f"move{place}"),
+            call.op("Mul", [cast(b, x, "float32"), factor(call, f"ratio{index}")]),
+            factor(call, f"move{index}"),
         ],
     )
     half = call.op(
@@ -95,14 +95,14 @@ def _rescaled(call: NodeCall, x: Tensor, place: int) -> Tensor:
             call.constant(0.5, "float32"),
         ],
     )
-    whole = call.op(
+    result = call.op(
         "Add", [cast(b, call.op("Add", [real, half]), "int32"), number(call, out_zero(call))]
     )
-    return cast(b, bounded(call, whole, *limits(x.dtype)), x.dtype)
+    return cast(b, bounded(call, result, *limits(x.dtype)), x.dtype)
 
 
 def pack(call: NodeCall) -> Tensor:
-    return stacked(call.builder, given(call), call.attr("axis", 0))
+    return stacked(call.builder, operands(call), call.attr("axis", 0))
 
 
 def pad(call: NodeCall) -> Tensor:
@@ -127,9 +127,11 @@ def pad(call: NodeCall) -> Tensor:
 
 def tile(call: NodeCall) -> Tensor:
     x, repeats = call.tensor(0), call.sizes(1)
-    apart = reshaped(call.builder, x, [size for part_ in x.shape for size in (1, part_)])
+    expanded = reshaped(call.builder, x, [size for part_ in x.shape for size in (1, part_)])
     wide = widened(
-        call.builder, apart, [size for pair in zip(repeats, x.shape, strict=True) for size in pair]
+        call.builder,
+        expanded,
+        [size for pair in zip(repeats, x.shape, strict=True) for size in pair],
     )
     return reshaped(
         call.builder, wide, [count * size for count, size in zip(repeats, x.shape, strict=True)]
@@ -147,7 +149,7 @@ def fill(call: NodeCall) -> Tensor:
 
 
 def range_(call: NodeCall) -> Tensor:
-    start, limit, step = (call.numbers(place).reshape(()).item() for place in range(3))
+    start, limit, step = (call.numbers(index).reshape(()).item() for index in range(3))
     if step == 0:
         raise call.error("its step is 0")
     count = (
@@ -198,13 +200,15 @@ def dilate(call: NodeCall) -> Tensor:
     for axis, step in enumerate(steps):
         if step > 1:
             high = tuple(step - 1 if d == axis + 1 else 0 for d in range(x.type.rank + 1))
-            apart = reshaped(b, x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
-            value = call.scalar(2, 0) if own(call) > 2 else 0
+            expanded = reshaped(b, x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
+            value = call.scalar(2, 0) if operand_count(call) > 2 else 0
             wide = call.op(
-                "Pad", [apart], {"low": (0,) * (x.type.rank + 1), "high": high, "value": value}
+                "Pad", [expanded], {"low": (0,) * (x.type.rank + 1), "high": high, "value": value}
             )
-            whole = reshaped(b, wide, (*x.shape[:axis], x.shape[axis] * step, *x.shape[axis + 1 :]))
-            x = part(b, whole, axis, 0, (x.shape[axis] - 1) * step + 1)
+            result = reshaped(
+                b, wide, (*x.shape[:axis], x.shape[axis] * step, *x.shape[axis + 1 :])
+            )
+            x = part(b, result, axis, 0, (x.shape[axis] - 1) * step + 1)
     return x
 
 

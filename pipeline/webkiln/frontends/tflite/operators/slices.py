@@ -14,10 +14,10 @@ from webkiln.ops.pieces import (
 )
 
 
-def flat(call: NodeCall, place: int) -> tuple[int, ...]:
+def flat(call: NodeCall, index: int) -> tuple[int, ...]:
     """A constant table of integers, row by row."""
     return tuple(
-        size if is_symbolic(size) else int(size) for size in call.value(place).reshape(-1).tolist()
+        size if is_symbolic(size) else int(size) for size in call.value(index).reshape(-1).tolist()
     )
 
 
@@ -26,8 +26,8 @@ def unpack(call: NodeCall) -> list[Tensor]:
     axis = call.axis(call.attr("axis", 0), x.type.rank)
     rest = (*x.shape[:axis], *x.shape[axis + 1 :])
     return [
-        reshaped(call.builder, part(call.builder, x, axis, place, 1), rest)
-        for place in range(call.attr("num"))
+        reshaped(call.builder, part(call.builder, x, axis, index, 1), rest)
+        for index in range(call.attr("num"))
     ]
 
 
@@ -39,20 +39,20 @@ def split(call: NodeCall) -> list[Tensor]:
         call.attr("num_splits"),
     )
     size = x.shape[axis] // count
-    return [part(call.builder, x, axis, place * size, size) for place in range(count)]
+    return [part(call.builder, x, axis, index * size, size) for index in range(count)]
 
 
 def split_v(call: NodeCall) -> list[Tensor]:
     """Operands: x, sizes (one may be -1), the axis."""
     x, axis = call.tensor(0), call.axis(int(call.numbers(2).reshape(-1)[0]), call.type(0).rank)
     sizes = list(call.sizes(1))
-    for place, size in enumerate(sizes):
+    for index, size in enumerate(sizes):
         if not is_symbolic(size) and size == -1:
-            sizes[place] = x.shape[axis] - sum(
-                other for other_place, other in enumerate(sizes) if other_place != place
+            sizes[index] = x.shape[axis] - sum(
+                other for other_index, other in enumerate(sizes) if other_index != index
             )
     return [
-        part(call.builder, x, axis, sum(sizes[:place]), size) for place, size in enumerate(sizes)
+        part(call.builder, x, axis, sum(sizes[:index]), size) for index, size in enumerate(sizes)
     ]
 
 
@@ -83,16 +83,16 @@ def moving_slice(call: NodeCall, x: Tensor, begins: Tensor, sizes: Sequence[int]
         if count == x.shape[axis] and not is_symbolic(count):
             continue
         start = reshaped(b, part(b, begins, 0, axis, 1), ())
-        places = call.op(
+        indices = call.op(
             "Add", [b.op("Iota", [], {"size": count, "dtype": "int32"}), cast(b, start, "int32")]
         )
-        x = call.op("Gather", [x, places], {"axis": axis})
+        x = call.op("Gather", [x, indices], {"axis": axis})
     return x
 
 
 def strided_slice(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    if any(call.operand(place).value is None for place in (1, 2)):
+    if any(call.operand(index).value is None for index in (1, 2)):
         return elements_at(call)
     parts, shape = strided(call, x.shape)
     y = call.op("Slice", [x], {"starts": parts[0], "sizes": parts[1], "steps": parts[2]})
@@ -105,15 +105,15 @@ def strided(
     """The starts, sizes and steps over the axes of x, and the shape of the result, from the node's
     masks.
     """
-    begins, ends, steps = (call.sizes(place) for place in (1, 2, 3))
+    begins, ends, steps = (call.sizes(index) for index in (1, 2, 3))
     rank = len(own)
     marked = masks(call)
     starts, sizes, strides, shape = [], [], [], []
     axis = 0
-    for place, step in enumerate(steps):
-        if marked("ellipsis", place):
+    for index, step in enumerate(steps):
+        if marked("ellipsis", index):
             later = sum(
-                1 for other in range(place + 1, len(steps)) if not marked("new_axis", other)
+                1 for other in range(index + 1, len(steps)) if not marked("new_axis", other)
             )
             while axis < rank - later:
                 starts.append(0)
@@ -122,22 +122,22 @@ def strided(
                 shape.append(own[axis])
                 axis += 1
             continue
-        if marked("new_axis", place):
+        if marked("new_axis", index):
             shape.append(1)
             continue
         if axis >= rank:
             raise call.error(f"slices {len(steps)} axes, its operand has {rank}")
         size = own[axis]
-        if marked("shrink_axis", place):
-            first = 0 if marked("begin", place) else begins[place]
+        if marked("shrink_axis", index):
+            first = 0 if marked("begin", index) else begins[index]
             starts.append(first if is_symbolic(first) or first >= 0 else first + size)
             sizes.append(1)
             strides.append(1)
         else:
             far = 1 << 30
-            first = (0 if step > 0 else far) if marked("begin", place) else begins[place]
-            end = ends[place] + (begins[place] if call.attr("offset", 0) else 0)
-            last = (far if step > 0 else -far) if marked("end", place) else end
+            first = (0 if step > 0 else far) if marked("begin", index) else begins[index]
+            end = ends[index] + (begins[index] if call.attr("offset", 0) else 0)
+            last = (far if step > 0 else -far) if marked("end", index) else end
             start, count = bounds(size, first, last, step)
             starts.append(start)
             sizes.append(count)

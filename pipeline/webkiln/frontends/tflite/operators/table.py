@@ -9,7 +9,7 @@ from webkiln.frontends.tflite.operators.conv import CONV
 from webkiln.frontends.tflite.operators.custom import CUSTOM
 from webkiln.frontends.tflite.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.tflite.operators.indexing import INDEXING
-from webkiln.frontends.tflite.operators.integers import is_quantized, own, refused
+from webkiln.frontends.tflite.operators.integers import is_quantized, operand_count, refused
 from webkiln.frontends.tflite.operators.pool import POOL
 from webkiln.frontends.tflite.operators.quantize import QUANTIZE
 from webkiln.frontends.tflite.operators.recurrent import RECURRENT
@@ -112,7 +112,9 @@ def of_numbers(handler: NodeHandler) -> NodeHandler:
     """A handler that refuses quantized operands."""
 
     def convert(call: NodeCall) -> NodeResult:
-        if any(is_quantized(call, place) for place in range(own(call)) if call.has(place)):
+        if any(
+            is_quantized(call, index) for index in range(operand_count(call)) if call.has(index)
+        ):
             raise refused(call)
         return handler(call)
 

@@ -9,12 +9,12 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 Unary = Callable[[AtenCall, Tensor], Tensor]
 
 
-def kept(op: str, *, of_truth: bool = False) -> AtenHandler:
+def same_dtype(op: str, *, booleans: bool = False) -> AtenHandler:
     """For all numbers. Integers do not change if the function only rounds."""
 
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
-        if x.dtype == "bool" and of_truth:
+        if x.dtype == "bool" and booleans:
             return c.op("Identity", x)
         return c.op(op, x)
 
@@ -149,16 +149,16 @@ def power(c: AtenCall, x: Tensor, y: Tensor) -> Tensor:
     """For negative bases, the exponent must be an integer."""
     half = c.op("Floor", y * 0.5) * 2.0
     size = c.op("Pow", c.op("Abs", x), y)
-    negative, whole = c.b.binary("Less", x, 0.0), c.op("Equal", c.op("Floor", y), y)
-    turned = c.op("Where", c.op("Equal", half, y), size, -size)
-    signed = c.op("Where", whole, turned, c.like(float("nan"), x))
+    negative, integral = c.b.binary("Less", x, 0.0), c.op("Equal", c.op("Floor", y), y)
+    by_parity = c.op("Where", c.op("Equal", half, y), size, -size)
+    signed = c.op("Where", integral, by_parity, c.like(float("nan"), x))
     return c.op("Where", negative, signed, size)
 
 
-def bitwise(op: str, of_truth: str) -> AtenHandler:
+def bitwise(op: str, booleans: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         a, b = c.promoted("self", "other")
-        return c.op(of_truth if a.dtype == "bool" else op, a, b)
+        return c.op(booleans if a.dtype == "bool" else op, a, b)
 
     return handler
 
@@ -194,8 +194,8 @@ ARITHMETIC: dict[str, AtenHandler] = {
     "trunc": trunc,
     "fix": trunc,
     "frac": frac,
-    "neg": kept("Neg"),
-    "negative": kept("Neg"),
+    "neg": same_dtype("Neg"),
+    "negative": same_dtype("Neg"),
     "square": lambda c: c.op("Mul", c.tensor(), c.tensor()),
     "add": add,
     "sub": sub,

@@ -124,8 +124,8 @@ def linspace(c: AtenCall) -> Tensor:
         return c.b.constant([float(start)], dtype)
     step = (end - start) / (count - 1)
     values = [
-        start + step * place if place < count // 2 else end - step * (count - 1 - place)
-        for place in range(count)
+        start + step * index if index < count // 2 else end - step * (count - 1 - index)
+        for index in range(count)
     ]
     return c.b.constant(values, dtype)
 
@@ -135,7 +135,7 @@ def meshgrid(c: AtenCall) -> list[Tensor]:
     order = list(range(len(xs)))
     if c.get("indexing", "ij") == "xy" and len(xs) > 1:
         order[0], order[1] = 1, 0
-    sizes = [xs[place].shape[0] for place in order]
+    sizes = [xs[index].shape[0] for index in order]
     return [
         widened(
             c.b,

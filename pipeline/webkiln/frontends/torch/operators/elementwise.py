@@ -4,7 +4,7 @@ from math import inf, log, pi
 
 from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, floating
-from webkiln.frontends.torch.operators.arithmetic import Unary, kept
+from webkiln.frontends.torch.operators.arithmetic import Unary, same_dtype
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -129,10 +129,10 @@ def angle_of(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
     )
     ratio = b.op("Where", [both, b.op("Mul", [b.op("Sign", [x]), b.op("Sign", [y])]), ratio])
     near = b.op("Atan", [ratio])
-    turn = b.op(
+    offset = b.op(
         "Where", [b.op("Less", [y, zero]), b.constant(-pi, x.dtype), b.constant(pi, x.dtype)]
     )
-    return b.op("Where", [b.op("Less", [x, zero]), near + turn, near])
+    return b.op("Where", [b.op("Less", [x, zero]), near + offset, near])
 
 
 def hypot(c: AtenCall) -> Tensor:
@@ -241,7 +241,7 @@ ELEMENTWISE: dict[str, AtenHandler] = {
     "absolute": absolute,
     "sign": sign,
     "sgn": sign,
-    "relu": kept("Relu"),
+    "relu": same_dtype("Relu"),
     "eq": compared("Equal"),
     "ne": compared("NotEqual"),
     "lt": compared("Less"),

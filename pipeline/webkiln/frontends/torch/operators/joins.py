@@ -12,13 +12,13 @@ from webkiln.ops.pieces import element, part, reshaped, stacked
 def cat(c: AtenCall) -> Tensor:
     """Empty tensors of rank 1 are ignored, whatever the rank of the others."""
     xs = common(c.b, list(c["tensors"]))
-    kept = [
+    nonempty = [
         x for x in xs if not (x.type.rank == 1 and x.shape[0] == 0 and not is_symbolic(x.shape[0]))
     ] or xs[:1]
     return (
-        kept[0]
-        if len(kept) == 1
-        else c.op("Concat", *kept, axis=c.axis(c.get("dim", 0), kept[0].type.rank))
+        nonempty[0]
+        if len(nonempty) == 1
+        else c.op("Concat", *nonempty, axis=c.axis(c.get("dim", 0), nonempty[0].type.rank))
     )
 
 
@@ -41,11 +41,11 @@ def vstack(c: AtenCall) -> Tensor:
 
 
 def pieces(c: AtenCall, x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
-    found, first = [], 0
+    parts, first = [], 0
     for count in sizes:
-        found.append(part(c.b, x, axis, first, count))
+        parts.append(part(c.b, x, axis, first, count))
         first += count
-    return found
+    return parts
 
 
 def split_with_sizes(c: AtenCall) -> list[Tensor]:
@@ -86,7 +86,7 @@ def unbind(c: AtenCall) -> list[Tensor]:
         raise c.call.unsupported(
             "returns one tensor per element of a symbolic size", "Set the size with --dim"
         )
-    return [element(c.b, x, axis, place) for place in range(x.shape[axis])]
+    return [element(c.b, x, axis, index) for index in range(x.shape[axis])]
 
 
 JOINS: dict[str, AtenHandler] = {

@@ -63,16 +63,16 @@ def min_or_max(op: str) -> AtenHandler:
             return [c.op("Identity", x), c.b.constant(0, "int64")]
         axis = c.axis(c.number("dim"), x.type.rank)
         numbers = c.cast(x, "uint8") if x.dtype == "bool" else x
-        places = c.op(f"Arg{op}", numbers, axis=axis, keepdims=keeps(c))
+        indices = c.op(f"Arg{op}", numbers, axis=axis, keepdims=keeps(c))
         return [
             c.cast(c.op(f"Reduce{op}", numbers, axes=(axis,), keepdims=keeps(c)), x.dtype),
-            c.cast(places, "int64"),
+            c.cast(indices, "int64"),
         ]
 
     return handler
 
 
-def found(op: str) -> AtenHandler:
+def arg_reduction(op: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
         if not c.has("dim"):
@@ -105,12 +105,12 @@ def count_nonzero(c: AtenCall) -> Tensor:
 def spread_of(c: AtenCall, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
     """The variance and the mean, with their reduced axes kept."""
     centre = reduced(c, "ReduceMean", x, axes, keep=True)
-    apart = x - centre
+    centred = x - centre
     correction = c["correction"]
     if correction is None:
         correction = 1 if c.get("unbiased", True) else 0
     count = prod(x.shape[axis] for axis in axes)
-    squares = reduced(c, "ReduceSum", apart * apart, axes, keep=True)
+    squares = reduced(c, "ReduceSum", centred * centred, axes, keep=True)
     return c.op("Div", squares, sized(c.b, count - int(correction), x.dtype)), centre
 
 
@@ -123,9 +123,9 @@ def variance(*, root: bool, both: bool) -> AtenHandler:
         shape = (
             x.shape if not axes else [1 if d in axes else size for d, size in enumerate(x.shape)]
         )
-        kept = shape if keeps(c) else [size for d, size in enumerate(x.shape) if d not in axes]
-        found_ = [reshaped(c.b, item, kept) for item in (spread, centre)]
-        return found_ if both else found_[0]
+        sizes = shape if keeps(c) else [size for d, size in enumerate(x.shape) if d not in axes]
+        results = [reshaped(c.b, item, sizes) for item in (spread, centre)]
+        return results if both else results[0]
 
     return handler
 
@@ -154,11 +154,13 @@ def log_sum_exp(c: AtenCall) -> Tensor:
     axes = dims(c, x)
     largest = reduced(c, "ReduceMax", x, axes, keep=True)
     finite = c.op("Where", c.op("IsInf", largest), c.like(0, x), largest)
-    whole = c.op("Log", reduced(c, "ReduceSum", c.op("Exp", x - finite), axes, keep=True)) + finite
+    logarithm = (
+        c.op("Log", reduced(c, "ReduceSum", c.op("Exp", x - finite), axes, keep=True)) + finite
+    )
     return (
-        whole
+        logarithm
         if keeps(c)
-        else reshaped(c.b, whole, [size for d, size in enumerate(x.shape) if d not in axes])
+        else reshaped(c.b, logarithm, [size for d, size in enumerate(x.shape) if d not in axes])
     )
 
 
@@ -191,7 +193,7 @@ def sort(c: AtenCall) -> list[Tensor]:
     if not x.type.rank:
         return [c.op("Identity", x), c.b.constant(0, "int64")]
     numbers = c.cast(x, "uint8") if x.dtype == "bool" else x
-    values, places = c.b.ops(
+    values, indices = c.b.ops(
         "Sort",
         [numbers],
         {
@@ -199,7 +201,7 @@ def sort(c: AtenCall) -> list[Tensor]:
             "descending": bool(c.get("descending", False)),
         },
     )
-    return [c.cast(values, x.dtype), places]
+    return [c.cast(values, x.dtype), indices]
 
 
 def argsort(c: AtenCall) -> Tensor:
@@ -219,7 +221,7 @@ def kth_value(c: AtenCall) -> list[Tensor]:
     return chosen(c, x, axis, c.number("k") - 1)
 
 
-def chosen(c: AtenCall, x: Tensor, axis: int, place: int) -> list[Tensor]:
+def chosen(c: AtenCall, x: Tensor, axis: int, index: int) -> list[Tensor]:
     """The k-th smallest element along an axis, and its index."""
     shape = (
         [1 if d == axis else size for d, size in enumerate(x.shape)]
@@ -227,7 +229,7 @@ def chosen(c: AtenCall, x: Tensor, axis: int, place: int) -> list[Tensor]:
         else [size for d, size in enumerate(x.shape) if d != axis]
     )
     return [
-        reshaped(c.b, part(c.b, item, axis, place, 1), shape)
+        reshaped(c.b, part(c.b, item, axis, index, 1), shape)
         for item in c.b.ops("Sort", [x], {"axis": axis, "descending": False})
     ]
 
@@ -244,9 +246,9 @@ def median(c: AtenCall) -> Tensor | list[Tensor]:
 def whole(c: AtenCall, x: Tensor, axes: Sequence[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """(x - mean) / deviation; the mean; 1 / deviation."""
     centre = reduced(c, "ReduceMean", x, axes, keep=True)
-    apart = x - centre
-    inverse = c.op("Rsqrt", reduced(c, "ReduceMean", apart * apart, axes, keep=True) + eps)
-    return c.op("Mul", apart, inverse), centre, inverse
+    centred = x - centre
+    inverse = c.op("Rsqrt", reduced(c, "ReduceMean", centred * centred, axes, keep=True) + eps)
+    return c.op("Mul", centred, inverse), centre, inverse
 
 
 def scaled(
@@ -345,8 +347,8 @@ REDUCE: dict[str, AtenHandler] = {
     "amin": extreme("ReduceMin"),
     "max": min_or_max("Max"),
     "min": min_or_max("Min"),
-    "argmax": found("ArgMax"),
-    "argmin": found("ArgMin"),
+    "argmax": arg_reduction("ArgMax"),
+    "argmin": arg_reduction("ArgMin"),
     "any": truth("ReduceMax"),
     "all": truth("ReduceMin"),
     "count_nonzero": count_nonzero,

@@ -11,17 +11,19 @@ from webkiln.ops.pieces import reshaped, transposed, widened
 
 def view(c: AtenCall) -> Tensor:
     return reshaped(
-        c.b, c.tensor(), whole_shape(c, c.tensor(), c.sizes("size" if c.has("size") else "shape"))
+        c.b,
+        c.tensor(),
+        inferred_shape(c, c.tensor(), c.sizes("size" if c.has("size") else "shape")),
     )
 
 
-def whole_shape(c: AtenCall, x: Tensor, asked: Sequence[int]) -> tuple[int, ...]:
+def inferred_shape(c: AtenCall, x: Tensor, target: Sequence[int]) -> tuple[int, ...]:
     """-1 is inferred."""
-    shape = list(asked)
-    places = [axis for axis, size in enumerate(shape) if not is_symbolic(size) and size == -1]
-    if places:
-        rest = prod(size for axis, size in enumerate(shape) if axis != places[0])
-        shape[places[0]] = 0 if not is_symbolic(rest) and rest == 0 else x.type.size // rest
+    shape = list(target)
+    indices = [axis for axis, size in enumerate(shape) if not is_symbolic(size) and size == -1]
+    if indices:
+        rest = prod(size for axis, size in enumerate(shape) if axis != indices[0])
+        shape[indices[0]] = 0 if not is_symbolic(rest) and rest == 0 else x.type.size // rest
     return tuple(shape)
 
 
@@ -67,12 +69,12 @@ def transpose(c: AtenCall) -> Tensor:
     return transposed(c.b, x, perm)
 
 
-def turned(c: AtenCall) -> Tensor:
+def reversed_axes(c: AtenCall) -> Tensor:
     x = c.tensor()
     return transposed(c.b, x, tuple(reversed(range(x.type.rank))))
 
 
-def swapped_last(c: AtenCall) -> Tensor:
+def matrix_transposed(c: AtenCall) -> Tensor:
     x = c.tensor()
     rank = x.type.rank
     return transposed(c.b, x, (*range(rank - 2), rank - 1, rank - 2))
@@ -112,10 +114,10 @@ def unsqueeze(c: AtenCall) -> Tensor:
 
 
 def expand(c: AtenCall) -> Tensor:
-    x, asked = c.tensor(), c.sizes("size")
-    own = (*[1] * (len(asked) - x.type.rank), *x.shape)
+    x, target = c.tensor(), c.sizes("size")
+    own = (*[1] * (len(target) - x.type.rank), *x.shape)
     shape = tuple(
-        a if not is_symbolic(b) and b == -1 else b for a, b in zip(own, asked, strict=True)
+        a if not is_symbolic(b) and b == -1 else b for a, b in zip(own, target, strict=True)
     )
     return widened(c.b, x, shape)
 
@@ -128,11 +130,11 @@ def broadcast_tensors(c: AtenCall) -> list[Tensor]:
     xs = c["tensors"]
     rank = max(x.type.rank for x in xs)
     shapes = [(*[1] * (rank - x.type.rank), *x.shape) for x in xs]
-    whole = tuple(
+    shape = tuple(
         next((size for size in sizes if is_symbolic(size) or size != 1), 1)
         for sizes in zip(*shapes, strict=True)
     )
-    return [widened(c.b, x, whole) for x in xs]
+    return [widened(c.b, x, shape) for x in xs]
 
 
 def repeat(c: AtenCall) -> Tensor:
@@ -154,8 +156,8 @@ def repeat_interleave(c: AtenCall) -> Tensor:
     if not c.has("dim"):
         x = reshaped(c.b, x, (x.type.size,))
     axis = c.axis(c.get("dim", 0), x.type.rank)
-    apart = reshaped(c.b, x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
-    wide = widened(c.b, apart, (*x.shape[: axis + 1], count, *x.shape[axis + 1 :]))
+    expanded = reshaped(c.b, x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
+    wide = widened(c.b, expanded, (*x.shape[: axis + 1], count, *x.shape[axis + 1 :]))
     return reshaped(c.b, wide, (*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :]))
 
 
@@ -173,10 +175,10 @@ SHAPE: dict[str, AtenHandler] = {
     "transpose_copy": transpose,
     "swapaxes": transpose,
     "swapdims": transpose,
-    "t": turned,
-    "numpy_T": turned,
-    "mT": swapped_last,
-    "adjoint": swapped_last,
+    "t": reversed_axes,
+    "numpy_T": reversed_axes,
+    "mT": matrix_transposed,
+    "adjoint": matrix_transposed,
     "movedim": movedim,
     "moveaxis": movedim,
     "squeeze": squeeze,

@@ -9,17 +9,17 @@ from webkiln.ops.pieces import iota, part, reshaped, transposed, widened
 
 def select(c: AtenCall) -> Tensor:
     x = c.tensor()
-    axis, place = c.axis(c.number("dim"), x.type.rank), c["index"]
-    if isinstance(place, Tensor):
-        return c.op("Gather", x, reshaped(c.b, place, ()), axis=axis)
+    axis, index = c.axis(c.number("dim"), x.type.rank), c["index"]
+    if isinstance(index, Tensor):
+        return c.op("Gather", x, reshaped(c.b, index, ()), axis=axis)
     size = x.shape[axis]
-    if is_symbolic(place):
-        return reshaped(c.b, part(c.b, x, axis, place, 1), (*x.shape[:axis], *x.shape[axis + 1 :]))
-    if not is_symbolic(size) and not -size <= place < size:
-        raise c.call.error(f"index {place} is outside of axis {axis}, which has {size} elements")
+    if is_symbolic(index):
+        return reshaped(c.b, part(c.b, x, axis, index, 1), (*x.shape[:axis], *x.shape[axis + 1 :]))
+    if not is_symbolic(size) and not -size <= index < size:
+        raise c.call.error(f"index {index} is outside of axis {axis}, which has {size} elements")
     return reshaped(
         c.b,
-        part(c.b, x, axis, place + size if place < 0 else place, 1),
+        part(c.b, x, axis, index + size if index < 0 else index, 1),
         (*x.shape[:axis], *x.shape[axis + 1 :]),
     )
 
@@ -65,10 +65,10 @@ def put(
             src,
             part(c.b, x, axis, first + count, x.shape[axis] - first - count),
         ]
-        kept = [item for item in parts if is_symbolic(item.shape[axis]) or item.shape[axis] > 0]
-        return kept[0] if len(kept) == 1 else c.op("Concat", *kept, axis=axis)
-    places = c.op("Add", iota(c.b, count, "int64") * step, c.scalar(first, "int64"))
-    along = reshaped(c.b, places, [count if d == axis else 1 for d in range(x.type.rank)])
+        nonempty = [item for item in parts if is_symbolic(item.shape[axis]) or item.shape[axis] > 0]
+        return nonempty[0] if len(nonempty) == 1 else c.op("Concat", *nonempty, axis=axis)
+    indices = c.op("Add", iota(c.b, count, "int64") * step, c.scalar(first, "int64"))
+    along = reshaped(c.b, indices, [count if d == axis else 1 for d in range(x.type.rank)])
     return c.op("ScatterElements", x, widened(c.b, along, src.shape), src, axis=axis)
 
 
@@ -80,18 +80,18 @@ def slice_scatter(c: AtenCall) -> Tensor:
 
 def select_scatter(c: AtenCall) -> Tensor:
     x, src = c.tensor(), c.tensor("src")
-    axis, place = c.axis(c.number("dim"), x.type.rank), c["index"]
+    axis, index = c.axis(c.number("dim"), x.type.rank), c["index"]
     src = widened(c.b, src, (*x.shape[:axis], *x.shape[axis + 1 :]))
     row = reshaped(c.b, src, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
-    if isinstance(place, Tensor):
-        where = widened(c.b, reshaped(c.b, place, (1,) * x.type.rank), row.shape)
+    if isinstance(index, Tensor):
+        where = widened(c.b, reshaped(c.b, index, (1,) * x.type.rank), row.shape)
         return c.op("ScatterElements", x, where, c.cast(row, x.dtype), axis=axis)
     return put(
         c,
         x,
         row,
         axis,
-        place + x.shape[axis] if not is_symbolic(place) and place < 0 else place,
+        index + x.shape[axis] if not is_symbolic(index) and index < 0 else index,
         1,
         1,
     )
@@ -124,12 +124,12 @@ def roll(c: AtenCall) -> Tensor:
 def rolled(c: AtenCall, x: Tensor, axis: int, shift: int) -> Tensor:
     size = x.shape[axis]
     if is_symbolic(size) or is_symbolic(shift):
-        places = c.op(
+        indices = c.op(
             "Mod",
             c.op("Sub", iota(c.b, size, "int64"), c.scalar(shift, "int64")),
             c.scalar(size, "int64"),
         )
-        return c.op("Gather", x, places, axis=axis)
+        return c.op("Gather", x, indices, axis=axis)
     first = -shift % size if size else 0
     return (
         c.op(
@@ -148,15 +148,15 @@ def diagonal(c: AtenCall) -> Tensor:
     x = c.tensor()
     rank, offset = x.type.rank, c.get("offset", 0)
     a, b = c.axis(c.get("dim1", 0), rank), c.axis(c.get("dim2", 1), rank)
-    moved = transposed(c.b, x, [*(d for d in range(rank) if d not in (a, b)), a, b])
-    rows, columns = moved.shape[-2:]
+    permuted = transposed(c.b, x, [*(d for d in range(rank) if d not in (a, b)), a, b])
+    rows, columns = permuted.shape[-2:]
     down, across = max(-offset, 0), max(offset, 0)
     if is_symbolic(rows) or is_symbolic(columns):
         raise c.call.unsupported(
             "returns the diagonal of axes of symbolic size", "Set the sizes with --dim"
         )
     count = max(min(rows - down, columns - across), 0)
-    flat = reshaped(c.b, moved, (*moved.shape[:-2], rows * columns))
+    flat = reshaped(c.b, permuted, (*permuted.shape[:-2], rows * columns))
     return (
         part(c.b, flat, flat.type.rank - 1, down * columns + across, count, columns + 1)
         if count
@@ -171,8 +171,8 @@ def triangle(op: str) -> AtenHandler:
         ahead = c.op(
             "Sub", iota(c.b, columns, "int32"), reshaped(c.b, iota(c.b, rows, "int32"), (rows, 1))
         )
-        kept = c.op(op, ahead, c.b.constant(int(c.get("diagonal", 0)), "int32"))
-        return c.op("Where", kept, x, c.like(0, x))
+        mask = c.op(op, ahead, c.b.constant(int(c.get("diagonal", 0)), "int32"))
+        return c.op("Where", mask, x, c.like(0, x))
 
     return handler
 
@@ -180,13 +180,13 @@ def triangle(op: str) -> AtenHandler:
 def as_strided(c: AtenCall) -> Tensor:
     """as_strided on a dense tensor: the index of each element is computed."""
     x, sizes, strides = c.tensor(), c.sizes("size"), c.sizes("stride")
-    places = c.scalar(c.get("storage_offset", 0), "int64")
+    indices = c.scalar(c.get("storage_offset", 0), "int64")
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         line = reshaped(
             c.b, iota(c.b, size, "int64"), [size if d == axis else 1 for d in range(len(sizes))]
         )
-        places = c.op("Add", places, c.op("Mul", line, c.scalar(stride, "int64")))
-    return c.op("Gather", reshaped(c.b, x, (x.type.size,)), places, axis=0)
+        indices = c.op("Add", indices, c.op("Mul", line, c.scalar(stride, "int64")))
+    return c.op("Gather", reshaped(c.b, x, (x.type.size,)), indices, axis=0)
 
 
 SLICES: dict[str, AtenHandler] = {

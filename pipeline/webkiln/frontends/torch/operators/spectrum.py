@@ -190,7 +190,7 @@ def squeezed(c: AtenCall) -> Tensor:
     return reshaped(c.b, x, [size for d, size in enumerate(x.shape) if d not in axes])
 
 
-def turned(c: AtenCall) -> Tensor:
+def permuted(c: AtenCall) -> Tensor:
     x = c.tensor()
     rank = x.type.rank - 1
     if c.has("dims"):
@@ -231,8 +231,8 @@ COMPLEX: dict[str, AtenHandler] = {
     "div": quotient,
     "unsqueeze": unsqueezed,
     "squeeze": squeezed,
-    "permute": turned,
-    "transpose": turned,
+    "permute": permuted,
+    "transpose": permuted,
     **dict.fromkeys(
         (
             "view_as_real",
