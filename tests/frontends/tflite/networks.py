@@ -69,9 +69,7 @@ def residual() -> keras.Model:
 
 
 def fused_lstm(*, last: bool) -> Callable[[], object]:
-    """An LSTM under the name by which the converter knows the layer of tf.keras, and makes one
-    operator of it.
-    """
+    """An LSTM with the name of the layer of tf.keras, which the converter fuses."""
     units, steps = 6, 7
     attributes = {
         "api_implements": "lstm_0",

@@ -7,12 +7,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from tests.frontends.tflite.files import dense, packed, unpacked
-from tests.frontends.tflite.operator_model import (
-    Single,
-    f,
-    model_bytes,
-    options,
-)
+from tests.frontends.tflite.operator_model import Single, f, model_bytes, options
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.tflite.load import read_model
 

@@ -161,7 +161,7 @@ def oversized(path: Path) -> None:
         (oversized, "weights: w is at bytes 0 to 8 of 8"),
         (
             lambda path: torch.save({"conv.weight": torch.zeros(1)}, path),
-            "weights: lacks 3 of 4 weights of .*bare: conv.bias, head.bias, head.weight; give",
+            "weights: lacks 3 of 4 weights of .*bare: conv.bias, head.bias, head.weight; define",
         ),
         (
             lambda path: torch.save({**net().state_dict(), "head.bias": torch.zeros(5)}, path),
@@ -170,7 +170,7 @@ def oversized(path: Path) -> None:
         (
             lambda path: torch.save({**net().state_dict(), "conv.scale": torch.zeros(1)}, path),
             (
-                r"weights: has unknown weights \\(1\\): conv.scale; give .*factories a function"
+                r"weights: has unknown weights \(1\): conv.scale; define .*factories a function"
                 r" state_dict\(tensors\)"
             ),
         ),

@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.tflite.factors import (
-    F32,
-    Facts,
-    named,
-    ranged,
-)
+from webkiln.frontends.tflite.factors import F32, Facts, named, ranged
 from webkiln.frontends.tflite.tensors import FileTensor
 from webkiln.ir.types import Array
 

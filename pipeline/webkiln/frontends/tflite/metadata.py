@@ -39,11 +39,9 @@ def output_labels(path: Path, signature: str = "") -> dict[str, list[str]]:
 
 def _label_files(tensor: FlatTable) -> list[str]:
     """Among label files in several languages, the one without a language."""
-    signature_entry = [
-        item for item in tensor.vector("associated_files") if item["type"] == AXIS_LABELS
-    ]
-    plain = [item for item in signature_entry if not item.text("locale")]
-    return [item.text("name") for item in (plain or signature_entry)]
+    files = [item for item in tensor.vector("associated_files") if item["type"] == AXIS_LABELS]
+    plain = [item for item in files if not item.text("locale")]
+    return [item.text("name") for item in (plain or files)]
 
 
 def _lines(file: TfliteFile, name: str) -> list[str]:

@@ -5,13 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.tflite.factors import (
-    F32,
-    Facts,
-    away,
-    named,
-    quantize_multiplier,
-)
+from webkiln.frontends.tflite.factors import F32, Facts, away, named, quantize_multiplier
 from webkiln.frontends.tflite.linear_factors import reduced
 from webkiln.frontends.tflite.tensors import FileTensor
 

@@ -109,16 +109,14 @@ def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], whe
     rename = getattr(sys.modules[source["module"]], RENAMING, None)
     if callable(rename):
         state = _renamed(rename, state, f"{source['module']}:{RENAMING}")
-    example_shapes = module.state_dict()
+    own = module.state_dict()
     problems = []
-    if missing := sorted(example_shapes.keys() - state.keys()):
-        problems.append(
-            f"lacks {len(missing)} of {len(example_shapes)} weights of {where}: {_some(missing)}"
-        )
-    if spare := sorted(state.keys() - example_shapes.keys()):
+    if missing := sorted(own.keys() - state.keys()):
+        problems.append(f"lacks {len(missing)} of {len(own)} weights of {where}: {_some(missing)}")
+    if spare := sorted(state.keys() - own.keys()):
         problems.append(f"has unknown weights ({len(spare)}): {_some(spare)}")
     if problems:
-        what = (
+        advice = (
             f"change {RENAMING}"
             if callable(rename)
             else (
@@ -127,16 +125,14 @@ def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], whe
             )
         )
         raise SourceError(
-            f"{name}: {', and '.join(problems)}; {what} and returns those of the model by name"
+            f"{name}: {', and '.join(problems)}; {advice} and returns those of the model by name"
         )
-    for key, value in example_shapes.items():
+    for key, value in own.items():
         if value.shape != state[key].shape:
             raise SourceError(
                 f"{name}: {key} is {list(state[key].shape)}, {where} has {list(value.shape)} there"
             )
-    module.load_state_dict(
-        {key: state[key].to(example_shapes[key].dtype) for key in example_shapes}
-    )
+    module.load_state_dict({key: state[key].to(own[key].dtype) for key in own})
 
 
 def _renamed(

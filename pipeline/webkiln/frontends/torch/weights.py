@@ -113,10 +113,10 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    state = dict(pairs)
-    if len(state) != len(pairs):
+    table = dict(pairs)
+    if len(table) != len(pairs):
         raise ValueError("a name occurs twice")
-    return state
+    return table
 
 
 def _entry(item: Any, where: str) -> tuple[str, tuple[int, ...], int, int]:

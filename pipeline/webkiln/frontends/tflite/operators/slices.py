@@ -7,11 +7,7 @@ from webkiln.frontends.nodes.strided_slice import elements_at, masks
 from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import (
-    cast,
-    part,
-    reshaped,
-)
+from webkiln.ops.pieces import cast, part, reshaped
 
 
 def flat(call: NodeCall, index: int) -> tuple[int, ...]:
