@@ -1,4 +1,4 @@
-"""Reductions, sorting, softmax and normalizations."""
+"""Reductions, softmax and cumulative sums."""
 
 from collections.abc import Callable, Sequence
 from math import inf, prod
@@ -7,7 +7,7 @@ from webkiln.frontends.torch.aten import AtenCall, AtenHandler, floating
 from webkiln.frontends.torch.operators.linear import powered
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import part, reshaped, sized, widened
+from webkiln.ops.pieces import reshaped, sized
 
 
 def dims(c: AtenCall, x: Tensor) -> tuple[int, ...]:
@@ -188,153 +188,6 @@ def cumulative(op: str) -> AtenHandler:
     return handler
 
 
-def sort(c: AtenCall) -> list[Tensor]:
-    x = c.tensor()
-    if not x.type.rank:
-        return [c.op("Identity", x), c.b.constant(0, "int64")]
-    numbers = c.cast(x, "uint8") if x.dtype == "bool" else x
-    values, indices = c.b.ops(
-        "Sort",
-        [numbers],
-        {
-            "axis": c.axis(c.get("dim", -1), x.type.rank),
-            "descending": bool(c.get("descending", False)),
-        },
-    )
-    return [c.cast(values, x.dtype), indices]
-
-
-def argsort(c: AtenCall) -> Tensor:
-    return sort(c)[1]
-
-
-def top_k(c: AtenCall) -> list[Tensor]:
-    x = c.tensor()
-    axis = c.axis(c.get("dim", -1), x.type.rank)
-    ordered = c.b.ops("Sort", [x], {"axis": axis, "descending": bool(c.get("largest", True))})
-    return [part(c.b, item, axis, 0, c.number("k")) for item in ordered]
-
-
-def kth_value(c: AtenCall) -> list[Tensor]:
-    x = c.tensor()
-    axis = c.axis(c.get("dim", -1), x.type.rank)
-    return chosen(c, x, axis, c.number("k") - 1)
-
-
-def chosen(c: AtenCall, x: Tensor, axis: int, index: int) -> list[Tensor]:
-    """The k-th smallest element along an axis, and its index."""
-    shape = (
-        [1 if d == axis else size for d, size in enumerate(x.shape)]
-        if keeps(c)
-        else [size for d, size in enumerate(x.shape) if d != axis]
-    )
-    return [
-        reshaped(c.b, part(c.b, item, axis, index, 1), shape)
-        for item in c.b.ops("Sort", [x], {"axis": axis, "descending": False})
-    ]
-
-
-def median(c: AtenCall) -> Tensor | list[Tensor]:
-    x = c.tensor()
-    if c.has("dim"):
-        axis = c.axis(c.number("dim"), x.type.rank)
-        return chosen(c, x, axis, (x.shape[axis] - 1) // 2)
-    flat = reshaped(c.b, x, (x.type.size,))
-    return chosen(c, flat, 0, (x.type.size - 1) // 2)[0]
-
-
-def whole(c: AtenCall, x: Tensor, axes: Sequence[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) / deviation; the mean; 1 / deviation."""
-    centre = reduced(c, "ReduceMean", x, axes, keep=True)
-    centred = x - centre
-    inverse = c.op("Rsqrt", reduced(c, "ReduceMean", centred * centred, axes, keep=True) + eps)
-    return c.op("Mul", centred, inverse), centre, inverse
-
-
-def scaled(
-    c: AtenCall, x: Tensor, weight: Tensor | None, bias: Tensor | None, axis: int | None = None
-) -> Tensor:
-    """x times a weight plus a bias, over one axis or the last ones."""
-
-    def fitted(item: Tensor) -> Tensor:
-        return (
-            item
-            if axis is None
-            else reshaped(c.b, item, [*[1] * axis, item.type.size, *[1] * (x.type.rank - axis - 1)])
-        )
-
-    x = x if weight is None else c.op("Mul", x, fitted(weight))
-    return x if bias is None else c.op("Add", x, fitted(bias))
-
-
-def layer_norm(c: AtenCall) -> list[Tensor]:
-    x = c.tensor("input")
-    axes = range(x.type.rank - len(c.sizes("normalized_shape")), x.type.rank)
-    y, centre, inverse = whole(c, x, axes, float(c["eps"]))
-    return [scaled(c, y, c.optional("weight"), c.optional("bias")), centre, inverse]
-
-
-EPSILON = {
-    "float16": 0.0009765625,
-    "float32": 1.1920928955078125e-07,
-    "float64": 2.220446049250313e-16,
-}
-
-
-def rms_norm(c: AtenCall) -> Tensor:
-    x = c.tensor("input")
-    axes = range(x.type.rank - len(c.sizes("normalized_shape")), x.type.rank)
-    inverse = c.op(
-        "Rsqrt",
-        reduced(c, "ReduceMean", x * x, axes, keep=True) + float(c.get("eps", EPSILON[x.dtype])),
-    )
-    return scaled(c, c.op("Mul", x, inverse), c.optional("weight"), None)
-
-
-def group_norm(c: AtenCall) -> list[Tensor]:
-    x = c.tensor("input")
-    groups = c["group"] if c.has("group") else c.number("num_groups")
-    n, channels, *rest = x.shape
-    y, centre, inverse = whole(
-        c, reshaped(c.b, x, (n, groups, channels // groups * prod(rest))), (2,), float(c["eps"])
-    )
-    ends = [reshaped(c.b, item, (n, groups)) for item in (centre, inverse)]
-    return [
-        scaled(c, reshaped(c.b, y, x.shape), c.optional("weight"), c.optional("bias"), 1),
-        *ends,
-    ]
-
-
-def instance_norm(c: AtenCall) -> Tensor:
-    if not c.get("use_input_stats", True):
-        return batch_norm(c)[0]
-    x = c.tensor("input")
-    y, _, _ = whole(c, x, range(2, x.type.rank), float(c["eps"]))
-    return scaled(c, y, c.optional("weight"), c.optional("bias"), 1)
-
-
-def batch_norm(c: AtenCall) -> list[Tensor]:
-    """Normalise with running statistics. In training mode, or without running statistics, use those
-    of the batch.
-    """
-    x = c.tensor("input" if c.has("input") else "self")
-    mean_, variance_ = c.optional("running_mean"), c.optional("running_var")
-    empty = c.op("Broadcast", c.like(0, x), shape=(0,))
-    if c.get("training", False) or mean_ is None or variance_ is None:
-        y, centre, inverse = whole(c, x, [d for d in range(x.type.rank) if d != 1], float(c["eps"]))
-        ends = [reshaped(c.b, item, (x.shape[1],)) for item in (centre, inverse)]
-        if mean_ is not None and variance_ is not None:
-            raise c.call.unsupported(
-                "updates its running mean and variance", "Call model.eval() before it is exported"
-            )
-        return [scaled(c, y, c.optional("weight"), c.optional("bias"), 1), *ends]
-    count = (x.shape[1],)
-    weight = c.optional("weight") or widened(c.b, c.like(1, x), count)
-    bias = c.optional("bias") or widened(c.b, c.like(0, x), count)
-    parameters = [c.cast(item, x.dtype) for item in (weight, bias, mean_, variance_)]
-    return [c.op("BatchNorm", x, *parameters, axis=1, epsilon=float(c["eps"])), empty, empty]
-
-
 def first(handler: Callable[[AtenCall], list[Tensor]]) -> AtenHandler:
     return lambda c: handler(c)[0]
 
@@ -369,22 +222,4 @@ REDUCE: dict[str, AtenHandler] = {
     "special_log_softmax": softmax("LogSoftmax"),
     "cumsum": cumulative("CumSum"),
     "cumprod": cumulative("CumProd"),
-    "sort": sort,
-    "msort": first(sort),
-    "argsort": argsort,
-    "topk": top_k,
-    "kthvalue": kth_value,
-    "median": median,
-    "native_layer_norm": layer_norm,
-    "layer_norm": first(layer_norm),
-    "rms_norm": rms_norm,
-    "native_group_norm": group_norm,
-    "group_norm": first(group_norm),
-    "instance_norm": instance_norm,
-    "_native_batch_norm_legit_no_training": batch_norm,
-    "_native_batch_norm_legit": batch_norm,
-    "native_batch_norm": batch_norm,
-    "batch_norm": first(batch_norm),
-    "_batch_norm_no_update": lambda c: [*batch_norm(c), c.b.constant([], "uint8")],
-    "cudnn_batch_norm": batch_norm,
 }

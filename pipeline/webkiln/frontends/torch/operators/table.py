@@ -16,6 +16,8 @@ from webkiln.frontends.torch.operators.image import IMAGE, VISION
 from webkiln.frontends.torch.operators.indexing import INDEXING
 from webkiln.frontends.torch.operators.joins import JOINS
 from webkiln.frontends.torch.operators.linear import LINEAR
+from webkiln.frontends.torch.operators.norms import NORMS
+from webkiln.frontends.torch.operators.orders import ORDERS
 from webkiln.frontends.torch.operators.recurrent import RECURRENT
 from webkiln.frontends.torch.operators.reduce import REDUCE
 from webkiln.frontends.torch.operators.shape import SHAPE
@@ -36,6 +38,8 @@ ATEN: dict[str, AtenHandler] = {
     **LINEAR,
     **CONV,
     **REDUCE,
+    **ORDERS,
+    **NORMS,
     **INDEXING,
     **RECURRENT,
     **IMAGE,
