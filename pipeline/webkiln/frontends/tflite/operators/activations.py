@@ -201,7 +201,7 @@ def log_softmax_8(call: NodeCall) -> Tensor:
     """Compute 8-bit log-softmax, in steps of 1 / 16 below 0, which is the maximum."""
     dtype = call.type(0).dtype
     if dtype == "int16":
-        raise call.unsupported("takes logarithms of int16", "Quantise it to int8, or use SOFTMAX")
+        raise call.unsupported("is a log-softmax of int16", "Quantise it to int8, or use SOFTMAX")
     b, axis = call.builder, call.type(0).rank - 1
     wide = cast(b, call.tensor(0), "int32")
     difference = call.op("Sub", [wide, largest(b, wide, axis, keepdims=True)])
