@@ -29,13 +29,13 @@ from webkiln.frontends.tflite.element_factors import (
 from webkiln.frontends.tflite.factors import Facts, Items
 from webkiln.frontends.tflite.file import FileOperator
 from webkiln.frontends.tflite.linear_factors import linear, matrices, pooled
-from webkiln.frontends.tflite.recurrences import lstm, of_weights, svdf
+from webkiln.frontends.tflite.recurrences import hybrid_scales, lstm, svdf
 from webkiln.frontends.tflite.scale_factors import (
     averages,
+    concatenations,
     detections,
-    embedded,
-    fake,
-    joined,
+    embeddings,
+    fake_quantization,
     products_along,
     scale_of_floats,
 )
@@ -70,8 +70,8 @@ DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "REDUCE_PROD": products_along,
     "SOFTMAX": softmax,
     "LOG_SOFTMAX": log_softmax,
-    "CONCATENATION": joined,
-    "FAKE_QUANT": fake,
+    "CONCATENATION": concatenations,
+    "FAKE_QUANT": fake_quantization,
     "ABS": absolute,
     "LOGISTIC": curve_16(sigmoid, twice=False),
     "TANH": curve_16(np.tanh, twice=True),
@@ -85,7 +85,7 @@ DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "LESS_EQUAL": comparisons,
     "GREATER": comparisons,
     "GREATER_EQUAL": comparisons,
-    "EMBEDDING_LOOKUP": embedded,
+    "EMBEDDING_LOOKUP": embeddings,
     "TFLite_Detection_PostProcess": detections,
     **dict.fromkeys(
         (
@@ -94,7 +94,7 @@ DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
             "UNIDIRECTIONAL_SEQUENCE_RNN",
             "BIDIRECTIONAL_SEQUENCE_RNN",
         ),
-        of_weights,
+        hybrid_scales,
     ),
     "LSTM": lstm,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm,

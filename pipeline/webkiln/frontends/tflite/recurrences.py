@@ -13,7 +13,7 @@ STEP = 2.0**-12
 """The format of a gate before its activation: 16 bits, three of them integer bits."""
 
 
-def of_weights(facts: Facts) -> dict[str, Any]:
+def hybrid_scales(facts: Facts) -> dict[str, Any]:
     """The scales of int8 weights, by operand position."""
     if facts.input(0).stored != "float32":
         return {}
@@ -38,7 +38,7 @@ def lstm(facts: Facts) -> dict[str, Any]:
     the cell.
     """
     if not facts.is_integer():
-        return of_weights(facts)
+        return hybrid_scales(facts)
     x, state, cell = facts.input(0), facts.input(18), facts.input(19)
     hidden = facts.intermediates[4] if len(facts.intermediates) == 5 else None
     if (
@@ -75,7 +75,7 @@ def lstm(facts: Facts) -> dict[str, Any]:
 def svdf(facts: Facts) -> dict[str, Any]:
     """An int8 SVDF. The features have the scale of the state."""
     if not facts.is_integer():
-        return of_weights(facts)
+        return hybrid_scales(facts)
     x, features, time, state = (facts.input(index) for index in (0, 1, 2, 4))
     feature = float(F32(x.scale) * F32(features.scale) / F32(state.scale))
     return named("feature", feature) | named(

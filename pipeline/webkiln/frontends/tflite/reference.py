@@ -28,7 +28,7 @@ def compute_reference(
     sets = inputs.sets(
         path.name,
         subgraph_run(part, path.name, run),
-        lambda table, scale: made_inputs(table, run.ranges, scale),
+        lambda table, scale: quantized_inputs(table, run.ranges, scale),
     )
     return subgraph_reference(part, inputs, sets, path.name, [run])
 
@@ -39,7 +39,7 @@ omits the last neighbour, the other reads its operand as uint8.
 """
 
 
-def made_inputs(
+def quantized_inputs(
     table: Inputs, ranges: Mapping[str, tuple[int, int]], scale: float
 ) -> dict[str, dict[str, Array]]:
     """For quantized inputs, waves over their full range."""
@@ -101,7 +101,7 @@ class Interpreted:
         self.kind, self.path = Interpreter, str(path)
         self.layers = layer_tensors(path)
 
-    def _made(self) -> Any:
+    def _interpreter(self) -> Any:
         """Use reference kernels, or optimised ones if an operator has no reference kernel."""
         try:
             return self.kind(
@@ -114,7 +114,7 @@ class Interpreted:
             if "Didn't find" not in str(error) or len(self.kinds) == 1:
                 raise
             self.kinds = self.kinds[1:]
-            return self._made()
+            return self._interpreter()
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         try:
@@ -123,7 +123,7 @@ class Interpreted:
             raise SourceError(f"{self.name}: LiteRT cannot run the model: {error}") from error
 
     def _computed(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        interpreter = self._made()
+        interpreter = self._interpreter()
         own = interpreter.get_input_details()
         for item, name in zip(own, self.inputs, strict=True):
             if tuple(item["shape"]) != values[name].shape:

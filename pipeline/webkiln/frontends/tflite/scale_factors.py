@@ -57,7 +57,7 @@ def averages(facts: Facts) -> dict[str, Any]:
     }
 
 
-def joined(facts: Facts) -> dict[str, Any]:
+def concatenations(facts: Facts) -> dict[str, Any]:
     """Concatenated uint8 operands with other scales are rescaled in float32."""
     out = facts.output
     if not out.is_quantized or out.stored != "uint8":
@@ -71,7 +71,7 @@ def joined(facts: Facts) -> dict[str, Any]:
     return factors
 
 
-def fake(facts: Facts) -> dict[str, Any]:
+def fake_quantization(facts: Facts) -> dict[str, Any]:
     """The nudged bounds of a range, and its step."""
     low, high = F32(facts.option("min")), F32(facts.option("max"))
     first, last = (
@@ -119,7 +119,7 @@ def _channel(item: FileTensor) -> dict[str, Any]:
     return {"axis": item.quantization.axis} if item.quantization.is_per_channel else {}
 
 
-def embedded(facts: Facts) -> dict[str, Any]:
+def embeddings(facts: Facts) -> dict[str, Any]:
     values = facts.input(1)
     if (
         values.stored in ("int8", "uint8", "int4")

@@ -29,7 +29,7 @@ def factory_program(
     may also come from the recipe's input shapes.
     """
     where = f"{source['module']}:{source['function']}"
-    module, inputs = _called(source, where)
+    module, inputs = _call_factory(source, where)
     if weights is not None:
         _fill(module, weights, source, where)
     module.eval()
@@ -58,7 +58,7 @@ def factory_program(
     return exported(module, inputs, None, where)
 
 
-def _called(
+def _call_factory(
     source: Mapping[str, Any], where: str
 ) -> tuple[torch.nn.Module, tuple[Any, ...] | None]:
     try:
@@ -112,9 +112,11 @@ def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], whe
     own = module.state_dict()
     problems = []
     if missing := sorted(own.keys() - state.keys()):
-        problems.append(f"lacks {len(missing)} of {len(own)} weights of {where}: {_some(missing)}")
+        problems.append(
+            f"lacks {len(missing)} of {len(own)} weights of {where}: {_first_names(missing)}"
+        )
     if spare := sorted(state.keys() - own.keys()):
-        problems.append(f"has unknown weights ({len(spare)}): {_some(spare)}")
+        problems.append(f"has unknown weights ({len(spare)}): {_first_names(spare)}")
     if problems:
         advice = (
             f"change {RENAMING}"
@@ -153,5 +155,5 @@ def _renamed(
     return result
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

@@ -65,7 +65,7 @@ NAMES = {
 }
 
 
-def _halves(blocks: Array, start: int) -> Array:
+def _float16_scales(blocks: Array, start: int) -> Array:
     """The float16 at a byte offset of each block, [blocks, 1]."""
     return np.asarray(
         np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)
@@ -95,23 +95,25 @@ def _four(blocks: Array, header: int) -> Array:
 
 
 def _q4_0(blocks: Array) -> Array:
-    return np.asarray(_halves(blocks, 0) * (_four(blocks, 2) - 8))
+    return np.asarray(_float16_scales(blocks, 0) * (_four(blocks, 2) - 8))
 
 
 def _q4_1(blocks: Array) -> Array:
-    return _halves(blocks, 0) * _four(blocks, 4) + _halves(blocks, 2)
+    return _float16_scales(blocks, 0) * _four(blocks, 4) + _float16_scales(blocks, 2)
 
 
 def _q5_0(blocks: Array) -> Array:
-    return np.asarray(_halves(blocks, 0) * ((_four(blocks, 6) | _fifth(blocks, 2)) - 16))
+    return np.asarray(_float16_scales(blocks, 0) * ((_four(blocks, 6) | _fifth(blocks, 2)) - 16))
 
 
 def _q5_1(blocks: Array) -> Array:
-    return _halves(blocks, 0) * (_four(blocks, 8) | _fifth(blocks, 4)) + _halves(blocks, 2)
+    return _float16_scales(blocks, 0) * (_four(blocks, 8) | _fifth(blocks, 4)) + _float16_scales(
+        blocks, 2
+    )
 
 
 def _q8_0(blocks: Array) -> Array:
-    return _halves(blocks, 0) * blocks[:, 2:].view(np.int8)
+    return _float16_scales(blocks, 0) * blocks[:, 2:].view(np.int8)
 
 
 def _spread(scales: Array, values: Array) -> Array:
@@ -126,8 +128,8 @@ def _q2_k(blocks: Array) -> Array:
         blocks[:, :16],
         _bits(blocks[:, 16:80].reshape(-1, 2, 32), 2, 4).reshape(-1, 256),
     )
-    least = np.repeat(_halves(blocks, 82) * (scales >> 4), 16, axis=1)
-    return np.asarray(_spread(_halves(blocks, 80) * (scales & 15), values) - least)
+    least = np.repeat(_float16_scales(blocks, 82) * (scales >> 4), 16, axis=1)
+    return np.asarray(_spread(_float16_scales(blocks, 80) * (scales & 15), values) - least)
 
 
 def _q3_k(blocks: Array) -> Array:
@@ -136,31 +138,31 @@ def _q3_k(blocks: Array) -> Array:
     packed = blocks[:, 96:108]
     upper = _bits(packed[:, 8:], 2, 4).reshape(-1, 16)
     scales = (_nibbles(packed[:, :8]).reshape(-1, 16) | (upper << 4)).astype(np.int16) - 32
-    return _spread(_halves(blocks, 108) * scales, (low | (high << 2)).astype(np.int16) - 4)
+    return _spread(_float16_scales(blocks, 108) * scales, (low | (high << 2)).astype(np.int16) - 4)
 
 
-def _sixes(packed: Array) -> tuple[Array, Array]:
+def _six_bit_values(packed: Array) -> tuple[Array, Array]:
     """Eight 6-bit scales and eight 6-bit minima from twelve bytes."""
     first, second, third = packed[:, :4], packed[:, 4:8], packed[:, 8:]
     scales = np.concatenate([first & 63, (third & 15) | ((first >> 6) << 4)], axis=1)
     return scales, np.concatenate([second & 63, (third >> 4) | ((second >> 6) << 4)], axis=1)
 
 
-def _of_sixes(blocks: Array, values: Array) -> Array:
-    scales, least = _sixes(blocks[:, 4:16])
+def _dequantize_k(blocks: Array, values: Array) -> Array:
+    scales, least = _six_bit_values(blocks[:, 4:16])
     return np.asarray(
-        _spread(_halves(blocks, 0) * scales, values)
-        - np.repeat(_halves(blocks, 2) * least, 32, axis=1)
+        _spread(_float16_scales(blocks, 0) * scales, values)
+        - np.repeat(_float16_scales(blocks, 2) * least, 32, axis=1)
     )
 
 
 def _q4_k(blocks: Array) -> Array:
-    return _of_sixes(blocks, _nibbles(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 256))
+    return _dequantize_k(blocks, _nibbles(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 256))
 
 
 def _q5_k(blocks: Array) -> Array:
     high = _bits(blocks[:, 16:48], 1, 8).reshape(-1, 256)
-    return _of_sixes(
+    return _dequantize_k(
         blocks, _nibbles(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 256) | (high << 4)
     )
 
@@ -169,7 +171,7 @@ def _q6_k(blocks: Array) -> Array:
     low = _nibbles(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 256)
     high = _bits(blocks[:, 128:192].reshape(-1, 2, 32), 2, 4).reshape(-1, 256)
     return _spread(
-        _halves(blocks, 208) * blocks[:, 192:208].view(np.int8),
+        _float16_scales(blocks, 208) * blocks[:, 192:208].view(np.int8),
         (low | (high << 4)).astype(np.int16) - 32,
     )
 

@@ -17,7 +17,7 @@ from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
 from webkiln.frontends.torch.script import ScriptProgram
 from webkiln.frontends.torch.script_run import Raised
-from webkiln.frontends.torch.vision import know_vision
+from webkiln.frontends.torch.vision import declare_vision_operators
 from webkiln.random_inputs import SAMPLE_SIZE
 
 INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_bag": 1}
@@ -60,7 +60,7 @@ def _members(path: Path) -> set[str]:
 
 
 def read_exported(path: Path) -> torch.export.ExportedProgram:
-    know_vision(path)
+    declare_vision_operators(path)
     try:
         with path.open("rb") as file:
             program = torch.export.load(file)
@@ -85,7 +85,7 @@ def _forget_ranges(program: torch.export.ExportedProgram) -> None:
 
 
 def read_script(path: Path) -> torch.jit.ScriptModule:
-    know_vision(path)
+    declare_vision_operators(path)
     return torch.jit.load(str(path), map_location="cpu")
 
 
@@ -165,7 +165,7 @@ def exported(
         return torch.export.export(
             module,
             inputs,
-            dynamic_shapes=dynamic if dynamic is not None and _opens(dynamic) else None,
+            dynamic_shapes=dynamic if dynamic is not None and _is_dynamic(dynamic) else None,
         )
     except Raised as error:
         raise SourceError(
@@ -177,7 +177,7 @@ def exported(
         raise SourceError(f"{where}: torch.export cannot trace it: {first_line(error)}") from None
 
 
-def _opens(dynamic: Any) -> bool:
+def _is_dynamic(dynamic: Any) -> bool:
     items = (
         dynamic.values()
         if isinstance(dynamic, Mapping)
@@ -186,7 +186,7 @@ def _opens(dynamic: Any) -> bool:
         else ()
     )
     return (
-        any(_opens(item) for item in items)
+        any(_is_dynamic(item) for item in items)
         or bool(dynamic and not isinstance(dynamic, Mapping | list | tuple))
         if items
         else bool(dynamic)

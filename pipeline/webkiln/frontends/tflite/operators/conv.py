@@ -264,7 +264,7 @@ def batch_matmul(call: NodeCall) -> Tensor:
     attrs = {"transpose_a": bool(call.attr("adj_x", 0)), "transpose_b": bool(call.attr("adj_y", 0))}
     if is_quantized(call):
         if call.type(0).dtype == "int16":
-            return product_of_16(call, attrs)
+            return product_16bit(call, attrs)
         return placed(
             call, scaled(call, call.op("MatMul", [centred(call, 0), centred(call, 1)], attrs))
         )
@@ -289,7 +289,7 @@ def batch_matmul(call: NodeCall) -> Tensor:
     return call.op("MatMul", [call.tensor(0), call.tensor(1)], attrs)
 
 
-def product_of_16(call: NodeCall, attrs: dict[str, Any]) -> Tensor:
+def product_16bit(call: NodeCall, attrs: dict[str, Any]) -> Tensor:
     """Multiply int16 matrices: the upper and lower bytes of the second separately."""
     x, w = (cast(call.builder, call.tensor(index), "int32") for index in (0, 1))
     terms = call.type(0).shape[-2 if attrs["transpose_a"] else -1]

@@ -55,11 +55,11 @@ def factor(call: NodeCall, name: str) -> Tensor:
     """An array derived from scales."""
     names = call.attr("extra", ())
     if name not in names:
-        raise refused(call)
+        raise quantization_error(call)
     return call.tensor(operand_count(call) + names.index(name))
 
 
-def refused(call: NodeCall) -> UnsupportedError:
+def quantization_error(call: NodeCall) -> UnsupportedError:
     """Refuse quantized operands of operators without integer arithmetic."""
     dtypes = ", ".join(
         dict.fromkeys(

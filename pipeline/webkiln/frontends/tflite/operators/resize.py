@@ -29,18 +29,18 @@ def line(call: NodeCall, size: int, out: int) -> dict[str, int]:
     return {"scale": size, "start": 0, "unit": out}
 
 
-def open_sizes(x: Tensor, sizes: tuple[int, ...]) -> bool:
+def has_symbolic_sizes(x: Tensor, sizes: tuple[int, ...]) -> bool:
     return any(map(is_symbolic, (*x.shape[1:3], *sizes)))
 
 
 def resize_bilinear(call: NodeCall) -> Tensor:
     x, sizes = call.tensor(0), call.sizes(1)
     if is_quantized(call):
-        if open_sizes(x, sizes):
+        if has_symbolic_sizes(x, sizes):
             raise call.unsupported(
                 "resizes integers of symbolic size", "Set the sizes with --dim, or use float32"
             )
-        return (bilinear_of_bytes if x.dtype == "uint8" else bilinear_of_integers)(call, x, sizes)
+        return (bilinear_8bit if x.dtype == "uint8" else bilinear_quantized)(call, x, sizes)
     for axis, out in zip((1, 2), sizes, strict=True):
         x = call.op(
             "Interpolate",
@@ -50,7 +50,7 @@ def resize_bilinear(call: NodeCall) -> Tensor:
     return x
 
 
-def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], list[int]]:
+def sample_rows(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], list[int]]:
     """In steps of 1 / 1024: the rows below and above each position, and the distance from the
     first.
     """
@@ -69,13 +69,13 @@ def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], l
     return lower, upper, shares
 
 
-def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def bilinear_quantized(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Round once, ties away from zero. Sums of int16 may exceed 32 bits, so the upper and lower
     bytes are summed separately.
     """
     b, wide = call.builder, cast(call.builder, x, "int32")
     if x.dtype != "int16":
-        total = weighed(call, wide, sizes)
+        total = interpolated(call, wide, sizes)
         half = call.op(
             "Where",
             [b.binary("Greater", total, 0), number(call, 1 << 19), number(call, -(1 << 19))],
@@ -83,9 +83,9 @@ def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> T
         return cast(
             b, call.op("Div", [call.op("Add", [total, half]), number(call, 1 << 20)]), x.dtype
         )
-    upper = weighed(call, shifted_right(call, wide, 8), sizes)
+    upper = interpolated(call, shifted_right(call, wide, 8), sizes)
     rest = shifted_left(call, call.op("BitAnd", [upper, number(call, 4095)]), 8)
-    rest = rest + weighed(call, call.op("BitAnd", [wide, number(call, 255)]), sizes)
+    rest = rest + interpolated(call, call.op("BitAnd", [wide, number(call, 255)]), sizes)
     total = shifted_right(call, upper, 12) + shifted_right(call, rest, 20)
     half = call.op(
         "Where", [b.binary("Less", total, 0), number(call, (1 << 19) - 1), number(call, 1 << 19)]
@@ -94,11 +94,11 @@ def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> T
     return cast(b, total + shifted_right(call, rest + half, 20), x.dtype)
 
 
-def weighed(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def interpolated(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Weighted sums of the rows and columns around each position, in steps of 2**-20."""
     b = call.builder
     for axis, out in zip((1, 2), sizes, strict=True):
-        lower, upper, shares = places(call, wide.shape[axis], out)
+        lower, upper, shares = sample_rows(call, wide.shape[axis], out)
         first, second = (
             b.op("Gather", [wide, literal(b, rows)], {"axis": axis}) for rows in (lower, upper)
         )
@@ -109,7 +109,7 @@ def weighed(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
     return wide
 
 
-def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def bilinear_8bit(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """uint8 in float32, corner by corner, ties rounded up."""
     b, wide = call.builder, cast(call.builder, x, "float32")
     lines = []
@@ -140,10 +140,10 @@ def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tens
                 [b.op("Gather", [wide, literal(b, rows)], {"axis": 1}), literal(b, columns)],
                 {"axis": 2},
             )
-            weighed = single(
+            weighted = single(
                 call, call.op("Mul", [single(call, call.op("Mul", [corner, down])), across])
             )
-            total = weighed if total is None else single(call, call.op("Add", [total, weighed]))
+            total = weighted if total is None else single(call, call.op("Add", [total, weighted]))
     assert total is not None
     return cast(b, single(call, total + 0.5), "uint8")
 
@@ -171,7 +171,7 @@ def nearest_rows(call: NodeCall, size: int, out: int) -> list[int]:
 
 def resize_nearest(call: NodeCall) -> Tensor:
     x, sizes = call.tensor(0), call.sizes(1)
-    if not open_sizes(x, sizes):
+    if not has_symbolic_sizes(x, sizes):
         for axis, out in zip((1, 2), sizes, strict=True):
             rows = literal(call.builder, nearest_rows(call, x.shape[axis], out))
             x = call.op("Gather", [x, rows], {"axis": axis})

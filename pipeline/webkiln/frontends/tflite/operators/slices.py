@@ -156,14 +156,14 @@ def mirror_pad(call: NodeCall) -> Tensor:
     b = call.builder
     for axis, (before, after) in enumerate(zip(low, high, strict=True)):
         size = x.shape[axis]
-        pieces = [_turned(call, part(b, x, axis, 0, before), axis)] if before else []
+        pieces = [_reversed(call, part(b, x, axis, 0, before), axis)] if before else []
         pieces.append(x)
-        pieces += [_turned(call, part(b, x, axis, size - after, after), axis)] if after else []
+        pieces += [_reversed(call, part(b, x, axis, size - after, after), axis)] if after else []
         x = pieces[0] if len(pieces) == 1 else call.op("Concat", pieces, {"axis": axis})
     return x
 
 
-def _turned(call: NodeCall, x: Tensor, axis: int) -> Tensor:
+def _reversed(call: NodeCall, x: Tensor, axis: int) -> Tensor:
     starts = tuple(size - 1 if d == axis else 0 for d, size in enumerate(x.shape))
     return call.op(
         "Slice",
@@ -179,7 +179,7 @@ def _turned(call: NodeCall, x: Tensor, axis: int) -> Tensor:
 def reverse(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     for axis in call.sizes(1):
-        x = _turned(call, x, call.axis(axis, x.type.rank))
+        x = _reversed(call, x, call.axis(axis, x.type.rank))
     return x
 
 

@@ -9,7 +9,11 @@ from webkiln.frontends.tflite.operators.conv import CONV
 from webkiln.frontends.tflite.operators.custom import CUSTOM
 from webkiln.frontends.tflite.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.tflite.operators.indexing import INDEXING
-from webkiln.frontends.tflite.operators.integers import is_quantized, operand_count, refused
+from webkiln.frontends.tflite.operators.integers import (
+    is_quantized,
+    operand_count,
+    quantization_error,
+)
 from webkiln.frontends.tflite.operators.pool import POOL
 from webkiln.frontends.tflite.operators.quantize import QUANTIZE
 from webkiln.frontends.tflite.operators.recurrent import RECURRENT
@@ -108,21 +112,22 @@ refuse specific ones.
 """
 
 
-def of_numbers(handler: NodeHandler) -> NodeHandler:
+def without_quantization(handler: NodeHandler) -> NodeHandler:
     """A handler that refuses quantized operands."""
 
     def convert(call: NodeCall) -> NodeResult:
         if any(
             is_quantized(call, index) for index in range(operand_count(call)) if call.has(index)
         ):
-            raise refused(call)
+            raise quantization_error(call)
         return handler(call)
 
     return convert
 
 
 OPERATORS: dict[str, NodeHandler] = {
-    op: handler if op in IN_INTEGERS else of_numbers(handler) for op, handler in HANDLERS.items()
+    op: handler if op in IN_INTEGERS else without_quantization(handler)
+    for op, handler in HANDLERS.items()
 }
 
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {"": OPERATORS, "custom": CUSTOM}

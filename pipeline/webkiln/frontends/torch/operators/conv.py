@@ -119,7 +119,7 @@ def average_pool(count: int) -> AtenHandler:
     return handler
 
 
-def largest_pool(count: int, *, indices: bool) -> AtenHandler:
+def max_pool_handler(count: int, *, indices: bool) -> AtenHandler:
     """Max pooling. Indices are relative to the element's channel."""
 
     def handler(c: AtenCall) -> Tensor | list[Tensor]:
@@ -219,8 +219,8 @@ CONV: dict[str, AtenHandler] = {
     "_convolution_mode": conv,
     **{f"conv_transpose{d}d": conv_transpose for d in (1, 2, 3)},
     **{f"avg_pool{d}d": average_pool(d) for d in (1, 2, 3)},
-    **{f"max_pool{d}d": largest_pool(d, indices=False) for d in (1, 2, 3)},
-    **{f"max_pool{d}d_with_indices": largest_pool(d, indices=True) for d in (1, 2, 3)},
+    **{f"max_pool{d}d": max_pool_handler(d, indices=False) for d in (1, 2, 3)},
+    **{f"max_pool{d}d_with_indices": max_pool_handler(d, indices=True) for d in (1, 2, 3)},
     **{f"max_unpool{d}d": unpool(d) for d in (2, 3)},
     **{
         f"{name}adaptive_avg_pool{d}d": adaptive_pool(d, mean=True)

@@ -131,7 +131,7 @@ def indices_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
     return [*result, *[None] * (x.type.rank - len(result))]
 
 
-def together(c: AtenCall, indices: Sequence[Tensor | None]) -> tuple[list[int], Tensor]:
+def stacked_indices(c: AtenCall, indices: Sequence[Tensor | None]) -> tuple[list[int], Tensor]:
     """The indexed axes, and the indices as rows of one tensor."""
     axes = [axis for axis, item in enumerate(indices) if item is not None]
     operands = [c.cast(item, "int64") for item in indices if item is not None]
@@ -147,7 +147,7 @@ def index(c: AtenCall) -> Tensor:
     """Adjacent indexed axes keep their position; others move to the front."""
     x = c.tensor()
     indices = indices_of(c, x, "indices")
-    axes, rows = together(c, indices)
+    axes, rows = stacked_indices(c, indices)
     rest = [axis for axis in range(x.type.rank) if axis not in axes]
     if len(axes) == 1:
         return c.op("Gather", x, reshaped(c.b, rows, rows.shape[:-1]), axis=axes[0])
@@ -169,7 +169,7 @@ def index_put(c: AtenCall) -> Tensor:
         value = reshaped(c.b, values, ())
         return c.op("Where", mask, c.op("Add", x, value) if add else value, x)
     indices = indices_of(c, x, "indices")
-    axes, rows = together(c, indices)
+    axes, rows = stacked_indices(c, indices)
     rest = [axis for axis in range(x.type.rank) if axis not in axes]
     perm = [*axes, *rest]
     lead = rows.shape[:-1]
@@ -302,7 +302,7 @@ def along(c: AtenCall, x: Tensor, axis: int, src: Tensor) -> Tensor:
     )
 
 
-def whole_slices(name: str, reduction: str) -> AtenHandler:
+def slice_update(name: str, reduction: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x, axis = c.tensor(), c.axis(c.number("dim"), c.tensor().type.rank)
         value = c[name]
@@ -362,9 +362,9 @@ INDEXING: dict[str, AtenHandler] = {
     "scatter": scatter,
     "scatter_add": scatter_add,
     "scatter_reduce": scatter_reduce,
-    "index_add": whole_slices("source", "add"),
-    "index_copy": whole_slices("source", "none"),
-    "index_fill": whole_slices("value", "none"),
+    "index_add": slice_update("source", "add"),
+    "index_copy": slice_update("source", "none"),
+    "index_fill": slice_update("value", "none"),
     "bucketize": search,
     "searchsorted": search,
 }

@@ -1,7 +1,7 @@
 """Sorting, and elements by their order."""
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
-from webkiln.frontends.torch.operators.reduce import first, keeps
+from webkiln.frontends.torch.operators.reduce import first, keepdim
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import part, reshaped
 
@@ -36,14 +36,14 @@ def top_k(c: AtenCall) -> list[Tensor]:
 def kth_value(c: AtenCall) -> list[Tensor]:
     x = c.tensor()
     axis = c.axis(c.get("dim", -1), x.type.rank)
-    return chosen(c, x, axis, c.number("k") - 1)
+    return elements_at(c, x, axis, c.number("k") - 1)
 
 
-def chosen(c: AtenCall, x: Tensor, axis: int, index: int) -> list[Tensor]:
+def elements_at(c: AtenCall, x: Tensor, axis: int, index: int) -> list[Tensor]:
     """The k-th smallest element along an axis, and its index."""
     shape = (
         [1 if d == axis else size for d, size in enumerate(x.shape)]
-        if keeps(c)
+        if keepdim(c)
         else [size for d, size in enumerate(x.shape) if d != axis]
     )
     return [
@@ -56,9 +56,9 @@ def median(c: AtenCall) -> Tensor | list[Tensor]:
     x = c.tensor()
     if c.has("dim"):
         axis = c.axis(c.number("dim"), x.type.rank)
-        return chosen(c, x, axis, (x.shape[axis] - 1) // 2)
+        return elements_at(c, x, axis, (x.shape[axis] - 1) // 2)
     flat = reshaped(c.b, x, (x.type.size,))
-    return chosen(c, flat, 0, (x.type.size - 1) // 2)[0]
+    return elements_at(c, flat, 0, (x.type.size - 1) // 2)[0]
 
 
 ORDERS: dict[str, AtenHandler] = {

@@ -18,7 +18,7 @@ def reduced(c: AtenCall, op: str, x: Tensor, axes: Sequence[int], *, keep: bool 
     return c.op(op, x, axes=tuple(axes), keepdims=keep) if x.type.rank else c.op("Identity", x)
 
 
-def keeps(c: AtenCall) -> bool:
+def keepdim(c: AtenCall) -> bool:
     return bool(c.get("keepdim", False))
 
 
@@ -28,7 +28,7 @@ def summed(op: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
         x = c.cast(x, c.dtype(x.dtype if is_float(x.dtype) else "int64"))
-        return reduced(c, op, x, dims(c, x), keep=keeps(c))
+        return reduced(c, op, x, dims(c, x), keep=keepdim(c))
 
     return handler
 
@@ -36,14 +36,14 @@ def summed(op: str) -> AtenHandler:
 def mean(c: AtenCall) -> Tensor:
     x = c.tensor()
     x = c.cast(x, c.dtype(x.dtype))
-    return reduced(c, "ReduceMean", x, dims(c, x), keep=keeps(c))
+    return reduced(c, "ReduceMean", x, dims(c, x), keep=keepdim(c))
 
 
 def extreme(op: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
         y = reduced(
-            c, op, c.cast(x, "uint8") if x.dtype == "bool" else x, dims(c, x), keep=keeps(c)
+            c, op, c.cast(x, "uint8") if x.dtype == "bool" else x, dims(c, x), keep=keepdim(c)
         )
         return c.cast(y, x.dtype)
 
@@ -63,9 +63,9 @@ def min_or_max(op: str) -> AtenHandler:
             return [c.op("Identity", x), c.b.constant(0, "int64")]
         axis = c.axis(c.number("dim"), x.type.rank)
         numbers = c.cast(x, "uint8") if x.dtype == "bool" else x
-        indices = c.op(f"Arg{op}", numbers, axis=axis, keepdims=keeps(c))
+        indices = c.op(f"Arg{op}", numbers, axis=axis, keepdims=keepdim(c))
         return [
-            c.cast(c.op(f"Reduce{op}", numbers, axes=(axis,), keepdims=keeps(c)), x.dtype),
+            c.cast(c.op(f"Reduce{op}", numbers, axes=(axis,), keepdims=keepdim(c)), x.dtype),
             c.cast(indices, "int64"),
         ]
 
@@ -78,20 +78,20 @@ def arg_reduction(op: str) -> AtenHandler:
         if not c.has("dim"):
             flat = reshaped(c.b, x, (x.type.size,))
             y = c.cast(c.op(op, flat, axis=0, keepdims=False), "int64")
-            return reshaped(c.b, y, (1,) * x.type.rank) if keeps(c) else y
+            return reshaped(c.b, y, (1,) * x.type.rank) if keepdim(c) else y
         if not x.type.rank:
             return c.b.constant(0, "int64")
         return c.cast(
-            c.op(op, x, axis=c.axis(c.number("dim"), x.type.rank), keepdims=keeps(c)), "int64"
+            c.op(op, x, axis=c.axis(c.number("dim"), x.type.rank), keepdims=keepdim(c)), "int64"
         )
 
     return handler
 
 
-def truth(op: str) -> AtenHandler:
+def boolean_reduction(op: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
-        y = reduced(c, op, c.cast(c.cast(x, "bool"), "uint8"), dims(c, x), keep=keeps(c))
+        y = reduced(c, op, c.cast(c.cast(x, "bool"), "uint8"), dims(c, x), keep=keepdim(c))
         return c.cast(y, "bool")
 
     return handler
@@ -123,7 +123,7 @@ def variance(*, root: bool, both: bool) -> AtenHandler:
         shape = (
             x.shape if not axes else [1 if d in axes else size for d, size in enumerate(x.shape)]
         )
-        sizes = shape if keeps(c) else [size for d, size in enumerate(x.shape) if d not in axes]
+        sizes = shape if keepdim(c) else [size for d, size in enumerate(x.shape) if d not in axes]
         results = [reshaped(c.b, item, sizes) for item in (spread, centre)]
         return results if both else results[0]
 
@@ -137,14 +137,18 @@ def norm(c: AtenCall) -> Tensor:
     degree = {"fro": 2}.get(degree, degree) if isinstance(degree, str) else degree
     axes, size = dims(c, x), c.op("Abs", x)
     if degree in (inf, -inf):
-        return reduced(c, "ReduceMax" if degree > 0 else "ReduceMin", size, axes, keep=keeps(c))
+        return reduced(c, "ReduceMax" if degree > 0 else "ReduceMin", size, axes, keep=keepdim(c))
     if degree == 0:
         return reduced(
-            c, "ReduceSum", c.cast(c.b.binary("NotEqual", size, 0.0), x.dtype), axes, keep=keeps(c)
+            c,
+            "ReduceSum",
+            c.cast(c.b.binary("NotEqual", size, 0.0), x.dtype),
+            axes,
+            keep=keepdim(c),
         )
     return powered(
         c,
-        reduced(c, "ReduceSum", powered(c, size, float(degree)), axes, keep=keeps(c)),
+        reduced(c, "ReduceSum", powered(c, size, float(degree)), axes, keep=keepdim(c)),
         1 / float(degree),
     )
 
@@ -159,7 +163,7 @@ def log_sum_exp(c: AtenCall) -> Tensor:
     )
     return (
         logarithm
-        if keeps(c)
+        if keepdim(c)
         else reshaped(c.b, logarithm, [size for d, size in enumerate(x.shape) if d not in axes])
     )
 
@@ -202,8 +206,8 @@ REDUCE: dict[str, AtenHandler] = {
     "min": min_or_max("Min"),
     "argmax": arg_reduction("ArgMax"),
     "argmin": arg_reduction("ArgMin"),
-    "any": truth("ReduceMax"),
-    "all": truth("ReduceMin"),
+    "any": boolean_reduction("ReduceMax"),
+    "all": boolean_reduction("ReduceMin"),
     "count_nonzero": count_nonzero,
     "var": variance(root=False, both=False),
     "std": variance(root=True, both=False),
