@@ -270,7 +270,7 @@ def test_a_program_is_described_and_not_run(webkiln: Command, tmp_path: Path) ->
         "x: Tensor",
     )
     assert said["converts"] == "not known"
-    assert "say --trust-source" in done.stderr
+    assert "pass --trust-source" in done.stderr
     assert [item.name for item in tmp_path.iterdir()] == ["net.pt"]
 
 

@@ -1,8 +1,8 @@
 """docs/from-tflite.md says what the tables of operators say."""
 
 from tests.docs.tflite_page import NO_KERNEL, PAGE, REASONS, page, rows
+from webkiln.frontends.tflite.enumerations import OPERATORS as BUILTIN
 from webkiln.frontends.tflite.operators.table import OPERATORS
-from webkiln.frontends.tflite.schema import OPERATORS as BUILTIN
 
 
 def test_the_page_is_that_of_the_tables() -> None:

@@ -2,12 +2,11 @@
 
 from tests.docs.pages import ROOT
 from tests.docs.wrapping import wrap
-from tests.frontends.tflite.integer_singles import INTEGER_SINGLES
-from tests.frontends.tflite.singles import SINGLES
+from tests.frontends.tflite.singles.table import INTEGER_SINGLES, SINGLES
+from webkiln.frontends.tflite.enumerations import OPERATORS as BUILTIN
 from webkiln.frontends.tflite.fold import FOLDS
-from webkiln.frontends.tflite.load import VARIABLES
+from webkiln.frontends.tflite.graphs import VARIABLES
 from webkiln.frontends.tflite.operators.table import DOMAINS, OPERATORS
-from webkiln.frontends.tflite.schema import OPERATORS as BUILTIN
 
 PAGE = ROOT / "docs" / "from-tflite.md"
 

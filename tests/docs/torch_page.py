@@ -5,8 +5,8 @@ import torch
 from tests.docs.pages import ROOT
 from tests.docs.wrapping import wrap
 from webkiln.frontends.torch.converter import HANDLERS
+from webkiln.frontends.torch.labels import IGNORED
 from webkiln.frontends.torch.operators.spectrum import COMPLEX
-from webkiln.frontends.torch.program import IGNORED
 
 PAGE = ROOT / "docs" / "from-pytorch.md"
 MARK = "<!-- The table below is written by python -m tests.docs.torch_page -->\n"

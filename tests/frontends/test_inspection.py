@@ -13,7 +13,7 @@ import pytest
 
 from tests.commands import bad_onnx
 from tests.frontends.inspecting import PARAMS, conversion_error, inspect
-from tests.frontends.torch.modules import MODULES
+from tests.frontends.torch.modules.table import MODULES
 from tests.frontends.torch.running import exported
 from tests.fuzz import (
     caffe_files,

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from tests.frontends.torch.modules import MODULES
+from tests.frontends.torch.modules.table import MODULES
 from tests.frontends.torch.running import exported
 from tests.fuzz import files, torch_scripts
 from tests.fuzz.files import compile_and_pack, mutate_bytes

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.frontends.tflite.files import dense, with_metadata
-from tests.frontends.tflite.singles import written
+from tests.frontends.tflite.operator_model import model_bytes
 from tests.hosts import PAGES
 from tests.models.conftest import Model
 from webkiln.backends.host import read_manifest, run_bundle
@@ -45,7 +45,9 @@ def test_bundles_agree_with_the_interpreter(built):
 
 
 def test_a_build_on_the_command_line(tmp_path, capsys):
-    (tmp_path / "net.tflite").write_bytes(with_metadata(written(dense()), "cat\ndog\nowl\nelk\n"))
+    (tmp_path / "net.tflite").write_bytes(
+        with_metadata(model_bytes(dense()), "cat\ndog\nowl\nelk\n")
+    )
     out = tmp_path / "out"
     assert main(["build", str(tmp_path / "net.tflite"), "-o", str(out), "--backend", "js"]) == 0
     manifest = read_manifest(out)
@@ -67,4 +69,4 @@ def test_a_build_on_the_command_line(tmp_path, capsys):
         )
         == 2
     )
-    assert "there is no signature or graph 'other'; there are: main" in capsys.readouterr().err
+    assert "there is no signature or graph 'other'; available: main" in capsys.readouterr().err

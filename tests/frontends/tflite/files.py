@@ -1,4 +1,4 @@
-"""Model files, packed by hand."""
+"""Packing and editing of model files."""
 
 import io
 import zipfile
@@ -8,7 +8,7 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from tests.frontends.tflite.singles import Single, f, options, weights
+from tests.frontends.tflite.operator_model import Single, f, options, weights
 
 
 def packed(model: Any) -> bytes:
@@ -32,7 +32,7 @@ def dense() -> Single:
 
 
 def with_metadata(data: bytes, lines: str) -> bytes:
-    """A model whose metadata name a file of labels, and the archive with it behind the tables."""
+    """A model whose metadata name a file of labels, with that file in an archive at its end."""
     builder = flatbuffers.Builder(256)
     text = builder.CreateString("labels.txt")
 
@@ -63,8 +63,8 @@ def with_metadata(data: bytes, lines: str) -> bytes:
     model.buffers.append(buffer)
     entry.name, entry.buffer = "TFLITE_METADATA", len(model.buffers) - 1
     model.metadata = [entry]
-    made = io.BytesIO()
-    made.write(packed(model))
-    with zipfile.ZipFile(made, "a") as archive:
+    output = io.BytesIO()
+    output.write(packed(model))
+    with zipfile.ZipFile(output, "a") as archive:
         archive.writestr("labels.txt", lines)
-    return made.getvalue()
+    return output.getvalue()

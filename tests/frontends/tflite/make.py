@@ -1,6 +1,5 @@
-"""Writes the corpus: `python -m tests.frontends.tflite.make [NAME ...]`. Model files by
-TensorFlow's
-converter, and what the interpreter of ai-edge-litert computes with its reference kernels.
+"""Write the corpus: `python -m tests.frontends.tflite.make [NAME ...]`. TensorFlow's converter
+writes the model files; the reference kernels of ai-edge-litert's interpreter compute the outputs.
 """
 
 import sys
@@ -23,15 +22,15 @@ def converted(network: Any, kind: str) -> bytes:
     import tensorflow as tf
 
     keras.utils.set_random_seed(7)
-    made = network.make()
-    if isinstance(made, keras.Model):
-        converter = tf.lite.TFLiteConverter.from_keras_model(made)
-        specs = [(tuple(item.shape), item.dtype) for item in made.inputs]
+    model = network.make()
+    if isinstance(model, keras.Model):
+        converter = tf.lite.TFLiteConverter.from_keras_model(model)
+        specs = [(tuple(item.shape), item.dtype) for item in model.inputs]
     else:
         dtypes = network.dtypes or ("float32",) * len(network.shapes)
         specs = list(zip(network.shapes, dtypes, strict=True))
         function = tf.function(
-            made, input_signature=[tf.TensorSpec(shape, dtype) for shape, dtype in specs]
+            model, input_signature=[tf.TensorSpec(shape, dtype) for shape, dtype in specs]
         )
         converter = tf.lite.TFLiteConverter.from_concrete_functions(
             [function.get_concrete_function()], function
@@ -39,7 +38,7 @@ def converted(network: Any, kind: str) -> bytes:
 
     def samples() -> Iterator[list[np.ndarray]]:
         for seed in range(SAMPLES):
-            yield [drawn(network, shape, dtype, seed + 100) for shape, dtype in specs]
+            yield [random_array(network, shape, dtype, seed + 100) for shape, dtype in specs]
 
     if kind != "float":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -60,19 +59,19 @@ def converted(network: Any, kind: str) -> bytes:
     return converter.convert()
 
 
-def drawn(network: Any, shape: tuple[int | None, ...], dtype: str, seed: int) -> np.ndarray:
+def random_array(network: Any, shape: tuple[int | None, ...], dtype: str, seed: int) -> np.ndarray:
     sizes = iter(network.sizes)
-    whole = tuple(next(sizes, 1) if size is None else size for size in shape)
+    static = tuple(next(sizes, 1) if size is None else size for size in shape)
     generator = np.random.default_rng(seed)
     if np.dtype(dtype).kind in "iu":
-        return generator.integers(0, int(network.spread) + 1, whole).astype(dtype)
+        return generator.integers(0, int(network.spread) + 1, static).astype(dtype)
     if np.dtype(dtype).kind == "b":
-        return generator.random(whole) > 0.5
-    return (generator.normal(0, 1, whole) * network.spread).astype(dtype)
+        return generator.random(static) > 0.5
+    return (generator.normal(0, 1, static) * network.spread).astype(dtype)
 
 
-def made_inputs(path: Path, network: Any) -> dict[str, np.ndarray]:
-    """By the names that webkiln gives the inputs; integers with a scale over all of their range."""
+def corpus_inputs(path: Path, network: Any) -> dict[str, np.ndarray]:
+    """Random inputs, by webkiln's names. Quantized integers cover their entire range."""
     from webkiln.frontends.tflite.load import read_model
 
     model, _ = read_model(path)
@@ -90,43 +89,43 @@ def made_inputs(path: Path, network: Any) -> dict[str, np.ndarray]:
                 .astype(item.dtype)
             )
         else:
-            values[item.name] = drawn(network, item.shape, item.dtype, number)
+            values[item.name] = random_array(network, item.shape, item.dtype, number)
     return values
 
 
 def single_inputs(single: Any) -> dict[str, np.ndarray]:
-    """Random ones: of integers with a scale over all of their range; positive where the spread is
-    negative.
+    """Random inputs. Quantized integers cover their entire range; a negative spread yields positive
+    numbers.
     """
     values: dict[str, np.ndarray] = {}
-    for place, item in enumerate(single.inputs):
+    for index, item in enumerate(single.inputs):
         if item is None or item.value is not None or item.variable:
             continue
-        generator = np.random.default_rng(place + 1)
+        generator = np.random.default_rng(index + 1)
         if item.dtype == "bool":
-            values[f"x{place}"] = generator.random(item.shape) > 0.5
+            values[f"x{index}"] = generator.random(item.shape) > 0.5
         elif item.scale is not None:
             limits = np.iinfo(item.dtype)
             least = item.zero if item.spread < 0 else limits.min
-            values[f"x{place}"] = generator.integers(least, limits.max + 1, item.shape).astype(
+            values[f"x{index}"] = generator.integers(least, limits.max + 1, item.shape).astype(
                 item.dtype
             )
         elif item.dtype == "float32":
-            drawn_ = generator.normal(0, abs(item.spread), item.shape)
-            values[f"x{place}"] = (np.abs(drawn_) + 0.01 if item.spread < 0 else drawn_).astype(
+            normals = generator.normal(0, abs(item.spread), item.shape)
+            values[f"x{index}"] = (np.abs(normals) + 0.01 if item.spread < 0 else normals).astype(
                 np.float32
             )
         else:
-            values[f"x{place}"] = generator.integers(0, int(item.spread) + 1, item.shape).astype(
+            values[f"x{index}"] = generator.integers(0, int(item.spread) + 1, item.shape).astype(
                 item.dtype
             )
     return values
 
 
 def write_singles(path: Path) -> None:
-    """All models of one operator, with their outputs, in one archive."""
-    from tests.frontends.tflite.integer_singles import INTEGER_SINGLES
-    from tests.frontends.tflite.singles import SINGLES, written
+    """Write all models of one operator to an archive, with their outputs."""
+    from tests.frontends.tflite.operator_model import model_bytes
+    from tests.frontends.tflite.singles.table import INTEGER_SINGLES, SINGLES
     from webkiln.frontends.tflite.reference import Interpreted
 
     with (
@@ -135,7 +134,7 @@ def write_singles(path: Path) -> None:
     ):
         for single in (*SINGLES, *INTEGER_SINGLES):
             model = Path(folder) / f"{single.name}.tflite"
-            model.write_bytes(written(single))
+            model.write_bytes(model_bytes(single))
             inputs = single_inputs(single)
             write_sample(model, inputs, Interpreted(model)(inputs)[0])
             for file in (model, model.with_suffix(".npz")):
@@ -161,7 +160,7 @@ def main() -> int:
             path = CORPUS / f"{name}.tflite"
             try:
                 path.write_bytes(converted(network, kind))
-                inputs = made_inputs(path, network)
+                inputs = corpus_inputs(path, network)
                 outputs, _ = Interpreted(path)(inputs)
                 write_sample(path, inputs, outputs)
                 print(name, path.stat().st_size)

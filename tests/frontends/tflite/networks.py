@@ -1,6 +1,4 @@
-"""Small networks that TensorFlow's converter makes model files of: each in the kinds that its row
-says.
-"""
+"""Small networks that TensorFlow's converter writes to model files, each in one or more kinds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,8 +12,8 @@ FLOAT, HALF, DYNAMIC, INT8, UINT8, INT16 = "float", "float16", "dynamic", "int8"
 
 @dataclass(frozen=True)
 class Network:
-    """`make` gives a Keras model or a function of tensors with the shapes `shapes`, where None is
-    open; `sizes` are what open ones are tried with.
+    """`make` returns a Keras model, or a function of tensors with the shapes `shapes`. None in a
+    shape is dynamic; `sizes` are the values for the test.
     """
 
     name: str
@@ -28,9 +26,11 @@ class Network:
 
 
 def layers(
-    shape: tuple[int | None, ...], *made: Callable[[], keras.layers.Layer]
+    shape: tuple[int | None, ...], *constructors: Callable[[], keras.layers.Layer]
 ) -> Callable[[], keras.Model]:
-    return lambda: keras.Sequential([keras.Input(shape, batch_size=1), *(make() for make in made)])
+    return lambda: keras.Sequential(
+        [keras.Input(shape, batch_size=1), *(construct() for construct in constructors)]
+    )
 
 
 L = keras.layers
@@ -69,18 +69,16 @@ def residual() -> keras.Model:
 
 
 def fused_lstm(*, last: bool) -> Callable[[], object]:
-    """An LSTM under the name by which the converter knows the layer of tf.keras, and makes one
-    operator of it.
-    """
+    """An LSTM with the name of the layer of tf.keras, which the converter fuses."""
     units, steps = 6, 7
-    known = {
+    attributes = {
         "api_implements": "lstm_0",
         "api_preferred_device": "CPU",
         "go_backwards": False,
         "time_major": False,
     }
 
-    @tf.function(experimental_attributes=known, autograph=False)
+    @tf.function(experimental_attributes=attributes, autograph=False)
     def standard_lstm(
         x: tf.Tensor,
         h: tf.Tensor,
@@ -91,20 +89,22 @@ def fused_lstm(*, last: bool) -> Callable[[], object]:
     ) -> tuple[tf.Tensor, ...]:
         outputs = []
         for step in range(steps):
-            taken, forget, fresh, shown = tf.split(x[:, step] @ kernel + h @ recurrent + bias, 4, 1)
-            c = tf.sigmoid(forget) * c + tf.sigmoid(taken) * tf.tanh(fresh)
+            input_, forget, fresh, shown = tf.split(
+                x[:, step] @ kernel + h @ recurrent + bias, 4, 1
+            )
+            c = tf.sigmoid(forget) * c + tf.sigmoid(input_) * tf.tanh(fresh)
             h = tf.sigmoid(shown) * tf.tanh(c)
             outputs.append(h)
         return h, tf.stack(outputs, 1), h, c, tf.constant(1.0)
 
     def layer(x: tf.Tensor) -> tf.Tensor:
         zeros = tf.zeros((x.shape[0], units))
-        given = (
+        parameters = (
             weights(x.shape[2], 4 * units, seed=1),
             weights(units, 4 * units, seed=2),
             weights(4 * units, seed=3),
         )
-        y = standard_lstm(x, zeros, zeros, *given)
+        y = standard_lstm(x, zeros, zeros, *parameters)
         return y[0] @ weights(units, 3, seed=4) if last else y[1]
 
     return lambda: layer

@@ -1,5 +1,5 @@
-"""Every file of the corpus as the interpreter of ai-edge-litert computed it with its reference
-kernels: integers have equal bits.
+"""The corpus compared with the reference kernels of ai-edge-litert's interpreter. Integers must be
+equal bit by bit.
 """
 
 import zipfile
@@ -27,7 +27,7 @@ SINGLES = CORPUS / "singles.zip"
 
 @pytest.fixture(scope="module")
 def singles(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The models of one operator each."""
+    """The models of one operator."""
     folder = tmp_path_factory.mktemp("singles")
     with zipfile.ZipFile(SINGLES) as archive:
         archive.extractall(folder)
@@ -43,7 +43,7 @@ def sample(path: Path) -> Sample:
     return read_sample(path, convert)
 
 
-def test_the_corpus_is_there() -> None:
+def test_the_corpus_has_all_kinds() -> None:
     assert len(FILES) >= 100
     kinds = {path.stem.rpartition(".")[2] for path in FILES}
     assert kinds >= {"float", "float16", "dynamic", "int8", "int16x8"}
@@ -51,7 +51,7 @@ def test_the_corpus_is_there() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_computes_as_the_interpreter(path: Path) -> None:
+def test_a_file_matches_the_interpreter(path: Path) -> None:
     with np.errstate(all="ignore"):
         assert reference_mismatch(sample(path)) is None
 
@@ -61,11 +61,11 @@ def test_files_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
     assert mismatches([sample(path) for path in FILES[::every]], backend, tmp_path) == {}
 
 
-def test_single_operators_compute_as_the_interpreter(singles: list[Path]) -> None:
+def test_single_operators_match_the_interpreter(singles: list[Path]) -> None:
     with np.errstate(all="ignore"):
-        found = {path.stem: reference_mismatch(sample(path)) for path in singles}
-    assert len(found) >= 300
-    assert not {name: wrong for name, wrong in found.items() if wrong is not None}
+        results = {path.stem: reference_mismatch(sample(path)) for path in singles}
+    assert len(results) >= 300
+    assert not {name: message for name, message in results.items() if message is not None}
 
 
 @pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)

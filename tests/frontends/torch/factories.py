@@ -1,4 +1,4 @@
-"""Functions that return modules, as users write them."""
+"""Functions that return modules, as in user code."""
 
 import torch
 from torch import Tensor, nn
@@ -17,9 +17,9 @@ def bare(width: int = 4) -> nn.Module:
     return Net(width)
 
 
-def whole() -> tuple[nn.Module, tuple[Tensor, ...]]:
+def with_inputs() -> tuple[nn.Module, tuple[Tensor, ...]]:
     return Net(), (torch.rand(1, 3, 8, 8),)
 
 
-def nothing() -> int:
+def not_a_module() -> int:
     return 3

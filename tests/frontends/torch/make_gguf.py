@@ -1,5 +1,6 @@
-"""Makes a GGUF file with a tensor of each type that is read: `python -m
-tests.frontends.torch.make_gguf`. It needs `pip install gguf`, which reads them, too.
+"""Write a GGUF file with a tensor of each supported type: `python -m
+tests.frontends.torch.make_gguf`. This needs `pip install gguf`, which also computes the expected
+values.
 """
 
 from pathlib import Path
@@ -43,7 +44,7 @@ def main() -> None:
     writer.write_tensors_to_file()
     writer.close()
     reader = GGUFReader(FILE)
-    found = {
+    tensors = {
         item.name: item.data
         if item.name in PLAIN
         else quants.dequantize(item.data, item.tensor_type).reshape(
@@ -51,7 +52,7 @@ def main() -> None:
         )
         for item in reader.tensors
     }
-    np.savez_compressed(FILE.with_suffix(".npz"), **found)
+    np.savez_compressed(FILE.with_suffix(".npz"), **tensors)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A module of `factories.py`, and the source that names its function."""
+"""A module of `factories.py`, and a source that names its function."""
 
 import torch
 
 from tests.frontends.torch import factories
 
-MADE = {"module": "tests.frontends.torch.factories", "function": "bare", "parameters": {}}
+SOURCE = {"module": "tests.frontends.torch.factories", "function": "bare", "parameters": {}}
 
 
 def net() -> torch.nn.Module:

@@ -1,6 +1,4 @@
-"""A function that returns a module, and how the tensors of a file are called that was made for
-another program.
-"""
+"""A function that returns a module, and one that renames the tensors of a file for it."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Runs modules as torch and as webkiln compute them."""
+"""Conversion of modules, and their outputs in torch."""
 
 import warnings
 from collections.abc import Mapping
@@ -9,27 +9,28 @@ import torch
 from torch.utils import _pytree as pytree
 
 from tests.frontends.corpus import Sample
-from tests.frontends.torch.modules import ModuleCase
+from tests.frontends.torch.cases import ModuleCase
 from webkiln.frontends.torch.converter import TorchConverter
-from webkiln.frontends.torch.program import output_names, read_program
+from webkiln.frontends.torch.labels import output_names
+from webkiln.frontends.torch.program import read_program
 
 SEED = 7
 
 
-def made(case: ModuleCase) -> torch.nn.Module:
+def build(case: ModuleCase) -> torch.nn.Module:
     torch.manual_seed(SEED)
     return case.make().eval()
 
 
 def exported(case: ModuleCase) -> torch.export.ExportedProgram:
-    """The module as a program; sizes that are open in several inputs are each one's own."""
+    """Export the module. Dynamic sizes of different inputs are independent."""
     shapes = tuple(
         dict.fromkeys(case.sizes.get(position, {}), torch.export.Dim.DYNAMIC)
         for position in range(len(case.inputs))
     )
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        module = made(case)
+        module = build(case)
         if any(shapes):
             forward = module.forward
             star = isinstance(module, torch.nn.Module) and forward.__code__.co_flags & 4
@@ -40,16 +41,16 @@ def exported(case: ModuleCase) -> torch.export.ExportedProgram:
 
 
 def at_other_sizes(case: ModuleCase) -> tuple[torch.Tensor, ...]:
-    """The inputs at the other sizes."""
-    found = []
+    """The inputs at the second sizes."""
+    inputs = []
     for position, x in enumerate(case.inputs):
         sizes = [case.sizes.get(position, {}).get(axis, size) for axis, size in enumerate(x.shape)]
-        found.append(
+        inputs.append(
             torch.resize_as_(x.new_empty(0), x.new_empty(sizes)).copy_(torch.rand(sizes))
             if x.is_floating_point()
             else torch.ones(sizes, dtype=x.dtype)
         )
-    return tuple(found)
+    return tuple(inputs)
 
 
 def sample(
@@ -61,15 +62,17 @@ def sample(
     spec, blobs = read_program(program, name)
     graph = TorchConverter().convert(spec, blobs)
     with torch.no_grad():
-        results = made(case)(*(x.clone() for x in inputs))
-    return Sample(name, graph, given(spec, inputs), named(program, results), case.tolerance)
+        results = build(case)(*(x.clone() for x in inputs))
+    return Sample(
+        name, graph, input_arrays(spec, inputs), output_arrays(program, results), case.tolerance
+    )
 
 
-def given(spec: Any, inputs: tuple[torch.Tensor, ...]) -> Mapping[str, np.ndarray]:
+def input_arrays(spec: Any, inputs: tuple[torch.Tensor, ...]) -> Mapping[str, np.ndarray]:
     return {item.name: x.numpy() for item, x in zip(spec.graph.inputs, inputs, strict=True)}
 
 
-def named(program: torch.export.ExportedProgram, results: Any) -> Mapping[str, np.ndarray]:
+def output_arrays(program: torch.export.ExportedProgram, results: Any) -> Mapping[str, np.ndarray]:
     return {
         name: value.detach().numpy()
         for name, value in zip(output_names(program), pytree.tree_leaves(results), strict=True)

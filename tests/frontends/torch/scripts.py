@@ -1,20 +1,16 @@
-"""Modules for TorchScript: control flow on data and on sizes, lists, optional arguments, hidden
-state.
-"""
+"""Modules for TorchScript: control flow on data and sizes, lists, optional arguments, states."""
 
 import torch
 from torch import Tensor, nn, relu, tanh, zeros
 
 
 class Recurring(nn.Module):
-    """A loop over a number, a branch on data, a buffer that is changed in place, an LSTM with its
-    checks.
-    """
+    """A counted loop, a branch on data, a buffer that is changed in place, and an LSTM."""
 
     def __init__(self) -> None:
         super().__init__()
         self.conv, self.norm, self.lstm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.LSTM(4, 5)
-        self.register_buffer("seen", zeros(4))
+        self.register_buffer("sums", zeros(4))
 
     def forward(self, x: Tensor, steps: int = 3) -> tuple[Tensor, Tensor, Tensor]:
         y = relu(self.norm(self.conv(x)))
@@ -24,10 +20,10 @@ class Recurring(nn.Module):
             y = y + 1
         else:
             y = y - 1
-        self.seen.add_(y.mean((0, 2, 3)))
+        self.sums.add_(y.mean((0, 2, 3)))
         z, _ = self.lstm(y.flatten(2).permute(2, 0, 1))
         y[:, 0] = 0
-        return y.view(y.size(0), -1), self.seen, z
+        return y.view(y.size(0), -1), self.sums, z
 
 
 class Deciding(nn.Module):
@@ -65,13 +61,13 @@ class Collecting(nn.Module):
         self.factor = 3
 
     def forward(self, x: Tensor, more: Tensor | None = None) -> dict[str, Tensor]:
-        found: list[Tensor] = []
+        outputs: list[Tensor] = []
         for layer in self.layers:
             x = relu(layer(x))
-            found.append(x)
+            outputs.append(x)
         if more is not None:
             x = x + more
-        return {"all": torch.cat(found, -1), "last": x * self.factor}
+        return {"all": torch.cat(outputs, -1), "last": x * self.factor}
 
 
 class Remembering(nn.Module):
@@ -88,7 +84,7 @@ class Remembering(nn.Module):
 
 
 class WordReading(nn.Module):
-    """Whole numbers go in."""
+    """Integer inputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +95,7 @@ class WordReading(nn.Module):
 
 
 class Beginning(nn.Module):
-    """Two attributes that begin as one tensor, and become two states."""
+    """Two attributes with the same initial tensor, which become two states."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,24 +114,24 @@ class Overlapping(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("whole", zeros(2, 4))
-        self.register_buffer("part", self.whole[0])
+        self.register_buffer("table", zeros(2, 4))
+        self.register_buffer("part", self.table[0])
 
     def forward(self, x: Tensor) -> Tensor:
-        self.whole.add_(1.0)
+        self.table.add_(1.0)
         return x + self.part
 
 
 class Fixed(nn.Module):
-    """A view of an attribute, which a trace holds as a constant, and changes."""
+    """An attribute that a trace represents as a constant, and changes in place."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.whole = zeros(2, 4)
+        self.table = zeros(2, 4)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.whole.add_(1.0)
-        return x + self.whole[0]
+        self.table.add_(1.0)
+        return x + self.table[0]
 
 
 class Dividing(nn.Module):

@@ -1,4 +1,4 @@
-"""Files that older versions of torch wrote, against what those versions computed."""
+"""Files of older versions of torch, compared with the outputs of those versions."""
 
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.frontends.corpus import (
     reference_mismatch,
 )
 from webkiln.frontends.torch.converter import TorchConverter
-from webkiln.frontends.torch.factory import made_program
+from webkiln.frontends.torch.factory import factory_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.probe import check_file
 from webkiln.frontends.torch.program import read_program
@@ -40,8 +40,10 @@ def script(name: str) -> Sample:
 
     def converted(path: Path) -> Graph:
         with quiet():
-            found = program_of(path, shapes, trust_source=True)
-            return TorchConverter().convert(*read_program(found.program, path.name, found.inputs))
+            program = program_of(path, shapes, trust_source=True)
+            return TorchConverter().convert(
+                *read_program(program.program, path.name, program.inputs)
+            )
 
     return read_sample(path, converted)
 
@@ -50,7 +52,7 @@ def script(name: str) -> Sample:
 def stacked(version: str, state: str) -> Sample:
     def converted(path: Path) -> Graph:
         with quiet():
-            program = made_program(STACKED, {"x": [2, 3, 9]}, path.with_name(state))
+            program = factory_program(STACKED, {"x": [2, 3, 9]}, path.with_name(state))
             return TorchConverter().convert(*read_program(program, "stacked"))
 
     return read_sample(OLD / version / "stacked", converted)
@@ -58,7 +60,7 @@ def stacked(version: str, state: str) -> Sample:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.sample(4)
-def test_a_script(name: str) -> None:
+def test_a_script_matches_its_version(name: str) -> None:
     check_file(OLD / name)
     assert reference_mismatch(script(name)) is None
 
@@ -66,12 +68,12 @@ def test_a_script(name: str) -> None:
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.sample(4)
-def test_a_state_dict(version: str, state: str) -> None:
+def test_a_state_dict_matches_its_version(version: str, state: str) -> None:
     assert reference_mismatch(stacked(version, state)) is None
 
 
 @pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
-def test_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
+def test_backends_match_old_versions(backend: str, every: int, tmp_path: Path) -> None:
     stacks = [(version, state) for version in VERSIONS for state in STATES]
     samples = [
         *map(script, list(SCRIPTS)[::every]),

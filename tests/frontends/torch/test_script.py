@@ -1,6 +1,4 @@
-"""TorchScript files: what torch computes with them, webkiln computes; their attributes that change
-are states.
-"""
+"""TorchScript files, compared with torch. Attributes that change are states."""
 
 import zipfile
 from collections.abc import Callable, Mapping
@@ -12,8 +10,9 @@ import torch
 
 from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches, reference_mismatch
 from tests.frontends.torch import scripts
-from tests.frontends.torch.modules import MODULES, floats, whole
-from tests.frontends.torch.running import given, made, named
+from tests.frontends.torch.cases import floats, integers
+from tests.frontends.torch.modules.table import MODULES
+from tests.frontends.torch.running import build, input_arrays, output_arrays
 from webkiln.errors import SourceError
 from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.framework import quiet
@@ -27,24 +26,24 @@ SCRIPTS: Mapping[str, tuple[type[torch.nn.Module], torch.Tensor]] = {
     "growing": (scripts.Growing, floats(2, 3)),
     "collecting": (scripts.Collecting, floats(2, 4)),
     "remembering": (scripts.Remembering, floats(2, 4)),
-    "reading": (scripts.WordReading, whole(2, 3, high=9)),
+    "reading": (scripts.WordReading, integers(2, 3, high=9)),
     "beginning": (scripts.Beginning, floats(2, 4)),
 }
-STATES = {"recurring": ["seen"], "remembering": ["state"], "beginning": ["hidden", "memory"]}
+STATES = {"recurring": ["sums"], "remembering": ["state"], "beginning": ["hidden", "memory"]}
 UNTRACED = {"cond", "while", "named outputs", "core operators"}
-"""What torch.jit.trace itself refuses."""
+"""Modules that torch.jit.trace does not accept."""
 
 
 def as_sample(
-    name: str, path: Path, found: TracedProgram, inputs: tuple[torch.Tensor, ...]
+    name: str, path: Path, program: TracedProgram, inputs: tuple[torch.Tensor, ...]
 ) -> Sample:
-    spec, blobs = read_program(found.program, name, found.inputs)
+    spec, blobs = read_program(program.program, name, program.inputs)
     graph = TorchConverter().convert(spec, blobs)
     return Sample(
         name,
         graph,
-        given(spec, inputs),
-        named(found.program, torch.jit.load(path)(*(x.clone() for x in inputs))),
+        input_arrays(spec, inputs),
+        output_arrays(program.program, torch.jit.load(path)(*(x.clone() for x in inputs))),
     )
 
 
@@ -59,14 +58,14 @@ def scripted(name: str, folder: Path) -> Sample:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.sample(3)
-def test_a_script(name: str, tmp_path: Path) -> None:
+def test_a_script_matches_torch(name: str, tmp_path: Path) -> None:
     sample = scripted(name, tmp_path)
     assert reference_mismatch(sample) is None
     assert [state.name for state in sample.graph.states] == STATES.get(name, [])
 
 
 @pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
-def test_scripts_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
+def test_backends_match_torch(backend: str, every: int, tmp_path: Path) -> None:
     assert (
         mismatches(
             [scripted(name, tmp_path) for name in list(SCRIPTS)[::every]],
@@ -79,31 +78,31 @@ def test_scripts_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in UNTRACED])
 @pytest.mark.sample(6)
-def test_a_trace(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every module of the corpus by way of torch.jit.trace."""
+def test_a_trace_matches_torch(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each module, traced with torch.jit.trace."""
     case, path = MODULES[name], tmp_path / "traced.pt"
     monkeypatch.setattr(torch.backends.mha, "get_fastpath_enabled", lambda: False)
     dtypes = iter([x.dtype for x in case.inputs])
     monkeypatch.setattr("webkiln.frontends.torch.source._dtype", lambda value: next(dtypes))
     with quiet():
-        torch.jit.trace(made(case), case.inputs, strict=False, check_trace=False).save(path)
+        torch.jit.trace(build(case), case.inputs, strict=False, check_trace=False).save(path)
         graph = torch.jit.load(path).forward.graph
         names = [
             value.debugName().rpartition(".")[0] or value.debugName()
             for value in list(graph.inputs())[1:]
         ]
-        found = script_exported(
+        program = script_exported(
             path, {name: list(x.shape) for name, x in zip(names, case.inputs, strict=True)}
         )
-        assert reference_mismatch(as_sample(name, path, found, case.inputs)) is None
+        assert reference_mismatch(as_sample(name, path, program, case.inputs)) is None
 
 
-def test_sizes_stay_open(tmp_path: Path) -> None:
+def test_input_shapes_may_be_symbolic(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     with quiet():
         torch.jit.script(scripts.Collecting().eval()).save(path)
-        found = program_of(path, {"x": ["N", 4]}, trust_source=True)
-        spec, blobs = read_program(found.program, "net", found.inputs)
+        program = program_of(path, {"x": ["N", 4]}, trust_source=True)
+        spec, blobs = read_program(program.program, "net", program.inputs)
         graph = TorchConverter(input_shapes={"x": ["N", 4]}).convert(spec, blobs)
         for count in (1, 5):
             x = floats(count, 4)
@@ -113,7 +112,7 @@ def test_sizes_stay_open(tmp_path: Path) -> None:
                         "net",
                         graph,
                         {"x": x.numpy()},
-                        named(found.program, torch.jit.load(path)(x)),
+                        output_arrays(program.program, torch.jit.load(path)(x)),
                     )
                 )
                 is None
@@ -127,7 +126,7 @@ def test_sizes_stay_open(tmp_path: Path) -> None:
             {"x": [2, 4]},
             False,
             (
-                "net.pt: is a TorchScript file, which is a program; where you trust it, say"
+                "net.pt: is a TorchScript file, which can run code; if you trust it, pass"
                 " --trust-source"
             ),
         ),
@@ -135,14 +134,14 @@ def test_sizes_stay_open(tmp_path: Path) -> None:
             {},
             True,
             (
-                "net.pt: its file does not say the shape of the input x; give it with --input-shape"
+                "net.pt: the file does not record the shape of the input x; pass --input-shape"
                 " x=1,3,224,224"
             ),
         ),
         ({"x": [2, 5]}, True, "net.pt: torch.export cannot trace it: .*"),
     ],
 )
-def test_what_is_refused(
+def test_unusable_scripts_are_rejected(
     shapes: dict[str, list[int]], trust: bool, message: str, tmp_path: Path
 ) -> None:
     torch.jit.script(scripts.Collecting().eval()).save(tmp_path / "net.pt")
@@ -151,15 +150,15 @@ def test_what_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    ("script_of", "message"),
     [
         (
             lambda x: torch.jit.script(scripts.Overlapping()),
-            "net.pt: part and whole share their memory, which is changed in place; give",
+            "net.pt: part and table share memory that is changed in place; give",
         ),
         (
             lambda x: torch.jit.trace(scripts.Overlapping(), x),
-            "net.pt: part and whole share their memory, which is changed in place; give",
+            "net.pt: part and table share memory that is changed in place; give",
         ),
         (
             lambda x: torch.jit.trace(scripts.Fixed(), x),
@@ -167,16 +166,16 @@ def test_what_is_refused(
         ),
     ],
 )
-def test_changes_that_other_names_would_see(
-    made: Callable[[torch.Tensor], Any], message: str, tmp_path: Path
+def test_changes_of_shared_memory_are_rejected(
+    script_of: Callable[[torch.Tensor], Any], message: str, tmp_path: Path
 ) -> None:
     with quiet(), pytest.raises(SourceError, match=message):
-        made(floats(2, 4)).save(tmp_path / "net.pt")
+        script_of(floats(2, 4)).save(tmp_path / "net.pt")
         program_of(tmp_path / "net.pt", {"x": [2, 4]}, trust_source=True)
 
 
-def test_weights_are_held_once(tmp_path: Path) -> None:
-    """What a program holds lies where torch read it to."""
+def test_weights_are_not_copied(tmp_path: Path) -> None:
+    """The program's buffers are the tensors that torch loaded."""
     with quiet():
         torch.jit.script(scripts.Collecting().eval()).save(tmp_path / "net.pt")
         script = read_script(tmp_path / "net.pt")
@@ -184,7 +183,7 @@ def test_weights_are_held_once(tmp_path: Path) -> None:
         assert {value.data_ptr() for value in ScriptProgram(script).buffers()} == read
 
 
-def test_rounding_that_an_old_file_does_not_say(tmp_path: Path) -> None:
+def test_ambiguous_floor_division_is_rejected(tmp_path: Path) -> None:
     new, old = tmp_path / "new.pt", tmp_path / "old.pt"
     x = floats(2, 4, low=-3)
     with quiet():

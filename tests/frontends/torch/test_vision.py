@@ -1,4 +1,4 @@
-"""The operators of torchvision, by what the definitions of its papers give."""
+"""The operators of torchvision, compared with their reference implementations."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.frontends.corpus import BACKEND_STRIDES, mismatches, reference_mismatch
-from tests.frontends.torch.modules import LATE, ModuleCase, floats, of
+from tests.frontends.torch.cases import DATA_DEPENDENT, ModuleCase, floats, module_of
 from tests.frontends.torch.running import exported, sample
 from tests.frontends.torch.vision import torchvision
 from webkiln.frontends.torch.framework import quiet
@@ -20,22 +20,24 @@ ROIS = torch.tensor([[0, 0.5, 1, 5, 6.2], [1, 2, 0, 3, 4], [0, -1, -2, 8, 3]])
 
 
 def detected(boxes: Tensor, scores: Tensor) -> Tensor:
-    kept = VISION.nms(boxes, scores, 0.3)
-    return boxes[kept]
+    indices = VISION.nms(boxes, scores, 0.3)
+    return boxes[indices]
 
 
 CASES = {
-    "nms": ModuleCase(of(detected), (BOXES, floats(9, seed=2, low=0)), gpu=LATE),
+    "nms": ModuleCase(module_of(detected), (BOXES, floats(9, seed=2, low=0)), gpu=DATA_DEPENDENT),
     **{
         f"roi_align {aligned}": ModuleCase(
-            of(lambda x, r, aligned=aligned: VISION.roi_align(x, r, (3, 2), 0.7, 2, aligned)),
+            module_of(
+                lambda x, r, aligned=aligned: VISION.roi_align(x, r, (3, 2), 0.7, 2, aligned)
+            ),
             (floats(2, 3, 6, 7), ROIS),
         )
         for aligned in (False, True)
     },
     **{
         f"deform_conv2d {groups} {masked}": ModuleCase(
-            of(
+            module_of(
                 lambda x, o, w, m, groups=groups, masked=masked: VISION.deform_conv2d(
                     x, o, w, stride=(2, 1), padding=1, dilation=(1, 2), mask=m if masked else None
                 )
@@ -54,7 +56,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_operator(name: str) -> None:
+def test_an_operator_matches_torchvision(name: str) -> None:
     with quiet():
         assert (
             reference_mismatch(sample(name, CASES[name], exported(CASES[name]), CASES[name].inputs))
@@ -62,10 +64,8 @@ def test_an_operator(name: str) -> None:
         )
 
 
-def test_files_that_name_operators(tmp_path: Path) -> None:
-    """Each is read in a process of its own, which has no operators of torchvision but those that
-    webkiln knows: one case of every operator.
-    """
+def test_files_with_operators_of_torchvision_are_accepted(tmp_path: Path) -> None:
+    """Files are checked in a separate process, which only has webkiln's schemas."""
     for name, case in {name.split()[0]: case for name, case in CASES.items()}.items():
         path = tmp_path / f"{name}.pt2"
         with quiet():
@@ -74,7 +74,7 @@ def test_files_that_name_operators(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
-def test_operators_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
+def test_backends_match_torchvision(backend: str, every: int, tmp_path: Path) -> None:
     with quiet():
         samples = [
             sample(name, case, exported(case), case.inputs)

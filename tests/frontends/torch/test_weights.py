@@ -1,4 +1,4 @@
-"""Files of weights for modules that a function makes: safetensors and GGUF."""
+"""Weight files in safetensors and GGUF for modules that a function returns."""
 
 from pathlib import Path
 
@@ -8,54 +8,54 @@ import torch
 
 from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.torch import factories
-from tests.frontends.torch.nets import MADE, net
+from tests.frontends.torch.nets import SOURCE, net
 from tests.frontends.torch.renamed import NAMES
 from tests.frontends.torch.weight_files import GGUF, gguf, safetensors
 from webkiln.errors import SourceError
-from webkiln.frontends.torch.factory import made_program
+from webkiln.frontends.torch.factory import factory_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.gguf import read_gguf
 from webkiln.frontends.torch.weights import DTYPES, read_state
 
 
-def test_every_type_of_gguf_is_read_as_by_the_gguf_package() -> None:
-    found = read_gguf(GGUF)
+def test_every_type_of_gguf_matches_the_gguf_package() -> None:
+    tensors = read_gguf(GGUF)
     with np.load(GGUF.with_suffix(".npz")) as expected:
-        assert found.keys() == set(expected.files)
+        assert tensors.keys() == set(expected.files)
         for name in expected.files:
-            assert found[name].dtype == expected[name].dtype
-            assert np.array_equal(found[name], expected[name]), name
+            assert tensors[name].dtype == expected[name].dtype
+            assert np.array_equal(tensors[name], expected[name]), name
 
 
 @pytest.mark.parametrize(("version", "alignment"), [(2, 32), (3, 32), (3, 64), (3, 8)])
-def test_a_function_and_weights_of_other_names(
+def test_a_function_renames_the_tensors_of_a_file(
     version: int, alignment: int, tmp_path: Path
 ) -> None:
     own = {name: value.numpy() for name, value in net().state_dict().items()}
     tensors = {name: own[of] for name, of in NAMES.items()} | {"step": np.zeros(1, np.float32)}
     (tmp_path / "net.gguf").write_bytes(gguf(tensors, version=version, alignment=alignment))
-    made = {**MADE, "module": "tests.frontends.torch.renamed", "function": "make"}
+    source = {**SOURCE, "module": "tests.frontends.torch.renamed", "function": "make"}
     with quiet():
-        program = made_program(made, {"image": ["N", 3, 8, 8]}, tmp_path / "net.gguf")
+        program = factory_program(source, {"image": ["N", 3, 8, 8]}, tmp_path / "net.gguf")
         x = torch.rand(4, 3, 8, 8)
         assert torch.allclose(program.module()(x), net()(x), atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_type_of_safetensors(dtype: str, tmp_path: Path) -> None:
+def test_every_type_of_safetensors_is_read(dtype: str, tmp_path: Path) -> None:
     value = (
         torch.arange(6).reshape(2, 3) % 2 if dtype == "BOOL" else torch.arange(6).reshape(2, 3)
     ).to(DTYPES[dtype])
     raw = value.contiguous().view(torch.uint8).numpy().tobytes()
     entries = {"w": (dtype, [2, 3], [0, len(raw)]), "none": (dtype, [0, 4], [len(raw), len(raw)])}
     (tmp_path / "w").write_bytes(safetensors(entries, raw))
-    found = read_state(tmp_path / "w")
-    assert torch.equal(found["w"].double(), value.double())
-    assert found["none"].shape == (0, 4)
+    tensors = read_state(tmp_path / "w")
+    assert torch.equal(tensors["w"].double(), value.double())
+    assert tensors["none"].shape == (0, 4)
 
 
 @pytest.mark.long
-def test_a_function_and_a_gguf_file_on_the_command_line(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command_line_reads_gguf(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
     own = {name: value.numpy() for name, value in net().state_dict().items()}
     (tmp_path / "net.gguf").write_bytes(gguf({name: own[of] for name, of in NAMES.items()}))
     (tmp_path / "mine.py").write_text(
@@ -89,37 +89,52 @@ W = np.arange(6, dtype=np.float32)
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (safetensors({"w": ("F32", [2], [0, 8])}, bytes(4)), "w lies at 0 to 8 of 4 bytes"),
-        (safetensors({"w": ("F32", [2], [4, 12])}, bytes(12)), "w lies at 4 to 12 of 12 bytes, expected 0 to 8"),
-        (safetensors({"w": ("F32", [2], [0, 8]), "v": ("F32", [2], [0, 8])}, bytes(8)), "lies at 0 to 8 of 8 bytes, expected 8 to 16"),
-        (safetensors({"w": ("BF16", [2], [0, 8])}, bytes(8)), "w lies at 0 to 8 of 8 bytes, expected 0 to 4"),
-        (safetensors({"w": ("F32", [2], [0, 8])}, bytes(12)), "has 12 bytes of tensors, its header tells of 8"),
+        (safetensors({"w": ("F32", [2], [0, 8])}, bytes(4)), "w is at bytes 0 to 8 of 4"),
+        (
+            safetensors({"w": ("F32", [2], [4, 12])}, bytes(12)),
+            "w is at bytes 4 to 12 of 12, expected 0 to 8",
+        ),
+        (
+            safetensors({"w": ("F32", [2], [0, 8]), "v": ("F32", [2], [0, 8])}, bytes(8)),
+            "is at bytes 0 to 8 of 8, expected 8 to 16",
+        ),
+        (
+            safetensors({"w": ("BF16", [2], [0, 8])}, bytes(8)),
+            "w is at bytes 0 to 8 of 8, expected 0 to 4",
+        ),
+        (
+            safetensors({"w": ("F32", [2], [0, 8])}, bytes(12)),
+            "has 12 bytes of tensors, its header describes 8",
+        ),
         (safetensors({"w": ("F32", [-2], [0, 8])}, bytes(8)), r"its shape is \[-2\]"),
         (safetensors({"w": ("F32", [2.0], [0, 8])}, bytes(8)), r"its shape is \[2.0\]"),
-        (safetensors({"w": ("F32", 2, [0, 8])}, bytes(8)), "are not all there"),
-        (safetensors({"w": ("F4", [2], [0, 1])}, bytes(1)), "has tensors of F4; read are F64"),
-        ((1 << 40).to_bytes(8, "little") + b"{}", "its header has 1099511627776 bytes, the file 10"),
-        ((8).to_bytes(8, "little") + b"{" * 8, "its header is no JSON"),
-        ((19).to_bytes(8, "little") + b'{"a": {}, "a": {}} ', "a name is there twice"),
+        (safetensors({"w": ("F32", 2, [0, 8])}, bytes(8)), "are missing or invalid"),
+        (safetensors({"w": ("F4", [2], [0, 1])}, bytes(1)), "has tensors of F4; supported are F64"),
+        (
+            (1 << 40).to_bytes(8, "little") + b"{}",
+            "its header has 1099511627776 bytes, the file 10",
+        ),
+        ((8).to_bytes(8, "little") + b"{" * 8, "its header is not JSON"),
+        ((19).to_bytes(8, "little") + b'{"a": {}, "a": {}} ', "a name occurs twice"),
         (gguf({"w": W}, version=1), "is GGUF of version 1"),
         (gguf({"w": W})[:60], "ends at byte 60"),
-        (gguf({"w": W})[:-20], "w .* of .* bytes"),
-        (gguf({"w": W}, kind=16), "has tensors of IQ2_XXS; read are F32"),
+        (gguf({"w": W})[:-20], "w .* is at bytes .* of"),
+        (gguf({"w": W}, kind=16), "has tensors of IQ2_XXS; supported are F32"),
         (gguf({"w": W}, kind=99), "has tensors of type 99"),
-        (gguf({"w": W}, kind=2), "the rows of w .* are no whole blocks of 32"),
-        (gguf({"w": W}, shape=[1 << 40, 1 << 20]), "its tensors have more bytes than it has"),
+        (gguf({"w": W}, kind=2), "the rows of w .* are not divisible into blocks of 32"),
+        (gguf({"w": W}, shape=[1 << 40, 1 << 20]), "its tensors are larger than the file"),
         (gguf({"w": W}, shape=[1] * 12), "w has 12 axes"),
         (gguf({"w": W}).replace(b"\x20\0\0\0", b"\0\0\0\0", 1), "its general.alignment is 0"),
     ],
-)  # fmt: skip
-def test_files_that_lie(data: bytes, message: str, tmp_path: Path) -> None:
+)
+def test_damaged_files_are_rejected(data: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "weights").write_bytes(data)
     with pytest.raises(SourceError, match=f"weights: .*{message}"):
         read_state(tmp_path / "weights")
 
 
-def test_what_the_function_of_names_does_wrong(tmp_path: Path) -> None:
+def test_errors_of_the_state_dict_function_are_reported(tmp_path: Path) -> None:
     (tmp_path / "net.gguf").write_bytes(gguf({"other.w": W}))
-    made = {**MADE, "module": "tests.frontends.torch.renamed", "function": "make"}
+    source = {**SOURCE, "module": "tests.frontends.torch.renamed", "function": "make"}
     with quiet(), pytest.raises(SourceError, match=r"renamed:state_dict: KeyError: 'other.w'"):
-        made_program(made, {"image": [1, 3, 8, 8]}, tmp_path / "net.gguf")
+        factory_program(source, {"image": [1, 3, 8, 8]}, tmp_path / "net.gguf")

@@ -1,5 +1,5 @@
-"""torchvision, also where its compiled operators do not load: of these the schemas, and references
-in Python that its own tests know, too.
+"""torchvision. If its compiled operators cannot be loaded, they are replaced by their schemas and
+reference implementations in Python, as in its own tests.
 """
 
 import sys
@@ -60,22 +60,22 @@ SCHEMAS = (
         " (Tensor, Tensor, Tensor, Tensor, Tensor)"
     ),
 )
-KEPT: list[Any] = []
+LIBRARIES: list[Any] = []
 
 
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """Boxes in the order of their scores, but those that overlap one that was chosen."""
-    kept: list[int] = []
+    """Boxes in the order of their scores, without those that overlap a box of a higher score."""
+    selected: list[int] = []
     areas = (dets[:, 2] - dets[:, 0]) * (dets[:, 3] - dets[:, 1])
-    for place in scores.sort(descending=True, stable=True).indices.tolist():
+    for index in scores.sort(descending=True, stable=True).indices.tolist():
         low, high = (
-            torch.maximum(dets[kept, :2], dets[place, :2]),
-            torch.minimum(dets[kept, 2:], dets[place, 2:]),
+            torch.maximum(dets[selected, :2], dets[index, :2]),
+            torch.minimum(dets[selected, 2:], dets[index, 2:]),
         )
         common = (high - low).clamp(min=0).prod(1)
-        if not bool((common / (areas[kept] + areas[place] - common) > iou_threshold).any()):
-            kept.append(place)
-    return torch.tensor(kept, dtype=torch.int64)
+        if not bool((common / (areas[selected] + areas[index] - common) > iou_threshold).any()):
+            selected.append(index)
+    return torch.tensor(selected, dtype=torch.int64)
 
 
 def deform_conv(
@@ -91,38 +91,38 @@ def deform_conv(
     dh: int,
     dw: int,
     groups: int,
-    shifted: int,
+    offset_groups: int,
     use_mask: bool,
 ) -> Tensor:
-    """Tap by tap: the places, read between elements, times the weights."""
+    """For each tap: the input, interpolated at the offsets, times the weights."""
     n, channels, h, w = x.shape
     rows, columns = offset.shape[2:]
     kh, kw = weight.shape[2:]
-    moved = offset.reshape(n, shifted, kh * kw, 2, rows, columns)
+    offsets = offset.reshape(n, offset_groups, kh * kw, 2, rows, columns)
     scale = (
-        mask.reshape(n, shifted, kh * kw, rows, columns)
+        mask.reshape(n, offset_groups, kh * kw, rows, columns)
         if use_mask
-        else torch.ones(n, shifted, kh * kw, rows, columns)
+        else torch.ones(n, offset_groups, kh * kw, rows, columns)
     )
     read = []
     for tap in range(kh * kw):
-        down = torch.arange(rows)[:, None] * sh - ph + tap // kw * dh + moved[:, :, tap, 0]
-        across = torch.arange(columns) * sw - pw + tap % kw * dw + moved[:, :, tap, 1]
+        down = torch.arange(rows)[:, None] * sh - ph + tap // kw * dh + offsets[:, :, tap, 0]
+        across = torch.arange(columns) * sw - pw + tap % kw * dw + offsets[:, :, tap, 1]
         grid = torch.stack([(across * 2 + 1) / w - 1, (down * 2 + 1) / h - 1], -1).flatten(0, 1)
-        parts = x.reshape(n * shifted, channels // shifted, h, w)
-        found = torch.nn.functional.grid_sample(parts, grid, align_corners=False).reshape(
-            n, shifted, channels // shifted, rows, columns
+        parts = x.reshape(n * offset_groups, channels // offset_groups, h, w)
+        sampled = torch.nn.functional.grid_sample(parts, grid, align_corners=False).reshape(
+            n, offset_groups, channels // offset_groups, rows, columns
         )
-        read.append((found * scale[:, :, tap, None]).reshape(n, channels, rows, columns))
+        read.append((sampled * scale[:, :, tap, None]).reshape(n, channels, rows, columns))
     taps = torch.stack(read, 2).reshape(n, groups, channels // groups, kh * kw, rows, columns)
     kernel = weight.reshape(groups, weight.shape[0] // groups, channels // groups, kh * kw)
     return torch.einsum("ngckij,gock->ngoij", taps, kernel).flatten(1, 2) + bias[:, None, None]
 
 
 def torchvision() -> Any:
-    """The package, with operators."""
+    """The package with its operators."""
     try:
-        found = import_module("torchvision")
+        package = import_module("torchvision")
         torch.ops.torchvision.nms(torch.rand(1, 4), torch.rand(1), 0.5)
     except (RuntimeError, AttributeError, ImportError):
         library = torch.library.Library("torchvision", "DEF")
@@ -130,12 +130,12 @@ def torchvision() -> Any:
             library.define(schema)
         for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
             del sys.modules[name]
-        found = import_module("torchvision")
+        package = import_module("torchvision")
         import_module("torchvision.extension")._has_ops = lambda: True
         align = import_module("torchvision.ops.roi_align")._roi_align
         library.impl("nms", nms, "CPU")
         library.impl("roi_align", align, "CPU")
         library.impl("deform_conv2d", deform_conv, "CPU")
         torch.library.register_fake("torchvision::deform_conv2d", deform_conv, lib=library)
-        KEPT.append(library)
-    return found
+        LIBRARIES.append(library)
+    return package

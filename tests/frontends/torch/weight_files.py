@@ -1,4 +1,4 @@
-"""Files of weights alone, written by hand."""
+"""Weight files, packed by hand."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ def gguf(
     alignment: int = 32,
     shape: list[int] | None = None,
 ) -> bytes:
-    """A file of float32 tensors, or of what else `kind` calls them."""
+    """A file of float32 tensors. `kind` is the type code in the header."""
 
     def text(value: str) -> bytes:
         return len(value).to_bytes(8, "little") + value.encode()
@@ -26,10 +26,10 @@ def gguf(
     def numbers(*values: int, size: int = 8) -> bytes:
         return b"".join(value.to_bytes(size, "little") for value in values)
 
-    told, data = b"", b""
+    header, data = b"", b""
     for name, value in tensors.items():
         sizes = list(value.shape) if shape is None else shape
-        told += (
+        header += (
             text(name)
             + numbers(len(sizes), size=4)
             + numbers(*sizes[::-1])
@@ -39,7 +39,7 @@ def gguf(
         data += value.astype("<f4").tobytes()
         data += bytes(-len(data) % alignment)
     pair = text("general.alignment") + numbers(4, alignment, size=4)
-    head = b"GGUF" + numbers(version, size=4) + numbers(len(tensors), 1) + pair + told
+    head = b"GGUF" + numbers(version, size=4) + numbers(len(tensors), 1) + pair + header
     return head + bytes(-len(head) % alignment) + data
 
 

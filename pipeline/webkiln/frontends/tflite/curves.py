@@ -34,10 +34,10 @@ def softmax(facts: Facts) -> dict[str, Any]:
                 lambda value: 1.0 / (1.0 + value), 1.0 / span, -32768, 2.0 / span, 0, np.float64
             ),
         }
-    whole, shift = quantize_multiplier(min(beta * x.scale * (1 << 26), MOST * 1.0))
+    multiplier, shift = quantize_multiplier(min(beta * x.scale * (1 << 26), MOST * 1.0))
     least = -math.floor(31.0 * (1 << 26) / (1 << shift))
     return {
-        "multiplier": np.array(whole, np.int32),
+        "multiplier": np.array(multiplier, np.int32),
         "multiplier_shift": np.array(shift, np.int32),
         "least": least,
     }
@@ -47,14 +47,14 @@ def log_softmax(facts: Facts) -> dict[str, Any]:
     x = facts.input(0)
     if not x.is_quantized:
         return {}
-    whole, shift = quantize_multiplier(min(x.scale * (1 << 26), MOST * 1.0))
+    multiplier, shift = quantize_multiplier(min(x.scale * (1 << 26), MOST * 1.0))
     least = -math.floor(31.0 * (1 << 26) / (1 << shift))
     factor = {
-        "multiplier": np.array(whole, np.int32),
+        "multiplier": np.array(multiplier, np.int32),
         "multiplier_shift": np.array(shift, np.int32),
         "least": least,
     }
-    return factor | named("reverse", (1 << (31 - shift)) / whole)
+    return factor | named("reverse", (1 << (31 - shift)) / multiplier)
 
 
 def table(function: Callable[[np.float32], np.float32]) -> Callable[[Facts], dict[str, Any]]:
@@ -66,7 +66,7 @@ def table(function: Callable[[np.float32], np.float32]) -> Callable[[Facts], dic
             return {}
         with np.errstate(all="ignore"):
             if x.stored == "int16":
-                made = lines(
+                values = lines(
                     lambda value: float(function(F32(value))),
                     x.scale,
                     x.zero,
@@ -74,7 +74,7 @@ def table(function: Callable[[np.float32], np.float32]) -> Callable[[Facts], dic
                     out.zero,
                     np.float32,
                 )
-                return {"table": made}
+                return {"table": values}
             low, high = limits(x)
             steps = [F32(x.scale) * F32(value - x.zero) for value in range(low, high + 1)]
             inverse = F32(1) / F32(out.scale)
@@ -107,10 +107,10 @@ def lines(
     def rounded(value: Any) -> Any:
         return kind(math.floor(value + kind(0.5)) if value >= 0 else math.ceil(value - kind(0.5)))
 
-    def at(place: Any) -> Any:
-        return kind(function(place))
+    def at(index: Any) -> Any:
+        return kind(function(index))
 
-    made = []
+    values = []
     for number in range(512):
         here = low + kind(number) * step
         value, middle, following = (
@@ -121,9 +121,9 @@ def lines(
         own = rounded(value * inverse)
         line = rounded((following * inverse + own) / kind(2))
         bias = rounded((line - rounded(middle * inverse)) / kind(2))
-        made.append(min(max(own - bias, -32768), 32767))
-    made.append(min(max(rounded(at(high) * inverse), -32768), 32767))
-    return np.array(made).astype(np.int16)
+        values.append(min(max(own - bias, -32768), 32767))
+    values.append(min(max(rounded(at(high) * inverse), -32768), 32767))
+    return np.array(values).astype(np.int16)
 
 
 RAISED = frozenset(
@@ -176,7 +176,7 @@ RAISED = frozenset(
 )
 """Entries of the interpreter's table that exceed the nearest integer by one."""
 SIGMOIDS = np.array(
-    [round(65536 / (1 + math.exp(-place / 24))) + (place in RAISED) for place in range(256)],
+    [round(65536 / (1 + math.exp(-index / 24))) + (index in RAISED) for index in range(256)],
     np.int32,
 )
 
@@ -184,7 +184,7 @@ SIGMOIDS = np.array(
 def curve_16(
     function: Callable[[np.float32], np.float32], *, twice: bool
 ) -> Callable[[Facts], dict[str, Any]]:
-    """Sigmoid and tanh: 8-bit ones have their own tables, 16-bit ones share the table of sigmoid."""
+    """Sigmoid and tanh. 8-bit functions have their own tables, 16-bit ones share one table."""
 
     def derive(facts: Facts) -> dict[str, Any]:
         x = facts.input(0)

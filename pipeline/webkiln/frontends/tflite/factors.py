@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import SourceError
+from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.tflite.file import FileOperator
 from webkiln.frontends.tflite.tensors import FileTensor
 from webkiln.ir.types import Array
@@ -37,17 +37,17 @@ class Facts:
             where,
         )
 
-    def input(self, place: int) -> FileTensor:
-        found = self.inputs[place] if place < len(self.inputs) else None
-        if found is None:
+    def input(self, index: int) -> FileTensor:
+        operand = self.inputs[index] if index < len(self.inputs) else None
+        if operand is None:
             raise SourceError(
-                f"{self.where}: operand {place} of {self.operator.op} is missing; the file is"
+                f"{self.where}: operand {index} of {self.operator.op} is missing; the file is"
                 " damaged; convert it again"
             )
-        return found
+        return operand
 
-    def optional(self, place: int) -> FileTensor | None:
-        return self.inputs[place] if place < len(self.inputs) else None
+    def optional(self, index: int) -> FileTensor | None:
+        return self.inputs[index] if index < len(self.inputs) else None
 
     @property
     def output(self) -> FileTensor:
@@ -56,8 +56,8 @@ class Facts:
     def option(self, name: str) -> Any:
         return self.operator.options[name]
 
-    def is_integer(self, place: int = 0) -> bool:
-        item = self.optional(place)
+    def is_integer(self, index: int = 0) -> bool:
+        item = self.optional(index)
         return (
             item is not None
             and item.is_quantized
@@ -70,10 +70,10 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     if real == 0 or not math.isfinite(real):
         return 0, 0
     fraction, shift = math.frexp(real)
-    whole = math.floor(abs(fraction) * (1 << 31) + 0.5) * (1 if fraction > 0 else -1)
-    if whole == 1 << 31:
-        whole, shift = whole // 2, shift + 1
-    return (whole, shift) if shift >= -31 else (0, 0)
+    multiplier = math.floor(abs(fraction) * (1 << 31) + 0.5) * (1 if fraction > 0 else -1)
+    if multiplier == 1 << 31:
+        multiplier, shift = multiplier // 2, shift + 1
+    return (multiplier, shift) if shift >= -31 else (0, 0)
 
 
 def named(name: str, real: float | Sequence[float]) -> dict[str, Array]:
@@ -83,9 +83,9 @@ def named(name: str, real: float | Sequence[float]) -> dict[str, Array]:
     ]
     shape = (len(pairs),) if isinstance(real, Sequence) else ()
     if any(shift > 31 for _, shift in pairs):
-        pairs = [(whole, min(shift, 31)) for whole, shift in pairs]
+        pairs = [(multiplier, min(shift, 31)) for multiplier, shift in pairs]
     return {
-        name: np.array([whole for whole, _ in pairs], np.int32).reshape(shape),
+        name: np.array([multiplier for multiplier, _ in pairs], np.int32).reshape(shape),
         f"{name}_shift": np.array([shift for _, shift in pairs], np.int32).reshape(shape),
     }
 
@@ -96,10 +96,48 @@ def away(value: float) -> int:
 
 
 def limits(item: FileTensor) -> tuple[int, int]:
-    found = np.iinfo(item.dtype)
-    return int(found.min), int(found.max)
+    operand = np.iinfo(item.dtype)
+    return int(operand.min), int(operand.max)
 
 
 def power_of_two(scale: float) -> int | None:
     power = math.log2(scale)
     return round(power) if abs(power - round(power)) < 1e-3 else None
+
+
+BOUNDS = {
+    "RELU": (0.0, None),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
+    "NONE": (None, None),
+}
+
+
+def bounds(facts: Facts, kind: str) -> tuple[int, int]:
+    """The range of the result after a fused activation."""
+    item = facts.output
+    low, high = limits(item)
+    if kind not in BOUNDS:
+        raise UnsupportedError(
+            facts.where,
+            [
+                (
+                    facts.where,
+                    f"has the activation {kind} on integers",
+                    "Use a separate activation operator",
+                )
+            ],
+        )
+    first, last = BOUNDS[kind]
+
+    def placed(value: float) -> int:
+        return item.zero + away(float(F32(value) / F32(item.scale)))
+
+    return max(low, placed(first)) if first is not None else low, (
+        min(high, placed(last)) if last is not None else high
+    )
+
+
+def ranged(facts: Facts) -> dict[str, Any]:
+    return {"range": bounds(facts, facts.operator.options.get("fused_activation_function", "NONE"))}

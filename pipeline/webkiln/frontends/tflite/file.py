@@ -1,4 +1,4 @@
-"""A model file as tables: its subgraphs, signatures and operators. Each is checked when it is read."""
+"""A model file as tables: subgraphs, signatures and operators. Each is checked when it is read."""
 
 import mmap
 from collections.abc import Mapping
@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
+from webkiln.frontends.tflite.enumerations import OPERATORS
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
-from webkiln.frontends.tflite.schema import CHOICES, OPERATORS, OPTION_TABLES, OPTIONS, SCHEMA
+from webkiln.frontends.tflite.option_tables import CHOICES, OPTION_TABLES, OPTIONS
+from webkiln.frontends.tflite.schema import SCHEMA
 from webkiln.frontends.tflite.tensors import FileTensor, read_tensor, stored_bytes
 
 IDENTIFIER = b"TFL3"
@@ -53,14 +55,13 @@ class TfliteFile:
         data = _mapped(path)
         if len(data) < 8 or bytes(data[4:8]) != IDENTIFIER:
             raise SourceError(
-                f"{self.name}: does not begin as a LiteRT (TensorFlow Lite) model; it is damaged,"
-                " or of another format"
+                f"{self.name}: is not a LiteRT (TensorFlow Lite) model, or is damaged"
             )
         self.buffer = FlatBuffer(data, self.name, SCHEMA)
         self.model = self.buffer.root("Model")
         if self.model["version"] != 3:
             raise SourceError(
-                f"{self.name}: is of version {self.model['version']} of the format, expected 3;"
+                f"{self.name}: has version {self.model['version']} of the format, expected 3;"
                 " convert the model again"
             )
         self.subgraphs = (
@@ -70,7 +71,7 @@ class TfliteFile:
         )
         if not self.subgraphs:
             raise SourceError(
-                f"{self.name}: holds no graph; it is damaged; convert the model again"
+                f"{self.name}: contains no graph; the file is damaged; convert the model again"
             )
         self.codes = self.model.vector("operator_codes")
         self._tensors: dict[int, tuple[FileTensor, ...]] = {}
@@ -81,28 +82,28 @@ class TfliteFile:
 
     @cached_property
     def signatures(self) -> tuple[FileSignature, ...]:
-        found = []
+        result = []
         for item in self.model.vector("signature_defs"):
             names = [
                 {entry["tensor_index"]: entry.text("name") for entry in item.vector(role)}
                 for role in ("inputs", "outputs")
             ]
-            found.append(FileSignature(item.text("signature_key"), item["subgraph_index"], *names))
-        return tuple(found)
+            result.append(FileSignature(item.text("signature_key"), item["subgraph_index"], *names))
+        return tuple(result)
 
     def subgraph(self, index: int, where: str = "") -> FlatTable:
         if not 0 <= index < len(self.subgraphs):
             raise SourceError(
-                f"{self.name}: {where or 'it'} names graph {index}, there are"
+                f"{self.name}: {where or 'it'} refers to graph {index}, the file has"
                 f" {len(self.subgraphs)}; it is damaged"
             )
-        found: FlatTable = self.subgraphs[index]
-        return found
+        result: FlatTable = self.subgraphs[index]
+        return result
 
     def tensors(self, index: int) -> tuple[FileTensor, ...]:
         if index not in self._tensors:
             tables = self.subgraph(index).vector("tensors")
-            made = (
+            result = (
                 read_tensor(
                     self.buffer,
                     table,
@@ -112,7 +113,7 @@ class TfliteFile:
                 )
                 for number, table in enumerate(tables)
             )
-            self._tensors[index] = tuple(made)
+            self._tensors[index] = tuple(result)
         return self._tensors[index]
 
     def ends(self, index: int, role: str) -> tuple[int, ...]:
@@ -137,13 +138,13 @@ class TfliteFile:
         )
         if code is None:
             raise SourceError(
-                f"{self.name}: {where} has code {table['opcode_index']}, there are"
-                f" {len(self.codes)}; it is damaged"
+                f"{self.name}: {where} refers to operator code {table['opcode_index']}, the file"
+                f" has {len(self.codes)}; it is damaged"
             )
         builtin = max(code["builtin_code"], code["deprecated_builtin_code"])
         if not 0 <= builtin < len(OPERATORS):
             raise SourceError(
-                f"{self.name}: {where} has the number {builtin}, known are 0 to"
+                f"{self.name}: {where} has the number {builtin}, supported are 0 to"
                 f" {len(OPERATORS) - 1}; the file is newer, or damaged"
             )
         inputs, outputs, intermediates = (
@@ -154,8 +155,8 @@ class TfliteFile:
         custom = code.text("custom_code") if builtin == CUSTOM else ""
         if builtin == CUSTOM and not custom:
             raise SourceError(
-                f"{self.name}: {where} is a custom one without a name; it is damaged; convert the"
-                " model again"
+                f"{self.name}: {where} is a custom operator without a name; the file is damaged;"
+                " convert the model again"
             )
         op = custom or OPERATORS[builtin]
         raw = bytes(table.vector("custom_options").data())
@@ -174,30 +175,30 @@ class TfliteFile:
             return {}
         kind = OPTIONS[op]
         number, layout = OPTION_TABLES[kind]
-        found = (
+        stored = (
             table.opened("builtin_options", kind)
             if table.union("builtin_options") == number
             else None
         )
-        made: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         for name, field in layout.items():
-            value = field.default if found is None else found[name]
+            value = field.default if stored is None else stored[name]
             if field.kind.startswith("["):
-                made[name] = (
-                    tuple(value.numbers()) if found is not None and value is not None else ()
+                options[name] = (
+                    tuple(value.numbers()) if stored is not None and value is not None else ()
                 )
             elif field.kind == "string":
-                made[name] = value or ""
+                options[name] = value or ""
             elif name in CHOICES:
                 if not 0 <= value < len(CHOICES[name]):
                     raise SourceError(
                         f"{self.name}: the option {name} of {op} is {value}; the file is newer than"
                         " webkiln, or damaged"
                     )
-                made[name] = CHOICES[name][value]
+                options[name] = CHOICES[name][value]
             else:
-                made[name] = value
-        return made
+                options[name] = value
+        return options
 
     def metadata(self, name: str) -> memoryview | None:
         """The bytes of a metadata entry."""
@@ -210,8 +211,8 @@ class TfliteFile:
         count = len(self.subgraphs[graph].vector("tensors"))
         if wrong := [number for number in numbers if not 0 <= number < count]:
             raise SourceError(
-                f"{self.name}: {where}: there is no tensor {wrong[0]}, the graph has {count}; the"
-                " file is damaged; convert it again"
+                f"{self.name}: {where}: tensor {wrong[0]} does not exist, the graph has {count};"
+                " the file is damaged; convert it again"
             )
 
 

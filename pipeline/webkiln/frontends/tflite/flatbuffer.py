@@ -42,14 +42,14 @@ def fields(**kinds: str | tuple[str, Any]) -> dict[str, TableField]:
     """The fields of a table in order. A union takes two numbers. Fields whose names start with `_`
     are not read.
     """
-    made: dict[str, TableField] = {}
+    table: dict[str, TableField] = {}
     number = 0
     for name, item in kinds.items():
         kind, default = item if isinstance(item, tuple) else (item, 0)
         number += kind == "union"
-        made[name] = TableField(number, kind, default)
+        table[name] = TableField(number, kind, default)
         number += 1
-    return made
+    return table
 
 
 class FlatBuffer:
@@ -61,21 +61,21 @@ class FlatBuffer:
     def root(self, table: str) -> "FlatTable":
         return FlatTable(self, table, self.offset(0))
 
-    def scalar(self, kind: str, place: int) -> Any:
+    def scalar(self, kind: str, position: int) -> Any:
         form, size = SCALARS[kind]
-        self.check(place, size)
-        return struct.unpack_from(form, self.data, place)[0]
+        self.check(position, size)
+        return struct.unpack_from(form, self.data, position)[0]
 
-    def offset(self, place: int) -> int:
+    def offset(self, position: int) -> int:
         """The target of the offset at a position."""
-        target = place + self.scalar("uint", place)
+        target = position + self.scalar("uint", position)
         self.check(target, 4)
         return int(target)
 
-    def check(self, place: int, size: int) -> None:
-        if place < 0 or size < 0 or place + size > len(self.data):
+    def check(self, position: int, size: int) -> None:
+        if position < 0 or size < 0 or position + size > len(self.data):
             raise SourceError(
-                f"{self.name}: {size} bytes at {place} are outside the file, which has"
+                f"{self.name}: {size} bytes at {position} are outside the file, which has"
                 f" {len(self.data)}; it is damaged; copy or convert it again"
             )
 
@@ -85,29 +85,29 @@ class FlatTable:
     None.
     """
 
-    def __init__(self, buffer: FlatBuffer, kind: str, place: int) -> None:
-        self.buffer, self.kind, self.place = buffer, kind, place
+    def __init__(self, buffer: FlatBuffer, kind: str, position: int) -> None:
+        self.buffer, self.kind, self.position = buffer, kind, position
         self.layout = buffer.schema[kind]
-        self.slots = place - buffer.scalar("int", place)
+        self.slots = position - buffer.scalar("int", position)
         buffer.check(self.slots, 4)
         self.size = buffer.scalar("ushort", self.slots)
         buffer.check(self.slots, self.size)
 
     def __getitem__(self, name: str) -> Any:
         field = self.layout[name]
-        place = self._place(field.number)
+        position = self._position(field.number)
         if field.kind == "union":
-            return self._union(field, place)
-        if place is None:
+            return self._union(field, position)
+        if position is None:
             return field.default if field.kind in SCALARS else None
-        return _read(self.buffer, field.kind, place)
+        return _read(self.buffer, field.kind, position)
 
     def vector(self, name: str) -> "FlatVector":
         """A vector. An absent one is empty."""
-        found = self[name]
+        value = self[name]
         return (
-            found
-            if isinstance(found, FlatVector)
+            value
+            if isinstance(value, FlatVector)
             else FlatVector(self.buffer, self.layout[name].kind[1:-1], 0, 0)
         )
 
@@ -116,32 +116,34 @@ class FlatTable:
 
     def union(self, name: str) -> int:
         """The type number of a union; 0 means none."""
-        place = self._place(self.layout[name].number - 1)
-        return 0 if place is None else int(self.buffer.scalar("ubyte", place))
+        position = self._position(self.layout[name].number - 1)
+        return 0 if position is None else int(self.buffer.scalar("ubyte", position))
 
     def opened(self, name: str, kind: str) -> "FlatTable | None":
         """The table in a union, of a given type."""
-        place = self._place(self.layout[name].number)
-        return None if place is None else FlatTable(self.buffer, kind, self.buffer.offset(place))
+        position = self._position(self.layout[name].number)
+        return (
+            None if position is None else FlatTable(self.buffer, kind, self.buffer.offset(position))
+        )
 
-    def _union(self, field: TableField, place: int | None) -> int | None:
-        return None if place is None else self.buffer.offset(place)
+    def _union(self, field: TableField, position: int | None) -> int | None:
+        return None if position is None else self.buffer.offset(position)
 
-    def _place(self, number: int) -> int | None:
+    def _position(self, number: int) -> int | None:
         slot = 4 + 2 * number
         if slot + 2 > self.size:
             return None
-        found = self.buffer.scalar("ushort", self.slots + slot)
-        return self.place + found if found else None
+        offset = self.buffer.scalar("ushort", self.slots + slot)
+        return self.position + offset if offset else None
 
 
 class FlatVector:
     """Elements of one type, read on access."""
 
-    def __init__(self, buffer: FlatBuffer, kind: str, place: int, count: int) -> None:
-        self.buffer, self.kind, self.place, self.count = buffer, kind, place, count
+    def __init__(self, buffer: FlatBuffer, kind: str, position: int, count: int) -> None:
+        self.buffer, self.kind, self.position, self.count = buffer, kind, position, count
         self.width = SCALARS[kind][1] if kind in SCALARS else 4
-        buffer.check(place, count * self.width)
+        buffer.check(position, count * self.width)
 
     def __len__(self) -> int:
         return self.count
@@ -149,10 +151,10 @@ class FlatVector:
     def __getitem__(self, index: int) -> Any:
         if not 0 <= index < self.count:
             raise SourceError(
-                f"{self.buffer.name}: element {index} of {self.count} ({self.kind}) is asked for;"
-                " the file is damaged; convert it again"
+                f"{self.buffer.name}: element {index} of a vector with {self.count}"
+                f" ({self.kind}) is out of range; the file is damaged; convert it again"
             )
-        return _read(self.buffer, self.kind, self.place + index * self.width)
+        return _read(self.buffer, self.kind, self.position + index * self.width)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(self.count))
@@ -163,19 +165,19 @@ class FlatVector:
         return struct.unpack_from(f"<{self.count}{form[1]}", self.data(), 0)
 
     def data(self) -> memoryview:
-        return self.buffer.data[self.place : self.place + self.count * self.width]
+        return self.buffer.data[self.position : self.position + self.count * self.width]
 
 
-def _read(buffer: FlatBuffer, kind: str, place: int) -> Any:
+def _read(buffer: FlatBuffer, kind: str, position: int) -> Any:
     if kind in SCALARS:
-        return buffer.scalar(kind, place)
-    target = buffer.offset(place)
+        return buffer.scalar(kind, position)
+    target = buffer.offset(position)
     if kind == "string":
         size = buffer.scalar("uint", target)
         buffer.check(target + 4, size)
         if size > MAX_TEXT:
             raise SourceError(
-                f"{buffer.name}: a text of {size} bytes; the file is damaged; convert it again"
+                f"{buffer.name}: a string has {size} bytes; the file is damaged; convert it again"
             )
         return bytes(buffer.data[target + 4 : target + 4 + size]).decode("utf-8", errors="replace")
     if kind.startswith("["):

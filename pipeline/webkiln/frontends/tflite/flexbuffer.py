@@ -20,48 +20,47 @@ MAX_ENTRIES = 1 << 16
 def read_map(data: bytes, where: str) -> dict[str, Any]:
     """The entries of the map at the root."""
     try:
-        found = _root(data)
+        value = _root(data)
     except (IndexError, struct.error, UnicodeDecodeError, ValueError):
         raise SourceError(
             f"{where}: its options cannot be read; the file is damaged; convert the model again"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise SourceError(
-            f"{where}: its options are no table of names; the file is damaged; convert the model"
-            " again"
+            f"{where}: its options are not a map; the file is damaged; convert the model again"
         )
-    return found
+    return value
 
 
 def _root(data: bytes) -> Any:
     width, packed = data[-1], data[-2]
-    place = len(data) - 2 - width
-    return _value(data, place, width, packed, 0)
+    offset = len(data) - 2 - width
+    return _value(data, offset, width, packed, 0)
 
 
-def _number(data: bytes, place: int, width: int, kind: int) -> Any:
-    if width not in (1, 2, 4, 8) or place < 0 or place + width > len(data):
+def _number(data: bytes, offset: int, width: int, kind: int) -> Any:
+    if width not in (1, 2, 4, 8) or offset < 0 or offset + width > len(data):
         raise ValueError
-    return struct.unpack_from("<" + FORMS[kind][(1, 2, 4, 8).index(width)], data, place)[0]
+    return struct.unpack_from("<" + FORMS[kind][(1, 2, 4, 8).index(width)], data, offset)[0]
 
 
-def _target(data: bytes, place: int, width: int) -> int:
-    found = place - _number(data, place, width, UINT)
-    if found < 0:
+def _target(data: bytes, offset: int, width: int) -> int:
+    value = offset - _number(data, offset, width, UINT)
+    if value < 0:
         raise ValueError
-    return int(found)
+    return int(value)
 
 
-def _value(data: bytes, place: int, parent: int, packed: int, depth: int) -> Any:
+def _value(data: bytes, offset: int, parent: int, packed: int, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError
     kind, width = packed >> 2, 1 << (packed & 3)
     if kind == NULL:
         return None
     if kind in (INT, UINT, FLOAT, BOOL):
-        found = _number(data, place, parent, UINT if kind == BOOL else kind)
-        return bool(found) if kind == BOOL else found
-    target = _target(data, place, parent)
+        value = _number(data, offset, parent, UINT if kind == BOOL else kind)
+        return bool(value) if kind == BOOL else value
+    target = _target(data, offset, parent)
     if kind in INDIRECT:
         return _number(data, target, width, INDIRECT[kind])
     if kind == KEY:

@@ -14,7 +14,7 @@ from webkiln.frontends.nodes.fold import (
     integer_objects,
     move_elements,
 )
-from webkiln.frontends.tflite.operators.shape import strided
+from webkiln.frontends.tflite.operators.slices import strided
 from webkiln.ir.types import Array, is_integer
 
 
@@ -46,7 +46,7 @@ def _concatenation(call: NodeCall) -> GraphValue:
 
 def _unpack(call: NodeCall) -> list[GraphValue]:
     x = np.moveaxis(call.value(0), call.attr("axis", 0), 0)
-    return [known(x[place], call.type(0).dtype) for place in range(call.attr("num"))]
+    return [known(x[index], call.type(0).dtype) for index in range(call.attr("num"))]
 
 
 def _split(call: NodeCall) -> list[GraphValue]:

@@ -6,7 +6,7 @@ TFLITE = ModelFormat(
     name="tflite",
     title="a LiteRT (TensorFlow Lite) model",
     suffixes=(".tflite",),
-    fits=lambda seen: seen.start[4:8] == b"TFL3",
+    fits=lambda header: header.start[4:8] == b"TFL3",
     parameters={
         "load": ("signature", "cut"),
         "convert": ("plugins", "cut", "dims", "input_shapes", "values"),

@@ -1,4 +1,4 @@
-"""Labels in a model file. Its metadata refer to files in an archive that is appended to the tables."""
+"""Labels in a model file. Its metadata refer to files in an archive at the end of the file."""
 
 import io
 import zipfile
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from webkiln.frontends.tflite.file import TfliteFile
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
-from webkiln.frontends.tflite.load import chosen, end_names
 from webkiln.frontends.tflite.schema import AXIS_LABELS, METADATA
+from webkiln.frontends.tflite.signatures import end_names, select_graph
 
 MAX_LABELS = 16 << 20
 NAME = "TFLITE_METADATA"
@@ -20,8 +20,8 @@ def output_labels(path: Path, signature: str = "") -> dict[str, list[str]]:
     data = file.metadata(NAME)
     if data is None:
         return {}
-    index, found = chosen(file, signature)
-    _, outputs = end_names(file, index, found)
+    index, signature_entry = select_graph(file, signature)
+    _, outputs = end_names(file, index, signature_entry)
     root = FlatBuffer(data, f"{file.name}: its metadata", METADATA).root("ModelMetadata")
     graphs = root.vector("subgraph_metadata")
     if index >= len(graphs):
@@ -39,9 +39,9 @@ def output_labels(path: Path, signature: str = "") -> dict[str, list[str]]:
 
 def _label_files(tensor: FlatTable) -> list[str]:
     """Among label files in several languages, the one without a language."""
-    found = [item for item in tensor.vector("associated_files") if item["type"] == AXIS_LABELS]
-    plain = [item for item in found if not item.text("locale")]
-    return [item.text("name") for item in (plain or found)]
+    files = [item for item in tensor.vector("associated_files") if item["type"] == AXIS_LABELS]
+    plain = [item for item in files if not item.text("locale")]
+    return [item.text("name") for item in (plain or files)]
 
 
 def _lines(file: TfliteFile, name: str) -> list[str]:

@@ -14,7 +14,8 @@ from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
 from webkiln.frontends.tflite.file import TfliteFile
-from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
+from webkiln.frontends.tflite.load import layer_tensors
+from webkiln.frontends.tflite.signatures import input_names, select_graph
 from webkiln.ir.types import Array
 from webkiln.random_inputs import NATURAL, Inputs, make_inputs
 
@@ -27,7 +28,7 @@ def compute_reference(
     sets = inputs.sets(
         path.name,
         subgraph_run(part, path.name, run),
-        lambda table, scale: made_inputs(table, run.ranges, scale),
+        lambda table, scale: quantized_inputs(table, run.ranges, scale),
     )
     return subgraph_reference(part, inputs, sets, path.name, [run])
 
@@ -38,7 +39,7 @@ omits the last neighbour, the other reads its operand as uint8.
 """
 
 
-def made_inputs(
+def quantized_inputs(
     table: Inputs, ranges: Mapping[str, tuple[int, int]], scale: float
 ) -> dict[str, dict[str, Array]]:
     """For quantized inputs, waves over their full range."""
@@ -52,8 +53,8 @@ def made_inputs(
     for kind, values in sets.items():
         for name, (low, high) in ranges.items():
             real = values[name].astype(np.float64)
-            whole = low + np.rint(real / scale * (high - low)) if kind in NATURAL else real
-            values[name] = np.clip(whole, low, high).astype(table[name][0])
+            quantized = low + np.rint(real / scale * (high - low)) if kind in NATURAL else real
+            values[name] = np.clip(quantized, low, high).astype(table[name][0])
     return sets
 
 
@@ -70,24 +71,24 @@ class Interpreted:
         except ImportError:
             raise missing_framework("LiteRT", "ai_edge_litert") from None
         file = TfliteFile(path)
-        index, _ = chosen(file, signature)
+        index, _ = select_graph(file, signature)
         if index:
             raise SourceError(
-                f"{path.name}: the interpreter runs the main graph only; there is no reference for"
-                f" {signature}"
+                f"{path.name}: the interpreter runs only the main graph; there is no reference"
+                f" for {signature}"
             )
         tensors = file.tensors(0)
         self.name, self.fixed = path.name, fixed or {}
         self.inputs, self.outputs = input_names(file, signature)
-        taken = [tensors[number] for number in file.ends(0, "inputs")]
+        items = [tensors[number] for number in file.ends(0, "inputs")]
         limits = {
             name: np.iinfo(item.dtype)
-            for name, item in zip(self.inputs, taken, strict=True)
+            for name, item in zip(self.inputs, items, strict=True)
             if item.is_quantized
         }
         self.ranges = {
-            name: (int(found.min), int(found.max))
-            for name, found in limits.items()
+            name: (int(limits_.min), int(limits_.max))
+            for name, limits_ in limits.items()
             if name not in self.fixed
         }
         wrong = any(
@@ -100,8 +101,8 @@ class Interpreted:
         self.kind, self.path = Interpreter, str(path)
         self.layers = layer_tensors(path)
 
-    def _made(self) -> Any:
-        """Use the reference kernels, or the optimized ones if an operator has no reference kernel."""
+    def _interpreter(self) -> Any:
+        """Use reference kernels, or optimised ones if an operator has no reference kernel."""
         try:
             return self.kind(
                 model_path=self.path,
@@ -113,16 +114,16 @@ class Interpreted:
             if "Didn't find" not in str(error) or len(self.kinds) == 1:
                 raise
             self.kinds = self.kinds[1:]
-            return self._made()
+            return self._interpreter()
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         try:
             return self._computed({**values, **self.fixed})
         except (ValueError, RuntimeError) as error:
-            raise SourceError(f"{self.name}: LiteRT cannot run it: {error}") from error
+            raise SourceError(f"{self.name}: LiteRT cannot run the model: {error}") from error
 
     def _computed(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        interpreter = self._made()
+        interpreter = self._interpreter()
         own = interpreter.get_input_details()
         for item, name in zip(own, self.inputs, strict=True):
             if tuple(item["shape"]) != values[name].shape:
@@ -131,11 +132,11 @@ class Interpreted:
         for item, name in zip(own, self.inputs, strict=True):
             interpreter.set_tensor(item["index"], values[name])
         interpreter.invoke()
-        found = [
+        outputs = [
             np.array(interpreter.get_tensor(item["index"]))
             for item in interpreter.get_output_details()
         ]
-        return dict(zip(self.outputs, found, strict=True)), self._inside(interpreter)
+        return dict(zip(self.outputs, outputs, strict=True)), self._inside(interpreter)
 
     def _inside(self, interpreter: Any) -> dict[str, Array]:
         """The output of each node, if the interpreter preserved it."""

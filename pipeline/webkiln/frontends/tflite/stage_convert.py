@@ -15,5 +15,5 @@ from webkiln.frontends.tflite.converter import TfliteConverter
 def converted(
     data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
 ) -> Iterator[Conversion]:
-    with convert_nodes(TfliteConverter, data, inputs, params) as made:
-        yield replace(made, files={"labels.json": matching_labels(data["labels"], made.graph)})
+    with convert_nodes(TfliteConverter, data, inputs, params) as result:
+        yield replace(result, files={"labels.json": matching_labels(data["labels"], result.graph)})

@@ -15,10 +15,10 @@ def compute(
     inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     signature = params.get("signature", "")
-    (whole, _), (part, _) = (
+    (model, _), (part, _) = (
         read_model(inputs["source"], signature, cut)
         for cut in (ENTIRE_MODEL, subgraph_from_params(params))
     )
     return compute_reference(
-        inputs["source"], part, sampled_inputs(whole, params, samples, part), signature
+        inputs["source"], part, sampled_inputs(model, params, samples, part), signature
     )

@@ -9,8 +9,8 @@ import numpy as np
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import bfloat16_to_float32
 from webkiln.frontends.nodes.spec import MAX_BYTES
+from webkiln.frontends.tflite.enumerations import DTYPES
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
-from webkiln.frontends.tflite.schema import DTYPES
 from webkiln.ir.types import Array
 
 PACKED = {"int4": (4, True), "uint4": (4, False), "int2": (2, True)}
@@ -89,8 +89,8 @@ def read_tensor(
     code = table["type"]
     if not 0 <= code < len(DTYPES):
         raise SourceError(
-            f"{where}: its type has the number {code}, known are 0 to {len(DTYPES) - 1}; the file"
-            " is newer, or damaged"
+            f"{where}: its type has the number {code}, supported are 0 to {len(DTYPES) - 1}; the"
+            " file is newer, or damaged"
         )
     stored = DTYPES[code]
     shape = tuple(table.vector("shape").numbers())
@@ -107,14 +107,15 @@ def read_tensor(
     number = table["buffer"]
     if number >= len(buffers) and number:
         raise SourceError(
-            f"{where}: its values are buffer {number}, there are {len(buffers)}; the file is"
-            " damaged; convert it again"
+            f"{where}: its values are in buffer {number}, the file has {len(buffers)}; the file"
+            " is damaged; convert it again"
         )
     data = stored_bytes(buffer, buffers[number]) if number else memoryview(b"")
     value = None
     if table["sparsity"] is not None and len(data):
         raise SourceError(
-            f"{where}: its values are sparse, which is not read; convert the model without sparsity"
+            f"{where}: its values are sparse, which is not supported; convert the model without"
+            " sparsity"
         )
     if len(data) and not table["is_variable"]:
         value = _array(data, stored, shape, where)
@@ -176,23 +177,26 @@ def _unpacked(data: Array, bits: int, count: int, *, signed: bool) -> Array:
     """Unpack elements below one byte, low bits first."""
     each = 8 // bits
     spread = np.stack(
-        [(data >> (bits * place)) & ((1 << bits) - 1) for place in range(each)], axis=-1
+        [(data >> (bits * index)) & ((1 << bits) - 1) for index in range(each)], axis=-1
     ).reshape(-1)[:count]
     if not signed:
         return spread
-    whole = spread.astype(np.int8)
-    return np.where(whole >= 1 << (bits - 1), whole - (1 << bits), whole).astype(np.int8)
+    numbers = spread.astype(np.int8)
+    return np.where(numbers >= 1 << (bits - 1), numbers - (1 << bits), numbers).astype(np.int8)
 
 
 def _quantization(table: FlatTable, where: str) -> Quantization | None:
-    found = table["quantization"]
-    if found is None:
+    quantization = table["quantization"]
+    if quantization is None:
         return None
-    scales, zeros = found.vector("scale").numbers(), found.vector("zero_point").numbers()
-    if found.union("details") > 1:
+    scales, zeros = (
+        quantization.vector("scale").numbers(),
+        quantization.vector("zero_point").numbers(),
+    )
+    if quantization.union("details") > 1:
         raise SourceError(
-            f"{where}: is quantised by blocks or several axes, which is not read; convert the model"
-            " with one scale a channel"
+            f"{where}: is quantised by blocks or several axes, which is not supported; convert"
+            " the model with one scale per channel"
         )
     if not scales:
         return None
@@ -204,11 +208,10 @@ def _quantization(table: FlatTable, where: str) -> Quantization | None:
     wide = zeros * len(scales) if len(zeros) == 1 else zeros or (0,) * len(scales)
     if not all(np.isfinite(scales)) or any(not -(1 << 31) <= zero < 1 << 31 for zero in wide):
         raise SourceError(
-            f"{where}: a scale or zero point is no number of its range; the file is damaged;"
-            " convert it again"
+            f"{where}: a scale or zero point is out of range; the file is damaged; convert it again"
         )
     if scales == (0.0,):
         return None
     return Quantization(
-        tuple(map(float, scales)), tuple(map(int, wide)), found["quantized_dimension"]
+        tuple(map(float, scales)), tuple(map(int, wide)), quantization["quantized_dimension"]
     )

@@ -104,7 +104,7 @@ def check_archive(path: Path) -> None:
 
 
 def _check_members(infos: list[zipfile.ZipInfo], path: Path) -> None:
-    name, seen = path.name, set[str]()
+    name, members = path.name, set[str]()
     if len(infos) > MOST_MEMBERS:
         raise SourceError(f"{name}: has {len(infos)} members, expected at most {MOST_MEMBERS}")
     total = 0
@@ -116,39 +116,40 @@ def _check_members(infos: list[zipfile.ZipInfo], path: Path) -> None:
             or ":" in info.filename
             or "\0" in info.filename
         ):
-            raise SourceError(f"{name}: its member {info.filename!r} lies outside of the archive")
-        if info.filename in seen:
-            raise SourceError(f"{name}: has two members {info.filename!r}")
-        seen.add(info.filename)
+            raise SourceError(f"{name}: its member {info.filename!r} is outside of the archive")
+        if info.filename in members:
+            raise SourceError(f"{name}: has two members named {info.filename!r}")
+        members.add(info.filename)
         total += info.file_size
         if info.compress_type != zipfile.ZIP_STORED and info.file_size > 1000 * max(
             info.compress_size, 1 << 10
         ):
             raise SourceError(
-                f"{name}: its member {info.filename!r} says that it unpacks to {info.file_size}"
-                " bytes; the file is damaged"
+                f"{name}: its member {info.filename!r} has an unpacked size of {info.file_size}"
+                " bytes in its header; the file is damaged"
             )
         if info.compress_type == zipfile.ZIP_STORED and info.file_size != info.compress_size:
             raise SourceError(
-                f"{name}: its member {info.filename!r} has another size than it says; the file is"
-                " damaged"
+                f"{name}: its member {info.filename!r} has another size than in its header; the"
+                " file is damaged"
             )
     if total > MAX_BYTES:
-        raise SourceError(f"{name}: holds {total} bytes, expected at most {MAX_BYTES}")
+        raise SourceError(f"{name}: has {total} bytes unpacked, expected at most {MAX_BYTES}")
 
 
 def _check_program(archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], name: str) -> None:
-    """Check an exported program: one model, weights as plain bytes, and sizes in torch's grammar."""
+    """Check an exported program: one model, weights as plain bytes, sizes in torch's grammar."""
     models = [
         info for info in infos if "/models/" in info.filename and info.filename.endswith(".json")
     ]
     if len(models) != 1:
         raise SourceError(
-            f"{name}: holds {len(models)} programs, expected one; save one with torch.export.save"
+            f"{name}: contains {len(models)} programs, expected one; save one with"
+            " torch.export.save"
         )
     if any("/aotinductor/" in info.filename for info in infos):
         raise SourceError(
-            f"{name}: holds compiled code; save the program itself with torch.export.save"
+            f"{name}: contains compiled code; save the program itself with torch.export.save"
         )
     for info in infos:
         if info.filename.endswith(".json"):
@@ -174,8 +175,8 @@ def _check_json(data: Any, where: str, member: str) -> None:
         if isinstance(item, dict):
             if item.get("use_pickle") is True:
                 raise SourceError(
-                    f"{where}: {member} names a pickle ({item.get('path_name')!r}), which is a"
-                    " program and not run; give the model plain weights, then save it again"
+                    f"{where}: {member} names a pickle ({item.get('path_name')!r}), which could"
+                    " run code and is not loaded; save the model with plain weights"
                 )
             expression = item.get("expr_str")
             if expression is not None and not _is_size(expression):

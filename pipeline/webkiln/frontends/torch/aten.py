@@ -51,22 +51,22 @@ class AtenCall:
         return self._resolved(self.call.attr(name))
 
     def get(self, name: str, default: Any = None) -> Any:
-        found = self[name]
-        return default if found is None else found
+        value = self[name]
+        return default if value is None else value
 
     def _resolved(self, value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(map(self._resolved, value))
-        position = place(value)
+        position = operand_index(value)
         if position is None:
             return value
-        known = self.call.operand(position).value
+        constant = self.call.operand(position).value
         if value[0] == LIST:
             return tuple(self.call.value(position).reshape(-1).tolist())
         return (
             self.call.tensor(position)
-            if value[0] == TENSOR or known is None
-            else known.reshape(()).item()
+            if value[0] == TENSOR or constant is None
+            else constant.reshape(()).item()
         )
 
     def operand(self, name: str) -> GraphValue:
@@ -74,32 +74,31 @@ class AtenCall:
         return self.call.operand(int(self.call.attr(name)[1:]))
 
     def tensor(self, name: str = "self") -> Tensor:
-        found = self[name]
-        if isinstance(found, Tensor):
-            return found
-        if found is None or isinstance(found, str | tuple):
-            raise self.call.error(f"its argument {name} is {found!r}, expected a tensor")
-        return self.scalar(found, number_dtype(found))
+        value = self[name]
+        if isinstance(value, Tensor):
+            return value
+        if value is None or isinstance(value, str | tuple):
+            raise self.call.error(f"its argument {name} is {value!r}, expected a tensor")
+        return self.scalar(value, number_dtype(value))
 
     def optional(self, name: str) -> Tensor | None:
         return self.tensor(name) if self.has(name) else None
 
     def number(self, name: str) -> Any:
         """A number that must be known at build time, or a size."""
-        found = self[name]
-        if isinstance(found, Tensor):
+        value = self[name]
+        if isinstance(value, Tensor):
             raise self.call.data_dependent_error(int(self.call.attr(name)[1:]))
-        return found
+        return value
 
     def sizes(self, name: str) -> tuple[int, ...]:
-        found = self[name]
-        found = found if isinstance(found, tuple) else (found,)
-        if any(isinstance(item, Tensor) for item in found):
+        value = self[name]
+        value = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(item, Tensor) for item in value):
             raise self.call.error(
-                f"its argument {name} is only known when the model runs, but decides what is"
-                " computed"
+                f"its argument {name} is only known at run time, but must be constant"
             )
-        return tuple(item if is_symbolic(item) else int(item) for item in found)
+        return tuple(item if is_symbolic(item) else int(item) for item in value)
 
     def scalar(self, value: Any, dtype: str) -> Tensor:
         """A Python number or a size as a tensor."""
@@ -114,24 +113,24 @@ class AtenCall:
 
     def axes(self, name: str, rank: int) -> tuple[int, ...]:
         """Non-negative axes. By default, all axes."""
-        found = self[name]
-        found = () if found is None else found if isinstance(found, tuple) else (found,)
+        value = self[name]
+        value = () if value is None else value if isinstance(value, tuple) else (value,)
         return (
-            tuple(sorted({self.axis(axis, rank) for axis in found}))
-            if found
+            tuple(sorted({self.axis(axis, rank) for axis in value}))
+            if value
             else tuple(range(rank))
         )
 
     def dtype(self, default: str, name: str = "dtype") -> str:
-        found = self.call.attr(name)
-        if found is None:
+        value = self.call.attr(name)
+        if value is None:
             return default
-        known = DTYPES.get(found) if isinstance(found, int) else str(found)
-        if known not in DTYPES.values():
+        dtype = DTYPES.get(value) if isinstance(value, int) else str(value)
+        if dtype not in DTYPES.values():
             raise self.call.unsupported(
-                f"makes elements of {found}", f"Supported are {', '.join(DTYPES.values())}"
+                f"returns elements of {value}", f"Supported are {', '.join(DTYPES.values())}"
             )
-        return str(known)
+        return str(dtype)
 
     def op(self, op: str, *inputs: Tensor, **attrs: Any) -> Tensor:
         return self.b.op(op, inputs, attrs)
@@ -156,7 +155,7 @@ class AtenCall:
         return floating(self.b, self.tensor(name))
 
 
-def place(value: Any) -> int | None:
+def operand_index(value: Any) -> int | None:
     """The position of the operand that an attribute refers to."""
     return (
         int(value[1:])
@@ -187,11 +186,11 @@ def result_dtype(items: list[Any]) -> str:
     for item in items:
         level = 2 if not isinstance(item, Tensor) else 1 if item.type.rank == 0 else 0
         dtype = item.dtype if isinstance(item, Tensor) else number_dtype(item)
-        known = levels[level]
-        levels[level] = dtype if known is None else wider(known, dtype)
-    found = _combined(levels[0], _combined(levels[1], levels[2]))
-    assert found is not None
-    return found
+        current = levels[level]
+        levels[level] = dtype if current is None else wider(current, dtype)
+    result = _combined(levels[0], _combined(levels[1], levels[2]))
+    assert result is not None
+    return result
 
 
 def _combined(higher: str | None, lower: str | None) -> str | None:
@@ -238,13 +237,15 @@ def renamed(
     attrs: Mapping[str, Any],
     version: int = 19,
 ) -> NodeCall:
-    """A call with the operands and attributes that the handler of another format's operator reads."""
-    given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in operands]
+    """A call with the operands and attributes that the handler of another format reads."""
+    values = [
+        GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in operands
+    ]
     spec = replace(
         call.call.spec,
-        inputs=tuple(f"operand{position}" for position in range(len(given))),
+        inputs=tuple(f"operand{position}" for position in range(len(values))),
         attrs=dict(attrs),
     )
     return NodeCall(
-        spec, version, call.b, given, call.call.convert_subgraph, call.call.infer_values
+        spec, version, call.b, values, call.call.convert_subgraph, call.call.infer_values
     )

@@ -20,31 +20,37 @@ RENAMING = "state_dict"
 SHOWN = 8
 
 
-def made_program(
-    made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None
+def factory_program(
+    source: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int | str]],
+    weights: Path | None = None,
 ) -> torch.export.ExportedProgram:
     """Export the result of `function` of `module`: a module, or a module and example inputs. Inputs
     may also come from the recipe's input shapes.
     """
-    where = f"{made['module']}:{made['function']}"
-    module, inputs = _called(made, where)
+    where = f"{source['module']}:{source['function']}"
+    module, inputs = _call_factory(source, where)
     if weights is not None:
-        _fill(module, weights, made, where)
+        _fill(module, weights, source, where)
     module.eval()
     if shapes or inputs is None:
         names = _names(module)
-        given = (
+        input_names = (
             names[: len(inputs)]
             if inputs is not None
             else [name for name in names if name in shapes] or names[:1]
         )
         dtypes = (
-            [item.dtype for item in inputs] if inputs is not None else [torch.float32] * len(given)
+            [item.dtype for item in inputs]
+            if inputs is not None
+            else [torch.float32] * len(input_names)
         )
-        own = {name: list(item.shape) for name, item in zip(given, inputs or (), strict=False)}
+        example_shapes = {
+            name: list(item.shape) for name, item in zip(input_names, inputs or (), strict=False)
+        }
         inputs, dynamic = examples(
-            given,
-            {**own, **shapes} if "" not in shapes or len(given) > 1 else shapes,
+            input_names,
+            {**example_shapes, **shapes} if "" not in shapes or len(input_names) > 1 else shapes,
             dtypes,
             where,
         )
@@ -52,27 +58,29 @@ def made_program(
     return exported(module, inputs, None, where)
 
 
-def _called(made: Mapping[str, Any], where: str) -> tuple[torch.nn.Module, tuple[Any, ...] | None]:
+def _call_factory(
+    source: Mapping[str, Any], where: str
+) -> tuple[torch.nn.Module, tuple[Any, ...] | None]:
     try:
-        make = getattr(importlib.import_module(made["module"]), made["function"], None)
+        make = getattr(importlib.import_module(source["module"]), source["function"], None)
     except WebkilnError:
         raise
     except Exception as error:
         raise SourceError(f"{where}: {first_line(error)}") from error
     if not callable(make):
         raise RecipeError(
-            f"{where}: the module has no function {made['function']!r}; it returns a"
+            f"{where}: the module has no function {source['function']!r}; it returns a"
             " torch.nn.Module, or one and its example inputs"
         )
-    check_parameters(where, make, **made["parameters"])
+    check_parameters(where, make, **source["parameters"])
     torch.manual_seed(0)
     try:
-        found = make(**made["parameters"])
+        result = make(**source["parameters"])
     except WebkilnError:
         raise
     except Exception as error:
         raise SourceError(f"{where}: {first_line(error)}") from error
-    module, inputs = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    module, inputs = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
     if not isinstance(module, torch.nn.Module):
         raise SourceError(
             f"{where}: returned {type(module).__name__}, expected a torch.nn.Module, or one and its"
@@ -93,31 +101,33 @@ def _names(module: torch.nn.Module) -> list[str]:
     ]
 
 
-def _fill(module: torch.nn.Module, weights: Path, made: Mapping[str, Any], where: str) -> None:
+def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], where: str) -> None:
     """Load the tensors of a file into a module, by the names of its state dict, or by those that
     `state_dict` of its Python module returns.
     """
     state, name = read_state(weights), weights.name
-    rename = getattr(sys.modules[made["module"]], RENAMING, None)
+    rename = getattr(sys.modules[source["module"]], RENAMING, None)
     if callable(rename):
-        state = _renamed(rename, state, f"{made['module']}:{RENAMING}")
+        state = _renamed(rename, state, f"{source['module']}:{RENAMING}")
     own = module.state_dict()
-    wrong = []
+    problems = []
     if missing := sorted(own.keys() - state.keys()):
-        wrong.append(f"lacks {len(missing)} of the {len(own)} weights of {where}: {_some(missing)}")
+        problems.append(
+            f"lacks {len(missing)} of {len(own)} weights of {where}: {_first_names(missing)}"
+        )
     if spare := sorted(state.keys() - own.keys()):
-        wrong.append(f"has {len(spare)} that are not there: {_some(spare)}")
-    if wrong:
-        what = (
+        problems.append(f"has unknown weights ({len(spare)}): {_first_names(spare)}")
+    if problems:
+        advice = (
             f"change {RENAMING}"
             if callable(rename)
             else (
-                f"give {made['module']} a function {RENAMING}(tensors) that takes the tensors of"
-                " the file by name"
+                f"define in {source['module']} a function {RENAMING}(tensors) that accepts the"
+                " tensors of the file by name"
             )
         )
         raise SourceError(
-            f"{name}: {', and '.join(wrong)}; {what} and returns those of the model by name"
+            f"{name}: {', and '.join(problems)}; {advice} and returns those of the model by name"
         )
     for key, value in own.items():
         if value.shape != state[key].shape:
@@ -131,19 +141,19 @@ def _renamed(
     rename: Callable[[dict[str, torch.Tensor]], Any], state: dict[str, torch.Tensor], where: str
 ) -> dict[str, torch.Tensor]:
     try:
-        found = rename(state)
+        result = rename(state)
     except WebkilnError:
         raise
     except Exception as error:
         raise SourceError(f"{where}: {first_line(error)}") from error
-    if not isinstance(found, dict) or not all(
-        isinstance(value, torch.Tensor) for value in found.values()
+    if not isinstance(result, dict) or not all(
+        isinstance(value, torch.Tensor) for value in result.values()
     ):
         raise SourceError(
-            f"{where}: returned {type(found).__name__}, expected a dict of names and tensors"
+            f"{where}: returned {type(result).__name__}, expected a dict of names and tensors"
         )
-    return found
+    return result
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

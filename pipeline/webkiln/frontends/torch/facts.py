@@ -72,10 +72,10 @@ def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFac
         RuntimeError,
         EOFError,
     ) as error:
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise SourceError(
-            f"{path.name}: the archive is damaged ({type(error).__name__}: {said}); save the model"
-            " again"
+            f"{path.name}: the archive is damaged ({type(error).__name__}: {reason}); save the"
+            " model again"
         ) from None
 
 
@@ -86,7 +86,7 @@ def _program(archive: zipfile.ZipFile) -> FileFacts:
         if re.search(rf"(/models/[^/]*\.json|(^|/){OLD_PROGRAM})$", info.filename)
     ]
     if len(programs) != 1 or programs[0].file_size > LARGEST_JSON:
-        raise ValueError(f"holds {len(programs)} programs, expected one")
+        raise ValueError(f"contains {len(programs)} programs, expected one")
     data = json.loads(archive.read(programs[0]))
     version = data.get("schema_version") or {}
     opset = data.get("opset_version") or {}
@@ -128,12 +128,14 @@ def _described(module: Mapping[str, Any]) -> Description:
                     dtype,
                     tuple(size for size in shape or () if isinstance(size, int)),
                 )
-    given = [spec["user_input"]["arg"] for spec in signature["input_specs"] if "user_input" in spec]
-    made = [
+    inputs = [
+        spec["user_input"]["arg"] for spec in signature["input_specs"] if "user_input" in spec
+    ]
+    outputs = [
         spec["user_output"]["arg"] for spec in signature["output_specs"] if "user_output" in spec
     ]
     return Description(
-        tuple(_tensors(given, values)), tuple(_tensors(made, values)), parts, weights
+        tuple(_tensors(inputs, values)), tuple(_tensors(outputs, values)), parts, weights
     )
 
 
@@ -188,8 +190,8 @@ def _arguments(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo])
     chosen = name if name in members else inside[0] if len(inside) == 1 else ""
     if not chosen or members[chosen].file_size > MAX_CODE:
         return ""
-    found = FORWARD.findall(archive.read(members[chosen]).decode(errors="replace"))
-    return " ".join(found[0].split()) if len(found) == 1 else ""
+    signatures = FORWARD.findall(archive.read(members[chosen]).decode(errors="replace"))
+    return " ".join(signatures[0].split()) if len(signatures) == 1 else ""
 
 
 def _text(archive: zipfile.ZipFile, name: str) -> str:

@@ -64,7 +64,7 @@ def of(function: Callable[..., Any], *names: str) -> Fold:
     return fold
 
 
-def whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def integral(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda a: a if is_symbolic(a) else function(a)
 
 
@@ -147,12 +147,12 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 UNARY: dict[str, Callable[[Any], Any]] = {
     "sym_neg": lambda a: -a,
     "sym_float": floating,
-    "sym_int": whole(int),
+    "sym_int": integral(int),
     "sym_not": lambda a: not a,
-    "sym_trunc": whole(trunc),
-    "sym_floor": whole(floor),
-    "sym_ceil": whole(ceil),
-    "sym_round": whole(round),
+    "sym_trunc": integral(trunc),
+    "sym_floor": integral(floor),
+    "sym_ceil": integral(ceil),
+    "sym_round": integral(round),
     "sym_sqrt": sqrt,
     "sym_bool": bool,
 }

@@ -8,11 +8,11 @@ SCRIPT = frozenset({"data.pkl", "constants.pkl"})
 ARCHIVE = frozenset({"archive_format", "archive_version"})
 
 
-def _fits(seen: FileHeader) -> bool:
+def _fits(header: FileHeader) -> bool:
     return (
-        seen.members >= SCRIPT
-        or seen.members >= ARCHIVE
-        or "serialized_exported_program.json" in seen.members
+        header.members >= SCRIPT
+        or header.members >= ARCHIVE
+        or "serialized_exported_program.json" in header.members
     )
 
 

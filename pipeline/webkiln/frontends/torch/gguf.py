@@ -65,7 +65,7 @@ NAMES = {
 }
 
 
-def _halves(blocks: Array, start: int) -> Array:
+def _float16_scales(blocks: Array, start: int) -> Array:
     """The float16 at a byte offset of each block, [blocks, 1]."""
     return np.asarray(
         np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)
@@ -95,23 +95,25 @@ def _four(blocks: Array, header: int) -> Array:
 
 
 def _q4_0(blocks: Array) -> Array:
-    return np.asarray(_halves(blocks, 0) * (_four(blocks, 2) - 8))
+    return np.asarray(_float16_scales(blocks, 0) * (_four(blocks, 2) - 8))
 
 
 def _q4_1(blocks: Array) -> Array:
-    return _halves(blocks, 0) * _four(blocks, 4) + _halves(blocks, 2)
+    return _float16_scales(blocks, 0) * _four(blocks, 4) + _float16_scales(blocks, 2)
 
 
 def _q5_0(blocks: Array) -> Array:
-    return np.asarray(_halves(blocks, 0) * ((_four(blocks, 6) | _fifth(blocks, 2)) - 16))
+    return np.asarray(_float16_scales(blocks, 0) * ((_four(blocks, 6) | _fifth(blocks, 2)) - 16))
 
 
 def _q5_1(blocks: Array) -> Array:
-    return _halves(blocks, 0) * (_four(blocks, 8) | _fifth(blocks, 4)) + _halves(blocks, 2)
+    return _float16_scales(blocks, 0) * (_four(blocks, 8) | _fifth(blocks, 4)) + _float16_scales(
+        blocks, 2
+    )
 
 
 def _q8_0(blocks: Array) -> Array:
-    return _halves(blocks, 0) * blocks[:, 2:].view(np.int8)
+    return _float16_scales(blocks, 0) * blocks[:, 2:].view(np.int8)
 
 
 def _spread(scales: Array, values: Array) -> Array:
@@ -126,8 +128,8 @@ def _q2_k(blocks: Array) -> Array:
         blocks[:, :16],
         _bits(blocks[:, 16:80].reshape(-1, 2, 32), 2, 4).reshape(-1, 256),
     )
-    least = np.repeat(_halves(blocks, 82) * (scales >> 4), 16, axis=1)
-    return np.asarray(_spread(_halves(blocks, 80) * (scales & 15), values) - least)
+    least = np.repeat(_float16_scales(blocks, 82) * (scales >> 4), 16, axis=1)
+    return np.asarray(_spread(_float16_scales(blocks, 80) * (scales & 15), values) - least)
 
 
 def _q3_k(blocks: Array) -> Array:
@@ -136,31 +138,31 @@ def _q3_k(blocks: Array) -> Array:
     packed = blocks[:, 96:108]
     upper = _bits(packed[:, 8:], 2, 4).reshape(-1, 16)
     scales = (_nibbles(packed[:, :8]).reshape(-1, 16) | (upper << 4)).astype(np.int16) - 32
-    return _spread(_halves(blocks, 108) * scales, (low | (high << 2)).astype(np.int16) - 4)
+    return _spread(_float16_scales(blocks, 108) * scales, (low | (high << 2)).astype(np.int16) - 4)
 
 
-def _sixes(packed: Array) -> tuple[Array, Array]:
+def _six_bit_values(packed: Array) -> tuple[Array, Array]:
     """Eight 6-bit scales and eight 6-bit minima from twelve bytes."""
     first, second, third = packed[:, :4], packed[:, 4:8], packed[:, 8:]
     scales = np.concatenate([first & 63, (third & 15) | ((first >> 6) << 4)], axis=1)
     return scales, np.concatenate([second & 63, (third >> 4) | ((second >> 6) << 4)], axis=1)
 
 
-def _of_sixes(blocks: Array, values: Array) -> Array:
-    scales, least = _sixes(blocks[:, 4:16])
+def _dequantize_k(blocks: Array, values: Array) -> Array:
+    scales, least = _six_bit_values(blocks[:, 4:16])
     return np.asarray(
-        _spread(_halves(blocks, 0) * scales, values)
-        - np.repeat(_halves(blocks, 2) * least, 32, axis=1)
+        _spread(_float16_scales(blocks, 0) * scales, values)
+        - np.repeat(_float16_scales(blocks, 2) * least, 32, axis=1)
     )
 
 
 def _q4_k(blocks: Array) -> Array:
-    return _of_sixes(blocks, _nibbles(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 256))
+    return _dequantize_k(blocks, _nibbles(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 256))
 
 
 def _q5_k(blocks: Array) -> Array:
     high = _bits(blocks[:, 16:48], 1, 8).reshape(-1, 256)
-    return _of_sixes(
+    return _dequantize_k(
         blocks, _nibbles(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 256) | (high << 4)
     )
 
@@ -169,7 +171,7 @@ def _q6_k(blocks: Array) -> Array:
     low = _nibbles(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 256)
     high = _bits(blocks[:, 128:192].reshape(-1, 2, 32), 2, 4).reshape(-1, 256)
     return _spread(
-        _halves(blocks, 208) * blocks[:, 192:208].view(np.int8),
+        _float16_scales(blocks, 208) * blocks[:, 192:208].view(np.int8),
         (low | (high << 4)).astype(np.int16) - 32,
     )
 
@@ -208,7 +210,7 @@ class _Cursor:
     def take(self, count: int) -> Array:
         if count > len(self.data) - self.at:
             raise SourceError(
-                f"{self.name}: ends at byte {len(self.data)}, in the middle of what begins at"
+                f"{self.name}: ends at byte {len(self.data)}, within a value that starts at"
                 f" {self.at}; the file is damaged"
             )
         self.at += count
@@ -229,8 +231,8 @@ class _Cursor:
             return 0
         if kind != ARRAY or depth == DEEPEST:
             raise SourceError(
-                f"{self.name}: its metadata has a value of type {kind} at byte {self.at}, which"
-                " does not exist; the file is damaged"
+                f"{self.name}: its metadata has a value of unknown type {kind} at byte"
+                f" {self.at}; the file is damaged"
             )
         inner, count = self.number("<u4"), self.number()
         if inner in SCALARS:
@@ -253,10 +255,10 @@ def read_gguf(path: Path) -> dict[str, Array]:
     )
     magic, version = cursor.take(4).tobytes(), cursor.number("<u4")
     if magic != MAGIC or version not in VERSIONS:
-        known = " and ".join(map(str, VERSIONS))
+        supported = " and ".join(map(str, VERSIONS))
         raise SourceError(
-            f"{path.name}: is GGUF of version {version}, or big-endian; versions {known} are read;"
-            " convert the model again"
+            f"{path.name}: is GGUF of version {version}, or big-endian; supported versions are"
+            f" {supported}; convert the model again"
         )
     count, pairs = cursor.number(), cursor.number()
     alignment = ALIGNMENT
@@ -266,32 +268,31 @@ def read_gguf(path: Path) -> dict[str, Array]:
         alignment = value if key == ALIGNMENT_KEY and kind in SCALARS else alignment
     if not 0 < alignment <= 1 << 20:
         raise SourceError(f"{path.name}: its {ALIGNMENT_KEY} is {alignment}; the file is damaged")
-    told = [_told(cursor) for _ in range(min(count, len(cursor.data)))]
+    entries = [_entry(cursor) for _ in range(min(count, len(cursor.data)))]
     start = -(-cursor.at // alignment) * alignment
     refused = sorted(
         {
             NAMES.get(kind, f"type {kind}")
-            for _, _, kind, _ in told
+            for _, _, kind, _ in entries
             if kind not in PLAIN and kind != BRAIN and kind not in BLOCKS
         }
     )
     if refused:
-        known = ", ".join(
+        supported = ", ".join(
             ["F32", "F16", "BF16", "F64", "I8 to I64", *(NAMES[kind] for kind in BLOCKS)]
         )
         raise SourceError(
-            f"{path.name}: has tensors of {', '.join(refused)}; read are {known}; quantise it anew"
+            f"{path.name}: has tensors of {', '.join(refused)}; supported are {supported}; quantise"
+            " the model again"
         )
-    if sum(_size(cursor, name, shape, kind) for name, shape, kind, _ in told) > len(cursor.data):
-        raise SourceError(
-            f"{path.name}: its tensors have more bytes than it has; the file is damaged"
-        )
-    found: dict[str, Array] = {}
-    for name, shape, kind, offset in told:
-        if name in found:
-            raise SourceError(f"{path.name}: has the tensor {name} twice")
-        found[name] = _tensor(cursor, name, shape, kind, start + offset)
-    return found
+    if sum(_size(cursor, name, shape, kind) for name, shape, kind, _ in entries) > len(cursor.data):
+        raise SourceError(f"{path.name}: its tensors are larger than the file; the file is damaged")
+    tensors: dict[str, Array] = {}
+    for name, shape, kind, offset in entries:
+        if name in tensors:
+            raise SourceError(f"{path.name}: has two tensors named {name}")
+        tensors[name] = _tensor(cursor, name, shape, kind, start + offset)
+    return tensors
 
 
 def _size(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int) -> int:
@@ -301,13 +302,13 @@ def _size(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int) -> int:
         return prod(shape) * (2 if kind == BRAIN else np.dtype(PLAIN[kind]).itemsize)
     if not shape or shape[-1] % block.count:
         raise SourceError(
-            f"{cursor.name}: the rows of {name} {list(shape)} are no whole blocks of {block.count};"
-            " the file is damaged"
+            f"{cursor.name}: the rows of {name} {list(shape)} are not divisible into blocks of"
+            f" {block.count}; the file is damaged"
         )
     return prod(shape) // block.count * block.size
 
 
-def _told(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
+def _entry(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
     """The name, shape, type and offset of a tensor. Files list sizes from the innermost axis."""
     name, rank = cursor.text(), cursor.number("<u4")
     if rank > MOST_AXES:
@@ -320,8 +321,8 @@ def _tensor(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int, at: i
     block, size = BLOCKS.get(kind), _size(cursor, name, shape, kind)
     if at + size > len(cursor.data):
         raise SourceError(
-            f"{cursor.name}: {name} {list(shape)} lies at {at} to {at + size} of {len(cursor.data)}"
-            " bytes; the file is damaged"
+            f"{cursor.name}: {name} {list(shape)} is at bytes {at} to {at + size} of"
+            f" {len(cursor.data)}; the file is damaged"
         )
     data = np.array(cursor.data[at : at + size])
     if block is not None:

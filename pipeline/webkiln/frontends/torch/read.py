@@ -50,7 +50,7 @@ class Reading:
             or dtype_name(value.dtype) not in DTYPES
         ):
             self.unsupported.append(
-                (where, f"holds elements of {value.dtype} ({value.layout})", HALF)
+                (where, f"has elements of {value.dtype} ({value.layout})", HALF)
             )
             return np.zeros((), np.float32)
         check_allowance(value.numel() * value.element_size(), f"{self.name}: {where}")
@@ -75,12 +75,12 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def named_arguments(schema: Any, given: Sequence[Any], by_name: dict[str, Any]) -> dict[str, Any]:
+def named_arguments(schema: Any, args: Sequence[Any], by_name: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call by schema name, with defaults."""
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for position, argument in enumerate(schema.arguments):
-        if position < len(given) and not argument.kwarg_only:
-            found[argument.name] = given[position]
+        if position < len(args) and not argument.kwarg_only:
+            arguments[argument.name] = args[position]
         else:
-            found[argument.name] = by_name.get(argument.name, argument.default_value)
-    return {name: value for name, value in found.items() if name not in DROPPED}
+            arguments[argument.name] = by_name.get(argument.name, argument.default_value)
+    return {name: value for name, value in arguments.items() if name not in DROPPED}

@@ -16,7 +16,8 @@ from webkiln.errors import ToolError
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
-from webkiln.frontends.torch.program import decomposed, layer_values, output_names
+from webkiln.frontends.torch.decompositions import decomposed
+from webkiln.frontends.torch.labels import layer_values, output_names
 from webkiln.frontends.torch.source import TracedProgram, first_line
 from webkiln.ir.types import DTYPES, Array
 from webkiln.random_inputs import NATURAL
@@ -33,11 +34,11 @@ def compute_reference(
         sets = inputs.sets(name, subgraph_run(part, name, run))
     except NotImplementedError as error:
         advice = (
-            "install the package that holds it (pip install torchvision), or record outputs where"
-            " it is and give them as reference"
+            "install its package (pip install torchvision), or record outputs where it is"
+            " installed and pass them as reference"
         )
         raise ToolError(
-            f"{name}: torch does not compute an operator of it here ({first_line(error)}); {advice}"
+            f"{name}: torch cannot run an operator of it ({first_line(error)}); {advice}"
         ) from None
     double = _in_float64(run, part, sets[NATURAL[0]])
     return subgraph_reference(part, inputs, sets, name, [run] if double is None else [run, double])
@@ -51,7 +52,7 @@ class _Recorder(Interpreter):  # type: ignore[misc]
     ) -> None:
         super().__init__(module)
         self.names, self.widened = names, widened
-        self.found: dict[str, Array] = {}
+        self.results: dict[str, Array] = {}
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.widened:
@@ -66,7 +67,7 @@ class _Recorder(Interpreter):  # type: ignore[misc]
             and isinstance(first, torch.Tensor)
             and str(first.dtype).removeprefix("torch.") in DTYPES
         ):
-            self.found[self.names[n]] = first.detach().numpy().copy()
+            self.results[self.names[n]] = first.detach().numpy().copy()
         return result
 
 
@@ -86,44 +87,44 @@ class _Runner:
         results = recorder.run(
             *self._arguments({**values, **self.fixed}), enable_io_processing=False
         )
-        kept = [
+        user_outputs = [
             item
             for item, spec in zip(results, self.program.graph_signature.output_specs, strict=True)
             if spec.kind == OutputKind.USER_OUTPUT
         ]
         outputs = {
             name: _array(item)
-            for name, item in zip(self.outputs, kept, strict=True)
+            for name, item in zip(self.outputs, user_outputs, strict=True)
             if item is not None
         }
-        return outputs, recorder.found
+        return outputs, recorder.results
 
     def _arguments(self, values: Mapping[str, Array]) -> list[Any]:
         state, constants = self.program.state_dict, self.program.constants
-        found: list[Any] = []
+        inputs: list[Any] = []
         called = iter(self.called)
         for spec in self.program.graph_signature.input_specs:
             if spec.kind != InputKind.USER_INPUT:
                 value = (
                     state[str(spec.target)] if spec.target in state else constants[str(spec.target)]
                 )
-                found.append(value.detach().clone() if isinstance(value, torch.Tensor) else value)
+                inputs.append(value.detach().clone() if isinstance(value, torch.Tensor) else value)
             elif isinstance(spec.arg, ConstantArgument):
-                found.append(spec.arg.value)
+                inputs.append(spec.arg.value)
             else:
                 value = values[next(called, spec.arg.name)]
-                found.append(torch.from_numpy(np.ascontiguousarray(value)).reshape(value.shape))
-        return found
+                inputs.append(torch.from_numpy(np.ascontiguousarray(value)).reshape(value.shape))
+        return inputs
 
 
 def _in_float64(run: _Runner, part: NodeModel, values: Mapping[str, Array]) -> _Runner | None:
     """The program in float64, which records the results of a subgraph; None if torch cannot compute
     it for sample values.
     """
-    double, wanted = copy(run), {item.name for item in part.graph.outputs}
+    double, labels = copy(run), {item.name for item in part.graph.outputs}
     double.widened, double.labels = (
         True,
-        {node: label for node, label in run.labels.items() if label in wanted},
+        {node: label for node, label in run.labels.items() if label in labels},
     )
     try:
         double(values)

@@ -15,8 +15,9 @@ from webkiln.errors import SourceError, UndecidedError
 from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
-from webkiln.frontends.torch.script import Raised, ScriptProgram
-from webkiln.frontends.torch.vision import know_vision
+from webkiln.frontends.torch.script import ScriptProgram
+from webkiln.frontends.torch.script_run import Raised
+from webkiln.frontends.torch.vision import declare_vision_operators
 from webkiln.random_inputs import SAMPLE_SIZE
 
 INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_bag": 1}
@@ -43,7 +44,7 @@ def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgr
         return TracedProgram(read_exported(path))
     if not trust_source:
         raise UndecidedError(
-            f"{path.name}: is a TorchScript file, which is a program; where you trust it, say"
+            f"{path.name}: is a TorchScript file, which can run code; if you trust it, pass"
             f" --trust-source, or {SAVE}"
         )
     return script_exported(path, shapes)
@@ -59,7 +60,7 @@ def _members(path: Path) -> set[str]:
 
 
 def read_exported(path: Path) -> torch.export.ExportedProgram:
-    know_vision(path)
+    declare_vision_operators(path)
     try:
         with path.open("rb") as file:
             program = torch.export.load(file)
@@ -84,7 +85,7 @@ def _forget_ranges(program: torch.export.ExportedProgram) -> None:
 
 
 def read_script(path: Path) -> torch.jit.ScriptModule:
-    know_vision(path)
+    declare_vision_operators(path)
     return torch.jit.load(str(path), map_location="cpu")
 
 
@@ -98,13 +99,13 @@ def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
             f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); save it"
             " again"
         ) from None
-    graph = program._graph[0]
-    wanted = [
+    graph = program.graph[0]
+    arguments = [
         value
         for value in list(graph.inputs())[1:]
         if value.type().kind() in ("TensorType", "OptionalType")
     ]
-    tensors = [value for value in wanted if value.type().kind() == "TensorType"]
+    tensors = [value for value in arguments if value.type().kind() == "TensorType"]
     names = [value.debugName().rpartition(".")[0] or value.debugName() for value in tensors]
     dtypes = [_dtype(value) for value in tensors]
     inputs, dynamic = examples(names, shapes, dtypes, path.name)
@@ -113,9 +114,9 @@ def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
 
 def _dtype(value: Any) -> torch.dtype:
     """The dtype of an input, by its type or by its readers."""
-    told = value.type().dtype() if value.type().kind() == "TensorType" else None
-    if told is not None:
-        return told
+    dtype = value.type().dtype() if value.type().kind() == "TensorType" else None
+    if dtype is not None:
+        return dtype
     for use in value.uses():
         kind = use.user.kind()
         if INTEGER_READERS.get(kind, -1) == use.offset:
@@ -135,8 +136,9 @@ def examples(
         shape = shapes.get(name, shapes.get("") if len(names) == 1 else None)
         if shape is None:
             raise UndecidedError(
-                f"{where}: its file does not say the shape of the input {name}; give it with"
-                f" --input-shape {name}=1,3,224,224 (a name is a size that is set at run time)"
+                f"{where}: the file does not record the shape of the input {name}; pass"
+                f" --input-shape {name}=1,3,224,224 (a name instead of a number is a size that"
+                " is set at run time)"
             )
         whole = [
             size if isinstance(size, int) else sizes.setdefault(size, SAMPLE_SIZE + 3 * len(sizes))
@@ -163,11 +165,11 @@ def exported(
         return torch.export.export(
             module,
             inputs,
-            dynamic_shapes=dynamic if dynamic is not None and _opens(dynamic) else None,
+            dynamic_shapes=dynamic if dynamic is not None and _is_dynamic(dynamic) else None,
         )
     except Raised as error:
         raise SourceError(
-            f"{where}: refuses these shapes: {error}; give others with --input-shape"
+            f"{where}: does not accept these shapes: {error}; pass others with --input-shape"
         ) from None
     except SourceError as error:
         raise SourceError(f"{where}: {error}") from None
@@ -175,7 +177,7 @@ def exported(
         raise SourceError(f"{where}: torch.export cannot trace it: {first_line(error)}") from None
 
 
-def _opens(dynamic: Any) -> bool:
+def _is_dynamic(dynamic: Any) -> bool:
     items = (
         dynamic.values()
         if isinstance(dynamic, Mapping)
@@ -184,7 +186,7 @@ def _opens(dynamic: Any) -> bool:
         else ()
     )
     return (
-        any(_opens(item) for item in items)
+        any(_is_dynamic(item) for item in items)
         or bool(dynamic and not isinstance(dynamic, Mapping | list | tuple))
         if items
         else bool(dynamic)

@@ -17,9 +17,9 @@ def fetch(inputs: Mapping[str, Path], params: Mapping[str, Any], target: Path) -
             return
         import torch
 
-        from webkiln.frontends.torch.factory import made_program
+        from webkiln.frontends.torch.factory import factory_program
 
-        program = made_program(params, params["input_shapes"], inputs.get("weights"))
+        program = factory_program(params, params["input_shapes"], inputs.get("weights"))
         path = target.with_name("made.pt2")
         torch.export.save(program, path)
         path.replace(target)

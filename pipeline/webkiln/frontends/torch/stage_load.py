@@ -18,10 +18,10 @@ def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[st
 
     check_file(inputs["source"])
     with quiet():
-        found = program_of(
+        program = program_of(
             inputs["source"], params["input_shapes"], trust_source=params["trust_source"]
         )
         model, blobs = read_program(
-            found.program, inputs["source"].name, found.inputs, subgraph_from_params(params)
+            program.program, inputs["source"].name, program.inputs, subgraph_from_params(params)
         )
     return to_json(model), blobs

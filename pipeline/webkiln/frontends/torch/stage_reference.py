@@ -19,12 +19,12 @@ def compute(
     from webkiln.frontends.torch.source import program_of
 
     with quiet():
-        found = program_of(
+        program = program_of(
             inputs["source"], params["input_shapes"], trust_source=params["trust_source"]
         )
         name = inputs["source"].name
-        (whole, _), (part, _) = (
-            read_program(found.program, name, found.inputs, cut)
+        (model, _), (part, _) = (
+            read_program(program.program, name, program.inputs, cut)
             for cut in (ENTIRE_MODEL, subgraph_from_params(params))
         )
-        return compute_reference(found, part, name, sampled_inputs(whole, params, samples, part))
+        return compute_reference(program, part, name, sampled_inputs(model, params, samples, part))

@@ -22,10 +22,10 @@ SCHEMAS = (
         " dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"
     ),
 )
-KEPT: list[Any] = []
+LIBRARIES: list[Any] = []
 
 
-def know_vision(path: Path) -> None:
+def declare_vision_operators(path: Path) -> None:
     """Register the operators with torch if a program or a TorchScript file uses one."""
     with zipfile.ZipFile(path) as archive:
         texts = [name for name in archive.namelist() if name.endswith((".json", ".py"))]
@@ -45,7 +45,7 @@ def know_vision(path: Path) -> None:
             "deform_conv2d": _deformed,
         }.items():
             torch.library.register_fake(f"torchvision::{name}", shaped, lib=library)
-        KEPT.append(library)
+        LIBRARIES.append(library)
 
 
 def _chosen(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:

@@ -48,20 +48,20 @@ def read_state(path: Path) -> dict[str, torch.Tensor]:
     if start[8:9] == b"{":
         return read_safetensors(path)
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise SourceError(
-            f"{path.name}: holds more than weights, or is damaged ({first_line(error)}); save"
+            f"{path.name}: contains more than weights, or is damaged ({first_line(error)}); save"
             " model.state_dict() alone"
         ) from None
     for key in ("state_dict", "model_state_dict", "model"):
-        if isinstance(found, dict) and isinstance(found.get(key), dict):
-            found = found[key]
-    if not isinstance(found, dict) or not all(
-        isinstance(value, torch.Tensor) for value in found.values()
+        if isinstance(state, dict) and isinstance(state.get(key), dict):
+            state = state[key]
+    if not isinstance(state, dict) or not all(
+        isinstance(value, torch.Tensor) for value in state.values()
     ):
-        raise SourceError(f"{path.name}: holds no state dict; save model.state_dict()")
-    return dict(found)
+        raise SourceError(f"{path.name}: contains no state dict; save model.state_dict()")
+    return dict(state)
 
 
 def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
@@ -79,8 +79,8 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
         header = json.loads(data[8 : 8 + length].tobytes(), object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
         raise SourceError(
-            f"{path.name}: its header is no JSON ({first_line(error)}); it is damaged, download it"
-            " again"
+            f"{path.name}: its header is not JSON ({first_line(error)}); it is damaged, download"
+            " it again"
         ) from None
     entries = {
         name: _entry(item, f"{path.name}: {name}")
@@ -89,21 +89,21 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
     }
     if unknown := sorted({dtype for dtype, *_ in entries.values()} - DTYPES.keys()):
         raise SourceError(
-            f"{path.name}: has tensors of {', '.join(unknown)}; read are {', '.join(DTYPES)}; save"
-            " it in one of these"
+            f"{path.name}: has tensors of {', '.join(unknown)}; supported are"
+            f" {', '.join(DTYPES)}; convert them before saving"
         )
     body, at = data[8 + length :], 0
     for name, (dtype, shape, first, last) in sorted(entries.items(), key=lambda item: item[1][2:]):
         size = prod(shape) * DTYPES[dtype].itemsize
         if first != at or last - first != size or last > len(body):
             raise SourceError(
-                f"{path.name}: {name} lies at {first} to {last} of {len(body)} bytes, expected {at}"
-                f" to {at + size}; the file is damaged"
+                f"{path.name}: {name} is at bytes {first} to {last} of {len(body)}, expected"
+                f" {at} to {at + size}; the file is damaged"
             )
         at = last
     if at != len(body):
         raise SourceError(
-            f"{path.name}: has {len(body)} bytes of tensors, its header tells of {at}; it is"
+            f"{path.name}: has {len(body)} bytes of tensors, its header describes {at}; it is"
             " damaged, download it again"
         )
     return {
@@ -113,19 +113,19 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name is there twice")
-    return found
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return table
 
 
 def _entry(item: Any, where: str) -> tuple[str, tuple[int, ...], int, int]:
     """The dtype, shape and byte range of a tensor."""
-    known = isinstance(item, Mapping) and isinstance(item.get("dtype"), str)
-    shape, offsets = (item.get(name) if known else None for name in ("shape", "data_offsets"))
+    valid = isinstance(item, Mapping) and isinstance(item.get("dtype"), str)
+    shape, offsets = (item.get(name) if valid else None for name in ("shape", "data_offsets"))
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
         raise SourceError(
-            f"{where}: its dtype, shape and data_offsets are not all there; the file is damaged"
+            f"{where}: its dtype, shape or data_offsets are missing or invalid; the file is damaged"
         )
     if not all(type(number) is int and 0 <= number < 1 << 62 for number in (*shape, *offsets)):
         raise SourceError(

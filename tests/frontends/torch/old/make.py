@@ -1,9 +1,9 @@
-"""Makes the files of an older version of torch, which runs this with its own Python: `python
+"""Write the files of an older version of torch. Run with its Python: `python
 tests/frontends/torch/old/make.py`.
 
-TorchScript files and state dicts lie in the folder of that version's name, each beside an .npz of
-the same stem with what this torch took and gave. Torch 1.7.1 and 1.12.1 need Python 3.9 and numpy
-1.21, torch 2.0.1 Python 3.11 and numpy 1.26.
+TorchScript files and state dicts are written to a folder named after the version, each with an .npz
+file of its inputs and outputs. Torch 1.7.1 and 1.12.1 need Python 3.9 and numpy 1.21, torch 2.0.1
+needs Python 3.11 and numpy 1.26.
 """
 
 import sys
@@ -29,8 +29,8 @@ SCRIPTED = {
 STACKED = torch.rand(2, 3, 9)
 
 
-def made(kind):
-    """A module whose statistics are not what they begin with."""
+def build(kind):
+    """A module with random statistics."""
     torch.manual_seed(7)
     module = kind().eval()
     for name, value in module.named_buffers():
@@ -40,23 +40,23 @@ def made(kind):
 
 
 def write_arrays(path, x, result, name="x"):
-    given = {"in/" + name: x.numpy()}
+    arrays = {"in/" + name: x.numpy()}
     if isinstance(result, dict):
-        given.update({f"out/{name}": item.numpy() for name, item in result.items()})
+        arrays.update({f"out/{name}": item.numpy() for name, item in result.items()})
     elif isinstance(result, tuple):
-        given.update({f"out/output_{place}": item.numpy() for place, item in enumerate(result)})
+        arrays.update({f"out/output_{index}": item.numpy() for index, item in enumerate(result)})
     else:
-        given["out/output"] = result.numpy()
-    np.savez_compressed(path, **given)
+        arrays["out/output"] = result.numpy()
+    np.savez_compressed(path, **arrays)
 
 
 def write_states(module):
-    """A state dict in the format of this version and in the one before torch 1.6, alone and within
-    what a training keeps.
+    """Write a state dict in the format of this version and in that before torch 1.6, alone and in a
+    checkpoint.
     """
     state = module.state_dict()
     optimizer = torch.optim.Adam(module.parameters())
-    kept = {
+    checkpoint = {
         "epoch": 3,
         "loss": 0.25,
         "name": "stacked",
@@ -65,7 +65,7 @@ def write_states(module):
     }
     torch.save(state, FOLDER / "state.pth")
     torch.save(state, FOLDER / "state_legacy.pth", _use_new_zipfile_serialization=False)
-    torch.save(kept, FOLDER / "training_legacy.pth", _use_new_zipfile_serialization=False)
+    torch.save(checkpoint, FOLDER / "training_legacy.pth", _use_new_zipfile_serialization=False)
     torch.save(
         dict(module.named_parameters()) | dict(module.named_buffers()), FOLDER / "parameters.pth"
     )
@@ -75,11 +75,11 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     torch.set_grad_enabled(False)
     for name, (kind, x) in {**TRACED, **SCRIPTED}.items():
-        module, path = made(kind), str(FOLDER / f"{name}.pt")
+        module, path = build(kind), str(FOLDER / f"{name}.pt")
         (torch.jit.trace(module, x) if name in TRACED else torch.jit.script(module)).save(path)
         script = torch.jit.load(path)
         write_arrays(FOLDER / f"{name}.npz", x, script(x), script.forward.schema.arguments[1].name)
-    module = made(nets.Stacked)
+    module = build(nets.Stacked)
     write_states(module)
     write_arrays(FOLDER / "stacked.npz", STACKED, module(STACKED))
 

@@ -1,4 +1,4 @@
-"""Modules that versions of torch from 1.7 on can save, in words that Python 3.9 reads, too."""
+"""Modules for torch 1.7 and newer, in the syntax of Python 3.9."""
 
 from typing import Dict, List, Optional, Tuple  # noqa: UP035 - what torch 1.7 scripts
 
@@ -8,7 +8,7 @@ from torch.nn import functional
 
 
 class Convolving(nn.Module):
-    """Convolutions, normalisations, pooling, resizing: traced."""
+    """Traced: convolutions, normalisations, pooling, resizing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Convolving(nn.Module):
 
 
 class Attending(nn.Module):
-    """Attention with heads, layer normalisation, gelu, einsum, masks: traced."""
+    """Traced: multi-head attention, layer normalisation, gelu, einsum, masks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Attending(nn.Module):
 
 
 class Counting(nn.Module):
-    """Operators whose arguments or overloads changed from version to version: traced."""
+    """Traced: operators whose arguments or overloads changed between versions."""
 
     def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
         count = x.size(1)
@@ -102,7 +102,7 @@ class Counting(nn.Module):
 
 
 class Deciding(nn.Module):
-    """A loop over layers, branches on sizes and on data, a dict, an optional argument: scripted."""
+    """Scripted: a loop over layers, branches on sizes and data, a dict, an optional argument."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class Deciding(nn.Module):
 
 
 class Remembering(nn.Module):
-    """An LSTM whose state stays, a counter in a buffer, an attribute that is set: scripted."""
+    """Scripted: an LSTM with a persistent state, a counter in a buffer, an assigned attribute."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class Remembering(nn.Module):
 
 
 class Stacked(nn.Module):
-    """What state dicts are saved of."""
+    """The module of the state dicts."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -73,13 +73,13 @@ def softmax_16(call: NodeCall) -> Tensor:
     x = cast(b, call.tensor(0), "int32")
     difference = call.op("Sub", [x, largest(b, x, axis, keepdims=True)])
     low, high = limits("int16")
-    place = bounded(
+    index = bounded(
         call,
         more(call, bounded(call, scaled(call, difference), -(1 << 30), 1 << 30), EDGE),
         low,
         high,
     )
-    power = cast(b, between(call, cast(b, place, "int16"), factor(call, "exponential")), "int32")
+    power = cast(b, between(call, cast(b, index, "int16"), factor(call, "exponential")), "int32")
     sums = total(b, power, axis, keepdims=True)
     zeros = leading_zeros(call, sums)
     fraction = call.op(
@@ -201,7 +201,7 @@ def log_softmax_8(call: NodeCall) -> Tensor:
     """Compute 8-bit log-softmax, in steps of 1 / 16 below 0, which is the maximum."""
     dtype = call.type(0).dtype
     if dtype == "int16":
-        raise call.unsupported("takes logarithms of int16", "Quantise it to int8, or use SOFTMAX")
+        raise call.unsupported("is a log-softmax of int16", "Quantise it to int8, or use SOFTMAX")
     b, axis = call.builder, call.type(0).rank - 1
     wide = cast(b, call.tensor(0), "int32")
     difference = call.op("Sub", [wide, largest(b, wide, axis, keepdims=True)])

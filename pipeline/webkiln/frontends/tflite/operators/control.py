@@ -18,7 +18,7 @@ from webkiln.ops.pieces import reshaped
 def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """Convert the branch that a known condition selects, or both."""
     branches = [call.attr("then"), call.attr("else")]
-    operands = [call.operand(place) for place in range(1, len(call))]
+    operands = [call.operand(index) for index in range(1, len(call))]
     if call.operand(0).is_constant:
         return call.convert_subgraph(
             call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], operands
@@ -29,15 +29,15 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
 def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """Unroll a loop with a small known trip count; otherwise convert to a loop at run time."""
     condition, body = call.attr("cond"), call.attr("body")
-    operands = [call.operand(place) for place in range(len(call))]
+    operands = [call.operand(index) for index in range(len(call))]
     if (
         len(body.inputs) != len(operands)
         or len(condition.inputs) != len(operands)
         or len(body.outputs) != len(operands)
     ):
         raise call.error(
-            f"has {len(operands)} operands, its body takes {len(body.inputs)} and gives"
-            f" {len(body.outputs)}"
+            f"has {len(operands)} operands, its body has {len(body.inputs)} inputs and"
+            f" {len(body.outputs)} outputs"
         )
     state = operands
     for _ in range(MAX_UNROLLED):
@@ -48,12 +48,12 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
             return state
         state = call.convert_subgraph(call.builder, body, state)
     same = invariant_states(body)
-    return while_loop(call, same, [call.tensor(place) for place in carried_states(call, same)])
+    return while_loop(call, same, [call.tensor(index) for index in carried_states(call, same)])
 
 
 def call_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     return call.convert_subgraph(
-        call.builder, call.attr("body"), [call.operand(place) for place in range(len(call))]
+        call.builder, call.attr("body"), [call.operand(index) for index in range(len(call))]
     )
 
 

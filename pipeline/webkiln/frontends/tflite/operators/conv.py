@@ -48,8 +48,8 @@ def linear(
     if is_quantized(call, x):
         return quantized(call, x, weights, bias, product, terms)
     if is_hybrid(call, x, weights):
-        given = call.tensor(x) if rows is None else reshaped(call.builder, call.tensor(x), rows)
-        return activated(call, with_bias(call, hybrid(call, given, weights, product), bias))
+        operand = call.tensor(x) if rows is None else reshaped(call.builder, call.tensor(x), rows)
+        return activated(call, with_bias(call, hybrid(call, operand, weights, product), bias))
     w = call.tensor(weights)
     return activated(
         call,
@@ -105,8 +105,8 @@ def wide_sum(
         ) + call.op("BitAnd", [lower, half])
         high = shifted_right(call, upper, 8) + shifted_right(call, lower, 16)
     else:
-        whole = product(x, w)
-        high, low = shifted_right(call, whole, 16), call.op("BitAnd", [whole, half])
+        total = product(x, w)
+        high, low = shifted_right(call, total, 16), call.op("BitAnd", [total, half])
     if bias:
         high, low = (
             call.op("Add", [high, factor(call, "bias_high")]),
@@ -120,7 +120,7 @@ def window(call: NodeCall, x: Tensor, kernel: Sequence[int]) -> dict[str, Any]:
     strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
     dilation = tuple(call.attr(f"dilation_{name}_factor", 1) for name in names)
     if min(*strides, *dilation) < 1:
-        raise call.error(f"strides are {strides}, dilation is {dilation}; all are 1 or more")
+        raise call.error(f"strides are {strides}, dilation is {dilation}; all must be 1 or more")
     return window_of(x, kernel, None, call.attr("padding").lower(), strides, dilation)
 
 
@@ -181,14 +181,18 @@ def transposed(
     order: dict[str, Any],
     sizes: Sequence[int],
 ) -> Tensor:
-    """Transposed convolution. `spatial` are the kernel's spatial axes, `sizes` those of the result."""
+    """Transposed convolution. `spatial` are the spatial axes of the kernel, `sizes` the spatial
+    sizes of the result.
+    """
     kernel = [weights.shape[axis] for axis in spatial]
     names = ("d", "h", "w")[-len(kernel) :]
     strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
     dilation = tuple(call.attr(f"dilation_{name}_factor", 1) for name in names)
     starts = tuple(size - 1 if axis in spatial else 0 for axis, size in enumerate(weights.shape))
     steps = tuple(-1 if axis in spatial else 1 for axis in range(weights.type.rank))
-    turned = call.op("Slice", [weights], {"starts": starts, "sizes": weights.shape, "steps": steps})
+    flipped = call.op(
+        "Slice", [weights], {"starts": starts, "sizes": weights.shape, "steps": steps}
+    )
     cuts = padding_of(call.attr("padding").lower(), sizes, kernel, strides, dilation)
     pairs = []
     for axis, (size, out, stride, gap, (cut, _)) in enumerate(
@@ -200,7 +204,7 @@ def transposed(
     attrs = {"strides": (1,) * len(kernel), "dilation": dilation, "x_dilation": strides} | pads(
         pairs
     )
-    return call.op("Conv", [x, turned], order | attrs)
+    return call.op("Conv", [x, flipped], order | attrs)
 
 
 def transpose_conv(call: NodeCall) -> Tensor:
@@ -242,7 +246,7 @@ def fully_connected(call: NodeCall) -> Tensor:
     if call.attr("weights_format", "DEFAULT") != "DEFAULT":
         raise call.unsupported(
             "has shuffled weights",
-            "Convert the model again, without the experimental format of weights",
+            "Convert the model again, without the experimental weights format",
         )
     x, (outputs, inputs) = call.type(0), call.type(1).shape
     rows = x.size // inputs
@@ -260,13 +264,13 @@ def batch_matmul(call: NodeCall) -> Tensor:
     attrs = {"transpose_a": bool(call.attr("adj_x", 0)), "transpose_b": bool(call.attr("adj_y", 0))}
     if is_quantized(call):
         if call.type(0).dtype == "int16":
-            return product_of_16(call, attrs)
+            return product_16bit(call, attrs)
         return placed(
             call, scaled(call, call.op("MatMul", [centred(call, 0), centred(call, 1)], attrs))
         )
     if is_hybrid(call, 0, 1):
         x = call.tensor(0)
-        turned = (
+        flipped = (
             call.op(
                 "Transpose",
                 [x],
@@ -277,7 +281,7 @@ def batch_matmul(call: NodeCall) -> Tensor:
         )
         return hybrid(
             call,
-            turned,
+            flipped,
             1,
             lambda x, w: call.op("MatMul", [x, w], attrs | {"transpose_a": False}),
             rows=x.type.rank - 1,
@@ -285,9 +289,9 @@ def batch_matmul(call: NodeCall) -> Tensor:
     return call.op("MatMul", [call.tensor(0), call.tensor(1)], attrs)
 
 
-def product_of_16(call: NodeCall, attrs: dict[str, Any]) -> Tensor:
+def product_16bit(call: NodeCall, attrs: dict[str, Any]) -> Tensor:
     """Multiply int16 matrices: the upper and lower bytes of the second separately."""
-    x, w = (cast(call.builder, call.tensor(place), "int32") for place in (0, 1))
+    x, w = (cast(call.builder, call.tensor(index), "int32") for index in (0, 1))
     terms = call.type(0).shape[-2 if attrs["transpose_a"] else -1]
 
     def sums(part: Tensor) -> tuple[Tensor, Tensor]:

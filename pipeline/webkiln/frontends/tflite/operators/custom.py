@@ -28,10 +28,10 @@ def structure(call: NodeCall, *names: str) -> dict[str, int]:
             f"has {len(data)} bytes of options, expected at least {4 * len(names)}; convert the"
             " model again"
         )
-    found = dict(zip(names, struct.unpack_from(f"<{len(names)}i", data), strict=True))
-    if found["padding"] not in (SAME, VALID) or any(value < 1 for value in found.values()):
-        raise call.error(f"has the options {found}; convert the model again")
-    return found
+    options = dict(zip(names, struct.unpack_from(f"<{len(names)}i", data), strict=True))
+    if options["padding"] not in (SAME, VALID) or any(value < 1 for value in options.values()):
+        raise call.error(f"has the options {options}; convert the model again")
+    return options
 
 
 def kind(options: dict[str, int]) -> str:
@@ -53,12 +53,12 @@ def convolution_transpose_bias(call: NodeCall) -> Tensor:
     pairs = zip(
         x.shape[1:3], weights.shape[1:3], (options["stride_h"], options["stride_w"]), strict=True
     )
-    said = call.attr("shapes")[0][1:3]
-    made = [
+    declared = call.attr("shapes")[0][1:3]
+    computed = [
         size * stride if kind(options) == "SAME" else (size - 1) * stride + window
         for size, window, stride in pairs
     ]
-    sizes = [own if own > 0 else size for own, size in zip(said, made, strict=True)]
+    sizes = [own if own > 0 else size for own, size in zip(declared, computed, strict=True)]
     order = {"x_dims": (0, 3, 1, 2), "w_dims": (0, 3, 1, 2), "out_dims": (0, 3, 1, 2), "groups": 1}
     y = transposed(inner, x, cast(call.builder, weights, x.dtype), (1, 2), order, sizes)
     return call.op("Add", [y, call.tensor(2)]) if len(call) > 2 and call.has(2) else y
@@ -66,8 +66,8 @@ def convolution_transpose_bias(call: NodeCall) -> Tensor:
 
 def _with(call: NodeCall, attrs: dict[str, Any]) -> NodeCall:
     """The node with other attributes."""
-    made = call.with_operands(call.builder, call.operands)
-    made.spec = type(call.spec)(
+    pooling = call.with_operands(call.builder, call.operands)
+    pooling.spec = type(call.spec)(
         call.spec.name,
         call.spec.op,
         call.spec.domain,
@@ -75,7 +75,7 @@ def _with(call: NodeCall, attrs: dict[str, Any]) -> NodeCall:
         call.spec.outputs,
         {**call.spec.attrs, **attrs},
     )
-    return made
+    return pooling
 
 
 POOL = ("padding", "stride_w", "stride_h", "filter_w", "filter_h")
@@ -98,8 +98,8 @@ def max_pooling_with_argmax(call: NodeCall) -> list[Tensor]:
         y := unfolded(b, wide, (1, 2), window, strides, (1, 1))
     ).shape
     taps = reshaped(b, permuted(b, y, (0, 1, 3, 5, 2, 4)), (n, rows, columns, c, tall * broad))
-    place = cast(b, call.op("ArgMax", [taps], {"axis": 4, "keepdims": False}), "float32")
-    return [call.op("ReduceMax", [taps], {"axes": (4,), "keepdims": False}), place + 0.1]
+    index = cast(b, call.op("ArgMax", [taps], {"axis": 4, "keepdims": False}), "float32")
+    return [call.op("ReduceMax", [taps], {"axes": (4,), "keepdims": False}), index + 0.1]
 
 
 def max_unpooling(call: NodeCall) -> Tensor:
@@ -111,12 +111,13 @@ def max_unpooling(call: NodeCall) -> Tensor:
     )
     if window != strides:
         raise call.unsupported(
-            "has windows that overlap or lie apart", "Use strides of the size of the window"
+            "has strides other than the size of the window",
+            "Set the strides to the size of the window",
         )
     n, h, w, c = x.shape
     numbers = reshaped(b, iota(b, window[0] * window[1], "int32"), (*window, 1))
-    place = reshaped(b, cast(b, call.tensor(1), "int32"), (n, h, 1, w, 1, c))
-    own = call.op("Equal", [place, reshaped(b, numbers, (1, 1, window[0], 1, window[1], 1))])
+    index = reshaped(b, cast(b, call.tensor(1), "int32"), (n, h, 1, w, 1, c))
+    own = call.op("Equal", [index, reshaped(b, numbers, (1, 1, window[0], 1, window[1], 1))])
     y = call.op("Where", [own, reshaped(b, x, (n, h, 1, w, 1, c)), call.like(0, x)])
     return reshaped(b, y, (n, h * window[0], w * window[1], c))
 
@@ -127,7 +128,7 @@ def detection_post_process(call: NodeCall) -> list[Tensor]:
     """
     options = read_map(bytes(call.attr("custom_options", ())), f"{call.spec.name} ({call.spec.op})")
     b = call.builder
-    encoded, scores, anchors = (_float(call, place) for place in range(3))
+    encoded, scores, anchors = (_float(call, index) for index in range(3))
     boxes = decoded(call, options, reshaped(b, encoded, encoded.shape[1:]), anchors)
     count, classes = int(options["max_detections"]), int(options["num_classes"])
     scores = part(b, reshaped(b, scores, scores.shape[1:]), 1, scores.shape[2] - classes, classes)
@@ -135,19 +136,19 @@ def detection_post_process(call: NodeCall) -> list[Tensor]:
     return chosen(call, options, boxes, scores, count)
 
 
-def _float(call: NodeCall, place: int) -> Tensor:
-    x = call.tensor(place)
-    if x.dtype == "float32" and not is_quantized(call, place):
+def _float(call: NodeCall, index: int) -> Tensor:
+    x = call.tensor(index)
+    if x.dtype == "float32" and not is_quantized(call, index):
         return x
     wide = cast(call.builder, x, "float32")
-    return call.op("Mul", [wide - float(call.attr("zeros")[place]), factor(call, f"scale{place}")])
+    return call.op("Mul", [wide - float(call.attr("zeros")[index]), factor(call, f"scale{index}")])
 
 
 def decoded(call: NodeCall, options: dict[str, Any], boxes: Tensor, anchors: Tensor) -> Tensor:
     """Decode boxes (centre and logarithmic size, relative to anchors) to corners [n, 4]."""
     b = call.builder
-    y, x, h, w = (element(b, boxes, 1, place) for place in range(4))
-    around = [element(b, anchors, 1, place) for place in range(4)]
+    y, x, h, w = (element(b, boxes, 1, index) for index in range(4))
+    around = [element(b, anchors, 1, index) for index in range(4)]
     centres = [
         y / float(options["y_scale"]) * around[2] + around[0],
         x / float(options["x_scale"]) * around[3] + around[1],
@@ -177,9 +178,9 @@ def _suppressed(
         call.constant([float(options["nms_iou_threshold"])], "float32"),
         call.constant([least], "float32"),
     ]
-    given = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, *scores.shape))]
+    operands = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, *scores.shape))]
     return call.op(
-        "NonMaxSuppression", [*given, *limits], {"center": False, "count": b.data_dependent()}
+        "NonMaxSuppression", [*operands, *limits], {"center": False, "count": b.data_dependent()}
     )
 
 
@@ -190,16 +191,16 @@ def fast(
     b, shown = call.builder, min(int(options["max_classes_per_detection"]), scores.shape[1])
     best = call.op("ReduceMax", [scores], {"axes": (1,), "keepdims": False})
     rows = _suppressed(call, options, boxes, reshaped(b, best, (1, best.shape[0])), count)
-    kept = cast(b, reshaped(b, part(b, rows, 1, 2, 1), (rows.shape[0],)), "int32")
+    indices = cast(b, reshaped(b, part(b, rows, 1, 2, 1), (rows.shape[0],)), "int32")
     order = b.ops("Sort", [scores], {"axis": 1, "descending": True})
     values, labels = (part(b, item, 1, 0, shown) for item in order)
-    places = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
+    positions = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
 
     def listed(x: Tensor) -> Tensor:
-        own = call.op("Gather", [x, kept], {"axis": 0})
+        own = call.op("Gather", [x, indices], {"axis": 0})
         return call.op(
             "ScatterND",
-            [filled(b, 0.0, "float32", (count, *x.shape[1:])), places, own],
+            [filled(b, 0.0, "float32", (count, *x.shape[1:])), positions, own],
             {"reduction": "none"},
         )
 
@@ -220,19 +221,19 @@ def regular(
     """Suppress boxes within each class, then select the best of all."""
     b, classes = call.builder, scores.shape[1]
     each = min(int(options.get("detections_per_class") or 100), count, boxes.shape[0])
-    turned = permuted(b, scores, (1, 0))
-    rows = _suppressed(call, options, boxes, turned, each)
-    places = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
-    labels, kept = (
-        cast(b, reshaped(b, part(b, rows, 1, place, 1), (rows.shape[0],)), "int32")
-        for place in (1, 2)
+    by_class = permuted(b, scores, (1, 0))
+    rows = _suppressed(call, options, boxes, by_class, each)
+    positions = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
+    labels, indices = (
+        cast(b, reshaped(b, part(b, rows, 1, index, 1), (rows.shape[0],)), "int32")
+        for index in (1, 2)
     )
-    own = call.op("GatherND", [turned, part(b, rows, 1, 1, 2)], {"batch": 0})
+    own = call.op("GatherND", [by_class, part(b, rows, 1, 1, 2)], {"batch": 0})
     room = max(classes * each, count)
 
     def listed(x: Tensor, empty: float) -> Tensor:
         return call.op(
-            "ScatterND", [filled(b, empty, x.dtype, (room,)), places, x], {"reduction": "none"}
+            "ScatterND", [filled(b, empty, x.dtype, (room,)), positions, x], {"reduction": "none"}
         )
 
     values, order = b.ops("Sort", [listed(own, -1.0)], {"axis": 0, "descending": True})
@@ -240,7 +241,7 @@ def regular(
     real = b.binary("GreaterEqual", values, 0.0)
     label = cast(b, call.op("Gather", [listed(labels, 0), order], {"axis": 0}), "float32")
     corners = call.op(
-        "Gather", [boxes, call.op("Gather", [listed(kept, 0), order], {"axis": 0})], {"axis": 0}
+        "Gather", [boxes, call.op("Gather", [listed(indices, 0), order], {"axis": 0})], {"axis": 0}
     )
     zero = call.constant(0.0, "float32")
     shown = [

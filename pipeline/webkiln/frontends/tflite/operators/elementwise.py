@@ -14,11 +14,11 @@ from webkiln.frontends.tflite.operators.integers import (
     centred,
     doubled_high,
     factor,
-    given,
     is_quantized,
     limits,
     more,
     number,
+    operands,
     out_dtype,
     out_zero,
     placed,
@@ -39,7 +39,7 @@ def unary(op: str, **attrs: Any) -> NodeHandler:
 
 
 def plain(op: str) -> NodeHandler:
-    return lambda call: call.op(op, given(call))
+    return lambda call: call.op(op, operands(call))
 
 
 def summed(sign: int) -> NodeHandler:
@@ -47,13 +47,13 @@ def summed(sign: int) -> NodeHandler:
 
     def handler(call: NodeCall) -> Tensor:
         if not is_quantized(call):
-            return activated(call, call.op("Add" if sign > 0 else "Sub", given(call)))
+            return activated(call, call.op("Add" if sign > 0 else "Sub", operands(call)))
         if call.attr("pot", 0):
             shifts = [call.attr("left_pot"), call.attr("right_pot")]
-            a, b = (cast(call.builder, call.tensor(place), "int32") for place in (0, 1))
+            a, b = (cast(call.builder, call.tensor(index), "int32") for index in (0, 1))
             a, b = (
-                call.op("RoundingShiftRight", [x, number(call, places)]) if places else x
-                for x, places in zip((a, b), shifts, strict=True)
+                call.op("RoundingShiftRight", [x, number(call, shift)]) if shift else x
+                for x, shift in zip((a, b), shifts, strict=True)
             )
             least, most = limits("int16")
             return result(
@@ -65,8 +65,8 @@ def summed(sign: int) -> NodeHandler:
                 ),
             )
         a, b = (
-            scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name)
-            for place, name in ((0, "left"), (1, "right"))
+            scaled(call, shifted_left(call, centred(call, index), call.attr("spare")), name)
+            for index, name in ((0, "left"), (1, "right"))
         )
         return placed(call, scaled(call, call.op("Add" if sign > 0 else "Sub", [a, b])))
 
@@ -75,14 +75,14 @@ def summed(sign: int) -> NodeHandler:
 
 def multiplied(call: NodeCall) -> Tensor:
     if not is_quantized(call):
-        return activated(call, call.op("Mul", given(call)))
+        return activated(call, call.op("Mul", operands(call)))
     return placed(call, scaled(call, call.op("Mul", [centred(call, 0), centred(call, 1)])))
 
 
 def divided(call: NodeCall) -> Tensor:
     if is_quantized(call):
         return quotient(call, centred(call, 0), centred(call, 1))
-    return activated(call, call.op("Div", given(call)))
+    return activated(call, call.op("Div", operands(call)))
 
 
 def quotient(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
@@ -116,11 +116,11 @@ def quotient(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
 
 def squared_difference(call: NodeCall) -> Tensor:
     if not is_quantized(call):
-        difference = call.op("Sub", given(call))
+        difference = call.op("Sub", operands(call))
         return call.op("Mul", [difference, difference])
     a, b = (
-        scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name)
-        for place, name in ((0, "left"), (1, "right"))
+        scaled(call, shifted_left(call, centred(call, index), call.attr("spare")), name)
+        for index, name in ((0, "left"), (1, "right"))
     )
     difference = call.op("Sub", [a, b])
     return placed(call, scaled(call, call.op("Mul", [difference, difference])))
@@ -131,10 +131,10 @@ def compared(op: str) -> NodeHandler:
 
     def handler(call: NodeCall) -> Tensor:
         if not is_quantized(call):
-            return call.op(op, given(call))
+            return call.op(op, operands(call))
         a, b = (
-            scaled(call, shifted_left(call, centred(call, place), 8), name)
-            for place, name in ((0, "left"), (1, "right"))
+            scaled(call, shifted_left(call, centred(call, index), 8), name)
+            for index, name in ((0, "left"), (1, "right"))
         )
         return call.op(op, [a, b])
 
@@ -167,7 +167,7 @@ def leaky_relu(call: NodeCall) -> Tensor:
 
 def prelu(call: NodeCall) -> Tensor:
     if not is_quantized(call):
-        x, alpha = given(call)
+        x, alpha = operands(call)
         return call.op("Where", [call.builder.binary("Less", x, 0.0), x * alpha, x])
     x, alpha = centred(call, 0), centred(call, 1)
     positive = call.builder.binary("GreaterEqual", x, 0)
@@ -230,7 +230,7 @@ def rsqrt(call: NodeCall) -> Tensor:
 
 
 def inverse_of_root(call: NodeCall, x: Tensor) -> Tensor:
-    """With 20 extra bits. For 0, the largest number; for negative numbers, the interpreter aborts."""
+    """With 20 extra bits. 0 yields the maximum; the interpreter aborts at negative numbers."""
     root, shift = inverse_root(call, x)
     fine = call.op("ScaleByMultiplier", [number(call, 1), root, more(call, shift, 20)])
     share = call.op(
@@ -247,7 +247,7 @@ def inverse_of_root(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def extreme(op: str) -> NodeHandler:
-    return lambda call: call.op(op, given(call))
+    return lambda call: call.op(op, operands(call))
 
 
 def negative(call: NodeCall) -> Tensor:
@@ -255,7 +255,7 @@ def negative(call: NodeCall) -> Tensor:
 
 
 def power(call: NodeCall) -> Tensor:
-    a, b = given(call)
+    a, b = operands(call)
     if is_float(a.dtype):
         return call.op("Pow", [a, b])
     wide = [cast(call.builder, x, "float64") for x in (a, b)]
@@ -279,7 +279,7 @@ def gelu(call: NodeCall) -> Tensor:
 
 def arctangent_2(call: NodeCall) -> Tensor:
     """The angle of (x, y), by quadrant."""
-    y, x = given(call)
+    y, x = operands(call)
     b, pi = call.builder, 3.141592653589793
     steep = call.op("Greater", [call.op("Abs", [y]), call.op("Abs", [x])])
     ratio = call.op("Div", [call.op("Where", [steep, x, y]), call.op("Where", [steep, y, x])])
@@ -291,7 +291,7 @@ def arctangent_2(call: NodeCall) -> Tensor:
 
 
 def add_n(call: NodeCall) -> Tensor:
-    total, *others = given(call)
+    total, *others = operands(call)
     for x in others:
         total = call.op("Add", [total, x])
     return total
@@ -307,14 +307,14 @@ def fake_quant(call: NodeCall) -> Tensor:
     low, high, scale = call.attr("steps")
     x = call.op("Clip", [call.tensor(0)], {"min": low, "max": high})
     inverse = call.constant(call.attr("inverse"), "float32")
-    whole = call.op("Floor", [call.op("Mul", [x - low, inverse]) + 0.5])
-    result: Tensor = whole * scale + low
+    steps = call.op("Floor", [call.op("Mul", [x - low, inverse]) + 0.5])
+    result: Tensor = steps * scale + low
     return result
 
 
 def right_shift(call: NodeCall) -> Tensor:
-    x, places = given(call)
-    return call.op("ShiftRight", [x, cast(call.builder, places, x.dtype)])
+    x, shift = operands(call)
+    return call.op("ShiftRight", [x, cast(call.builder, shift, x.dtype)])
 
 
 def bit_cast(call: NodeCall) -> Tensor:

@@ -34,19 +34,20 @@ def constant(call: NodeCall, value: int, width: int = 32) -> Tensor:
 
 
 def doubled(call: NodeCall, a: Tensor, b: Tensor, width: int = 32) -> Tensor:
-    """The upper half of the doubled product, rounded. An int32 holds the product of 16-bit numbers."""
+    """The upper half of the doubled product, rounded. 16-bit products fit in an int32."""
     if width == 32:
         return doubled_high(call, a, b)
     return shifted_right(call, more(call, call.op("Mul", [a, b]), 1 << 14), 15)
 
 
-def saturated_left(call: NodeCall, x: Tensor, places: int, width: int = 32) -> Tensor:
-    bound, most = (1 << (width - 1 - places)) - 1, MOST >> (32 - width)
+def saturated_left(call: NodeCall, x: Tensor, shift: int, width: int = 32) -> Tensor:
+    bound, most = (1 << (width - 1 - shift)) - 1, MOST >> (32 - width)
     b = call.builder
     low, high = b.binary("Less", x, -bound), b.binary("Greater", x, bound)
-    whole = shifted_left(call, x, places)
+    shifted = shifted_left(call, x, shift)
     return call.op(
-        "Where", [high, number(call, most), call.op("Where", [low, number(call, -most - 1), whole])]
+        "Where",
+        [high, number(call, most), call.op("Where", [low, number(call, -most - 1), shifted])],
     )
 
 
@@ -146,10 +147,10 @@ def tanh_16(call: NodeCall, x: Tensor, bits: int) -> Tensor:
 def leading_zeros(call: NodeCall, x: Tensor) -> Tensor:
     """The number of leading zeros of a positive int32, by five halving steps."""
     b, count = call.builder, number(call, 0)
-    for places in (16, 8, 4, 2, 1):
-        small = b.binary("Less", shifted_right(call, x, 32 - places - 1), 1)
+    for shift in (16, 8, 4, 2, 1):
+        small = b.binary("Less", shifted_right(call, x, 32 - shift - 1), 1)
         small = call.op("And", [small, b.binary("GreaterEqual", x, 0)])
-        moved = call.op("Where", [small, number(call, places), number(call, 0)])
+        moved = call.op("Where", [small, number(call, shift), number(call, 0)])
         x, count = call.op("ShiftLeft", [x, moved]), call.op("Add", [count, moved])
     return call.op(
         "Add", [count, call.op("Where", [b.binary("Less", x, 0), number(call, 0), number(call, 1)])]
@@ -163,13 +164,13 @@ def logarithm_from_one(call: NodeCall, x: Tensor, bits: int, out: int) -> Tensor
     """log of a number >= 1 with these integer bits. The result has `out` integer bits: a power of
     2, and a rational function of the rest.
     """
-    b, places = call.builder, 31 - (out + 1)
+    b, shift = call.builder, 31 - (out + 1)
     quarter = 1 << (29 - (out + 1))
     zeros = leading_zeros(call, x)
-    whole = call.op("ShiftLeft", [x, call.op("Sub", [zeros, number(call, 1)])])
-    first = saturated_left(call, doubled_high(call, whole, number(call, SQRT_HALF)), 1)
+    shifted = call.op("ShiftLeft", [x, call.op("Sub", [zeros, number(call, 1)])])
+    first = saturated_left(call, doubled_high(call, shifted, number(call, SQRT_HALF)), 1)
     first_power = more(
-        call, shifted_left(call, call.op("Sub", [number(call, bits), zeros]), places), quarter
+        call, shifted_left(call, call.op("Sub", [number(call, bits), zeros]), shift), quarter
     )
     room = call.op(
         "Sub",
@@ -187,7 +188,7 @@ def logarithm_from_one(call: NodeCall, x: Tensor, bits: int, out: int) -> Tensor
         [call.op("Greater", [x, bound]), number(call, MOST), call.op("ShiftLeft", [x, room])],
     )
     second_power = more(
-        call, shifted_left(call, call.op("Sub", [number(call, bits), room]), places), -quarter
+        call, shifted_left(call, call.op("Sub", [number(call, bits), room]), shift), -quarter
     )
     rest, power = call.op("Min", [first, second]), call.op("Max", [first_power, second_power])
     middle = call.op(

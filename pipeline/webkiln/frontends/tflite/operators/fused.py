@@ -17,4 +17,4 @@ def activated(call: NodeCall, y: Tensor) -> Tensor:
             return call.op({"RELU": "Relu", "RELU6": "Relu6", "TANH": "Tanh"}[kind], [y])
         case "RELU_N1_TO_1":
             return call.op("Clip", [y], {"min": -1.0, "max": 1.0})
-    raise call.unsupported(f"has the activation {kind}", "Use an activation of its own")
+    raise call.unsupported(f"has the activation {kind}", "Use a separate activation operator")

@@ -21,8 +21,8 @@ def hybrid(
     """The product of x, quantized over its axes from `rows` on, with the weights, as floats."""
     axes = tuple(range(rows, x.type.rank))
     quantize = asymmetric if call.attr("asymmetric", 0) else symmetric
-    whole, scale = quantize(call, x, axes)
-    total = product(whole, cast(call.builder, call.tensor(weights), "int32"))
+    quantized, scale = quantize(call, x, axes)
+    total = product(quantized, cast(call.builder, call.tensor(weights), "int32"))
     shape = (*scale.shape[:rows], *[1] * (total.type.rank - rows))
     return call.op(
         "Mul",
@@ -78,18 +78,18 @@ def asymmetric(call: NodeCall, x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor
     span, one = high - low, call.constant(1.0, "float32")
     nothing = call.builder.binary("Equal", span, 0.0)
     scale = call.op("Where", [nothing, one, span / 255.0])
-    place = call.builder.binary("Sub", -128.0, call.op("Div", [low, scale]))
+    index = call.builder.binary("Sub", -128.0, call.op("Div", [low, scale]))
     zero = call.op(
         "Where",
         [
             nothing,
             call.constant(0, "int32"),
-            call.op("Clip", [away(call, place)], {"min": -128, "max": 127}),
+            call.op("Clip", [away(call, index)], {"min": -128, "max": 127}),
         ],
     )
     moved = call.op(
         "Add",
         [call.op("Mul", [x, call.op("Div", [one, scale])]), cast(call.builder, zero, "float32")],
     )
-    whole = call.op("Clip", [away(call, moved)], {"min": -128, "max": 127})
-    return call.op("Sub", [whole, zero]), scale
+    quantized = call.op("Clip", [away(call, moved)], {"min": -128, "max": 127})
+    return call.op("Sub", [quantized, zero]), scale

@@ -6,7 +6,7 @@ import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.indexing import reverse_sequence_of
-from webkiln.frontends.tflite.operators.integers import factor, given, out_dtype
+from webkiln.frontends.tflite.operators.integers import factor, operands, out_dtype
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, filled, iota, part, reshaped, transposed
@@ -24,12 +24,12 @@ def gather(call: NodeCall) -> Tensor:
     moved = transposed(b, x, perm)
     flat = reshaped(b, indices, (*indices.shape, 1))
     rows = call.op("GatherND", [moved, flat], {"batch": batch})
-    kept, count = axis - batch, indices.type.rank - batch
+    rest, count = axis - batch, indices.type.rank - batch
     order = (
         *range(batch),
-        *range(batch + count, batch + count + kept),
+        *range(batch + count, batch + count + rest),
         *range(batch, batch + count),
-        *range(batch + count + kept, rows.type.rank),
+        *range(batch + count + rest, rows.type.rank),
     )
     return transposed(b, rows, order)
 
@@ -37,9 +37,9 @@ def gather(call: NodeCall) -> Tensor:
 def embedding_lookup(call: NodeCall) -> Tensor:
     """Operands: indices, rows. Quantized rows become floats."""
     indices, rows = call.tensor(0), call.tensor(1)
-    found = call.op("Gather", [rows, indices], {"axis": 0})
+    result = call.op("Gather", [rows, indices], {"axis": 0})
     if "scale" not in call.attr("extra", ()):
-        return found
+        return result
     scale = factor(call, "scale")
     if scale.type.rank:
         scale = reshaped(
@@ -47,18 +47,18 @@ def embedding_lookup(call: NodeCall) -> Tensor:
             call.op("Gather", [scale, indices], {"axis": 0}),
             (*indices.shape, *[1] * (rows.type.rank - 1)),
         )
-    return call.op("Mul", [cast(call.builder, found, "float32"), scale])
+    return call.op("Mul", [cast(call.builder, result, "float32"), scale])
 
 
 def gather_nd(call: NodeCall) -> Tensor:
-    return call.op("GatherND", given(call), {"batch": 0})
+    return call.op("GatherND", operands(call), {"batch": 0})
 
 
 def scatter_nd(call: NodeCall) -> Tensor:
     """Operands: indices, updates, the shape. Updates with equal indices are added."""
     indices, updates = call.tensor(0), call.tensor(1)
     if updates.dtype == "bool":
-        raise call.unsupported("scatters truth values", "Cast them to numbers")
+        raise call.unsupported("scatters booleans", "Cast them to numbers")
     start = filled(call.builder, 0, updates.dtype, call.sizes(2))
     return call.op("ScatterND", [start, indices, updates], {"reduction": "add"})
 
@@ -67,21 +67,21 @@ def sparse_to_dense(call: NodeCall) -> Tensor:
     """Operands: indices, the shape, values, the default."""
     b, indices, shape, values = call.builder, call.tensor(0), call.sizes(1), call.tensor(2)
     start = call.op("Broadcast", [reshaped(b, call.tensor(3), ())], {"shape": shape})
-    places = reshaped(b, indices, (indices.type.size // len(shape), len(shape)))
+    positions = reshaped(b, indices, (indices.type.size // len(shape), len(shape)))
     wide = (
         values
         if values.type.rank
-        else call.op("Broadcast", [values], {"shape": (places.shape[0],)})
+        else call.op("Broadcast", [values], {"shape": (positions.shape[0],)})
     )
-    return call.op("ScatterND", [start, places, wide], {"reduction": "none"})
+    return call.op("ScatterND", [start, positions, wide], {"reduction": "none"})
 
 
 def dynamic_update_slice(call: NodeCall) -> Tensor:
     """Operands: x, the update, its start. The start is clamped so that the update fits."""
-    b, x, update, begins = call.builder, *given(call)
+    b, x, update, begins = call.builder, *operands(call)
     if x.type.rank == 0:
         return update
-    places: Tensor | None = None
+    indices: Tensor | None = None
     rank = x.type.rank
     for axis in range(rank):
         start = cast(b, reshaped(b, part(b, begins, 0, axis, 1), ()), "int32")
@@ -104,9 +104,9 @@ def dynamic_update_slice(call: NodeCall) -> Tensor:
         own = call.op("Add", [iota(b, update.shape[axis], "int32"), clamped])
         shape = [update.shape[axis] if d == axis else 1 for d in range(rank + 1)]
         wide = b.op("Broadcast", [reshaped(b, own, shape)], {"shape": (*update.shape, 1)})
-        places = wide if places is None else call.op("Concat", [places, wide], {"axis": rank})
-    assert places is not None
-    return call.op("ScatterND", [x, places, update], {"reduction": "none"})
+        indices = wide if indices is None else call.op("Concat", [indices, wide], {"axis": rank})
+    assert indices is not None
+    return call.op("ScatterND", [x, indices, update], {"reduction": "none"})
 
 
 def one_hot(call: NodeCall) -> Tensor:
@@ -119,13 +119,13 @@ def one_hot(call: NodeCall) -> Tensor:
         iota(b, depth, "int32"),
         [depth if d == axis else 1 for d in range(indices.type.rank + 1)],
     )
-    on, off = (reshaped(b, call.tensor(place), ()) for place in (2, 3))
+    on, off = (reshaped(b, call.tensor(index), ()) for index in (2, 3))
     return call.op("Where", [call.op("Equal", [wide, numbers]), on, off])
 
 
 def select(call: NodeCall) -> Tensor:
     """A condition of rank 1 selects rows."""
-    condition, yes, no = given(call)
+    condition, yes, no = operands(call)
     if call.spec.op == "SELECT" and condition.type.rank == 1 and yes.type.rank > 1:
         condition = reshaped(
             call.builder, condition, (condition.shape[0], *[1] * (yes.type.rank - 1))
@@ -135,18 +135,18 @@ def select(call: NodeCall) -> Tensor:
 
 def where(call: NodeCall) -> Tensor:
     """The indices of non-zero elements; their number is data-dependent."""
-    found = call.op("NonZero", [call.tensor(0)], {"count": call.builder.data_dependent()})
-    return transposed(call.builder, found, (1, 0))
+    result = call.op("NonZero", [call.tensor(0)], {"count": call.builder.data_dependent()})
+    return transposed(call.builder, result, (1, 0))
 
 
 def top_k(call: NodeCall) -> list[Tensor]:
     x, count = call.tensor(0), call.sizes(1)[0]
     axis = x.type.rank - 1
-    values, places = (
+    values, indices = (
         part(call.builder, item, axis, 0, count)
         for item in call.builder.ops("Sort", [x], {"axis": axis, "descending": True})
     )
-    return [values, cast(call.builder, places, out_dtype(call, 1))]
+    return [values, cast(call.builder, indices, out_dtype(call, 1))]
 
 
 def unique(call: NodeCall) -> list[Tensor]:
@@ -186,8 +186,8 @@ def segmented(reduction: str) -> NodeHandler:
 def segment_sum(call: NodeCall) -> Tensor:
     if not call.operand(1).is_constant:
         raise call.unsupported(
-            "counts its segments from the data",
-            "Use UNSORTED_SEGMENT_SUM with a number of segments",
+            "has a data-dependent number of segments",
+            "Use UNSORTED_SEGMENT_SUM with a constant number of segments",
         )
     return combined(call, "add", int(call.numbers(1)[-1]) + 1)
 
@@ -248,24 +248,22 @@ def non_max_suppression(call: NodeCall) -> Sequence[Tensor]:
     b, boxes, scores = call.builder, call.tensor(0), call.tensor(1)
     soft = call.spec.op == "NON_MAX_SUPPRESSION_V5"
     if soft and float(call.numbers(5).reshape(())) != 0:
-        raise call.unsupported(
-            "lowers the scores of boxes that overlap (sigma)", "Set its sigma to 0"
-        )
+        raise call.unsupported("uses soft suppression (sigma)", "Set its sigma to 0")
     most = call.sizes(2)[0]
     limits = [
         call.constant([most], "int64"),
         reshaped(b, call.tensor(3), (1,)),
         reshaped(b, call.tensor(4), (1,)),
     ]
-    given_ = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, 1, *scores.shape))]
+    operands = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, 1, *scores.shape))]
     rows = call.op(
-        "NonMaxSuppression", [*given_, *limits], {"center": False, "count": b.data_dependent()}
+        "NonMaxSuppression", [*operands, *limits], {"center": False, "count": b.data_dependent()}
     )
     chosen = cast(b, reshaped(b, part(b, rows, 1, 2, 1), (rows.shape[0],)), "int32")
-    places = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
+    positions = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
     count = reshaped(b, b.op("Sizes", [], {"sizes": (rows.shape[0],), "dtype": "int32"}), ())
     indices = call.op(
-        "ScatterND", [filled(b, 0, "int32", (most,)), places, chosen], {"reduction": "none"}
+        "ScatterND", [filled(b, 0, "int32", (most,)), positions, chosen], {"reduction": "none"}
     )
     if not soft:
         return [indices, count]
@@ -273,7 +271,7 @@ def non_max_suppression(call: NodeCall) -> Sequence[Tensor]:
     return [
         indices,
         call.op(
-            "ScatterND", [filled(b, 0.0, "float32", (most,)), places, own], {"reduction": "none"}
+            "ScatterND", [filled(b, 0.0, "float32", (most,)), positions, own], {"reduction": "none"}
         ),
         count,
     ]

@@ -14,22 +14,22 @@ from webkiln.ops.pieces import cast
 INTEGERS = ("int8", "uint8", "int16")
 
 
-def own(call: NodeCall) -> int:
+def operand_count(call: NodeCall) -> int:
     """The number of operands in the file; factors follow them."""
     return len(call) - len(call.attr("extra", ()))
 
 
-def has(call: NodeCall, place: int) -> bool:
-    return place < own(call) and call.has(place)
+def has(call: NodeCall, index: int) -> bool:
+    return index < operand_count(call) and call.has(index)
 
 
-def given(call: NodeCall) -> list[Tensor]:
-    return [call.tensor(place) for place in range(own(call)) if call.has(place)]
+def operands(call: NodeCall) -> list[Tensor]:
+    return [call.tensor(index) for index in range(operand_count(call)) if call.has(index)]
 
 
-def is_quantized(call: NodeCall, place: int = 0) -> bool:
+def is_quantized(call: NodeCall, index: int = 0) -> bool:
     marks = call.attr("quantized", ())
-    return place < len(marks) and bool(marks[place]) and call.type(place).dtype in INTEGERS
+    return index < len(marks) and bool(marks[index]) and call.type(index).dtype in INTEGERS
 
 
 def is_hybrid(call: NodeCall, x: int, weights: int) -> bool:
@@ -37,38 +37,40 @@ def is_hybrid(call: NodeCall, x: int, weights: int) -> bool:
     return call.type(x).dtype == "float32" and call.type(weights).dtype in ("int8", "uint8")
 
 
-def zero(call: NodeCall, place: int = 0) -> int:
+def zero(call: NodeCall, index: int = 0) -> int:
     zeros = call.attr("zeros", ())
-    return int(zeros[place]) if place < len(zeros) else 0
+    return int(zeros[index]) if index < len(zeros) else 0
 
 
-def out_zero(call: NodeCall, place: int = 0) -> int:
+def out_zero(call: NodeCall, index: int = 0) -> int:
     zeros = call.attr("out_zeros", ())
-    return int(zeros[place]) if place < len(zeros) else 0
+    return int(zeros[index]) if index < len(zeros) else 0
 
 
-def out_dtype(call: NodeCall, place: int = 0) -> str:
-    return str(call.attr("dtypes")[place])
+def out_dtype(call: NodeCall, index: int = 0) -> str:
+    return str(call.attr("dtypes")[index])
 
 
 def factor(call: NodeCall, name: str) -> Tensor:
     """An array derived from scales."""
     names = call.attr("extra", ())
     if name not in names:
-        raise refused(call)
-    return call.tensor(own(call) + names.index(name))
+        raise quantization_error(call)
+    return call.tensor(operand_count(call) + names.index(name))
 
 
-def refused(call: NodeCall) -> UnsupportedError:
+def quantization_error(call: NodeCall) -> UnsupportedError:
     """Refuse quantized operands of operators without integer arithmetic."""
     dtypes = ", ".join(
         dict.fromkeys(
-            call.type(place).dtype for place in range(own(call)) if is_quantized(call, place)
+            call.type(index).dtype
+            for index in range(operand_count(call))
+            if is_quantized(call, index)
         )
     )
     return call.unsupported(
         f"computes with quantised {dtypes or 'numbers'}",
-        "Keep this operator in floats, or register a handler",
+        "Keep this operator in float32, or register a handler",
     )
 
 
@@ -76,9 +78,9 @@ def number(call: NodeCall, value: int) -> Tensor:
     return call.constant(value, "int32")
 
 
-def centred(call: NodeCall, place: int = 0) -> Tensor:
+def centred(call: NodeCall, index: int = 0) -> Tensor:
     """An operand as int32, minus its zero point."""
-    return less(call, cast(call.builder, call.tensor(place), "int32"), zero(call, place))
+    return less(call, cast(call.builder, call.tensor(index), "int32"), zero(call, index))
 
 
 def less(call: NodeCall, x: Tensor, value: int) -> Tensor:
@@ -89,17 +91,17 @@ def more(call: NodeCall, x: Tensor, value: int) -> Tensor:
     return x if value == 0 else call.op("Add", [x, number(call, value)])
 
 
-def shifted_left(call: NodeCall, x: Tensor, places: int) -> Tensor:
-    return call.op("ShiftLeft", [x, number(call, places)]) if places else x
+def shifted_left(call: NodeCall, x: Tensor, shift: int) -> Tensor:
+    return call.op("ShiftLeft", [x, number(call, shift)]) if shift else x
 
 
-def shifted_right(call: NodeCall, x: Tensor, places: int) -> Tensor:
+def shifted_right(call: NodeCall, x: Tensor, shift: int) -> Tensor:
     """Shift right, rounding towards minus infinity."""
-    return call.op("ShiftRight", [x, number(call, places)]) if places else x
+    return call.op("ShiftRight", [x, number(call, shift)]) if shift else x
 
 
-def rounded_right(call: NodeCall, x: Tensor, places: int) -> Tensor:
-    return call.op("RoundingShiftRight", [x, number(call, places)]) if places else x
+def rounded_right(call: NodeCall, x: Tensor, shift: int) -> Tensor:
+    return call.op("RoundingShiftRight", [x, number(call, shift)]) if shift else x
 
 
 def doubled_high(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
@@ -116,13 +118,13 @@ def bounded(call: NodeCall, x: Tensor, low: int, high: int) -> Tensor:
 
 
 def limits(dtype: str) -> tuple[int, int]:
-    found = np.iinfo(dtype)
-    return int(found.min), int(found.max)
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
-def result(call: NodeCall, x: Tensor, place: int = 0) -> Tensor:
+def result(call: NodeCall, x: Tensor, index: int = 0) -> Tensor:
     """Clamp an int32 to the range of the output: that of its fused activation, or of its dtype."""
-    dtype = out_dtype(call, place)
+    dtype = out_dtype(call, index)
     low, high = call.attr("range") or limits(dtype)
     return cast(call.builder, bounded(call, x, low, high), dtype)
 

@@ -26,7 +26,7 @@ def window(call: NodeCall, x: Tensor) -> dict[str, Any]:
     sizes = (call.attr("filter_height"), call.attr("filter_width"))
     strides = (call.attr("stride_h"), call.attr("stride_w"))
     if min(*sizes, *strides) < 1:
-        raise call.error(f"the window is {sizes}, strides are {strides}; all are 1 or more")
+        raise call.error(f"the window is {sizes}, strides are {strides}; all must be 1 or more")
     return window_of(x, sizes, None, call.attr("padding").lower(), strides, 1) | {
         "axes": AXES,
         "window": sizes,
@@ -43,7 +43,7 @@ def max_pool(call: NodeCall) -> Tensor:
 
 
 def average_pool(call: NodeCall) -> Tensor:
-    """The mean of elements without padding. Integers are rounded to nearest, ties away from zero."""
+    """The mean of elements without padding. Integers are rounded to nearest, ties away from 0."""
     x = call.tensor(0)
     attrs = window(call, x)
     if not is_quantized(call):

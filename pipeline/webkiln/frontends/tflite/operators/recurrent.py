@@ -16,25 +16,25 @@ from webkiln.ops.pieces import cast, part, reshaped, total
 EPSILON = 1e-8
 
 
-def product(call: NodeCall, x: Tensor, place: int) -> Tensor:
+def product(call: NodeCall, x: Tensor, index: int) -> Tensor:
     """Multiply rows of x by the weights at an operand position."""
-    weights = call.type(place)
+    weights = call.type(index)
 
     def multiplied(a: Tensor, w: Tensor) -> Tensor:
         return call.op("MatMul", [a, w], {"transpose_b": True})
 
     if weights.dtype in ("int8", "uint8"):
-        return hybrid(call, x, place, multiplied, name=f"scale{place}")
-    return multiplied(x, call.tensor(place))
+        return hybrid(call, x, index, multiplied, name=f"scale{index}")
+    return multiplied(x, call.tensor(index))
 
 
-def floats(call: NodeCall, place: int) -> Tensor:
+def floats(call: NodeCall, index: int) -> Tensor:
     """Weights used elementwise. Quantized ones become floats."""
-    x = call.tensor(place)
+    x = call.tensor(index)
     return (
         x
         if x.dtype == "float32"
-        else call.op("Mul", [cast(call.builder, x, "float32"), factor(call, f"scale{place}")])
+        else call.op("Mul", [cast(call.builder, x, "float32"), factor(call, f"scale{index}")])
     )
 
 
@@ -67,7 +67,7 @@ def stepwise(
 
 
 @dataclass(frozen=True)
-class LstmPlaces:
+class LstmOperands:
     """The operand positions of an LSTM: the first of each kind, for the gates input, forget, cell,
     output.
     """
@@ -81,33 +81,33 @@ class LstmPlaces:
     aux: int | None = None
 
 
-UNIDIRECTIONAL = LstmPlaces(1, 5, 9, 12, 16, 20)
+UNIDIRECTIONAL = LstmOperands(1, 5, 9, 12, 16, 20)
 INPUT, FORGET, CELL, OUTPUT = range(4)
 
 
 def gate(
     call: NodeCall,
-    places: LstmPlaces,
+    operands: LstmOperands,
     number: int,
-    given: Sequence[Tensor],
+    inputs: Sequence[Tensor],
     h: Tensor,
     cell: Tensor | None,
 ) -> Tensor:
     """A gate before its activation. `cell` is the peephole's input."""
-    y = product(call, given[0], places.inputs + number)
-    if len(given) > 1 and places.aux is not None and has(call, places.aux + number):
-        y = y + product(call, given[1], places.aux + number)
-    y = y + product(call, h, places.recurrent + number)
-    peephole = places.peephole + (number if number != OUTPUT else 2)
+    y = product(call, inputs[0], operands.inputs + number)
+    if len(inputs) > 1 and operands.aux is not None and has(call, operands.aux + number):
+        y = y + product(call, inputs[1], operands.aux + number)
+    y = y + product(call, h, operands.recurrent + number)
+    peephole = operands.peephole + (number if number != OUTPUT else 2)
     if cell is not None and has(call, peephole):
         y = y + call.op("Mul", [floats(call, peephole), cell])
-    if places.norm is not None and has(call, places.norm + number):
+    if operands.norm is not None and has(call, operands.norm + number):
         centred = y - mean(call, y)
         deviation = call.op("Sqrt", [mean(call, centred * centred) + EPSILON])
         y = call.op(
-            "Mul", [call.op("Div", [centred, deviation]), call.tensor(places.norm + number)]
+            "Mul", [call.op("Div", [centred, deviation]), call.tensor(operands.norm + number)]
         )
-    return y + call.tensor(places.bias + number) if has(call, places.bias + number) else y
+    return y + call.tensor(operands.bias + number) if has(call, operands.bias + number) else y
 
 
 def mean(call: NodeCall, x: Tensor) -> Tensor:
@@ -115,24 +115,25 @@ def mean(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def lstm_step(
-    call: NodeCall, places: LstmPlaces, given: Sequence[Tensor], h: Tensor, c: Tensor
+    call: NodeCall, operands: LstmOperands, inputs: Sequence[Tensor], h: Tensor, c: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The next output and cell."""
-    forget = call.op("Sigmoid", [gate(call, places, FORGET, given, h, c)])
-    if has(call, places.inputs + INPUT):
-        taken = call.op("Sigmoid", [gate(call, places, INPUT, given, h, c)])
+    forget = call.op("Sigmoid", [gate(call, operands, FORGET, inputs, h, c)])
+    if has(call, operands.inputs + INPUT):
+        input_gate = call.op("Sigmoid", [gate(call, operands, INPUT, inputs, h, c)])
     else:
-        taken = call.builder.binary("Sub", 1.0, forget)
-    fresh = activated(call, gate(call, places, CELL, given, h, None))
-    c = call.op("Add", [call.op("Mul", [forget, c]), call.op("Mul", [taken, fresh])])
+        input_gate = call.builder.binary("Sub", 1.0, forget)
+    fresh = activated(call, gate(call, operands, CELL, inputs, h, None))
+    c = call.op("Add", [call.op("Mul", [forget, c]), call.op("Mul", [input_gate, fresh])])
     c = clipped(call, c, "cell_clip")
     shown = call.op(
-        "Mul", [call.op("Sigmoid", [gate(call, places, OUTPUT, given, h, c)]), activated(call, c)]
+        "Mul",
+        [call.op("Sigmoid", [gate(call, operands, OUTPUT, inputs, h, c)]), activated(call, c)],
     )
-    if has(call, places.projection):
-        shown = product(call, shown, places.projection)
-        if has(call, places.projection + 1):
-            shown = shown + call.tensor(places.projection + 1)
+    if has(call, operands.projection):
+        shown = product(call, shown, operands.projection)
+        if has(call, operands.projection + 1):
+            shown = shown + call.tensor(operands.projection + 1)
         shown = clipped(call, shown, "proj_clip")
     return shown, c
 
@@ -145,8 +146,8 @@ def clipped(call: NodeCall, x: Tensor, name: str) -> Tensor:
 def check(call: NodeCall) -> None:
     if is_quantized(call):
         raise call.unsupported(
-            "is a recurrent layer of integers",
-            "Quantise its weights only (dynamic range), or keep it in floats",
+            "is an integer recurrent layer",
+            "Quantise only its weights (dynamic range), or keep it in float32",
         )
 
 
@@ -161,7 +162,9 @@ def unidirectional_lstm(call: NodeCall) -> list[Tensor]:
     if is_quantized(call):
         recurrent_integers.check(call)
     if call.attr("diagonal_recurrent_tensors", 0):
-        raise call.unsupported("has diagonal recurrent weights", "Convert it with full ones")
+        raise call.unsupported(
+            "has diagonal recurrent weights", "Convert the model with full weights"
+        )
 
     def step(
         inner: NodeCall, states: list[Tensor], slices: list[Tensor]
@@ -177,8 +180,8 @@ def lstm(call: NodeCall) -> list[Tensor]:
     """One step."""
     if call.attr("kernel_type", "FULL") != "FULL":
         raise call.unsupported(
-            "is a basic LSTM cell of quantised models of 2017",
-            "Convert the model again with today's converter",
+            "is a basic LSTM cell, as in quantised models of 2017",
+            "Convert the model again with the current converter",
         )
     if is_quantized(call):
         recurrent_integers.check(call)
@@ -192,19 +195,19 @@ def bidirectional_lstm(call: NodeCall) -> list[Tensor]:
     both = has(call, 40)
     x = call.tensor(0)
     results, states = [], []
-    for offset, state, aux_weights, turned in ((0, 35, 40, False), (17, 37, 44, True)):
-        places = LstmPlaces(
+    for offset, state, aux_weights, backward in ((0, 35, 40, False), (17, 37, 44, True)):
+        operands = LstmOperands(
             1 + offset, 5 + offset, 9 + offset, 12 + offset, 16 + offset, None, aux_weights
         )
-        own = x if not turned or aux is None or both else aux
+        own = x if not backward or aux is None or both else aux
 
         def step(
             inner: NodeCall,
             current: list[Tensor],
             slices: list[Tensor],
-            places: LstmPlaces = places,
+            operands: LstmOperands = operands,
         ) -> tuple[list[Tensor], Tensor]:
-            h, c = lstm_step(inner, places, slices, *current)
+            h, c = lstm_step(inner, operands, slices, *current)
             return [h, c], h
 
         lasts, y = stepwise(
@@ -212,7 +215,7 @@ def bidirectional_lstm(call: NodeCall) -> list[Tensor]:
             own,
             [call.tensor(state), call.tensor(state + 1)],
             step,
-            reverse=turned,
+            reverse=backward,
             aux=aux if both else None,
         )
         results.append(y)
@@ -256,10 +259,10 @@ def unidirectional_rnn(call: NodeCall) -> list[Tensor]:
 def bidirectional_rnn(call: NodeCall) -> list[Tensor]:
     check(call)
     if has(call, 10):
-        raise call.unsupported("has weights of auxiliary inputs", "Use two layers of one direction")
+        raise call.unsupported("has weights for auxiliary inputs", "Use two unidirectional layers")
     results, states = [], []
-    for first, turned in ((1, False), (5, True)):
-        own = call.tensor(9) if turned and has(call, 9) else call.tensor(0)
+    for first, backward in ((1, False), (5, True)):
+        own = call.tensor(9) if backward and has(call, 9) else call.tensor(0)
 
         def step(
             inner: NodeCall, current: list[Tensor], slices: list[Tensor], first: int = first
@@ -267,7 +270,7 @@ def bidirectional_rnn(call: NodeCall) -> list[Tensor]:
             h = rnn_step(inner, slices[0], current[0], first)
             return [h], h
 
-        lasts, y = stepwise(call, own, [call.tensor(first + 3)], step, reverse=turned)
+        lasts, y = stepwise(call, own, [call.tensor(first + 3)], step, reverse=backward)
         results.append(y)
         states += lasts
     return [*merged(call, results), *states]

@@ -25,14 +25,13 @@ STATE, CELL, PROJECTION = 18, 19, 16
 def check(call: NodeCall) -> None:
     if "hidden" not in call.attr("extra", ()):
         raise call.unsupported(
-            "is an LSTM of integers other than of int8 with a cell of int16 and a scale of a power"
-            " of 2",
-            "Quantise it to int8 with today's converter, or its weights only",
+            "is an integer LSTM, but not of int8 with an int16 cell whose scale is a power of 2",
+            "Quantise it to int8 with the current converter, or only its weights",
         )
     if has(call, 21):
         raise call.unsupported(
-            "normalises the gates of an LSTM of integers",
-            "Quantise its weights only (dynamic range)",
+            "is an integer LSTM with layer normalisation",
+            "Quantise only its weights (dynamic range)",
         )
 
 
@@ -45,11 +44,11 @@ def narrow(call: NodeCall, x: Tensor, dtype: str = "int16") -> Tensor:
     return bounded(call, x, *limits(dtype))
 
 
-def product(call: NodeCall, x: Tensor, place: int, bias: int, name: str) -> Tensor:
+def product(call: NodeCall, x: Tensor, index: int, bias: int, name: str) -> Tensor:
     """Multiply rows of x by the weights at one operand position, add the bias at another, and
     rescale.
     """
-    sums = call.op("MatMul", [x, wide(call, call.tensor(place))], {"transpose_b": True})
+    sums = call.op("MatMul", [x, wide(call, call.tensor(index))], {"transpose_b": True})
     return scaled(call, sums + call.tensor(bias) if has(call, bias) else sums, name)
 
 
@@ -61,8 +60,8 @@ def gate(call: NodeCall, number: int, x: Tensor, h: Tensor, c: Tensor) -> Tensor
     peephole = PEEPHOLES.get(name)
     if peephole is None or not has(call, peephole):
         return y
-    seen = call.op("Mul", [wide(call, call.tensor(peephole)), c])
-    return narrow(call, y + scaled(call, seen, f"{name}_peephole"))
+    peepholes = call.op("Mul", [wide(call, call.tensor(peephole)), c])
+    return narrow(call, y + scaled(call, peepholes, f"{name}_peephole"))
 
 
 def lstm_step(call: NodeCall, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -70,14 +69,14 @@ def lstm_step(call: NodeCall, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, 
     b, power = call.builder, call.attr("cell_power")
     x, h, c = wide(call, x, zero(call)), wide(call, h, zero(call, STATE)), wide(call, c)
     forget = sigmoid_16(call, gate(call, 1, x, h, c))
-    taken = (
+    input_gate = (
         sigmoid_16(call, gate(call, 0, x, h, c))
         if has(call, 1)
         else b.binary("Sub", limits("int16")[1], forget)
     )
     fresh = tanh_16(call, gate(call, 2, x, h, c), 3)
-    kept = rounded_right(call, call.op("Mul", [forget, c]), 15)
-    c = narrow(call, kept + rounded_right(call, call.op("Mul", [taken, fresh]), 30 + power))
+    state = rounded_right(call, call.op("Mul", [forget, c]), 15)
+    c = narrow(call, state + rounded_right(call, call.op("Mul", [input_gate, fresh]), 30 + power))
     c = clipped(call, c, "cell_bound")
     shown = call.op("Mul", [sigmoid_16(call, gate(call, 3, x, h, c)), tanh_16(call, c, 15 + power)])
     shown = narrow(
@@ -108,7 +107,7 @@ def svdf(call: NodeCall) -> list[Tensor]:
     """
     if call.attr("fused_activation_function", "NONE") != "RELU":
         raise call.unsupported(
-            "is an SVDF layer of integers without RELU", "Quantise its weights only (dynamic range)"
+            "is an integer SVDF layer without RELU", "Quantise only its weights (dynamic range)"
         )
     b, rank = call.builder, call.attr("rank")
     filters, memory = call.type(2).shape
@@ -117,12 +116,12 @@ def svdf(call: NodeCall) -> list[Tensor]:
         b, narrow(call, product(call, x, 1, len(call), "feature"), state.dtype), state.dtype
     )
     state = reshaped(b, state, (x.shape[0], filters, memory))
-    kept = call.op(
+    retained = call.op(
         "Concat",
         [part(b, state, 2, 1, memory - 1), reshaped(b, features, (x.shape[0], filters, 1))],
         {"axis": 2},
     )
-    sums = total(b, call.op("Mul", [wide(call, kept), wide(call, call.tensor(2))]), 2)
+    sums = total(b, call.op("Mul", [wide(call, retained), wide(call, call.tensor(2))]), 2)
     y = total(b, reshaped(b, sums, (x.shape[0], filters // rank, rank)), 2)
     y = y + call.tensor(3) if has(call, 3) else y
-    return [placed(call, scaled(call, y)), reshaped(b, kept, call.type(4).shape)]
+    return [placed(call, scaled(call, y)), reshaped(b, retained, call.type(4).shape)]

@@ -46,8 +46,8 @@ def mean_or_sum(op: str) -> NodeHandler:
         if is_quantized(call):
             if "multiplier" not in call.attr("extra", ()):
                 raise call.unsupported(
-                    "takes a mean of integers over an open size",
-                    "Give the model a fixed size there",
+                    "averages integers over an axis of symbolic size",
+                    "Set the size with --dim",
                 )
             return placed(call, scaled(call, call.op("ReduceSum", [centred(call)], attrs)))
         if op == "ReduceMean" and not is_float(x.dtype):
@@ -76,17 +76,17 @@ def quantized_product(call: NodeCall) -> Tensor:
     if is_quantized(call):
         if "multiplier" not in call.attr("extra", ()):
             raise call.unsupported(
-                "multiplies integers along an open size", "Give the model a fixed size there"
+                "multiplies integers along an axis of symbolic size", "Set the size with --dim"
             )
         x = centred(call)
         axes = axes_of(call, x.type.rank)
         rest = tuple(axis for axis in range(x.type.rank) if axis not in axes)
-        kept = tuple(x.shape[axis] for axis in rest)
+        shape = tuple(x.shape[axis] for axis in rest)
         count = prod(x.shape[axis] for axis in axes)
         rows = reshaped(
-            call.builder, call.op("Transpose", [x], {"perm": (*axes, *rest)}), (count, *kept)
+            call.builder, call.op("Transpose", [x], {"perm": (*axes, *rest)}), (count, *shape)
         )
-        product = reshaped(call.builder, part(call.builder, rows, 0, 0, 1), kept)
+        product = reshaped(call.builder, part(call.builder, rows, 0, 0, 1), shape)
 
         def body(
             builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]
@@ -103,7 +103,7 @@ def quantized_product(call: NodeCall) -> Tensor:
         sizes = (
             tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
             if call.attr("keep_dims", 0)
-            else kept
+            else shape
         )
         return reshaped(call.builder, last, sizes)
     result = reduction("ReduceProd")(call)
@@ -111,7 +111,7 @@ def quantized_product(call: NodeCall) -> Tensor:
     return result
 
 
-def found(op: str) -> NodeHandler:
+def arg_reduction(op: str) -> NodeHandler:
     """The index of the first extreme element."""
 
     def handler(call: NodeCall) -> Tensor:
@@ -148,7 +148,7 @@ REDUCE: dict[str, NodeHandler] = {
     "REDUCE_MIN": reduction("ReduceMin"),
     "REDUCE_ANY": reduction("ReduceMax"),
     "REDUCE_ALL": reduction("ReduceMin"),
-    "ARG_MAX": found("ArgMax"),
-    "ARG_MIN": found("ArgMin"),
+    "ARG_MAX": arg_reduction("ArgMax"),
+    "ARG_MIN": arg_reduction("ArgMin"),
     "CUMSUM": cumulative,
 }

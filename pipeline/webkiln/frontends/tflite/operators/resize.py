@@ -29,16 +29,18 @@ def line(call: NodeCall, size: int, out: int) -> dict[str, int]:
     return {"scale": size, "start": 0, "unit": out}
 
 
-def open_sizes(x: Tensor, sizes: tuple[int, ...]) -> bool:
+def has_symbolic_sizes(x: Tensor, sizes: tuple[int, ...]) -> bool:
     return any(map(is_symbolic, (*x.shape[1:3], *sizes)))
 
 
 def resize_bilinear(call: NodeCall) -> Tensor:
     x, sizes = call.tensor(0), call.sizes(1)
     if is_quantized(call):
-        if open_sizes(x, sizes):
-            raise call.unsupported("resizes integers of open sizes", "Use fixed sizes, or floats")
-        return (bilinear_of_bytes if x.dtype == "uint8" else bilinear_of_integers)(call, x, sizes)
+        if has_symbolic_sizes(x, sizes):
+            raise call.unsupported(
+                "resizes integers of symbolic size", "Set the sizes with --dim, or use float32"
+            )
+        return (bilinear_8bit if x.dtype == "uint8" else bilinear_quantized)(call, x, sizes)
     for axis, out in zip((1, 2), sizes, strict=True):
         x = call.op(
             "Interpolate",
@@ -48,7 +50,7 @@ def resize_bilinear(call: NodeCall) -> Tensor:
     return x
 
 
-def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], list[int]]:
+def sample_rows(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], list[int]]:
     """In steps of 1 / 1024: the rows below and above each position, and the distance from the
     first.
     """
@@ -57,44 +59,46 @@ def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], l
         scale = (ONE * (size - 1) + (out - 1) // 2) // (out - 1)
     lower, upper, shares = [], [], []
     for row in range(out):
-        place = row * scale + (scale // 2 - (ONE >> 1) if call.attr("half_pixel_centers", 0) else 0)
-        first = max(int(place / ONE), 0)
+        coordinate = row * scale + (
+            scale // 2 - (ONE >> 1) if call.attr("half_pixel_centers", 0) else 0
+        )
+        first = max(int(coordinate / ONE), 0)
         lower.append(first)
-        upper.append(min(int((place + ONE - 1) / ONE), size - 1))
-        shares.append(place - ONE * first)
+        upper.append(min(int((coordinate + ONE - 1) / ONE), size - 1))
+        shares.append(coordinate - ONE * first)
     return lower, upper, shares
 
 
-def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def bilinear_quantized(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Round once, ties away from zero. Sums of int16 may exceed 32 bits, so the upper and lower
     bytes are summed separately.
     """
     b, wide = call.builder, cast(call.builder, x, "int32")
     if x.dtype != "int16":
-        whole = weighed(call, wide, sizes)
+        total = interpolated(call, wide, sizes)
         half = call.op(
             "Where",
-            [b.binary("Greater", whole, 0), number(call, 1 << 19), number(call, -(1 << 19))],
+            [b.binary("Greater", total, 0), number(call, 1 << 19), number(call, -(1 << 19))],
         )
         return cast(
-            b, call.op("Div", [call.op("Add", [whole, half]), number(call, 1 << 20)]), x.dtype
+            b, call.op("Div", [call.op("Add", [total, half]), number(call, 1 << 20)]), x.dtype
         )
-    upper = weighed(call, shifted_right(call, wide, 8), sizes)
+    upper = interpolated(call, shifted_right(call, wide, 8), sizes)
     rest = shifted_left(call, call.op("BitAnd", [upper, number(call, 4095)]), 8)
-    rest = rest + weighed(call, call.op("BitAnd", [wide, number(call, 255)]), sizes)
-    whole = shifted_right(call, upper, 12) + shifted_right(call, rest, 20)
+    rest = rest + interpolated(call, call.op("BitAnd", [wide, number(call, 255)]), sizes)
+    total = shifted_right(call, upper, 12) + shifted_right(call, rest, 20)
     half = call.op(
-        "Where", [b.binary("Less", whole, 0), number(call, (1 << 19) - 1), number(call, 1 << 19)]
+        "Where", [b.binary("Less", total, 0), number(call, (1 << 19) - 1), number(call, 1 << 19)]
     )
     rest = call.op("BitAnd", [rest, number(call, (1 << 20) - 1)])
-    return cast(b, whole + shifted_right(call, rest + half, 20), x.dtype)
+    return cast(b, total + shifted_right(call, rest + half, 20), x.dtype)
 
 
-def weighed(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def interpolated(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Weighted sums of the rows and columns around each position, in steps of 2**-20."""
     b = call.builder
     for axis, out in zip((1, 2), sizes, strict=True):
-        lower, upper, shares = places(call, wide.shape[axis], out)
+        lower, upper, shares = sample_rows(call, wide.shape[axis], out)
         first, second = (
             b.op("Gather", [wide, literal(b, rows)], {"axis": axis}) for rows in (lower, upper)
         )
@@ -105,7 +109,7 @@ def weighed(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
     return wide
 
 
-def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def bilinear_8bit(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """uint8 in float32, corner by corner, ties rounded up."""
     b, wide = call.builder, cast(call.builder, x, "float32")
     lines = []
@@ -115,10 +119,11 @@ def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tens
         scale = F32(size - 1) / F32(out - 1) if aligned else F32(size) / F32(out)
         half = F32(0.5 if call.attr("half_pixel_centers", 0) else 0.0)
         positions = [(F32(row) + half) * scale - half for row in range(out)]
-        lower = [max(int(np.floor(place)), 0) for place in positions]
-        upper = [min(int(np.ceil(place)), size - 1) for place in positions]
+        lower = [max(int(np.floor(coordinate)), 0) for coordinate in positions]
+        upper = [min(int(np.ceil(coordinate)), size - 1) for coordinate in positions]
         shares = np.array(
-            [place - F32(first) for place, first in zip(positions, lower, strict=True)], np.float32
+            [coordinate - F32(first) for coordinate, first in zip(positions, lower, strict=True)],
+            np.float32,
         )
         shape = [out if d == axis else 1 for d in range(4)]
         lines.append(
@@ -135,10 +140,10 @@ def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tens
                 [b.op("Gather", [wide, literal(b, rows)], {"axis": 1}), literal(b, columns)],
                 {"axis": 2},
             )
-            weighed = single(
+            weighted = single(
                 call, call.op("Mul", [single(call, call.op("Mul", [corner, down])), across])
             )
-            total = weighed if total is None else single(call, call.op("Add", [total, weighed]))
+            total = weighted if total is None else single(call, call.op("Add", [total, weighted]))
     assert total is not None
     return cast(b, single(call, total + 0.5), "uint8")
 
@@ -148,24 +153,27 @@ def single(call: NodeCall, x: Tensor) -> Tensor:
     return call.op("BitCast", [call.op("BitCast", [x], {"dtype": "int32"})], {"dtype": "float32"})
 
 
-def nearest_places(call: NodeCall, size: int, out: int) -> list[int]:
+def nearest_rows(call: NodeCall, size: int, out: int) -> list[int]:
     aligned = bool(call.attr("align_corners", 0)) and out > 1
     scale = F32(size - 1) / F32(out - 1) if aligned else F32(size) / F32(out)
     offset = F32(0.5 if call.attr("half_pixel_centers", 0) else 0.0)
-    found = []
+    nearest = []
     for row in range(out):
-        place = (F32(row) + offset) * scale
-        found.append(
-            min(int(np.floor(place + F32(0.5))) if aligned else int(np.floor(place)), size - 1)
+        coordinate = (F32(row) + offset) * scale
+        nearest.append(
+            min(
+                int(np.floor(coordinate + F32(0.5))) if aligned else int(np.floor(coordinate)),
+                size - 1,
+            )
         )
-    return [max(place, 0) for place in found]
+    return [max(row, 0) for row in nearest]
 
 
 def resize_nearest(call: NodeCall) -> Tensor:
     x, sizes = call.tensor(0), call.sizes(1)
-    if not open_sizes(x, sizes):
+    if not has_symbolic_sizes(x, sizes):
         for axis, out in zip((1, 2), sizes, strict=True):
-            rows = literal(call.builder, nearest_places(call, x.shape[axis], out))
+            rows = literal(call.builder, nearest_rows(call, x.shape[axis], out))
             x = call.op("Gather", [x, rows], {"axis": axis})
         return x
     for axis, out in zip((1, 2), sizes, strict=True):

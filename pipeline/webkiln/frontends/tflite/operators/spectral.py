@@ -16,17 +16,17 @@ def rfft_2d(call: NodeCall) -> Tensor:
     real, imaginary = transformed(b, (x, None), columns, inverse=False, onesided=True)
     assert imaginary is not None
     perm = (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)
-    turned = transposed(b, real, perm), transposed(b, imaginary, perm)
-    found = [
+    parts = transposed(b, real, perm), transposed(b, imaginary, perm)
+    results = [
         item
-        for item in transformed(b, turned, rows, inverse=False, onesided=False)
+        for item in transformed(b, parts, rows, inverse=False, onesided=False)
         if item is not None
     ]
-    return stacked(b, [transposed(b, item, perm) for item in found], x.type.rank)
+    return stacked(b, [transposed(b, item, perm) for item in results], x.type.rank)
 
 
-def piece(place: int) -> NodeHandler:
-    return lambda call: element(call.builder, call.tensor(0), -1, place)
+def piece(index: int) -> NodeHandler:
+    return lambda call: element(call.builder, call.tensor(0), -1, index)
 
 
 def magnitude(call: NodeCall) -> Tensor:

@@ -9,13 +9,18 @@ from webkiln.frontends.tflite.operators.conv import CONV
 from webkiln.frontends.tflite.operators.custom import CUSTOM
 from webkiln.frontends.tflite.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.tflite.operators.indexing import INDEXING
-from webkiln.frontends.tflite.operators.integers import is_quantized, own, refused
+from webkiln.frontends.tflite.operators.integers import (
+    is_quantized,
+    operand_count,
+    quantization_error,
+)
 from webkiln.frontends.tflite.operators.pool import POOL
 from webkiln.frontends.tflite.operators.quantize import QUANTIZE
 from webkiln.frontends.tflite.operators.recurrent import RECURRENT
 from webkiln.frontends.tflite.operators.reduce import REDUCE
 from webkiln.frontends.tflite.operators.resize import RESIZE
 from webkiln.frontends.tflite.operators.shape import SHAPE
+from webkiln.frontends.tflite.operators.slices import SLICES
 from webkiln.frontends.tflite.operators.spectral import SPECTRAL
 
 HANDLERS: dict[str, NodeHandler] = {
@@ -25,6 +30,7 @@ HANDLERS: dict[str, NodeHandler] = {
     **POOL,
     **REDUCE,
     **SHAPE,
+    **SLICES,
     **RESIZE,
     **INDEXING,
     **QUANTIZE,
@@ -36,6 +42,7 @@ HANDLERS: dict[str, NodeHandler] = {
 IN_INTEGERS = frozenset(
     (
         *SHAPE,
+        *SLICES,
         *CONTROL,
         *QUANTIZE,
         *ACTIVATIONS,
@@ -105,19 +112,22 @@ refuse specific ones.
 """
 
 
-def of_numbers(handler: NodeHandler) -> NodeHandler:
+def without_quantization(handler: NodeHandler) -> NodeHandler:
     """A handler that refuses quantized operands."""
 
     def convert(call: NodeCall) -> NodeResult:
-        if any(is_quantized(call, place) for place in range(own(call)) if call.has(place)):
-            raise refused(call)
+        if any(
+            is_quantized(call, index) for index in range(operand_count(call)) if call.has(index)
+        ):
+            raise quantization_error(call)
         return handler(call)
 
     return convert
 
 
 OPERATORS: dict[str, NodeHandler] = {
-    op: handler if op in IN_INTEGERS else of_numbers(handler) for op, handler in HANDLERS.items()
+    op: handler if op in IN_INTEGERS else without_quantization(handler)
+    for op, handler in HANDLERS.items()
 }
 
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {"": OPERATORS, "custom": CUSTOM}

@@ -28,7 +28,7 @@ def without_batch(c: AtenCall, x: Tensor, alone: bool) -> Tensor:
 
 
 def convolved(
-    c: AtenCall, *, turned: bool, padding: Sequence[int], more: Sequence[int] = (0,)
+    c: AtenCall, *, transposed: bool, padding: Sequence[int], more: Sequence[int] = (0,)
 ) -> Tensor:
     w, bias = c.tensor("weight"), c.optional("bias")
     count = w.type.rank - 2
@@ -40,7 +40,7 @@ def convolved(
         "pads": (*pads, *pads),
         "group": c.get("groups", 1),
     }
-    if turned:
+    if transposed:
         y = conv_transpose_of_nodes(
             renamed(c, [x, w, bias], attrs | {"output_padding": spread(more, count)})
         )
@@ -52,7 +52,7 @@ def convolved(
 def convolution(c: AtenCall) -> Tensor:
     return convolved(
         c,
-        turned=bool(c.get("transposed", False)),
+        transposed=bool(c.get("transposed", False)),
         padding=c.sizes("padding"),
         more=c.sizes("output_padding"),
     )
@@ -62,9 +62,9 @@ def conv(c: AtenCall) -> Tensor:
     """The padding may be "same" or "valid"."""
     word = c["padding"]
     if not isinstance(word, str):
-        return convolved(c, turned=False, padding=c.sizes("padding"))
+        return convolved(c, transposed=False, padding=c.sizes("padding"))
     if word == "valid":
-        return convolved(c, turned=False, padding=(0,))
+        return convolved(c, transposed=False, padding=(0,))
     w = c.tensor("weight")
     count = w.type.rank - 2
     totals = [
@@ -83,7 +83,7 @@ def conv(c: AtenCall) -> Tensor:
 
 
 def conv_transpose(c: AtenCall) -> Tensor:
-    return convolved(c, turned=True, padding=c.sizes("padding"), more=c.sizes("output_padding"))
+    return convolved(c, transposed=True, padding=c.sizes("padding"), more=c.sizes("output_padding"))
 
 
 def pooled(c: AtenCall, count: int) -> tuple[Tensor, bool, dict[str, object]]:
@@ -119,15 +119,15 @@ def average_pool(count: int) -> AtenHandler:
     return handler
 
 
-def largest_pool(count: int, *, indices: bool) -> AtenHandler:
+def max_pool_handler(count: int, *, indices: bool) -> AtenHandler:
     """Max pooling. Indices are relative to the element's channel."""
 
     def handler(c: AtenCall) -> Tensor | list[Tensor]:
         x, alone, attrs = pooled(c, count)
-        y, *places = max_pool(renamed(c, [x], attrs))
-        if not (indices and places):
+        y, *positions = max_pool(renamed(c, [x], attrs))
+        if not (indices and positions):
             return [without_batch(c, y, alone)]
-        plane = c.op("Mod", places[0], c.scalar(prod(x.shape[2:]), "int64"))
+        plane = c.op("Mod", positions[0], c.scalar(prod(x.shape[2:]), "int64"))
         return [without_batch(c, item, alone) for item in (y, plane)]
 
     return handler
@@ -138,16 +138,16 @@ def unpool(count: int) -> AtenHandler:
 
     def handler(c: AtenCall) -> Tensor:
         x, alone = with_batch(c, c.tensor(), count)
-        places, _ = with_batch(c, c.tensor("indices"), count)
+        indices, _ = with_batch(c, c.tensor("indices"), count)
         sizes = c.sizes("output_size")
         n, channels = x.shape[:2]
         base = reshaped(c.b, iota(c.b, n * channels, "int64") * 1, (n, channels, *[1] * count))
-        whole = c.op("Add", places, c.op("Mul", base, c.scalar(prod(sizes), "int64")))
+        flat = c.op("Add", indices, c.op("Mul", base, c.scalar(prod(sizes), "int64")))
         flat = c.op("Broadcast", c.like(0, x), shape=(prod((n, channels, *sizes)),))
         filled = c.op(
             "ScatterElements",
             flat,
-            reshaped(c.b, whole, (x.type.size,)),
+            reshaped(c.b, flat, (x.type.size,)),
             reshaped(c.b, x, (x.type.size,)),
             axis=0,
         )
@@ -177,8 +177,8 @@ def adaptive(c: AtenCall, x: Tensor, axis: int, out: int, *, mean: bool) -> Tens
         }
         if not is_symbolic(width):
             return c.op("AvgPool" if mean else "MaxPool", x, **attrs)
-        apart = reshaped(c.b, x, (*x.shape[:axis], out, width, *x.shape[axis + 1 :]))
-        return c.op("ReduceMean" if mean else "ReduceMax", apart, axes=(axis + 1,))
+        windows = reshaped(c.b, x, (*x.shape[:axis], out, width, *x.shape[axis + 1 :]))
+        return c.op("ReduceMean" if mean else "ReduceMax", windows, axes=(axis + 1,))
     numbers, length = iota(c.b, out, "int32"), sized(c.b, size, "int32")
     first = c.op("FloorDiv", c.op("Mul", numbers, length), sized(c.b, out, "int32"))
     ahead = c.op("Mul", numbers + 1, length)
@@ -198,13 +198,13 @@ def adaptive(c: AtenCall, x: Tensor, axis: int, out: int, *, mean: bool) -> Tens
 def adaptive_pool(count: int, *, mean: bool) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor | list[Tensor]:
         x, alone = with_batch(c, c.tensor(), count)
-        asked = spread(tuple(size for size in c["output_size"]), count)
+        output_sizes = spread(tuple(size for size in c["output_size"]), count)
         if not mean and c.call.is_output_used(1):
             raise c.call.unsupported(
-                "gives the places of the largest elements",
-                "Only the elements are given; use max_pool with return_indices",
+                "returns the indices of the maxima",
+                "Only the maxima are supported; use max_pool with return_indices",
             )
-        for axis, out in enumerate(asked, 2):
+        for axis, out in enumerate(output_sizes, 2):
             x = x if out is None else adaptive(c, x, axis, out, mean=mean)
         y = without_batch(c, x, alone)
         return y if mean else [y]
@@ -219,8 +219,8 @@ CONV: dict[str, AtenHandler] = {
     "_convolution_mode": conv,
     **{f"conv_transpose{d}d": conv_transpose for d in (1, 2, 3)},
     **{f"avg_pool{d}d": average_pool(d) for d in (1, 2, 3)},
-    **{f"max_pool{d}d": largest_pool(d, indices=False) for d in (1, 2, 3)},
-    **{f"max_pool{d}d_with_indices": largest_pool(d, indices=True) for d in (1, 2, 3)},
+    **{f"max_pool{d}d": max_pool_handler(d, indices=False) for d in (1, 2, 3)},
+    **{f"max_pool{d}d_with_indices": max_pool_handler(d, indices=True) for d in (1, 2, 3)},
     **{f"max_unpool{d}d": unpool(d) for d in (2, 3)},
     **{
         f"{name}adaptive_avg_pool{d}d": adaptive_pool(d, mean=True)

@@ -91,7 +91,7 @@ def arange(c: AtenCall) -> Tensor:
     start, end, step = c.get("start", 0), c["end"], c.get("step", 1)
     if any(isinstance(item, Tensor) for item in (start, end, step)):
         raise c.call.unsupported(
-            "counts up to a number that is data",
+            "has a data-dependent bound",
             "Set the size with --dim, or mask a range of known length",
         )
     dtype = c.dtype(
@@ -118,14 +118,14 @@ def linspace(c: AtenCall) -> Tensor:
     dtype = c.dtype("float32")
     if is_symbolic(count) or not is_float(dtype):
         raise c.call.unsupported(
-            "makes a line of an open number of places, or of whole numbers", "Use torch.arange"
+            "has a symbolic number of steps, or an integer dtype", "Use torch.arange"
         )
     if count == 1:
         return c.b.constant([float(start)], dtype)
     step = (end - start) / (count - 1)
     values = [
-        start + step * place if place < count // 2 else end - step * (count - 1 - place)
-        for place in range(count)
+        start + step * index if index < count // 2 else end - step * (count - 1 - index)
+        for index in range(count)
     ]
     return c.b.constant(values, dtype)
 
@@ -135,7 +135,7 @@ def meshgrid(c: AtenCall) -> list[Tensor]:
     order = list(range(len(xs)))
     if c.get("indexing", "ij") == "xy" and len(xs) > 1:
         order[0], order[1] = 1, 0
-    sizes = [xs[place].shape[0] for place in order]
+    sizes = [xs[index].shape[0] for index in order]
     return [
         widened(
             c.b,

@@ -65,7 +65,7 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
 def between_corners(c: AtenCall, size: int, out: int) -> Fraction:
     if is_symbolic(size) or is_symbolic(out) or min(size, out) < 2:
         raise c.call.unsupported(
-            "aligns corners of an axis of 1 or of an open size, with antialiasing",
+            "aligns corners with antialiasing on an axis of size 1 or of symbolic size",
             "Leave one of them out",
         )
     return Fraction(out - 1, size - 1)
@@ -74,8 +74,8 @@ def between_corners(c: AtenCall, size: int, out: int) -> Fraction:
 def scale_factors(c: AtenCall, count: int) -> Sequence[float | None]:
     """The factors of all axes, or of each axis by name."""
     if c.has("scale_factors"):
-        found: Sequence[float | None] = c["scale_factors"]
-        return found
+        factors: Sequence[float | None] = c["scale_factors"]
+        return factors
     names = ("scales",) if count == 1 else ("scales_d", "scales_h", "scales_w")[3 - count :]
     return [c[name] for name in names]
 
@@ -112,20 +112,20 @@ def widened_edges(c: AtenCall, x: Tensor, grid: Tensor, *, corners: bool) -> tup
     """The image with replicated edges, and the grid as positions in it, clamped to where the result
     does not change.
     """
-    turned = tuple(reversed(x.shape[2:]))
-    sizes = c.b.op("Sizes", [], {"sizes": turned, "dtype": grid.dtype})
-    places = (
+    spatial = tuple(reversed(x.shape[2:]))
+    sizes = c.b.op("Sizes", [], {"sizes": spatial, "dtype": grid.dtype})
+    indices = (
         c.op("Mul", (grid + 1.0) * 0.5, sizes - 1.0)
         if corners
         else (c.op("Mul", grid + 1.0, sizes) - 1.0) * 0.5
     )
     near = c.op(
-        "Min", c.op("Max", places, c.like(1.0 - REACH, grid)), sizes + (REACH - 2.0)
+        "Min", c.op("Max", indices, c.like(1.0 - REACH, grid)), sizes + (REACH - 2.0)
     ) + float(REACH)
-    pads = (0, 0, *[REACH] * len(turned))
+    pads = (0, 0, *[REACH] * len(spatial))
     wide = c.op("PadFrom", x, low=pads, high=pads, mode="edge")
     last = c.b.op(
-        "Sizes", [], {"sizes": tuple(size + 2 * REACH - 1 for size in turned), "dtype": grid.dtype}
+        "Sizes", [], {"sizes": tuple(size + 2 * REACH - 1 for size in spatial), "dtype": grid.dtype}
     )
     return wide, c.op("Div", near * 2.0, last) - 1.0
 

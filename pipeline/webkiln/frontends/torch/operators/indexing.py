@@ -11,18 +11,18 @@ from webkiln.ir.types import broadcast
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, iota, part, reshaped, stacked, total, transposed, widened
 
-TRUE_PLACES: WeakKeyDictionary[GraphBuilder, dict[str, Variable]] = WeakKeyDictionary()
+TRUE_INDICES: WeakKeyDictionary[GraphBuilder, dict[str, Variable]] = WeakKeyDictionary()
 """The indices where the masks of a graph are true, by mask."""
 
 
-def true_places(c: AtenCall, mask: Tensor) -> Tensor:
+def true_indices(c: AtenCall, mask: Tensor) -> Tensor:
     """The indices [axes, count] where a mask is true. They are computed once per mask, since all
     selections by it have the same size.
     """
-    known = TRUE_PLACES.setdefault(c.b, {})
-    if mask.name not in known:
-        known[mask.name] = c.op("NonZero", mask, count=c.b.data_dependent()).variable
-    return Tensor(c.b, known[mask.name])
+    cache = TRUE_INDICES.setdefault(c.b, {})
+    if mask.name not in cache:
+        cache[mask.name] = c.op("NonZero", mask, count=c.b.data_dependent()).variable
+    return Tensor(c.b, cache[mask.name])
 
 
 def index_select(c: AtenCall) -> Tensor:
@@ -33,29 +33,29 @@ def index_select(c: AtenCall) -> Tensor:
 
 
 def gather(c: AtenCall) -> Tensor:
-    x, places = c.tensor(), c.tensor("index")
+    x, indices = c.tensor(), c.tensor("index")
     if not x.type.rank:
-        return widened(c.b, x, places.shape)
-    return c.op("GatherElements", x, places, axis=c.axis(c.number("dim"), x.type.rank))
+        return widened(c.b, x, indices.shape)
+    return c.op("GatherElements", x, indices, axis=c.axis(c.number("dim"), x.type.rank))
 
 
 def take_along(c: AtenCall) -> Tensor:
-    x, places = c.tensor(), c.tensor("indices")
+    x, indices = c.tensor(), c.tensor("indices")
     if not c.has("dim"):
         return c.op(
             "Gather",
             reshaped(c.b, x, (x.type.size,)),
-            reshaped(c.b, places, (places.type.size,)),
+            reshaped(c.b, indices, (indices.type.size,)),
             axis=0,
         )
     axis = c.axis(c.number("dim"), x.type.rank)
     wide = [
         max(a, b, key=lambda size: (is_symbolic(size), size if not is_symbolic(size) else 0))
-        for a, b in zip(x.shape, places.shape, strict=True)
+        for a, b in zip(x.shape, indices.shape, strict=True)
     ]
-    wide[axis] = places.shape[axis]
+    wide[axis] = indices.shape[axis]
     source = widened(c.b, x, [x.shape[axis] if d == axis else size for d, size in enumerate(wide)])
-    return c.op("GatherElements", source, widened(c.b, places, wide), axis=axis)
+    return c.op("GatherElements", source, widened(c.b, indices, wide), axis=axis)
 
 
 def take(c: AtenCall) -> Tensor:
@@ -69,13 +69,11 @@ def embedding(c: AtenCall) -> Tensor:
 
 def embedding_bag(c: AtenCall) -> list[Tensor]:
     """The sum, mean or maximum of each bag of rows; `offsets` are the starts. An empty bag is 0."""
-    weight, places, offsets = c.tensor("weight"), c.tensor("indices"), c.tensor("offsets")
+    weight, indices, offsets = c.tensor("weight"), c.tensor("indices"), c.tensor("offsets")
     if c.get("padding_idx", -1) not in (-1, None):
-        raise c.call.unsupported(
-            "leaves out the rows of padding_idx", "Export it without padding_idx"
-        )
-    rows = c.op("Gather", weight, places, axis=0)
-    mode, count = c.get("mode", 0), places.shape[0]
+        raise c.call.unsupported("uses padding_idx", "Export it without padding_idx")
+    rows = c.op("Gather", weight, indices, axis=0)
+    mode, count = c.get("mode", 0), indices.shape[0]
     bags = offsets.shape[0] - int(bool(c.get("include_last_offset", False)))
     starts = reshaped(c.b, c.cast(part(c.b, offsets, 0, 0, bags), "int64"), (bags, 1))
     numbers = iota(c.b, count, "int64")
@@ -113,43 +111,43 @@ def embedding_bag(c: AtenCall) -> list[Tensor]:
 def one_hot(c: AtenCall) -> Tensor:
     x, classes = c.tensor(), c.number("num_classes")
     if not is_symbolic(classes) and classes < 0:
-        raise c.call.unsupported("has as many classes as the data says", "Give num_classes")
+        raise c.call.unsupported("has a data-dependent number of classes", "Give num_classes")
     same = c.op("Equal", reshaped(c.b, x, (*x.shape, 1)), iota(c.b, classes, x.dtype))
     return c.cast(same, "int64")
 
 
-def places_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
+def indices_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
     """An index for each axis of x. A mask becomes the indices where it is true."""
-    found: list[Tensor | None] = []
+    result: list[Tensor | None] = []
     for item in c[name]:
         if item is None or item.dtype not in ("bool", "uint8"):
-            found.append(item)
+            result.append(item)
             continue
-        where = true_places(c, c.cast(item, "bool"))
-        found += [
+        where = true_indices(c, c.cast(item, "bool"))
+        result += [
             reshaped(c.b, part(c.b, where, 0, axis, 1), where.shape[1:])
             for axis in range(item.type.rank)
         ]
-    return [*found, *[None] * (x.type.rank - len(found))]
+    return [*result, *[None] * (x.type.rank - len(result))]
 
 
-def together(c: AtenCall, places: Sequence[Tensor | None]) -> tuple[list[int], Tensor]:
+def stacked_indices(c: AtenCall, indices: Sequence[Tensor | None]) -> tuple[list[int], Tensor]:
     """The indexed axes, and the indices as rows of one tensor."""
-    axes = [axis for axis, item in enumerate(places) if item is not None]
-    given = [c.cast(item, "int64") for item in places if item is not None]
+    axes = [axis for axis, item in enumerate(indices) if item is not None]
+    operands = [c.cast(item, "int64") for item in indices if item is not None]
     sizes: list[int] = []
-    rank = max(item.type.rank for item in given)
+    rank = max(item.type.rank for item in operands)
     for d in range(rank):
-        own = [(*[1] * (rank - item.type.rank), *item.shape)[d] for item in given]
+        own = [(*[1] * (rank - item.type.rank), *item.shape)[d] for item in operands]
         sizes.append(next((size for size in own if is_symbolic(size) or size != 1), 1))
-    return axes, stacked(c.b, [widened(c.b, item, sizes) for item in given], rank)
+    return axes, stacked(c.b, [widened(c.b, item, sizes) for item in operands], rank)
 
 
 def index(c: AtenCall) -> Tensor:
     """Adjacent indexed axes keep their position; others move to the front."""
     x = c.tensor()
-    places = places_of(c, x, "indices")
-    axes, rows = together(c, places)
+    indices = indices_of(c, x, "indices")
+    axes, rows = stacked_indices(c, indices)
     rest = [axis for axis in range(x.type.rank) if axis not in axes]
     if len(axes) == 1:
         return c.op("Gather", x, reshaped(c.b, rows, rows.shape[:-1]), axis=axes[0])
@@ -170,17 +168,17 @@ def index_put(c: AtenCall) -> Tensor:
         mask = reshaped(c.b, masks[0], (*masks[0].shape, *[1] * (x.type.rank - masks[0].type.rank)))
         value = reshaped(c.b, values, ())
         return c.op("Where", mask, c.op("Add", x, value) if add else value, x)
-    places = places_of(c, x, "indices")
-    axes, rows = together(c, places)
+    indices = indices_of(c, x, "indices")
+    axes, rows = stacked_indices(c, indices)
     rest = [axis for axis in range(x.type.rank) if axis not in axes]
     perm = [*axes, *rest]
     lead = rows.shape[:-1]
     adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
-    kept = [x.shape[axis] for axis in rest]
+    retained = [x.shape[axis] for axis in rest]
     if adjacent and axes[0] > 0:
         before = axes[0]
-        wide = widened(c.b, values, (*kept[:before], *lead, *kept[before:]))
-        moved = transposed(
+        wide = widened(c.b, values, (*retained[:before], *lead, *retained[before:]))
+        aligned = transposed(
             c.b,
             wide,
             [
@@ -190,16 +188,18 @@ def index_put(c: AtenCall) -> Tensor:
             ],
         )
     else:
-        moved = widened(c.b, values, (*lead, *kept))
-    y = c.op("ScatterND", transposed(c.b, x, perm), rows, moved, reduction="add" if add else "none")
+        aligned = widened(c.b, values, (*lead, *retained))
+    y = c.op(
+        "ScatterND", transposed(c.b, x, perm), rows, aligned, reduction="add" if add else "none"
+    )
     return transposed(c.b, y, [perm.index(axis) for axis in range(x.type.rank)])
 
 
 def masked_select(c: AtenCall) -> Tensor:
     x, mask = c.tensor(), c.tensor("mask")
     shape = broadcast([x.shape, mask.shape])
-    places = transposed(c.b, true_places(c, widened(c.b, mask, shape)), (1, 0))
-    return c.op("GatherND", widened(c.b, x, shape), places, batch=0)
+    indices = transposed(c.b, true_indices(c, widened(c.b, mask, shape)), (1, 0))
+    return c.op("GatherND", widened(c.b, x, shape), indices, batch=0)
 
 
 def masked_scatter(c: AtenCall) -> Tensor:
@@ -225,23 +225,23 @@ def masked_scatter(c: AtenCall) -> Tensor:
 
 def nonzero(c: AtenCall) -> Tensor:
     """[count, axes]."""
-    return transposed(c.b, true_places(c, c.tensor()), (1, 0))
+    return transposed(c.b, true_indices(c, c.tensor()), (1, 0))
 
 
 def scattered(c: AtenCall, x: Tensor, src: Tensor, reduction: str) -> Tensor:
-    places, axis = c.tensor("index"), c.axis(c.number("dim"), max(x.type.rank, 1))
+    indices, axis = c.tensor("index"), c.axis(c.number("dim"), max(x.type.rank, 1))
     if not x.type.rank:
-        x, places, src = (reshaped(c.b, item, (1,)) for item in (x, places, src))
+        x, indices, src = (reshaped(c.b, item, (1,)) for item in (x, indices, src))
         return reshaped(
-            c.b, c.op("ScatterElements", x, places, src, axis=0, reduction=reduction), ()
+            c.b, c.op("ScatterElements", x, indices, src, axis=0, reduction=reduction), ()
         )
-    for d, size in enumerate(places.shape):
-        src = part(c.b, src, d, 0, size) if src.type.rank == places.type.rank else src
+    for d, size in enumerate(indices.shape):
+        src = part(c.b, src, d, 0, size) if src.type.rank == indices.type.rank else src
     return c.op(
         "ScatterElements",
         x,
-        places,
-        widened(c.b, c.cast(src, x.dtype), places.shape),
+        indices,
+        widened(c.b, c.cast(src, x.dtype), indices.shape),
         axis=axis,
         reduction=reduction,
     )
@@ -260,8 +260,8 @@ REDUCTIONS = {
 def scatter(c: AtenCall) -> Tensor:
     x = c.tensor()
     src = c["src"] if c.has("src") else c["value"]
-    whole = src if isinstance(src, Tensor) else c.scalar(src, x.dtype)
-    return scattered(c, x, whole, REDUCTIONS[c["reduce"]] if c.has("reduce") else "none")
+    values = src if isinstance(src, Tensor) else c.scalar(src, x.dtype)
+    return scattered(c, x, values, REDUCTIONS[c["reduce"]] if c.has("reduce") else "none")
 
 
 def scatter_add(c: AtenCall) -> Tensor:
@@ -294,22 +294,22 @@ def scatter_reduce(c: AtenCall) -> Tensor:
 
 def along(c: AtenCall, x: Tensor, axis: int, src: Tensor) -> Tensor:
     """The indices of complete slices of an axis, one for each element of `src`."""
-    places = c.tensor("index")
+    indices = c.tensor("index")
     return widened(
         c.b,
-        reshaped(c.b, places, [places.type.size if d == axis else 1 for d in range(x.type.rank)]),
+        reshaped(c.b, indices, [indices.type.size if d == axis else 1 for d in range(x.type.rank)]),
         src.shape,
     )
 
 
-def whole_slices(name: str, reduction: str) -> AtenHandler:
+def slice_update(name: str, reduction: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x, axis = c.tensor(), c.axis(c.number("dim"), c.tensor().type.rank)
-        given = c[name]
+        value = c[name]
         shape = [
             c.tensor("index").type.size if d == axis else size for d, size in enumerate(x.shape)
         ]
-        src = c.cast(given, x.dtype) if isinstance(given, Tensor) else c.scalar(given, x.dtype)
+        src = c.cast(value, x.dtype) if isinstance(value, Tensor) else c.scalar(value, x.dtype)
         src = widened(c.b, src, shape)
         alpha = c.get("alpha", 1)
         src = src if alpha == 1 else c.op("Mul", src, c.scalar(alpha, x.dtype))
@@ -362,9 +362,9 @@ INDEXING: dict[str, AtenHandler] = {
     "scatter": scatter,
     "scatter_add": scatter_add,
     "scatter_reduce": scatter_reduce,
-    "index_add": whole_slices("source", "add"),
-    "index_copy": whole_slices("source", "none"),
-    "index_fill": whole_slices("value", "none"),
+    "index_add": slice_update("source", "add"),
+    "index_copy": slice_update("source", "none"),
+    "index_fill": slice_update("value", "none"),
     "bucketize": search,
     "searchsorted": search,
 }

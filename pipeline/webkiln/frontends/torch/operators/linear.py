@@ -45,8 +45,8 @@ def linear(c: AtenCall) -> Tensor:
 
 def affine(c: AtenCall, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """x times the transposed weight, [out, in] or [in]."""
-    turned = transposed(c.b, weight, (1, 0)) if weight.type.rank == 2 else weight
-    y = matmul(c, x, turned)
+    matrix = transposed(c.b, weight, (1, 0)) if weight.type.rank == 2 else weight
+    y = matmul(c, x, matrix)
     return y if bias is None else c.op("Add", y, bias)
 
 
@@ -84,16 +84,18 @@ def tensordot(c: AtenCall) -> Tensor:
         [c.axis(axis, x.type.rank) for axis in c.sizes(name)]
         for name, x in (("dims_self", a), ("dims_other", b))
     )
-    kept = [[d for d in range(x.type.rank) if d not in axes] for x, axes in ((a, left), (b, right))]
+    outer = [
+        [d for d in range(x.type.rank) if d not in axes] for x, axes in ((a, left), (b, right))
+    ]
     inner = 1
     for axis in left:
         inner *= a.shape[axis]
-    rows = reshaped(c.b, transposed(c.b, a, [*kept[0], *left]), (a.type.size // inner, inner))
-    columns = reshaped(c.b, transposed(c.b, b, [*right, *kept[1]]), (inner, b.type.size // inner))
+    rows = reshaped(c.b, transposed(c.b, a, [*outer[0], *left]), (a.type.size // inner, inner))
+    columns = reshaped(c.b, transposed(c.b, b, [*right, *outer[1]]), (inner, b.type.size // inner))
     return reshaped(
         c.b,
         c.op("MatMul", rows, columns),
-        (*(a.shape[d] for d in kept[0]), *(b.shape[d] for d in kept[1])),
+        (*(a.shape[d] for d in outer[0]), *(b.shape[d] for d in outer[1])),
     )
 
 
@@ -102,7 +104,7 @@ def attention(c: AtenCall) -> Tensor:
     q, k, v = (c.tensor(name) for name in ("query", "key", "value"))
     if c.get("dropout_p", 0.0):
         raise c.call.unsupported(
-            "drops elements at random",
+            "applies dropout",
             "Call model.eval() before it is exported, or pass dropout_p=0",
         )
     if c.get("enable_gqa", False) and k.shape[-3] != q.shape[-3]:
@@ -128,8 +130,10 @@ def attention(c: AtenCall) -> Tensor:
     )
     weights = c.op("Softmax", biased, axis=biased.type.rank - 1)
     if mask.dtype == "bool":
-        seen = c.op("ReduceMax", c.cast(mask, "int32"), axes=(mask.type.rank - 1,), keepdims=True)
-        weights = c.op("Where", c.cast(seen, "bool"), weights, c.like(0, weights))
+        attended = c.op(
+            "ReduceMax", c.cast(mask, "int32"), axes=(mask.type.rank - 1,), keepdims=True
+        )
+        weights = c.op("Where", c.cast(attended, "bool"), weights, c.like(0, weights))
     return c.op("MatMul", weights, v)
 
 
@@ -181,7 +185,9 @@ def pdist(c: AtenCall) -> Tensor:
     count = x.shape[0]
     first = [a for a in range(count) for _ in range(a + 1, count)]
     second = [b for a in range(count) for b in range(a + 1, count)]
-    rows = [c.op("Gather", x, c.b.constant(places, "int64"), axis=0) for places in (first, second)]
+    rows = [
+        c.op("Gather", x, c.b.constant(indices, "int64"), axis=0) for indices in (first, second)
+    ]
     return distance(c, c.op("Sub", *rows), float(c.get("p", 2)))
 
 
@@ -214,12 +220,12 @@ def cross(c: AtenCall) -> Tensor:
     a, b = c.promoted("self", "other")
     axis = c.axis(c.get("dim", -1), a.type.rank)
 
-    def turned(x: Tensor, by: int) -> Tensor:
+    def rotated(x: Tensor, by: int) -> Tensor:
         return c.op(
             "Gather", x, c.b.constant([by % 3, (by + 1) % 3, (by + 2) % 3], "int64"), axis=axis
         )
 
-    return c.op("Mul", turned(a, 1), turned(b, 2)) - c.op("Mul", turned(a, 2), turned(b, 1))
+    return c.op("Mul", rotated(a, 1), rotated(b, 2)) - c.op("Mul", rotated(a, 2), rotated(b, 1))
 
 
 LINEAR: dict[str, AtenHandler] = {

@@ -41,8 +41,8 @@ def lstm_step(w: CellWeights) -> CellStep:
     def step(b: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         h, memory = states
         i, f, g, o = gates(b, b.op("Add", [x, affine(b, h, w.recurrent, w.recurrent_bias)]), 4)
-        kept = b.op("Mul", [b.op("Sigmoid", [f]), memory])
-        following = b.op("Add", [kept, b.op("Mul", [b.op("Sigmoid", [i]), b.op("Tanh", [g])])])
+        retained = b.op("Mul", [b.op("Sigmoid", [f]), memory])
+        following = b.op("Add", [retained, b.op("Mul", [b.op("Sigmoid", [i]), b.op("Tanh", [g])])])
         shown = b.op("Mul", [b.op("Sigmoid", [o]), b.op("Tanh", [following])])
         return [shown if w.projection is None else affine(b, shown, w.projection, None), following]
 
@@ -54,9 +54,12 @@ def gru_step(w: CellWeights) -> CellStep:
 
     def step(b: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         (h,) = states
-        given, held = gates(b, x, 3), gates(b, affine(b, h, w.recurrent, w.recurrent_bias), 3)
-        r, z = (b.op("Sigmoid", [b.op("Add", [given[n], held[n]])]) for n in range(2))
-        new = b.op("Tanh", [b.op("Add", [given[2], b.op("Mul", [r, held[2]])])])
+        from_input, from_state = (
+            gates(b, x, 3),
+            gates(b, affine(b, h, w.recurrent, w.recurrent_bias), 3),
+        )
+        r, z = (b.op("Sigmoid", [b.op("Add", [from_input[n], from_state[n]])]) for n in range(2))
+        new = b.op("Tanh", [b.op("Add", [from_input[2], b.op("Mul", [r, from_state[2]])])])
         return [b.op("Add", [b.op("Mul", [1.0 - z, new]), b.op("Mul", [z, h])])]
 
     return step
@@ -98,12 +101,10 @@ def run(
     """All outputs, and the last states [layers * directions, N, H]."""
     if c["batch_sizes"] is not None:
         raise c.call.unsupported(
-            "takes a packed sequence", "Pass a padded one, with all rows of one length"
+            "has a packed sequence as input", "Pass a padded tensor with rows of equal length"
         )
     if c.get("dropout", 0.0) and c.get("train", False):
-        raise c.call.unsupported(
-            "drops elements at random", "Call model.eval() before it is exported"
-        )
+        raise c.call.unsupported("applies dropout", "Call model.eval() before it is exported")
     x = c.tensor("input")
     first = bool(c["batch_first"])
     x = transposed(c.b, x, (1, 0, 2)) if first else x
@@ -112,10 +113,10 @@ def run(
     for number, row in enumerate(layers(c, c["params"], directions, projected)):
         outputs = []
         for direction, weights in enumerate(row):
-            place = number * directions + direction
-            starts = [element(c.b, item, 0, place) for item in firsts]
-            given = affine(c.b, x, weights.kernel, weights.bias)
-            ends, y = scanned(c, make(weights), starts, given, reverse=direction == 1)
+            index = number * directions + direction
+            starts = [element(c.b, item, 0, index) for item in firsts]
+            from_input = affine(c.b, x, weights.kernel, weights.bias)
+            ends, y = scanned(c, make(weights), starts, from_input, reverse=direction == 1)
             outputs.append(y)
             for pile, end in zip(lasts, ends, strict=True):
                 pile.append(end)
@@ -127,7 +128,7 @@ def run(
 
 
 def scanned(
-    c: AtenCall, step: CellStep, starts: list[Tensor], given: Tensor, *, reverse: bool
+    c: AtenCall, step: CellStep, starts: list[Tensor], from_input: Tensor, *, reverse: bool
 ) -> tuple[list[Tensor], Tensor]:
     def body(
         b: GraphBuilder, states: list[Tensor], slices: list[Tensor]
@@ -135,7 +136,7 @@ def scanned(
         following = step(b, slices[0], states)
         return following, [following[0]]
 
-    ends, piles = c.b.scan(starts, [given], body, axis=0, reverse=reverse)
+    ends, piles = c.b.scan(starts, [from_input], body, axis=0, reverse=reverse)
     return ends, piles[0]
 
 
@@ -157,10 +158,10 @@ def cell(make: Callable[[CellWeights], CellStep]) -> AtenHandler:
         weights = CellWeights(
             c.tensor("w_ih"), c.tensor("w_hh"), c.optional("b_ih"), c.optional("b_hh"), None
         )
-        found = make(weights)(
+        result = make(weights)(
             c.b, affine(c.b, c.tensor("input"), weights.kernel, weights.bias), states
         )
-        return found if isinstance(hx, tuple) else found[0]
+        return result if isinstance(hx, tuple) else result[0]
 
     return handler
 

@@ -174,7 +174,7 @@ def moved(c: AtenCall) -> Tensor:
 
 def _refused(c: AtenCall) -> Tensor:
     raise c.call.unsupported(
-        "reshapes complex numbers to an open size", "Take the real and imaginary parts first"
+        "reshapes complex numbers to a symbolic size", "Use the real and imaginary parts instead"
     )
 
 
@@ -190,7 +190,7 @@ def squeezed(c: AtenCall) -> Tensor:
     return reshaped(c.b, x, [size for d, size in enumerate(x.shape) if d not in axes])
 
 
-def turned(c: AtenCall) -> Tensor:
+def permuted(c: AtenCall) -> Tensor:
     x = c.tensor()
     rank = x.type.rank - 1
     if c.has("dims"):
@@ -231,8 +231,8 @@ COMPLEX: dict[str, AtenHandler] = {
     "div": quotient,
     "unsqueeze": unsqueezed,
     "squeeze": squeezed,
-    "permute": turned,
-    "transpose": turned,
+    "permute": permuted,
+    "transpose": permuted,
     **dict.fromkeys(
         (
             "view_as_real",

@@ -6,6 +6,7 @@ from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.nodes.states import STATES
 from webkiln.frontends.torch.aten import AtenHandler, handled
 from webkiln.frontends.torch.operators.activations import ACTIVATIONS
+from webkiln.frontends.torch.operators.arithmetic import ARITHMETIC
 from webkiln.frontends.torch.operators.casts import CASTS
 from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS
 from webkiln.frontends.torch.operators.conv import CONV
@@ -13,23 +14,32 @@ from webkiln.frontends.torch.operators.creation import CREATION
 from webkiln.frontends.torch.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.torch.operators.image import IMAGE, VISION
 from webkiln.frontends.torch.operators.indexing import INDEXING
+from webkiln.frontends.torch.operators.joins import JOINS
 from webkiln.frontends.torch.operators.linear import LINEAR
+from webkiln.frontends.torch.operators.norms import NORMS
+from webkiln.frontends.torch.operators.orders import ORDERS
 from webkiln.frontends.torch.operators.recurrent import RECURRENT
 from webkiln.frontends.torch.operators.reduce import REDUCE
 from webkiln.frontends.torch.operators.shape import SHAPE
+from webkiln.frontends.torch.operators.slices import SLICES
 from webkiln.frontends.torch.operators.spectrum import COMPLEX, FOURIER
 from webkiln.frontends.torch.operators.windows import WINDOWS
 
 ATEN: dict[str, AtenHandler] = {
     **ELEMENTWISE,
+    **ARITHMETIC,
     **ACTIVATIONS,
     **CASTS,
     **SHAPE,
+    **SLICES,
+    **JOINS,
     **CREATION,
     **WINDOWS,
     **LINEAR,
     **CONV,
     **REDUCE,
+    **ORDERS,
+    **NORMS,
     **INDEXING,
     **RECURRENT,
     **IMAGE,

@@ -19,8 +19,8 @@ def constant_pad(c: AtenCall) -> Tensor:
 
 def paddings(c: AtenCall, rank: int, pad: Sequence[int]) -> tuple[list[int], list[int]]:
     low, high = [0] * rank, [0] * rank
-    for place in range(len(pad) // 2):
-        low[rank - 1 - place], high[rank - 1 - place] = pad[2 * place], pad[2 * place + 1]
+    for index in range(len(pad) // 2):
+        low[rank - 1 - index], high[rank - 1 - index] = pad[2 * index], pad[2 * index + 1]
     return low, high
 
 
@@ -69,25 +69,25 @@ def pixel_shuffle(c: AtenCall) -> Tensor:
     x, f = c.tensor(), c.number("upscale_factor")
     *lead, channels, h, w = x.shape
     rank = len(lead)
-    apart = reshaped(c.b, x, (*lead, channels // f**2, f, f, h, w))
+    blocks = reshaped(c.b, x, (*lead, channels // f**2, f, f, h, w))
     perm = (*range(rank), rank, rank + 3, rank + 1, rank + 4, rank + 2)
-    return reshaped(c.b, transposed(c.b, apart, perm), (*lead, channels // f**2, h * f, w * f))
+    return reshaped(c.b, transposed(c.b, blocks, perm), (*lead, channels // f**2, h * f, w * f))
 
 
 def pixel_unshuffle(c: AtenCall) -> Tensor:
     x, f = c.tensor(), c.number("downscale_factor")
     *lead, channels, h, w = x.shape
     rank = len(lead)
-    apart = reshaped(c.b, x, (*lead, channels, h // f, f, w // f, f))
+    blocks = reshaped(c.b, x, (*lead, channels, h // f, f, w // f, f))
     perm = (*range(rank), rank, rank + 2, rank + 4, rank + 1, rank + 3)
-    return reshaped(c.b, transposed(c.b, apart, perm), (*lead, channels * f**2, h // f, w // f))
+    return reshaped(c.b, transposed(c.b, blocks, perm), (*lead, channels * f**2, h // f, w // f))
 
 
 def channel_shuffle(c: AtenCall) -> Tensor:
     x, groups = c.tensor(), c.number("groups")
     n, channels, *rest = x.shape
-    apart = reshaped(c.b, x, (n, groups, channels // groups, *rest))
-    return reshaped(c.b, transposed(c.b, apart, (0, 2, 1, *range(3, 3 + len(rest)))), x.shape)
+    blocks = reshaped(c.b, x, (n, groups, channels // groups, *rest))
+    return reshaped(c.b, transposed(c.b, blocks, (0, 2, 1, *range(3, 3 + len(rest)))), x.shape)
 
 
 def unfold(c: AtenCall) -> Tensor:
