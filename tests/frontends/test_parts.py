@@ -270,8 +270,8 @@ def test_tensorflow_identity_nodes_are_valid_bounds() -> None:
             "old",
             "turns/turned",
             (
-                r"there is no 'turns/turned'.* \(it is inside turns/while_context; a subgraph cannot"
-                r" start or end there\)"
+                r"there is no 'turns/turned'.* \(it is inside turns/while_context; a subgraph"
+                r" cannot start or end there\)"
             ),
         ),
         (
@@ -284,8 +284,8 @@ def test_tensorflow_identity_nodes_are_valid_bounds() -> None:
             "spectrogram",
             "stft/rfft",
             (
-                "stft/rfft outputs complex numbers, which cannot be inputs or outputs of a bundle; name"
-                " a node before or after it"
+                "stft/rfft outputs complex numbers, which cannot be inputs or outputs of a bundle;"
+                " name a node before or after it"
             ),
         ),
     ],
