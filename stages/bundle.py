@@ -63,7 +63,7 @@ def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
     return first
 
 
-def asked(program: dict[str, Any]) -> dict[str, str]:
+def constrained_sizes(program: dict[str, Any]) -> dict[str, str]:
     """The symbolic sizes and their constraints, or nothing."""
     units = {item.get("placeholder") for item in program["divisibility"]}
     plain = {name: "" for name in program["placeholders"] if name not in units}
@@ -165,17 +165,19 @@ def sized(
         or channels != depth
         or any(isinstance(length, int) and length != 1 for length in batch)
     ):
-        wanted = ", ".join(("3", "H", "W") if planar else ("H", "W", "3")).replace("3", str(depth))
+        axes_shown = ", ".join(("3", "H", "W") if planar else ("H", "W", "3")).replace(
+            "3", str(depth)
+        )
         raise RecipeError(
             f"{where}: an image of color {image['color']} and layout {image['layout']} fits [1,"
-            f" {wanted}], and the input is {shape}"
+            f" {axes_shown}], and the input is {shape}"
         )
-    asked = list(image["size"] or size)
+    requested = list(image["size"] or size)
     if any(
         isinstance(length, int) and length != given
-        for length, given in zip(size, asked, strict=True)
+        for length, given in zip(size, requested, strict=True)
     ):
-        raise RecipeError(f"{where}: size is {asked}, and the input is {shape}")
+        raise RecipeError(f"{where}: size is {requested}, and the input is {shape}")
     if tensor["dtype"] not in PICTURES:
         raise RecipeError(
             f"{where}: the input is {tensor['dtype']}, expected one of {', '.join(PICTURES)}"
@@ -191,10 +193,10 @@ def sized(
         )
     return {
         **image,
-        "size": asked,
+        "size": requested,
         **(
             {"remainders": found}
-            if (found := {name: remainders[name] for name in asked if name in remainders})
+            if (found := {name: remainders[name] for name in requested if name in remainders})
             else {}
         ),
     }
@@ -301,7 +303,7 @@ def with_texts(
     inputs: list[dict[str, Any]], texts: list[dict[str, Any]], bundle: Path
 ) -> list[dict[str, Any]]:
     """Attach how strings become indices of inputs. Equal vocabularies are written once."""
-    told = {}
+    by_tensor = {}
     for text in texts:
         described = {key: value for key, value in text.items() if key not in ("tensor", "tokens")}
         if text["tokens"]:
@@ -309,9 +311,9 @@ def with_texts(
             file = f"vocabulary-{canonical.digest(data)[:8]}.bin"
             (bundle / file).write_bytes(data)
             described["vocabulary"] = {"file": file, **piecewise_digest(bundle / file)}
-        told[text["tensor"]] = described
+        by_tensor[text["tensor"]] = described
     return [
-        {**tensor, "text": told[tensor["name"]]} if tensor["name"] in told else tensor
+        {**tensor, "text": by_tensor[tensor["name"]]} if tensor["name"] in by_tensor else tensor
         for tensor in inputs
     ]
 
@@ -344,10 +346,10 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
             bundle,
         ),
         "outputs": with_labels(tensors(programs, "outputs"), labels_of(inputs, params)),
-        "placeholders": sorted(asked(first)),
+        "placeholders": sorted(constrained_sizes(first)),
         **(
-            {"sizes": {name: text for name, text in asked(first).items() if text}}
-            if any(asked(first).values())
+            {"sizes": {name: text for name, text in constrained_sizes(first).items() if text}}
+            if any(constrained_sizes(first).values())
             else {}
         ),
         "states": [state["name"] for state in first["states"]],
@@ -377,9 +379,10 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     }
     explained = {
         backend: [
-            {key: step[key] for key in EXPLAINED if key in step} for step in launches(made["main"])
+            {key: step[key] for key in EXPLAINED if key in step}
+            for step in launches(compiled["main"])
         ]
-        for backend, made in programs.items()
+        for backend, compiled in programs.items()
     }
     canonical.write(bundle / "manifest.json", {**manifest, "launches": explained, "files": written})
 

@@ -20,19 +20,19 @@ DATA = ()
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     spec = canonical.read(inputs["spec.json"])
-    with stage_module(params["format"], "convert").converted(spec, inputs, params) as made:
-        check_backends(made.graph, params.get("backends", ()))
-        verify(made.graph, infer)
-        sizes = sizes_json(made.graph, infer)
+    with stage_module(params["format"], "convert").converted(spec, inputs, params) as conversion:
+        check_backends(conversion.graph, params.get("backends", ()))
+        verify(conversion.graph, infer)
+        sizes = sizes_json(conversion.graph, infer)
         write_structure(
-            made.graph,
-            made.weights,
+            conversion.graph,
+            conversion.weights,
             outputs["graph.json"],
             outputs["weights.json"],
             spec["stored_bytes"],
         )
         canonical.write(outputs["sizes.json"], sizes)
-        for name, data in made.files.items():
+        for name, data in conversion.files.items():
             canonical.write(outputs[name], data)
 
 

@@ -64,11 +64,11 @@ def _download(url: str, sha256: str, target: Path, advice: str) -> None:
             urllib.request.urlopen(url, timeout=TIMEOUT_S) as response,  # noqa: S310
             target.open("wb") as file,
         ):
-            size, whole = 0, int(response.headers.get("Content-Length") or 0)
+            size, total = 0, int(response.headers.get("Content-Length") or 0)
             while chunk := response.read(CHUNK):
                 size += len(chunk)
                 stage.report_progress(
-                    f"{size / 1e6:.0f}{f' of {whole / 1e6:.0f}' if whole else ''} MB"
+                    f"{size / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB"
                 )
                 if size > MAX_BYTES:
                     raise SourceError(f"{url}: sends more than {MAX_BYTES} bytes; refused")

@@ -44,14 +44,14 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     )
     with defined_by(inputs.get("operators/")):
         check_backends(graph, [params["backend"]])
-        made = program(
+        lowered = program(
             graph,
             target,
             params["encoding"],
             params.get("keep_layers", False),
             tuning(inputs, params),
         )
-    canonical.write(outputs["program.json"], made)
+    canonical.write(outputs["program.json"], lowered)
 
 
 if __name__ == "__main__":

@@ -210,7 +210,7 @@ def fast_convolutions(
             for item in step.get("decided", ()):
                 if item["chosen"].startswith(WINOGRAD):
                     layers.setdefault((backend, item["chosen"]), {})[step["layer"]] = None
-    made = []
+    errors_by_form = []
     for (backend, form), names in layers.items():
         errors = [
             row["relative"]
@@ -219,7 +219,7 @@ def fast_convolutions(
             for row in result["outputs"]
         ]
         if errors:
-            made.append(
+            errors_by_form.append(
                 {
                     "backend": backend,
                     "form": form,
@@ -227,7 +227,7 @@ def fast_convolutions(
                     "relative": largest(errors),
                 }
             )
-    return made
+    return errors_by_form
 
 
 def convolutions_section(fast: list[dict[str, Any]]) -> str:
@@ -276,7 +276,7 @@ def page(
     sizes: dict[str, dict[str, int]],
     fast: list[dict[str, Any]],
 ) -> str:
-    asked, results = results, ran(results)
+    all_results, results = results, ran(results)
     relatives = [row["relative"] for result in results for row in result["outputs"]]
     code = sum(size["brotli"] for file, size in sizes.items() if file.endswith((".js", ".wasm")))
     weights = sum(size["bytes"] for file, size in sizes.items() if file.endswith(".bin"))
@@ -307,7 +307,7 @@ def page(
         tiles,
         "".join(
             (
-                not_run_section([result for result in asked if "not_run" in result]),
+                not_run_section([result for result in all_results if "not_run" in result]),
                 errors_section(results),
                 convolutions_section(fast),
                 timings_section(results),

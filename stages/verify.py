@@ -66,7 +66,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
             if reason is None:
                 raise
     print(f"not verified in {browser}: {reason}")
-    told = {
+    record = {
         "backend": backend,
         "variant": variant,
         "browser": browser,
@@ -74,7 +74,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "not_run": reason,
     }
     return canonical.write(
-        outputs["result.json"], {"schema": "webkiln.result/1", **told, "outputs": []}
+        outputs["result.json"], {"schema": "webkiln.result/1", **record, "outputs": []}
     )
 
 
@@ -94,13 +94,13 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
     )
     rows: list[dict[str, Any]] = []
     for name, result in zip(names, results, strict=True):
-        for output, wanted in expected[name].items():
+        for output, expected_output in expected[name].items():
             if output not in result.outputs:
                 raise VerificationError(
                     f"{bundle} has no output {output}; the reference has it; build both from the"
                     " same model"
                 )
-            comparison = compare(result.outputs[output], wanted)
+            comparison = compare(result.outputs[output], expected_output)
             noise = float(np.max(noises.get(name, {}).get(output, np.float64(0.0))))
             bound = bound_of(float(params["tolerance"]), noise)
             rows.append(

@@ -95,7 +95,7 @@ def test_options_of_init_are_written_to_the_recipe(parsed: Parsed, tmp_path: Pat
         "app/p.py",
         "--trust-source",
     ]
-    given = init.given_model(root, parser.parse_args(words))
+    given = init.model_setup(root, parser.parse_args(words))
     (text,) = (
         item.data.decode() for item in given.files if item.path == Path("models/net/recipe.toml")
     )
@@ -112,7 +112,7 @@ def test_options_of_init_are_written_to_the_recipe(parsed: Parsed, tmp_path: Pat
         True,
     )
     (root / "makes.py").write_text("")
-    made = init.given_model(root, parser.parse_args(["makes:net", "--trust-source"]))
+    made = init.model_setup(root, parser.parse_args(["makes:net", "--trust-source"]))
     assert tomllib.loads(made.files[0].data.decode()) == {
         "source": "makes:net",
         "trust_source": True,

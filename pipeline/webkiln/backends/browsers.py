@@ -63,11 +63,11 @@ def session(name: str) -> "WebDriver":
 
 def version(name: str) -> str:
     """The version of the browser; for a remote browser, also its name and platform."""
-    told = session(name).capabilities
+    reported = session(name).capabilities
     return (
-        f"{told['browserName']} {told['browserVersion']}"
+        f"{reported['browserName']} {reported['browserVersion']}"
         if remote.remote_url()
-        else str(told["browserVersion"])
+        else str(reported["browserVersion"])
     )
 
 

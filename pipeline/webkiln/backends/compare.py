@@ -66,8 +66,10 @@ def relative_errors(got: Array, reference: Array) -> Array:
     """The elementwise errors whose maximum is `relative_error`. Both arrays have the same shape."""
     a, b = got.astype(np.float64), reference.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-    return np.where(np.isnan(apart), np.inf, apart) / max(_max_abs(b[np.isfinite(b)]), LEAST_SCALE)
+        difference = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    return np.where(np.isnan(difference), np.inf, difference) / max(
+        _max_abs(b[np.isfinite(b)]), LEAST_SCALE
+    )
 
 
 def compare(got: Array, reference: Array) -> Comparison:

@@ -71,26 +71,28 @@ def choose() -> Compiler:
     Raises ToolError, which lists the ways to get one; MissingPackageError if a Python package would
     help; RecipeError if WEBKILN_COMPILER is not a known compiler.
     """
-    asked, reasons = forced(), []
-    for name in COMPILERS if asked is None else (asked,):
+    requested, reasons = forced(), []
+    for name in COMPILERS if requested is None else (requested,):
         found = usable(name)
         if isinstance(found, Compiler):
             return found
         reasons.append(f"{name}: {found}")
     start = "the wasm backend needs a compiler, and none was found"
-    if asked is not None:
-        start = f"{VARIABLE} is {asked}, which cannot be used"
+    if requested is not None:
+        start = f"{VARIABLE} is {requested}, which cannot be used"
     message = f"{start} ({'; '.join(reasons)}). {HELP}"
-    raise MissingPackageError(message, PACKAGE) if asked in {None, "zig"} else ToolError(message)
+    raise (
+        MissingPackageError(message, PACKAGE) if requested in {None, "zig"} else ToolError(message)
+    )
 
 
 def forced() -> str | None:
     """The value of WEBKILN_COMPILER, or "". Raises RecipeError for an unknown compiler."""
-    asked = os.environ.get(VARIABLE) or None
-    if asked is not None and asked not in COMPILERS:
+    requested = os.environ.get(VARIABLE) or None
+    if requested is not None and requested not in COMPILERS:
         expected = f"{', '.join(COMPILERS)}, or unset for the first installed one"
-        raise RecipeError(f"{VARIABLE} is {asked!r}, expected {expected}")
-    return asked
+        raise RecipeError(f"{VARIABLE} is {requested!r}, expected {expected}")
+    return requested
 
 
 def usable(name: str) -> Compiler | str:
@@ -137,10 +139,10 @@ def _emcc() -> Compiler:
         _of_version(own["clang"])
     version = "" if own else llvm["wasm-ld"].stem.rpartition("-")[2]
     node = {"NODE_PATH": "/usr/share/nodejs"} if Path("/usr/share/nodejs").is_dir() else {}
-    told = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version, **node}
+    settings = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version, **node}
     command, linker = (str(emcc),), (str(llvm["wasm-ld"]),)
     identity: dict[str, dict[str, Command]] = {"emcc": {"emcc": command}, **_identity(llvm)}
-    return Compiler("emcc", command, linker, identity, told if version else {})
+    return Compiler("emcc", command, linker, identity, settings if version else {})
 
 
 def _clang() -> Compiler:
@@ -231,24 +233,24 @@ def _first(name: str, least: int, judge: Judge = lambda path: None) -> tuple[Pat
 
 
 def _for_wasm(clang: Path) -> None:
-    if "wasm32" not in _says(str(clang), "--print-targets"):
+    if "wasm32" not in _output_of(str(clang), "--print-targets"):
         raise _AbsentError(f"{clang} cannot compile to WebAssembly")
 
 
 def _of_version(*command: str | Path, least: int = OLDEST) -> int:
     """The LLVM version that a command reports. Raises an error if it is below `least`."""
-    said = _says(*map(str, command), "--version")
+    version_text = _output_of(*map(str, command), "--version")
     shown = " ".join(map(str, command))
-    if not (found := re.search(r"(?:clang version|LLD) (\d+)", said)):
+    if not (found := re.search(r"(?:clang version|LLD) (\d+)", version_text)):
         raise _AbsentError(f"{shown} reports no version of LLVM")
-    if "Apple clang" in said:
+    if "Apple clang" in version_text:
         raise _AbsentError(f"{shown} is Apple's, which cannot compile to WebAssembly")
     if int(found[1]) < least:
         raise _AbsentError(f"{shown} is of LLVM {found[1]}, too old: {least} or newer is needed")
     return int(found[1])
 
 
-def _says(program: str, *arguments: str) -> str:
+def _output_of(program: str, *arguments: str) -> str:
     state = Path(program).stat()
     return _said(program, arguments, state.st_mtime_ns, state.st_size)
 

@@ -53,8 +53,8 @@ def compile_objects(
             copy.write_bytes(source.read_bytes())
         flags, names = (*FLAGS, *VARIANT_FLAGS[variant]), (path.name for path in unique)
         _run([*compiler.compile, "-c", *flags, *names], compiler, Path(folder))
-        for copy, made in zip(unique, objects, strict=True):
-            shutil.copyfile(copy.with_suffix(".o"), made)
+        for copy, target in zip(unique, objects, strict=True):
+            shutil.copyfile(copy.with_suffix(".o"), target)
 
 
 def link(objects: Sequence[Path], module: Path, compiler: Compiler | None = None) -> None:

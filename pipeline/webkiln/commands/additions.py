@@ -38,7 +38,7 @@ def _additions_of_vite(
 ) -> Iterator[Change]:
     ending, module = "ts" if project.typescript else "js", f"webkiln:{manifest['name']}"
     call = plugin_call(project)
-    yield from _plugin_packed(project)
+    yield from _plugin_changes(project)
     config = project.vite_config
     if (project.root / config).is_file():
         advice = f"import webkiln from 'unplugin-webkiln/vite', and {call} among its plugins"
@@ -55,7 +55,7 @@ def _additions_of_vite(
             " 'unplugin-webkiln/vite';\n\nexport default defineConfig({\n  plugins:"
             f" [{call}],\n}});\n".encode(),
         )
-    yield from _types_added(project, module, types)
+    yield from _type_changes(project, module, types)
     page = f"src/model.{ending}"
     yield Addition(
         Path(page),
@@ -76,21 +76,24 @@ def plugin_call(project: Project) -> str:
     return f"webkiln({{ types: '{project.types}' }})" if project.typescript else "webkiln()"
 
 
-def _plugin_packed(project: Project) -> Iterator[Change]:
+def _plugin_changes(project: Project) -> Iterator[Change]:
     """The plugin's package, as listed in package.json. A `file:` package that does not exist
     belongs to the project that this one was copied from.
     """
     archive = Path("vendor") / f"unplugin-webkiln-{plugin_version()}.tgz"
     yield Addition(archive, plugin())
-    said = str(project.package.get("devDependencies", {}).get("unplugin-webkiln", ""))
-    gone = said.startswith("file:") and not (project.root / said.removeprefix("file:")).exists()
+    installed = str(project.package.get("devDependencies", {}).get("unplugin-webkiln", ""))
+    is_missing = (
+        installed.startswith("file:")
+        and not (project.root / installed.removeprefix("file:")).exists()
+    )
     needed = {"devDependencies": {"unplugin-webkiln": f"file:{archive.as_posix()}"}}
     yield _package_amendment(
-        replace(project, package={}) if gone else project, needed, "devDependencies"
+        replace(project, package={}) if is_missing else project, needed, "devDependencies"
     )
 
 
-def _types_added(project: Project, module: str, types: str) -> Iterator[Change]:
+def _type_changes(project: Project, module: str, types: str) -> Iterator[Change]:
     if project.typescript:
         yield Amendment(project.types, lambda text: with_types(text, module, types), "types", "")
 
@@ -98,23 +101,25 @@ def _types_added(project: Project, module: str, types: str) -> Iterator[Change]:
 def _additions_of_bundler(
     project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
 ) -> Iterator[Change]:
-    yield from _plugin_packed(project)
-    yield from _types_added(project, f"webkiln:{manifest['name']}", types)
+    yield from _plugin_changes(project)
+    yield from _type_changes(project, f"webkiln:{manifest['name']}", types)
 
 
 def _additions_of_next(
     project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
 ) -> Iterator[Change]:
-    bundle = bundle_place(project, manifest["name"])
+    bundle = bundle_folder(project, manifest["name"])
     command = f"webkiln build {manifest['name']} -o {bundle.as_posix()}"
     scripts = {"predev": command, "prebuild": command}
     yield _package_amendment(project, {"scripts": scripts}, "scripts")
     yield Addition(bundle.parent / ".gitignore", b"*\n!.gitignore\n")
     ending = "tsx" if project.typescript else "jsx"
-    routed = (project.root / project.source / "app").is_dir() or not (
+    has_app_router = (project.root / project.source / "app").is_dir() or not (
         project.root / project.source / "pages"
     ).is_dir()
-    page = project.source / (f"app/model/page.{ending}" if routed else f"pages/model.{ending}")
+    page = project.source / (
+        f"app/model/page.{ending}" if has_app_router else f"pages/model.{ending}"
+    )
     up = os.path.relpath(bundle / "index.js", page.parent).replace(os.sep, "/")
     yield Addition(
         page, shown_in_react(answer(manifest, up, samples, typescript=project.typescript)).encode()
@@ -127,7 +132,7 @@ def _additions_of_html(
     name = manifest["name"]
     yield Addition(Path("dodo.py"), DODO.encode())
     yield Addition(Path("model.html"), HTML.format(name=name).encode())
-    module = f"./{bundle_place(project, name).as_posix()}/index.js"
+    module = f"./{bundle_folder(project, name).as_posix()}/index.js"
     yield Addition(
         Path("model.js"),
         shown_in_page(answer(manifest, module, samples, typescript=False)).encode(),
@@ -142,7 +147,7 @@ CHANGES: dict[str, Callable[[Project, Mapping[str, Any], str, Samples], Iterator
 }
 
 
-def bundle_place(project: Project, name: str) -> Path:
+def bundle_folder(project: Project, name: str) -> Path:
     """The folder of a bundle that no plugin builds."""
     return Path("dist") / name if project.kind == "html" else project.source / "webkiln" / name
 
@@ -150,22 +155,22 @@ def bundle_place(project: Project, name: str) -> Path:
 def _package_amendment(
     project: Project, additions: Mapping[str, Mapping[str, str]], what: str
 ) -> Amendment:
-    lacking = {
+    missing = {
         table: {
             name: value for name, value in entries.items() if _lacks(project.package, table, name)
         }
         for table, entries in additions.items()
     }
-    taken = [
+    conflicts = [
         f'"{name}": "{value}"'
         for table, entries in additions.items()
         for name, value in entries.items()
         if table == "scripts" and value not in (project.package.get(table, {}).get(name, value))
     ]
-    advice = f"{', '.join(taken)} among its {what}"
+    advice = f"{', '.join(conflicts)} among its {what}"
     return Amendment(
         Path("package.json"),
-        lambda text: None if taken else with_package(text, lacking),
+        lambda text: None if conflicts else with_package(text, missing),
         what,
         advice,
     )
@@ -175,13 +180,13 @@ def _lacks(package: Mapping[str, Any], table: str, name: str) -> bool:
     """Whether to write an entry: if there is none, or if an earlier init wrote it."""
     if table == "scripts":
         return name not in package.get(table, {})
-    found = [
+    versions = [
         entries[name]
         for key in ("dependencies", "devDependencies")
         if name in (entries := package.get(key, {}))
     ]
-    return not found or (
-        name in package.get(table, {}) and str(found[-1]).startswith(f"file:vendor/{name}-")
+    return not versions or (
+        name in package.get(table, {}) and str(versions[-1]).startswith(f"file:vendor/{name}-")
     )
 
 

@@ -83,11 +83,11 @@ def add_options(parser: argparse.ArgumentParser, flags: Iterable[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     recipe = recipe_of(options)
     encodings = recipe.encodings if options.encoding else ("float32",)
-    wanted = options.output or Path("dist") / recipe.name
-    state = state_folder(wanted)
+    target = options.output or Path("dist") / recipe.name
+    state = state_folder(target)
     with Engine(state, progress=progress.console()) as engine, ExitStack() as reserved:
         for output in sorted(
-            {output_of(wanted, encoding, encodings).absolute() for encoding in encodings}
+            {output_of(target, encoding, encodings).absolute() for encoding in encodings}
         ):
             reserved.enter_context(engine.reserve(output))
         graph = ModelGraph(recipe, engine.share)
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
             backends = possible
             print("\n  ".join(["built without wasm:", *missing_compilers()]), file=sys.stderr)
         places = {
-            output_of(wanted, encoding, encodings): graph.bundle(Selection(backends, encoding))
+            output_of(target, encoding, encodings): graph.bundle(Selection(backends, encoding))
             for encoding in encodings
         }
         for output in places:
@@ -213,9 +213,11 @@ def label_files(options: argparse.Namespace) -> list[Path]:
 def _plain(options: argparse.Namespace) -> Recipe:
     """A recipe for a model without one: its source and a name."""
     if not options.source.is_file() and MODULE.fullmatch(str(options.source)):
-        made = find_module(str(options.source), (Path.cwd(),), str(options.source))
+        module_source = find_module(str(options.source), (Path.cwd(),), str(options.source))
         source: Source = (
-            made if options.weights is None else replace(made, weights=options.weights.absolute())
+            module_source
+            if options.weights is None
+            else replace(module_source, weights=options.weights.absolute())
         )
         stem = str(options.source).rpartition(":")[2]
     elif not options.source.exists():

@@ -49,10 +49,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
     del options
-    held = cache.stat()
+    counts = cache.stat()
     print(
-        f"{cache.root}: {held['actions']} results, {held['blobs']} files of {size(held['bytes'])},"
-        f" {held['elsewhere']} more in the remote cache"
+        f"{cache.root}: {counts['actions']} results, {counts['blobs']} files of {size(counts['bytes'])},"
+        f" {counts['elsewhere']} more in the remote cache"
     )
     for provenance, count in sorted(cache.provenances().items()):
         unreadable = "" if cache.trusts(provenance) else ", not readable with this key"
@@ -131,18 +131,18 @@ def _pull(cache: ActionCache, options: argparse.Namespace) -> int:
     """
     del options
     shared = _remote(cache)
-    wanted = {
+    blobs = {
         blob
         for state in cache.trees()
         for result in live_results(state)
         for blob in result.outputs.values()
     }
-    lacking = [blob for blob in wanted if not cache.store.is_here(blob)]
-    cache.store.fetch(lacking)
-    left = [blob for blob in lacking if not cache.store.is_here(blob)]
+    absent = [blob for blob in blobs if not cache.store.is_here(blob)]
+    cache.store.fetch(absent)
+    left = [blob for blob in absent if not cache.store.is_here(blob)]
     print(
-        f"{cache.root}: {len(lacking) - len(left)} files of"
-        f" {size(sum(blob.bytes for blob in lacking) - sum(blob.bytes for blob in left))} fetched"
+        f"{cache.root}: {len(absent) - len(left)} files of"
+        f" {size(sum(blob.bytes for blob in absent) - sum(blob.bytes for blob in left))} fetched"
         f" from {shared.address}"
     )
     if left:

@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
         if against != REFERENCE:
             expected = _run(options, bundle, against, None, inputs)
     for name, result in results.items():
-        wanted = (
+        references = (
             {**layers_of(layers, name), **_named(outputs[name])}
             if against == REFERENCE
             else _values(expected[name])
@@ -128,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"{backend}{products} against {against} in {options.browser}, input set {name}")
         if against == REFERENCE and not layers:
             print(NO_LAYERS)
-        for error in layer_errors((*kept[name].layers, *_layers(result)), wanted, bounds[name]):
+        for error in layer_errors((*kept[name].layers, *_layers(result)), references, bounds[name]):
             print(f"  {error}")
             if not error.passed:
                 raise VerificationError(

@@ -53,7 +53,7 @@ class Flame:
     start: float
     ms: float
     text: str
-    told: str
+    tooltip: str
     strength: float
 
 
@@ -110,8 +110,8 @@ def _means(profile: Mapping[str, Any]) -> str:
     return f"means over the faster half of {profile['runs']} runs."
 
 
-def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "-"
+def _percent(part: float, duration: float) -> str:
+    return f"{100 * part / duration:.0f} %" if duration else "-"
 
 
 def _boxes(profile: Mapping[str, Any], launches: Sequence[Figures]) -> Iterator[Flame]:
@@ -123,13 +123,17 @@ def _boxes(profile: Mapping[str, Any], launches: Sequence[Figures]) -> Iterator[
         launch = launches[entry["launch"]]
         # The timeline has the times one by one; the table has their sums.
         speed = launch.gflops or 0.0
-        told = [f"{launch.layer}, {launch.kernel}", f"{entry['ms']:.4g} ms", *_speeds(launch, peak)]
+        tooltip = [
+            f"{launch.layer}, {launch.kernel}",
+            f"{entry['ms']:.4g} ms",
+            *_speeds(launch, peak),
+        ]
         yield Flame(
             deepest[index],
             entry["startMs"],
             entry["ms"],
             launch.kernel,
-            "\n".join(told),
+            "\n".join(tooltip),
             min(speed / peak, 1.0) if peak else 0.0,
         )
 
@@ -160,22 +164,22 @@ def _nested(parts: Sequence[tuple[list[str], Mapping[str, Any]]], depth: int) ->
 
 def _chart(profile: Mapping[str, Any], launches: Sequence[Figures], tint: str) -> str:
     boxes = list(_boxes(profile, launches))
-    whole = max((box.start + box.ms for box in boxes), default=0.0)
-    if not whole:
+    duration = max((box.start + box.ms for box in boxes), default=0.0)
+    if not duration:
         return '<p class="note">All launches took less than a clock tick.</p>'
-    far = _drawn(boxes, whole, WIDTH, tint)
+    far = _drawn(boxes, duration, WIDTH, tint)
     width = min(EACH * len(profile["timeline"]), MOST_WIDTH)
     return (
         far
         if width <= WIDTH
-        else f'{far}<div class="near">{_drawn(boxes, whole, width, tint)}</div>'
+        else f'{far}<div class="near">{_drawn(boxes, duration, width, tint)}</div>'
     )
 
 
-def _drawn(boxes: Sequence[Flame], whole: float, width: float, tint: str) -> str:
-    scale, rows = width / whole, max(box.depth for box in boxes) + 1
+def _drawn(boxes: Sequence[Flame], duration: float, width: float, tint: str) -> str:
+    scale, rows = width / duration, max(box.depth for box in boxes) + 1
     drawn = "".join(_bar(box, scale, tint) for box in boxes if box.ms * scale >= NARROW)
-    marks = "".join(_mark(at, scale, rows) for at in _ticks(whole, width))
+    marks = "".join(_mark(at, scale, rows) for at in _ticks(duration, width))
     return svg(width, rows * ROW + 20, marks + drawn, "flame chart")
 
 
@@ -191,13 +195,13 @@ def _bar(box: Flame, scale: float, tint: str) -> str:
     label = f'<text class="name" x="{x + 4:.1f}" y="{y + 14}">{escape(text)}</text>' if text else ""
     return (
         f'<g><rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{ROW - GAP}" rx="2"'
-        f' style="{fill}"><title>{escape(box.told)}</title></rect>{label}</g>'
+        f' style="{fill}"><title>{escape(box.tooltip)}</title></rect>{label}</g>'
     )
 
 
-def _ticks(whole: float, width: float) -> list[float]:
+def _ticks(duration: float, width: float) -> list[float]:
     """Round times in milliseconds, about 120 pixels apart."""
-    rough = whole * 120 / width
+    rough = duration * 120 / width
     power = 10.0 ** (
         len(str(int(rough))) - 1
         if rough >= 1
@@ -206,8 +210,8 @@ def _ticks(whole: float, width: float) -> list[float]:
     step = next(step * power for step in (1, 2, 5, 10) if step * power >= rough)
     return [
         index * step
-        for index in range(int(whole / step) + 1)
-        if width * (1 - index * step / whole) > LABEL
+        for index in range(int(duration / step) + 1)
+        if width * (1 - index * step / duration) > LABEL
     ]
 
 

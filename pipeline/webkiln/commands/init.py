@@ -19,7 +19,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.locations import state_folder
 from webkiln.commands import build
-from webkiln.commands.additions import CHANGES, bundle_place, plugin_call
+from webkiln.commands.additions import CHANGES, bundle_folder, plugin_call
 from webkiln.commands.changes import Addition, apply
 from webkiln.commands.project import Project, find_project
 from webkiln.commands.starter import Samples
@@ -36,7 +36,7 @@ COPIED_BYTES = 100_000_000
 
 
 @dataclass(frozen=True)
-class Given:
+class ModelSetup:
     """The model: its recipe, the files to copy into the project, and a sample input."""
 
     recipe: Recipe
@@ -77,18 +77,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     project = find_project(Path.cwd())
-    given = given_model(project.root, options)
-    manifest, types = built(given.recipe, project.root)
-    changes = [*given.files, *CHANGES[project.kind](project, manifest, types, given.samples or {})]
+    setup = model_setup(project.root, options)
+    manifest, types = build_outputs(setup.recipe, project.root)
+    changes = [*setup.files, *CHANGES[project.kind](project, manifest, types, setup.samples or {})]
     print(f"{project.root}: {project}")
-    told = [
+    printed = [
         apply(project.root, change, force=options.force, dry=options.dry_run) for change in changes
     ]
-    print("\n".join(told))
+    print("\n".join(printed))
     if not options.dry_run:
-        name = given.recipe.name
+        name = setup.recipe.name
         if project.kind in ("next", "html"):
-            build_into(name, bundle_place(project, name))
+            build_into(name, bundle_folder(project, name))
         print(
             "\n".join(
                 [
@@ -96,7 +96,10 @@ def run(options: argparse.Namespace) -> int:
                     "Next:",
                     *(
                         f"  {line}"
-                        for line in (*by_hand(project, manifest, told), *next_steps(project))
+                        for line in (
+                            *manual_steps(project, manifest, printed),
+                            *next_steps(project),
+                        )
                     ),
                 ]
             )
@@ -104,20 +107,20 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def given_model(root: Path, options: argparse.Namespace) -> Given:
+def model_setup(root: Path, options: argparse.Namespace) -> ModelSetup:
     """The requested model, with the files to copy into the project."""
-    wanted, shared, force = options.model or FIRST, build.shipped(), options.force
+    model, shared, force = options.model or FIRST, build.shipped(), options.force
     name = options.name or re.sub(
         r"[^A-Za-z0-9_-]",
         "_",
-        wanted.rpartition(":")[2] if MODULE.fullmatch(wanted) else Path(wanted).stem,
+        model.rpartition(":")[2] if MODULE.fullmatch(model) else Path(model).stem,
     )
-    if not Path(wanted).is_file() and wanted in shared:
-        source = shared[wanted].source
+    if not Path(model).is_file() and model in shared:
+        source = shared[model].source
         if not isinstance(source, PathSource):
             raise SourceError(
-                f"{wanted} is included in webkiln and needs no recipe; import it as"
-                f" 'webkiln:{wanted}'"
+                f"{model} is included in webkiln and needs no recipe; import it as"
+                f" 'webkiln:{model}'"
             )
         tests = source.path.with_name("test.npz")
         samples = (
@@ -125,13 +128,16 @@ def given_model(root: Path, options: argparse.Namespace) -> Given:
             if tests.is_file()
             else {}
         )
-        known = shared[wanted].labels
+        labels_of_outputs = shared[model].labels
         labels = (
-            "".join(f"{output} = {json.dumps(list(names))}\n" for output, names in known.items())
-            if isinstance(known, Mapping)
+            "".join(
+                f"{output} = {json.dumps(list(names))}\n"
+                for output, names in labels_of_outputs.items()
+            )
+            if isinstance(labels_of_outputs, Mapping)
             else ""
         )
-        return _given(
+        return _file_setup(
             root,
             name,
             source.path,
@@ -140,28 +146,28 @@ def given_model(root: Path, options: argparse.Namespace) -> Given:
             copied=True,
             force=force,
         )
-    if not Path(wanted).is_file() and MODULE.fullmatch(wanted):
-        text = f"source = {json.dumps(wanted)}\n{_keys(root, name, options)}"
-        return Given(
+    if not Path(model).is_file() and MODULE.fullmatch(model):
+        text = f"source = {json.dumps(model)}\n{_keys(root, name, options)}"
+        return ModelSetup(
             _recipe(root, name, text, force=force),
             (Addition(Path("models") / name / "recipe.toml", text.encode()),),
         )
-    if not Path(wanted).is_file():
+    if not Path(model).is_file():
         raise SourceError(
-            f"{wanted}: no such file; give the path of a model file, such as my.keras, a function"
+            f"{model}: no such file; give the path of a model file, such as my.keras, a function"
             f" as module:function, or no argument for {FIRST}, included in"
-            f" webkiln{did_you_mean(wanted, shared)}"
+            f" webkiln{did_you_mean(model, shared)}"
         )
-    source_file = Path(wanted).parent.resolve() / Path(wanted).name
-    beside = (BY_NAME.get(options.source_format) or format_of_file(source_file)).companion_files(
-        source_file
-    )
+    source_file = Path(model).parent.resolve() / Path(model).name
+    companions = (
+        BY_NAME.get(options.source_format) or format_of_file(source_file)
+    ).companion_files(source_file)
     copied = (
         not source_file.is_relative_to(root)
-        and not beside
+        and not companions
         and source_file.stat().st_size <= COPIED_BYTES
     )
-    return _given(
+    return _file_setup(
         root, name, source_file, _keys(root, name, options), {}, copied=copied, force=force
     )
 
@@ -180,9 +186,9 @@ def _keys(root: Path, name: str, options: argparse.Namespace) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _given(
+def _file_setup(
     root: Path, name: str, source: Path, more: str, samples: Samples, *, copied: bool, force: bool
-) -> Given:
+) -> ModelSetup:
     folder = Path("models") / name
     written = source.name if copied else Path(os.path.relpath(source, root / folder)).as_posix()
     text = f"source = {json.dumps(written, ensure_ascii=False)}\n{more}"
@@ -191,20 +197,20 @@ def _given(
         # Build before writing anything: if the build fails, the project does not change.
         recipe = replace(recipe, source=PathSource(source))
     model = [Addition(folder / written, source.read_bytes())] if copied else []
-    return Given(recipe, (Addition(folder / "recipe.toml", text.encode()), *model), samples)
+    return ModelSetup(recipe, (Addition(folder / "recipe.toml", text.encode()), *model), samples)
 
 
 def _recipe(root: Path, name: str, text: str, *, force: bool) -> Recipe:
     """The recipe in the project, or one with this text."""
-    place = root / "models" / name / "recipe.toml"
-    if place.is_file() and not force:
-        return read_recipe(place)
-    recipe = parse_recipe(name, tomllib.loads(text), place)
+    path = root / "models" / name / "recipe.toml"
+    if path.is_file() and not force:
+        return read_recipe(path)
+    recipe = parse_recipe(name, tomllib.loads(text), path)
     # Read it before the folder exists that its paths are relative to.
     return replace(recipe, plugins=tuple(Path(os.path.normpath(path)) for path in recipe.plugins))
 
 
-def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
+def build_outputs(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
     """The manifest and type declarations of the model's bundle, which is built in the cache."""
     with Engine(state_folder(root), progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
@@ -225,9 +231,11 @@ def build_into(name: str, folder: Path) -> None:
     build.run(parser.parse_args([name, "--output", str(folder)]))
 
 
-def by_hand(project: Project, manifest: Mapping[str, Any], told: Sequence[str]) -> Iterator[str]:
+def manual_steps(
+    project: Project, manifest: Mapping[str, Any], printed: Sequence[str]
+) -> Iterator[str]:
     """The remaining steps before the first run."""
-    if any(line.startswith("  skipped ") for line in told):
+    if any(line.startswith("  skipped ") for line in printed):
         yield "add by hand what was skipped, above"
     if project.kind == "bundler":
         yield (
@@ -236,7 +244,9 @@ def by_hand(project: Project, manifest: Mapping[str, Any], told: Sequence[str]) 
         )
     if project.kind == "bundler" or (
         project.kind == "vite"
-        and any(line.startswith("  kept ") and f"{project.source}/model." in line for line in told)
+        and any(
+            line.startswith("  kept ") and f"{project.source}/model." in line for line in printed
+        )
     ):
         yield f"import {{ load }} from 'webkiln:{manifest['name']}' in your code"
 
@@ -254,10 +264,10 @@ def next_steps(project: Project) -> Iterator[str]:
     if project.kind == "bundler":
         yield f"{project.manager} install"
         return
-    place = "/model" if project.kind == "next" else "/"
+    path = "/model" if project.kind == "next" else "/"
     install = (
         ""
         if (project.kind == "next" and (project.root / "node_modules").is_dir())
         else f"{project.manager} install && "
     )
-    yield f"{install}{project.manager} run dev    and open {place} at the address that it prints"
+    yield f"{install}{project.manager} run dev    and open {path} at the address that it prints"

@@ -235,10 +235,10 @@ def _summary(title: str, recipe: Recipe, found: Inspection) -> list[str]:
     if model.parts:
         kinds = sorted(model.parts.items(), key=lambda item: (-item[1], item[0]))
         more = [f"and {len(kinds) - MOST_PARTS} kinds more"] if len(kinds) > MOST_PARTS else []
-        told = ", ".join(
+        expanded = ", ".join(
             [*(f"{clean(kind)}{TOGETHER}{count}" for kind, count in kinds[:MOST_PARTS]), *more]
         )
-        lines += _labelled("nodes", [f"{sum(model.parts.values()):,}: {told}"])
+        lines += _labelled("nodes", [f"{sum(model.parts.values()):,}: {expanded}"])
     count = len(found.unsupported)
     verdict = {
         True: "yes",
@@ -328,7 +328,7 @@ def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
     seen: set[str] = set()
     layers: dict[str, dict[str, Any]] = {}
 
-    def told(type_: Type) -> Type:
+    def expanded(type_: Type) -> Type:
         return Type(
             type_.dtype, tuple(expand_quotients(size, graph.divisibility) for size in type_.shape)
         )
@@ -338,7 +338,7 @@ def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
             node.layer or node.name, {"operators": [], "output": "", "parameters": 0}
         )
         row["operators"].append(node.op)
-        row["output"] = str(told(graph.type(node.outputs[0])))
+        row["output"] = str(expanded(graph.type(node.outputs[0])))
         for name in node.inputs:
             if name in graph.slots and name not in seen:
                 seen.add(name)
@@ -347,6 +347,6 @@ def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
         (name, " ".join(row["operators"]), row["output"], f"{row['parameters']:,}")
         for name, row in layers.items()
     ]
-    inputs = [(name, "input", str(told(graph.type(name))), "0") for name in graph.inputs]
+    inputs = [(name, "input", str(expanded(graph.type(name))), "0") for name in graph.inputs]
     total = sum(row["parameters"] for row in layers.values())
     return [*inputs, *rows, (f"{len(layers)} layers", "", "", f"{total:,}")]

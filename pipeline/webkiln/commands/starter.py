@@ -53,12 +53,12 @@ def answer(manifest: Mapping[str, Any], bundle: str, samples: Samples, *, typesc
         else f"outputs[{json.dumps(output['name'])}]"
     )
     if labels:
-        said = (
+        shown = (
             f"top({scores}, {min(3, len(labels))}).map(({{ label, score }}) => `${{label}}"
             " (${score.toFixed(3)})`)"
         )
     else:
-        said = f"Array.from({scores}.slice(0, 5), Number)"
+        shown = f"Array.from({scores}.slice(0, 5), Number)"
     parts = [
         INTRODUCTION,
         f"import {{ load{', top' if labels else ''} }} from '{bundle}';\n\nconst inputs = {{\n",
@@ -66,8 +66,8 @@ def answer(manifest: Mapping[str, Any], bundle: str, samples: Samples, *, typesc
         f"}};\n\nasync function answer(){': Promise<string>' if typescript else ''} {{\n",
         "  const model = await load();\n  const outputs = await model.run(inputs);\n",
         (
-            f"  const said = {said};\n  return `{manifest['name']} on ${{model.backend}}:"
-            " ${said.join(', ')}`;\n}\n"
+            f"  const shown = {shown};\n  return `{manifest['name']} on ${{model.backend}}:"
+            " ${shown.join(', ')}`;\n}\n"
         ),
     ]
     return "".join(parts)

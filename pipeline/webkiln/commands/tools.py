@@ -57,15 +57,17 @@ def _tell() -> Iterator[str]:
 
 def _judged() -> Iterator[str]:
     """For each compiler, whether it is used, and why."""
-    asked, used = compilers.forced(), None
+    requested, used = compilers.forced(), None
     for name in compilers.COMPILERS:
         found = compilers.usable(name)
         if isinstance(found, str):
             yield f"compiler {name}: cannot be used: {found}"
-        elif used is None and asked in {None, name}:
+        elif used is None and requested in {None, name}:
             used = name
-            reason = f"{compilers.VARIABLE} asks for it" if asked else "the first that can be"
+            reason = f"{compilers.VARIABLE} asks for it" if requested else "the first that can be"
             yield f"compiler {found}: used, {reason}"
         else:
-            reason = f"{compilers.VARIABLE} asks for {asked}" if asked else f"{used} comes first"
+            reason = (
+                f"{compilers.VARIABLE} asks for {requested}" if requested else f"{used} comes first"
+            )
             yield f"compiler {found}: not used, {reason}"

@@ -30,14 +30,14 @@ def _events(
         yield _event(layer or NO_LAYER, "layer", begin, end - begin, {})
         for entry in entries:
             launch = launches[entry["launch"]]
-            told = {key: launch[key] for key in ("layer", "flops", "bytes")} | {
+            arguments = {key: launch[key] for key in ("layer", "flops", "bytes")} | {
                 "launch": entry["launch"]
             }
-            yield _event(launch["kernel"], "launch", entry["startMs"], entry["ms"], told)
+            yield _event(launch["kernel"], "launch", entry["startMs"], entry["ms"], arguments)
 
 
 def _event(
-    name: str, category: str, begin: float, ms: float, told: Mapping[str, Any]
+    name: str, category: str, begin: float, ms: float, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     times = {"ts": round(begin * 1000, 3), "dur": round(ms * 1000, 3)}
     return {
@@ -47,5 +47,5 @@ def _event(
         **times,
         "pid": PROCESS,
         "tid": THREAD,
-        "args": dict(told),
+        "args": dict(arguments),
     }

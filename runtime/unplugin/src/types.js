@@ -8,7 +8,10 @@ const HEAD =
   '/* eslint-disable */\n/* Written by unplugin-webkiln: the types of the models that this project imports. */\n';
 
 const ANY = `  export const load: (options?: any) => Promise<any>;
-  export const top: (scores: ArrayLike<number>, k?: number) => { index: number; label: string; score: number }[];
+  export const top: (
+    scores: ArrayLike<number>,
+    k?: number,
+  ) => { index: number; label: string; score: number }[];
   export const manifest: any;
 `;
 
