@@ -11,7 +11,7 @@ BROWSERS := chromium:chromium chromedriver:chromium-driver firefox-esr:firefox-e
 	/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 CHECKERS := glslangValidator:glslang-tools nginx:nginx-light
 
-SCRIPTS := runtime pipeline/webkiln "tests/**/*.{mjs,js}"
+SCRIPTS := runtime pipeline/webkiln examples models "tests/**/*.{mjs,js}"
 
 # Tests start hundreds of processes. Without bytecode, each would compile webkiln's modules anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -9,11 +9,17 @@ const WORKGROUP = 64;
 const GROUPS = 65535;
 
 /** Copies words within the arena; copyBufferToBuffer requires two different buffers. */
-export const COPY = `struct Arguments { infinity: u32, nan: u32, source: i32, destination: i32, count: i32 }
+export const COPY = `struct Arguments {
+  infinity: u32, nan: u32, source: i32, destination: i32, count: i32
+}
 @group(0) @binding(0) var<storage, read_write> arena: array<u32>;
 @group(0) @binding(1) var<uniform> arguments: Arguments;
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) local: u32,
+) {
   let at = i32((group.y * groups.x + group.x) * 64 + local);
   if (at < arguments.count) { arena[arguments.destination + at] = arena[arguments.source + at]; }
 }`;

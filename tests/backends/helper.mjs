@@ -3,7 +3,7 @@ import { READY } from '../../runtime/src/remote.js';
 
 const parent = globalThis.process?.getBuiltinModule('node:worker_threads').parentPort ?? globalThis;
 
-/** Helps with the runs of one program after the other as a Worker of a page does, and says in `here` when it begins. */
+/** A helper thread for several programs, like a Worker of a page; sets `here` when it starts. */
 async function help({ id, argument: { here, port, ...program } }) {
   const telling = {
     close: () => port.close(),

@@ -1,4 +1,5 @@
-/** What harness_page.js runs: in a page, itself once more in a Worker, which may wait for other threads; there, the script that is named. */
+/** Run by harness_page.js: starts itself in a Worker, which may wait for other threads, and there
+ * runs the named script. */
 export async function runSets(request, get, put) {
   if (globalThis.document) {
     return new Promise((_, reject) => {

@@ -37,7 +37,7 @@ const METHODS = [
   [GPUQueue.prototype, 'submit', 'submitted'],
 ];
 
-/** What the calls of `action` make. */
+/** The objects that the calls of `action` create. */
 const costOf = action =>
   counted(METHODS, async counts => {
     await action();

@@ -1,6 +1,6 @@
 import { ENGINES, mapped } from '/bench_networks.mjs';
 
-/** The spans of calls of an async function, in milliseconds since the navigation. */
+/** The spans of the calls of an async function, in milliseconds since the navigation. */
 function spans(owner, name) {
   const found = [];
   const call = owner[name].bind(owner);
@@ -15,7 +15,7 @@ function spans(owner, name) {
   return found;
 }
 
-/** How long at least one of the spans lasted. */
+/** The total length of the union of the spans. */
 function covered(spans) {
   let [sum, last] = [0, 0];
   for (const [begin, end] of spans.toSorted((a, b) => a[0] - b[0])) {
@@ -27,7 +27,7 @@ function covered(spans) {
 
 const end = spans => Math.max(0, ...spans.map(([, end]) => end));
 
-/** The spans of weights that are decoded; programs get other functions than the module exports. */
+/** The spans in which weights are decoded. Programs get wrapped functions of the module. */
 function decoded() {
   const found = [];
   const { instantiate } = WebAssembly;
@@ -45,7 +45,7 @@ function decoded() {
 
 const RUN = '... in the run';
 
-/** Where the time of a first result goes: when each step has ended, and how long digests and decoding took. */
+/** The parts of the time to a first result: the end of each step, and digests and decoding. */
 async function waterfall(options) {
   performance.setResourceTimingBufferSize(1000);
   const [digests, compiled, inits] = [
@@ -82,7 +82,7 @@ async function waterfall(options) {
   return { ms: first, steps };
 }
 
-/** The time in which the weights alone arrive. */
+/** The time until the weights have arrived, if nothing else loads. */
 async function bytes() {
   const { shards } = await (await fetch('/bundle/manifest.json')).json();
   let next = 0;

@@ -3,7 +3,7 @@ import { ENGINES } from '/bench.mjs';
 const counts = {};
 const count = (what, amount = 1) => (counts[what] = (counts[what] ?? 0) + amount);
 
-/** Calls `before` with the arguments of a method, each time that it is called. */
+/** Call `before` with the arguments of every call of a method. */
 function watch(type, method, before) {
   const { [method]: original } = type.prototype;
   type.prototype[method] = function (...values) {
@@ -32,7 +32,7 @@ watch(GPUDevice, 'createBuffer', ([{ size }]) => {
 watch(GPUBuffer, 'destroy', (_, { size }) => count('bytes held', -size));
 watch(GPUBuffer, 'mapAsync', () => count('read-backs'));
 
-/** What one run asks of WebGPU when several have been before, and the bytes of the buffers that are there then. */
+/** The WebGPU calls of a run after several others, and the bytes of the existing buffers. */
 export async function run(name, warm) {
   const engine = await ENGINES[name]({ backend: 'webgpu', threads: 1 });
   for (let before = 0; before < warm; before++) await engine();

@@ -3,17 +3,17 @@ const STEPS = 200000;
 
 const bytes = async path => new Uint8Array(await (await fetch(path)).arrayBuffer());
 
-/** Milliseconds of a processor that this thread has had: what else runs here does not count. */
+/** CPU time of this thread in milliseconds. */
 const clock = async () => Number(new TextDecoder().decode(await bytes('./clock')));
 
-/** Milliseconds of a number of calls. */
+/** The milliseconds of a number of calls. */
 async function time(step, count) {
   const start = await clock();
   for (let call = 0; call < count; call++) step();
   return (await clock()) - start;
 }
 
-/** How many calls take about MILLISECONDS. */
+/** The number of calls that take about MILLISECONDS. */
 async function calls(step) {
   let count = 1,
     taken = await time(step, 1);
@@ -31,7 +31,7 @@ export async function begin() {
   peak = { step, flops: STEPS * 10 * 4 * 2, count: await calls(step) };
 }
 
-/** Get ready a job of so many operations, which lies in the folder of the next number. */
+/** Prepare a job with a number of operations; its folder is named by the job's number. */
 export async function prepare(flops, compilers) {
   const folder = jobs.length;
   const steps = {};
@@ -58,7 +58,7 @@ async function start(folder, compiler) {
   return engine;
 }
 
-/** GFLOP/s of the peak loop, and of every job by every compiler. */
+/** GFLOP/s of the peak loop and of every job, by compiler. */
 export async function round(compilers) {
   const nothing = await time(() => {}, 0);
   const rate = async (step, flops, count) => {

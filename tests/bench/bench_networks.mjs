@@ -4,10 +4,10 @@ const floats = async path => new Float32Array((await bytes(path)).buffer);
 
 const RIVALS = ['onnxruntime', 'litert', 'tfjs'];
 
-/** What webkiln has with one thread, where the others have several. */
+/** The name of webkiln with one thread when the other engines have several. */
 const ALONE = 'webkiln alone';
 
-/** The inputs of the network: by name a shape and the values, with channels last or first. */
+/** The inputs of the network by name: a shape and the values, with channels last or first. */
 async function inputs(order) {
   const values = await floats(`/data/${order}.bin`);
   let at = 0;
@@ -19,14 +19,15 @@ async function inputs(order) {
 export const mapped = (entries, change) =>
   Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
 
-/** Every engine is an async function of nothing that gives the outputs by name: the whole call, with its inputs. */
+/** Each engine is an async function without arguments that returns the outputs by name. The call
+ * includes the transfer of inputs. */
 export const ENGINES = {
   async webkiln({ backend, threads, bundle = '/bundle/', ...more }) {
     const { load } = await import(`${bundle}index.js`);
     const options = { backends: [backend], threads, ...more };
     let model = await load({ worker: threads > 1, ...options });
     if (threads > 1 && model.threads === 1) {
-      // A model that is too short for threads needs no Worker either.
+      // A model that is too short for threads runs without a Worker, too.
       model.dispose();
       model = await load({ ...options, worker: false });
     }
@@ -155,7 +156,7 @@ const conv =
       activation: activation ?? 'linear',
     });
 
-/** Of a size that is that of the input times the strides, which TensorFlow.js calls the same. */
+/** A size equal to the input times the strides, which TensorFlow.js calls `same`. */
 function convTranspose(tf, [x, filter, bias], { strides, pad_low: low, pad_high: high }) {
   const sizes = strides.map(
     (stride, axis) =>
@@ -167,7 +168,8 @@ function convTranspose(tf, [x, filter, bias], { strides, pad_low: low, pad_high:
   return bias ? tf.add(y, bias) : y;
 }
 
-/** A sum over products of two tensors, by transposition as products of matrices: TensorFlow.js has none on wasm. */
+/** Contraction of two tensors by transposition and matrix products; TensorFlow.js has no einsum
+ * on wasm. */
 function einsum(tf, [a, b], { equation }) {
   const [left, right, result] = equation.split(/,|->/).map(word => [...word]);
   const both = left.filter(axis => right.includes(axis) && result.includes(axis));
@@ -202,7 +204,7 @@ function einsum(tf, [a, b], { equation }) {
   );
 }
 
-/** The last states of a recurrence. */
+/** The last states of a recurrent layer. */
 function scan(tf, tensors, { body, axes }, compute) {
   let states = tensors.slice(0, body.outputs.length);
   const captured = tensors.slice(states.length + axes.length);
@@ -263,10 +265,10 @@ const CALLS = {
 
 const COUNTED = 3;
 
-/** Threads of other engines wait for their next run with a processor of their own for some milliseconds; then they sleep. */
+/** The time for which threads of other engines spin before they sleep. */
 const CALM_MS = 50;
 
-/** What a system needs to see that two threads want a processor each. */
+/** The time after which an operating system runs two threads on different processors. */
 const WARM_MS = 100;
 
 const calm = () => new Promise(resolve => setTimeout(resolve, CALM_MS));
@@ -285,15 +287,16 @@ async function peak() {
   };
 }
 
-/** The same in an order of chance, so that what an engine leaves behind (caches, for one) meets all others. */
+/** A random order, so that the state that an engine leaves (caches, for example) affects all. */
 function shuffled(names) {
   const rest = [...names];
   return names.map(() => rest.splice(Math.floor(Math.random() * rest.length), 1)[0]);
 }
 
 /**
- * Every engine has its turn once a round, in a new order each time and after a rest: runs in a row, of which the last ones count. Gives
- * milliseconds by engine and run, the first outputs, the peak by round, and what others said that do not run the network.
+ * In each round, every engine runs once, in a new random order and after a rest: several runs in
+ * a row, of which the last ones are measured. Returns milliseconds by engine and run, the first
+ * outputs, the peak by round, and the errors of engines that do not run the network.
  */
 export async function run(wanted, options, rounds) {
   const engines = {};

@@ -29,7 +29,8 @@ const codeOf = promise =>
     ({ code }) => code,
   );
 
-/** Gives every dtype to a model that gives it back twice, in each form that `run` takes; says what came, and in which arrays. */
+/** Passes every dtype through an identity model, in each form that `run` accepts, and reports
+ * the values and array types. */
 export async function runSets({ bundle, backend, worker }, get, put) {
   const { load, manifest } = await import(bundle);
   const model = await load({ backends: [backend], worker });

@@ -1,6 +1,6 @@
 import { generate } from '../../models/text_decoder/demo/generate.js';
 
-/** What a model of text writes without chance, and the probabilities that runs of given lengths give. */
+/** The text that a model generates at temperature 0, and probabilities for given run lengths. */
 const [bundle, backend, request] = process.argv.slice(2);
 const { load } = await import(bundle);
 const model = await load({ backends: [backend], worker: false });

@@ -1,6 +1,7 @@
 /**
- * Loads weights through the runtime's own code into an engine that notes what it is told, with a network and a cache that are made up.
- * Prints the entries that were run, each with the first of its bytes and their number, and when the rest of a shard came.
+ * Loads weights through the runtime into a recording engine, with a fake network and cache.
+ * Prints the init entries in order, each with its first byte and length, and when the rest of a
+ * shard arrived.
  */
 import { createHash } from 'node:crypto';
 
@@ -25,10 +26,10 @@ const later = ms =>
 
 const log = [];
 
-// Node loads its own fetch at the first use, which takes longer than the delays here.
+// Node loads its fetch on first use, which takes longer than the delays here.
 await new Response('').arrayBuffer();
 
-/** Requests that wait for their turn: one file arrives after the other, in `order` among those that wait. */
+/** Requests that are answered one at a time, in `order` among the pending ones. */
 const waiting = [];
 let arriving = false;
 const next = async () => {
@@ -44,8 +45,8 @@ const over = () => {
 };
 
 /**
- * The bytes of a file in two chunks, of which the second never comes where `half`; its coming is noted. Where `other`, they are not those of the manifest.
- * `ended` is called afterwards.
+ * The bytes of a file in two chunks. With `half`, the second never arrives; otherwise its arrival
+ * is recorded. With `other`, the bytes differ from the manifest. `ended` is called afterwards.
  */
 const body = (index, half, other, ended) =>
   new ReadableStream({

@@ -20,7 +20,7 @@ export async function run({ load }, options) {
   return { y: Array.from(outputs.y), backend, variant, worker, failures, stats };
 }
 
-/** Loads with all files inside the URLs, as bundlers put small ones there. */
+/** Load with all files inside the URLs, as bundlers do for small files. */
 export async function inlined({ load, manifest }, options) {
   const url = name => new URL(`/bundle/${name}`, location.href);
   const files = [
@@ -45,14 +45,14 @@ export async function loadError({ load }, options) {
   return { code: 'no error' };
 }
 
-/** Loads after the browser has put files into its HTTP cache. */
+/** Load after the browser has stored files in its HTTP cache. */
 export async function kept({ load }, { files, ...options }) {
   for (const file of files)
     await (await fetch(new URL(`/bundle/${file}`, location.href))).arrayBuffer();
   return run({ load }, options);
 }
 
-/** Loads one after the other, by the options of each: outputs or the code of an error. */
+/** Load several times with given options: outputs, or the code of an error. */
 export async function inTurn({ load }, { each, ...options }) {
   await globalThis.caches?.delete('webkiln:fake');
   const results = [];
@@ -91,7 +91,7 @@ export async function profileError({ load }, options) {
   return { code: 'no error' };
 }
 
-/** Loads at the same time, of which one fails and one is aborted. */
+/** Simultaneous loads, one of which fails and one of which is aborted. */
 export async function concurrent({ load }, options) {
   const controller = new AbortController();
   const loading = [1, 2, 3].map(() => load(options));

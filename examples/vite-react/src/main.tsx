@@ -3,4 +3,8 @@ import { createRoot } from 'react-dom/client';
 import { Digits } from './Digits';
 import './style.css';
 
-createRoot(document.getElementById('root')!).render(<StrictMode><Digits /></StrictMode>);
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <Digits />
+  </StrictMode>,
+);

@@ -2,6 +2,8 @@ import { pictureOf } from './picture.js';
 
 const PEN_WIDTH = 0.07;
 
+const engineOf = ({ backend, variant }) => [backend, variant].filter(Boolean).join(', ');
+
 const paper = document.getElementById('paper');
 const seen = document.getElementById('seen');
 const status = document.getElementById('status');
@@ -36,7 +38,8 @@ function drawPaper() {
   for (const [first, ...rest] of strokes) {
     context.beginPath();
     context.moveTo(first[0] * paper.width, first[1] * paper.height);
-    for (const [x, y] of rest.length ? rest : [first]) context.lineTo(x * paper.width, y * paper.height);
+    for (const [x, y] of rest.length ? rest : [first])
+      context.lineTo(x * paper.width, y * paper.height);
     context.stroke();
   }
   document.body.classList.toggle('drawn', strokes.length > 0);
@@ -75,7 +78,7 @@ async function read() {
       const [output] = model.manifest.outputs;
       const outputs = await model.run(picture);
       if (strokes.length) show(outputs[output.name]);
-      status.textContent = `${[model.backend, model.variant].filter(Boolean).join(', ')}: ${model.stats.lastRunMs.toFixed(2)} ms`;
+      status.textContent = `${engineOf(model)}: ${model.stats.lastRunMs.toFixed(2)} ms`;
     } else show(null);
   } while (stale);
   busy = false;
@@ -113,16 +116,18 @@ document.getElementById('clear').addEventListener('click', () => {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', change);
 
 try {
-  bundle = await import(new URL('index.js', new URL(document.body.dataset.bundle, location.href)).href);
+  bundle = await import(
+    new URL('index.js', new URL(document.body.dataset.bundle, location.href)).href
+  );
   model = await bundle.load({
     backends: ['webgpu', 'wasm', 'webgl', 'js'],
     onProgress: ({ loaded, total }) => {
-      status.textContent = `Loading the model… ${Math.round(loaded / total * 100)} %`;
+      status.textContent = `Loading the model… ${Math.round((loaded / total) * 100)} %`;
     },
   });
   const [{ shape, labels }] = model.manifest.outputs;
   makeRows(labels ?? Array.from({ length: shape.at(-1) }, (_, index) => String(index)));
-  status.textContent = `Ready: ${[model.backend, model.variant].filter(Boolean).join(', ')}, loaded in ${model.stats.loadMs.toFixed(0)} ms`;
+  status.textContent = `Ready: ${engineOf(model)}, loaded in ${model.stats.loadMs.toFixed(0)} ms`;
   document.body.dataset.ready = 'true';
   await read();
 } catch (error) {

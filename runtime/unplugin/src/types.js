@@ -5,7 +5,8 @@ import { basename, isAbsolute, join } from 'node:path';
 import { splitQuery } from './request.js';
 
 const HEAD =
-  '/* eslint-disable */\n/* Written by unplugin-webkiln: the types of the models that this project imports. */\n';
+  '/* eslint-disable */\n' +
+  '/* Written by unplugin-webkiln: the types of the models that this project imports. */\n';
 
 const ANY = `  export const load: (options?: any) => Promise<any>;
   export const top: (

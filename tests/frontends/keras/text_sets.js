@@ -1,4 +1,5 @@
-/** Makes indices of texts as a bundle does: each frame is a JSON list of `{ text, tokens, texts }`, each answer a JSON list of the indices and sizes, or the error. */
+/** Converts strings to indices as a bundle does. Each frame is a JSON list of
+ * `{ text, tokens, texts }`, each answer a JSON list of indices and sizes, or the error. */
 
 export async function runSets({ runtime, count }, get, put) {
   const { loadTexts } = await import(`${runtime}/text.js`);
@@ -9,9 +10,19 @@ export async function runSets({ runtime, count }, get, put) {
     for (const { text, tensor, tokens, texts, digest } of asked) {
       const bytes = new TextEncoder().encode(JSON.stringify(tokens));
       const url = `data:application/octet-stream,${encodeURIComponent(JSON.stringify(tokens))}`;
-      const vocabulary = tokens.length > 0 ? { vocabulary: { file: 'v.bin', bytes: bytes.length, digest } } : {};
-      const manifest = { name: 'm', inputs: [{ name: tensor, dtype: 'int32', shape: [], text: { ...text, ...vocabulary } }] };
-      const request = { manifest, urls: { 'v.bin': url }, cacheStrategy: 'networkOnly', saveCache: false, ignoreCache: false };
+      const vocabulary =
+        tokens.length > 0 ? { vocabulary: { file: 'v.bin', bytes: bytes.length, digest } } : {};
+      const manifest = {
+        name: 'm',
+        inputs: [{ name: tensor, dtype: 'int32', shape: [], text: { ...text, ...vocabulary } }],
+      };
+      const request = {
+        manifest,
+        urls: { 'v.bin': url },
+        cacheStrategy: 'networkOnly',
+        saveCache: false,
+        ignoreCache: false,
+      };
       try {
         const take = await loadTexts({ bucketOf }, request);
         const [arrays, sizes] = take(manifest.inputs, { [text.input]: texts }, {});
@@ -24,8 +35,15 @@ export async function runSets({ runtime, count }, get, put) {
   }
 }
 
-if (globalThis.process?.argv[2] !== undefined && import.meta.url.endsWith(process.argv[1]?.split('/').at(-1))) {
+if (
+  globalThis.process?.argv[2] !== undefined &&
+  import.meta.url.endsWith(process.argv[1]?.split('/').at(-1))
+) {
   const { readFileSync, writeFileSync } = await import('node:fs');
   const [, , folder, runtime] = process.argv;
-  await runSets({ runtime, count: 1 }, () => readFileSync(`${folder}/asked.json`), (_, bytes) => writeFileSync(`${folder}/answers.json`, bytes));
+  await runSets(
+    { runtime, count: 1 },
+    () => readFileSync(`${folder}/asked.json`),
+    (_, bytes) => writeFileSync(`${folder}/answers.json`, bytes),
+  );
 }

@@ -1,4 +1,4 @@
-/** Runs webkiln, and notes that it was run: a line each in builds.txt. */
+/** Runs webkiln and appends a line to builds.txt. */
 
 import { spawnSync } from 'node:child_process';
 import { appendFileSync } from 'node:fs';

@@ -1,4 +1,12 @@
 import { build } from 'esbuild';
 import webkiln from 'unplugin-webkiln/esbuild';
 
-await build({ entryPoints: ['src/answer.js'], outdir: 'dist', bundle: true, splitting: true, format: 'esm', platform: 'node', plugins: [webkiln()] });
+await build({
+  entryPoints: ['src/answer.js'],
+  outdir: 'dist',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  plugins: [webkiln()],
+});

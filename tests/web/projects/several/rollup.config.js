@@ -1,3 +1,7 @@
 import webkiln from 'unplugin-webkiln/rollup';
 
-export default { input: 'src/main.js', output: { dir: 'public/src', format: 'es' }, plugins: [webkiln()] };
+export default {
+  input: 'src/main.js',
+  output: { dir: 'public/src', format: 'es' },
+  plugins: [webkiln()],
+};

@@ -2,7 +2,9 @@ import { load } from './ziffern ä.keras?webkiln';
 
 const output = document.querySelector('output');
 output.dataset.opened = String(performance.timeOrigin);
-addEventListener('unhandledrejection', ({ reason }) => { output.dataset.failed = String(reason); });
+addEventListener('unhandledrejection', ({ reason }) => {
+  output.dataset.failed = String(reason);
+});
 const model = await load();
 const pixels = Float32Array.from({ length: 64 }, (_, index) => (index % 29) / 29);
 setInterval(async () => {

@@ -8,10 +8,19 @@ const pixels = Float32Array.from({ length: 64 }, (_, index) => (index % 29) / 29
 async function answer(load) {
   const model = await load();
   const { scores } = await model.run(pixels);
-  return { backend: model.backend, worker: model.worker, encoding: model.manifest.encoding, scores: [...scores] };
+  return {
+    backend: model.backend,
+    worker: model.worker,
+    encoding: model.manifest.encoding,
+    scores: [...scores],
+  };
 }
 
 const found = {
-  whole: await answer(load), half: await answer(loadHalf), other: await answer(loadOther), again: await answer(again), same: again === load,
+  whole: await answer(load),
+  half: await answer(loadHalf),
+  other: await answer(loadOther),
+  again: await answer(again),
+  same: again === load,
 };
 document.querySelector('output').value = JSON.stringify(found);

@@ -2,7 +2,10 @@ import { createApp, h, ref, watch } from 'vue';
 import { load, top } from 'webkiln:digits?backend=wasm,js';
 import { useModel } from './useModel.js';
 
-const pixels = Float32Array.from('000afb10005f9f4002e9081005f8100008ff800002f9f60000aff7000018c000', digit => parseInt(digit, 16) / 15);
+const pixels = Float32Array.from(
+  '000afb10005f9f4002e9081005f8100008ff800002f9f60000aff7000018c000',
+  digit => parseInt(digit, 16) / 15,
+);
 
 const Digits = {
   setup() {
@@ -13,12 +16,27 @@ const Digits = {
     });
     return () => [
       h('output', { value: scores.value.length ? top(scores.value)[0].label : '' }),
-      h('ol', scores.value.map(score => h('li', h('meter', { value: score })))),
-      h('p', error.value?.message ?? (model.value ? [model.value.backend, model.value.variant, model.value.worker ? 'in a Worker' : ''].join(', ') : 'Loading')),
+      h(
+        'ol',
+        scores.value.map(score => h('li', h('meter', { value: score }))),
+      ),
+      h(
+        'p',
+        error.value?.message ??
+          (model.value
+            ? [
+                model.value.backend,
+                model.value.variant,
+                model.value.worker ? 'in a Worker' : '',
+              ].join(', ')
+            : 'Loading'),
+      ),
     ];
   },
 };
 
 const shown = ref(true);
-createApp({ setup: () => () => shown.value ? h(Digits) : null }).mount('#app');
-window.leave = () => { shown.value = false; };
+createApp({ setup: () => () => (shown.value ? h(Digits) : null) }).mount('#app');
+window.leave = () => {
+  shown.value = false;
+};
