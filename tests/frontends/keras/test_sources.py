@@ -201,7 +201,7 @@ def test_weights_of_another_layer(good, tmp_path):
         tree["config"]["output_layers"][0] = "other"
 
     path = rewritten(good / "m.keras", tmp_path / "m.keras", config=rename)
-    assert "are of layer 'dense', expected 'other'" in error_of(path)
+    assert "belong to layer 'dense', expected 'other'" in error_of(path)
 
 
 def test_references_to_nothing(good, tmp_path):

@@ -296,7 +296,7 @@ def test_losses_are_ignored(compare):
 def test_calls_that_differ_are_refused():
     layer = layer_of(lambda layer, x: ops.reshape(x, (-1, ops.shape(x)[-1] // 2)))
     x = keras.Input((8,), name="x")
-    assert "2 calls do different operations" in refused(keras.Model(x, layer(layer(x))))
+    assert "2 calls execute different operations" in refused(keras.Model(x, layer(layer(x))))
 
 
 def test_lambda_in_memory_is_the_users_own_code(compare):
@@ -444,8 +444,8 @@ def test_a_subclassed_model_that_takes_a_list_is_refused_by_name():
     with pytest.raises(
         SourceError,
         match=(
-            "difference: its call was given something else than tensors as arguments, such as a"
-            " list of them"
+            "difference: the arguments of its call are not all tensors, such as a list of tensors;"
+            " pass each tensor as a separate argument"
         ),
     ):
         KerasConverter().convert(model)

@@ -200,6 +200,6 @@ def test_weights_of_words_are_not_in_h5(tmp_path):
     keras.Model(x, layer(x)).save(tmp_path / "m.h5")
     with pytest.raises(
         SourceError,
-        match=r"words \(StringLookup\): the file holds no idf_weights; save the model as .keras",
+        match=r"words \(StringLookup\): the file has no idf_weights; save the model as .keras",
     ):
         parse_model(tmp_path / "m.h5")
