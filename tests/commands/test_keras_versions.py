@@ -11,15 +11,8 @@ import pytest
 
 from tests.commands.blocked import without
 from tests.commands.conftest import Command
-from tests.frontends.keras.versions.layouts import (
-    keras_1_2,
-    keras_2_2,
-    read,
-    tf_keras_2_4,
-    write_h5,
-    write_tfjs,
-    write_weights,
-)
+from tests.frontends.keras.versions.eras import keras_1_2, keras_2_2, tf_keras_2_4
+from tests.frontends.keras.versions.model_files import read, write_h5, write_tfjs, write_weights
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph
 from webkiln.recipe.read import parse_recipe, read_recipe

@@ -77,6 +77,20 @@ def compare() -> Callable[..., Graph]:
     return check
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model as `m.keras` and `m.h5`."""
+    folder = tmp_path_factory.mktemp("saved")
+    x = keras.Input((6, 6, 1), name="x")
+    y = keras.layers.Dense(2, name="dense")(
+        keras.layers.Flatten()(keras.layers.Conv2D(2, 3, name="conv")(x))
+    )
+    model = keras.Model(x, y)
+    model.save(folder / "m.keras")
+    model.save(folder / "m.h5")
+    return folder
+
+
 @pytest.fixture
 def stage() -> Callable[[str], ModuleType]:
     def load(name: str) -> ModuleType:

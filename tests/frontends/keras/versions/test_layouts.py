@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, run
-from tests.frontends.keras.versions.layouts import FILES, Model, read, read_3
+from tests.frontends.keras.versions.layouts import FILES
+from tests.frontends.keras.versions.model_files import Model, read, read_3
 from webkiln import canonical
 from webkiln.backends.compare import relative_error
 from webkiln.canonical import digest
