@@ -120,7 +120,7 @@ def made(call: Call) -> Any:
 
 
 def eager(target: Any, call: Call) -> Any:
-    """The result at inference, also of a layer whose `call` would train where nothing else is said."""
+    """The result at inference, also of a layer whose `call` trains by default."""
     args, kwargs = mapped((call.args, call.kwargs), keras.ops.convert_to_tensor)
     if call.kind == "layer" and target._call_has_training_arg:
         kwargs = {**kwargs, "training": False}

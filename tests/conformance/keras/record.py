@@ -69,7 +69,7 @@ class Recorder:
 
     @contextmanager
     def inside(self) -> Iterator[bool]:
-        """Whether a call that begins here is an outermost one, whose inner calls are not watched."""
+        """Whether a call that begins here is an outermost one. Inner calls are not recorded."""
         outermost, self.depth = (
             self.depth == 0 and bool(self.test) and tf.executing_eagerly(),
             self.depth + 1,

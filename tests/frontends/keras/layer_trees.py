@@ -76,7 +76,7 @@ def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarr
 
 @dataclass(frozen=True)
 class Tree:
-    """A model in which each case is a branch of its own, what it is given, and what Keras computes."""
+    """A model with a branch for each case, its inputs, and the outputs of Keras."""
 
     model: keras.Model
     given: dict[str, np.ndarray]

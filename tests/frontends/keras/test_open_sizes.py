@@ -130,10 +130,16 @@ def test_names_stand_for_open_sizes_only():
 @pytest.mark.parametrize(
     ("layer", "message"),
     [
-        (layers.Resizing(5, 4, interpolation="area", name="r"), r"r \(Resize\): axis 1 is resized from T to 5; area requires sizes that are known"),
-        (layers.Resizing(5, 4, antialias=True, name="r"), r"r \(Resize\): axis 1 is resized from T to 5; antialias requires sizes that are known"),
+        (
+            layers.Resizing(5, 4, interpolation="area", name="r"),
+            r"r \(Resize\): axis 1 is resized from T to 5; area requires sizes that are known",
+        ),
+        (
+            layers.Resizing(5, 4, antialias=True, name="r"),
+            r"r \(Resize\): axis 1 is resized from T to 5; antialias requires sizes that are known",
+        ),
     ],
-)  # fmt: skip
+)
 def test_averages_of_open_sizes_are_refused(layer, message):
     x = keras.Input((None, 4, 3))
     with pytest.raises(ShapeError, match=message):

@@ -101,12 +101,27 @@ def test_channels_that_do_not_fit_name_what_would():
 @pytest.mark.parametrize(
     ("shape", "layer", "weight", "message"),
     [
-        ((6,), L.LayerNormalization(name="norm"), "gamma", r"norm \(LayerNormalization\): gamma is \[5\], x needs \[6\]"),
-        ((6,), L.GroupNormalization(3, name="norm"), "beta", r"norm \(GroupNormalization\): beta is \[5\], x needs \[6\]"),
-        ((6,), L.PReLU(name="prelu"), "alpha", r"prelu \(PReLU\): alpha is \[5\], x is \[1, 6\]; each size of alpha"),
+        (
+            (6,),
+            L.LayerNormalization(name="norm"),
+            "gamma",
+            r"norm \(LayerNormalization\): gamma is \[5\], x needs \[6\]",
+        ),
+        (
+            (6,),
+            L.GroupNormalization(3, name="norm"),
+            "beta",
+            r"norm \(GroupNormalization\): beta is \[5\], x needs \[6\]",
+        ),
+        (
+            (6,),
+            L.PReLU(name="prelu"),
+            "alpha",
+            r"prelu \(PReLU\): alpha is \[5\], x is \[1, 6\]; each size of alpha",
+        ),
     ],
-)  # fmt: skip
-def test_weights_that_do_not_fit(shape, layer, weight, message):
+)
+def test_weights_of_other_shapes(shape, layer, weight, message):
     model = single(shape, layer)
     variable = getattr(layer, weight)
     variable._value = variable._value[:5]

@@ -26,7 +26,8 @@ HERE = ROOT / "tests" / "frontends" / "keras"
 COUNT = 60
 ODD = (
     "\0\t\n\v\f\r\x1c\x1f"
-    " \x7f\x85\xa0\u1680\u2028\u2029\u3000\ufeff\ufffd\ufffe\U0001ffff!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
+    " \x7f\x85\xa0\u1680\u2028\u2029\u3000\ufeff\ufffd\ufffe\U0001ffff"
+    "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
 )
 
 

@@ -1,4 +1,4 @@
-"""How a layer is tried: its options, the shapes of its inputs, and where Keras's result comes from."""
+"""Test cases of layers: options, shapes of inputs, and the source of Keras's result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -132,7 +132,7 @@ class ConversionState:
         *,
         reverse: bool = False,
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """`GraphBuilder.scan` along axis 1. In the body, handlers write to the graph of the step."""
+        """`GraphBuilder.scan` along axis 1. In the body, handlers write to the step's graph."""
 
         def inside(
             builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]

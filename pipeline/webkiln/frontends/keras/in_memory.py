@@ -49,9 +49,9 @@ def describe_model(
 ) -> tuple[ModelSpec, Blobs]:
     """The spec of a built `keras.Model` or of a subgraph, and its weights by digest.
 
-    `handled` decides whether a layer has a handler. `batch_size` is used to trace a layer whose call
-    fails for a dynamic batch size. Raises UnsupportedError, listing all layers without a handler
-    that cannot be traced.
+    `handled` decides whether a layer has a handler. `batch_size` is used to trace a layer whose
+    call fails for a dynamic batch size. Raises UnsupportedError, listing all layers without a
+    handler that cannot be traced.
     """
     if not isinstance(model, keras.Model):
         raise SourceError(
@@ -163,7 +163,7 @@ class Walker(Variables):
     def layer(
         self, layer: Any, path: str, calls: list[LayerCall], arguments: list[Arguments]
     ) -> LayerSpec:
-        """The spec of a layer or operation. `arguments` are those of its calls, as Keras objects."""
+        """The spec of a layer or operation. `arguments` has the Keras objects of its calls."""
         kind = "layer" if isinstance(layer, keras.layers.Layer) else "operation"
         own = type(layer).__module__.split(".")[0] == "keras"
         name, class_name = path.rsplit("/", 1)[-1], type(layer).__name__
@@ -272,7 +272,7 @@ class Walker(Variables):
         return parts
 
     def initial_states(self, cell: Any, path: str) -> dict[str, LayerSpec]:
-        """The function of a user-defined cell that creates its initial states, as an inner layer."""
+        """The function that creates the initial states of a user-defined cell, as a layer."""
         if not hasattr(cell, "get_initial_state"):
             return {}
 

@@ -51,7 +51,7 @@ ENDING = "_mask"
 
 
 def under_masks(model: ModelSpec, masked: Sequence[bool]) -> ModelSpec:
-    """A model with masks: masks of inputs are further inputs, and masks of outputs further outputs."""
+    """A model with the masks of inputs and outputs as further inputs and outputs."""
     known = {
         ref: Ref(f"{name}{ENDING}")
         for (name, ref), given in zip(model.inputs, masked, strict=False)

@@ -37,7 +37,7 @@ def snake_case(name: str) -> str:
 
 
 def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
-    """The inner layers of a Keras layer: (path of weights relative to the layer, serialized layer)."""
+    """The inner layers of a Keras layer: (relative path of weights, serialized layer)."""
     if class_name in RECURRENT or class_name in CONV_RECURRENT:
         cell = f"{class_name}Cell" if class_name in RECURRENT else "ConvLSTMCell"
         return [

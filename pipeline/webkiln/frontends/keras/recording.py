@@ -199,7 +199,8 @@ class Recording:
         weight = self.walker.weight_of(variable)
         if weight is None:
             raise Refused(
-                f"variable {variable.name!r} is not a weight of the layer; create it with add_weight"
+                f"variable {variable.name!r} is not a weight of the layer; create it with"
+                " add_weight"
             )
         self.weights[weight.slot] = weight
         return weight

@@ -68,8 +68,8 @@ def function_call(
     kwargs: dict[str, Any],
     ref: Callable[[Any], Ref],
 ) -> LayerCall:
-    """A call of an operation with functions as arguments, in a functional model. `ref` maps a tensor
-    to its layer's output.
+    """A call of an operation with functions as arguments, in a functional model. `ref` maps a
+    tensor to its layer's output.
     """
     where = f"{path} ({type(operation).__name__})"
     tracer = Tracer(walker, operation, path, None)

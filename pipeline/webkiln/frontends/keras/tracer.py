@@ -229,7 +229,7 @@ class Tracer(Recording):
         eager = keras.layers.Layer.__call__
 
         def call_layer(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            """A layer with weights does not return a constant, even if all arguments are constants."""
+            """Constant arguments of a layer with weights become tensors, so that it is traced."""
             if layer.variables and not any(
                 isinstance(value, keras.KerasTensor) for value in tree.flatten((args, kwargs))
             ):

@@ -1,5 +1,5 @@
-"""Rewrite models of Keras 2.15 in the configs and weight lists of earlier versions, by the documented
-formats.
+"""Rewrite models of Keras 2.15 in the configs and weight lists of earlier versions, according to
+the documented formats.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""Calls of every TensorFlow function that is converted."""
+"""Calls of every supported TensorFlow function."""
 
 SHAPES = {
     "x": (4, 6),
@@ -19,8 +19,8 @@ REDUCED = [{}, {"axis": 1}, {"axis": [1, -1], "keepdims": True}, {"axis": -1, "k
 
 
 def calls():  # noqa: PLR0915 - a table
-    """Function, its first argument, and the others: `@name` is an input, anything else as files
-    have it.
+    """Functions with their first argument, and the others by name. `@name` is an input; other
+    values are those of files.
     """
     for name in (
         "truediv",

@@ -73,7 +73,7 @@ def _archive(version: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
 
 
 def _pair(folder: Path, model: Model) -> tuple[Path, Path | None]:
-    """The config and the weights of a `.keras`, which are what `to_json` and `save_weights` give."""
+    """The config and the weights of a `.keras` file, as `to_json` and `save_weights` write them."""
     with zipfile.ZipFile(WRITTEN / f"{model.name}.3.0.5.keras") as archive:
         for member, name in (
             ("config.json", "model.json"),

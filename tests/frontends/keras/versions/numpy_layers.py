@@ -48,16 +48,16 @@ def gru(x: np.ndarray, w: np.ndarray, u: np.ndarray, b: np.ndarray) -> np.ndarra
 
 
 def convolved(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """The convolution of the textbooks, which Theano computes: x [N, C, H, W], kernel [F, C, h, w]."""
+    """The mathematical convolution, as in Theano: x [N, C, H, W], kernel [F, C, h, w]."""
     _, _, h, w = kernel.shape
-    places = [(i, j) for i in range(x.shape[2] - h + 1) for j in range(x.shape[3] - w + 1)]
+    positions = [(i, j) for i in range(x.shape[2] - h + 1) for j in range(x.shape[3] - w + 1)]
     values = [
         sum(
             np.einsum("nc,fc->nf", x[:, :, i + a, j + b], kernel[:, :, h - 1 - a, w - 1 - b])
             for a in range(h)
             for b in range(w)
         )
-        for i, j in places
+        for i, j in positions
     ]
     return np.stack(values, -1).reshape(len(x), kernel.shape[0], x.shape[2] - h + 1, -1)
 

@@ -1,4 +1,4 @@
-"""Models of layers and options that later versions of Keras do not have, with their outputs in numpy."""
+"""Models of layers and options that Keras has removed, with their outputs in numpy."""
 
 from functools import reduce
 

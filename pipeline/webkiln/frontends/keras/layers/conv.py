@@ -97,7 +97,7 @@ def conv_transpose(converter: Converter, layer: Layer) -> None:
 
 
 def convolution(converter: Converter, layer: Layer, x: Tensor) -> Tensor:
-    """Convolve x with a layer's kernel, with its strides, padding and dilation, and add its bias."""
+    """Convolve x with a layer's kernel, strides, padding and dilation, and add its bias."""
     kernel = converter.convert_to_constant_variable(layer.weight("kernel"))
     return _convolve(converter, layer, x, kernel, 1, _window(layer, x, kernel))
 
@@ -162,7 +162,7 @@ def _convolve(
     *,
     biased: bool = True,
 ) -> Tensor:
-    """Convolve with a kernel [*window, in / groups, out], and add the layer's bias if it has one."""
+    """Convolve with a kernel [*window, in / groups, out], and add the layer's bias, if any."""
     feature = dims(layer, x.type.rank)[1]
     per_group, features = kernel.shape[-2:]
     if x.shape[feature] != per_group * groups:

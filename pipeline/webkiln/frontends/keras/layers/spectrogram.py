@@ -160,7 +160,7 @@ def _window(layer: Layer, window: object, taken: int, length: int) -> Array:
 
 
 def _waves(b: GraphBuilder, length: int, dtype: str) -> list[Tensor]:
-    """cos and sin of 2 pi r c / length, [length, length // 2 + 1]. Angles are reduced as integers."""
+    """cos and sin of 2 pi r c / length, [length, length // 2 + 1]; integers reduce the angles."""
     rows = b.op(
         "Reshape", [b.op("Iota", [], {"size": length, "dtype": "int32"})], {"shape": (length, 1)}
     )

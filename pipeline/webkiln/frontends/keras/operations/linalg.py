@@ -111,7 +111,7 @@ def lu_factor(b: GraphBuilder, x: Argument) -> list[Tensor]:
 
 
 def solve(b: GraphBuilder, a: Argument, right: Argument) -> Tensor:
-    """Gaussian elimination with pivoting. Infinite or NaN if a is singular; Keras raises an error."""
+    """Gaussian elimination with pivoting. Infinite or NaN if a is singular, where Keras raises."""
     a, right = operands(b, a, right, floating=True)
     a = _matrix(b, a, square=True)
     if right.type.rank == a.type.rank - 1:
@@ -236,7 +236,7 @@ def norm(
     keepdims: bool = False,
     **options: Any,
 ) -> Tensor:
-    """Norms of vectors (one axis) and matrices (two axes: rows, columns), for all of Keras's `ord`."""
+    """Norms of vectors (one axis) and matrices (axes of rows and columns), for every `ord`."""
     given = tensor(b, x)
     x = cast(b, given, FLOAT) if given.dtype == "int64" else floating(b, given)
     rank = x.type.rank

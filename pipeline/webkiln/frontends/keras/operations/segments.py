@@ -12,8 +12,8 @@ from webkiln.ops.pieces import cast, filled, part, reshaped, total
 EMPTY = {"add": 0.0, "mul": 1.0}
 
 
-def _nothing(reduction: str, dtype: str) -> float:
-    """The value of an empty segment: the lowest or highest finite number of the dtype for extremes."""
+def _empty_value(reduction: str, dtype: str) -> float:
+    """The value of an empty segment: for extremes, the lowest or highest finite number."""
     if reduction in EMPTY:
         return EMPTY[reduction]
     limits = np.finfo(dtype) if is_float(dtype) else np.iinfo(dtype)
@@ -46,7 +46,7 @@ def segment(reduction: str) -> Operation:
         if count is None:
             *_, found = b.ops("Unique", [ids], {"axis": None, "count": b.data_dependent()})
             (count,) = found.shape
-        start = filled(b, _nothing(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
+        start = filled(b, _empty_value(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
         known = b.op(
             "Where", [b.binary("Less", ids, 0), b.constant(np.iinfo(np.int32).max, "int32"), ids]
         )

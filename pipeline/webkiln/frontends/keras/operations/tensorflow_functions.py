@@ -76,10 +76,8 @@ def alike(b: GraphBuilder, x: Argument, y: Argument) -> tuple[Tensor, Tensor]:
     """Two operands in the dtype of the one that is a tensor."""
     dtypes = {value.dtype for value in (x, y) if isinstance(value, Tensor)}
     if len(dtypes) != 1:
-        raise ShapeError(
-            f"{b.layer}: the dtypes of its operands are {' and '.join(sorted(dtypes)) or 'unknown'};"
-            " they must be equal"
-        )
+        names = " and ".join(sorted(dtypes)) or "unknown"
+        raise ShapeError(f"{b.layer}: the dtypes of its operands are {names}; they must be equal")
     (dtype,) = dtypes
     for value in (x, y):
         if (

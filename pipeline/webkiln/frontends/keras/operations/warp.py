@@ -65,8 +65,8 @@ def affine_transform(
         _folded(b, b.op("Div", [line(*which), scale]), size, fill_mode)
         for which, size in (((0, 1, 2), width), ((3, 4, 5), height))
     )
-    seen = b.binary("NotEqual", scale, 0.0)
-    y = _read_at(b, x, row, column, seen, interpolation, float(fill_value))
+    visible = b.binary("NotEqual", scale, 0.0)
+    y = _read_at(b, x, row, column, visible, interpolation, float(fill_value))
     return cast(b, back(y), given.dtype)
 
 
@@ -109,11 +109,11 @@ def _read_at(
     x: Tensor,
     row: Tensor,
     column: Tensor,
-    seen: Tensor,
+    visible: Tensor,
     interpolation: str,
     fill: float,
 ) -> Tensor:
-    """Sample x [N, H, W, C] at positions [N or 1, H, W]; `fill` outside, and where none is `seen`."""
+    """Sample x [N, H, W, C] at positions [N or 1, H, W]; `fill` outside and where not `visible`."""
     n, height, width, channels = x.shape
     nothing = b.constant(fill, x.dtype)
 
@@ -160,7 +160,7 @@ def _read_at(
             for line in (low[0], low[0] + 1.0)
         )
         y = b.op("Add", [b.op("Mul", [1.0 - shares[0], top]), b.op("Mul", [shares[0], bottom])])
-    return b.op("Where", [reshaped(b, seen, (*seen.shape, 1)), y, nothing])
+    return b.op("Where", [reshaped(b, visible, (*visible.shape, 1)), y, nothing])
 
 
 def _within(b: GraphBuilder, place: Tensor, size: int) -> Tensor:
