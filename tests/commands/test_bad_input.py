@@ -15,7 +15,7 @@ from tests.commands.conftest import Command
 from tests.commands.refusals import check
 
 FILES = {
-    "truncated.keras": "truncated.keras: a .keras archive without its end: the file is truncated",
+    "truncated.keras": "truncated.keras: the end of the .keras archive is missing: the file is truncated",
     "truncated.h5": "truncated.h5: not a readable Keras model",
     "letter.keras": "letter.keras: neither a .keras archive nor an HDF5 file",
     "empty.keras": "empty.keras: neither a .keras archive nor an HDF5 file",

@@ -149,7 +149,7 @@ def test_keys_follow_the_modules_that_are_imported(nets, tmp_path):
             "nets.models:unbuilt",
             SourceError,
             (
-                "nets.models:unbuilt: the weights of the model that it returned are not made; call"
+                "nets.models:unbuilt: the weights of the model that it returned do not exist yet; call"
                 " the model once"
             ),
         ),
@@ -159,7 +159,7 @@ def test_keys_follow_the_modules_that_are_imported(nets, tmp_path):
             RecipeError,
             "nets.light:absent: the module has no function 'absent'",
         ),
-        ("nets.models:whim", SourceError, "its function makes another model each time"),
+        ("nets.models:whim", SourceError, "its function returns a different model each time"),
     ],
     ids=["unbuilt", "int", "absent", "whim"],
 )

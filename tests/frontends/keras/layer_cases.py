@@ -217,8 +217,8 @@ REFUSED = (
         "a layer that is called with `training=True`",
         VECTOR,
         lambda x: L.Dropout(0.5, name="drop")(x, training=True),
-        "drop (Dropout): it is called with training=True. Build the model without that argument, as"
-        " it is used for inference",
+        "drop (Dropout): it is called with training=True. Build the model for"
+        " inference, without that argument",
     ),
     Refused(
         "a layer that `quantize('float8')` has changed",

@@ -149,7 +149,9 @@ def test_in_functional_models(name):
 def test_a_file_holds_no_functions(tmp_path):
     x = keras.Input((3, 4), batch_size=2, name="x")
     keras.Model(x, IN_MODELS["map"](x)).save(tmp_path / "m.keras")
-    with pytest.raises(UnsupportedError, match="takes functions of Python, which no file holds"):
+    with pytest.raises(
+        UnsupportedError, match="arguments are Python functions, which files do not contain"
+    ):
         KerasConverter().convert(tmp_path / "m.keras")
 
 

@@ -65,9 +65,7 @@ def test_one_layer_object_in_two_models_shares_its_slots(compare, tmp_path):
     graph = compare(model)
     assert graph.slots == {"one/shared/kernel", "one/shared/bias"}
     model.save(tmp_path / "m.keras")
-    with pytest.raises(
-        SourceError, match=r"two/shared \(Dense\): the file holds no weight 'kernel'"
-    ):
+    with pytest.raises(SourceError, match=r"two/shared \(Dense\): the file has no weight 'kernel'"):
         KerasConverter().convert(tmp_path / "m.keras")
 
 

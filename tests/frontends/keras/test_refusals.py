@@ -18,6 +18,10 @@ from webkiln.frontends.keras.converter import KerasConverter
 
 pytestmark = pytest.mark.probes
 
+STRINGS_HINT = (
+    "Convert strings to numbers on the page, and start the model after this layer: --from-layer"
+)
+
 
 def single(shape, layer):
     x = keras.Input(shape, name="x")
@@ -76,13 +80,13 @@ def test_layers_that_take_strings_are_named(tmp_path):
     assert [item for item in error.value.items if not item[0].startswith("inner/")] == [
         (
             "same (Identity)",
-            "it takes texts",
-            "Let the page turn texts into numbers, and cut the model after it: --from-layer same",
+            "it has strings as inputs",
+            f"{STRINGS_HINT} same",
         ),
         (
             "inner (Sequential)",
-            "it takes texts",
-            "Let the page turn texts into numbers, and cut the model after it: --from-layer inner",
+            "it has strings as inputs",
+            f"{STRINGS_HINT} inner",
         ),
     ]
 

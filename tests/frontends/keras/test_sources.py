@@ -109,8 +109,8 @@ def test_hdf5_links_storage_and_dtypes(saved, tmp_path):
 
     assert "links elsewhere" in replaced(external_link)
     assert "links elsewhere" in replaced(soft_link)
-    assert "keeps its data outside the file" in replaced(external_storage)
-    assert "keeps its data outside the file" in replaced(virtual)
+    assert "stores its data outside the file" in replaced(external_storage)
+    assert "stores its data outside the file" in replaced(virtual)
     assert "claims shape [1048576, 4096]" in replaced(lying)
     assert "has dtype |S3" in replaced(strings)
     assert "is missing" in replaced(lambda file: file.create_group(f"{KERNEL}9")).replace(
@@ -198,7 +198,7 @@ def test_config_values_that_contradict_the_weights(saved, tmp_path, layer, key, 
         found["config"][key] = value
 
     path = rewritten(saved / "m.keras", tmp_path / "m.keras", config=edit)
-    assert f"the config says {key}=" in error_of(path, ShapeError)
+    assert f"the config has {key}=" in error_of(path, ShapeError)
 
 
 def test_inner_layers_count_towards_the_limit(saved, tmp_path):

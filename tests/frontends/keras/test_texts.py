@@ -264,7 +264,7 @@ def lower(texts):
         (
             lambda: L.TextVectorization(split=None, vocabulary=["a"], name="v"),
             (),
-            "it takes rows of texts that it does not split",
+            "it reads strings without splitting them",
         ),
         (
             lambda: L.StringLookup(vocabulary=["a"], encoding="latin-1", name="v"),
@@ -278,7 +278,7 @@ def test_options_that_are_not_exact_are_refused(layer, shape, what):
         read_memory(single(layer(), shape), "m")
     ((where, told, hint),) = error.value.items
     assert (where.partition(" ")[0], told.startswith(what)) == ("v", True)
-    assert hint.endswith("cut the model after it: --from-layer v")
+    assert hint.endswith("start the model after this layer: --from-layer v")
 
 
 def test_layers_that_make_texts_are_refused():
@@ -322,13 +322,13 @@ def test_vocabularies_are_those_of_keras(kind, tmp_path):
     [
         (
             b"\n[UNK]\na\nb\na",
-            r"v \(TextVectorization\): its vocabulary has 'a' twice, which Keras refuses",
+            r"v \(TextVectorization\): its vocabulary contains 'a' twice, which Keras refuses",
         ),
         (
             b"\n[UNK]\na\n\xff",
-            r"v \(TextVectorization\): its vocabulary is no UTF-8 \(invalid start byte at byte 9\)",
+            r"v \(TextVectorization\): its vocabulary is not valid UTF-8 \(invalid start byte",
         ),
-        (b"a\n\nb", r"its vocabulary has the mask token '' at another place than the first"),
+        (b"a\n\nb", r"its vocabulary has the mask token '' at another index than 0"),
     ],
 )
 def test_vocabularies_that_cannot_be(lines, message, tmp_path):
@@ -351,7 +351,7 @@ def test_a_layer_without_a_vocabulary_is_named(tmp_path):
     single(L.StringLookup(name="v")).save(tmp_path / "m.keras")
     with pytest.raises(
         SourceError,
-        match=r"v \(StringLookup\): the source holds no vocabulary; give it one or adapt it",
+        match=r"v \(StringLookup\): the source has no vocabulary; pass one or adapt the layer",
     ):
         KerasConverter().convert(tmp_path / "m.keras")
 

@@ -26,8 +26,8 @@ MAX_MEMBERS = 10_000
 RATIO_FREE_BYTES = 1 << 20
 MAX_RATIO = 200
 WEIGHTS_ALONE = (
-    "holds weights but no model; give the architecture and these weights beside it: webkiln build"
-    " model.json --weights FILE.h5 (of to_json or to_yaml), or save the model with model.save(),"
+    "holds weights but no model; give the architecture and these weights: webkiln build model.json"
+    " --weights FILE.h5 (of to_json or to_yaml), or save the model with model.save(),"
     " not save_weights()"
 )
 ZIP_START = b"PK\x03\x04"
@@ -145,8 +145,8 @@ def open_source(path: Path) -> Iterator[ModelFile]:
                 )
         elif _start(path) == ZIP_START:
             raise SourceError(
-                f"{path.name}: a .keras archive without its end: the file is truncated; copy it or"
-                " save it again"
+                f"{path.name}: the end of the .keras archive is missing: the file is truncated;"
+                " copy it or save it again"
             )
         else:
             raise SourceError(
@@ -222,7 +222,10 @@ def _member(source: str, archive: zipfile.ZipFile, name: str) -> bytes:
     with archive.open(name) as file:
         data = file.read(size + 1)
     if len(data) != size:
-        raise SourceError(f"{source}: member {name} has {len(data)} bytes, the archive says {size}")
+        raise SourceError(
+            f"{source}: member {name} has {len(data)} bytes, but {size} in the directory of the"
+            " archive"
+        )
     return data
 
 
@@ -296,7 +299,7 @@ def read_array(source: str, where: str, dataset: h5py.Group | h5py.Dataset | Non
     if not isinstance(dataset, h5py.Dataset):
         raise SourceError(f"{source}: {where} is missing; save the model again with model.save()")
     if dataset.external or dataset.is_virtual:
-        raise SourceError(f"{source}: {where} keeps its data outside the file; refused")
+        raise SourceError(f"{source}: {where} stores its data outside the file; refused")
     dtype = dataset.dtype.newbyteorder("<")
     halves = dtype == BFLOAT16
     if dtype.name not in DTYPES and not halves:

@@ -42,8 +42,8 @@ def make_model(made: Mapping[str, Any]) -> Any:
         raise SourceError(f"{where}: returned {type(model).__name__}, expected a keras.Model")
     if not model.built:
         raise SourceError(
-            f"{where}: the weights of the model that it returned are not made; call the model once,"
-            " or model.build(input_shape)"
+            f"{where}: the weights of the model that it returned do not exist yet; call the model"
+            " once, or model.build(input_shape)"
         )
     return model
 
@@ -68,8 +68,8 @@ def remake_model(made: Mapping[str, Any], path: Path) -> Any:
     )
     if saved != own:
         raise SourceError(
-            f"{model.name}: its function makes another model each time: weights of shapes {saved}"
-            f" before, {own} now"
+            f"{model.name}: its function returns a different model each time: weights of shapes"
+            f" {saved} before, {own} now"
         )
     put_weights(model, arrays)
     return model

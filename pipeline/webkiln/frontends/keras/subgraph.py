@@ -25,8 +25,8 @@ def cut_model(
     names = [layer.name for layer in model.layers if layer.name in stated]
     if len(names) < 2 or any(layer.traced and layer.name == model.name for layer in model.layers):
         raise RecipeError(
-            f"{model.name}: is one class of its own, in which nothing can be cut; return a model of"
-            " its layers instead"
+            f"{model.name}: a single custom class, in which no subgraph can be selected; return a"
+            " model of its layers instead"
         )
     check_names(model.name, cut, names, lambda name: _inside(name, layers))
     vertices, read = vertices_of(model), _read(model)
@@ -39,20 +39,20 @@ def cut_model(
     ]
     if unread := [name for name in cut.starts if name not in {ref.layer for ref in starts}]:
         raise RecipeError(
-            f"{model.name}: nothing reads what {', '.join(unread)} gives; leave it out of"
+            f"{model.name}: no layer reads the output of {', '.join(unread)}; remove it from"
             " --from-layer"
         )
 
-    def say(ref: Ref) -> str:
+    def label(ref: Ref) -> str:
         if ref.layer not in stated:
+            source = ref.layer.partition("_mask")[0]
             raise RecipeError(
-                f"{model.name}: behind the cut the mask is needed that"
-                f" {ref.layer.partition('_mask')[0]} makes, which is no layer of its own; cut"
-                f" before {ref.layer.partition('_mask')[0]}"
+                f"{model.name}: the subgraph needs the mask that {source} computes, which is not an"
+                f" output of a layer; let the subgraph start before {source}"
             )
         return ref.layer
 
-    needed, used = needed_vertices(model.name, vertices, starts, ends, say)
+    needed, used = needed_vertices(model.name, vertices, starts, ends, label)
     kept: dict[str, list[int]] = {}
     for number in sorted(needed):
         kept.setdefault(places[number][0], []).append(places[number][1])
@@ -158,6 +158,6 @@ def _inside(name: str, layers: Mapping[str, LayerSpec]) -> str:
     if not slash or outer not in layers:
         return ""
     return (
-        f"; what is inside {outer} is called as a whole: name {outer} itself, or build the inner"
-        " model and cut that"
+        f"; the layers inside {outer} are one call: name {outer} itself, or build the inner model"
+        " and select a subgraph of it"
     )

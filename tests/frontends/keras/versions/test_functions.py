@@ -239,7 +239,7 @@ def test_sequences_of_functions_and_layers(tmp_path):
             "einsum",
             ["_CONSTANT_VALUE", -1, "ij->ji", {}],
             UnsupportedError,
-            r"tf\.einsum is not supported\. Build the model with a Keras layer in its place",
+            r"tf\.einsum is not supported\. Use a Keras layer instead",
         ),
         (
             "compat.v1.shape",
@@ -340,7 +340,7 @@ def test_keras_3_has_no_reference_outputs_for_old_layers(older, tmp_path):
     with pytest.raises(
         UnsupportedError,
         match=(
-            r"Keras 3 does not load it, so that there are no reference outputs to verify it"
+            r"Keras 3 does not load it, so there are no reference outputs to verify it"
             r" against\. Build it"
         ),
     ):

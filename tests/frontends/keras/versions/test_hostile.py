@@ -49,13 +49,13 @@ def pair(tmp_path):
 def test_weights_without_an_architecture(pair):
     refused(
         pair[1],
-        r"holds weights but no model; give the architecture and these weights beside it: webkiln"
+        r"holds weights but no model; give the architecture and these weights: webkiln"
         r" build model\.json --weights",
     )
 
 
 def test_an_architecture_without_weights(pair):
-    refused(pair[0], r"a Keras model without weights; give them, too: --weights FILE\.h5")
+    refused(pair[0], r"a Keras model without weights; pass them with --weights FILE\.h5")
 
 
 def test_weights_of_another_model(pair):
@@ -243,10 +243,7 @@ def test_declared_output_shapes_must_match(tmp_path):
     )
     with pytest.raises(
         UnsupportedError,
-        match=(
-            r"its output_shape is \[None, 10, 10, 2\], where \[1, 9, 9, 2\] follows from its"
-            r" strides"
-        ),
+        match=r"its output_shape is \[None, 10, 10, 2\], but its strides imply \[1, 9, 9, 2\]",
     ):
         KerasConverter().convert(*parse_model(tmp_path / "m.h5"))
 

@@ -86,7 +86,7 @@ MANIFESTS = {
     ),
     "graph": (
         lambda data, _: data.update(format="graph-model"),
-        "a TensorFlow.js graph model, which is no Keras model",
+        "a TensorFlow.js graph model, which is not a Keras model",
     ),
     "no layers": (
         lambda data, _: data["modelTopology"].update(

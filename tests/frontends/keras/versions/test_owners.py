@@ -123,7 +123,7 @@ def test_lists_that_name_a_weight_twice(tmp_path):
     with pytest.raises(
         SourceError,
         match=(
-            r"inner lists 'inner/dense/kernel' twice, and holds one: it was not written to its end"
+            r"inner lists 'inner/dense/kernel' twice but contains it once: the file is incomplete"
         ),
     ):
         parse_model(tmp_path / "m.h5")

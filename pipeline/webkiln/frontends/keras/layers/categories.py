@@ -46,7 +46,7 @@ def integer_lookup(converter: Converter, layer: Layer) -> None:
     config, b = layer.config, converter.builder
     if config.get("vocabulary") is None:
         raise layer.error(
-            "the file holds no vocabulary; give it one or adapt it, and save the model again"
+            "the file has no vocabulary; pass one or adapt the layer, and save the model again"
         )
     tokens = np.asarray(config["vocabulary"], "int64").reshape(-1)
     mode, unknown, mask = (
@@ -99,7 +99,7 @@ def _counted(b: GraphBuilder, layer: Layer, y: Tensor, size: int) -> Tensor:
         weights = np.asarray(config["idf_weights"], "float32")
         if weights.shape != (depth,):
             raise layer.error(
-                f"idf_weights are {list(weights.shape)}, the vocabulary with its first places has"
+                f"idf_weights are {list(weights.shape)}, the vocabulary with its special tokens has"
                 f" {depth}"
             )
         counted = b.op("Mul", [counted, b.constant(weights)])

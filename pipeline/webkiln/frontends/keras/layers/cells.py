@@ -248,7 +248,7 @@ def cell_of(converter: Converter, spec: LayerSpec, scope: str, given: Shape) -> 
         return CELLS[spec.class_name](converter, layer, given)
     if spec.model is None:
         raise layer.unsupported(
-            "a cell with a handler of its own",
+            "a cell with a custom handler",
             "Write its call with keras.ops, so that it can be traced",
         )
     shapes = tuple(map(tuple, spec.config["state_shapes"]))

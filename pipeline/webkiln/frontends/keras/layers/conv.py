@@ -87,11 +87,11 @@ def conv_transpose(converter: Converter, layer: Layer) -> None:
         extra,
     )
     y = _convolve(converter, layer, x, kernel, 1, attrs)
-    said = layer.config.get("output_shape")
-    if said is not None and list(said)[1:] != list(y.shape[1:]):
+    declared = layer.config.get("output_shape")
+    if declared is not None and list(declared)[1:] != list(y.shape[1:]):
         raise layer.unsupported(
-            f"its output_shape is {list(said)}, where {list(y.shape)} follows from its strides",
-            "Crop or pad behind it",
+            f"its output_shape is {list(declared)}, but its strides imply {list(y.shape)}",
+            "Crop or pad its output",
         )
     _finish(converter, layer, y)
 

@@ -35,7 +35,7 @@ def center_crop(converter: Converter, layer: Layer) -> None:
     have = [x.shape[axis] for axis in axes]
     if any(map(is_symbolic, have)):
         raise layer.error(
-            f"x is {list(x.shape)}; give its height and width by --input-shape as numbers"
+            f"x is {list(x.shape)}; give its height and width with --input-shape, as numbers"
         )
     if all(size >= target for size, target in zip(have, wanted, strict=True)):
         y = _middle(b, x, axes, wanted)
@@ -100,7 +100,7 @@ def clahe(converter: Converter, layer: Layer) -> None:
     x, b, config = images_of(converter, layer), converter.builder, layer.config
     if any(map(is_symbolic, x.shape[-3:])):
         raise layer.error(
-            f"x is {list(x.shape)}; give its height and width by --input-shape as numbers"
+            f"x is {list(x.shape)}; give its height and width with --input-shape, as numbers"
         )
     first, whole = config.get("data_format") == "channels_first", x.shape
     y = x if x.type.rank == 4 else b.op("Reshape", [x], {"shape": (1, *x.shape)})

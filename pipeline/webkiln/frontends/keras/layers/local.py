@@ -36,8 +36,7 @@ def locally_connected(converter: Converter, layer: Layer) -> None:
     )
     if any(is_symbolic(size) for size in x.shape[1:]):
         raise layer.error(
-            f"has a kernel for each place, so that the sizes of x, {list(x.shape)}, have to be"
-            " numbers"
+            f"has a kernel for each position, so the sizes of x, {list(x.shape)}, must be numbers"
         )
     if first:
         x = b.op("Transpose", [x], {"perm": (0, *range(2, rank), 1)})

@@ -89,7 +89,7 @@ def _axes(layer: Layer, x: Tensor, y: Tensor, given: int | Sequence[int]) -> tup
     )
     if 0 in (first, second) or x.shape[first] != y.shape[second]:
         raise layer.error(
-            f"axis {first} of {list(x.shape)} and axis {second} of {list(y.shape)} must have one"
-            " size, and not be the batch"
+            f"axis {first} of {list(x.shape)} and axis {second} of {list(y.shape)} must have the"
+            " same size, and not be the batch"
         )
     return first, second

@@ -107,13 +107,13 @@ def run_cell(
     )
     if lasting and is_symbolic(batch):
         raise layer.error(
-            "keeps its states between runs, which needs a batch of a fixed size; the batch is"
+            "keeps its states between runs, which needs a fixed batch size; the batch size is"
             f" {batch}"
         )
     if lasting and made.initial is not None:
         raise layer.error(
-            "keeps states between runs that its cell starts by a get_initial_state of its own,"
-            " while Keras resets them to zeros"
+            "keeps its states between runs, and its cell overrides get_initial_state, while Keras"
+            " resets the states to zeros"
         )
     states = (
         [converter.state(name, first) for name, first in zip(lasting, states, strict=True)]

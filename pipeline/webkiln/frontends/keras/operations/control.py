@@ -27,8 +27,8 @@ def _as_before(
     for result, state in zip(results, states, strict=True):
         if result.shape != state.shape:
             raise ShapeError(
-                f"{b.layer}: a step makes {list(state.shape)} to {list(result.shape)}; a loop keeps"
-                " the shapes of its variables"
+                f"{b.layer}: a step changes {list(state.shape)} to {list(result.shape)}; the shapes"
+                " of loop variables must not change"
             )
     return [cast(b, result, state.dtype) for result, state in zip(results, states, strict=True)]
 

@@ -120,8 +120,8 @@ def clip(b: GraphBuilder, x: Argument, x_min: Argument, x_max: Argument) -> Tens
 def where(b: GraphBuilder, condition: Argument, x1: Argument = None, x2: Argument = None) -> Tensor:
     if x1 is None or x2 is None:
         raise ShapeError(
-            f"{b.layer}: where needs what it chooses among; for the indices of what is true use"
-            " keras.ops.nonzero"
+            f"{b.layer}: where needs two values to choose from; use keras.ops.nonzero for the"
+            " indices of true elements"
         )
     return b.op("Where", [cast(b, tensor(b, condition), "bool"), *operands(b, x1, x2)])
 

@@ -139,8 +139,8 @@ def slice_(
     for start, size in zip(starts, shape, strict=True):
         if isinstance(start, Tensor) and size == -1:
             raise ShapeError(
-                f"{b.layer}: its size depends on where a tensor says that it starts; give the size"
-                " of each axis"
+                f"{b.layer}: its size depends on a start that is a tensor; give the size of each"
+                " axis"
             )
     sizes = [
         x.shape[a] - start if n == -1 else n

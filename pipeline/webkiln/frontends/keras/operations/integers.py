@@ -81,8 +81,8 @@ def power(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     if isinstance(x2, int):
         if x2 < 0:
             raise ShapeError(
-                f"{b.layer}: integers to the power of {x2} are no integers; cast them to floats"
-                " before"
+                f"{b.layer}: integers to the power of {x2} are not integers; cast them to floats"
+                " first"
             )
         one = b.op("Broadcast", [like(b, 1, base)], {"shape": base.shape})
         return reduce(lambda y, bit: _next_power(b, y, base, bit), f"{x2:b}", one)

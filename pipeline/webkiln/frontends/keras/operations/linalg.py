@@ -248,8 +248,8 @@ def norm(
     attrs = {"axes": tuple(sorted(axes)), "keepdims": keepdims}
     if len(axes) > 2 and degree is not None:
         raise ShapeError(
-            f"{b.layer}: norm over {len(axes)} axes is not supported; of vectors it is over one, of"
-            " matrices over two"
+            f"{b.layer}: norm over {len(axes)} axes is not supported; use one axis for vectors, two"
+            " for matrices"
         )
     if degree is None or (degree == 2 and len(axes) == 1) or (degree == "fro" and len(axes) == 2):
         return b.op("Sqrt", [b.op("ReduceSum", [b.op("Square", [x])], attrs)])
@@ -265,8 +265,8 @@ def norm(
         )
     if degree not in ("nuc", 2, -2):
         raise ShapeError(
-            f"{b.layer}: norm of order {degree!r} is not supported; of matrices there are 'fro',"
-            " 'nuc', 1, -1, 2, -2, inf and -inf"
+            f"{b.layer}: norm of order {degree!r} is not supported; use 'fro', 'nuc', 1, -1, 2,"
+            " -2, inf or -inf for matrices"
         )
     lead = [a for a in range(rank) if a not in axes]
     values = singular_values(b, transposed(b, x, (*lead, *axes)))
@@ -283,7 +283,7 @@ def _vector_norm(
     b: GraphBuilder, x: Tensor, degree: float | str, attrs: dict[str, object]
 ) -> Tensor:
     if isinstance(degree, str):
-        raise ShapeError(f"{b.layer}: norm of order {degree!r} is not one of a vector")
+        raise ShapeError(f"{b.layer}: norm of order {degree!r} is not defined for vectors")
     size = b.op("Abs", [x])
     if abs(degree) == inf:
         return b.op("ReduceMax" if degree > 0 else "ReduceMin", [size], attrs)

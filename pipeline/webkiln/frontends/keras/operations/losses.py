@@ -60,8 +60,8 @@ def sparse_categorical_crossentropy(
     last = x.type.rank - 1
     if axis % x.type.rank != last:
         raise ShapeError(
-            f"{b.layer}: axis {axis} is not supported; sparse_categorical_crossentropy takes the"
-            " last one"
+            f"{b.layer}: axis {axis} is not supported; sparse_categorical_crossentropy uses the"
+            " last axis"
         )
     x = x if from_logits else b.op("Log", [_probable(b, x)])
     score = b.op("LogSoftmax", [x], {"axis": last})
@@ -191,7 +191,7 @@ def ctc_decode(
     """
     if strategy != "greedy":
         raise ShapeError(
-            f"{b.layer}: ctc_decode by {strategy!r} is not supported; there is strategy='greedy'"
+            f"{b.layer}: ctc_decode with strategy={strategy!r} is not supported; use 'greedy'"
         )
     x = floating(b, inputs)
     x = x if x.dtype == "float64" else cast(b, x, FLOAT)

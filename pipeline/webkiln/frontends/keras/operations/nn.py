@@ -42,7 +42,7 @@ PerAxis = int | Sequence[int]
 def _kind(b: GraphBuilder, padding: str) -> str:
     if padding not in PADDING:
         raise ShapeError(
-            f"{b.layer}: padding {padding!r} is not supported; there are {' and '.join(PADDING)}"
+            f"{b.layer}: padding {padding!r} is not supported; use {' or '.join(PADDING)}"
         )
     return padding
 
@@ -69,7 +69,7 @@ def conv(
     if channels % own or w.shape[-1] % (channels // own):
         raise ShapeError(
             f"{b.layer}: x has {channels} channels, the kernel is {list(w.shape)}; its input"
-            " channels must divide them"
+            " channels must divide those of x"
         )
     attrs = window_of(x, w.shape[:-2], data_format, _kind(b, padding), strides, dilation_rate)
     return cast(b, convolved(b, x, w, data_format, channels // own, attrs), given)

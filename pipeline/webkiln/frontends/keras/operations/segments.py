@@ -40,7 +40,7 @@ def segment(reduction: str) -> Operation:
         count = num_segments
         if count is None and (reduction != "add" or options.get("sorted")):
             raise ShapeError(
-                f"{b.layer}: how many segments there are depends on the data; give num_segments,"
+                f"{b.layer}: the number of segments depends on the data; give num_segments,"
                 " with sorted=False"
             )
         if count is None:

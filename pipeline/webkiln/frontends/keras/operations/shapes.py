@@ -151,7 +151,7 @@ def pad(
     if mode == "constant":
         if isinstance(constant_values, Tensor):
             raise ShapeError(
-                f"{b.layer}: padding by a tensor is not supported; pad by 0 and choose with"
+                f"{b.layer}: padding with a tensor is not supported; pad with 0 and use"
                 " keras.ops.where"
             )
         return b.op("Pad", [y], {"low": low, "high": high, "value": float(constant_values or 0)})
@@ -159,7 +159,7 @@ def pad(
         return b.op("PadFrom", [y], {"low": low, "high": high, "mode": mode})
     if mode != "symmetric":
         raise ShapeError(
-            f"{b.layer}: padding by {mode!r} is not supported; there are constant, symmetric,"
+            f"{b.layer}: padding mode {mode!r} is not supported; use constant, symmetric or"
             f" {', '.join(PADDING)}"
         )
     for axis, (before, after) in enumerate(pairs):
@@ -197,8 +197,8 @@ def repeat(
     axis = (axis or 0) % x.type.rank
     if isinstance(repeats, Tensor):
         raise ShapeError(
-            f"{b.layer}: how often it repeats is a tensor, which makes its size open; write the"
-            " counts as numbers"
+            f"{b.layer}: the number of repeats is a tensor, so its size depends on the data;"
+            " pass the counts as numbers"
         )
     times = np.asarray(repeats).reshape(-1).tolist()
     if len(times) > 1:
@@ -251,7 +251,7 @@ def roll(
     y = tensor(b, x)
     if isinstance(shift, Tensor):
         raise ShapeError(
-            f"{b.layer}: it rolls by a tensor; write the shift as a number, or use keras.ops.take"
+            f"{b.layer}: its shift is a tensor; pass the shift as a number, or use keras.ops.take"
         )
     if axis is None:
         return reshaped(b, roll(b, ravel(b, y), shift, 0), y.shape)

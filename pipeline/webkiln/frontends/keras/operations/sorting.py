@@ -247,7 +247,7 @@ def _quantiles(b: GraphBuilder, x: Tensor, q: Tensor, method: str, *, skip_nan: 
         y = b.op("Add", [at(above) * (1.0 - share), at(below) * share])
     else:
         raise ShapeError(
-            f"{b.layer}: method {method!r} does not exist; there are linear, midpoint,"
+            f"{b.layer}: method {method!r} does not exist; use linear, midpoint or one of"
             f" {', '.join(ROUNDED)}"
         )
     lost = (

@@ -76,8 +76,8 @@ def _folded(b: GraphBuilder, place: Tensor, size: int, mode: str) -> Tensor:
         return place
     if mode not in ("reflect", "wrap", "nearest"):
         raise ShapeError(
-            f"{b.layer}: fill_mode {mode!r} is not supported; there are constant, nearest, reflect"
-            " and wrap"
+            f"{b.layer}: fill_mode {mode!r} is not supported; use constant, nearest, reflect"
+            " or wrap"
         )
     if mode == "nearest" or size == 1:
         return _bounded(b, place, size)
@@ -213,7 +213,7 @@ def map_coordinates(
     """
     if order not in (0, 1) or fill_mode not in MODES:
         raise ShapeError(
-            f"{b.layer}: order {order} with {fill_mode!r} is not supported; there are 0 and 1 with"
+            f"{b.layer}: order {order} with {fill_mode!r} is not supported; use 0 or 1 with"
             f" {', '.join(MODES)}"
         )
     x = tensor(b, inputs)
@@ -350,7 +350,7 @@ def _kernel(b: GraphBuilder, near: Tensor, method: str) -> Tensor:
         )
     if method not in RADIUS:
         raise ShapeError(
-            f"{b.layer}: method {method!r} is not supported; there are linear, cubic, lanczos3 and"
+            f"{b.layer}: method {method!r} is not supported; use linear, cubic, lanczos3 or"
             " lanczos5"
         )
     radius = RADIUS[method]

@@ -65,8 +65,8 @@ def _topology(source: str, data: Any) -> tuple[dict[str, Any], str]:
     ):
         if isinstance(data, dict) and {"class_name", "config"} <= data.keys():
             raise SourceError(
-                f"{source}: a Keras model without weights; give them, too: --weights FILE.h5, of"
-                " model.save_weights()"
+                f"{source}: a Keras model without weights; pass them with --weights FILE.h5, as"
+                " model.save_weights() writes them"
             )
         raise SourceError(
             f"{source}: JSON, but neither a TensorFlow.js model nor the architecture of a Keras"
@@ -75,7 +75,7 @@ def _topology(source: str, data: Any) -> tuple[dict[str, Any], str]:
     topology = data["modelTopology"]
     if data.get("format") == "graph-model" or "node" in topology:
         raise SourceError(
-            f"{source}: a TensorFlow.js graph model, which is no Keras model; say so in the recipe:"
+            f"{source}: a TensorFlow.js graph model, which is not a Keras model; set in the recipe:"
             ' source_format = "tensorflow"'
         )
     config = topology.get("model_config", topology)

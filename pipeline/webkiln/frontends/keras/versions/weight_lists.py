@@ -40,8 +40,8 @@ def read_lists(source: str, group: h5py.Group) -> Lists:
                 weight for place, weight in enumerate(weights) if weight in weights[:place]
             )
             raise SourceError(
-                f"{source}: {name} lists {twice!r} twice, and holds one: it was not written to its"
-                " end; save the model as .keras"
+                f"{source}: {name} lists {twice!r} twice but contains it once: the file is"
+                " incomplete; save the model as .keras"
             )
         if weights:
             found[name] = [
