@@ -1,4 +1,4 @@
-"""The options that attention, and recurrent layers over images, are tried with."""
+"""The options with which attention and convolutional recurrent layers are tested."""
 
 from collections.abc import Mapping
 

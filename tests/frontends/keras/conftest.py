@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(autouse=True)
 def same_start() -> None:
-    """Every test begins with unused names and the same random numbers."""
+    """Every test starts with unused names and the same random numbers."""
     keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(0)
 
@@ -37,7 +37,7 @@ def own_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def compare() -> Callable[..., Graph]:
-    """Convert a model, evaluate the graph by numpy and compare every output with Keras's own."""
+    """Convert a model, evaluate the graph with numpy, and compare every output with Keras."""
 
     def check(
         model: Any,

@@ -15,7 +15,7 @@ def model_of(layer, shape=(6,)):
 
 
 def layer_of(call, build=None, **attributes):
-    """A layer called `custom` whose call is a function of (layer, x)."""
+    """A layer named `custom`; its call is a function of (layer, x)."""
 
     class Custom(L.Layer):
         def build(self, shape):

@@ -1,8 +1,6 @@
-"""The cross of Keras's layers, the dtypes of their inputs and the dtype policies: what Keras
-computes
-beside what webkiln does.
+"""Compare webkiln with Keras for all combinations of layers, input dtypes and dtype policies.
 
-`python -m tests.frontends.keras.dtype_cross [POLICY ...]` tries every case of every layer from
+`python -m tests.frontends.keras.dtype_cross [POLICY ...]` runs every case of every layer from
 memory, `.keras` and `.h5`.
 """
 
@@ -44,25 +42,24 @@ POLICIES: Mapping[str, float] = {
     "bfloat16": 1e-1,
     "mixed_bfloat16": 1e-1,
 }
-"""Each policy with the bound of max|difference| / max|Keras|: a float16 has 11 bits, a bfloat16 8,
+"""The bound of max|difference| / max|Keras| by policy: float16 has 11 significant bits, bfloat16 8,
 and Keras rounds at every operation.
 """
 
 
 ROUNDED = frozenset({"Resizing", "UpSampling2D"})
 WRAPPED = frozenset({"GroupNormalization", "LayerNormalization", "SpectralNormalization"})
-"""Layers that cast floats back to integers. What TensorFlow makes of those out of range depends on
-the
-length of the array, and those next to an integer become that one or the one below.
+"""Layers that cast floats back to integers. In TensorFlow, values out of range depend on the length
+of the array, and values next to an integer become that integer or the one below.
 """
 SUMMED = frozenset({"Dot"})
-"""Layers whose sums of products are integers again: those of small bytes are bytes."""
+"""Layers that return integer sums of products; those of small uint8 values fit into uint8."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a case: "right", "refused" by name, "no oracle" where Keras itself fails on
-    it, or "wrong" with the reason.
+    """The result of a case: "right", "refused" by name, "no oracle" if Keras itself fails on it, or
+    "wrong" with the reason.
     """
 
     verdict: str
@@ -72,8 +69,8 @@ class Found:
 def inputs_of(
     tried: Tried, dtype: str, largest: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Bytes are less than `largest`: what is in the hundreds, summed in halves, has lost the digits
-    that an activation cuts out.
+    """uint8 values are below `largest`: sums of large values lose in float16 the digits that an
+    activation selects.
     """
     for shape in tried.shapes:
         size = (BATCH, *shape)
@@ -122,7 +119,7 @@ def made(name: str, tried: Tried, dtype: str, policy: str) -> tuple[keras.Model,
 
 
 def fresh(value: object) -> object:
-    """A layer of the same options under the policy that is set now."""
+    """A layer with the same options under the current policy."""
     if isinstance(value, list):
         return [fresh(item) for item in value]
     if not isinstance(value, L.Layer):
@@ -142,8 +139,8 @@ def expected(
     *,
     declared: bool = True,
 ) -> list[np.ndarray] | None:
-    """What Keras gives, in the dtypes that it declares (bfloat16 as float32); None where TensorFlow
-    has no kernel for the dtype.
+    """The outputs of Keras in the dtypes that it declares (bfloat16 as float32), or None if
+    TensorFlow has no kernel for the dtype.
     """
     try:
         if tried is not None and tried.oracle:
@@ -169,9 +166,9 @@ def judge(
     slack: float = 0.0,
     defined: np.ndarray | bool = True,
 ) -> Found:
-    """`slack` is what values may differ by at all, where Keras rounds what is computed to an
-    integer:
-    a half goes either way. `defined` is where Keras's result is the same on every machine.
+    """`slack` is the permitted absolute difference where Keras rounds a result to an integer: a
+    half may be rounded either way. `defined` is true where the result of Keras is the same on every
+    processor.
     """
     verify(graph, infer)
     if wanted is None:
@@ -200,8 +197,8 @@ def judge(
 def certain(
     name: str, tried: Tried, arrays: Sequence[np.ndarray], policy: str
 ) -> np.ndarray | bool:
-    """Where what a layer computes of integers, before it casts it back to them, is in their range
-    and not at the edge of the next one.
+    """Where the float that a layer casts back to an integer is in range, and not next to another
+    integer.
     """
     if name not in WRAPPED or arrays[0].dtype.kind not in "iu":
         return True
@@ -215,7 +212,7 @@ def certain(
 
 
 def saved(model: keras.Model, path: Path) -> bool:
-    """Whether Keras can save a model; it fails to copy the configs of some layers into HDF5."""
+    """Whether Keras can save a model; copying the configs of some layers into HDF5 fails."""
     try:
         model.save(path)
     except TypeError:
@@ -226,10 +223,9 @@ def saved(model: keras.Model, path: Path) -> bool:
 def attempt(
     name: str, tried: Tried, dtype: str, policy: str, folder: Path | None
 ) -> dict[str, Found]:
-    """The verdict by source: memory, and where a folder is given .keras and .h5. A file that gives
-    the
-    graph and the weights of memory has its verdict. Another graph is compared with what Keras
-    loads: a layer whose `get_config` leaves its policy out has another one in a file.
+    """The verdicts by source: memory, and, with a folder, .keras and .h5. A file with the same
+    graph and weights has the verdict of memory. Another graph is compared with the model that Keras
+    loads: a layer whose `get_config` omits its policy has another one in a file.
     """
     sources = ("memory", "m.keras", "m.h5") if folder is not None else ("memory",)
     try:

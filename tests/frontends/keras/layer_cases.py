@@ -188,14 +188,14 @@ NOT_CONVERTED: Mapping[str, str] = {
 }
 
 PARTS = frozenset("Equalization GRUCell LSTMCell SimpleRNNCell StackedRNNCells".split())
-"""Layers that are tried as parts of others."""
+"""Layers that are tested as parts of others."""
 INNER = frozenset({"ConvLSTMCell", "TFDConcat"})
-"""Layers of Keras's own that only others make: of a ConvLSTM, and of a FeatureSpace."""
+"""Internal layers of Keras: of a ConvLSTM, and of a FeatureSpace."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Something that Keras builds and webkiln refuses: a call on an input of `shape`, and the
+    """A model that Keras builds and webkiln refuses: a call on an input of `shape`, and the
     message.
     """
 
@@ -243,7 +243,7 @@ REFUSED = (
 
 
 def public_layers() -> set[str]:
-    """The classes that `keras.layers` offers, by their own names."""
+    """The classes in `keras.layers`, by their class names."""
     found = (getattr(L, name) for name in dir(L))
     return {
         thing.__name__

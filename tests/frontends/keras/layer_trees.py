@@ -1,4 +1,4 @@
-"""Models that try many layers at once, so that a few programs serve for all."""
+"""Models that contain many layers, so that a few programs test all of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ CLASSES = {thing.__name__: thing for thing in vars(L).values() if isinstance(thi
 
 
 def spread(layer: L.Layer) -> bool:
-    """Whether a layer takes its tensors one by one."""
+    """Whether a layer has its tensors as separate arguments."""
     return isinstance(layer, L.MultiHeadAttention | L.GroupQueryAttention)
 
 
@@ -48,7 +48,7 @@ def values(rng: np.random.Generator, tried: Tried) -> Iterator[np.ndarray]:
 
 
 def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarray:
-    """What Keras computes, by another layer where TensorFlow has no kernel for this one."""
+    """The outputs of Keras, computed by another layer if TensorFlow has no kernel for this one."""
     given = inputs if len(inputs) > 1 else inputs[0]
     if not tried.oracle:
         options = {**tried.call, "training": False} if layer._call_has_training_arg else tried.call
@@ -86,7 +86,7 @@ class Tree:
         return KerasConverter(batch_size=BATCH).convert(self.model)
 
     def differences(self, outputs: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """The cases whose error is not below the bound."""
+        """The cases whose error exceeds the bound."""
         found = {}
         for name, reference in self.wanted.items():
             assert (outputs[name].shape, outputs[name].dtype) == (
@@ -98,7 +98,7 @@ class Tree:
 
 
 def tree(rows: Mapping[str, Sequence[Tried]]) -> Tree:
-    """Each layer by the name of its class and its number there."""
+    """Each layer by its class name and index."""
     rng = np.random.default_rng(3)
     tensors, outputs, given, wanted = [], {}, {}, {}
     for name, cases in rows.items():
@@ -126,7 +126,7 @@ def tree(rows: Mapping[str, Sequence[Tried]]) -> Tree:
 def run_trees(
     trees: Sequence[Tree], backend: str, folder: Path, variant: str
 ) -> list[dict[str, float]]:
-    """The differences of each model, optimised, compiled and run."""
+    """The differences of each optimised, compiled and executed model."""
     jobs = []
     for item in trees:
         graph = item.graph()

@@ -1,4 +1,4 @@
-"""Options of layers at values that no row of `layer_cases` has, which numpy alone computes."""
+"""Option values of layers that `layer_cases` does not have, evaluated with numpy only."""
 
 from collections.abc import Mapping
 

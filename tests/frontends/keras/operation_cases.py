@@ -1,5 +1,5 @@
-"""Operations of keras.ops.numpy and keras.ops.core by class, as they are tried: functions of two
-tensors float32[2, 3, 4].
+"""Test cases of keras.ops.numpy and keras.ops.core by class: functions of two tensors float32[2, 3,
+4].
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ def inside(x: Any) -> Any:
 
 
 def holed(x: Any) -> Any:
-    """With NaN where it is above 1, and in all of a row."""
+    """NaN where x is above 1, and in an entire row."""
     row = np.array([[False], [True], [False]])
     return ops.where(ops.logical_or(x > 1, row), np.float32(np.nan), x)
 
@@ -33,7 +33,7 @@ def special(x: Any) -> Any:
 
 
 def starts(x: Any) -> Any:
-    """Where a part of the tensor may start."""
+    """Start positions of a slice."""
     return ops.clip(whole(x[0, 0, :3]), 0, 1)
 
 

@@ -1,4 +1,4 @@
-"""Rows of operations with each option at another value than its default."""
+"""Rows of operations with every option at a value other than its default."""
 
 import numpy as np
 from keras import ops
@@ -13,7 +13,7 @@ PLACES = np.array([-0.5, 0.0, 1.0, 3.0], "float32")
 
 
 def of(function: object) -> Row:
-    """Of one box."""
+    """For one box."""
     return row(function, BOX)  # type: ignore[arg-type]
 
 

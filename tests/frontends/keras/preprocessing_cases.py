@@ -1,4 +1,4 @@
-"""The options that layers which prepare numbers, images and sound are tried with."""
+"""The options with which layers that preprocess numbers, images and sound are tested."""
 
 from collections.abc import Mapping
 

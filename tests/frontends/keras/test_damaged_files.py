@@ -23,7 +23,7 @@ def test_files_that_stall_the_reader(monkeypatch):
 
 
 def test_the_time_limit_is_processor_time(saved, tmp_path, monkeypatch):
-    """A busy machine is no damaged file."""
+    """A busy machine must not make a file look damaged."""
     begin = (
         "import sys, time\nfrom pathlib import Path\nfrom webkiln.frontends.core.probe import"
         " limit_resources\nlimit_resources(Path(sys.argv[1]))\n"

@@ -1,5 +1,5 @@
-"""The rows of operations that have no model of their own in `make test`, in one model for each
-table, against Keras.
+"""The rows of operations without a separate model in `make test`, in one model per table, compared
+with Keras.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ LOOSE = {"nn": {"dot_product_attention halves": 2e-3}}
 
 
 def given(item: Row) -> list[np.ndarray]:
-    """The numbers that `compare` gives to a model of this row alone."""
+    """The inputs that `compare` generates for a model of this row."""
     generator = np.random.default_rng(7)
     return [
         (generator.normal(size=shape) * 1.5).astype(dtype)
@@ -47,7 +47,7 @@ def given(item: Row) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_rows_give_what_keras_gives(table: str) -> None:
+def test_rows_agree_with_keras(table: str) -> None:
     rows = TABLES[table]
     taken = left_out(table, rows) if table in FILED else {*rows}
     starts: dict[Any, list[Any]] = {}
@@ -79,8 +79,8 @@ def test_rows_give_what_keras_gives(table: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["lower", "higher", "nearest", "midpoint"])
-def test_quantiles_by_another_method(method: str) -> None:
-    """Against the function alone: the operation of a model leaves the method out."""
+def test_quantile_methods(method: str) -> None:
+    """Compared with the function: the operation in a model ignores the method."""
     x = np.random.default_rng(3).normal(size=(2, 3, 4)).astype("float32")
     start = keras.Input(batch_shape=x.shape, name="x")
     model = keras.Model(start, ops.quantile(start, 0.6, axis=1, method=method, keepdims=True))

@@ -1,5 +1,5 @@
-"""Random legal options of convolutions and pooling layers against Keras, on both backends; the same
-ones in every run.
+"""Random valid options of convolutions and pooling layers agree with Keras on both backends. They
+are the same in every run.
 """
 
 import keras
@@ -20,7 +20,7 @@ def per_axis(rank, low, high):
 
 @st.composite
 def layers(draw):
-    """(class, options and shapes) of a layer that Keras builds, and runs or has an oracle for."""
+    """A (class, options, shapes) that Keras builds, and that it computes or has an oracle for."""
     kind = draw(st.sampled_from(KINDS))
     rank = draw(st.integers(1, 2 if kind in ("DepthwiseConv", "SeparableConv") else 3))
     padding = draw(st.sampled_from(("valid", "same")))

@@ -1,4 +1,4 @@
-"""Hashes of numbers of every length, and what lookups have learnt, against Keras."""
+"""Hashes of numbers of every length, and learned lookup tables, agree with Keras."""
 
 import keras
 import numpy as np
@@ -10,7 +10,7 @@ from webkiln.ops.evaluate import run_graph
 
 
 def numbers(dtype):
-    """Of each count of digits, with both signs, and the ends of the range."""
+    """Numbers of every length, with both signs, and the limits of the range."""
     rng = np.random.default_rng(0)
     found = [0, 1, -1, np.iinfo(dtype).max, np.iinfo(dtype).min, np.iinfo(dtype).min + 1]
     for digits in range(1, 10 if dtype == "int32" else 19):
@@ -40,7 +40,7 @@ def test_hashes(dtype):
     check(keras.Model(x, [*(layer(x) for layer in layers), L.HashedCrossing(1001)((x, x))]), given)
 
 
-def test_what_lookups_have_learnt(tmp_path):
+def test_learned_lookup_tables(tmp_path):
     places, weights = (
         L.IntegerLookup(mask_token=0, num_oov_indices=2),
         L.IntegerLookup(output_mode="tf_idf"),

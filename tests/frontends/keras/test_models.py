@@ -1,4 +1,4 @@
-"""Models that are more than a chain of layers."""
+"""Models with branches, nested models and shared layers."""
 
 import keras
 import numpy as np
@@ -14,8 +14,8 @@ from webkiln.ops.evaluate import run_graph
 
 
 def branched():
-    """Multi-input, multi-output, with a nested Functional used twice, a nested Sequential and a
-    shared layer.
+    """Several inputs and outputs, a nested Functional that is called twice, a nested Sequential and
+    a shared layer.
     """
     a, b = keras.Input((6, 6, 2), name="a"), keras.Input((6, 6, 2), name="b")
     inner_in = keras.Input((6, 6, 2))
@@ -69,7 +69,7 @@ def test_one_layer_object_in_two_models_shares_its_slots(compare, tmp_path):
         KerasConverter().convert(tmp_path / "m.keras")
 
 
-def test_equal_weights_of_different_layers_stay_apart():
+def test_equal_weights_of_different_layers_have_separate_slots():
     x = keras.Input((3,), name="x")
     model = keras.Model(
         x,
@@ -150,7 +150,7 @@ def test_everything_unsupported_is_listed_at_once():
     ]
 
 
-def test_modes_that_inference_does_not_have():
+def test_training_modes_are_refused():
     x = keras.Input((6,), name="x")
     y = L.Dense(3, dtype="float8_from_float32", name="small")(x)
     with pytest.raises(UnsupportedError) as error:
@@ -169,7 +169,7 @@ class Scale(L.Layer):
         return x * self.factor
 
 
-def test_user_handlers_precede_and_see_the_layer():
+def test_user_handlers_take_precedence_and_receive_the_layer():
     x = keras.Input((3,), name="x")
     model = keras.Model(x, Scale(name="second")(Scale(name="first")(x)))
     seen = []
@@ -198,7 +198,7 @@ def test_user_handlers_precede_and_see_the_layer():
     assert [node.op for node in graph.nodes] == ["Mul", "Mul", "Add"]
 
 
-def test_a_missing_attribute_lists_what_there_is():
+def test_errors_for_missing_attributes_list_the_existing_ones():
     x = keras.Input((3,), name="x")
     model = keras.Model(x, Scale(name="s")(x))
 
@@ -237,14 +237,14 @@ def test_tutorial():
         assert next(iter(outputs.values())).tolist() == [list(range(100, 110))]
 
 
-def test_not_a_model():
+def test_sources_that_are_not_models():
     with pytest.raises(SourceError, match=r"expected a keras.Model or the path .*, got int"):
         KerasConverter().convert(7)
     with pytest.raises(ShapeError, match="batch_size is 0"):
         KerasConverter(batch_size=0)
 
 
-def test_weights_of_equal_bytes_and_other_shapes_are_their_own(compare):
+def test_weights_with_equal_bytes_and_different_shapes_are_distinct(compare):
     x = keras.Input((4, 3), name="x")
     y = L.EinsumDense("abc,cde->abde", (None, 2, 3), bias_axes="de", name="wide")(x)
     model = keras.Model(x, L.Dense(6, name="flat")(L.Reshape((4, 6))(y)))

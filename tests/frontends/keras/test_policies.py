@@ -1,5 +1,5 @@
-"""Dtype policies and the dtypes of inputs: what Keras casts, computes and declares. `dtype_cross`
-and `operation_cross` have the whole crosses.
+"""Dtype policies and input dtypes: casts, computed and declared dtypes agree with Keras.
+`dtype_cross` and `operation_cross` test all combinations.
 """
 
 from functools import reduce
@@ -26,7 +26,7 @@ HALF_INPUTS = ("int32", "float32")
 
 
 def refute(policy, dtypes, folder, every):
-    """What is wrong with layers, of which one in `every` is tried."""
+    """The errors of layers; every `every`-th layer is tested."""
     found = []
     for name, tried in FIRST[::every]:
         for dtype in dtypes:
@@ -45,7 +45,7 @@ def refute(policy, dtypes, folder, every):
         ("uint8", 4),
     ),
 )
-def test_layers_take_each_dtype(dtype, every, tmp_path):
+def test_layers_accept_each_dtype(dtype, every, tmp_path):
     assert refute("float32", [dtype], tmp_path, every) == []
 
 
@@ -66,7 +66,7 @@ def test_layers_under_each_policy(policy, every, tmp_path):
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("every", representative([12, 1], 12))
-def test_operations_take_each_dtype(every):
+def test_operations_accept_each_dtype(every):
     wrong = []
     for number, (name, function, operands) in enumerate(operation_cross.cases()):
         if number % every == 0 and (
@@ -84,8 +84,8 @@ def single(layer, shape=(4,), dtype="float32"):
 @pytest.mark.parametrize("policy", dtype_cross.POLICIES)
 @pytest.mark.parametrize("suffix", ["keras", "h5"])
 @pytest.mark.sample(4)
-def test_files_give_the_graph_of_memory(policy, suffix, tmp_path):
-    """A chain under one policy whose last layer computes in float32, as Keras advises."""
+def test_files_and_memory_give_equal_graphs(policy, suffix, tmp_path):
+    """A chain under one policy whose last layer computes in float32, as Keras recommends."""
     x = keras.Input((8, 8, 3), dtype="uint8", name="x")
     with_policy = {"dtype": policy}
     y = L.Conv2D(4, 3, **with_policy)(L.Rescaling(1 / 255, **with_policy)(x))
@@ -115,8 +115,8 @@ def test_a_nested_model_casts_to_the_dtypes_of_its_inputs(compare):
 @pytest.mark.parametrize("policy", ["float16", "float64"])
 @pytest.mark.parametrize("name", sorted(PROMOTED))
 def test_integers_are_promoted_to_float32_under_every_policy(policy, name):
-    """Out of the range of float16, and beyond the digits of float32; the layer after it sees what
-    is there, not what is declared.
+    """Values out of the range of float16 and beyond the precision of float32; the next layer reads
+    the computed dtype, not the declared one.
     """
     options = {"activation": "leaky_relu"} if name == "Activation" else {}
     shape = (3,) * int(name[-2]) if name.startswith("Global") else ()
@@ -137,7 +137,7 @@ def test_integers_are_promoted_to_float32_under_every_policy(policy, name):
         assert np.allclose(value, reference, rtol=1e-6)
 
 
-def test_what_leaves_the_range_of_float32_under_float64():
+def test_float64_values_out_of_the_range_of_float32():
     model = single(L.Activation("exponential", dtype="float64"), dtype="int32")
     given = np.array([[1, 80, 89, 700]], "int32")
     got = next(iter(run_graph(KerasConverter().convert(model), {"x": given})[0].values()))
@@ -151,7 +151,7 @@ class Doubled(L.Layer):
         return ops.add(x, x)
 
 
-def test_layers_of_the_user_are_cast_unless_they_say_otherwise():
+def test_inputs_of_user_defined_layers_are_cast_unless_autocast_is_off():
     for autocast, dtype in ((True, "float32"), (False, "float16")):
         layer = Doubled()
         layer.autocast = autocast
@@ -213,7 +213,7 @@ def quantized(mode):
 @pytest.mark.parametrize("source", ["memory", "m.keras", "m.h5"])
 @pytest.mark.sample(2)
 def test_quantized_layers_are_traced(mode, source, tmp_path):
-    """Exact integers times the scales that the rows of the input ask for."""
+    """Integer products are exact and scaled by the row scales of the input."""
     model = quantized(mode)
     given = [
         np.random.default_rng(0).standard_normal((3, 8)).astype("float32"),
@@ -230,7 +230,7 @@ def test_quantized_layers_are_traced(mode, source, tmp_path):
 
 
 @pytest.mark.parametrize("source", ["memory", "m.keras"])
-def test_layers_quantized_to_float8_are_named_at_once(source, tmp_path):
+def test_layers_quantized_to_float8_are_reported_together(source, tmp_path):
     model = quantized("float8")
     if source != "memory":
         model.save(tmp_path / source)
@@ -243,7 +243,7 @@ def test_layers_quantized_to_float8_are_named_at_once(source, tmp_path):
     assert {what for _, what, _ in error.value.items} == {"it is quantized to float8 by quantize()"}
 
 
-def test_quantized_layers_are_traced_from_memory_alone(tmp_path):
+def test_quantized_layers_are_traced_from_memory_only(tmp_path):
     quantized("int8").save(tmp_path / "m.keras")
     with pytest.raises(
         UnsupportedError,

@@ -1,6 +1,4 @@
-"""What is refused of a layer, in words, before anything is converted; and what only its weights
-tell.
-"""
+"""Unsupported layers are reported before the conversion; mismatched weights during it."""
 
 import json
 import subprocess
@@ -37,7 +35,7 @@ def test_refused(case, tmp_path):
 
 
 def as_others(path, classes):
-    """Make layers of a file those of other classes, by name."""
+    """Change the classes of layers in a file, by layer name."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     config = json.loads(members["config.json"])
@@ -68,8 +66,8 @@ def test_layers_without_a_handler_are_named_together(tmp_path):
     assert {"TorchModuleWrapper", "JaxLayer"} <= set(NOT_CONVERTED)
 
 
-def test_layers_that_take_strings_are_named(tmp_path):
-    """Those that do not make numbers of them, and those inside other models."""
+def test_layers_with_strings_as_inputs_are_named(tmp_path):
+    """Layers that do not convert strings to numbers, and string layers inside nested models."""
     words = keras.Input((1,), dtype="string", name="words")
     inner = keras.Sequential(
         [keras.Input((1,), dtype="string"), L.Hashing(4, name="bins")], name="inner"
@@ -91,7 +89,7 @@ def test_layers_that_take_strings_are_named(tmp_path):
     ]
 
 
-def test_channels_that_do_not_fit_name_what_would():
+def test_errors_for_channels_name_the_valid_groups():
     model = single((8, 8, 6), L.Conv2D(4, 3, groups=1, name="conv"))
     kernel = model.get_layer("conv").kernel
     kernel._value = kernel._value[:, :, :3]
@@ -133,7 +131,7 @@ def test_weights_of_other_shapes(shape, layer, weight, message):
         KerasConverter().convert(model)
 
 
-def test_unsupported_activation_is_listed_with_the_others():
+def test_unsupported_activations_are_listed_together():
     @keras.saving.register_keras_serializable(package="tests")
     def odd(x):
         return x.numpy() if isinstance(x, keras.KerasTensor) else x
@@ -146,8 +144,8 @@ def test_unsupported_activation_is_listed_with_the_others():
     assert [where for where, _, _ in error.value.items] == ["first (Dense)", "second (Dense)"]
 
 
-def test_all_is_named_from_the_config_alone(tmp_path):
-    """The large weights are damaged and no framework is imported: neither is looked at."""
+def test_errors_need_the_config_only(tmp_path):
+    """The weights are damaged and no framework is imported: neither is read."""
     x = keras.Input((8, 4), name="x")
     y = keras.layers.Dense(4, name="torch")(x)
     y = keras.layers.Dense(4, dtype="float8_from_float32", name="half")(y)

@@ -1,5 +1,5 @@
-"""Texts become indices as Keras's own layers make them: in Node and in a browser, over random texts
-and all options.
+"""Strings become the same indices as in Keras, in Node and in a browser, for random strings and all
+options.
 """
 
 import json
@@ -32,7 +32,7 @@ ODD = (
 
 
 def random_text(generator):
-    """Words, separators of every kind, punctuation, and any characters that UTF-8 can say."""
+    """Words, separators of every kind, punctuation, and any characters of UTF-8."""
     kinds = (
         lambda: WORDS[generator.integers(len(WORDS))],
         lambda: ODD[generator.integers(len(ODD))],
@@ -59,7 +59,7 @@ def texts_of(seed, shape):
 
 
 def vectorizer(texts, **options):
-    """A layer with a vocabulary of half of what it makes of the texts."""
+    """A layer whose vocabulary is half of the tokens of the strings."""
     mode = options.get("output_mode", "int")
     bare = L.TextVectorization(
         **{
@@ -128,8 +128,8 @@ def indices_of(host, asked, folder):
         [("node", 3), ("chromium", 15), ("node", 1), ("chromium", 5)], ("node", 3), ("chromium", 15)
     ),
 )
-def test_texts_become_what_keras_makes_of_them(host, every, tmp_path):
-    """Every case is a batch of random texts; its layer alone is the model."""
+def test_indices_of_strings_agree_with_keras(host, every, tmp_path):
+    """Every case is a batch of random strings and a model of one layer."""
     cases = [(kind, tried) for kind, rows in TEXTS.items() for tried in rows]
     asked, rest = [], []
     for seed, (kind, tried) in enumerate(cases[::every]):
@@ -158,7 +158,7 @@ def test_texts_become_what_keras_makes_of_them(host, every, tmp_path):
         np.testing.assert_array_equal(result, expected.astype(result.dtype), err_msg=name)
 
 
-def test_buckets_of_texts_of_every_length(tmp_path):
+def test_buckets_of_strings_of_every_length(tmp_path):
     texts = [
         "".join(chr(97 + (place * 7 + size) % 26) for place in range(size))
         for size in (*range(132), 191, 192, 193, 200, 1000)
@@ -216,7 +216,7 @@ def single(layer, shape=(1,), **options):
         ),
     ],
 )
-def test_texts_that_a_model_does_not_take(texts, shape, message, tmp_path):
+def test_invalid_strings(texts, shape, message, tmp_path):
     entry = {
         "tensor": "x",
         "tokens": ["a"],
@@ -273,7 +273,7 @@ def lower(texts):
         ),
     ],
 )
-def test_options_that_are_not_exact_are_refused(layer, shape, what):
+def test_options_without_exact_results_are_refused(layer, shape, what):
     with pytest.raises(UnsupportedError) as error:
         read_memory(single(layer(), shape), "m")
     ((where, told, hint),) = error.value.items
@@ -281,7 +281,7 @@ def test_options_that_are_not_exact_are_refused(layer, shape, what):
     assert hint.endswith("start the model after this layer: --from-layer v")
 
 
-def test_layers_that_make_texts_are_refused():
+def test_layers_that_return_strings_are_refused():
     x = keras.Input((1,), dtype="int64", name="x")
     model = keras.Model(x, L.StringLookup(vocabulary=["a"], invert=True, name="v")(x))
     with pytest.raises(
@@ -292,7 +292,7 @@ def test_layers_that_make_texts_are_refused():
 
 @pytest.mark.parametrize("kind", ["adapted", "given", "tf_idf"])
 def test_vocabularies_are_those_of_keras(kind, tmp_path):
-    """From the assets of a file, from its config, and from memory."""
+    """The vocabulary comes from the assets of a file, from its config, or from memory."""
     texts = ["the cat sat", "the dog  sat\ton the cat", "Straße ÉCOLE naïve"]
     match kind:
         case "given":
@@ -331,7 +331,7 @@ def test_vocabularies_are_those_of_keras(kind, tmp_path):
         (b"a\n\nb", r"its vocabulary has the mask token '' at another index than 0"),
     ],
 )
-def test_vocabularies_that_cannot_be(lines, message, tmp_path):
+def test_invalid_vocabularies(lines, message, tmp_path):
     import zipfile
 
     layer = L.TextVectorization(name="v")
@@ -347,7 +347,7 @@ def test_vocabularies_that_cannot_be(lines, message, tmp_path):
         load_model(tmp_path / "n.keras")
 
 
-def test_a_layer_without_a_vocabulary_is_named(tmp_path):
+def test_layers_without_a_vocabulary_are_named(tmp_path):
     single(L.StringLookup(name="v")).save(tmp_path / "m.keras")
     with pytest.raises(
         SourceError,
@@ -356,7 +356,7 @@ def test_a_layer_without_a_vocabulary_is_named(tmp_path):
         KerasConverter().convert(tmp_path / "m.keras")
 
 
-def test_the_random_texts_have_what_they_should():
+def test_random_strings_cover_all_characters():
     texts = "".join(texts_of(0, (2000,)))
     assert {"\0", "\ufeff", "\u2028", "İ"} <= set(texts)
     assert len({unicodedata.category(character) for character in texts}) > 20

@@ -62,7 +62,7 @@ def test_a_stateful_layer_called_twice_updates_its_state_twice():
 
 
 class Named(L.Layer):
-    """Takes tensors by names whose order is not that of the alphabet."""
+    """Its keyword arguments are not in alphabetical order."""
 
     def call(self, x, scale=None, offset=None):
         return x["second"] * scale + x["first"] - 2 * offset
@@ -77,7 +77,7 @@ def test_keyword_arguments_are_passed_by_name(compare):
 
 
 class Stateful(L.Layer):
-    """Calls a layer of its own with a state, as decoders call attention with the place of the next
+    """Calls an inner layer with a state, as decoders call attention with the position of the next
     token.
     """
 

@@ -75,8 +75,8 @@ def test_tensors_computed_from_constants_become_literals(compare):
 
 
 def test_layers_may_be_called_with_constants(compare):
-    """A table of positions, as vision transformers have it, by a layer with a handler and by one
-    that is traced itself.
+    """A table of positions, as in vision transformers, in a layer with a handler and in a traced
+    one.
     """
 
     class Doubled(L.Layer):
@@ -200,7 +200,7 @@ def test_tracing_does_not_change_the_layer():
 
 
 class Pair(L.Layer):
-    """Gives one tensor or two, as `compute_output_shape` does not know."""
+    """Returns one tensor or two, which `compute_output_shape` does not report."""
 
     def call(self, x, cache=None):
         return x if cache is None else (x + cache, cache * 2)

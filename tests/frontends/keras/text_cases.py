@@ -1,5 +1,5 @@
-"""Layers of Keras that take texts, with the options that they are tried with on random texts;
-docs/keras.md is written from them, too.
+"""Layers with strings as inputs, and their options in tests with random strings. docs/keras.md is
+generated from them, too.
 """
 
 import itertools

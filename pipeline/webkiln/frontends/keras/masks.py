@@ -266,7 +266,7 @@ class _Walk:
             for part in model.layers
         )
         if None in masks or (((carried and reads) or heeded) and call.kwargs.get("mask") is None):
-            what = "its input carries a mask that only the run makes"
+            what = "its input has a mask that a traced layer computes"
             raise UnsupportedError(
                 layer.name,
                 [

@@ -19,7 +19,7 @@ from tests.frontends.keras.versions.model_files import (
 
 
 def tf_keras_2_4(model: Model) -> Model:
-    """Without what later versions of tf.keras added."""
+    """Remove the config values that later versions of tf.keras added."""
     config = copy.deepcopy(model.config)
     for layer in every_layer(config):
         layer["config"].pop("optional", None)
@@ -27,8 +27,8 @@ def tf_keras_2_4(model: Model) -> Model:
 
 
 def keras_2_2(model: Model) -> Model:
-    """Standalone Keras 2.2.3 and later: models are of class Model, chains without a layer for their
-    input; cells have no name in those of weights.
+    """Standalone Keras 2.2.3 and later: models have the class Model, Sequentials no InputLayer, and
+    weight names no cell.
     """
     model = tf_keras_2_4(model)
     config = model.config
@@ -66,7 +66,7 @@ def keras_2_2(model: Model) -> Model:
 
 
 def keras_2_0(model: Model) -> Model:
-    """Up to 2.2.2 the config of a Sequential is the list of its layers, and before 2.1.? GRU had no
+    """Up to 2.2.2 the config of a Sequential is the list of its layers; before 2.1 GRU had no
     `reset_after`.
     """
     model = keras_2_2(model)
@@ -76,7 +76,7 @@ def keras_2_0(model: Model) -> Model:
 
 
 def bare(config: Config) -> Config:
-    """With every Sequential as the list of its layers."""
+    """Replace the config of every Sequential by the list of its layers."""
     config = copy.deepcopy(config)
     for part in [*every_layer(config), config]:
         if part["class_name"] == "Sequential" and isinstance(part["config"], dict):
@@ -85,7 +85,7 @@ def bare(config: Config) -> Config:
 
 
 def keras_1_2(model: Model, *, first: bool = False, theano: bool = False) -> Model:
-    """Keras 1.2; `first`: with channels first, Theano's order; `theano`: with its kernels."""
+    """Keras 1.2. `first`: channels first, Theano's order; `theano`: with the kernels of Theano."""
     model = keras_2_2(model)
     lists: Lists = {}
     for layer in layers_of(model.config):
@@ -136,7 +136,7 @@ def _sizes(leaf: Config) -> tuple[int, int]:
 
 
 def _numbered(arrays: list[tuple[str, np.ndarray]]) -> list[tuple[str, np.ndarray]]:
-    """Names that are not equal, as those of one file cannot be."""
+    """Make the names of weights unique, as in HDF5 files."""
     found: Lists = {}
     for name, array in arrays:
         found.setdefault(name, []).append((name, array))

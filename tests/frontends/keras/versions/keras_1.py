@@ -1,6 +1,4 @@
-"""What Keras 1.2 wrote for the layers of a model of Keras 2: its names of arguments, and its
-weights.
-"""
+"""The layers of a Keras 2 model in Keras 1.2: names of arguments, and weights."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -82,11 +80,11 @@ PLAIN = frozenset(
         "strides",
     }
 )
-"""Arguments of the same name."""
+"""Arguments with the same name in both versions."""
 
 
 def entry(class_name: str, config: Config, *, first: bool) -> dict[str, Any]:
-    """A layer with its config; `first`: with Theano's order of axes."""
+    """A layer with its config. `first`: in Theano's order of axes."""
     if class_name == "InputLayer":
         return {
             "class_name": class_name,
@@ -167,7 +165,7 @@ def _merge(class_name: str, config: Config) -> Config:
 def weights(
     class_name: str, config: Config, arrays: list[Array], *, first: bool, theano: bool
 ) -> list[tuple[str, Array]]:
-    """The weights as a layer of Keras 1 keeps them, with the ends of their names."""
+    """The weights in the layout of Keras 1, with the suffixes of their names."""
     if class_name in {"TimeDistributed", "Bidirectional"}:
         inner = config["layer"]
         halves = (

@@ -20,8 +20,8 @@ from tests.frontends.keras.versions.model_files import (
 
 @dataclass(frozen=True)
 class File:
-    """A file in the layout of a version of Keras: the model, how that version states it, and how it
-    writes it to a folder; the path of the model, and of what belongs to it.
+    """A file in the layout of a version of Keras: the model, its conversion to that version, and
+    the writer, which returns the paths of the model and of its companion.
     """
 
     layout: str
@@ -68,7 +68,7 @@ def _yaml(version: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
 
 
 def _archive(version: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
-    """A `.keras` that this version of Keras wrote."""
+    """A `.keras` file written by this version of Keras."""
     return lambda folder, model: (WRITTEN / f"{model.name}.{version}.keras", None)
 
 
@@ -84,7 +84,7 @@ def _pair(folder: Path, model: Model) -> tuple[Path, Path | None]:
 
 
 def _now(ending: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
-    """What the Keras that is installed writes."""
+    """A file of the installed version of Keras."""
 
     def write(folder: Path, model: Model) -> tuple[Path, Path | None]:
         made = models_3.made(model.name)
@@ -105,7 +105,7 @@ def _tfjs(**options: Any) -> Callable[[Path, Model], tuple[Path, Path | None]]:
 ARCHIVED = sorted(path.name.partition(".")[0] for path in WRITTEN.glob("*.2.12.0.keras"))
 KERAS_3 = sorted(path.name.partition(".")[0] for path in WRITTEN.glob("*.3.0.5.keras"))
 RECENT = frozenset({"attention", "gru_after", "local_2", "lstm_sigmoid", "stacked"})
-"""Models that Keras 1 and 2.0 cannot state."""
+"""Models that Keras 1 and 2.0 cannot represent."""
 ALL = sorted(path.stem for path in WRITTEN.glob("*.h5"))
 OLD = [name for name in ALL if name not in RECENT]
 IMAGES = ["conv_2d", "atrous", "conv_3d", "transposed", "separable", "images_over_time", "local_2d"]

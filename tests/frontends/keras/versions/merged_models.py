@@ -13,8 +13,8 @@ from tests.frontends.keras.versions.numpy_layers import Arrays, lstm, sigmoid
 
 @dataclass(frozen=True)
 class Old:
-    """A model of an old version: its config, the weights of each layer with the ends of their
-    names, what it takes and gives.
+    """A model of an old version: its config, the weights of each layer by the suffix of their
+    names, its inputs, and its outputs in numpy.
     """
 
     config: dict[str, Any]
@@ -31,7 +31,7 @@ LEFT, RIGHT = numbers(4, 3, seed=7), numbers(4, 3, seed=8)
 
 
 def halves(mode: str, **config: Any) -> dict[str, Any]:
-    """A chain that begins with a merge of two others."""
+    """A chain that starts with a merge of two others."""
     branches = [
         chain(layer("Dense", name, 4, output_dim=3, activation="linear", bias=False))
         for name in ("left", "right")
@@ -58,7 +58,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def shared() -> Old:
-    """Branches that have a layer in common, of which one begins with a merge itself."""
+    """Branches with a common layer; one of them starts with a merge itself."""
     common = layer("Dense", "common", 4, output_dim=4, activation="tanh", bias=True)
     inner = layer(
         "Merge",
@@ -95,8 +95,8 @@ def gates(name: str, *, both: bool = False) -> dict[str, np.ndarray]:
 
 
 def inside() -> Old:
-    """A model in a model with layers whose weights lie gate by gate, and before the statistics of
-    all.
+    """A nested model with the weights of an LSTM stored by gate, and the statistics of
+    normalizations at the end.
     """
     recurrent = layer(
         "LSTM",
@@ -136,7 +136,7 @@ def inside() -> Old:
 
 
 def unnamed() -> Old:
-    """Two models without names in a chain."""
+    """A chain of two unnamed models."""
     parts = [
         chain(layer("Dense", name, 4, output_dim=4, activation="linear", bias=False))
         for name in ("left", "right")

@@ -17,8 +17,8 @@ CONTAINERS = ("Functional", "Model", "Sequential")
 
 @dataclass(frozen=True)
 class Model:
-    """A model as Keras 2 states it: its name, its config, the weights of each layer in Keras's
-    order with their names; inputs and outputs.
+    """A model of Keras 2: its name, its config, the named weights of each layer in order, inputs
+    and outputs.
     """
 
     name: str
@@ -43,9 +43,7 @@ def read(name: str) -> Model:
 
 
 def read_3(name: str) -> Model:
-    """A model of Keras 3, of which only inputs and outputs are known here: those that Keras 3.0
-    computed.
-    """
+    """The inputs of a model of Keras 3, and the outputs that Keras 3.0 computed."""
     with np.load(WRITTEN / f"{name}.3.0.npz") as arrays:
         given, wanted = ([arrays[key] for key in sorted(arrays) if key[0] == kind] for kind in "xy")
     return Model(name, {}, {}, given, wanted)
@@ -63,8 +61,8 @@ def every_layer(config: Config) -> Iterator[Config]:
 
 
 def write_lists(group: h5py.Group, lists: Lists, *, pieces: int = 1) -> None:
-    """`pieces`: among how many attributes lists of names are divided, as those are that are too
-    long for one.
+    """Write weight lists. `pieces` is the number of attributes among which lists of names are
+    divided, as Keras divides long ones.
     """
 
     def put(target: h5py.Group, name: str, values: list[str]) -> None:
@@ -104,7 +102,7 @@ def write_h5(
 
 
 def write_weights(path: Path, lists: Lists, version: str, backend: str = "tensorflow") -> None:
-    """What `save_weights` writes."""
+    """Write a file like `save_weights`."""
     with h5py.File(path, "w") as file:
         if version >= "2":
             file.attrs["keras_version"], file.attrs["backend"] = version.encode(), backend.encode()
@@ -119,8 +117,8 @@ def write_tfjs(
     quantized: str = "",
     bare_config: bool = False,
 ) -> Path:
-    """What tensorflowjs_converter writes; `shard`: the largest size of a file, `quantized`: to
-    which dtype.
+    """Write a folder like tensorflowjs_converter. `shard` is the maximum size of a file;
+    `quantized` is a dtype.
     """
     data, weights = b"", []
     for layer in sorted(model.lists):

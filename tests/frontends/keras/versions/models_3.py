@@ -1,8 +1,8 @@
-"""Models of Keras 3. Those that Keras 3.0 wrote lie in `written/`:
+"""Models of Keras 3. The files of Keras 3.0 are in `written/`:
 
     pip install keras==3.0.5 && KERAS_BACKEND=jax python models_3.py
 
-Tests write the same models, with the same weights, by the Keras that is installed.
+Tests save the same models, with the same weights, with the installed Keras.
 """
 
 from pathlib import Path

@@ -36,7 +36,7 @@ def lstm(
 
 
 def gru(x: np.ndarray, w: np.ndarray, u: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """With the reset gate behind the product, and biases [input, recurrent]."""
+    """A GRU with `reset_after`: the reset gate follows the product; biases [input, recurrent]."""
     h = np.zeros((len(x), u.shape[0]))
     for step in x.transpose(1, 0, 2):
         (xz, xr, xh), (hz, hr, hh) = (
@@ -63,8 +63,8 @@ def convolved(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 
 
 def to_cudnn(w: np.ndarray, gates: int) -> np.ndarray:
-    """An input kernel as cuDNN keeps it: the memory of each gate's matrix, transposed, in the shape
-    that it had.
+    """An input kernel in the layout of cuDNN: the matrix of each gate is transposed in memory but
+    keeps its shape.
     """
     return np.hstack(
         [np.ascontiguousarray(part.T).reshape(part.shape) for part in np.split(w, gates, 1)]

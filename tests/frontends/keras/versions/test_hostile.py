@@ -118,8 +118,8 @@ def test_files_without_an_architecture(pair, tmp_path, kind):
 
 @pytest.mark.parametrize(("version", "deviation"), [("1.0.5", True), ("1.0.6", False), ("", False)])
 def test_running_std_is_a_deviation_up_to_1_0_5(tmp_path, version, deviation):
-    """Up to 1.0.5 a deviation, then a variance; weights that say no version are of the latest Keras
-    1.
+    """Up to 1.0.5 a deviation, then a variance. Weights without a version count as those of the
+    latest Keras 1.
     """
     arrays = [np.abs(numbers(4, seed=n)) for n in range(4)]
     config = {

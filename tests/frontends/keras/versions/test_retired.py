@@ -1,4 +1,4 @@
-"""Layers and ways of Keras 1 and 2 that later versions cannot state, against numpy."""
+"""Layers and options of Keras 1 and 2 that later versions removed agree with numpy."""
 
 from functools import reduce
 from importlib import import_module
@@ -50,7 +50,7 @@ def check(old: Old, outputs: dict[str, np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_old_layers_compute_what_they_did(name: str, tmp_path: Any) -> None:
+def test_old_layers_agree_with_numpy(name: str, tmp_path: Any) -> None:
     graph = KerasConverter(batch_size=len(CASES[name].given[0])).convert(
         *parse_model(written(CASES[name], tmp_path / "m.h5"))
     )
@@ -59,7 +59,7 @@ def test_old_layers_compute_what_they_did(name: str, tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
 @pytest.mark.sample("js")
-def test_backends_compute_what_they_did(backend: str, tmp_path: Any) -> None:
+def test_backends_agree_with_numpy(backend: str, tmp_path: Any) -> None:
     jobs = [job(old, tmp_path / f"{number}.h5") for number, old in enumerate(CASES.values())]
     for old, outputs in zip(CASES.values(), run(jobs, backend, tmp_path), strict=True):
         check(old, outputs)
