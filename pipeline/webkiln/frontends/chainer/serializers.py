@@ -12,7 +12,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer.link import Link
 from webkiln.frontends.chainer.snapshot import Snapshot, opened
 from webkiln.frontends.chainer.variable import Parameter
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 
 TRAINER = (
     "",
@@ -84,7 +84,7 @@ def fill(
 ) -> None:
     skip = [ignored] if isinstance(ignored, str) else list(ignored or ())
 
-    def held(path: str) -> Held | None:
+    def held(path: str) -> StoredWeight | None:
         if any(rule(path) if callable(rule) else path == rule for rule in skip):
             return None
         found = snapshot.arrays.get(prefix + path)
@@ -125,7 +125,7 @@ def fill(
             )
 
 
-def _check_shape(snapshot: Snapshot, key: str, found: Held, shape: Any, where: str) -> None:
+def _check_shape(snapshot: Snapshot, key: str, found: StoredWeight, shape: Any, where: str) -> None:
     if shape is not None and tuple(shape) != found.shape:
         raise SourceError(
             f"{snapshot.name}: {key} is {list(found.shape)}, {where} has {list(shape)} there"

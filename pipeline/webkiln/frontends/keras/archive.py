@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.core.arrays import bfloat16_to_float32
 from webkiln.frontends.inspect.header_only import placeholder_array
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 
 MAX_BYTES = 16 << 30
 MAX_JSON_BYTES = 64 << 20
@@ -67,7 +67,7 @@ class ModelFile:
     """The file of a layer's assets at a path in the archive."""
     backend: str = ""
     """The backend of Keras, if the file states it."""
-    held: Mapping[str, Mapping[str, Held]] = field(default_factory=dict)
+    assigned: Mapping[str, Mapping[str, StoredWeight]] = field(default_factory=dict)
     """Weights that are already assigned to layer paths. The reader assigns the others."""
 
 

@@ -14,11 +14,11 @@ from webkiln.frontends.core.model_functions import check_parameters
 from webkiln.frontends.keras.framework import first_sentence, import_keras, put_weights
 
 
-def make_model(made: Mapping[str, Any]) -> Any:
+def make_model(recipe: Mapping[str, Any]) -> Any:
     """The result of `function` of `module` for its `parameters`: a built `keras.Model`. The module
     must be importable.
     """
-    module, function, parameters = made["module"], made["function"], made["parameters"]
+    module, function, parameters = recipe["module"], recipe["function"], recipe["parameters"]
     where = f"{module}:{function}"
     keras = import_keras(f"{where} makes a Keras model")
     try:
@@ -57,9 +57,9 @@ def save_weights(model: Any, path: Path) -> None:
         )
 
 
-def remake_model(made: Mapping[str, Any], path: Path) -> Any:
+def remake_model(recipe: Mapping[str, Any], path: Path) -> Any:
     """The model of `make_model` with saved weights. Raises SourceError if they do not match."""
-    model = make_model(made)
+    model = make_model(recipe)
     with np.load(path, allow_pickle=False) as archive:
         arrays = [archive[str(index)] for index in range(len(archive.files))]
     saved, own = (

@@ -156,7 +156,7 @@ class _Runner:
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         before = [self.convert(variable) for variable in self.variables]
         given = [values[name] for name in self.inputs]
-        drawn = {place: values[name] for place, name in self.noises.items()}
+        drawn = {draw: values[name] for draw, name in self.noises.items()}
         with fed(self.paths, drawn):
             results = self.keras.tree.flatten(
                 self.function(given)

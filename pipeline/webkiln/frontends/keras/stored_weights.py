@@ -59,8 +59,8 @@ def layer_arrays(
     source: ModelFile, path: str, spec: LayerSpec, parent: h5py.Group, name: str
 ) -> Iterable[tuple[str, Array]]:
     """The weights of a layer by name. `name` is its group in `parent`."""
-    if path in source.held:
-        return ((weight, stored.read()) for weight, stored in source.held[path].items())
+    if path in source.assigned:
+        return ((weight, stored.read()) for weight, stored in source.assigned[path].items())
     if source.paths:
         return _arrays_by_path(source, path, spec, parent, name)
     return _arrays_by_name(source, path, spec, parent)

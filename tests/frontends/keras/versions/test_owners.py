@@ -18,7 +18,7 @@ from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import Ref
 from webkiln.frontends.keras.versions.assign import assigned
 from webkiln.frontends.keras.versions.layouts import Era
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 from webkiln.ops.evaluate import run_graph
 
 
@@ -94,12 +94,12 @@ def test_names_identify_the_frozen_direction():
     ).get_config()["layers"][1]
     del entry["config"]["backward_layer"]
     ends = ("kernel", "recurrent_kernel", "bias")
-    held = [
-        Held(f"both/{way}_lstm/lstm_cell/{end}:0", (1,), lambda: np.zeros(1))
+    stored = [
+        StoredWeight(f"both/{way}_lstm/lstm_cell/{end}:0", (1,), lambda: np.zeros(1))
         for way in ("backward", "forward")
         for end in ends
     ]
-    found = assigned(entry, "both", held, Era((2, 15, 0)))
+    found = assigned(entry, "both", stored, Era((2, 15, 0)))
     assert {path: [item.name for item in weights.values()] for path, weights in found.items()} == {
         f"both/{way}_lstm/lstm_cell": [f"both/{way}_lstm/lstm_cell/{end}:0" for end in ends]
         for way in ("forward", "backward")

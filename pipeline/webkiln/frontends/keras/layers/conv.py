@@ -110,25 +110,25 @@ def convolution_same(converter: Converter, layer: Layer, x: Tensor, kernel: Tens
     )
 
 
-def convolution_shape(layer: Layer, given: Sequence[int], features: int) -> tuple[int, ...]:
+def convolution_shape(layer: Layer, image: Sequence[int], features: int) -> tuple[int, ...]:
     """The shape of `convolution`'s output, without the batch, for an image shape and this number of
     features.
     """
     weight = layer.weight("kernel")
     strides, dilation = (
-        sizes(layer.config.get(name, 1), len(given) - 1) for name in ("strides", "dilation_rate")
+        sizes(layer.config.get(name, 1), len(image) - 1) for name in ("strides", "dilation_rate")
     )
     first = layer.config.get("data_format") == "channels_first"
-    spatial = given[1:] if first else given[:-1]
+    spatial = image[1:] if first else image[:-1]
     reaches = spans(weight.shape[:-2], dilation)
     around = [
         0 if layer.config.get("padding", "valid") == "valid" else span - 1 for span in reaches
     ]
-    made = [
+    extents = [
         (size + more - span) // stride + 1
         for size, span, stride, more in zip(spatial, reaches, strides, around, strict=True)
     ]
-    return (features, *made) if first else (*made, features)
+    return (features, *extents) if first else (*extents, features)
 
 
 def _operands(converter: Converter, layer: Layer, name: str) -> tuple[Tensor, Tensor]:

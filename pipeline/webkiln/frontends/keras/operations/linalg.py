@@ -18,8 +18,8 @@ LARGEST = 1024
 
 def _matrix(b: GraphBuilder, x: Argument, *, square: bool = False) -> Tensor:
     """[..., m, n] in float32 or float64."""
-    given = floating(b, x)
-    wide = cast(b, given, FLOAT) if given.dtype == "float16" else given
+    original = floating(b, x)
+    wide = cast(b, original, FLOAT) if original.dtype == "float16" else original
     m, n = wide.shape[-2:] if wide.type.rank > 1 else (0, 0)
     if wide.type.rank < 2 or (square and m != n):
         raise ShapeError(
@@ -117,8 +117,10 @@ def solve(b: GraphBuilder, a: Argument, right: Argument) -> Tensor:
     if right.type.rank == a.type.rank - 1:
         return reshaped(b, solve(b, a, reshaped(b, right, (*right.shape, 1))), right.shape)
     factors, order, _ = b.ops("LU", [a])
-    places = widened(b, reshaped(b, order, (*order.shape, 1)), right.shape)
-    moved = b.op("GatherElements", [cast(b, right, a.dtype), places], {"axis": right.type.rank - 2})
+    indices = widened(b, reshaped(b, order, (*order.shape, 1)), right.shape)
+    moved = b.op(
+        "GatherElements", [cast(b, right, a.dtype), indices], {"axis": right.type.rank - 2}
+    )
     below = b.op("SolveTriangular", [factors, moved], {"lower": True, "unit": True})
     return b.op("SolveTriangular", [factors, below], {"lower": False})
 
@@ -177,9 +179,12 @@ def singular_values(b: GraphBuilder, x: Tensor) -> Tensor:
 
 def _inverted(b: GraphBuilder, values: Tensor, bound: Tensor, above: str) -> Tensor:
     """The reciprocals of singular values; 0 for those that do not exceed the bound."""
-    kept = b.op(above, [values, bound])
+    significant = b.op(above, [values, bound])
     zero, one = (b.constant(value, values.dtype) for value in (0.0, 1.0))
-    return b.op("Where", [kept, b.op("Reciprocal", [b.op("Where", [kept, values, one])]), zero])
+    return b.op(
+        "Where",
+        [significant, b.op("Reciprocal", [b.op("Where", [significant, values, one])]), zero],
+    )
 
 
 def pinv(b: GraphBuilder, x: Argument, rcond: float | None = None) -> Tensor:
@@ -237,8 +242,8 @@ def norm(
     **options: Any,
 ) -> Tensor:
     """Norms of vectors (one axis) and matrices (axes of rows and columns), for every `ord`."""
-    given = tensor(b, x)
-    x = cast(b, given, FLOAT) if given.dtype == "int64" else floating(b, given)
+    original = tensor(b, x)
+    x = cast(b, original, FLOAT) if original.dtype == "int64" else floating(b, original)
     rank = x.type.rank
     axes = tuple(
         a % rank

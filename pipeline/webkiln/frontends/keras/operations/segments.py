@@ -61,10 +61,10 @@ def top_k(b: GraphBuilder, x: Argument, k: int, **_: bool) -> list[Tensor]:
     """The largest elements along the last axis, and their indices; of equal ones, the first."""
     x = tensor(b, x)
     axis = x.type.rank - 1
-    values, places = (
+    values, indices = (
         part(b, item, axis, 0, k) for item in b.ops("Sort", [x], {"axis": axis, "descending": True})
     )
-    return [values, cast(b, places, "int32")]
+    return [values, cast(b, indices, "int32")]
 
 
 def in_top_k(b: GraphBuilder, targets: Argument, predictions: Argument, k: int) -> Tensor:
@@ -72,13 +72,15 @@ def in_top_k(b: GraphBuilder, targets: Argument, predictions: Argument, k: int) 
     class is invalid.
     """
     x, ids = tensor(b, predictions), tensor(b, targets)
-    place = reshaped(b, ids, (ids.shape[0], 1))
-    own = b.op("GatherElements", [x, place], {"axis": 1})
+    column = reshaped(b, ids, (ids.shape[0], 1))
+    own = b.op("GatherElements", [x, column], {"axis": 1})
     above = total(b, cast(b, b.op("Greater", [x, own]), "int32"), 1)
-    strange = b.op("Not", [b.binary("LessEqual", b.op("Abs", [x]), float(np.finfo(x.dtype).max))])
-    sound = b.binary("Equal", total(b, cast(b, strange, "int32"), 1), 0)
-    known = b.op("And", [b.binary("GreaterEqual", ids, 0), b.binary("Less", ids, x.shape[1])])
-    return b.op("And", [b.binary("Less", above, k), b.op("And", [sound, known])])
+    non_finite = b.op(
+        "Not", [b.binary("LessEqual", b.op("Abs", [x]), float(np.finfo(x.dtype).max))]
+    )
+    finite = b.binary("Equal", total(b, cast(b, non_finite, "int32"), 1), 0)
+    valid = b.op("And", [b.binary("GreaterEqual", ids, 0), b.binary("Less", ids, x.shape[1])])
+    return b.op("And", [b.binary("Less", above, k), b.op("And", [finite, valid])])
 
 
 def cdist(b: GraphBuilder, x: Argument, y: Argument) -> Tensor:
