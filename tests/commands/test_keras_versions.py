@@ -54,7 +54,7 @@ def test_an_architecture_and_its_weights(webkiln: Command, tmp_path: Path) -> No
     }
     model = read("dense")
     assert np.allclose(
-        outputs(webkiln, tmp_path, "out", input=model.given[0]), model.wanted[0][:1], atol=1e-5
+        outputs(webkiln, tmp_path, "out", input=model.inputs[0]), model.outputs[0][:1], atol=1e-5
     )
 
 
@@ -86,14 +86,14 @@ def test_a_tensorflow_js_model_takes_its_shards_along(webkiln: Command, tmp_path
     done = webkiln(*build)
     assert done.returncode == 0, done.stderr
     model = read("dense")
-    before = outputs(webkiln, tmp_path, "out", dense_input=model.given[0])
-    assert np.allclose(before, model.wanted[0][:1], atol=1e-5)
+    before = outputs(webkiln, tmp_path, "out", dense_input=model.inputs[0])
+    assert np.allclose(before, model.outputs[0][:1], atol=1e-5)
     part = path.with_name("group1-shard2of3.bin")
     values = np.frombuffer(part.read_bytes(), "<f4") * np.float32(1.5)
     part.write_bytes(values.tobytes())
     assert webkiln(*build).returncode == 0
     assert not np.allclose(
-        outputs(webkiln, tmp_path, "out", dense_input=model.given[0]), before, atol=1e-3
+        outputs(webkiln, tmp_path, "out", dense_input=model.inputs[0]), before, atol=1e-3
     )
 
 

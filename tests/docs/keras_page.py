@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.docs.pages import ROOT
 from tests.docs.wrapping import wrap
-from tests.frontends.keras.layer_cases import NOT_CONVERTED, PARTS, REFUSED, TRIED, Tried
+from tests.frontends.keras.layer_cases import LAYER_CASES, NOT_CONVERTED, PARTS, REFUSED, LayerCase
 from tests.frontends.keras.text_cases import TEXTS
 
 PAGE = ROOT / "docs" / "keras.md"
@@ -110,7 +110,7 @@ def spelled(value: Any) -> str:
     )
 
 
-def options(cases: Iterable[Tried]) -> str:
+def options(cases: Iterable[LayerCase]) -> str:
     """Every option with its tested values."""
     values: dict[str, dict[str, None]] = {}
     for tried in cases:
@@ -125,14 +125,14 @@ def options(cases: Iterable[Tried]) -> str:
     )
 
 
-def ranks(cases: Iterable[Tried]) -> str:
+def ranks(cases: Iterable[LayerCase]) -> str:
     """The ranks of the inputs, with the batch."""
     return ", ".join(
         map(str, sorted({len(shape) + 1 for tried in cases for shape in tried.shapes}))
     )
 
 
-def section(title: str, rows: Mapping[str, tuple[Tried, ...]]) -> str:
+def section(title: str, rows: Mapping[str, tuple[LayerCase, ...]]) -> str:
     lines = [f"| `{name}` | {ranks(cases)} | {options(cases)} |" for name, cases in rows.items()]
     return "\n".join(
         [f"\n## {title}\n", "| layer | ranks | options |", "|---|---|---|", *lines, ""]
@@ -156,7 +156,7 @@ def _text() -> str:
     return "".join([
         HEAD,
         EXPLAINED,
-        *(section(title, rows) for title, rows in (*TRIED.items(), ("Texts", TEXTS))),
+        *(section(title, rows) for title, rows in (*LAYER_CASES.items(), ("Texts", TEXTS))),
         parts,
         "\n".join(["\n## Refused\n", "| what | message |", "|---|---|", *refused, ""]),
         "\n".join(["\n## Not converted\n", "| layers | why |", "|---|---|", *absent, ""]),

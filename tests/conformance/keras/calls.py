@@ -13,7 +13,7 @@ import numpy as np
 from keras.src import backend, tree
 
 from tests.conformance.keras.record import Call
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from webkiln.frontends.keras.policies import storable
 
 UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-24}
@@ -95,16 +95,16 @@ def results(target: Any, call: Call, amount: float = 0.0) -> list[Any]:
         return (array * (1 + amount * generator.choice([-1, 1], array.shape))).astype(array.dtype)
 
     args, kwargs = mapped((call.args, call.kwargs), move)
-    given = Call(call.kind, call.name, call.made, args, kwargs, call.test)
-    return [value for value in tree.flatten(eager(target, given)) if backend.is_tensor(value)]
+    inputs = Call(call.kind, call.name, call.made, args, kwargs, call.test)
+    return [value for value in tree.flatten(eager(target, inputs)) if backend.is_tensor(value)]
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
     if a.dtype.kind != "f" or a.shape != b.shape:
         return 0.0
     with np.errstate(invalid="ignore"):  # infinities that are equal
-        apart = np.abs(a.astype("float64") - b.astype("float64"))
-    return float(np.nan_to_num(apart, posinf=0.0).max(initial=0.0))
+        difference = np.abs(a.astype("float64") - b.astype("float64"))
+    return float(np.nan_to_num(difference, posinf=0.0).max(initial=0.0))
 
 
 def made(call: Call) -> Any:

@@ -124,10 +124,10 @@ def differs(got: np.ndarray, reference: np.ndarray, tolerance: float, least: flo
         wrong = np.where(special, ~same, ~near)
     if not wrong.any():
         return None
-    place = tuple(int(index[0]) for index in np.nonzero(wrong)) if wrong.ndim else ()
+    position = tuple(int(index[0]) for index in np.nonzero(wrong)) if wrong.ndim else ()
     return (
-        f"differs at {int(wrong.sum())} of {wrong.size} places; at {list(place)} {got[place]},"
-        f" expected {reference[place]}"
+        f"{int(wrong.sum())} of {wrong.size} elements differ; at {list(position)} {got[position]},"
+        f" expected {reference[position]}"
     )
 
 

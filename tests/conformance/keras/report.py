@@ -74,30 +74,30 @@ def stated() -> dict[str, tuple[str, ...]]:
 
 def tables() -> dict[str, list[list[str]]]:
     """The rows of the tables of the page by heading."""
-    found: dict[str, list[list[str]]] = {"": []}
+    rows: dict[str, list[list[str]]] = {"": []}
     heading = ""
     for line in PAGE.read_text("utf-8").splitlines() if PAGE.exists() else ():
         if line.startswith("## "):
             heading = line.removeprefix("## ")
         elif line.startswith("| `"):
-            found.setdefault(heading, []).append(
+            rows.setdefault(heading, []).append(
                 [cell.strip().strip("`") for cell in line.strip("|").split("|")]
             )
-    return found
+    return rows
 
 
-def keep_columns(rows: Mapping[str, Row], wrong: Counter[Wrong], kept: Sequence[str]) -> None:
+def keep_columns(rows: Mapping[str, Row], wrong: Counter[Wrong], retained: Sequence[str]) -> None:
     """Keep existing columns of the page."""
     before = list(stated())
     page = tables()
     for name, *cells in page[""]:
-        for backend in kept if name in rows else ():
+        for backend in retained if name in rows else ():
             rows[name].right[backend] = int(cells[COUNTS + before.index(backend)])
     wrong.update(
         {
             Wrong(name, backend, reason): int(count)
             for name, backend, reason, count in page.get(WRONG, ())
-            if backend in kept
+            if backend in retained
         }
     )
 

@@ -25,10 +25,10 @@ def test_calls_in_some_tests_of_keras(tmp_path):
     ] == []
     assert len(converted) > 150
     for backend, first, every in (("js", 0, 6), ("wasm", 1, 16)):
-        tried = converted[first::every]
-        verdicts = judge(tried, backend, tmp_path / backend)
+        case = converted[first::every]
+        verdicts = judge(case, backend, tmp_path / backend)
         assert [
             (item.call.test, wrong)
-            for item, wrong in zip(tried, verdicts, strict=True)
+            for item, wrong in zip(case, verdicts, strict=True)
             if wrong is not None
         ] == []

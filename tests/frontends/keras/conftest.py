@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.graph import Graph
@@ -62,8 +62,8 @@ def compare() -> Callable[..., Graph]:
             for name in graph.inputs
         }
         outputs, _ = run_graph(graph, inputs)
-        given = list(inputs.values())
-        expected = model(given if len(given) > 1 else given[0], training=False)
+        arrays = list(inputs.values())
+        expected = model(arrays if len(arrays) > 1 else arrays[0], training=False)
         if isinstance(expected, dict):
             assert list(expected) == list(outputs)
         flat = [np.array(value) for value in keras.tree.flatten(expected)]

@@ -5,19 +5,19 @@ from typing import Any
 
 from keras import layers as L
 
-from tests.frontends.keras.tried import (
+from tests.frontends.keras.cases import (
     FIRST,
     IMAGE,
     SEQUENCE,
     VOLUME,
     VOLUME_FIRST,
+    LayerCase,
     Shape,
-    Tried,
     on,
 )
 
 
-def pools(shape: Shape, first: Shape) -> tuple[Tried, ...]:
+def pools(shape: Shape, first: Shape) -> tuple[LayerCase, ...]:
     rank = len(shape) - 1
     return (
         on(shape, pool_size=2),
@@ -28,14 +28,14 @@ def pools(shape: Shape, first: Shape) -> tuple[Tried, ...]:
     )
 
 
-def adaptive(*tried: tuple[Shape, Any], first: Shape) -> tuple[Tried, ...]:
+def adaptive(*case: tuple[Shape, Any], first: Shape) -> tuple[LayerCase, ...]:
     return (
-        *(on(shape, output_size=size) for shape, size in tried),
+        *(on(shape, output_size=size) for shape, size in case),
         on(first, output_size=3, data_format="channels_first"),
     )
 
 
-def global_pools(shape: Shape, first: Shape) -> tuple[Tried, ...]:
+def global_pools(shape: Shape, first: Shape) -> tuple[LayerCase, ...]:
     return (
         on(shape),
         on(shape, keepdims=True),
@@ -44,7 +44,7 @@ def global_pools(shape: Shape, first: Shape) -> tuple[Tried, ...]:
     )
 
 
-CONVOLUTION: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
+CONVOLUTION: Mapping[str, Mapping[str, tuple[LayerCase, ...]]] = {
     "Convolution": {
         "Conv1D": (
             on(SEQUENCE, filters=6, kernel_size=3),
@@ -242,7 +242,7 @@ CONVOLUTION: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
     },
 }
 
-POOLING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
+POOLING: Mapping[str, Mapping[str, tuple[LayerCase, ...]]] = {
     "Pooling": {
         "MaxPooling1D": pools(SEQUENCE, (4, 11)),
         "MaxPooling2D": pools(IMAGE, FIRST),

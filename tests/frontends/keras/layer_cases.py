@@ -10,19 +10,19 @@ import keras
 from keras import layers as L
 
 from tests.frontends.keras.attention_cases import ATTENTION
-from tests.frontends.keras.convolution_cases import CONVOLUTION, POOLING
-from tests.frontends.keras.preprocessing_cases import PREPROCESSING
-from tests.frontends.keras.shape_cases import MERGING, RESHAPING
-from tests.frontends.keras.tried import (
+from tests.frontends.keras.cases import (
     FIRST,
     IMAGE,
     SEQUENCE,
     VECTOR,
     VOLUME,
+    LayerCase,
     Shape,
-    Tried,
     on,
 )
+from tests.frontends.keras.convolution_cases import CONVOLUTION, POOLING
+from tests.frontends.keras.preprocessing_cases import PREPROCESSING
+from tests.frontends.keras.shape_cases import MERGING, RESHAPING
 from webkiln.frontends.keras.supported import UNTRACED
 
 ACTIVATIONS = (
@@ -32,7 +32,7 @@ ACTIVATIONS = (
     " tanh_shrink"
 ).split()
 
-TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
+LAYER_CASES: Mapping[str, Mapping[str, tuple[LayerCase, ...]]] = {
     "Core": {
         "Dense": (
             on(VECTOR, units=5),
@@ -244,9 +244,9 @@ REFUSED = (
 
 def public_layers() -> set[str]:
     """The classes in `keras.layers`, by their class names."""
-    found = (getattr(L, name) for name in dir(L))
+    members = (getattr(L, name) for name in dir(L))
     return {
         thing.__name__
-        for thing in found
+        for thing in members
         if isinstance(thing, type) and issubclass(thing, keras.layers.Layer)
     }

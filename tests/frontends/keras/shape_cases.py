@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.frontends.keras.tried import (
+from tests.frontends.keras.cases import (
     FIRST,
     IMAGE,
     SEQUENCE,
     VECTOR,
     VOLUME,
     VOLUME_FIRST,
-    Tried,
+    LayerCase,
     on,
 )
 
 
-def merged(**options: Any) -> tuple[Tried, ...]:
+def merged(**options: Any) -> tuple[LayerCase, ...]:
     return (
         on((3, 4), (3, 4), **options),
         on((3, 4), (3, 4), (3, 4), **options),
@@ -24,7 +24,7 @@ def merged(**options: Any) -> tuple[Tried, ...]:
     )
 
 
-RESHAPING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
+RESHAPING: Mapping[str, Mapping[str, tuple[LayerCase, ...]]] = {
     "Reshaping": {
         "Flatten": (
             on(IMAGE),
@@ -100,7 +100,7 @@ RESHAPING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
     },
 }
 
-MERGING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
+MERGING: Mapping[str, Mapping[str, tuple[LayerCase, ...]]] = {
     "Merging": {
         "Add": merged(),
         "Subtract": (on((3, 4), (3, 4)), on((3, 1), (4,)), on((5, 1, 2), (5, 3, 2))),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keras import layers as L
 
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from webkiln import canonical
 from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import keras
 
-from tests.frontends.keras.layer_cases import TRIED
+from tests.frontends.keras.layer_cases import LAYER_CASES
 from tests.frontends.keras.layer_trees import CLASSES, tree
 from tests.frontends.keras.layer_values import VALUES
 from webkiln.frontends.keras.layers.images import augmentation
@@ -54,7 +54,7 @@ ONE_VALUE = {
 def test_other_option_values_agree_with_keras() -> None:
     keras.utils.clear_session(free_memory=False)
     item = tree(VALUES)
-    assert item.differences(run_graph(item.graph(), item.given)[0]) == {}
+    assert item.differences(run_graph(item.graph(), item.inputs)[0]) == {}
 
 
 def options(name: str) -> Iterator[inspect.Parameter]:
@@ -72,7 +72,7 @@ def options(name: str) -> Iterator[inspect.Parameter]:
 def test_rows_set_each_option_to_another_value() -> None:
     rows = {
         name: cases
-        for section in TRIED.values()
+        for section in LAYER_CASES.values()
         for name, cases in section.items()
         if LAYERS[name] not in (augmentation, identity) and name != "ConvLSTM3D"
     }
@@ -81,8 +81,8 @@ def test_rows_set_each_option_to_another_value() -> None:
         for name, cases in rows.items()
         for item in options(name)
         if not any(
-            str(tried.options.get(item.name, item.default)) != str(item.default)
-            for tried in (*cases, *VALUES.get(name, ()))
+            str(case.options.get(item.name, item.default)) != str(item.default)
+            for case in (*cases, *VALUES.get(name, ()))
         )
     }
     assert missing <= ONE_VALUE

@@ -8,7 +8,13 @@ import keras
 import pytest
 from keras import layers as L
 
-from tests.frontends.keras.layer_cases import INNER, NOT_CONVERTED, PARTS, TRIED, public_layers
+from tests.frontends.keras.layer_cases import (
+    INNER,
+    LAYER_CASES,
+    NOT_CONVERTED,
+    PARTS,
+    public_layers,
+)
 from tests.frontends.keras.layer_trees import BATCH, Tree, run_trees, tree
 from tests.frontends.keras.text_cases import TEXTS
 from tests.sampling import representative
@@ -24,12 +30,12 @@ from webkiln.ops.evaluate import run_graph
 def trees() -> list[Tree]:
     """A model per section of the table."""
     keras.utils.clear_session(free_memory=False)
-    return [tree(rows) for rows in TRIED.values()]
+    return [tree(rows) for rows in LAYER_CASES.values()]
 
 
 def test_graphs_agree_with_keras(trees):
     for item in trees:
-        assert item.differences(run_graph(item.graph(), item.given)[0]) == {}
+        assert item.differences(run_graph(item.graph(), item.inputs)[0]) == {}
 
 
 @pytest.mark.parametrize("every", representative([2, 1], 2))
@@ -71,8 +77,8 @@ def test_conversion_of_files_needs_numpy_and_h5py_only(trees, every, tmp_path):
     ),
 )
 def test_backends_agree_with_keras(trees, backend, variant, every, tmp_path):
-    tried = trees[::every]
-    assert run_trees(tried, backend, tmp_path, variant) == [{}] * len(tried)
+    case = trees[::every]
+    assert run_trees(case, backend, tmp_path, variant) == [{}] * len(case)
 
 
 def test_shared_layers(compare):
@@ -103,9 +109,9 @@ def test_shared_layers(compare):
 
 
 def test_every_public_layer_has_a_row():
-    tried = {name for rows in (*TRIED.values(), TEXTS) for name in rows}
-    assert tried | PARTS | set(NOT_CONVERTED) == public_layers()
+    case = {name for rows in (*LAYER_CASES.values(), TEXTS) for name in rows}
+    assert case | PARTS | set(NOT_CONVERTED) == public_layers()
     assert not INNER & public_layers()
-    assert not tried & set(NOT_CONVERTED)
+    assert not case & set(NOT_CONVERTED)
     assert not set(RETIRED) & public_layers()
-    assert tried | PARTS | INNER | set(RETIRED) == set(LAYERS)
+    assert case | PARTS | INNER | set(RETIRED) == set(LAYERS)

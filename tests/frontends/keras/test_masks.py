@@ -259,7 +259,7 @@ def test_user_defined_layers_receive_and_keep_masks(compare, make):
     compare(make())
 
 
-class Heeding(L.Layer):
+class MaskReader(L.Layer):
     def call(self, x, mask=None):
         return x * 0 if mask is None else x
 
@@ -267,7 +267,7 @@ class Heeding(L.Layer):
 @pytest.mark.parametrize(
     "layer",
     [
-        Heeding,
+        MaskReader,
         lambda **options: L.Lambda(lambda x, mask=None: x if mask is None else -x, **options),
     ],
 )

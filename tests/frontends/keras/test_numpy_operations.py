@@ -53,11 +53,11 @@ def test_histogram(dtype, bounds):
     graph = KerasConverter().convert(keras.Model(x, ops.histogram(x, bins=4, range=bounds)))
     values = (np.random.default_rng(3).normal(size=50) * 3).astype(dtype)
     got, _ = run_graph(graph, {"x": values})
-    for value, wanted in zip(
+    for value, expected in zip(
         got.values(), ops.histogram(values, bins=4, range=bounds), strict=True
     ):
-        assert value.dtype == np.array(wanted).dtype
-        np.testing.assert_allclose(value, np.array(wanted), rtol=1e-6)
+        assert value.dtype == np.array(expected).dtype
+        np.testing.assert_allclose(value, np.array(expected), rtol=1e-6)
 
 
 DTYPES = (
@@ -87,7 +87,7 @@ OF_TWO = (
 ).split()
 
 
-def tried(function, dtypes):
+def case(function, dtypes):
     """The dtypes that are declared, that the graph has, and that Keras returns; None if Keras does
     not accept the input dtypes.
     """
@@ -125,11 +125,11 @@ def tried(function, dtypes):
     except Exception:  # noqa: BLE001 - Keras refuses dtypes in many ways
         return None
     graph = KerasConverter().convert(model)
-    given = [
+    arrays = [
         np.array(ops.cast(x, "float32") if dtype == "bfloat16" else x)
         for x, dtype in zip(tensors, dtypes, strict=True)
     ]
-    got, _ = run_graph(graph, dict(zip(graph.inputs, given, strict=True)))
+    got, _ = run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))
     return storable(model.output.dtype), next(iter(got.values())), wanted
 
 
@@ -138,15 +138,15 @@ def where_true(x, y):
 
 
 def check(function, dtypes):
-    found = tried(function, dtypes)
+    found = case(function, dtypes)
     if found is None:
         return 0
-    declared, got, wanted = found
+    declared, got, expected = found
     assert got.dtype.name == declared, (function.__name__, dtypes)
     half = any(dtype in ("bfloat16", "float16") for dtype in dtypes)
     np.testing.assert_allclose(
         got.astype("float64"),
-        wanted.astype("float64"),
+        expected.astype("float64"),
         rtol=3e-2 if half else 1e-4,
         atol=3e-2 if half else 1e-5,
         err_msg=f"{function.__name__}{dtypes}",

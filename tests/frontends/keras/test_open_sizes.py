@@ -6,7 +6,7 @@ import pytest
 from keras import layers
 
 from tests.backends.harness import Job, run
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from tests.passes.running import optimised
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
@@ -175,12 +175,12 @@ def test_recurrences_over_batches_of_any_size(backend, tmp_path):
         for n, steps in ((1, 1), (3, 2), (2, 40))
     ]
     jobs = [
-        Job(graph, {graph.inputs[0]: given}, constant_values(graph, graph.weights))
-        for given in sets
+        Job(graph, {graph.inputs[0]: inputs}, constant_values(graph, graph.weights))
+        for inputs in sets
     ]
-    for given, outputs in zip(sets, run(jobs, backend, tmp_path), strict=True):
+    for inputs, outputs in zip(sets, run(jobs, backend, tmp_path), strict=True):
         (got,) = outputs.values()
-        assert relative_error(got, np.asarray(model(given))) < 1e-4
+        assert relative_error(got, np.asarray(model(inputs))) < 1e-4
 
 
 def test_stateful_layers_need_a_fixed_batch_size():

@@ -12,7 +12,7 @@ from keras import layers as L
 from keras import ops
 
 from tests.frontends.keras import dtype_cross, operation_cross
-from tests.frontends.keras.layer_cases import TRIED
+from tests.frontends.keras.layer_cases import LAYER_CASES
 from tests.sampling import representative
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
@@ -21,19 +21,19 @@ from webkiln.frontends.keras.policies import PROMOTED
 from webkiln.ops.evaluate import run_graph
 from webkiln.passes.pipeline import PASSES
 
-FIRST = [(name, cases[0]) for rows in TRIED.values() for name, cases in rows.items()]
+FIRST = [(name, cases[0]) for rows in LAYER_CASES.values() for name, cases in rows.items()]
 HALF_INPUTS = ("int32", "float32")
 
 
 def refute(policy, dtypes, folder, every):
     """The errors of layers; every `every`-th layer is tested."""
-    found = []
-    for name, tried in FIRST[::every]:
+    errors = []
+    for name, case in FIRST[::every]:
         for dtype in dtypes:
-            for source, result in dtype_cross.attempt(name, tried, dtype, policy, folder).items():
+            for source, result in dtype_cross.attempt(name, case, dtype, policy, folder).items():
                 if result.verdict in ("wrong", "refused"):
-                    found.append(f"{name} {dtype} {source}: {result.reason}")
-    return found
+                    errors.append(f"{name} {dtype} {source}: {result.reason}")
+    return errors
 
 
 @pytest.mark.timeout(900)
@@ -95,14 +95,14 @@ def test_files_and_memory_give_equal_graphs(policy, suffix, tmp_path):
     model.save(tmp_path / f"m.{suffix}")
     graph = KerasConverter().convert(model)
     assert KerasConverter().convert(tmp_path / f"m.{suffix}") == graph
-    given = np.random.default_rng(1).integers(0, 256, (1, 8, 8, 3)).astype("uint8")
+    inputs = np.random.default_rng(1).integers(0, 256, (1, 8, 8, 3)).astype("uint8")
     optimised = reduce(
         lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
     )
     for made in (graph, optimised):
-        got = next(iter(run_graph(made, {"x": given}, graph.weights)[0].values()))
+        got = next(iter(run_graph(made, {"x": inputs}, graph.weights)[0].values()))
         assert got.dtype == np.float32
-        assert np.abs(got - np.array(model(given))).max() < dtype_cross.POLICIES[policy]
+        assert np.abs(got - np.array(model(inputs))).max() < dtype_cross.POLICIES[policy]
 
 
 def test_a_nested_model_casts_to_the_dtypes_of_its_inputs(compare):
@@ -125,24 +125,24 @@ def test_integers_are_promoted_to_float32_under_every_policy(policy, name):
     model = keras.Model(
         x, [promoted, L.Rescaling(1e-6, dtype="float32")(promoted)], name="promoted"
     )
-    given = (np.random.default_rng(0).integers(-9, 9, (1, *shape, 4)) * 10**8 + 7).astype("int32")
-    got = list(run_graph(KerasConverter().convert(model), {"x": given})[0].values())
+    inputs = (np.random.default_rng(0).integers(-9, 9, (1, *shape, 4)) * 10**8 + 7).astype("int32")
+    got = list(run_graph(KerasConverter().convert(model), {"x": inputs})[0].values())
     with np.errstate(over="ignore"):
-        wanted = [
+        expected = [
             np.array(result).astype(policy if number == 0 else "float32")
-            for number, result in enumerate(model(given))
+            for number, result in enumerate(model(inputs))
         ]
-    for value, reference in zip(got, wanted, strict=True):
+    for value, reference in zip(got, expected, strict=True):
         assert value.dtype == reference.dtype
         assert np.allclose(value, reference, rtol=1e-6)
 
 
 def test_float64_values_out_of_the_range_of_float32():
     model = single(L.Activation("exponential", dtype="float64"), dtype="int32")
-    given = np.array([[1, 80, 89, 700]], "int32")
-    got = next(iter(run_graph(KerasConverter().convert(model), {"x": given})[0].values()))
+    inputs = np.array([[1, 80, 89, 700]], "int32")
+    got = next(iter(run_graph(KerasConverter().convert(model), {"x": inputs})[0].values()))
     assert got.dtype == np.float64
-    assert np.allclose(got, np.array(model(given)), rtol=1e-6)
+    assert np.allclose(got, np.array(model(inputs)), rtol=1e-6)
     assert np.isinf(got[0, 2:]).all()
 
 
@@ -188,7 +188,7 @@ def test_low_rank_adapters(name, source, tmp_path):
     rng = np.random.default_rng(0)
     for variable in model.weights:
         variable.assign(rng.standard_normal(variable.shape))
-    given = (
+    inputs = (
         rng.integers(0, 7, (2, *shape)).astype(dtype)
         if dtype == "int32"
         else rng.standard_normal((2, *shape)).astype(dtype)
@@ -196,8 +196,8 @@ def test_low_rank_adapters(name, source, tmp_path):
     if source != "memory":
         model.save(tmp_path / source)
     graph = KerasConverter(batch_size=2).convert(model if source == "memory" else tmp_path / source)
-    got, wanted = next(iter(run_graph(graph, {"x": given})[0].values())), np.array(model(given))
-    assert np.abs(got - wanted).max() < 1e-5 * np.abs(wanted).max()
+    got, expected = next(iter(run_graph(graph, {"x": inputs})[0].values())), np.array(model(inputs))
+    assert np.abs(got - expected).max() < 1e-5 * np.abs(expected).max()
 
 
 def quantized(mode):
@@ -215,7 +215,7 @@ def quantized(mode):
 def test_quantized_layers_are_traced(mode, source, tmp_path):
     """Integer products are exact and scaled by the row scales of the input."""
     model = quantized(mode)
-    given = [
+    inputs = [
         np.random.default_rng(0).standard_normal((3, 8)).astype("float32"),
         np.array([[0, 1, 6, 2, 2]] * 3, "int32"),
     ]
@@ -224,9 +224,9 @@ def test_quantized_layers_are_traced(mode, source, tmp_path):
     else:
         model.save(tmp_path / source)
         graph = KerasConverter(batch_size=3).convert(*load_model(tmp_path / source))
-    outputs = run_graph(graph, dict(zip(graph.inputs, given, strict=True)))[0]
-    for got, wanted in zip(outputs.values(), model(given), strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    outputs = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))[0]
+    for got, expected in zip(outputs.values(), model(inputs), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("source", ["memory", "m.keras"])
@@ -258,6 +258,6 @@ def test_quantized_layers_are_traced_from_memory_only(tmp_path):
 @pytest.mark.parametrize("value", [8.0, 5.0, 4.999, 5.001, -1.0, 9.0])
 def test_relu_at_its_threshold(value):
     layer = L.ReLU(max_value=8, threshold=5, negative_slope=0.25)
-    given = np.full((1, 4), value, "float32")
-    got = next(iter(run_graph(KerasConverter().convert(single(layer)), {"x": given})[0].values()))
-    assert np.allclose(got, np.array(layer(given)), rtol=1e-6)
+    inputs = np.full((1, 4), value, "float32")
+    got = next(iter(run_graph(KerasConverter().convert(single(layer)), {"x": inputs})[0].values()))
+    assert np.allclose(got, np.array(layer(inputs)), rtol=1e-6)

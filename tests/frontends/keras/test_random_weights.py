@@ -30,8 +30,8 @@ def test_outputs_depend_on_the_input(bytes_):
             for seed in range(4)
         ]
     )
-    apart = min(np.abs(a - b).max() for i, a in enumerate(outputs) for b in outputs[:i])
-    assert apart > 1e-3 * outputs.max()
+    distance = min(np.abs(a - b).max() for i, a in enumerate(outputs) for b in outputs[:i])
+    assert distance > 1e-3 * outputs.max()
     assert outputs.max() < 0.9
 
 

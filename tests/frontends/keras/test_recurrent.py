@@ -10,7 +10,7 @@ import pytest
 from keras import layers
 
 from tests.backends.harness import Job, run
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from tests.passes.running import optimised
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
@@ -336,9 +336,9 @@ def test_sequences_of_any_length(backend, lengths, tmp_path):
         "float32[2,T,4]",
         "float32[2,6]",
     ]
-    given = [inputs_of(model, steps, seed=steps) for steps in lengths]
-    results = run([job(model, graph, inputs) for inputs in given], backend, tmp_path)
-    for inputs, outputs in zip(given, results, strict=True):
+    batches = [inputs_of(model, steps, seed=steps) for steps in lengths]
+    results = run([job(model, graph, inputs) for inputs in batches], backend, tmp_path)
+    for inputs, outputs in zip(batches, results, strict=True):
         for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
             assert relative_error(got, expected) < 2e-4, inputs[0].shape
 

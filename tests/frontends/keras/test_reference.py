@@ -115,8 +115,8 @@ def test_states_are_reset_for_each_set(stage, tmp_path):
     spec, _ = describe_model(model, handled=HANDLERS.handles)
     arrays, _ = compute_reference(import_keras("a test"), model, spec, input_table(spec, 1, {}, {}))
     for name in SETS:
-        given = arrays[f"{name}/in/x"]
-        assert np.allclose(arrays[f"{name}/out/y"], given + given.sum())
+        inputs = arrays[f"{name}/in/x"]
+        assert np.allclose(arrays[f"{name}/out/y"], inputs + inputs.sum())
 
 
 def test_inputs_of_every_dtype():

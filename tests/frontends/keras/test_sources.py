@@ -57,8 +57,8 @@ def test_zip_bombs(saved, tmp_path):
 def test_zip_with_a_wrong_member_size(saved, tmp_path):
     data = bytearray((saved / "m.keras").read_bytes())
     size = zipfile.ZipFile(saved / "m.keras").getinfo("model.weights.h5").file_size
-    for place in (data.find(size.to_bytes(4, "little")), data.rfind(size.to_bytes(4, "little"))):
-        data[place : place + 4] = (size + 5).to_bytes(4, "little")
+    for offset in (data.find(size.to_bytes(4, "little")), data.rfind(size.to_bytes(4, "little"))):
+        data[offset : offset + 4] = (size + 5).to_bytes(4, "little")
     (tmp_path / "m.keras").write_bytes(data)
     assert "m.keras" in error_of(tmp_path / "m.keras")
 

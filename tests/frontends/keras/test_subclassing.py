@@ -281,11 +281,11 @@ class Keyed(keras.Model):
 
 def test_outputs_of_a_dict_have_its_keys(agree):
     model = Keyed(name="keyed")
-    given = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
-    expected = model(given)
+    inputs = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
+    expected = model(inputs)
     graph = agree(model)
     assert list(graph.outputs) == ["a", "m", "z"]
-    outputs, _ = run_graph(graph, {"input": given})
+    outputs, _ = run_graph(graph, {"input": inputs})
     for name, value in expected.items():
         np.testing.assert_allclose(outputs[name], value, rtol=1e-5, atol=1e-6)
 

@@ -76,7 +76,7 @@ def vectorizer(texts, **options):
         {token.decode() for token in found if token and not token.endswith(b"\0")} - {"[UNK]"}
     )[::2][:300]
     weights = (
-        {"idf_weights": [0.5 + 0.25 * (place % 7) for place, _ in enumerate(known)]}
+        {"idf_weights": [0.5 + 0.25 * (index % 7) for index, _ in enumerate(known)]}
         if mode == "tf_idf"
         else {}
     )
@@ -130,14 +130,14 @@ def indices_of(host, asked, folder):
 )
 def test_indices_of_strings_agree_with_keras(host, every, tmp_path):
     """Every case is a batch of random strings and a model of one layer."""
-    cases = [(kind, tried) for kind, rows in TEXTS.items() for tried in rows]
+    cases = [(kind, case) for kind, rows in TEXTS.items() for case in rows]
     asked, rest = [], []
-    for seed, (kind, tried) in enumerate(cases[::every]):
-        texts = texts_of(seed, (COUNT, *tried.shapes[0]))
+    for seed, (kind, case) in enumerate(cases[::every]):
+        texts = texts_of(seed, (COUNT, *case.shapes[0]))
         layer, shape, name = (
-            layer_of(kind, texts, tried.options),
+            layer_of(kind, texts, case.options),
             texts.shape,
-            f"{kind} {tried.options} {tried.shapes}",
+            f"{kind} {case.options} {case.shapes}",
         )
         x = keras.Input(shape[1:], dtype="string", name="text")
         spec, _ = read_memory(keras.Model(x, layer(x)), name)
@@ -160,7 +160,7 @@ def test_indices_of_strings_agree_with_keras(host, every, tmp_path):
 
 def test_buckets_of_strings_of_every_length(tmp_path):
     texts = [
-        "".join(chr(97 + (place * 7 + size) % 26) for place in range(size))
+        "".join(chr(97 + (index * 7 + size) % 26) for index in range(size))
         for size in (*range(132), 191, 192, 193, 200, 1000)
     ]
     entry = {

@@ -87,23 +87,23 @@ def test_layers_may_be_called_with_constants(compare):
         def build(self, shape):
             self.table.build(shape)
 
-        def call(self, places):
-            return 2 * self.table(places)
+        def call(self, positions):
+            return 2 * self.table(positions)
 
     def build(self, shape):
         self.table, self.doubled, self.dense = L.Embedding(5, 4), Doubled(), L.Dense(4)
-        self.places = ops.expand_dims(ops.arange(5), 0)
+        self.positions = ops.expand_dims(ops.arange(5), 0)
         for layer in (self.table, self.doubled, self.dense):
             layer.build((1, 5, 4))
 
     def call(self, x):
-        places = np.array([[1, 2, 3, 4, 0]])
+        positions = np.array([[1, 2, 3, 4, 0]])
         return (
             x
-            + self.table(self.places)
-            + self.doubled(places)
+            + self.table(self.positions)
+            + self.doubled(positions)
             + self.dense(ops.ones((1, 5, 4)))
-            + self.table(self.places)
+            + self.table(self.positions)
         )
 
     compare(model_of(layer_of(call, build), (5, 4)))
@@ -135,16 +135,16 @@ def test_arrays_and_integer_tensors_become_literals(compare):
 
 @pytest.mark.parametrize("autocast", [True, False])
 @pytest.mark.parametrize("policy", ["float16", "mixed_float16", "float32", "float64"])
-@pytest.mark.parametrize("given", ["float16", "float32", "float64", "int32"])
-def test_a_call_receives_cast_inputs(given, policy, autocast, compare):
-    class Told(L.Layer):
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+def test_a_call_receives_cast_inputs(dtype, policy, autocast, compare):
+    class Casts(L.Layer):
         def call(self, x, others):
             return ops.cast(ops.cumsum(x, -1) > 0, x.dtype), ops.cast(
                 ops.sin(others[0]), others[0].dtype
             )
 
-    x, y = (keras.Input((6,), dtype=given, name=name) for name in "xy")
-    model = keras.Model([x, y], Told(dtype=policy, autocast=autocast, name="custom")(x, [y]))
+    x, y = (keras.Input((6,), dtype=dtype, name=name) for name in "xy")
+    model = keras.Model([x, y], Casts(dtype=policy, autocast=autocast, name="custom")(x, [y]))
     compare(model, tolerance=2e-3 if policy == "mixed_float16" else 2e-5)
 
 
@@ -166,9 +166,9 @@ def test_masks_are_passed_to_the_call(compare):
     x = keras.Input((4, 2), name="x")
     model = keras.Model(x, Custom(name="custom")(L.Masking(mask_value=1.0)(x)))
     graph = KerasConverter().convert(model)
-    given = np.array([[[1, 1], [2, 2], [1, 2], [1, 1]]], "float32")
-    outputs, _ = run_graph(graph, {"x": given})
-    assert np.array_equal(outputs["custom"], np.array(model(given)))
+    inputs = np.array([[[1, 1], [2, 2], [1, 2], [1, 1]]], "float32")
+    outputs, _ = run_graph(graph, {"x": inputs})
+    assert np.array_equal(outputs["custom"], np.array(model(inputs)))
 
 
 def test_losses_are_ignored(compare):

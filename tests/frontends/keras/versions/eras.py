@@ -94,11 +94,11 @@ def keras_1_2(model: Model, *, first: bool = False, theano: bool = False) -> Mod
             layer, [array for _, array in arrays], first=first, theano=theano
         )
     config = _config_1(model.config, first=first)
-    given = [
+    inputs = [
         np.moveaxis(x, -1, 2 if _over_time(model.config) else 1) if first else x
-        for x in model.given
+        for x in model.inputs
     ]
-    return replace(model, config=bare(config), lists=lists, given=given)
+    return replace(model, config=bare(config), lists=lists, inputs=inputs)
 
 
 def _over_time(config: Config) -> bool:
@@ -137,14 +137,14 @@ def _sizes(leaf: Config) -> tuple[int, int]:
 
 def _numbered(arrays: list[tuple[str, np.ndarray]]) -> list[tuple[str, np.ndarray]]:
     """Make the names of weights unique, as in HDF5 files."""
-    found: Lists = {}
+    by_name: Lists = {}
     for name, array in arrays:
-        found.setdefault(name, []).append((name, array))
+        by_name.setdefault(name, []).append((name, array))
     return [
         (
             (
-                f"{name}_{[id(a) for _, a in found[name]].index(id(array))}"
-                if len(found[name]) > 1
+                f"{name}_{[id(a) for _, a in by_name[name]].index(id(array))}"
+                if len(by_name[name]) > 1
                 else name
             ),
             array,

@@ -168,14 +168,14 @@ def weights(
     """The weights in the layout of Keras 1, with the suffixes of their names."""
     if class_name in {"TimeDistributed", "Bidirectional"}:
         inner = config["layer"]
-        halves = (
+        directions = (
             np.array_split(np.arange(len(arrays)), 2)
             if class_name == "Bidirectional"
             else [np.arange(len(arrays))]
         )
         return [
             item
-            for half in halves
+            for half in directions
             for item in weights(
                 inner["class_name"],
                 inner["config"],
@@ -189,8 +189,8 @@ def weights(
     if class_name in GATES:
         return _gates(class_name, arrays, first=first, theano=theano)
     kernel, *rest = arrays
-    turn = theano and "Conv" in class_name
-    if turn:
+    rotate = theano and "Conv" in class_name
+    if rotate:
         kernel = kernel[(slice(None, None, -1),) * (kernel.ndim - 2)]
     if (class_name, first) in MOVED:
         kernel = MOVED[class_name, first](kernel)

@@ -87,12 +87,12 @@ def _now(ending: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
     """A file of the installed version of Keras."""
 
     def write(folder: Path, model: Model) -> tuple[Path, Path | None]:
-        made = models_3.made(model.name)
+        model_3 = models_3.build(model.name)
         if ending != "pair":
-            made.save(folder / f"model.{ending}")
+            model_3.save(folder / f"model.{ending}")
             return folder / f"model.{ending}", None
-        (folder / "model.json").write_text(made.to_json())
-        made.save_weights(folder / "model.weights.h5")
+        (folder / "model.json").write_text(model_3.to_json())
+        model_3.save_weights(folder / "model.weights.h5")
         return folder / "model.json", folder / "model.weights.h5"
 
     return write

@@ -19,8 +19,8 @@ class Old:
 
     config: dict[str, Any]
     weights: dict[str, dict[str, np.ndarray]]
-    given: Arrays
-    wanted: Callable[..., np.ndarray]
+    inputs: Arrays
+    outputs: Callable[..., np.ndarray]
     version: str = "1.2.2"
     backend: str = ""
 
@@ -30,7 +30,7 @@ PAIR = [numbers(2, 4, seed=5), numbers(2, 4, seed=6)]
 LEFT, RIGHT = numbers(4, 3, seed=7), numbers(4, 3, seed=8)
 
 
-def halves(mode: str, **config: Any) -> dict[str, Any]:
+def merged_pair(mode: str, **config: Any) -> dict[str, Any]:
     """A chain that starts with a merge of two others."""
     branches = [
         chain(layer("Dense", name, 4, output_dim=3, activation="linear", bias=False))
@@ -48,9 +48,13 @@ def halves(mode: str, **config: Any) -> dict[str, Any]:
     )
 
 
-def halved(mode: str, wanted: Callable[[np.ndarray, np.ndarray], np.ndarray], **config: Any) -> Old:
+def merge_case(
+    mode: str, expected: Callable[[np.ndarray, np.ndarray], np.ndarray], **config: Any
+) -> Old:
     weights = {"left": {"W": LEFT}, "right": {"W": RIGHT}}
-    return Old(halves(mode, **config), weights, PAIR, lambda a, b: wanted(a @ LEFT, b @ RIGHT))
+    return Old(
+        merged_pair(mode, **config), weights, PAIR, lambda a, b: expected(a @ LEFT, b @ RIGHT)
+    )
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -79,10 +83,10 @@ def shared() -> Old:
     )
     w, b, left = numbers(4, 4, seed=1), numbers(4, seed=2), numbers(4, 4, seed=3)
 
-    def wanted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def expected(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.tanh(x @ w + b) * (y @ left) + np.maximum(np.tanh(x @ w + b), 0)
 
-    return Old(chain(outer), {"common": {"W": w, "b": b}, "left": {"W": left}}, PAIR, wanted)
+    return Old(chain(outer), {"common": {"W": w, "b": b}, "left": {"W": left}}, PAIR, expected)
 
 
 def gates(name: str, *, both: bool = False) -> dict[str, np.ndarray]:
@@ -114,7 +118,7 @@ def inside() -> Old:
     gamma, beta, mean, variance = (np.abs(numbers(3, seed=n)) for n in range(4))
     w, b = numbers(3, 2), numbers(2)
 
-    def wanted(x: np.ndarray) -> np.ndarray:
+    def expected(x: np.ndarray) -> np.ndarray:
         h = np.stack([lstm(x[:, : n + 1], W, U, B, sigmoid) for n in range(5)], 1)
         return ((h - mean) / np.sqrt(variance + 0.01) * gamma + beta) @ w + b
 
@@ -131,7 +135,7 @@ def inside() -> Old:
         chain(chain(recurrent, norm, last), layer("Activation", "end", activation="linear")),
         {"sequential_1": weights},
         [numbers(2, 5, 4)],
-        wanted,
+        expected,
     )
 
 

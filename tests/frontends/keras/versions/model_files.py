@@ -24,8 +24,8 @@ class Model:
     name: str
     config: Config
     lists: Lists
-    given: list[np.ndarray]
-    wanted: list[np.ndarray]
+    inputs: list[np.ndarray]
+    outputs: list[np.ndarray]
 
 
 def read(name: str) -> Model:
@@ -38,15 +38,19 @@ def read(name: str) -> Model:
             for layer in group.attrs["layer_names"]
         }
     with np.load(WRITTEN / f"{name}.npz") as arrays:
-        given, wanted = ([arrays[key] for key in sorted(arrays) if key[0] == kind] for kind in "xy")
-    return Model(name, config, lists, given, wanted)
+        inputs, expected = (
+            [arrays[key] for key in sorted(arrays) if key[0] == kind] for kind in "xy"
+        )
+    return Model(name, config, lists, inputs, expected)
 
 
 def read_3(name: str) -> Model:
     """The inputs of a model of Keras 3, and the outputs that Keras 3.0 computed."""
     with np.load(WRITTEN / f"{name}.3.0.npz") as arrays:
-        given, wanted = ([arrays[key] for key in sorted(arrays) if key[0] == kind] for kind in "xy")
-    return Model(name, {}, {}, given, wanted)
+        inputs, expected = (
+            [arrays[key] for key in sorted(arrays) if key[0] == kind] for kind in "xy"
+        )
+    return Model(name, {}, {}, inputs, expected)
 
 
 def layers_of(config: Config) -> list[Config]:

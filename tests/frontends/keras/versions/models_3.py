@@ -93,7 +93,7 @@ MODELS = {
 }
 
 
-def made(name):
+def build(name):
     """A model with random weights, the same in every version."""
     keras.utils.clear_session()
     model = MODELS[name]()
@@ -109,7 +109,7 @@ def made(name):
 
 def main():
     for name in MODELS:
-        model = made(name)
+        model = build(name)
         generator = np.random.default_rng(len(name))
         shapes = [(2, *tensor.shape[1:]) for tensor in model.inputs]
         given = [

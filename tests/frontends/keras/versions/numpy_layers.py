@@ -15,8 +15,8 @@ def hard_sigmoid(x: np.ndarray) -> np.ndarray:
     return np.clip(0.2 * x + 0.5, 0, 1)
 
 
-def normalized(x: np.ndarray, axes: tuple[int, ...], beside: float = 0.0) -> np.ndarray:
-    deviation = np.sqrt(x.var(axes, keepdims=True) + 0.01) + beside
+def normalized(x: np.ndarray, axes: tuple[int, ...], offset: float = 0.0) -> np.ndarray:
+    deviation = np.sqrt(x.var(axes, keepdims=True) + 0.01) + offset
     return (x - x.mean(axes, keepdims=True)) / deviation
 
 

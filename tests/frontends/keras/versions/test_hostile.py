@@ -137,8 +137,8 @@ def test_running_std_is_a_deviation_up_to_1_0_5(tmp_path, version, deviation):
         *parse_model(tmp_path / "model.json", companion=tmp_path / "w.h5")
     )
     x, (gamma, beta, mean, spread) = numbers(3, 4), arrays
-    wanted = (x - mean) / (spread + 0.01 if deviation else np.sqrt(spread + 0.01)) * gamma + beta
-    assert relative_error(run_graph(graph, {"input": x})[0]["n"], wanted) < 1e-5
+    expected = (x - mean) / (spread + 0.01 if deviation else np.sqrt(spread + 0.01)) * gamma + beta
+    assert relative_error(run_graph(graph, {"input": x})[0]["n"], expected) < 1e-5
 
 
 def test_yaml_tags_are_not_executed(pair, tmp_path):

@@ -34,32 +34,32 @@ def converted(name, folder) -> tuple[Model, Graph]:
     return model, KerasConverter(batch_size=2).convert(*parse_model(path, companion=companion))
 
 
-def given(model: Model, graph: Graph) -> dict[str, np.ndarray]:
+def inputs(model: Model, graph: Graph) -> dict[str, np.ndarray]:
     return {
         name: value.astype(graph.type(name).dtype)
-        for name, value in zip(graph.inputs, model.given, strict=True)
+        for name, value in zip(graph.inputs, model.inputs, strict=True)
     }
 
 
 def check(name, model: Model, outputs) -> None:
     bound = BOUNDS.get(FILES[name].layout, 2e-5)
-    for got, wanted in zip(outputs.values(), model.wanted, strict=True):
-        assert got.shape == wanted.shape, name
-        assert relative_error(got, wanted) < bound, name
+    for got, expected in zip(outputs.values(), model.outputs, strict=True):
+        assert got.shape == expected.shape, name
+        assert relative_error(got, expected) < bound, name
 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.sample(60)
 def test_files_agree_with_recorded_outputs(name, tmp_path):
     model, graph = converted(name, tmp_path)
-    check(name, model, run_graph(graph, given(model, graph))[0])
+    check(name, model, run_graph(graph, inputs(model, graph))[0])
 
 
 def job(model: Model, graph: Graph) -> Job:
     optimised = reduce(
         lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
     )
-    return Job(optimised, given(model, graph), constant_values(optimised, graph.weights))
+    return Job(optimised, inputs(model, graph), constant_values(optimised, graph.weights))
 
 
 FEW = (
@@ -91,7 +91,7 @@ def test_backends_agree_with_recorded_outputs(backend, names, tmp_path):
                 [
                     to_json(graph),
                     weights,
-                    [value.tolist() for value in model.given],
+                    [value.tolist() for value in model.inputs],
                     FILES[name].model,
                 ]
             )

@@ -66,9 +66,9 @@ def heads():
 
 def keyed():
     """Keras numbers the tensors of a nested model by the sorted keys, and passes them by key."""
-    given = {"z": keras.Input((4,), name="z"), "a": keras.Input((4,), name="a")}
+    inputs = {"z": keras.Input((4,), name="z"), "a": keras.Input((4,), name="a")}
     inner = keras.Model(
-        given, {"q": L.Dense(3)(given["z"]), "b": L.Dense(3)(given["a"])}, name="inner"
+        inputs, {"q": L.Dense(3)(inputs["z"]), "b": L.Dense(3)(inputs["a"])}, name="inner"
     )
     p, q = keras.Input((4,), name="p"), keras.Input((4,), name="q")
     found = inner({"a": p, "z": q})

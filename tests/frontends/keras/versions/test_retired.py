@@ -31,30 +31,32 @@ def written(old: Old, path: Any) -> Any:
 
 
 def job(old: Old, path: Any) -> Job:
-    graph = KerasConverter(batch_size=len(old.given[0])).convert(*parse_model(written(old, path)))
+    graph = KerasConverter(batch_size=len(old.inputs[0])).convert(*parse_model(written(old, path)))
     optimised = reduce(
         lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
     )
-    given = {
+    inputs = {
         name: value.astype(graph.type(name).dtype)
-        for name, value in zip(graph.inputs, old.given, strict=True)
+        for name, value in zip(graph.inputs, old.inputs, strict=True)
     }
-    return Job(optimised, given, constant_values(optimised, graph.weights))
+    return Job(optimised, inputs, constant_values(optimised, graph.weights))
 
 
 def check(old: Old, outputs: dict[str, np.ndarray]) -> None:
     (got,) = outputs.values()
-    wanted = old.wanted(*old.given)
-    assert got.shape == wanted.shape
-    assert relative_error(got, wanted) < 2e-5
+    expected = old.outputs(*old.inputs)
+    assert got.shape == expected.shape
+    assert relative_error(got, expected) < 2e-5
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_old_layers_agree_with_numpy(name: str, tmp_path: Any) -> None:
-    graph = KerasConverter(batch_size=len(CASES[name].given[0])).convert(
+    graph = KerasConverter(batch_size=len(CASES[name].inputs[0])).convert(
         *parse_model(written(CASES[name], tmp_path / "m.h5"))
     )
-    check(CASES[name], run_graph(graph, dict(zip(graph.inputs, CASES[name].given, strict=True)))[0])
+    check(
+        CASES[name], run_graph(graph, dict(zip(graph.inputs, CASES[name].inputs, strict=True)))[0]
+    )
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])

@@ -15,7 +15,7 @@ FIRST, VOLUME_FIRST = (4, 9, 8), (2, 6, 5, 7)
 
 
 @dataclass(frozen=True)
-class Tried:
+class LayerCase:
     """Options of a layer, and the shapes of its inputs without the batch. If TensorFlow has no
     kernel for them, `oracle` names the layer that computes the result: `channels_last` with
     transposed inputs, or `spread` with explicit zeros in a dilated kernel.
@@ -34,8 +34,8 @@ def on(
     oracle: str = "",
     call: Mapping[str, Any] | None = None,
     **options: Any,
-) -> Tried:
-    return Tried(options, shapes, dtype, oracle, call or {})
+) -> LayerCase:
+    return LayerCase(options, shapes, dtype, oracle, call or {})
 
 
 def randomise(model: Any, seed: int = 1) -> None:
