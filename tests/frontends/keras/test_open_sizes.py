@@ -188,6 +188,6 @@ def test_stateful_layers_need_a_fixed_batch_size():
     model = keras.Model(x, layer(x))
     layer.stateful = True
     with pytest.raises(
-        ShapeError, match=r"g \(GRU\): keeps its states between runs, .* the batch is N"
+        ShapeError, match=r"g \(GRU\): keeps its states between runs, .* the batch size is N"
     ):
         KerasConverter(input_shapes={"": ("N", 5, 4)}).convert(model)

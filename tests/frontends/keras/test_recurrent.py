@@ -349,8 +349,7 @@ def test_stateful_cells_with_custom_initial_states_are_refused():
     with pytest.raises(
         ShapeError,
         match=(
-            r"kept \(RNN\): keeps states between runs that its cell starts by a get_initial_state"
-            r" of its own"
+            r"kept \(RNN\): keeps its states between runs, and its cell overrides get_initial_state"
         ),
     ):
         KerasConverter(batch_size=2).convert(model)

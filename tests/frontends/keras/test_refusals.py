@@ -59,7 +59,7 @@ def test_layers_without_a_handler_are_named_together(tmp_path):
         "second (JaxLayer)",
     ]
     assert all(
-        (what, hint.startswith("Export the whole model"))
+        (what, hint.startswith("Export the model to ONNX"))
         == ("a program of another framework", True)
         for _, what, hint in error.value.items
     )

@@ -242,7 +242,7 @@ CELLS: Mapping[str, Callable[[Converter, Layer, Shape], Cell]] = {
 
 
 def cell_of(converter: Converter, spec: LayerSpec, scope: str, features: Shape) -> Cell:
-    """The cell of a recurrent layer with input [N, T, *given]: a built-in one, or a user-defined
+    """The cell of a recurrent layer with input [N, T, *features]: a built-in one, or a user-defined
     one, which was traced or has a handler.
     """
     layer = Layer(f"{scope}/{spec.name}", spec, 0)

@@ -238,7 +238,7 @@ def crossed(b: GraphBuilder, numbers: list[Tensor]) -> Wide:
 
 
 def hashing(converter: Converter, layer: Layer) -> None:
-    """Buckets of decimal representations. A mask value has bucket 0 of its own. Buckets of strings
+    """Buckets of decimal representations. The mask value has the separate bucket 0. Buckets of strings
     are computed before the model runs.
     """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])

@@ -191,7 +191,7 @@ def ctc_decode(
     """
     if strategy != "greedy":
         raise ShapeError(
-            f"{b.layer}: ctc_decode with strategy={strategy!r} is not supported; use 'greedy'"
+            f"{b.layer}: strategy {strategy!r} is not supported; use strategy='greedy'"
         )
     x = floating(b, inputs)
     x = x if x.dtype == "float64" else cast(b, x, FLOAT)
