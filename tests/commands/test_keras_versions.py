@@ -121,7 +121,7 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
     (saved / "saved_model.pb").write_bytes(b"\x08\x01\x12\xff\x01\x0a")
     (tmp_path / "cut.h5").write_bytes(weights.read_bytes()[:3000])
     cases = {
-        (weights,): "holds weights but no model; give the architecture and these weights beside it",
+        (weights,): "holds weights but no model; give the architecture and these weights: ",
         (path, "--weights", "cut.h5"): "weights.h5: not a readable Keras model",
         (
             "digits",

@@ -238,8 +238,8 @@ def crossed(b: GraphBuilder, numbers: list[Tensor]) -> Wide:
 
 
 def hashing(converter: Converter, layer: Layer) -> None:
-    """Buckets of decimal representations. The mask value has the separate bucket 0. Buckets of strings
-    are computed before the model runs.
+    """Buckets of decimal representations. The mask value has a separate bucket 0. The runtime
+    computes buckets of strings.
     """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     config, b = layer.config, converter.builder
