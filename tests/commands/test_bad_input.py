@@ -16,7 +16,9 @@ from tests.commands.refusals import check
 from webkiln.recipe.values import ENCODINGS
 
 FILES = {
-    "truncated.keras": "truncated.keras: a .keras archive without its end: the file is truncated",
+    "truncated.keras": (
+        "truncated.keras: the end of the .keras archive is missing: the file is truncated"
+    ),
     "truncated.h5": "truncated.h5: not a readable Keras model",
     "letter.keras": "letter.keras: neither a .keras archive nor an HDF5 file",
     "empty.keras": "empty.keras: neither a .keras archive nor an HDF5 file",

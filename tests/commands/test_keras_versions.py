@@ -11,15 +11,8 @@ import pytest
 
 from tests.commands.blocked import without
 from tests.commands.conftest import Command
-from tests.frontends.keras.versions.layouts import (
-    keras_1_2,
-    keras_2_2,
-    read,
-    tf_keras_2_4,
-    write_h5,
-    write_tfjs,
-    write_weights,
-)
+from tests.frontends.keras.versions.eras import keras_1_2, keras_2_2, tf_keras_2_4
+from tests.frontends.keras.versions.model_files import read, write_h5, write_tfjs, write_weights
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph
 from webkiln.recipe.read import parse_recipe, read_recipe
@@ -61,7 +54,7 @@ def test_an_architecture_and_its_weights(webkiln: Command, tmp_path: Path) -> No
     }
     model = read("dense")
     assert np.allclose(
-        outputs(webkiln, tmp_path, "out", input=model.given[0]), model.wanted[0][:1], atol=1e-5
+        outputs(webkiln, tmp_path, "out", input=model.inputs[0]), model.outputs[0][:1], atol=1e-5
     )
 
 
@@ -93,14 +86,14 @@ def test_the_shards_of_a_tensorflow_js_model_are_found(webkiln: Command, tmp_pat
     done = webkiln(*build)
     assert done.returncode == 0, done.stderr
     model = read("dense")
-    before = outputs(webkiln, tmp_path, "out", dense_input=model.given[0])
-    assert np.allclose(before, model.wanted[0][:1], atol=1e-5)
+    before = outputs(webkiln, tmp_path, "out", dense_input=model.inputs[0])
+    assert np.allclose(before, model.outputs[0][:1], atol=1e-5)
     part = path.with_name("group1-shard2of3.bin")
     values = np.frombuffer(part.read_bytes(), "<f4") * np.float32(1.5)
     part.write_bytes(values.tobytes())
     assert webkiln(*build).returncode == 0
     assert not np.allclose(
-        outputs(webkiln, tmp_path, "out", dense_input=model.given[0]), before, atol=1e-3
+        outputs(webkiln, tmp_path, "out", dense_input=model.inputs[0]), before, atol=1e-3
     )
 
 
@@ -128,7 +121,7 @@ def test_a_refused_model_leaves_no_files(webkiln: Command, tmp_path: Path) -> No
     (saved / "saved_model.pb").write_bytes(b"\x08\x01\x12\xff\x01\x0a")
     (tmp_path / "cut.h5").write_bytes(weights.read_bytes()[:3000])
     cases = {
-        (weights,): "holds weights but no model; give the architecture and these weights beside it",
+        (weights,): "holds weights but no model; give the architecture and these weights: ",
         (path, "--weights", "cut.h5"): "weights.h5: not a readable Keras model",
         (
             "digits",

@@ -146,7 +146,7 @@ def test_inner_layers_are_no_bounds():
     x = keras.Input((4,), name="x")
     inner = keras.Sequential([keras.Input((4,)), L.Dense(3, name="deep")], name="inner")
     with pytest.raises(
-        RecipeError, match="what is inside inner is called as a whole: name inner itself"
+        RecipeError, match="the layers inside inner are one call: name inner itself"
     ):
         read_memory(keras.Model(x, L.Dense(2, name="y")(inner(x))), "m", Subgraph(("inner/deep",)))
 
@@ -179,8 +179,8 @@ def test_an_implicit_mask_is_no_input(tmp_path):
     with pytest.raises(
         RecipeError,
         match=(
-            "behind the cut the mask is needed that embed makes, which is no layer of its own; cut"
-            " before embed"
+            "the subgraph needs the mask that embed computes, which is not an output of a layer;"
+            " let the subgraph start before embed"
         ),
     ):
         load_model(tmp_path / "m.keras", cut=Subgraph(("embed",)))

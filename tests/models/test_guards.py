@@ -13,7 +13,7 @@ from keras import layers
 from onnx import helper, numpy_helper
 
 from tests.backends.harness import Job, run
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from tests.frontends.onnx.models import floats, weight
 from tests.frontends.onnx.models import model as onnx_model
 from tests.passes.running import optimised

@@ -150,8 +150,8 @@ def test_keys_follow_the_modules_that_are_imported(nets, tmp_path):
             "nets.models:unbuilt",
             SourceError,
             (
-                "nets.models:unbuilt: the weights of the model that it returned are not made; call"
-                " the model once"
+                "nets.models:unbuilt: the weights of the model that it returned do not exist yet;"
+                " call the model once"
             ),
         ),
         ("nets.light:make", SourceError, "nets.light:make: returned int, expected a keras.Model"),
@@ -160,7 +160,7 @@ def test_keys_follow_the_modules_that_are_imported(nets, tmp_path):
             RecipeError,
             "nets.light:absent: the module has no function 'absent'",
         ),
-        ("nets.models:whim", SourceError, "its function makes another model each time"),
+        ("nets.models:whim", SourceError, "its function returns a different model each time"),
     ],
     ids=["unbuilt", "int", "absent", "whim"],
 )

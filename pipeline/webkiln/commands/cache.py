@@ -51,8 +51,8 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
     del options
     counts = cache.stat()
     print(
-        f"{cache.root}: {counts['actions']} results, {counts['blobs']} files of {size(counts['bytes'])},"
-        f" {counts['elsewhere']} more in the remote cache"
+        f"{cache.root}: {counts['actions']} results, {counts['blobs']} files of"
+        f" {size(counts['bytes'])}, {counts['elsewhere']} more in the remote cache"
     )
     for provenance, count in sorted(cache.provenances().items()):
         unreadable = "" if cache.trusts(provenance) else ", not readable with this key"

@@ -1,5 +1,5 @@
-"""make conformance-keras [backend=js,wasm]: what becomes of the calls that Keras's own tests make;
-writes build/keras-conformance.md.
+"""make conformance-keras [backend=js,wasm]: convert and check the calls in the tests of Keras;
+write build/keras-conformance.md.
 """
 
 import argparse

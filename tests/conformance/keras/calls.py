@@ -1,5 +1,5 @@
-"""Recorded calls as models: each with an input for every tensor it was given, random weights, and
-what Keras itself gives for them.
+"""Recorded calls as models: an input for every tensor argument, random weights, and the outputs of
+Keras.
 """
 
 import importlib
@@ -13,22 +13,22 @@ import numpy as np
 from keras.src import backend, tree
 
 from tests.conformance.keras.record import Call
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from webkiln.frontends.keras.policies import storable
 
 UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-24}
-"""Half of the distance from 1 to the next number."""
+"""The unit roundoff: half of the distance from 1 to the next number."""
 
 
 class NoModel(Exception):
-    """Why a call is no model that runs at inference."""
+    """Why a call cannot be a model at inference."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What Keras gives for `inputs`: the outputs in the order of the model's, the dtypes that it
-    declares, which may be others, and how far each output moves at most when the inputs move by the
-    unit roundoff of what it is computed in.
+    """The outputs of Keras for `inputs`: values in the order of the model, the dtypes that it
+    declares, and the largest change of each output if the inputs change by the unit roundoff of the
+    computed dtype.
     """
 
     inputs: Mapping[str, np.ndarray]
@@ -38,7 +38,7 @@ class Expected:
 
 
 def rebuild(call: Call) -> tuple[Any, Expected]:
-    """The call as a model, and what it gives; NoModel where Keras does not make one."""
+    """The call as a model, and its outputs. Raises NoModel if Keras cannot build it."""
     if call.kwargs.get("training") is True:
         raise NoModel("trains")
     keras.utils.clear_session(free_memory=False)
@@ -80,8 +80,8 @@ def rebuild(call: Call) -> tuple[Any, Expected]:
 
 
 def results(target: Any, call: Call, amount: float = 0.0) -> list[Any]:
-    """What a call gives, of a layer that starts anew, for inputs that are moved by a part of
-    themselves, each element up or down.
+    """The outputs of a call of a fresh layer if each element of the inputs is increased or
+    decreased by this relative amount.
     """
     for layer in target._flatten_layers() if call.kind == "layer" else ():
         if isinstance(layer, keras.layers.RNN) and layer.stateful:
@@ -95,20 +95,20 @@ def results(target: Any, call: Call, amount: float = 0.0) -> list[Any]:
         return (array * (1 + amount * generator.choice([-1, 1], array.shape))).astype(array.dtype)
 
     args, kwargs = mapped((call.args, call.kwargs), move)
-    given = Call(call.kind, call.name, call.made, args, kwargs, call.test)
-    return [value for value in tree.flatten(eager(target, given)) if backend.is_tensor(value)]
+    inputs = Call(call.kind, call.name, call.made, args, kwargs, call.test)
+    return [value for value in tree.flatten(eager(target, inputs)) if backend.is_tensor(value)]
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
     if a.dtype.kind != "f" or a.shape != b.shape:
         return 0.0
     with np.errstate(invalid="ignore"):  # infinities that are equal
-        apart = np.abs(a.astype("float64") - b.astype("float64"))
-    return float(np.nan_to_num(apart, posinf=0.0).max(initial=0.0))
+        difference = np.abs(a.astype("float64") - b.astype("float64"))
+    return float(np.nan_to_num(difference, posinf=0.0).max(initial=0.0))
 
 
 def made(call: Call) -> Any:
-    """What is called."""
+    """The layer, function or operation that is called."""
     if call.kind == "function":
         return getattr(importlib.import_module(call.made), call.name)
     if call.kind == "layer":
@@ -120,7 +120,7 @@ def made(call: Call) -> Any:
 
 
 def eager(target: Any, call: Call) -> Any:
-    """The result at inference, also of a layer whose `call` would train where nothing else is said."""
+    """The result at inference, also of a layer whose `call` trains by default."""
     args, kwargs = mapped((call.args, call.kwargs), keras.ops.convert_to_tensor)
     if call.kind == "layer" and target._call_has_training_arg:
         kwargs = {**kwargs, "training": False}
@@ -128,8 +128,8 @@ def eager(target: Any, call: Call) -> Any:
 
 
 def symbolic(target: Any, call: Call) -> tuple[Any, dict[str, np.ndarray]]:
-    """The functional model, and its inputs by name. Where Keras takes some arrays only as they are,
-    the first is the input.
+    """The functional model, and its inputs by name. If Keras accepts some arrays as constants only,
+    the first array is the input.
     """
     reasons = []
     for count in (None, 1):
@@ -141,7 +141,7 @@ def symbolic(target: Any, call: Call) -> tuple[Any, dict[str, np.ndarray]]:
 
 
 def functional(target: Any, call: Call, count: int | None) -> tuple[Any, dict[str, np.ndarray]]:
-    """The model whose inputs are the first `count` arrays of a call."""
+    """The model with the first `count` arrays of a call as inputs."""
     inputs: dict[str, np.ndarray] = {}
     starts: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""What webkiln makes of a recorded call: right, wrong, refused with a reason, or no model."""
+"""The verdict on a recorded call: right, wrong, refused with a reason, or no model."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,20 @@ from webkiln.frontends.keras.policies import storable
 from webkiln.ir.graph import Graph
 
 TOGETHER = 400
-"""Graphs of one page."""
+"""Graphs per page."""
 TOLERANCES = {"float16": 2e-2, "bfloat16": 4e-2, "float32": 1e-4, "float64": 1e-4}
 LEAST = {"float16": 1e-3, "bfloat16": 1e-3}
-"""What is no difference near 0, in dtypes that round in many steps."""
+"""Permitted absolute differences near 0, for dtypes that round in many steps."""
 SUBNORMAL = "numbers below 1.2e-38 may count as 0 on GPUs"
 EXPLAINED = {"test_argmax_negative_zero": SUBNORMAL, "test_argmin_negative_zero": SUBNORMAL}
-"""Why GPUs do not give what Keras's tests ask for."""
+"""Why GPUs do not reach the accuracy of the tests of Keras."""
 NOISES = 4
-"""How many times as far as Keras's own outputs move when its inputs are rounded otherwise."""
+"""The permitted multiple of the change of Keras's outputs if its inputs are rounded differently."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A call as the graph of its model."""
+    """The graph of the model of a call."""
 
     call: Call
     graph: Graph
@@ -68,7 +68,7 @@ def convert(call: Call) -> Converted | Refused:
 
 
 def objection(converted: Converted, got: Mapping[str, np.ndarray]) -> str | None:
-    """What is wrong with outputs."""
+    """The reason why outputs are wrong, or None."""
     wanted = converted.expected
     if len(got) != len(wanted.outputs):
         return f"{len(got)} outputs, expected {len(wanted.outputs)}"
@@ -92,9 +92,9 @@ def objection(converted: Converted, got: Mapping[str, np.ndarray]) -> str | None
 
 
 def settled(call: Call, array: np.ndarray) -> np.ndarray:
-    """An output as far as the call defines it: singular vectors of singular values, but for their
-    sign, the greatest elements but for their order, and what is sorted but for the places of NaN,
-    which TensorFlow puts anywhere.
+    """The part of an output that the call defines: singular vectors up to their sign, the greatest
+    elements up to their order, and sorted values up to the positions of NaN, which TensorFlow puts
+    anywhere.
     """
     if call.name in ("svd", "SVD"):
         rows, columns = call.args[0].shape[-2:]
@@ -124,15 +124,15 @@ def differs(got: np.ndarray, reference: np.ndarray, tolerance: float, least: flo
         wrong = np.where(special, ~same, ~near)
     if not wrong.any():
         return None
-    place = tuple(int(index[0]) for index in np.nonzero(wrong)) if wrong.ndim else ()
+    position = tuple(int(index[0]) for index in np.nonzero(wrong)) if wrong.ndim else ()
     return (
-        f"differs at {int(wrong.sum())} of {wrong.size} places; at {list(place)} {got[place]},"
-        f" expected {reference[place]}"
+        f"{int(wrong.sum())} of {wrong.size} elements differ; at {list(position)} {got[position]},"
+        f" expected {reference[position]}"
     )
 
 
 def judge(converted: Sequence[Converted], backend: str, folder: Path) -> list[str | None]:
-    """What is wrong with each on a backend, or None."""
+    """The reason why each graph is wrong on a backend, or None."""
     found: list[str | None] = []
     for start in range(0, len(converted), TOGETHER):
         part = converted[start : start + TOGETHER]
@@ -151,10 +151,10 @@ def wrong_with(item: Converted, outcome: Ran | Failed) -> str | None:
 
 
 def explained(call: Call, backend: str) -> str | None:
-    """Why a call is not right on a backend, where that is known and documented."""
+    """The documented reason why a call is not right on a backend."""
     return EXPLAINED.get(call.test.rpartition("::")[2]) if backend in ("webgpu", "webgl") else None
 
 
 def summary(reason: str) -> str:
-    """A reason without what differs between calls of one kind."""
+    """A reason without the details that differ between calls of one kind."""
     return re.sub(r"(?<![\w.])\d+(\.\d+)?", "n", re.sub(r"\[[^\]]*\]", "[...]", reason))[:160]

@@ -1,10 +1,10 @@
-"""A plugin of pytest that notes every outermost call of a layer or of keras.ops on dense numbers,
-while Keras's own tests run.
+"""A pytest plugin that records every outermost call of a layer or of keras.ops with dense numbers
+while the tests of Keras run.
 
     python -m pytest -p tests.conformance.keras.record --record FILE keras/src/ops/nn_test.py
 
-A call that fails is not noted: Keras itself does not take it. Calls that differ in the values of
-tensors alone are noted once.
+Calls that raise an error are not recorded. Calls that differ in the values of tensors only are
+recorded once.
 """
 
 import functools
@@ -28,7 +28,7 @@ from keras.src import backend, tree
 from keras.src.ops.operation import Operation
 
 MODULES = ("core", "einops", "image", "linalg", "math", "nn", "numpy")
-"""Modules of keras.ops whose functions are watched."""
+"""Modules of keras.ops whose functions are recorded."""
 HELPERS = frozenset(
     {
         "convert_to_numpy",
@@ -45,10 +45,10 @@ HELPERS = frozenset(
 
 @dataclass(frozen=True)
 class Call:
-    """`kind` is "layer", "function" or "operation" (a class of keras.ops); `made` what makes the
-    layer
-    or operation again: its serialised form, or class and arguments; of a function its module. In
-    `args` and `kwargs` tensors are numpy arrays. `test` is the first test that made the call.
+    """`kind` is "layer", "function" or "operation" (a class of keras.ops). `made` recreates the
+    layer or operation: its serialised form, or class and arguments; for a function it is the
+    module. In `args` and `kwargs` tensors are numpy arrays. `test` is the first test with this
+    call.
     """
 
     kind: str
@@ -63,13 +63,13 @@ class Call:
 class Recorder:
     calls: dict[bytes, Call] = field(default_factory=dict)
     left: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Why calls are no models of dense numbers: name -> reason -> how many."""
+    """Why calls are not models of dense numbers: name -> reason -> count."""
     test: str = ""
     depth: int = 0
 
     @contextmanager
     def inside(self) -> Iterator[bool]:
-        """Whether a call that begins here is an outermost one, whose inner calls are not watched."""
+        """Whether a call that begins here is an outermost one. Inner calls are not recorded."""
         outermost, self.depth = (
             self.depth == 0 and bool(self.test) and tf.executing_eagerly(),
             self.depth + 1,
@@ -107,13 +107,11 @@ class Recorder:
 
 
 class Left(Exception):
-    """Why a call is no model of dense numbers."""
+    """Why a call is not a model of dense numbers."""
 
 
 def plain(value: Any) -> Any:
-    """A tensor as a numpy array, and what holds tensors as plain lists, tuples and dicts of these;
-    other values as they are.
-    """
+    """Tensors as numpy arrays, inside plain lists, tuples and dicts; other values are unchanged."""
     if isinstance(value, tuple):
         return tuple(map(plain, value))
     if isinstance(value, list):
@@ -227,8 +225,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def stand_in() -> None:
-    """What Keras's tests import and its wheel does not have: the conftest of its repository, and a
-    reader of data sets, without which tests fail that would only use it.
+    """Modules that the tests of Keras import but its wheel does not contain: the conftest of its
+    repository, and a reader of data sets.
     """
     conftest = ModuleType("conftest")
     vars(conftest)["skip_if_backend"] = lambda name, reason: pytest.mark.skipif(

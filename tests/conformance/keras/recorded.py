@@ -1,4 +1,4 @@
-"""The calls that Keras's own tests make, recorded once for each version of Keras and kept."""
+"""The calls in the tests of Keras, recorded once per version of Keras and cached."""
 
 import os
 import pickle
@@ -22,7 +22,7 @@ PARTS: Mapping[str, Sequence[str]] = {
     ),
     "numpy": ("ops/numpy_test.py",),
 }
-"""What is run in one process each."""
+"""The tests that run in one process each."""
 SAMPLE = (
     "layers/activations",
     "layers/attention/attention_test.py",
@@ -31,15 +31,15 @@ SAMPLE = (
     "layers/rnn/simple_rnn_test.py",
     "ops/einops_test.py",
 )
-"""Tests that run in a few seconds, for each run of our own."""
+"""Tests that take a few seconds, for every run of the test suite."""
 COMPANIONS = ROOT / ".venv" / "keras-tests"
-"""Packages that Keras's tests import besides its own: `make conformance-keras` installs them."""
+"""Packages that the tests of Keras import: `make conformance-keras` installs them."""
 
 Left = Mapping[str, Mapping[str, int]]
 
 
 def recorded(part: str) -> tuple[list[Call], Left]:
-    """The calls of a part, and why others are none: name -> reason -> how many."""
+    """The calls of a group of tests, and why others are not models: name -> reason -> count."""
     if not COMPANIONS.is_dir():
         raise SystemExit(
             f"{COMPANIONS} is missing, without which half of Keras's tests stop at once: run `make"
@@ -62,8 +62,8 @@ def read(path: Path) -> tuple[list[Call], Left]:
 
 
 def run_tests(paths: Sequence[str], output: Path) -> None:
-    """Run some of Keras's tests, files or folders of its source, under the recorder. Those that
-    fail here (without a GPU, say) do not matter.
+    """Run tests of Keras (files or folders of its source) under the recorder. Tests that fail here,
+    such as those that need a GPU, are ignored.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_suffix(".partial")

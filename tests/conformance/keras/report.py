@@ -1,4 +1,4 @@
-"""build/keras-conformance.md: what became of every call that Keras's own tests make."""
+"""build/keras-conformance.md: the result of every call in the tests of Keras."""
 
 import re
 from collections import Counter
@@ -18,21 +18,25 @@ PAGE = ROOT / "build" / "keras-conformance.md"
 FRONTEND = ROOT / "pipeline" / "webkiln" / "frontends" / "keras"
 HEAD = """# Keras's own tests
 
-Keras's wheel carries its tests. `make conformance-keras` (in two hours or so, or `backend=js` in a quarter of one) runs those of layers and of `keras.ops` under a plugin that records every outermost call with dense numbers that Keras takes; each is made a model of that one
-layer or operation, with random weights, converted, run on each backend, and compared with what Keras itself gives for the recorded inputs (within 1e-4 in float32, exactly in whole numbers). Calls that differ in the values of
-tensors alone count once. *Refused* calls are told when the model is converted, with the reasons below. *No model* counts calls that Keras makes no inference model of, and [what is not counted](#not-counted) those
-without dense numbers.
+Keras's wheel contains its tests. `make conformance-keras` (about two hours; with `backend=js`,
+about 15 minutes) runs those of layers and of `keras.ops` with a plugin that records every
+successful outermost call with dense numbers. Each call becomes a model of that layer or operation
+with random weights. The model is converted, executed on each backend, and compared with Keras's
+results for the recorded inputs: within 1e-4 in float32, exactly for integers. Calls that differ in
+the values of tensors only count once. *Refused* calls raise an error in the conversion; the reasons
+are below. *No model* counts calls of which Keras builds no inference model, and
+[not counted](#not-counted) lists those without dense numbers.
 """
 STATED = re.compile(r"^\* (\w+): handlers `(\w+)`, Keras ([\w.]+)$", re.MULTILINE)
 
 
 COUNTS = 3
-"""Columns between the name and those of backends."""
+"""The number of columns between the name and those of backends."""
 WRONG = "Converted, not right"
 
 
 class Wrong(NamedTuple):
-    """A call that was converted, and what a backend makes of it."""
+    """A converted call, and its error on a backend."""
 
     name: str
     backend: str
@@ -41,8 +45,8 @@ class Wrong(NamedTuple):
 
 @dataclass
 class Row:
-    """One layer or operation: its calls, those that are refused and no models, and those that are
-    right by backend.
+    """The calls of one layer or operation: all, refused ones, those without a model, and those that
+    are right by backend.
     """
 
     calls: int = 0
@@ -52,9 +56,7 @@ class Row:
 
 
 def state() -> tuple[str, str]:
-    """What results depend on most: handlers and Keras. What operators compute, `make conformance`
-    shows.
-    """
+    """The state on which results depend: handlers and Keras. `make conformance` tests operators."""
     handlers = [
         path for room in ("layers", "operations") for path in (FRONTEND / room).glob("*.py")
     ]
@@ -71,37 +73,37 @@ def stated() -> dict[str, tuple[str, ...]]:
 
 
 def tables() -> dict[str, list[list[str]]]:
-    """The tables of the page by the heading above them, without their heads."""
-    found: dict[str, list[list[str]]] = {"": []}
+    """The rows of the tables of the page by heading."""
+    rows: dict[str, list[list[str]]] = {"": []}
     heading = ""
     for line in PAGE.read_text("utf-8").splitlines() if PAGE.exists() else ():
         if line.startswith("## "):
             heading = line.removeprefix("## ")
         elif line.startswith("| `"):
-            found.setdefault(heading, []).append(
+            rows.setdefault(heading, []).append(
                 [cell.strip().strip("`") for cell in line.strip("|").split("|")]
             )
-    return found
+    return rows
 
 
-def keep_columns(rows: Mapping[str, Row], wrong: Counter[Wrong], kept: Sequence[str]) -> None:
-    """Take over columns that the page has."""
+def keep_columns(rows: Mapping[str, Row], wrong: Counter[Wrong], retained: Sequence[str]) -> None:
+    """Keep existing columns of the page."""
     before = list(stated())
     page = tables()
     for name, *cells in page[""]:
-        for backend in kept if name in rows else ():
+        for backend in retained if name in rows else ():
             rows[name].right[backend] = int(cells[COUNTS + before.index(backend)])
     wrong.update(
         {
             Wrong(name, backend, reason): int(count)
             for name, backend, reason, count in page.get(WRONG, ())
-            if backend in kept
+            if backend in retained
         }
     )
 
 
 def on_a_line(reason: str) -> str:
-    """A reason as the cell of a table."""
+    """A reason as a table cell."""
     return " ".join(reason.replace("|", "/").split())
 
 
@@ -110,7 +112,7 @@ def name_of(kind: str, name: str) -> str:
 
 
 def share(rows: Mapping[str, Row], backend: str, *, layers: bool) -> tuple[int, int]:
-    """How many calls are right, of those that are models."""
+    """The number of right calls, and of those that have a model."""
     chosen = [row for name, row in rows.items() if name.startswith("ops.") != layers]
     return sum(row.right[backend] for row in chosen), sum(row.calls - row.none for row in chosen)
 
@@ -123,7 +125,7 @@ def write_page(
     backends: Sequence[str],
     at: tuple[str, str],
 ) -> None:
-    """Write the page with columns that were computed in the state `at` in place of old ones."""
+    """Write the page, and replace the columns that were computed in the state `at`."""
     states = stated() | dict.fromkeys(backends, at)
     shown = [backend for backend in BACKENDS if backend in states]
     keep_columns(rows, wrong, [backend for backend in shown if backend not in backends])
@@ -135,10 +137,10 @@ def write_page(
     lines += ["", f"| | {' | '.join(shown)} |", f"|---|{'---|' * len(shown)}"]
     for title, layers in (("layers", True), ("operations", False)):
         shares = [share(rows, backend, layers=layers) for backend in shown]
-        lines.append(
-            f"| {title} |"
-            f" {' | '.join(f'{right} of {total} ({100 * right / max(total, 1):.1f} %)' for right, total in shares)} |"
-        )
+        cells = [
+            f"{right} of {total} ({100 * right / max(total, 1):.1f} %)" for right, total in shares
+        ]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
     counts = [
         sum(count for found, count in wrong.items() if found.backend == backend)
         for backend in shown

@@ -1,6 +1,4 @@
-"""What some of Keras's own tests call, on every backend in each run of our tests; `make
-conformance-keras` runs all of them.
-"""
+"""Calls in some of the tests of Keras, on every backend; `make conformance-keras` runs all."""
 
 import pytest
 
@@ -10,7 +8,7 @@ from tests.conformance.keras.recorded import SAMPLE, read, run_tests
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-def test_what_some_of_keras_own_tests_call(tmp_path):
+def test_calls_in_some_tests_of_keras(tmp_path):
     run_tests(SAMPLE, tmp_path / "calls")
     calls, _ = read(tmp_path / "calls")
     results = [convert(call) for call in calls]
@@ -27,10 +25,10 @@ def test_what_some_of_keras_own_tests_call(tmp_path):
     ] == []
     assert len(converted) > 150
     for backend, first, every in (("js", 0, 6), ("wasm", 1, 16)):
-        tried = converted[first::every]
-        verdicts = judge(tried, backend, tmp_path / backend)
+        case = converted[first::every]
+        verdicts = judge(case, backend, tmp_path / backend)
         assert [
             (item.call.test, wrong)
-            for item, wrong in zip(tried, verdicts, strict=True)
+            for item, wrong in zip(case, verdicts, strict=True)
             if wrong is not None
         ] == []

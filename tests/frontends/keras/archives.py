@@ -1,4 +1,4 @@
-"""Archives of Keras, changed."""
+"""Modified copies of `.keras` archives."""
 
 import io
 import json
@@ -9,7 +9,7 @@ import h5py
 
 
 def rewritten(source: Path, target: Path, *, config=None, weights=None, extra=()):
-    """A copy of an archive with its config or its weights changed by a function."""
+    """Copy an archive, with its config and its weights modified by functions."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():
             data = old.read(name)

@@ -1,13 +1,13 @@
-"""The options that attention, and recurrent layers over images, are tried with."""
+"""The options with which attention and convolutional recurrent layers are tested."""
 
 from collections.abc import Mapping
 
-from tests.frontends.keras.tried import Tried, on
+from tests.frontends.keras.cases import LayerCase, on
 
 STEPS, OTHERS = (5, 6), (7, 6)
 CAUSAL = {"use_causal_mask": True}
 
-ATTENTION: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
+ATTENTION: Mapping[str, Mapping[str, tuple[LayerCase, ...]]] = {
     "Attention": {
         "Attention": (
             on(STEPS, OTHERS),

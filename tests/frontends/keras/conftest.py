@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.graph import Graph
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(autouse=True)
 def same_start() -> None:
-    """Every test begins with unused names and the same random numbers."""
+    """Every test starts with unused names and the same random numbers."""
     keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(0)
 
@@ -37,7 +37,7 @@ def own_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def compare() -> Callable[..., Graph]:
-    """Convert a model, evaluate the graph by numpy and compare every output with Keras's own."""
+    """Convert a model, evaluate the graph with numpy, and compare every output with Keras."""
 
     def check(
         model: Any,
@@ -62,8 +62,8 @@ def compare() -> Callable[..., Graph]:
             for name in graph.inputs
         }
         outputs, _ = run_graph(graph, inputs)
-        given = list(inputs.values())
-        expected = model(given if len(given) > 1 else given[0], training=False)
+        arrays = list(inputs.values())
+        expected = model(arrays if len(arrays) > 1 else arrays[0], training=False)
         if isinstance(expected, dict):
             assert list(expected) == list(outputs)
         flat = [np.array(value) for value in keras.tree.flatten(expected)]
@@ -75,6 +75,20 @@ def compare() -> Callable[..., Graph]:
         return graph
 
     return check
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model as `m.keras` and `m.h5`."""
+    folder = tmp_path_factory.mktemp("saved")
+    x = keras.Input((6, 6, 1), name="x")
+    y = keras.layers.Dense(2, name="dense")(
+        keras.layers.Flatten()(keras.layers.Conv2D(2, 3, name="conv")(x))
+    )
+    model = keras.Model(x, y)
+    model.save(folder / "m.keras")
+    model.save(folder / "m.h5")
+    return folder
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
-"""The cross of Keras's layers, the dtypes of their inputs and the dtype policies: what Keras
-computes
-beside what webkiln does.
+"""Compare webkiln with Keras for all combinations of layers, input dtypes and dtype policies.
 
-`python -m tests.frontends.keras.dtype_cross [POLICY ...]` tries every case of every layer from
+`python -m tests.frontends.keras.dtype_cross [POLICY ...]` runs every case of every layer from
 memory, `.keras` and `.h5`.
 """
 
@@ -24,8 +22,8 @@ import numpy as np
 from keras import layers as L
 
 from tests.frontends.keras import layer_trees
-from tests.frontends.keras.layer_cases import TRIED, Tried
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
+from tests.frontends.keras.layer_cases import LAYER_CASES, LayerCase
 from webkiln.errors import UserError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
@@ -44,25 +42,24 @@ POLICIES: Mapping[str, float] = {
     "bfloat16": 1e-1,
     "mixed_bfloat16": 1e-1,
 }
-"""Each policy with the bound of max|difference| / max|Keras|: a float16 has 11 bits, a bfloat16 8,
+"""The bound of max|difference| / max|Keras| by policy: float16 has 11 significant bits, bfloat16 8,
 and Keras rounds at every operation.
 """
 
 
 ROUNDED = frozenset({"Resizing", "UpSampling2D"})
 WRAPPED = frozenset({"GroupNormalization", "LayerNormalization", "SpectralNormalization"})
-"""Layers that cast floats back to integers. What TensorFlow makes of those out of range depends on
-the
-length of the array, and those next to an integer become that one or the one below.
+"""Layers that cast floats back to integers. In TensorFlow, values out of range depend on the length
+of the array, and values next to an integer become that integer or the one below.
 """
 SUMMED = frozenset({"Dot"})
-"""Layers whose sums of products are integers again: those of small bytes are bytes."""
+"""Layers that return integer sums of products; those of small uint8 values fit into uint8."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a case: "right", "refused" by name, "no oracle" where Keras itself fails on
-    it, or "wrong" with the reason.
+    """The result of a case: "right", "refused" by name, "no oracle" if Keras itself fails on it, or
+    "wrong" with the reason.
     """
 
     verdict: str
@@ -70,16 +67,16 @@ class Found:
 
 
 def inputs_of(
-    tried: Tried, dtype: str, largest: int, rng: np.random.Generator
+    case: LayerCase, dtype: str, largest: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Bytes are less than `largest`: what is in the hundreds, summed in halves, has lost the digits
-    that an activation cuts out.
+    """uint8 values are below `largest`: sums of large values lose in float16 the digits that an
+    activation selects.
     """
-    for shape in tried.shapes:
+    for shape in case.shapes:
         size = (BATCH, *shape)
-        if "input_dim" in tried.options and not tried.call:
+        if "input_dim" in case.options and not case.call:
             yield rng.integers(
-                0, min(2 if dtype == "bool" else 256, tried.options["input_dim"]), size
+                0, min(2 if dtype == "bool" else 256, case.options["input_dim"]), size
             ).astype(dtype)
         elif dtype == "bool":
             yield rng.random(size) < 0.5
@@ -91,27 +88,29 @@ def inputs_of(
             ).astype(dtype)
 
 
-def made(name: str, tried: Tried, dtype: str, policy: str) -> tuple[keras.Model, list[np.ndarray]]:
+def made(
+    name: str, case: LayerCase, dtype: str, policy: str
+) -> tuple[keras.Model, list[np.ndarray]]:
     keras.utils.clear_session(free_memory=False)
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
     try:
         rng = np.random.default_rng(3)
-        exact = policy in ("float32", "float64") or "activation" not in tried.options
-        arrays = list(inputs_of(tried, dtype, 5 if name in SUMMED else 250 if exact else 9, rng))
+        exact = policy in ("float32", "float64") or "activation" not in case.options
+        arrays = list(inputs_of(case, dtype, 5 if name in SUMMED else 250 if exact else 9, rng))
         tensors = [
             keras.Input(array.shape[1:], dtype=dtype, name=f"x{i}")
             for i, array in enumerate(arrays)
         ]
         options = {
             key: value
-            for key, value in tried.options.items()
+            for key, value in case.options.items()
             if not isinstance(value, L.Layer | list) or key == "axis"
         }
-        nested = {key: fresh(value) for key, value in tried.options.items() if key not in options}
+        nested = {key: fresh(value) for key, value in case.options.items() if key not in options}
         layer = getattr(L, name)(**options, **nested, name="layer")
         model = keras.Model(
-            tensors, layer(tensors if len(tensors) > 1 else tensors[0], **tried.call), name="model"
+            tensors, layer(tensors if len(tensors) > 1 else tensors[0], **case.call), name="model"
         )
         randomise(model)
         if isinstance(layer, L.Normalization):
@@ -122,7 +121,7 @@ def made(name: str, tried: Tried, dtype: str, policy: str) -> tuple[keras.Model,
 
 
 def fresh(value: object) -> object:
-    """A layer of the same options under the policy that is set now."""
+    """A layer with the same options under the current policy."""
     if isinstance(value, list):
         return [fresh(item) for item in value]
     if not isinstance(value, L.Layer):
@@ -138,16 +137,16 @@ def fresh(value: object) -> object:
 def expected(
     model: keras.Model,
     arrays: Sequence[np.ndarray],
-    tried: Tried | None = None,
+    case: LayerCase | None = None,
     *,
     declared: bool = True,
 ) -> list[np.ndarray] | None:
-    """What Keras gives, in the dtypes that it declares (bfloat16 as float32); None where TensorFlow
-    has no kernel for the dtype.
+    """The outputs of Keras in the dtypes that it declares (bfloat16 as float32), or None if
+    TensorFlow has no kernel for the dtype.
     """
     try:
-        if tried is not None and tried.oracle:
-            results = [layer_trees.expected(model.layers[-1], tried, list(arrays))]
+        if case is not None and case.oracle:
+            results = [layer_trees.expected(model.layers[-1], case, list(arrays))]
         else:
             results = keras.tree.flatten(model(arrays, training=False))
     except Exception:  # noqa: BLE001 - it says so in as many ways as it has kernels
@@ -164,32 +163,32 @@ def expected(
 def judge(
     graph: Graph,
     arrays: Sequence[np.ndarray],
-    wanted: Sequence[np.ndarray] | None,
+    expected: Sequence[np.ndarray] | None,
     bound: float,
     slack: float = 0.0,
     defined: np.ndarray | bool = True,
 ) -> Found:
-    """`slack` is what values may differ by at all, where Keras rounds what is computed to an
-    integer:
-    a half goes either way. `defined` is where Keras's result is the same on every machine.
+    """`slack` is the permitted absolute difference where Keras rounds a result to an integer: a
+    half may be rounded either way. `defined` is true where the result of Keras is the same on every
+    processor.
     """
     verify(graph, infer)
-    if wanted is None:
+    if expected is None:
         return Found("no oracle")
     with np.errstate(all="ignore"):
         got = run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))[0]
-    for value, reference in zip(got.values(), wanted, strict=True):
+    for value, reference in zip(got.values(), expected, strict=True):
         if (value.dtype, value.shape) != (reference.dtype, reference.shape):
             return Found(
                 "wrong",
                 f"{value.dtype}{list(value.shape)}, Keras has"
                 f" {reference.dtype}{list(reference.shape)}",
             )
-        given, right = (np.where(defined, x.astype("float64"), 0) for x in (value, reference))
+        inputs, right = (np.where(defined, x.astype("float64"), 0) for x in (value, reference))
         finite = np.isfinite(right)
-        if not np.array_equal(given[~finite], right[~finite], equal_nan=True):
+        if not np.array_equal(inputs[~finite], right[~finite], equal_nan=True):
             return Found("wrong", "not finite where Keras is")
-        difference = max(np.abs(given[finite] - right[finite]).max(initial=0) - slack, 0) / max(
+        difference = max(np.abs(inputs[finite] - right[finite]).max(initial=0) - slack, 0) / max(
             np.abs(right[finite]).max(initial=0), 1e-6
         )
         if not difference < bound:
@@ -198,14 +197,14 @@ def judge(
 
 
 def certain(
-    name: str, tried: Tried, arrays: Sequence[np.ndarray], policy: str
+    name: str, case: LayerCase, arrays: Sequence[np.ndarray], policy: str
 ) -> np.ndarray | bool:
-    """Where what a layer computes of integers, before it casts it back to them, is in their range
-    and not at the edge of the next one.
+    """Where the float that a layer casts back to an integer is in range, and not next to another
+    integer.
     """
     if name not in WRAPPED or arrays[0].dtype.kind not in "iu":
         return True
-    model, _ = made(name, tried, "float32", policy)
+    model, _ = made(name, case, "float32", policy)
     found = expected(model, [array.astype("float32") for array in arrays])
     if found is None:
         return True
@@ -215,7 +214,7 @@ def certain(
 
 
 def saved(model: keras.Model, path: Path) -> bool:
-    """Whether Keras can save a model; it fails to copy the configs of some layers into HDF5."""
+    """Whether Keras can save a model; copying the configs of some layers into HDF5 fails."""
     try:
         model.save(path)
     except TypeError:
@@ -224,20 +223,19 @@ def saved(model: keras.Model, path: Path) -> bool:
 
 
 def attempt(
-    name: str, tried: Tried, dtype: str, policy: str, folder: Path | None
+    name: str, case: LayerCase, dtype: str, policy: str, folder: Path | None
 ) -> dict[str, Found]:
-    """The verdict by source: memory, and where a folder is given .keras and .h5. A file that gives
-    the
-    graph and the weights of memory has its verdict. Another graph is compared with what Keras
-    loads: a layer whose `get_config` leaves its policy out has another one in a file.
+    """The verdicts by source: memory, and, with a folder, .keras and .h5. A file with the same
+    graph and weights has the verdict of memory. Another graph is compared with the model that Keras
+    loads: a layer whose `get_config` omits its policy has another one in a file.
     """
     sources = ("memory", "m.keras", "m.h5") if folder is not None else ("memory",)
     try:
-        model, arrays = made(name, tried, dtype, policy)
+        model, arrays = made(name, case, dtype, policy)
     except Exception as error:  # noqa: BLE001 - as above
         return dict.fromkeys(sources, Found("no oracle", f"build: {type(error).__name__}"))
-    wanted = expected(model, arrays, tried)
-    exempt = float(name in ROUNDED and "int" in dtype), certain(name, tried, arrays, policy)
+    wanted = expected(model, arrays, case)
+    exempt = float(name in ROUNDED and "int" in dtype), certain(name, case, arrays, policy)
     found, converted = {}, {}
     for source in sources:
         path = (folder or Path()) / source
@@ -257,7 +255,7 @@ def attempt(
             elif converted[source] == converted.get("memory"):
                 found[source] = found["memory"]
             else:
-                loaded = expected(keras.saving.load_model(path, compile=False), arrays, tried)
+                loaded = expected(keras.saving.load_model(path, compile=False), arrays, case)
                 result = judge(graph, arrays, loaded, POLICIES[policy], *exempt)
                 found[source] = replace(
                     result, reason=f"another graph than from memory {result.reason}".rstrip()
@@ -275,10 +273,10 @@ def main(policies: Sequence[str]) -> None:
         for policy in policies or POLICIES:
             counts: Counter[tuple[str, str]] = Counter()
             for name, cases in (
-                (name, cases) for rows in TRIED.values() for name, cases in rows.items()
+                (name, cases) for rows in LAYER_CASES.values() for name, cases in rows.items()
             ):
-                for (number, tried), dtype in product(enumerate(cases), DTYPES):
-                    for source, result in attempt(name, tried, dtype, policy, Path(folder)).items():
+                for (number, case), dtype in product(enumerate(cases), DTYPES):
+                    for source, result in attempt(name, case, dtype, policy, Path(folder)).items():
                         counts[source, result.verdict] += 1
                         if result.verdict in ("wrong", "refused") or (
                             source != "memory" and result.reason.startswith("another")

@@ -1,5 +1,5 @@
-"""Every public layer of Keras: the options that it is tried with, or why it is not converted.
-docs/keras.md is written from this table.
+"""Every public layer of Keras: the options with which it is tested, or why it is not converted.
+docs/keras.md is generated from this table.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,56 +10,20 @@ import keras
 from keras import layers as L
 
 from tests.frontends.keras.attention_cases import ATTENTION
-from tests.frontends.keras.preprocessing_cases import PREPROCESSING
-from tests.frontends.keras.tried import (
+from tests.frontends.keras.cases import (
     FIRST,
     IMAGE,
     SEQUENCE,
     VECTOR,
     VOLUME,
-    VOLUME_FIRST,
+    LayerCase,
     Shape,
-    Tried,
     on,
 )
+from tests.frontends.keras.convolution_cases import CONVOLUTION, POOLING
+from tests.frontends.keras.preprocessing_cases import PREPROCESSING
+from tests.frontends.keras.shape_cases import MERGING, RESHAPING
 from webkiln.frontends.keras.supported import UNTRACED
-
-
-def pools(shape: Shape, first: Shape) -> tuple[Tried, ...]:
-    rank = len(shape) - 1
-    return (
-        on(shape, pool_size=2),
-        on(shape, pool_size=3, strides=2, padding="same"),
-        on(shape, pool_size=2, strides=1),
-        on(shape, pool_size=(2, 3, 1)[:rank], strides=(1, 2, 3)[:rank], padding="same"),
-        on(first, pool_size=2, padding="same", data_format="channels_first"),
-    )
-
-
-def adaptive(*tried: tuple[Shape, Any], first: Shape) -> tuple[Tried, ...]:
-    return (
-        *(on(shape, output_size=size) for shape, size in tried),
-        on(first, output_size=3, data_format="channels_first"),
-    )
-
-
-def over_all(shape: Shape, first: Shape) -> tuple[Tried, ...]:
-    return (
-        on(shape),
-        on(shape, keepdims=True),
-        on(first, data_format="channels_first"),
-        on(first, data_format="channels_first", keepdims=True),
-    )
-
-
-def merged(**options: Any) -> tuple[Tried, ...]:
-    return (
-        on((3, 4), (3, 4), **options),
-        on((3, 4), (3, 4), (3, 4), **options),
-        on((3, 1), (1, 4), (4,), (3, 4), **options),
-        on((5, 1, 2), (5, 3, 2), **options),
-    )
-
 
 ACTIVATIONS = (
     "celu elu exponential gelu glu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh"
@@ -68,7 +32,7 @@ ACTIVATIONS = (
     " tanh_shrink"
 ).split()
 
-TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
+LAYER_CASES: Mapping[str, Mapping[str, tuple[LayerCase, ...]]] = {
     "Core": {
         "Dense": (
             on(VECTOR, units=5),
@@ -130,223 +94,8 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         "ELU": (on(VECTOR), on(IMAGE, alpha=0.7)),
         "Softmax": (on(IMAGE), on(IMAGE, axis=1), on(IMAGE, axis=(1, 2)), on(VECTOR, axis=1)),
     },
-    "Convolution": {
-        "Conv1D": (
-            on(SEQUENCE, filters=6, kernel_size=3),
-            on(SEQUENCE, filters=6, kernel_size=4, padding="same", strides=2),
-            on(SEQUENCE, filters=6, kernel_size=3, padding="causal", dilation_rate=2),
-            on(SEQUENCE, filters=5, kernel_size=3, padding="causal", strides=2, use_bias=False),
-            on(SEQUENCE, filters=6, kernel_size=2, groups=2, use_bias=False, activation="tanh"),
-            on(
-                (4, 11),
-                filters=3,
-                kernel_size=3,
-                padding="same",
-                data_format="channels_first",
-                oracle="channels_last",
-            ),
-        ),
-        "Conv2D": (
-            on(IMAGE, filters=4, kernel_size=3),
-            on(IMAGE, filters=1, kernel_size=(3, 2), padding="same"),
-            on(IMAGE, filters=4, kernel_size=(4, 3), padding="same", strides=(2, 3)),
-            on(IMAGE, filters=4, kernel_size=(2, 3), padding="same", strides=3),
-            on(IMAGE, filters=4, kernel_size=3, dilation_rate=(2, 1), activation="hard_silu"),
-            on(IMAGE, filters=8, kernel_size=3, padding="same", dilation_rate=2, groups=4),
-            on(IMAGE, filters=4, kernel_size=1, groups=2, activation="gelu"),
-            on((1, 8, 4), filters=18, kernel_size=(1, 3), use_bias=False),
-            on(
-                (7, 7, 9),
-                filters=20,
-                kernel_size=5,
-                strides=2,
-                padding="same",
-                activation=L.ELU(alpha=0.5),
-            ),
-            on(
-                FIRST,
-                filters=6,
-                kernel_size=3,
-                padding="same",
-                strides=2,
-                data_format="channels_first",
-                oracle="channels_last",
-            ),
-            on(
-                FIRST,
-                filters=4,
-                kernel_size=(1, 2),
-                groups=2,
-                dilation_rate=2,
-                data_format="channels_first",
-                oracle="channels_last",
-            ),
-        ),
-        "Conv3D": (
-            on(VOLUME, filters=3, kernel_size=(2, 3, 2), padding="same", strides=(2, 1, 2)),
-            on(VOLUME, filters=4, kernel_size=2, activation="sigmoid"),
-            on(VOLUME, filters=4, kernel_size=2, groups=2, dilation_rate=(1, 2, 1), use_bias=False),
-            on(
-                VOLUME_FIRST,
-                filters=3,
-                kernel_size=2,
-                padding="same",
-                data_format="channels_first",
-                oracle="channels_last",
-            ),
-        ),
-        "Conv1DTranspose": (
-            on(SEQUENCE, filters=6, kernel_size=3, strides=2),
-            on(SEQUENCE, filters=5, kernel_size=4, strides=2, padding="same", activation="relu"),
-            on(SEQUENCE, filters=3, kernel_size=2, strides=3, use_bias=False),
-            on(SEQUENCE, filters=3, kernel_size=5, strides=3, padding="same", output_padding=1),
-            on(
-                SEQUENCE, filters=3, kernel_size=3, dilation_rate=2, padding="same", oracle="spread"
-            ),
-            on(
-                (4, 11),
-                filters=3,
-                kernel_size=3,
-                strides=2,
-                data_format="channels_first",
-                oracle="channels_last",
-            ),
-        ),
-        "Conv2DTranspose": (
-            on(IMAGE, filters=6, kernel_size=3),
-            on(IMAGE, filters=20, kernel_size=4, strides=2, padding="same", activation="relu"),
-            on(IMAGE, filters=8, kernel_size=2, strides=2),
-            on(IMAGE, filters=5, kernel_size=3, strides=2, padding="same", use_bias=False),
-            on(IMAGE, filters=5, kernel_size=(3, 2), strides=(1, 3), padding="same"),
-            on(
-                IMAGE,
-                filters=3,
-                kernel_size=(5, 3),
-                strides=(3, 2),
-                padding="same",
-                output_padding=(2, 1),
-            ),
-            on(IMAGE, filters=3, kernel_size=3, strides=2, output_padding=1),
-            on(
-                IMAGE,
-                filters=3,
-                kernel_size=3,
-                padding="same",
-                dilation_rate=(2, 3),
-                oracle="spread",
-            ),
-            on(IMAGE, filters=3, kernel_size=2, dilation_rate=2, oracle="spread"),
-            on((1, 1, 3), filters=18, kernel_size=4, activation="tanh"),
-            on(
-                FIRST,
-                filters=6,
-                kernel_size=4,
-                strides=2,
-                padding="same",
-                data_format="channels_first",
-                oracle="channels_last",
-            ),
-        ),
-        "Conv3DTranspose": (
-            on(VOLUME, filters=3, kernel_size=2, strides=2),
-            on(
-                VOLUME,
-                filters=3,
-                kernel_size=3,
-                strides=(2, 1, 3),
-                padding="same",
-                activation="sigmoid",
-            ),
-            on(
-                VOLUME_FIRST,
-                filters=3,
-                kernel_size=2,
-                strides=(1, 2, 1),
-                data_format="channels_first",
-                oracle="channels_last",
-            ),
-        ),
-        "SeparableConv1D": (
-            on(SEQUENCE, filters=6, kernel_size=3),
-            on(
-                SEQUENCE,
-                filters=5,
-                kernel_size=4,
-                strides=2,
-                padding="same",
-                depth_multiplier=2,
-                activation="relu",
-            ),
-            on(SEQUENCE, filters=5, kernel_size=3, padding="same", dilation_rate=2, use_bias=False),
-        ),
-        "SeparableConv2D": (
-            on(IMAGE, filters=6, kernel_size=3, padding="same"),
-            on(
-                IMAGE,
-                filters=18,
-                kernel_size=(2, 3),
-                depth_multiplier=3,
-                use_bias=False,
-                activation="swish",
-            ),
-            on(IMAGE, filters=5, kernel_size=3, strides=2, padding="same"),
-            on(IMAGE, filters=5, kernel_size=2, dilation_rate=2),
-            on(
-                FIRST,
-                filters=6,
-                kernel_size=3,
-                padding="same",
-                data_format="channels_first",
-                oracle="channels_last",
-            ),
-        ),
-        "DepthwiseConv1D": (
-            on(SEQUENCE, kernel_size=3, depth_multiplier=2),
-            on(SEQUENCE, kernel_size=4, strides=2, padding="same", use_bias=False),
-        ),
-        "DepthwiseConv2D": (
-            on(IMAGE, kernel_size=3),
-            on(
-                IMAGE,
-                kernel_size=(3, 2),
-                strides=2,
-                padding="same",
-                depth_multiplier=3,
-                activation="relu",
-            ),
-            on(IMAGE, kernel_size=3, dilation_rate=2, use_bias=False),
-            on((7, 7, 20), kernel_size=5, padding="same"),
-            on(
-                FIRST,
-                kernel_size=3,
-                padding="same",
-                data_format="channels_first",
-                oracle="channels_last",
-            ),
-        ),
-    },
-    "Pooling": {
-        "MaxPooling1D": pools(SEQUENCE, (4, 11)),
-        "MaxPooling2D": pools(IMAGE, FIRST),
-        "MaxPooling3D": pools(VOLUME, VOLUME_FIRST),
-        "AveragePooling1D": pools(SEQUENCE, (4, 11)),
-        "AveragePooling2D": pools(IMAGE, FIRST),
-        "AveragePooling3D": pools(VOLUME, VOLUME_FIRST),
-        "GlobalMaxPooling1D": over_all(SEQUENCE, (4, 11)),
-        "GlobalMaxPooling2D": over_all(IMAGE, FIRST),
-        "GlobalMaxPooling3D": over_all(VOLUME, VOLUME_FIRST),
-        "GlobalAveragePooling1D": over_all(SEQUENCE, (4, 11)),
-        "GlobalAveragePooling2D": over_all(IMAGE, FIRST),
-        "GlobalAveragePooling3D": over_all(VOLUME, VOLUME_FIRST),
-        "AdaptiveMaxPooling1D": adaptive((SEQUENCE, 3), (SEQUENCE, 11), first=(4, 11)),
-        "AdaptiveMaxPooling2D": adaptive((IMAGE, 3), (IMAGE, (4, 5)), (IMAGE, (9, 2)), first=FIRST),
-        "AdaptiveMaxPooling3D": adaptive((VOLUME, 2), (VOLUME, (4, 3, 2)), first=VOLUME_FIRST),
-        "AdaptiveAveragePooling1D": adaptive((SEQUENCE, 3), (SEQUENCE, 4), first=(4, 11)),
-        "AdaptiveAveragePooling2D": adaptive(
-            (IMAGE, 3), (IMAGE, (4, 5)), (IMAGE, (9, 2)), first=FIRST
-        ),
-        "AdaptiveAveragePooling3D": adaptive((VOLUME, 2), (VOLUME, (4, 3, 2)), first=VOLUME_FIRST),
-    },
+    **CONVOLUTION,
+    **POOLING,
     "Normalisation": {
         "BatchNormalization": (
             on(IMAGE),
@@ -424,101 +173,8 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         "GaussianNoise": (on(VECTOR, stddev=1.0),),
         "ActivityRegularization": (on(VECTOR, l1=0.1),),
     },
-    "Reshaping": {
-        "Flatten": (
-            on(IMAGE),
-            on(VECTOR),
-            on(FIRST, data_format="channels_first"),
-            on(VOLUME_FIRST, data_format="channels_first"),
-        ),
-        "Reshape": (
-            on(IMAGE, target_shape=(6, -1)),
-            on(VECTOR, target_shape=(3, 1, 2)),
-            on(SEQUENCE, target_shape=(44,)),
-        ),
-        "Permute": (
-            on(IMAGE, dims=(3, 1, 2)),
-            on(SEQUENCE, dims=(2, 1)),
-            on(VOLUME, dims=(4, 2, 1, 3)),
-        ),
-        "RepeatVector": (on(VECTOR, n=3), on(VECTOR, n=1)),
-        "ZeroPadding1D": (
-            on(SEQUENCE, padding=2),
-            on(SEQUENCE, padding=(1, 2)),
-            on((4, 11), padding=(0, 3), data_format="channels_first"),
-        ),
-        "ZeroPadding2D": (
-            on(IMAGE, padding=1),
-            on(IMAGE, padding=(2, 0)),
-            on(IMAGE, padding=((1, 0), (2, 3))),
-            on(FIRST, padding=1, data_format="channels_first"),
-        ),
-        "ZeroPadding3D": (
-            on(VOLUME, padding=(1, 0, 2)),
-            on(VOLUME, padding=((0, 1), (2, 0), (1, 1))),
-            on(VOLUME_FIRST, padding=1, data_format="channels_first"),
-        ),
-        "Cropping1D": (on(SEQUENCE, cropping=2), on(SEQUENCE, cropping=(0, 3))),
-        "Cropping2D": (
-            on(IMAGE, cropping=1),
-            on(IMAGE, cropping=((1, 0), (2, 3))),
-            on(FIRST, cropping=(2, 1), data_format="channels_first"),
-        ),
-        "Cropping3D": (
-            on(VOLUME, cropping=1),
-            on(VOLUME, cropping=((1, 0), (0, 2), (2, 3))),
-            on(VOLUME_FIRST, cropping=((0, 1), (1, 1), (3, 0)), data_format="channels_first"),
-        ),
-        "UpSampling1D": (on(SEQUENCE, size=2), on(SEQUENCE, size=3)),
-        "UpSampling2D": (
-            on(IMAGE, size=2),
-            on(IMAGE, size=(3, 1)),
-            on(FIRST, size=(1, 2), data_format="channels_first"),
-            *(
-                on(IMAGE, size=(2, 3), interpolation=name)
-                for name in ("bilinear", "bicubic", "lanczos3", "lanczos5")
-            ),
-            on((4, 5, 6), size=2, interpolation="bilinear", data_format="channels_first"),
-        ),
-        "UpSampling3D": (
-            on(VOLUME, size=2),
-            on(VOLUME_FIRST, size=(1, 2, 3), data_format="channels_first"),
-        ),
-        "Resizing": (
-            *(
-                on(IMAGE, height=13, width=5, interpolation=name, antialias=antialias)
-                for name in ("nearest", "bilinear", "bicubic", "area", "lanczos3", "lanczos5")
-                for antialias in (False, True)
-            ),
-            on(IMAGE, height=4, width=4, crop_to_aspect_ratio=True),
-            on(IMAGE, height=7, width=4, interpolation="nearest", crop_to_aspect_ratio=True),
-            on((5, 9, 3), height=8, width=8, pad_to_aspect_ratio=True, fill_value=0.5),
-            on(FIRST, height=12, width=10, data_format="channels_first"),
-            on(IMAGE, dtype="uint8", height=18, width=16),
-        ),
-    },
-    "Merging": {
-        "Add": merged(),
-        "Subtract": (on((3, 4), (3, 4)), on((3, 1), (4,)), on((5, 1, 2), (5, 3, 2))),
-        "Multiply": merged(),
-        "Average": merged(),
-        "Maximum": merged(),
-        "Minimum": merged(),
-        "Concatenate": (
-            on((3, 4), (3, 2)),
-            on((3, 4), (1, 4), (2, 4), axis=1),
-            on(IMAGE, IMAGE, axis=-2),
-            on((2, 3), (2, 1), (2, 4), (2, 3), axis=2),
-        ),
-        "Dot": (
-            on(VECTOR, VECTOR, axes=1),
-            on((5, 3), (5, 4), axes=1),
-            on((5, 3), (4, 3), axes=-1, normalize=True),
-            on((2, 5, 3), (3, 4), axes=(3, 1)),
-            on((3,), (4, 3), axes=(1, 2)),
-            on((2, 3), (4, 3, 5), axes=(2, 2)),
-        ),
-    },
+    **RESHAPING,
+    **MERGING,
     **ATTENTION,
     **PREPROCESSING,
 }
@@ -532,14 +188,14 @@ NOT_CONVERTED: Mapping[str, str] = {
 }
 
 PARTS = frozenset("Equalization GRUCell LSTMCell SimpleRNNCell StackedRNNCells".split())
-"""Layers that are tried as parts of others."""
+"""Layers that are tested as parts of others."""
 INNER = frozenset({"ConvLSTMCell", "TFDConcat"})
-"""Layers of Keras's own that only others make: of a ConvLSTM, and of a FeatureSpace."""
+"""Internal layers of Keras: of a ConvLSTM, and of a FeatureSpace."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Something that Keras builds and webkiln refuses: a call on an input of `shape`, and the
+    """A model that Keras builds and webkiln refuses: a call on an input of `shape`, and the
     message.
     """
 
@@ -561,8 +217,8 @@ REFUSED = (
         "a layer that is called with `training=True`",
         VECTOR,
         lambda x: L.Dropout(0.5, name="drop")(x, training=True),
-        "drop (Dropout): it is called with training=True. Build the model without that argument, as"
-        " it is used for inference",
+        "drop (Dropout): it is called with training=True. Build the model for"
+        " inference, without that argument",
     ),
     Refused(
         "a layer that `quantize('float8')` has changed",
@@ -587,10 +243,10 @@ REFUSED = (
 
 
 def public_layers() -> set[str]:
-    """The classes that `keras.layers` offers, by their own names."""
-    found = (getattr(L, name) for name in dir(L))
+    """The classes in `keras.layers`, by their class names."""
+    members = (getattr(L, name) for name in dir(L))
     return {
         thing.__name__
-        for thing in found
+        for thing in members
         if isinstance(thing, type) and issubclass(thing, keras.layers.Layer)
     }

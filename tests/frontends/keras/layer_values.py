@@ -1,17 +1,17 @@
-"""Options of layers at values that no row of `layer_cases` has, which numpy alone computes."""
+"""Option values of layers that `layer_cases` does not have, evaluated with numpy only."""
 
 from collections.abc import Mapping
 
 from keras import layers as L
 
-from tests.frontends.keras.tried import (
+from tests.frontends.keras.cases import (
     FIRST,
     IMAGE,
     SEQUENCE,
     VECTOR,
     VOLUME,
     VOLUME_FIRST,
-    Tried,
+    LayerCase,
     on,
 )
 
@@ -20,7 +20,7 @@ STEPS = (4, 3)
 ONCE = {"oracle": "channels_last"}
 SOUND = (120, 2)
 
-VALUES: Mapping[str, tuple[Tried, ...]] = {
+VALUES: Mapping[str, tuple[LayerCase, ...]] = {
     "Conv1D": (
         on(SEQUENCE, filters=3, kernel_size=2, strides=3, activation="relu6"),
         on(SEQUENCE, filters=3, kernel_size=4, padding="same", dilation_rate=2),

@@ -1,5 +1,5 @@
-"""python only_h5py.py BATCH FILE...: a digest of each file's graph, in a world whose packages are
-numpy and h5py.
+"""python only_h5py.py BATCH FILE...: print a digest of the graph of each file, with numpy and h5py
+as the only installed packages.
 """
 
 import sys

@@ -1,5 +1,5 @@
-"""Operations of keras.ops.numpy and keras.ops.core by class, as they are tried: functions of two
-tensors float32[2, 3, 4].
+"""Test cases of keras.ops.numpy and keras.ops.core by class: functions of two tensors float32[2, 3,
+4].
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 
-def whole(x: Any, scale: float = 5) -> Any:
+def integers(x: Any, scale: float = 5) -> Any:
     return ops.cast(x * scale, "int32")
 
 
@@ -19,7 +19,7 @@ def inside(x: Any) -> Any:
 
 
 def holed(x: Any) -> Any:
-    """With NaN where it is above 1, and in all of a row."""
+    """NaN where x is above 1, and in an entire row."""
     row = np.array([[False], [True], [False]])
     return ops.where(ops.logical_or(x > 1, row), np.float32(np.nan), x)
 
@@ -33,8 +33,8 @@ def special(x: Any) -> Any:
 
 
 def starts(x: Any) -> Any:
-    """Where a part of the tensor may start."""
-    return ops.clip(whole(x[0, 0, :3]), 0, 1)
+    """Start positions of a slice."""
+    return ops.clip(integers(x[0, 0, :3]), 0, 1)
 
 
 SCALE = np.array([0.5, -1.0, 2.0, 0.25], "float32")
@@ -42,7 +42,7 @@ SCALE = np.array([0.5, -1.0, 2.0, 0.25], "float32")
 CASES: Mapping[str, Callable[[Any, Any], Any]] = {
     "AllClose": lambda x, y: ops.isclose(ops.cast(ops.numpy.allclose(x, x + 1e-9), "float32"), 1.0),
     "Angle": lambda x, y: ops.angle(x),
-    "Append": lambda x, y: ops.append(x, whole(y), axis=1),
+    "Append": lambda x, y: ops.append(x, integers(y), axis=1),
     "Arccos": lambda x, y: ops.arccos(inside(x)),
     "Arccosh": lambda x, y: ops.arccosh(ops.abs(x) + 1),
     "Arcsin": lambda x, y: ops.arcsin(inside(x)),
@@ -55,20 +55,20 @@ CASES: Mapping[str, Callable[[Any, Any], Any]] = {
     "Array": lambda x, y: ops.array(x, "float64"),
     "ArraySplit": lambda x, y: ops.array_split(x, 3, axis=-1)[1],
     "Average": lambda x, y: ops.average(x, axis=2, weights=SCALE + 1),
-    "BitwiseAnd": lambda x, y: ops.bitwise_and(whole(x), whole(y)),
-    "BitwiseInvert": lambda x, y: ops.bitwise_invert(whole(x)),
-    "BitwiseLeftShift": lambda x, y: ops.bitwise_left_shift(whole(x), 3),
-    "BitwiseNot": lambda x, y: ops.bitwise_not(whole(x)),
-    "BitwiseOr": lambda x, y: ops.bitwise_or(whole(x), whole(y)),
-    "BitwiseRightShift": lambda x, y: ops.bitwise_right_shift(whole(x, 50), 2),
-    "BitwiseXor": lambda x, y: ops.bitwise_xor(whole(x), whole(y)),
+    "BitwiseAnd": lambda x, y: ops.bitwise_and(integers(x), integers(y)),
+    "BitwiseInvert": lambda x, y: ops.bitwise_invert(integers(x)),
+    "BitwiseLeftShift": lambda x, y: ops.bitwise_left_shift(integers(x), 3),
+    "BitwiseNot": lambda x, y: ops.bitwise_not(integers(x)),
+    "BitwiseOr": lambda x, y: ops.bitwise_or(integers(x), integers(y)),
+    "BitwiseRightShift": lambda x, y: ops.bitwise_right_shift(integers(x, 50), 2),
+    "BitwiseXor": lambda x, y: ops.bitwise_xor(integers(x), integers(y)),
     "Cbrt": lambda x, y: ops.cbrt(x),
     "Conj": lambda x, y: ops.conj(x),
     "Conjugate": lambda x, y: ops.conjugate(x),
     "Corrcoef": lambda x, y: ops.corrcoef(x[0]),
     "Correlate": lambda x, y: ops.correlate(ops.ravel(x), y[0, 0], mode="same"),
     "Nonzero": lambda x, y: ops.nonzero(x > 0)[1],
-    "CountNonzero": lambda x, y: ops.count_nonzero(whole(x, 1), axis=1),
+    "CountNonzero": lambda x, y: ops.count_nonzero(integers(x, 1), axis=1),
     "Cross": lambda x, y: ops.cross(x[..., :3], y[..., 1:3]),
     "Cumprod": lambda x, y: ops.cumprod(x, axis=1),
     "Cumsum": lambda x, y: ops.cumsum(x),
@@ -81,14 +81,14 @@ CASES: Mapping[str, Callable[[Any, Any], Any]] = {
     "Dsplit": lambda x, y: ops.dsplit(x, 2)[1],
     "Dstack": lambda x, y: ops.dstack([x[:, 0], y[:, 1]]),
     "EmptyLike": lambda x, y: ops.zeros_like(ops.empty_like(x)),
-    "Fabs": lambda x, y: ops.fabs(whole(x)),
+    "Fabs": lambda x, y: ops.fabs(integers(x)),
     "Fliplr": lambda x, y: ops.fliplr(x),
     "Flipud": lambda x, y: ops.flipud(x),
     "Fmax": lambda x, y: ops.isnan(ops.fmax(holed(x), y)),
     "Fmin": lambda x, y: ops.fmin(holed(x), y),
     "Fmod": lambda x, y: ops.fmod(x, ops.abs(y) + 0.5),
     "Full": lambda x, y: ops.full((2, 3), x[0, 0, 0]),
-    "Gcd": lambda x, y: ops.gcd(whole(x, 30), whole(y, 30)),
+    "Gcd": lambda x, y: ops.gcd(integers(x, 30), integers(y, 30)),
     "Geomspace": lambda x, y: ops.geomspace(ops.exp(x), ops.exp(y), 5),
     "Heaviside": lambda x, y: ops.heaviside(ops.round(x), y),
     "Hsplit": lambda x, y: ops.hsplit(x, [1])[1],
@@ -99,16 +99,16 @@ CASES: Mapping[str, Callable[[Any, Any], Any]] = {
     "Inner": lambda x, y: ops.inner(x, y),
     "Isclose": lambda x, y: ops.isclose(x, x * 1.000001),
     "Isfinite": lambda x, y: ops.isfinite(special(x)),
-    "IsIn": lambda x, y: ops.isin(whole(x), whole(y)),
+    "IsIn": lambda x, y: ops.isin(integers(x), integers(y)),
     "Isinf": lambda x, y: ops.isinf(special(x)),
     "Isnan": lambda x, y: ops.isnan(special(x)),
     "Isneginf": lambda x, y: ops.isneginf(special(x)),
     "Isposinf": lambda x, y: ops.isposinf(special(x)),
     "Isreal": lambda x, y: ops.isreal(x),
     "Kron": lambda x, y: ops.kron(x[0], y[0]),
-    "Lcm": lambda x, y: ops.lcm(whole(x, 9), whole(y, 9)),
-    "Ldexp": lambda x, y: ops.ldexp(x, whole(y)),
-    "LeftShift": lambda x, y: ops.left_shift(whole(x), ops.abs(whole(y))),
+    "Lcm": lambda x, y: ops.lcm(integers(x, 9), integers(y, 9)),
+    "Ldexp": lambda x, y: ops.ldexp(x, integers(y)),
+    "LeftShift": lambda x, y: ops.left_shift(integers(x), ops.abs(integers(y))),
     "Linspace": lambda x, y: ops.linspace(x, y, 5, endpoint=False, axis=-1),
     "Logaddexp": lambda x, y: ops.logaddexp(x, y * 30),
     "Logaddexp2": lambda x, y: ops.logaddexp2(x, y),
@@ -133,13 +133,13 @@ CASES: Mapping[str, Callable[[Any, Any], Any]] = {
     "Nextafter": lambda x, y: ops.nextafter(x, y),
     "Outer": lambda x, y: ops.outer(x, y),
     "Percentile": lambda x, y: ops.percentile(x, [0.0, 35.0, 100.0], axis=1),
-    "Power": lambda x, y: ops.power(whole(x), ops.abs(whole(y, 2))),
+    "Power": lambda x, y: ops.power(integers(x), ops.abs(integers(y, 2))),
     "Ptp": lambda x, y: ops.ptp(x, axis=1),
     "Quantile": lambda x, y: ops.quantile(x, 0.35, axis=(0, 2)),
     "Rad2deg": lambda x, y: ops.rad2deg(x),
     "Real": lambda x, y: ops.real(x),
     "Rearrange": lambda x, y: ops.rearrange(x, "b (h w) c -> (b w) c h", w=3),
-    "RightShift": lambda x, y: ops.right_shift(whole(x, 100), ops.abs(whole(y))),
+    "RightShift": lambda x, y: ops.right_shift(integers(x, 100), ops.abs(integers(y))),
     "Roll": lambda x, y: ops.roll(x, (1, -2), axis=(1, 2)),
     "Rot90": lambda x, y: ops.rot90(x, k=3, axes=(0, 2)),
     "SaturateCast": lambda x, y: ops.saturate_cast(x * 300, "int8"),
@@ -179,30 +179,30 @@ MORE: Mapping[str, Callable[[Any, Any], Any]] = {
         np.array([1, 1, -1, -1], "float32"),
     ),
     "average_all": lambda x, y: ops.average(x, weights=ops.abs(y)),
-    "clip_integers": lambda x, y: ops.clip(whole(x), -2, 2),
+    "clip_integers": lambda x, y: ops.clip(integers(x), -2, 2),
     "correlate_full": lambda x, y: ops.correlate(x[0, 0], y[0, 1], mode="full"),
     "cross_plane": lambda x, y: ops.cross(x[..., :2], y[..., 2:]),
     "diag_of_matrix": lambda x, y: ops.diag(x[0], k=1),
     "diff_of_bools": lambda x, y: ops.diff(x > 0),
-    "einsum_integers": lambda x, y: ops.einsum("bij,bkj->ik", whole(x), whole(y)),
+    "einsum_integers": lambda x, y: ops.einsum("bij,bkj->ik", integers(x), integers(y)),
     "max_initial": lambda x, y: ops.max(x, axis=1, initial=0.5),
     "median_all": lambda x, y: ops.median(x),
     "meshgrid_ij": lambda x, y: ops.meshgrid(x[0, 0], y[0, :, 1], x[1, 1], indexing="ij")[2],
     "pad_reflect": lambda x, y: ops.pad(x, ((0, 1), (2, 1), (0, 3)), mode="reflect"),
     "pad_symmetric": lambda x, y: ops.pad(x, ((1, 0), (2, 3), (0, 4)), mode="symmetric"),
-    "power_2": lambda x, y: whole(x) ** 3,
+    "power_2": lambda x, y: integers(x) ** 3,
     "repeat_counts": lambda x, y: ops.repeat(x, [2, 0, 1], axis=1),
     "round_decimals": lambda x, y: ops.round(x, 2),
-    "round_tens": lambda x, y: ops.round(whole(x, 40), -1),
+    "round_tens": lambda x, y: ops.round(integers(x, 40), -1),
     "roll_all": lambda x, y: ops.roll(x, 5),
     "scatter_add": lambda x, y: ops.scatter_update(
         x, np.array([[0, 2], [0, 2]]), y[:, 0], reduction="add"
     ),
     "take_tensor": lambda x, y: ops.take(x, ops.argsort(y[0, :, 0]) - 1, axis=1),
-    "unique_of_any_count": lambda x, y: ops.unique(whole(x, 1)),
-    "unique_inverse": lambda x, y: ops.unique(whole(x, 1), size=4, return_inverse=True)[1],
-    "unique_rows": lambda x, y: ops.unique(whole(x, 0.5), axis=2, size=3)[..., :2],
-    "vander_increasing": lambda x, y: ops.vander(whole(x[0, 0]), increasing=True),
+    "unique_of_any_count": lambda x, y: ops.unique(integers(x, 1)),
+    "unique_inverse": lambda x, y: ops.unique(integers(x, 1), size=4, return_inverse=True)[1],
+    "unique_rows": lambda x, y: ops.unique(integers(x, 0.5), axis=2, size=3)[..., :2],
+    "vander_increasing": lambda x, y: ops.vander(integers(x[0, 0]), increasing=True),
     "weak_int": lambda x, y: ops.cast(ops.abs(x), "uint8") + 3,
     "weak_float": lambda x, y: ops.cast(x, "float16") * 0.5,
     "mixed_integers": lambda x, y: ops.cast(x, "int8") + ops.cast(ops.abs(y), "uint8"),

@@ -1,6 +1,5 @@
-"""The cross of keras.ops operations and dtypes, over ordinary and special values: what Keras
-computes
-beside what webkiln does.
+"""Compare webkiln with Keras for all combinations of keras.ops operations and dtypes, with ordinary
+and special values.
 
 `python -m tests.frontends.keras.operation_cross` prints every difference.
 """

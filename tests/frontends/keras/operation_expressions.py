@@ -1,4 +1,4 @@
-"""Expressions of operations of keras.ops, functions of two tensors float32[2, 3, 4]."""
+"""Expressions of keras.ops operations: functions of two tensors float32[2, 3, 4]."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Names of operations of keras.ops by their operands, and a model of one."""
+"""The names of keras.ops operations by their number of operands, and models of one operation."""
 
 import keras
 

@@ -1,4 +1,4 @@
-"""Rows of tests of keras.ops operations: a function of inputs, and these by shape and dtype."""
+"""Test rows of keras.ops operations: a function, and the shapes and dtypes of its inputs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tests.sampling import sample
 from webkiln.frontends.keras.converter import KerasConverter
 
 FILED = {"numpy": 52, "expressions": 24, "nn": 16, "image": 24, "linalg": 24, "math": 12}
-"""How many rows of a table `make test` also saves and reads, in a model each."""
+"""The number of rows of a table that `make test` also saves and reads, each as a model."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Row:
 
 
 def row(function: Callable[..., Any], *shapes: tuple[int, ...], dtypes: str = "") -> Row:
-    """`dtypes` has a word for each input, float32 where there is none."""
+    """`dtypes` has a name for each input; float32 by default."""
     named = [*dtypes.split(), *["float32"] * len(shapes)]
     return Row(function, tuple(zip(shapes, named, strict=False)))
 
@@ -35,7 +35,7 @@ def built(item: Row) -> Any:
 
 
 def check(compare: Callable[..., Any], item: Row, folder: Any, tolerance: float = 2e-5) -> None:
-    """From memory and from a file, against Keras."""
+    """Compare with Keras, from memory and from a file."""
     model = built(item)
     graph = compare(model, tolerance=tolerance)
     model.save(folder / "m.keras")
@@ -43,5 +43,5 @@ def check(compare: Callable[..., Any], item: Row, folder: Any, tolerance: float 
 
 
 def left_out(table: str, names: Iterable[str]) -> set[str]:
-    """The rows that have no model of their own in `make test`."""
+    """The rows without a separate model in `make test`."""
     return {*names} - {*sample([(name,) for name in names], FILED[table])}

@@ -1,9 +1,9 @@
-"""Rows of operations with each option at another value than its default."""
+"""Rows of operations with every option at a value other than its default."""
 
 import numpy as np
 from keras import ops
 
-from tests.frontends.keras.operation_cases import SCALE, holed, special, whole
+from tests.frontends.keras.operation_cases import SCALE, holed, integers, special
 from tests.frontends.keras.operation_rows import Row, row
 
 FIRST = "channels_first"
@@ -13,7 +13,7 @@ PLACES = np.array([-0.5, 0.0, 1.0, 3.0], "float32")
 
 
 def of(function: object) -> Row:
-    """Of one box."""
+    """For one box."""
     return row(function, BOX)  # type: ignore[arg-type]
 
 
@@ -108,13 +108,13 @@ ROWS: dict[str, Row] = (
         "trapezoid": of(lambda x: ops.trapezoid(x, x=PLACES)),
         "trapezoid on an axis": of(lambda x: ops.trapezoid(x, dx=0.3, axis=0)),
         "average": of(lambda x: ops.average(x, axis=-1, weights=SCALE + 1)),
-        "count_nonzero": of(lambda x: ops.count_nonzero(whole(x, 1), axis=(0, -1))),
+        "count_nonzero": of(lambda x: ops.count_nonzero(integers(x, 1), axis=(0, -1))),
         "isclose": of(lambda x: ops.isclose(x, x * 1.2 + 0.05, rtol=0.1, atol=0.2)),
         "isclose nan": of(lambda x: ops.isclose(special(x), special(x), equal_nan=True)),
         "allclose": of(
             lambda x: ops.cast(ops.numpy.allclose(x, x * 1.2, rtol=0.3, atol=0.1), "int32")
         ),
-        "isin": of(lambda x: ops.isin(whole(x), np.arange(3), invert=True)),
+        "isin": of(lambda x: ops.isin(integers(x), np.arange(3), invert=True)),
         "cross": row(lambda x, y: ops.cross(x, y, axisa=0, axisb=1, axisc=0), (3, 2), (2, 3)),
         "cross axis": row(lambda x, y: ops.cross(x, y, axis=1), (2, 3, 4), (2, 3, 4)),
         "full_like": of(lambda x: ops.full_like(x, 2.7, dtype="int32")),
@@ -136,7 +136,7 @@ ROWS: dict[str, Row] = (
         "top_k": of(lambda x: ops.sort(ops.top_k(x, 2, sorted=False)[0])),
         "unique": of(
             lambda x: ops.unique(
-                whole(x, 1), size=9, fill_value=-7, return_index=True, return_counts=True
+                integers(x, 1), size=9, fill_value=-7, return_index=True, return_counts=True
             )[::2]
         ),
         "take": of(lambda x: ops.take(x, np.array([3, 1]))),
@@ -167,7 +167,7 @@ ROWS: dict[str, Row] = (
         "tensordot": row(lambda x, y: ops.tensordot(x, y, axes=1), (2, 3, 4), (4, 5)),
         "clip": of(lambda x: ops.clip(x, -0.2, 9.0)),
         "round": of(lambda x: ops.round(x * 0.1, decimals=1)),
-        "sum dtype": of(lambda x: ops.sum(whole(x) > 0, axis=0)),
+        "sum dtype": of(lambda x: ops.sum(integers(x) > 0, axis=0)),
         "var bools": of(lambda x: ops.var(x > 0, axis=1)),
         "max initial": of(lambda x: ops.max(x, axis=0, initial=1.1)),
         "min initial": of(lambda x: ops.min(x, axis=0, initial=-1.1)),
@@ -260,7 +260,7 @@ ROWS: dict[str, Row] = (
         "moveaxis": of(lambda x: ops.moveaxis(x, (0, 1), (-1, 0))),
         "expand_dims": of(lambda x: ops.expand_dims(x, -2)),
         "meshgrid": of(lambda x: ops.meshgrid(x[0, 0], x[0, :, 1], indexing="ij")),
-        "digitize": of(lambda x: ops.digitize(whole(x, 1), np.array([-1.0, 0.0, 2.0]))),
+        "digitize": of(lambda x: ops.digitize(integers(x, 1), np.array([-1.0, 0.0, 2.0]))),
         "attention": row(
             lambda q, k: ops.dot_product_attention(q, k, k, scale=0.9), (2, 5, 4, 3), (2, 6, 4, 3)
         ),

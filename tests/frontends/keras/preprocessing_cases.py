@@ -1,10 +1,10 @@
-"""The options that layers which prepare numbers, images and sound are tried with."""
+"""The options with which layers that preprocess numbers, images and sound are tested."""
 
 from collections.abc import Mapping
 
 import keras
 
-from tests.frontends.keras.tried import FIRST, IMAGE, Tried, on
+from tests.frontends.keras.cases import FIRST, IMAGE, LayerCase, on
 
 WORDS, ROW = (5,), (4, 3)
 TOKENS = (3, 250, 17, 40, 99)
@@ -15,15 +15,15 @@ SOUND = (200, 2)
 
 def modes(
     shape: tuple[int, ...], *names: str, dtype: str = "float32", **options: object
-) -> tuple[Tried, ...]:
+) -> tuple[LayerCase, ...]:
     return tuple(on(shape, dtype=dtype, output_mode=name, **options) for name in names)
 
 
-def random(*shapes: tuple[int, ...], **options: object) -> tuple[Tried, ...]:
+def random(*shapes: tuple[int, ...], **options: object) -> tuple[LayerCase, ...]:
     return tuple(on(shape, **options) for shape in shapes or (IMAGE,))
 
 
-PREPROCESSING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
+PREPROCESSING: Mapping[str, Mapping[str, tuple[LayerCase, ...]]] = {
     "Numbers": {
         "CategoryEncoding": (
             *modes(WORDS, "one_hot", "multi_hot", "count", **INT, num_tokens=9),

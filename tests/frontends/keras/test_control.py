@@ -111,7 +111,7 @@ class Custom(keras.layers.Layer):
 
 
 def converted(model):
-    """By way of the JSON that stages write."""
+    """With a round trip through the JSON of stages."""
     spec, blobs = describe_model(model, handled=HANDLERS.handles, batch_size=2)
     graph = KerasConverter(batch_size=2).convert(
         from_json(json.loads(json.dumps(to_json(spec)))), blobs
@@ -146,10 +146,12 @@ def test_in_functional_models(name):
     )
 
 
-def test_a_file_holds_no_functions(tmp_path):
+def test_files_do_not_contain_functions(tmp_path):
     x = keras.Input((3, 4), batch_size=2, name="x")
     keras.Model(x, IN_MODELS["map"](x)).save(tmp_path / "m.keras")
-    with pytest.raises(UnsupportedError, match="takes functions of Python, which no file holds"):
+    with pytest.raises(
+        UnsupportedError, match="arguments are Python functions, which files do not contain"
+    ):
         KerasConverter().convert(tmp_path / "m.keras")
 
 

@@ -1,5 +1,5 @@
-"""The rows of operations that have no model of their own in `make test`, in one model for each
-table, against Keras.
+"""The rows of operations without a separate model in `make test`, in one model per table, compared
+with Keras.
 """
 
 from collections.abc import Callable
@@ -35,8 +35,8 @@ TABLES = {
 LOOSE = {"nn": {"dot_product_attention halves": 2e-3}}
 
 
-def given(item: Row) -> list[np.ndarray]:
-    """The numbers that `compare` gives to a model of this row alone."""
+def inputs_of(item: Row) -> list[np.ndarray]:
+    """The inputs that `compare` generates for a model of this row."""
     generator = np.random.default_rng(7)
     return [
         (generator.normal(size=shape) * 1.5).astype(dtype)
@@ -47,31 +47,31 @@ def given(item: Row) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_rows_give_what_keras_gives(table: str) -> None:
+def test_rows_agree_with_keras(table: str) -> None:
     rows = TABLES[table]
-    taken = left_out(table, rows) if table in FILED else {*rows}
+    selected = left_out(table, rows) if table in FILED else {*rows}
     starts: dict[Any, list[Any]] = {}
     results, values = {}, []
     for name, item in rows.items():
-        if name not in taken:
+        if name not in selected:
             continue
         if item.inputs not in starts:
             starts[item.inputs] = [
                 keras.Input(batch_shape=shape, dtype=dtype) for shape, dtype in item.inputs
             ]
-            values += given(item)
+            values += inputs_of(item)
         results[name] = keras.tree.flatten(item.function(*starts[item.inputs]))
     inputs = [start for own in starts.values() for start in own]
-    model = keras.Model(inputs, [result for found in results.values() for result in found])
+    model = keras.Model(inputs, [result for tensors in results.values() for result in tensors])
     graph = KerasConverter().convert(model)
-    wanted = [np.array(value) for value in keras.tree.flatten(model(values, training=False))]
+    expected = [np.array(value) for value in keras.tree.flatten(model(values, training=False))]
     with np.errstate(all="ignore"):
         got = list(run_graph(graph, dict(zip(graph.inputs, values, strict=True)))[0].values())
-    labels = [name for name, found in results.items() for _ in found]
+    labels = [name for name, tensors in results.items() for _ in tensors]
     bounds = LOOSE.get(table, {})
     wrong = {
-        f"{place} {label}": (str(one.dtype), one.shape, str(other.dtype), other.shape)
-        for place, (label, one, other) in enumerate(zip(labels, got, wanted, strict=True))
+        f"{index} {label}": (str(one.dtype), one.shape, str(other.dtype), other.shape)
+        for index, (label, one, other) in enumerate(zip(labels, got, expected, strict=True))
         if (one.shape, one.dtype) != (other.shape, other.dtype)
         or not relative_error(one, other) < bounds.get(label, 1e-4)
     }
@@ -79,12 +79,12 @@ def test_rows_give_what_keras_gives(table: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["lower", "higher", "nearest", "midpoint"])
-def test_quantiles_by_another_method(method: str) -> None:
-    """Against the function alone: the operation of a model leaves the method out."""
+def test_quantile_methods(method: str) -> None:
+    """Compared with the function: the operation in a model ignores the method."""
     x = np.random.default_rng(3).normal(size=(2, 3, 4)).astype("float32")
     start = keras.Input(batch_shape=x.shape, name="x")
     model = keras.Model(start, ops.quantile(start, 0.6, axis=1, method=method, keepdims=True))
     (y,) = run_graph(KerasConverter().convert(model), {"x": x})[0].values()
-    wanted = np.array(ops.quantile(x, 0.6, axis=1, method=method, keepdims=True))
-    assert y.shape == wanted.shape
-    assert relative_error(y, wanted) < 1e-5
+    expected = np.array(ops.quantile(x, 0.6, axis=1, method=method, keepdims=True))
+    assert y.shape == expected.shape
+    assert relative_error(y, expected) < 1e-5

@@ -1,4 +1,4 @@
-"""How Keras is imported."""
+"""The import of Keras."""
 
 import importlib
 import sys
@@ -9,7 +9,7 @@ import pytest
 from webkiln.frontends.keras import framework
 
 
-def test_extras_are_hidden_while_keras_is_imported_and_no_longer(
+def test_extras_are_hidden_during_the_import_of_keras_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in ("imported_extra", "other_extra"):
@@ -27,7 +27,7 @@ def test_extras_are_hidden_while_keras_is_imported_and_no_longer(
         importlib.import_module("missing_extra")
 
 
-def test_extras_come_back_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extras_are_restored_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(framework, "EXTRAS", ("missing_extra",))
     with pytest.raises(ZeroDivisionError), framework.without_extras():
         _ = 1 / 0

@@ -1,4 +1,4 @@
-"""The operations of keras.ops.image against Keras."""
+"""The operations of keras.ops.image agree with Keras."""
 
 import pytest
 

@@ -1,6 +1,4 @@
-"""Files that tf.keras 2 wrote, which mean what they meant there: names, counts of calls, masks,
-activations.
-"""
+"""Files of tf.keras 2 keep their meaning: names, call counts, masks, activations."""
 
 import zipfile
 
@@ -10,7 +8,7 @@ import numpy as np
 import pytest
 from keras import layers as L
 
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from webkiln import canonical
 from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
@@ -121,7 +119,7 @@ MERGES = {
 
 
 @pytest.mark.parametrize("name", MERGES)
-def test_merges_show_the_steps_that_all_operands_show(tmp_path, name):
+def test_merged_masks_contain_the_steps_of_all_operands(tmp_path, name):
     a, b = sequences(1, 2)
     merged, masked = MERGES[name](a, b)
     layer = built(L.LSTM(3), merged.shape[-1])
@@ -156,7 +154,7 @@ def test_merges_show_the_steps_that_all_operands_show(tmp_path, name):
     )
 
 
-def test_sequences_put_together_keep_their_masks(tmp_path):
+def test_concatenated_sequences_keep_their_masks(tmp_path):
     a, b = sequences(1, 2)
     layer = built(L.LSTM(3))
     masks = [entry("Masking", f"mask_{item}", [[item, 0]], mask_value=0.0) for item in "ab"]
@@ -183,7 +181,7 @@ def test_sequences_put_together_keep_their_masks(tmp_path):
     )
 
 
-def test_both_directions_are_told_apart(tmp_path):
+def test_weights_of_both_directions_are_distinguished(tmp_path):
     (x,) = sequences(1)
     both = built(L.Bidirectional(L.LSTM(3, name="lstm"), name="both"))
     inner = {"class_name": "LSTM", "config": {"name": "lstm", "trainable": True, **GATED}}
@@ -200,7 +198,7 @@ def test_both_directions_are_told_apart(tmp_path):
     assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(both(x))) < 1e-5
 
 
-def test_cells_of_one_class_are_told_apart(tmp_path):
+def test_weights_of_cells_of_one_class_are_distinguished(tmp_path):
     (x,) = sequences(1)
     cells = [
         L.SimpleRNNCell(4, name="simple_rnn_cell"),
@@ -228,7 +226,7 @@ def test_cells_of_one_class_are_told_apart(tmp_path):
     assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(x))) < 1e-5
 
 
-def test_models_inside_models_count_their_calls_from_one(tmp_path):
+def test_calls_of_nested_models_are_counted_from_one(tmp_path):
     (x,) = sequences(1)
     layer = built(L.Dense(4))
     dense = entry("Dense", "dense", [["inner_x", 0]], units=4, activation="linear", use_bias=True)
@@ -240,7 +238,7 @@ def test_models_inside_models_count_their_calls_from_one(tmp_path):
     assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(layer(x)))) < 1e-5
 
 
-def test_a_sequential_inside_a_model_is_no_operation(tmp_path):
+def test_a_nested_sequential_is_not_an_operation(tmp_path):
     (x,) = sequences(1)
     layer = built(L.Dense(4))
     dense = {
@@ -268,9 +266,9 @@ def test_a_sequential_inside_a_model_is_no_operation(tmp_path):
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_a_sequential_that_is_a_bare_list_and_cells_without_a_name(tmp_path, nested):
-    """What Keras before 2.2.3 wrote: the config of a Sequential is the list of its layers, and
-    weights of an LSTM know no cell.
+def test_sequential_configs_that_are_lists_and_unnamed_cells(tmp_path, nested):
+    """A file of Keras before 2.2.3: the config of a Sequential is the list of its layers, and the
+    weight names of an LSTM contain no cell.
     """
     reference = built(L.Bidirectional(L.LSTM(**GATED, return_sequences=True)))
     half = built(L.Dense(2), 6)

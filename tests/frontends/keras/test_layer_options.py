@@ -1,5 +1,5 @@
-"""Random legal options of convolutions and pooling layers against Keras, on both backends; the same
-ones in every run.
+"""Random valid options of convolutions and pooling layers agree with Keras on both backends. They
+are the same in every run.
 """
 
 import keras
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.frontends.keras.layer_cases import Tried
+from tests.frontends.keras.layer_cases import LayerCase
 from tests.frontends.keras.layer_trees import run_trees, tree
 
 COUNT = 60
@@ -20,7 +20,7 @@ def per_axis(rank, low, high):
 
 @st.composite
 def layers(draw):
-    """(class, options and shapes) of a layer that Keras builds, and runs or has an oracle for."""
+    """A (class, options, shapes) that Keras builds, and that it computes or has an oracle for."""
     kind = draw(st.sampled_from(KINDS))
     rank = draw(st.integers(1, 2 if kind in ("DepthwiseConv", "SeparableConv") else 3))
     padding = draw(st.sampled_from(("valid", "same")))
@@ -68,29 +68,29 @@ def layers(draw):
         else ""
     )
     name = f"Conv{rank}DTranspose" if kind == "ConvTranspose" else f"{kind}{rank}D"
-    return name, Tried(
+    return name, LayerCase(
         options, ((channels, *sizes) if first else (*sizes, channels),), oracle=oracle
     )
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    found = {}
+    cases = {}
 
     @settings(
         max_examples=COUNT, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
     )
     @given(layers())
     def collect(case):
-        found.setdefault(case[0], []).append(case[1])
+        cases.setdefault(case[0], []).append(case[1])
 
     collect()
     keras.utils.clear_session(free_memory=False)
-    return tree(found)
+    return tree(cases)
 
 
 @pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd")])
 @pytest.mark.sample("js-")
 def test_random_options(drawn, backend, variant, tmp_path):
-    assert len(drawn.wanted) >= COUNT
+    assert len(drawn.expected) >= COUNT
     assert run_trees([drawn], backend, tmp_path, variant) == [{}]

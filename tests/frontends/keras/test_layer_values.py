@@ -1,11 +1,11 @@
-"""Each layer with its options at further values, against Keras."""
+"""Each layer with further option values, compared with Keras."""
 
 import inspect
 from collections.abc import Iterator
 
 import keras
 
-from tests.frontends.keras.layer_cases import TRIED
+from tests.frontends.keras.layer_cases import LAYER_CASES
 from tests.frontends.keras.layer_trees import CLASSES, tree
 from tests.frontends.keras.layer_values import VALUES
 from webkiln.frontends.keras.layers.images import augmentation
@@ -39,26 +39,26 @@ TRAINING = {
     "quantization_config",
     "gptq_unpacked_column_size",
 }
-"""What changes nothing at inference."""
+"""Options without an effect at inference."""
 ELSEWHERE = {"lora_rank", "lora_alpha", "return_state", "stateful", "zero_output_for_mask"}
-"""What is tried with weights of its own, with further outputs, over several runs, and under masks.
+"""Options that are tested elsewhere, with custom weights, further outputs, several runs or masks.
 """
 ONE_VALUE = {
     ("Resizing", "fill_mode"),
     ("Conv3DTranspose", "dilation_rate"),
     ("Discretization", "epsilon"),
 }
-"""Options of which Keras takes one value, or TensorFlow runs one."""
+"""Options of which Keras accepts, or TensorFlow computes, one value only."""
 
 
-def test_options_at_other_values_give_what_keras_gives() -> None:
+def test_other_option_values_agree_with_keras() -> None:
     keras.utils.clear_session(free_memory=False)
     item = tree(VALUES)
-    assert item.differences(run_graph(item.graph(), item.given)[0]) == {}
+    assert item.differences(run_graph(item.graph(), item.inputs)[0]) == {}
 
 
 def options(name: str) -> Iterator[inspect.Parameter]:
-    """The options of a layer that say something of inference, and have a default."""
+    """The options of a layer that affect inference and have a default."""
     for item in inspect.signature(CLASSES[name].__init__).parameters.values():
         is_free = item.default is not inspect.Parameter.empty
         if (
@@ -69,10 +69,10 @@ def options(name: str) -> Iterator[inspect.Parameter]:
             yield item
 
 
-def test_a_row_sets_each_option_to_another_value() -> None:
+def test_rows_set_each_option_to_another_value() -> None:
     rows = {
         name: cases
-        for section in TRIED.values()
+        for section in LAYER_CASES.values()
         for name, cases in section.items()
         if LAYERS[name] not in (augmentation, identity) and name != "ConvLSTM3D"
     }
@@ -81,8 +81,8 @@ def test_a_row_sets_each_option_to_another_value() -> None:
         for name, cases in rows.items()
         for item in options(name)
         if not any(
-            str(tried.options.get(item.name, item.default)) != str(item.default)
-            for tried in (*cases, *VALUES.get(name, ()))
+            str(case.options.get(item.name, item.default)) != str(item.default)
+            for case in (*cases, *VALUES.get(name, ()))
         )
     }
     assert missing <= ONE_VALUE

@@ -1,4 +1,4 @@
-"""Each layer of the table with each of its options, against Keras, on every backend and variant."""
+"""Each layer of the table agrees with Keras for all its options, on every backend and variant."""
 
 import subprocess
 import sys
@@ -8,7 +8,13 @@ import keras
 import pytest
 from keras import layers as L
 
-from tests.frontends.keras.layer_cases import INNER, NOT_CONVERTED, PARTS, TRIED, public_layers
+from tests.frontends.keras.layer_cases import (
+    INNER,
+    LAYER_CASES,
+    NOT_CONVERTED,
+    PARTS,
+    public_layers,
+)
 from tests.frontends.keras.layer_trees import BATCH, Tree, run_trees, tree
 from tests.frontends.keras.text_cases import TEXTS
 from tests.sampling import representative
@@ -22,14 +28,14 @@ from webkiln.ops.evaluate import run_graph
 
 @pytest.fixture(scope="module")
 def trees() -> list[Tree]:
-    """A model for each section of the table."""
+    """A model per section of the table."""
     keras.utils.clear_session(free_memory=False)
-    return [tree(rows) for rows in TRIED.values()]
+    return [tree(rows) for rows in LAYER_CASES.values()]
 
 
-def test_graphs_compute_what_keras_computes(trees):
+def test_graphs_agree_with_keras(trees):
     for item in trees:
-        assert item.differences(run_graph(item.graph(), item.given)[0]) == {}
+        assert item.differences(run_graph(item.graph(), item.inputs)[0]) == {}
 
 
 @pytest.mark.parametrize("every", representative([2, 1], 2))
@@ -40,7 +46,7 @@ def test_files_give_the_same_graphs(trees, every, tmp_path):
 
 
 @pytest.mark.parametrize("every", representative([4, 1], 4))
-def test_files_are_converted_by_numpy_and_h5py_alone(trees, every, tmp_path):
+def test_conversion_of_files_needs_numpy_and_h5py_only(trees, every, tmp_path):
     written = trees[::every]
     paths = [tmp_path / f"{number}.keras" for number, _ in enumerate(written)]
     for item, path in zip(written, paths, strict=True):
@@ -70,14 +76,14 @@ def test_files_are_converted_by_numpy_and_h5py_alone(trees, every, tmp_path):
         ("js", "", 4),
     ),
 )
-def test_backends_compute_what_keras_computes(trees, backend, variant, every, tmp_path):
-    tried = trees[::every]
-    assert run_trees(tried, backend, tmp_path, variant) == [{}] * len(tried)
+def test_backends_agree_with_keras(trees, backend, variant, every, tmp_path):
+    case = trees[::every]
+    assert run_trees(case, backend, tmp_path, variant) == [{}] * len(case)
 
 
 def test_shared_layers(compare):
-    """Layers that are called more than once: on tensors of several sizes, on their own outputs, and
-    among others.
+    """Layers that are called more than once: on tensors of several sizes, on their outputs, and
+    between other layers.
     """
     x, y = keras.Input((4, 6, 3), name="x"), keras.Input((2, 3, 3), name="y")
     up, norm, mix = (
@@ -103,9 +109,9 @@ def test_shared_layers(compare):
 
 
 def test_every_public_layer_has_a_row():
-    tried = {name for rows in (*TRIED.values(), TEXTS) for name in rows}
-    assert tried | PARTS | set(NOT_CONVERTED) == public_layers()
+    case = {name for rows in (*LAYER_CASES.values(), TEXTS) for name in rows}
+    assert case | PARTS | set(NOT_CONVERTED) == public_layers()
     assert not INNER & public_layers()
-    assert not tried & set(NOT_CONVERTED)
+    assert not case & set(NOT_CONVERTED)
     assert not set(RETIRED) & public_layers()
-    assert tried | PARTS | INNER | set(RETIRED) == set(LAYERS)
+    assert case | PARTS | INNER | set(RETIRED) == set(LAYERS)

@@ -1,5 +1,5 @@
-"""The operations of keras.ops.linalg against Keras: element by element where a result is unique,
-else by what it is a factor of.
+"""The operations of keras.ops.linalg agree with Keras: elementwise if a result is unique, otherwise
+by the product of the factors.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ def test_linalg_operation(compare, name, tmp_path):
 
 @pytest.mark.parametrize("shape", [(20, 20), (2, 7, 4), (4, 7)], ids=str)
 @pytest.mark.parametrize("full", [False, True])
-def test_singular_vectors_make_the_matrix_again(shape, full):
-    """Their signs are not defined, and those of TensorFlow depend on its method for the size."""
+def test_singular_vectors_reconstruct_the_matrix(shape, full):
+    """The signs are undefined; those of TensorFlow depend on its method for the size."""
     graph = KerasConverter().convert(built(row(lambda x: ops.svd(x, full_matrices=full), shape)))
     x = np.random.default_rng(1).standard_normal(shape).astype("float32")
     (u, values, v), k = (
@@ -36,13 +36,13 @@ def test_singular_vectors_make_the_matrix_again(shape, full):
     assert np.abs(values - np.linalg.svd(x, compute_uv=False)).max() < 1e-5
 
 
-def test_what_is_not_positive_definite_is_nan():
+def test_matrices_that_are_not_positive_definite_give_nan():
     graph = KerasConverter().convert(built(row(ops.cholesky, (2, 2))))
     (y,) = run_graph(graph, {"x0": np.array([[1, 2], [2, 1]], "float32")})[0].values()
     assert np.isnan(y).all()
 
 
-def test_large_matrices_are_refused_by_their_size():
+def test_large_matrices_are_refused():
     with pytest.raises(
         ShapeError, match="2000 x 2000 are not supported; at most 1024 rows and columns"
     ):

@@ -1,4 +1,4 @@
-"""Hashes of numbers of every length, and what lookups have learnt, against Keras."""
+"""Hashes of numbers of every length, and learned lookup tables, agree with Keras."""
 
 import keras
 import numpy as np
@@ -10,7 +10,7 @@ from webkiln.ops.evaluate import run_graph
 
 
 def numbers(dtype):
-    """Of each count of digits, with both signs, and the ends of the range."""
+    """Numbers of every length, with both signs, and the limits of the range."""
     rng = np.random.default_rng(0)
     found = [0, 1, -1, np.iinfo(dtype).max, np.iinfo(dtype).min, np.iinfo(dtype).min + 1]
     for digits in range(1, 10 if dtype == "int32" else 19):
@@ -19,11 +19,13 @@ def numbers(dtype):
     return np.array(found, dtype)
 
 
-def check(model, *given):
-    graph = KerasConverter(batch_size=len(given[0])).convert(model)
-    outputs = run_graph(graph, dict(zip(graph.inputs, given, strict=True)))[0]
-    for got, wanted in zip(outputs.values(), keras.tree.flatten(model(list(given))), strict=True):
-        np.testing.assert_allclose(got, np.array(wanted), rtol=1e-6)
+def check(model, *inputs):
+    graph = KerasConverter(batch_size=len(inputs[0])).convert(model)
+    outputs = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))[0]
+    for got, expected in zip(
+        outputs.values(), keras.tree.flatten(model(list(inputs))), strict=True
+    ):
+        np.testing.assert_allclose(got, np.array(expected), rtol=1e-6)
     return graph
 
 
@@ -36,11 +38,11 @@ def test_hashes(dtype):
         L.Hashing(11, salt=[133, 137]),
         L.Hashing(1 << 24, salt=5),
     )
-    given = numbers(dtype)[:, None]
-    check(keras.Model(x, [*(layer(x) for layer in layers), L.HashedCrossing(1001)((x, x))]), given)
+    inputs = numbers(dtype)[:, None]
+    check(keras.Model(x, [*(layer(x) for layer in layers), L.HashedCrossing(1001)((x, x))]), inputs)
 
 
-def test_what_lookups_have_learnt(tmp_path):
+def test_learned_lookup_tables(tmp_path):
     places, weights = (
         L.IntegerLookup(mask_token=0, num_oov_indices=2),
         L.IntegerLookup(output_mode="tf_idf"),
@@ -59,5 +61,5 @@ def test_weighted_counts():
     model = keras.Model(
         [x, weights], L.CategoryEncoding(5, output_mode="count")(x, count_weights=weights)
     )
-    given = np.array([[1, 2, 0, 1], [4, 4, 4, 0]], "int32")
-    check(model, given, np.random.default_rng(0).random((2, 4)).astype("float32"))
+    inputs = np.array([[1, 2, 0, 1], [4, 4, 4, 0]], "int32")
+    check(model, inputs, np.random.default_rng(0).random((2, 4)).astype("float32"))

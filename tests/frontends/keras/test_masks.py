@@ -1,4 +1,4 @@
-"""Masks through attention, models inside models and layers of the user's own, against Keras."""
+"""Masks of attention, nested models and user-defined layers agree with Keras."""
 
 import keras
 import pytest
@@ -17,7 +17,7 @@ def embedded(x):
 
 
 class Summary(L.Layer):
-    """Reads the mask that its input carries, without an argument for it."""
+    """Reads the mask of its input without a `mask` argument."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -31,7 +31,7 @@ class Summary(L.Layer):
 
 
 class Reader(L.Layer):
-    """Makes a mask inside, which its output carries."""
+    """Attaches a mask to its output."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -45,7 +45,7 @@ class Reader(L.Layer):
 
 
 class Handing(L.Layer):
-    """Hands its input's mask on, as it is."""
+    """Returns its input's mask unchanged."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -115,8 +115,8 @@ def heads():
 
 
 def given_masks():
-    """MultiHeadAttention reads the mask that its query carries, not the one that it is called with;
-    GroupQueryAttention reads that.
+    """MultiHeadAttention reads the mask of its query, not the `mask` argument, which
+    GroupQueryAttention reads.
     """
     x, seen = keras.Input((5, 4), name="x"), keras.Input((5,), dtype="bool", name="seen")
     pairs = keras.Input((5, 5), dtype="bool", name="pairs")
@@ -159,8 +159,8 @@ def inside_own_layers():
 
 
 def attention_twice():
-    """MultiHeadAttention takes away the masks that its inputs carry: a second one does not see that
-    of its query.
+    """MultiHeadAttention removes the masks of its inputs: a second one does not have the mask of
+    its query.
     """
     x = words("x")
     y = embedded(x)
@@ -192,7 +192,7 @@ MODELS = (
 
 
 @pytest.mark.parametrize("make", [*MODELS, given_masks, int_mask], ids=lambda make: make.__name__)
-def test_models_under_masks(compare, make):
+def test_models_with_masks(compare, make):
     compare(make())
 
 
@@ -202,19 +202,19 @@ def test_models_under_masks(compare, make):
     ids=lambda make: make.__name__,
 )
 @pytest.mark.sample(4)
-def test_files_under_masks(make, tmp_path):
+def test_files_with_masks(make, tmp_path):
     model = make()
     graph = KerasConverter().convert(model)
     model.save(tmp_path / "m.keras")
     assert KerasConverter().convert(tmp_path / "m.keras") == graph
 
 
-def test_a_mask_that_only_the_run_makes_is_refused():
+def test_masks_of_traced_layers_are_refused():
     x = words("x")
     model = keras.Model(x, Summary(name="summary")(Reader()(x)))
     with pytest.raises(
         UnsupportedError,
-        match=r"summary \(Summary\): its input carries a mask that only the run makes",
+        match=r"summary \(Summary\): its input has a mask that a traced layer computes",
     ):
         KerasConverter().convert(model)
 
@@ -255,11 +255,11 @@ def kept_by_a_layer_in_a_model():
 @pytest.mark.parametrize(
     "make", [masks_of_arguments, kept_by_a_layer_in_a_model], ids=lambda make: make.__name__
 )
-def test_layers_of_the_users_get_and_keep_masks(compare, make):
+def test_user_defined_layers_receive_and_keep_masks(compare, make):
     compare(make())
 
 
-class Heeding(L.Layer):
+class MaskReader(L.Layer):
     def call(self, x, mask=None):
         return x * 0 if mask is None else x
 
@@ -267,14 +267,15 @@ class Heeding(L.Layer):
 @pytest.mark.parametrize(
     "layer",
     [
-        Heeding,
+        MaskReader,
         lambda **options: L.Lambda(lambda x, mask=None: x if mask is None else -x, **options),
     ],
 )
-def test_a_call_that_asks_for_a_mask_that_only_the_run_makes_is_refused(layer):
+def test_calls_that_read_masks_of_traced_layers_are_refused(layer):
     x = words("x")
     model = keras.Model(x, layer(name="heeding")(Reader()(x)))
     with pytest.raises(
-        UnsupportedError, match=r"heeding \(\w+\): its input carries a mask that only the run makes"
+        UnsupportedError,
+        match=r"heeding \(\w+\): its input has a mask that a traced layer computes",
     ):
         KerasConverter().convert(model)

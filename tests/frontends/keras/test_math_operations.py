@@ -1,4 +1,4 @@
-"""The operations of keras.ops.math that are more than one operator, against Keras."""
+"""The operations of keras.ops.math that need several operators agree with Keras."""
 
 import numpy as np
 import pytest
@@ -19,13 +19,13 @@ def test_math_operation(compare, name, tmp_path):
     check(compare, ROWS[name], tmp_path, 3e-5)
 
 
-def test_a_window_that_is_an_array(compare):
-    """Keras saves no such operation."""
+def test_window_arrays(compare):
+    """Keras cannot save this operation."""
     compare(built(row(lambda x: ops.stft(x, 8, 3, 10, window=WEIGHTS), SIGNAL)))
     compare(built(row(lambda x, y: ops.istft((x, y), 8, 3, 8, window=WEIGHTS), *PAIR)))
 
 
-def test_segments_that_are_counted():
+def test_segments_are_counted():
     graph = KerasConverter().convert(
         built(row(lambda x, i: ops.segment_sum(x, i), (5, 2), (5,), dtypes="float32 int32"))
     )
@@ -35,7 +35,7 @@ def test_segments_that_are_counted():
 
 
 @pytest.mark.parametrize("options", [{}, {"sorted": True}])
-def test_an_unknown_number_of_segments_is_refused(options):
+def test_unknown_numbers_of_segments_are_refused(options):
     model = built(
         row(lambda x, i: ops.segment_max(x, i, **options), (5,), (5,), dtypes="float32 int32")
     )

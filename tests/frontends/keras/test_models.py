@@ -1,4 +1,4 @@
-"""Models that are more than a chain of layers."""
+"""Models with branches, nested models and shared layers."""
 
 import keras
 import numpy as np
@@ -14,8 +14,8 @@ from webkiln.ops.evaluate import run_graph
 
 
 def branched():
-    """Multi-input, multi-output, with a nested Functional used twice, a nested Sequential and a
-    shared layer.
+    """Several inputs and outputs, a nested Functional that is called twice, a nested Sequential and
+    a shared layer.
     """
     a, b = keras.Input((6, 6, 2), name="a"), keras.Input((6, 6, 2), name="b")
     inner_in = keras.Input((6, 6, 2))
@@ -65,13 +65,11 @@ def test_one_layer_object_in_two_models_shares_its_slots(compare, tmp_path):
     graph = compare(model)
     assert graph.slots == {"one/shared/kernel", "one/shared/bias"}
     model.save(tmp_path / "m.keras")
-    with pytest.raises(
-        SourceError, match=r"two/shared \(Dense\): the file holds no weight 'kernel'"
-    ):
+    with pytest.raises(SourceError, match=r"two/shared \(Dense\): the file has no weight 'kernel'"):
         KerasConverter().convert(tmp_path / "m.keras")
 
 
-def test_equal_weights_of_different_layers_stay_apart():
+def test_equal_weights_of_different_layers_have_separate_slots():
     x = keras.Input((3,), name="x")
     model = keras.Model(
         x,
@@ -105,10 +103,12 @@ slot norm/moving_mean: float32[2] C
 slot norm/moving_variance: float32[2] C
 slot scores/bias: float32[3] C
 slot scores/kernel: float32[8,3]
-conv: float32[1,2,2,2] N,H,W,C = Conv(image, conv/kernel, conv/bias) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],\
+conv: float32[1,2,2,2] N,H,W,C = Conv(image, conv/kernel, conv/bias) \
+{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],\
 "pad_low":[0,0],"strides":[2,2],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]} @conv
 conv.2: float32[1,2,2,2] N,H,W,C = Relu(conv) @conv
-norm: float32[1,2,2,2] N,H,W,C = BatchNorm(conv.2, norm/gamma, norm/beta, norm/moving_mean, norm/moving_variance) \
+norm: float32[1,2,2,2] N,H,W,C = \
+BatchNorm(conv.2, norm/gamma, norm/beta, norm/moving_mean, norm/moving_variance) \
 {"axis":3,"epsilon":0.001} @norm
 flat: float32[1,8] N,C = Reshape(norm) {"shape":[1,8]} @flat
 scores: float32[1,3] N,C = MatMul(flat, scores/kernel) @scores
@@ -150,7 +150,7 @@ def test_everything_unsupported_is_listed_at_once():
     ]
 
 
-def test_modes_that_inference_does_not_have():
+def test_training_modes_are_refused():
     x = keras.Input((6,), name="x")
     y = L.Dense(3, dtype="float8_from_float32", name="small")(x)
     with pytest.raises(UnsupportedError) as error:
@@ -169,7 +169,7 @@ class Scale(L.Layer):
         return x * self.factor
 
 
-def test_user_handlers_precede_and_see_the_layer():
+def test_user_handlers_take_precedence_and_receive_the_layer():
     x = keras.Input((3,), name="x")
     model = keras.Model(x, Scale(name="second")(Scale(name="first")(x)))
     seen = []
@@ -198,7 +198,7 @@ def test_user_handlers_precede_and_see_the_layer():
     assert [node.op for node in graph.nodes] == ["Mul", "Mul", "Add"]
 
 
-def test_a_missing_attribute_lists_what_there_is():
+def test_errors_for_missing_attributes_list_the_existing_ones():
     x = keras.Input((3,), name="x")
     model = keras.Model(x, Scale(name="s")(x))
 
@@ -237,14 +237,14 @@ def test_tutorial():
         assert next(iter(outputs.values())).tolist() == [list(range(100, 110))]
 
 
-def test_not_a_model():
+def test_sources_that_are_not_models():
     with pytest.raises(SourceError, match=r"expected a keras.Model or the path .*, got int"):
         KerasConverter().convert(7)
     with pytest.raises(ShapeError, match="batch_size is 0"):
         KerasConverter(batch_size=0)
 
 
-def test_weights_of_equal_bytes_and_other_shapes_are_their_own(compare):
+def test_weights_with_equal_bytes_and_different_shapes_are_distinct(compare):
     x = keras.Input((4, 3), name="x")
     y = L.EinsumDense("abc,cde->abde", (None, 2, 3), bias_axes="de", name="wide")(x)
     model = keras.Model(x, L.Dense(6, name="flat")(L.Reshape((4, 6))(y)))

@@ -1,4 +1,4 @@
-"""The operations of keras.ops.nn that are more than one operator, against Keras."""
+"""The operations of keras.ops.nn that need several operators agree with Keras."""
 
 import numpy as np
 import pytest
@@ -29,8 +29,8 @@ def test_nn_operation(compare, name, tmp_path):
     ids=str,
 )
 def test_conv_transpose(options):
-    """Against the function alone: Keras 3.15 hands the operation of a model its padding and
-    output_padding in each other's place.
+    """Compared with the function: in the operation of a model, Keras 3.15 swaps padding and
+    output_padding.
     """
     rng = np.random.default_rng(2)
     x, k = (
@@ -55,7 +55,7 @@ def test_conv_transpose(options):
 @pytest.mark.parametrize("function", [ops.softmax, ops.log_softmax])
 @pytest.mark.parametrize("axes", [(0, 2), (1,), (2, 0, 1)])
 def test_softmax_over_several_axes(function, axes):
-    """Against the function alone, which flattens the axes; the operation of a model fails in
+    """Compared with the function, which flattens the axes; the operation of a model fails in
     TensorFlow.
     """
     x = np.random.default_rng(3).normal(size=(2, 3, 4)).astype("float32")
@@ -64,7 +64,7 @@ def test_softmax_over_several_axes(function, axes):
     np.testing.assert_allclose(y, function(x, axis=axes), rtol=1e-5, atol=1e-6)
 
 
-def test_a_target_that_is_no_class_is_nan():
+def test_targets_that_are_no_class_give_nan():
     graph = KerasConverter().convert(
         built(row(ops.sparse_categorical_crossentropy, (3,), (3, 4), dtypes="int32"))
     )
@@ -74,8 +74,8 @@ def test_a_target_that_is_no_class_is_nan():
     assert np.isnan(y).tolist() == [False, True, True]
 
 
-def test_a_path_that_cannot_be_costs_infinity():
-    """Two equal labels need three steps; TensorFlow adds up transitions of e**-708 and gives a
+def test_impossible_paths_cost_infinity():
+    """Two equal labels need three steps; TensorFlow adds transitions of e**-708 and returns a
     number above 700.
     """
     arguments = (
@@ -91,7 +91,7 @@ def test_a_path_that_cannot_be_costs_infinity():
     assert np.isposinf(y).all() and np.array(ops.ctc_loss(*arguments)).min() > 700
 
 
-def test_beams_are_refused_by_name():
+def test_beam_search_is_refused():
     model = built(row(lambda x: ops.ctc_decode(x, LENGTHS, strategy="beam_search"), (3, 5, 3)))
     with pytest.raises(ShapeError, match="strategy='greedy'"):
         KerasConverter().convert(model)

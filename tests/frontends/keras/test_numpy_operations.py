@@ -1,5 +1,5 @@
-"""The operations of keras.ops.numpy and keras.ops.core against Keras, in functional models in
-memory and from files, and the dtypes of all of them.
+"""The operations of keras.ops.numpy and keras.ops.core, and their dtypes, agree with Keras, in
+functional models in memory and from files.
 """
 
 import itertools
@@ -28,7 +28,7 @@ def test_operation(compare, name, tmp_path):
     assert to_json(KerasConverter(batch_size=2).convert(tmp_path / "m.keras")) == to_json(graph)
 
 
-def test_a_case_is_of_its_operation():
+def test_cases_use_their_operation():
     used = {
         name: {type(operation).__name__ for operation in build(function, batch=2).operations}
         for name, function in CASES.items()
@@ -48,16 +48,16 @@ def test_dtypes_are_promoted_as_keras_does(count):
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("bounds", [None, (-2, 3)])
 def test_histogram(dtype, bounds):
-    """Which no model of Keras on TensorFlow runs."""
+    """Operations that no model of Keras runs on TensorFlow."""
     x = keras.Input((), batch_size=50, dtype=dtype, name="x")
     graph = KerasConverter().convert(keras.Model(x, ops.histogram(x, bins=4, range=bounds)))
     values = (np.random.default_rng(3).normal(size=50) * 3).astype(dtype)
     got, _ = run_graph(graph, {"x": values})
-    for value, wanted in zip(
+    for value, expected in zip(
         got.values(), ops.histogram(values, bins=4, range=bounds), strict=True
     ):
-        assert value.dtype == np.array(wanted).dtype
-        np.testing.assert_allclose(value, np.array(wanted), rtol=1e-6)
+        assert value.dtype == np.array(expected).dtype
+        np.testing.assert_allclose(value, np.array(expected), rtol=1e-6)
 
 
 DTYPES = (
@@ -87,9 +87,9 @@ OF_TWO = (
 ).split()
 
 
-def tried(function, dtypes):
-    """What is declared, what webkiln's graph gives, and what Keras gives; None where Keras does not
-    take the dtypes.
+def case(function, dtypes):
+    """The dtypes that are declared, that the graph has, and that Keras returns; None if Keras does
+    not accept the input dtypes.
     """
     rng = np.random.default_rng(5)
     flat = "vander" in function.__name__ or "correlate" in function.__name__
@@ -125,11 +125,11 @@ def tried(function, dtypes):
     except Exception:  # noqa: BLE001 - Keras refuses dtypes in many ways
         return None
     graph = KerasConverter().convert(model)
-    given = [
+    arrays = [
         np.array(ops.cast(x, "float32") if dtype == "bfloat16" else x)
         for x, dtype in zip(tensors, dtypes, strict=True)
     ]
-    got, _ = run_graph(graph, dict(zip(graph.inputs, given, strict=True)))
+    got, _ = run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))
     return storable(model.output.dtype), next(iter(got.values())), wanted
 
 
@@ -138,15 +138,15 @@ def where_true(x, y):
 
 
 def check(function, dtypes):
-    found = tried(function, dtypes)
+    found = case(function, dtypes)
     if found is None:
         return 0
-    declared, got, wanted = found
+    declared, got, expected = found
     assert got.dtype.name == declared, (function.__name__, dtypes)
     half = any(dtype in ("bfloat16", "float16") for dtype in dtypes)
     np.testing.assert_allclose(
         got.astype("float64"),
-        wanted.astype("float64"),
+        expected.astype("float64"),
         rtol=3e-2 if half else 1e-4,
         atol=3e-2 if half else 1e-5,
         err_msg=f"{function.__name__}{dtypes}",
@@ -156,13 +156,13 @@ def check(function, dtypes):
 
 @pytest.mark.parametrize("name", OF_ONE)
 @pytest.mark.sample(12)
-def test_dtypes_of_one(name):
+def test_dtypes_of_unary_operations(name):
     assert sum(check(getattr(ops, name), [dtype]) for dtype in DTYPES) >= 4
 
 
 @pytest.mark.parametrize("name", OF_TWO)
 @pytest.mark.sample(6)
-def test_dtypes_of_two(name):
+def test_dtypes_of_binary_operations(name):
     function = where_true if name == "where_true" else getattr(ops, name)
     pairs = itertools.combinations_with_replacement(
         ("bool", "uint8", "int8", "uint32", "int32", "int64", "bfloat16", "float16", "float64"), 2
@@ -172,5 +172,5 @@ def test_dtypes_of_two(name):
 
 @pytest.mark.parametrize("scalar", [2, 1.5, np.float32(1.5), np.int64(2), True])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scalars_are_weak_and_those_of_numpy_are_not(dtype, scalar):
+def test_python_scalars_are_weakly_typed_and_numpy_scalars_are_not(dtype, scalar):
     check(lambda x: ops.multiply(x, scalar), [dtype])

@@ -1,4 +1,4 @@
-"""Layers over an axis whose size is open until the model runs, against Keras at several sizes."""
+"""Layers over an axis whose size is set at run time agree with Keras at several sizes."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from keras import layers
 
 from tests.backends.harness import Job, run
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from tests.passes.running import optimised
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
@@ -121,7 +121,7 @@ def test_sizes_that_may_be_too_small_are_guarded(stacks):
     assert guards("last") == guards("convolution, same") == guards("products") == set()
 
 
-def test_names_stand_for_open_sizes_only():
+def test_names_are_allowed_for_open_sizes_only():
     x = keras.Input((5, 4))
     with pytest.raises(ShapeError, match=r"its shape is \[None, 5, 4\] .* got \[1, 'T', 4\]"):
         KerasConverter(input_shapes={"": (1, "T", 4)}).convert(keras.Model(x, layers.ReLU()(x)))
@@ -130,17 +130,23 @@ def test_names_stand_for_open_sizes_only():
 @pytest.mark.parametrize(
     ("layer", "message"),
     [
-        (layers.Resizing(5, 4, interpolation="area", name="r"), r"r \(Resize\): axis 1 is resized from T to 5; area requires sizes that are known"),
-        (layers.Resizing(5, 4, antialias=True, name="r"), r"r \(Resize\): axis 1 is resized from T to 5; antialias requires sizes that are known"),
+        (
+            layers.Resizing(5, 4, interpolation="area", name="r"),
+            r"r \(Resize\): axis 1 is resized from T to 5; area requires sizes that are known",
+        ),
+        (
+            layers.Resizing(5, 4, antialias=True, name="r"),
+            r"r \(Resize\): axis 1 is resized from T to 5; antialias requires sizes that are known",
+        ),
     ],
-)  # fmt: skip
+)
 def test_averages_of_open_sizes_are_refused(layer, message):
     x = keras.Input((None, 4, 3))
     with pytest.raises(ShapeError, match=message):
         KerasConverter(input_shapes={"": (1, "T", 4, 3)}).convert(keras.Model(x, layer(x)))
 
 
-def test_two_names_that_must_agree_are_guarded():
+def test_two_names_that_must_be_equal_are_guarded():
     a, b = keras.Input((None, 4), name="a"), keras.Input((None, 4), name="b")
     model = keras.Model([a, b], layers.Add(name="sum")([a, b]))
     graph = KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "S", 4)}).convert(model)
@@ -155,8 +161,8 @@ def test_two_names_that_must_agree_are_guarded():
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 @pytest.mark.sample("js")
 def test_recurrences_over_batches_of_any_size(backend, tmp_path):
-    """The states start as zeros of an open size, and the sizes have names that mean something else
-    in the languages of the backends.
+    """The initial states are zeros of an open size, and the names of sizes are keywords in the
+    languages of backends.
     """
     x = keras.Input((None, 3, 4))
     model = keras.Model(x, layers.GRU(2)(layers.TimeDistributed(layers.LSTM(3))(x)))
@@ -169,19 +175,19 @@ def test_recurrences_over_batches_of_any_size(backend, tmp_path):
         for n, steps in ((1, 1), (3, 2), (2, 40))
     ]
     jobs = [
-        Job(graph, {graph.inputs[0]: given}, constant_values(graph, graph.weights))
-        for given in sets
+        Job(graph, {graph.inputs[0]: inputs}, constant_values(graph, graph.weights))
+        for inputs in sets
     ]
-    for given, outputs in zip(sets, run(jobs, backend, tmp_path), strict=True):
+    for inputs, outputs in zip(sets, run(jobs, backend, tmp_path), strict=True):
         (got,) = outputs.values()
-        assert relative_error(got, np.asarray(model(given))) < 1e-4
+        assert relative_error(got, np.asarray(model(inputs))) < 1e-4
 
 
-def test_states_that_last_need_a_batch_of_a_fixed_size():
+def test_stateful_layers_need_a_fixed_batch_size():
     x, layer = keras.Input((5, 4)), layers.GRU(3, name="g")
     model = keras.Model(x, layer(x))
     layer.stateful = True
     with pytest.raises(
-        ShapeError, match=r"g \(GRU\): keeps its states between runs, .* the batch is N"
+        ShapeError, match=r"g \(GRU\): keeps its states between runs, .* the batch size is N"
     ):
         KerasConverter(input_shapes={"": ("N", 5, 4)}).convert(model)

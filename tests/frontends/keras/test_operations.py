@@ -1,4 +1,4 @@
-"""Every keras.ops operation of the table against Keras, in Functional models."""
+"""Every keras.ops operation of the table agrees with Keras, in Functional models."""
 
 import keras
 import pytest
@@ -66,17 +66,17 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_of_python_are_weak_where_they_are_in_keras(compare, name):
+def test_python_numbers_are_weakly_typed_as_in_keras(compare, name):
     dtype, function = NUMBERS[name]
     x = keras.Input((3, 4), dtype=dtype, name="x")
     compare(keras.Model(x, function(x)), tolerance=1e-3)
 
 
-def test_operations_of_tensors_are_operations():
+def test_operators_of_tensors_are_operations():
     assert set(OPERATIONS) >= OF_TENSORS
 
 
-def test_every_operation_is_tried():
+def test_every_operation_is_tested():
     rows = (
         name.split()[0]
         for module in (nn_rows, image_rows, linalg_rows, math_rows)

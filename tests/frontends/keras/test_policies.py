@@ -1,5 +1,5 @@
-"""Dtype policies and the dtypes of inputs: what Keras casts, computes and declares. `dtype_cross`
-and `operation_cross` have the whole crosses.
+"""Dtype policies and input dtypes: casts, computed and declared dtypes agree with Keras.
+`dtype_cross` and `operation_cross` test all combinations.
 """
 
 from functools import reduce
@@ -12,7 +12,7 @@ from keras import layers as L
 from keras import ops
 
 from tests.frontends.keras import dtype_cross, operation_cross
-from tests.frontends.keras.layer_cases import TRIED
+from tests.frontends.keras.layer_cases import LAYER_CASES
 from tests.sampling import representative
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
@@ -21,19 +21,19 @@ from webkiln.frontends.keras.policies import PROMOTED
 from webkiln.ops.evaluate import run_graph
 from webkiln.passes.pipeline import PASSES
 
-FIRST = [(name, cases[0]) for rows in TRIED.values() for name, cases in rows.items()]
+FIRST = [(name, cases[0]) for rows in LAYER_CASES.values() for name, cases in rows.items()]
 HALF_INPUTS = ("int32", "float32")
 
 
 def refute(policy, dtypes, folder, every):
-    """What is wrong with layers, of which one in `every` is tried."""
-    found = []
-    for name, tried in FIRST[::every]:
+    """The errors of layers; every `every`-th layer is tested."""
+    errors = []
+    for name, case in FIRST[::every]:
         for dtype in dtypes:
-            for source, result in dtype_cross.attempt(name, tried, dtype, policy, folder).items():
+            for source, result in dtype_cross.attempt(name, case, dtype, policy, folder).items():
                 if result.verdict in ("wrong", "refused"):
-                    found.append(f"{name} {dtype} {source}: {result.reason}")
-    return found
+                    errors.append(f"{name} {dtype} {source}: {result.reason}")
+    return errors
 
 
 @pytest.mark.timeout(900)
@@ -45,7 +45,7 @@ def refute(policy, dtypes, folder, every):
         ("uint8", 4),
     ),
 )
-def test_layers_take_each_dtype(dtype, every, tmp_path):
+def test_layers_accept_each_dtype(dtype, every, tmp_path):
     assert refute("float32", [dtype], tmp_path, every) == []
 
 
@@ -66,7 +66,7 @@ def test_layers_under_each_policy(policy, every, tmp_path):
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("every", representative([12, 1], 12))
-def test_operations_take_each_dtype(every):
+def test_operations_accept_each_dtype(every):
     wrong = []
     for number, (name, function, operands) in enumerate(operation_cross.cases()):
         if number % every == 0 and (
@@ -84,8 +84,8 @@ def single(layer, shape=(4,), dtype="float32"):
 @pytest.mark.parametrize("policy", dtype_cross.POLICIES)
 @pytest.mark.parametrize("suffix", ["keras", "h5"])
 @pytest.mark.sample(4)
-def test_files_give_the_graph_of_memory(policy, suffix, tmp_path):
-    """A chain under one policy whose last layer computes in float32, as Keras advises."""
+def test_files_and_memory_give_equal_graphs(policy, suffix, tmp_path):
+    """A chain under one policy whose last layer computes in float32, as Keras recommends."""
     x = keras.Input((8, 8, 3), dtype="uint8", name="x")
     with_policy = {"dtype": policy}
     y = L.Conv2D(4, 3, **with_policy)(L.Rescaling(1 / 255, **with_policy)(x))
@@ -95,14 +95,14 @@ def test_files_give_the_graph_of_memory(policy, suffix, tmp_path):
     model.save(tmp_path / f"m.{suffix}")
     graph = KerasConverter().convert(model)
     assert KerasConverter().convert(tmp_path / f"m.{suffix}") == graph
-    given = np.random.default_rng(1).integers(0, 256, (1, 8, 8, 3)).astype("uint8")
+    inputs = np.random.default_rng(1).integers(0, 256, (1, 8, 8, 3)).astype("uint8")
     optimised = reduce(
         lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
     )
     for made in (graph, optimised):
-        got = next(iter(run_graph(made, {"x": given}, graph.weights)[0].values()))
+        got = next(iter(run_graph(made, {"x": inputs}, graph.weights)[0].values()))
         assert got.dtype == np.float32
-        assert np.abs(got - np.array(model(given))).max() < dtype_cross.POLICIES[policy]
+        assert np.abs(got - np.array(model(inputs))).max() < dtype_cross.POLICIES[policy]
 
 
 def test_a_nested_model_casts_to_the_dtypes_of_its_inputs(compare):
@@ -115,8 +115,8 @@ def test_a_nested_model_casts_to_the_dtypes_of_its_inputs(compare):
 @pytest.mark.parametrize("policy", ["float16", "float64"])
 @pytest.mark.parametrize("name", sorted(PROMOTED))
 def test_integers_are_promoted_to_float32_under_every_policy(policy, name):
-    """Out of the range of float16, and beyond the digits of float32; the layer after it sees what
-    is there, not what is declared.
+    """Values out of the range of float16 and beyond the precision of float32; the next layer reads
+    the computed dtype, not the declared one.
     """
     options = {"activation": "leaky_relu"} if name == "Activation" else {}
     shape = (3,) * int(name[-2]) if name.startswith("Global") else ()
@@ -125,24 +125,24 @@ def test_integers_are_promoted_to_float32_under_every_policy(policy, name):
     model = keras.Model(
         x, [promoted, L.Rescaling(1e-6, dtype="float32")(promoted)], name="promoted"
     )
-    given = (np.random.default_rng(0).integers(-9, 9, (1, *shape, 4)) * 10**8 + 7).astype("int32")
-    got = list(run_graph(KerasConverter().convert(model), {"x": given})[0].values())
+    inputs = (np.random.default_rng(0).integers(-9, 9, (1, *shape, 4)) * 10**8 + 7).astype("int32")
+    got = list(run_graph(KerasConverter().convert(model), {"x": inputs})[0].values())
     with np.errstate(over="ignore"):
-        wanted = [
+        expected = [
             np.array(result).astype(policy if number == 0 else "float32")
-            for number, result in enumerate(model(given))
+            for number, result in enumerate(model(inputs))
         ]
-    for value, reference in zip(got, wanted, strict=True):
+    for value, reference in zip(got, expected, strict=True):
         assert value.dtype == reference.dtype
         assert np.allclose(value, reference, rtol=1e-6)
 
 
-def test_what_leaves_the_range_of_float32_under_float64():
+def test_float64_values_out_of_the_range_of_float32():
     model = single(L.Activation("exponential", dtype="float64"), dtype="int32")
-    given = np.array([[1, 80, 89, 700]], "int32")
-    got = next(iter(run_graph(KerasConverter().convert(model), {"x": given})[0].values()))
+    inputs = np.array([[1, 80, 89, 700]], "int32")
+    got = next(iter(run_graph(KerasConverter().convert(model), {"x": inputs})[0].values()))
     assert got.dtype == np.float64
-    assert np.allclose(got, np.array(model(given)), rtol=1e-6)
+    assert np.allclose(got, np.array(model(inputs)), rtol=1e-6)
     assert np.isinf(got[0, 2:]).all()
 
 
@@ -151,7 +151,7 @@ class Doubled(L.Layer):
         return ops.add(x, x)
 
 
-def test_layers_of_the_user_are_cast_unless_they_say_otherwise():
+def test_inputs_of_user_defined_layers_are_cast_unless_autocast_is_off():
     for autocast, dtype in ((True, "float32"), (False, "float16")):
         layer = Doubled()
         layer.autocast = autocast
@@ -188,7 +188,7 @@ def test_low_rank_adapters(name, source, tmp_path):
     rng = np.random.default_rng(0)
     for variable in model.weights:
         variable.assign(rng.standard_normal(variable.shape))
-    given = (
+    inputs = (
         rng.integers(0, 7, (2, *shape)).astype(dtype)
         if dtype == "int32"
         else rng.standard_normal((2, *shape)).astype(dtype)
@@ -196,8 +196,8 @@ def test_low_rank_adapters(name, source, tmp_path):
     if source != "memory":
         model.save(tmp_path / source)
     graph = KerasConverter(batch_size=2).convert(model if source == "memory" else tmp_path / source)
-    got, wanted = next(iter(run_graph(graph, {"x": given})[0].values())), np.array(model(given))
-    assert np.abs(got - wanted).max() < 1e-5 * np.abs(wanted).max()
+    got, expected = next(iter(run_graph(graph, {"x": inputs})[0].values())), np.array(model(inputs))
+    assert np.abs(got - expected).max() < 1e-5 * np.abs(expected).max()
 
 
 def quantized(mode):
@@ -213,9 +213,9 @@ def quantized(mode):
 @pytest.mark.parametrize("source", ["memory", "m.keras", "m.h5"])
 @pytest.mark.sample(2)
 def test_quantized_layers_are_traced(mode, source, tmp_path):
-    """Exact integers times the scales that the rows of the input ask for."""
+    """Integer products are exact and scaled by the row scales of the input."""
     model = quantized(mode)
-    given = [
+    inputs = [
         np.random.default_rng(0).standard_normal((3, 8)).astype("float32"),
         np.array([[0, 1, 6, 2, 2]] * 3, "int32"),
     ]
@@ -224,13 +224,13 @@ def test_quantized_layers_are_traced(mode, source, tmp_path):
     else:
         model.save(tmp_path / source)
         graph = KerasConverter(batch_size=3).convert(*load_model(tmp_path / source))
-    outputs = run_graph(graph, dict(zip(graph.inputs, given, strict=True)))[0]
-    for got, wanted in zip(outputs.values(), model(given), strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    outputs = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))[0]
+    for got, expected in zip(outputs.values(), model(inputs), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("source", ["memory", "m.keras"])
-def test_layers_quantized_to_float8_are_named_at_once(source, tmp_path):
+def test_layers_quantized_to_float8_are_reported_together(source, tmp_path):
     model = quantized("float8")
     if source != "memory":
         model.save(tmp_path / source)
@@ -243,7 +243,7 @@ def test_layers_quantized_to_float8_are_named_at_once(source, tmp_path):
     assert {what for _, what, _ in error.value.items} == {"it is quantized to float8 by quantize()"}
 
 
-def test_quantized_layers_are_traced_from_memory_alone(tmp_path):
+def test_quantized_layers_are_traced_from_memory_only(tmp_path):
     quantized("int8").save(tmp_path / "m.keras")
     with pytest.raises(
         UnsupportedError,
@@ -258,6 +258,6 @@ def test_quantized_layers_are_traced_from_memory_alone(tmp_path):
 @pytest.mark.parametrize("value", [8.0, 5.0, 4.999, 5.001, -1.0, 9.0])
 def test_relu_at_its_threshold(value):
     layer = L.ReLU(max_value=8, threshold=5, negative_slope=0.25)
-    given = np.full((1, 4), value, "float32")
-    got = next(iter(run_graph(KerasConverter().convert(single(layer)), {"x": given})[0].values()))
-    assert np.allclose(got, np.array(layer(given)), rtol=1e-6)
+    inputs = np.full((1, 4), value, "float32")
+    got = next(iter(run_graph(KerasConverter().convert(single(layer)), {"x": inputs})[0].values()))
+    assert np.allclose(got, np.array(layer(inputs)), rtol=1e-6)

@@ -1,6 +1,4 @@
-"""Made-up weights, under which outputs depend on inputs, and the range of inputs that a model is
-made for.
-"""
+"""Random weights make outputs depend on inputs; inputs have the range that a model expects."""
 
 import keras
 import numpy as np
@@ -32,12 +30,12 @@ def test_outputs_depend_on_the_input(bytes_):
             for seed in range(4)
         ]
     )
-    apart = min(np.abs(a - b).max() for i, a in enumerate(outputs) for b in outputs[:i])
-    assert apart > 1e-3 * outputs.max()
+    distance = min(np.abs(a - b).max() for i, a in enumerate(outputs) for b in outputs[:i])
+    assert distance > 1e-3 * outputs.max()
     assert outputs.max() < 0.9
 
 
-def test_weights_are_the_same_each_time():
+def test_weights_are_reproducible():
     for a, b in zip(network().get_weights(), network().get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -82,7 +80,7 @@ def test_branches_add_no_offsets():
     assert max(np.abs(betas[name]).max() for name in ("branch", "dropped")) <= 0.2
 
 
-def test_kernels_have_the_variance_that_keeps_what_goes_through_them():
+def test_kernels_preserve_the_variance_of_activations():
     x = keras.Input((400,))
     model = keras.Model(
         x,
@@ -111,5 +109,5 @@ def test_kernels_have_the_variance_that_keeps_what_goes_through_them():
         ([("Rescaling", {"scale": 1 / 65535})], (255.0,)),
     ],
 )  # fmt: skip
-def test_natural_inputs_suit_what_a_model_begins_with(layers, expected):
+def test_input_ranges_suit_the_first_layers(layers, expected):
     assert natural_scales(layers) == expected

@@ -1,5 +1,5 @@
-"""Recurrent layers against Keras: cells, masks, both directions, states, wrappers; from memory and
-from files.
+"""Recurrent layers agree with Keras: cells, masks, both directions, states, wrappers; from memory
+and from files.
 """
 
 from itertools import product
@@ -10,7 +10,7 @@ import pytest
 from keras import layers
 
 from tests.backends.harness import Job, run
-from tests.frontends.keras.tried import randomise
+from tests.frontends.keras.cases import randomise
 from tests.passes.running import optimised
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
@@ -23,9 +23,7 @@ from webkiln.ops.table import infer
 
 @keras.saving.register_keras_serializable("tests")
 class MinimalCell(layers.Layer):
-    """The cell of the guide to Keras's RNN layers, with its state and its output of different
-    width.
-    """
+    """The cell of Keras's guide to RNN layers; its state and output have different widths."""
 
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
@@ -44,14 +42,14 @@ class MinimalCell(layers.Layer):
 
 
 class StartedCell(MinimalCell):
-    """A cell whose first state is a row of numbers."""
+    """A cell whose initial state is a constant row."""
 
     def get_initial_state(self, batch_size=None):
         return [keras.ops.ones((batch_size, self.units)) * 0.5]
 
 
 class LearntCell(MinimalCell):
-    """A cell that learns its first state."""
+    """A cell with a trainable initial state."""
 
     def build(self, shape):
         super().build(shape)
@@ -310,9 +308,7 @@ def test_backends_agree_with_keras(backend, every, tmp_path):
 
 
 def open_ended():
-    """One stack over sequences of any length: masks, both directions, all outputs and the last
-    ones.
-    """
+    """A stack over sequences of any length: masks, both directions, all outputs and the last."""
     x = keras.Input((None, 4))
     both = layers.Bidirectional(layers.LSTM(5, return_sequences=True))(layers.Masking()(x))
     dense = layers.TimeDistributed(layers.Dense(6, activation="relu"))(both)
@@ -340,27 +336,26 @@ def test_sequences_of_any_length(backend, lengths, tmp_path):
         "float32[2,T,4]",
         "float32[2,6]",
     ]
-    given = [inputs_of(model, steps, seed=steps) for steps in lengths]
-    results = run([job(model, graph, inputs) for inputs in given], backend, tmp_path)
-    for inputs, outputs in zip(given, results, strict=True):
+    batches = [inputs_of(model, steps, seed=steps) for steps in lengths]
+    results = run([job(model, graph, inputs) for inputs in batches], backend, tmp_path)
+    for inputs, outputs in zip(batches, results, strict=True):
         for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
             assert relative_error(got, expected) < 2e-4, inputs[0].shape
 
 
-def test_states_that_keras_resets_otherwise_are_refused():
+def test_stateful_cells_with_custom_initial_states_are_refused():
     x = keras.Input(batch_shape=(2, 5, 4))
     model = keras.Model(x, layers.RNN(StartedCell(3), stateful=True, name="kept")(x))
     with pytest.raises(
         ShapeError,
         match=(
-            r"kept \(RNN\): keeps states between runs that its cell starts by a get_initial_state"
-            r" of its own"
+            r"kept \(RNN\): keeps its states between runs, and its cell overrides get_initial_state"
         ),
     ):
         KerasConverter(batch_size=2).convert(model)
 
 
-def test_states_last_between_runs():
+def test_states_persist_between_runs():
     x = keras.Input(batch_shape=(2, 5, 4))
     model = keras.Model(x, layers.LSTM(3, stateful=True, return_sequences=True)(x))
     graph = prepared(model)
@@ -376,7 +371,7 @@ def test_states_last_between_runs():
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.sample(6)
-def test_passes_keep_the_numbers(name):
+def test_passes_do_not_change_results(name):
     model = MODELS[name]()
     graph, inputs = prepared(model), inputs_of(model)
     changed = optimised(graph)

@@ -63,7 +63,7 @@ def test_sets_outputs_noise_and_layers(reference):
     assert set(np.sign(arrays["extreme/in/x"]).ravel()) == {-1, 0, 1}
 
 
-def test_files_are_the_same_each_time(reference, tmp_path):
+def test_files_are_reproducible(reference, tmp_path):
     keras.utils.set_random_seed(3)
     model = small()
     reference(model)
@@ -75,7 +75,7 @@ def test_files_are_the_same_each_time(reference, tmp_path):
     )
 
 
-def test_a_model_that_does_not_react_verifies_nothing(reference):
+def test_constant_outputs_are_refused(reference):
     model = keras.Sequential(
         [
             keras.Input((4,)),
@@ -104,7 +104,7 @@ class Count(L.Layer):
         return x + self.seen
 
 
-def test_states_start_anew_for_each_set(stage, tmp_path):
+def test_states_are_reset_for_each_set(stage, tmp_path):
     from webkiln.frontends.keras.framework import import_keras
     from webkiln.frontends.keras.handlers import HANDLERS
     from webkiln.frontends.keras.in_memory import describe_model
@@ -115,8 +115,8 @@ def test_states_start_anew_for_each_set(stage, tmp_path):
     spec, _ = describe_model(model, handled=HANDLERS.handles)
     arrays, _ = compute_reference(import_keras("a test"), model, spec, input_table(spec, 1, {}, {}))
     for name in SETS:
-        given = arrays[f"{name}/in/x"]
-        assert np.allclose(arrays[f"{name}/out/y"], given + given.sum())
+        inputs = arrays[f"{name}/in/x"]
+        assert np.allclose(arrays[f"{name}/out/y"], inputs + inputs.sum())
 
 
 def test_inputs_of_every_dtype():
@@ -131,7 +131,7 @@ def test_inputs_of_every_dtype():
         assert {name: (str(value.dtype), value.shape) for name, value in values.items()} == table
 
 
-def test_deviation_ignores_what_is_not_finite():
+def test_deviation_ignores_non_finite_values():
     assert deviation(np.array([2.0, np.inf]), np.array([1.0, np.inf])) == 0.5
     assert deviation(np.array([np.nan]), np.array([np.nan])) == 0
 
@@ -179,7 +179,7 @@ def test_fetch_checks_the_sha256(stage, tmp_path):
         server.shutdown()
 
 
-def test_states_of_recurrent_layers_start_anew_on_each_set(reference):
+def test_states_of_recurrent_layers_are_reset_for_each_set(reference):
     x = keras.Input((5, 3), batch_size=1, name="x")
     model = keras.Model(x, keras.layers.LSTM(4, stateful=True, return_sequences=True)(x))
     arrays, _ = reference(model)

@@ -1,6 +1,4 @@
-"""What is refused of a layer, in words, before anything is converted; and what only its weights
-tell.
-"""
+"""Unsupported layers are reported before the conversion; mismatched weights during it."""
 
 import json
 import subprocess
@@ -18,6 +16,10 @@ from webkiln.frontends.keras.converter import KerasConverter
 
 pytestmark = pytest.mark.probes
 
+STRINGS_HINT = (
+    "Convert strings to numbers on the page, and start the model after this layer: --from-layer"
+)
+
 
 def single(shape, layer):
     x = keras.Input(shape, name="x")
@@ -33,7 +35,7 @@ def test_refused(case, tmp_path):
 
 
 def as_others(path, classes):
-    """Make layers of a file those of other classes, by name."""
+    """Change the classes of layers in a file, by layer name."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     config = json.loads(members["config.json"])
@@ -57,15 +59,15 @@ def test_layers_without_a_handler_are_named_together(tmp_path):
         "second (JaxLayer)",
     ]
     assert all(
-        (what, hint.startswith("Export the whole model"))
+        (what, hint.startswith("Export the model to ONNX"))
         == ("a program of another framework", True)
         for _, what, hint in error.value.items
     )
     assert {"TorchModuleWrapper", "JaxLayer"} <= set(NOT_CONVERTED)
 
 
-def test_layers_that_take_strings_are_named(tmp_path):
-    """Those that do not make numbers of them, and those inside other models."""
+def test_layers_with_strings_as_inputs_are_named(tmp_path):
+    """Layers that do not convert strings to numbers, and string layers inside nested models."""
     words = keras.Input((1,), dtype="string", name="words")
     inner = keras.Sequential(
         [keras.Input((1,), dtype="string"), L.Hashing(4, name="bins")], name="inner"
@@ -76,18 +78,18 @@ def test_layers_that_take_strings_are_named(tmp_path):
     assert [item for item in error.value.items if not item[0].startswith("inner/")] == [
         (
             "same (Identity)",
-            "it takes texts",
-            "Let the page turn texts into numbers, and cut the model after it: --from-layer same",
+            "it has strings as inputs",
+            f"{STRINGS_HINT} same",
         ),
         (
             "inner (Sequential)",
-            "it takes texts",
-            "Let the page turn texts into numbers, and cut the model after it: --from-layer inner",
+            "it has strings as inputs",
+            f"{STRINGS_HINT} inner",
         ),
     ]
 
 
-def test_channels_that_do_not_fit_name_what_would():
+def test_errors_for_channels_name_the_valid_groups():
     model = single((8, 8, 6), L.Conv2D(4, 3, groups=1, name="conv"))
     kernel = model.get_layer("conv").kernel
     kernel._value = kernel._value[:, :, :3]
@@ -101,12 +103,27 @@ def test_channels_that_do_not_fit_name_what_would():
 @pytest.mark.parametrize(
     ("shape", "layer", "weight", "message"),
     [
-        ((6,), L.LayerNormalization(name="norm"), "gamma", r"norm \(LayerNormalization\): gamma is \[5\], x needs \[6\]"),
-        ((6,), L.GroupNormalization(3, name="norm"), "beta", r"norm \(GroupNormalization\): beta is \[5\], x needs \[6\]"),
-        ((6,), L.PReLU(name="prelu"), "alpha", r"prelu \(PReLU\): alpha is \[5\], x is \[1, 6\]; each size of alpha"),
+        (
+            (6,),
+            L.LayerNormalization(name="norm"),
+            "gamma",
+            r"norm \(LayerNormalization\): gamma is \[5\], x needs \[6\]",
+        ),
+        (
+            (6,),
+            L.GroupNormalization(3, name="norm"),
+            "beta",
+            r"norm \(GroupNormalization\): beta is \[5\], x needs \[6\]",
+        ),
+        (
+            (6,),
+            L.PReLU(name="prelu"),
+            "alpha",
+            r"prelu \(PReLU\): alpha is \[5\], x is \[1, 6\]; each size of alpha",
+        ),
     ],
-)  # fmt: skip
-def test_weights_that_do_not_fit(shape, layer, weight, message):
+)
+def test_weights_of_other_shapes(shape, layer, weight, message):
     model = single(shape, layer)
     variable = getattr(layer, weight)
     variable._value = variable._value[:5]
@@ -114,7 +131,7 @@ def test_weights_that_do_not_fit(shape, layer, weight, message):
         KerasConverter().convert(model)
 
 
-def test_unsupported_activation_is_listed_with_the_others():
+def test_unsupported_activations_are_listed_together():
     @keras.saving.register_keras_serializable(package="tests")
     def odd(x):
         return x.numpy() if isinstance(x, keras.KerasTensor) else x
@@ -127,8 +144,8 @@ def test_unsupported_activation_is_listed_with_the_others():
     assert [where for where, _, _ in error.value.items] == ["first (Dense)", "second (Dense)"]
 
 
-def test_all_is_named_from_the_config_alone(tmp_path):
-    """The large weights are damaged and no framework is imported: neither is looked at."""
+def test_errors_need_the_config_only(tmp_path):
+    """The weights are damaged and no framework is imported: neither is read."""
     x = keras.Input((8, 4), name="x")
     y = keras.layers.Dense(4, name="torch")(x)
     y = keras.layers.Dense(4, dtype="float8_from_float32", name="half")(y)

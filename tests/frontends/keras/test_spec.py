@@ -1,4 +1,4 @@
-"""Specs: the same for both file formats, free of dates and ids, and back again from JSON."""
+"""Specs are equal for both file formats, contain no dates or ids, and survive a JSON round trip."""
 
 import subprocess
 import sys
@@ -112,7 +112,7 @@ def test_digits_needs_no_framework_to_load():
 
 
 def keras_2(path):
-    """A file as tf.keras 2 writes it."""
+    """Write a file like tf.keras 2."""
     layers = [
         {
             "class_name": "InputLayer",
@@ -173,7 +173,7 @@ def test_keras_2_files(tmp_path):
     )
 
 
-def test_layers_of_one_name_in_two_nested_models(tmp_path):
+def test_layers_with_the_same_name_in_two_nested_models(tmp_path):
     x = keras.Input((4,), name="x")
     parts = [
         keras.Sequential([keras.Input((4,)), L.Dense(4, name="same")], name=name)
@@ -200,7 +200,7 @@ def test_dtype_policies_become_names(tmp_path, policy):
     assert spec.layers[1].weights["kernel"].dtype == policy
 
 
-def test_retraining_leaves_the_graph_alone(tmp_path):
+def test_retraining_does_not_change_the_graph(tmp_path):
     graphs = []
     for seed in (1, 2):
         keras.utils.clear_session(free_memory=False)

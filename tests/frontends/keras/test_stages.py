@@ -1,4 +1,4 @@
-"""From the recipes in models/ to graphs, through the stages, against Keras's own outputs."""
+"""Stages convert the recipes in models/ to graphs that agree with Keras's outputs."""
 
 import json
 import tomllib

@@ -1,5 +1,5 @@
-"""The layers and models of Keras's guide to subclassing, written anew, against Keras: also those
-that draw random numbers.
+"""Reimplementations of the layers and models of Keras's subclassing guide agree with Keras,
+including those that draw random numbers.
 """
 
 import keras
@@ -22,8 +22,8 @@ SETS = ("natural0", "natural1", "extreme")
 
 @pytest.fixture
 def agree():
-    """Convert a model in memory and compare its graph with Keras's own outputs on the reference's
-    input sets, to 1e-5 or ten times Keras's noise.
+    """Convert a model in memory and compare its graph with Keras on the reference's input sets, to
+    1e-5 or ten times Keras's noise.
     """
 
     def check(model, batch=3):
@@ -48,7 +48,7 @@ def functional(layer, *shape):
 
 @keras.saving.register_keras_serializable(package="subclassing")
 class Linear(L.Layer):
-    """Weights are made at the first call, when the width of the input is known."""
+    """Weights are created at the first call, when the width of the input is known."""
 
     def __init__(self, units=8, **options):
         super().__init__(**options)
@@ -224,7 +224,7 @@ def test_layers(agree, layer):
     agree(functional(layer, 6))
 
 
-def test_a_layer_with_a_config_is_loaded_again(tmp_path):
+def test_layers_with_a_config_are_reloaded(tmp_path):
     model = functional(Linear(4, name="linear"), 6)
     model.save(tmp_path / "m.keras")
     loaded = keras.saving.load_model(tmp_path / "m.keras")
@@ -251,7 +251,7 @@ def test_models_in_models(agree):
     agree(functional(ResNet(name="resnet"), 8, 8, 3))
 
 
-def test_the_autoencoder_whole_and_in_parts(agree):
+def test_the_autoencoder_and_its_subgraphs(agree):
     model = VariationalAutoEncoder(5)
     model(np.zeros((1, 5), "float32"))
     graph = agree(model)
@@ -281,11 +281,11 @@ class Keyed(keras.Model):
 
 def test_outputs_of_a_dict_have_its_keys(agree):
     model = Keyed(name="keyed")
-    given = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
-    expected = model(given)
+    inputs = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
+    expected = model(inputs)
     graph = agree(model)
     assert list(graph.outputs) == ["a", "m", "z"]
-    outputs, _ = run_graph(graph, {"input": given})
+    outputs, _ = run_graph(graph, {"input": inputs})
     for name, value in expected.items():
         np.testing.assert_allclose(outputs[name], value, rtol=1e-5, atol=1e-6)
 
@@ -301,7 +301,7 @@ class Drawing(L.Layer):
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_what_is_drawn_becomes_an_input(agree, name):
+def test_random_numbers_become_inputs(agree, name):
     graph = agree(functional(Drawing(name, name="noisy"), 4))
     assert graph.inputs == ("x", "noisy_noise_2", "noisy_noise_3")
     assert graph.variables["noisy_noise_2"].distribution.name == name
@@ -336,7 +336,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_no_input_stands_for_is_refused(name):
+def test_unsupported_random_numbers_are_refused(name):
     class Custom(L.Layer):
         def call(self, x):
             return REFUSED[name](x)
@@ -354,7 +354,7 @@ def test_what_no_input_stands_for_is_refused(name):
         KerasConverter().convert(functional(Custom(name="custom"), 4))
 
 
-def test_noise_of_a_layer_that_is_called_twice_is_refused():
+def test_noise_of_layers_called_twice_is_refused():
     noisy = Drawing("normal", name="noisy")
     x = keras.Input((4,), name="x")
     with pytest.raises(

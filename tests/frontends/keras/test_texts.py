@@ -1,5 +1,5 @@
-"""Texts become indices as Keras's own layers make them: in Node and in a browser, over random texts
-and all options.
+"""Strings become the same indices as in Keras, in Node and in a browser, for random strings and all
+options.
 """
 
 import json
@@ -26,12 +26,13 @@ HERE = ROOT / "tests" / "frontends" / "keras"
 COUNT = 60
 ODD = (
     "\0\t\n\v\f\r\x1c\x1f"
-    " \x7f\x85\xa0\u1680\u2028\u2029\u3000\ufeff\ufffd\ufffe\U0001ffff!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
+    " \x7f\x85\xa0\u1680\u2028\u2029\u3000\ufeff\ufffd\ufffe\U0001ffff"
+    "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
 )
 
 
 def random_text(generator):
-    """Words, separators of every kind, punctuation, and any characters that UTF-8 can say."""
+    """Words, separators of every kind, punctuation, and any characters of UTF-8."""
     kinds = (
         lambda: WORDS[generator.integers(len(WORDS))],
         lambda: ODD[generator.integers(len(ODD))],
@@ -58,7 +59,7 @@ def texts_of(seed, shape):
 
 
 def vectorizer(texts, **options):
-    """A layer with a vocabulary of half of what it makes of the texts."""
+    """A layer whose vocabulary is half of the tokens of the strings."""
     mode = options.get("output_mode", "int")
     bare = L.TextVectorization(
         **{
@@ -75,7 +76,7 @@ def vectorizer(texts, **options):
         {token.decode() for token in found if token and not token.endswith(b"\0")} - {"[UNK]"}
     )[::2][:300]
     weights = (
-        {"idf_weights": [0.5 + 0.25 * (place % 7) for place, _ in enumerate(known)]}
+        {"idf_weights": [0.5 + 0.25 * (index % 7) for index, _ in enumerate(known)]}
         if mode == "tf_idf"
         else {}
     )
@@ -127,16 +128,16 @@ def indices_of(host, asked, folder):
         [("node", 3), ("chromium", 15), ("node", 1), ("chromium", 5)], ("node", 3), ("chromium", 15)
     ),
 )
-def test_texts_become_what_keras_makes_of_them(host, every, tmp_path):
-    """Every case is a batch of random texts; its layer alone is the model."""
-    cases = [(kind, tried) for kind, rows in TEXTS.items() for tried in rows]
+def test_indices_of_strings_agree_with_keras(host, every, tmp_path):
+    """Every case is a batch of random strings and a model of one layer."""
+    cases = [(kind, case) for kind, rows in TEXTS.items() for case in rows]
     asked, rest = [], []
-    for seed, (kind, tried) in enumerate(cases[::every]):
-        texts = texts_of(seed, (COUNT, *tried.shapes[0]))
+    for seed, (kind, case) in enumerate(cases[::every]):
+        texts = texts_of(seed, (COUNT, *case.shapes[0]))
         layer, shape, name = (
-            layer_of(kind, texts, tried.options),
+            layer_of(kind, texts, case.options),
             texts.shape,
-            f"{kind} {tried.options} {tried.shapes}",
+            f"{kind} {case.options} {case.shapes}",
         )
         x = keras.Input(shape[1:], dtype="string", name="text")
         spec, _ = read_memory(keras.Model(x, layer(x)), name)
@@ -157,9 +158,9 @@ def test_texts_become_what_keras_makes_of_them(host, every, tmp_path):
         np.testing.assert_array_equal(result, expected.astype(result.dtype), err_msg=name)
 
 
-def test_buckets_of_texts_of_every_length(tmp_path):
+def test_buckets_of_strings_of_every_length(tmp_path):
     texts = [
-        "".join(chr(97 + (place * 7 + size) % 26) for place in range(size))
+        "".join(chr(97 + (index * 7 + size) % 26) for index in range(size))
         for size in (*range(132), 191, 192, 193, 200, 1000)
     ]
     entry = {
@@ -215,7 +216,7 @@ def single(layer, shape=(1,), **options):
         ),
     ],
 )
-def test_texts_that_a_model_does_not_take(texts, shape, message, tmp_path):
+def test_invalid_strings(texts, shape, message, tmp_path):
     entry = {
         "tensor": "x",
         "tokens": ["a"],
@@ -263,7 +264,7 @@ def lower(texts):
         (
             lambda: L.TextVectorization(split=None, vocabulary=["a"], name="v"),
             (),
-            "it takes rows of texts that it does not split",
+            "it reads strings without splitting them",
         ),
         (
             lambda: L.StringLookup(vocabulary=["a"], encoding="latin-1", name="v"),
@@ -272,15 +273,15 @@ def lower(texts):
         ),
     ],
 )
-def test_options_that_are_not_exact_are_refused(layer, shape, what):
+def test_options_without_exact_results_are_refused(layer, shape, what):
     with pytest.raises(UnsupportedError) as error:
         read_memory(single(layer(), shape), "m")
     ((where, told, hint),) = error.value.items
     assert (where.partition(" ")[0], told.startswith(what)) == ("v", True)
-    assert hint.endswith("cut the model after it: --from-layer v")
+    assert hint.endswith("start the model after this layer: --from-layer v")
 
 
-def test_layers_that_make_texts_are_refused():
+def test_layers_that_return_strings_are_refused():
     x = keras.Input((1,), dtype="int64", name="x")
     model = keras.Model(x, L.StringLookup(vocabulary=["a"], invert=True, name="v")(x))
     with pytest.raises(
@@ -291,7 +292,7 @@ def test_layers_that_make_texts_are_refused():
 
 @pytest.mark.parametrize("kind", ["adapted", "given", "tf_idf"])
 def test_vocabularies_are_those_of_keras(kind, tmp_path):
-    """From the assets of a file, from its config, and from memory."""
+    """The vocabulary comes from the assets of a file, from its config, or from memory."""
     texts = ["the cat sat", "the dog  sat\ton the cat", "Straße ÉCOLE naïve"]
     match kind:
         case "given":
@@ -321,16 +322,16 @@ def test_vocabularies_are_those_of_keras(kind, tmp_path):
     [
         (
             b"\n[UNK]\na\nb\na",
-            r"v \(TextVectorization\): its vocabulary has 'a' twice, which Keras refuses",
+            r"v \(TextVectorization\): its vocabulary contains 'a' twice, which Keras refuses",
         ),
         (
             b"\n[UNK]\na\n\xff",
-            r"v \(TextVectorization\): its vocabulary is no UTF-8 \(invalid start byte at byte 9\)",
+            r"v \(TextVectorization\): its vocabulary is not valid UTF-8 \(invalid start byte",
         ),
-        (b"a\n\nb", r"its vocabulary has the mask token '' at another place than the first"),
+        (b"a\n\nb", r"its vocabulary has the mask token '' at another index than 0"),
     ],
 )
-def test_vocabularies_that_cannot_be(lines, message, tmp_path):
+def test_invalid_vocabularies(lines, message, tmp_path):
     import zipfile
 
     layer = L.TextVectorization(name="v")
@@ -346,16 +347,16 @@ def test_vocabularies_that_cannot_be(lines, message, tmp_path):
         load_model(tmp_path / "n.keras")
 
 
-def test_a_layer_without_a_vocabulary_is_named(tmp_path):
+def test_layers_without_a_vocabulary_are_named(tmp_path):
     single(L.StringLookup(name="v")).save(tmp_path / "m.keras")
     with pytest.raises(
         SourceError,
-        match=r"v \(StringLookup\): the source holds no vocabulary; give it one or adapt it",
+        match=r"v \(StringLookup\): the source has no vocabulary; pass one or adapt the layer",
     ):
         KerasConverter().convert(tmp_path / "m.keras")
 
 
-def test_the_random_texts_have_what_they_should():
+def test_random_strings_cover_all_characters():
     texts = "".join(texts_of(0, (2000,)))
     assert {"\0", "\ufeff", "\u2028", "İ"} <= set(texts)
     assert len({unicodedata.category(character) for character in texts}) > 20

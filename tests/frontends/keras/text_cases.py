@@ -1,12 +1,12 @@
-"""Layers of Keras that take texts, with the options that they are tried with on random texts;
-docs/keras.md is written from them, too.
+"""Layers with strings as inputs, and their options in tests with random strings. docs/keras.md is
+generated from them, too.
 """
 
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.frontends.keras.tried import Tried
+from tests.frontends.keras.cases import LayerCase
 
 WORDS = (
     "the",
@@ -27,14 +27,14 @@ WORDS = (
     "ﬁ",
     "[MASK]",
 )
-WEIGHTS = tuple(0.1 * place for place, _ in enumerate(WORDS))
+WEIGHTS = tuple(0.1 * index for index, _ in enumerate(WORDS))
 
 
-def on(*shape: int, **options: Any) -> Tried:
-    return Tried(options, (shape,), dtype="string")
+def on(*shape: int, **options: Any) -> LayerCase:
+    return LayerCase(options, (shape,), dtype="string")
 
 
-def vectorizations() -> Iterator[Tried]:
+def vectorizations() -> Iterator[LayerCase]:
     modes = itertools.cycle(
         [{"output_mode": "multi_hot"}, {"output_mode": "count"}, {"output_mode": "tf_idf"}]
     )
@@ -49,7 +49,7 @@ def vectorizations() -> Iterator[Tried]:
     yield on()
 
 
-def lookups() -> Iterator[Tried]:
+def lookups() -> Iterator[LayerCase]:
     for options in (
         {},
         {"num_oov_indices": 3},
@@ -66,7 +66,7 @@ def lookups() -> Iterator[Tried]:
         yield on(1, **options)
 
 
-def hashings() -> Iterator[Tried]:
+def hashings() -> Iterator[LayerCase]:
     for options in (
         {},
         {"salt": [3, -5]},
@@ -77,7 +77,7 @@ def hashings() -> Iterator[Tried]:
         yield on(4, num_bins=13, **options)
 
 
-TEXTS: Mapping[str, tuple[Tried, ...]] = {
+TEXTS: Mapping[str, tuple[LayerCase, ...]] = {
     "TextVectorization": tuple(vectorizations()),
     "StringLookup": tuple(lookups()),
     "Hashing": tuple(hashings()),

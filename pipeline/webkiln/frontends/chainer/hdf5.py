@@ -9,12 +9,12 @@ import h5py
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.npz_members import MAX_BYTES, MAX_ENTRIES, SAVE, native
 from webkiln.frontends.core.probe import check_in_subprocess
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 from webkiln.ir.types import Array
 
 
 @contextmanager
-def opened_hdf5(path: Path) -> Iterator[tuple[dict[str, Held], frozenset[str]]]:
+def opened_hdf5(path: Path) -> Iterator[tuple[dict[str, StoredWeight], frozenset[str]]]:
     """The arrays, and the keys whose value is None. A subprocess reads the file first, since
     damaged files can crash the HDF5 library.
     """
@@ -25,9 +25,9 @@ def opened_hdf5(path: Path) -> Iterator[tuple[dict[str, Held], frozenset[str]]]:
         yield entries(path.name, file)
 
 
-def entries(name: str, file: h5py.Group) -> tuple[dict[str, Held], frozenset[str]]:
+def entries(name: str, file: h5py.Group) -> tuple[dict[str, StoredWeight], frozenset[str]]:
     """All data sets by path. Links to other files are not followed."""
-    arrays: dict[str, Held] = {}
+    arrays: dict[str, StoredWeight] = {}
     empty: set[str] = set()
     todo: list[tuple[str, h5py.Group, int]] = [("", file, 0)]
     count = 0
@@ -48,7 +48,7 @@ def entries(name: str, file: h5py.Group) -> tuple[dict[str, Held], frozenset[str
 
 
 def _entry(
-    name: str, key: str, item: h5py.Dataset, arrays: dict[str, Held], empty: set[str]
+    name: str, key: str, item: h5py.Dataset, arrays: dict[str, StoredWeight], empty: set[str]
 ) -> None:
     if item.shape is None or item.dtype.hasobject:
         empty.add(key)
@@ -57,7 +57,7 @@ def _entry(
         raise SourceError(f"{name}: {key} lies in another file; {SAVE}")
     if item.nbytes > MAX_BYTES:
         raise SourceError(f"{name}: {key} claims {item.nbytes} bytes, at most {MAX_BYTES} are read")
-    arrays[key] = Held(key, tuple(item.shape), _reader(name, key, item))
+    arrays[key] = StoredWeight(key, tuple(item.shape), _reader(name, key, item))
 
 
 def _reader(name: str, key: str, item: h5py.Dataset) -> Callable[[], Array]:

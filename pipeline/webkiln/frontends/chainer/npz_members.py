@@ -8,7 +8,7 @@ import numpy as np
 
 from webkiln import npz
 from webkiln.errors import SourceError, WebkilnError
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 from webkiln.ir.types import DTYPES, Array
 
 MAX_BYTES = 16 << 30
@@ -32,9 +32,11 @@ def readable_snapshot(name: str) -> Iterator[None]:
         ) from None
 
 
-def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], frozenset[str]]:
+def npz_entries(
+    name: str, archive: zipfile.ZipFile
+) -> tuple[dict[str, StoredWeight], frozenset[str]]:
     """The arrays, and the keys that were saved as None."""
-    arrays: dict[str, Held] = {}
+    arrays: dict[str, StoredWeight] = {}
     empty: set[str] = set()
     with readable_snapshot(name):
         members = archive.infolist()
@@ -60,7 +62,9 @@ def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], f
     return arrays, frozenset(empty)
 
 
-def _member(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: str) -> Held | None:
+def _member(
+    name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: str
+) -> StoredWeight | None:
     """The header of an array. None for an object array, which is a pickle and is not read; None is
     saved as one.
     """
@@ -83,7 +87,7 @@ def _member(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: s
             f"{name}: {key} has {follow} bytes, {header.dtype}{list(header.shape)} needs"
             f" {header.bytes}"
         )
-    return Held(key, header.shape, _reader(name, archive, member, header))
+    return StoredWeight(key, header.shape, _reader(name, archive, member, header))
 
 
 def _reader(

@@ -12,7 +12,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer.link import Link
 from webkiln.frontends.chainer.snapshot import Snapshot, opened
 from webkiln.frontends.chainer.variable import Parameter
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 
 TRAINER = (
     "",
@@ -86,7 +86,7 @@ def fill(
 ) -> None:
     skip = [ignored] if isinstance(ignored, str) else list(ignored or ())
 
-    def stored(path: str) -> Held | None:
+    def stored(path: str) -> StoredWeight | None:
         if any(rule(path) if callable(rule) else path == rule for rule in skip):
             return None
         item = snapshot.arrays.get(prefix + path)
@@ -127,7 +127,7 @@ def fill(
             )
 
 
-def _check_shape(snapshot: Snapshot, key: str, item: Held, shape: Any, where: str) -> None:
+def _check_shape(snapshot: Snapshot, key: str, item: StoredWeight, shape: Any, where: str) -> None:
     if shape is not None and tuple(shape) != item.shape:
         raise SourceError(
             f"{snapshot.name}: {key} is {list(item.shape)}, {where} expects {list(shape)}"

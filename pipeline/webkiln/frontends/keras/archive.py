@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.core.arrays import bfloat16_to_float32
 from webkiln.frontends.inspect.header_only import placeholder_array
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 
 MAX_BYTES = 16 << 30
 MAX_JSON_BYTES = 64 << 20
@@ -26,8 +26,8 @@ MAX_MEMBERS = 10_000
 RATIO_FREE_BYTES = 1 << 20
 MAX_RATIO = 200
 WEIGHTS_ALONE = (
-    "holds weights but no model; give the architecture and these weights beside it: webkiln build"
-    " model.json --weights FILE.h5 (of to_json or to_yaml), or save the model with model.save(),"
+    "holds weights but no model; give the architecture and these weights: webkiln build model.json"
+    " --weights FILE.h5 (of to_json or to_yaml), or save the model with model.save(),"
     " not save_weights()"
 )
 ZIP_START = b"PK\x03\x04"
@@ -67,7 +67,7 @@ class ModelFile:
     """The file of a layer's assets at a path in the archive."""
     backend: str = ""
     """The backend of Keras, if the file states it."""
-    held: Mapping[str, Mapping[str, Held]] = field(default_factory=dict)
+    assigned: Mapping[str, Mapping[str, StoredWeight]] = field(default_factory=dict)
     """Weights that are already assigned to layer paths. The reader assigns the others."""
 
 
@@ -145,8 +145,8 @@ def open_source(path: Path) -> Iterator[ModelFile]:
                 )
         elif _start(path) == ZIP_START:
             raise SourceError(
-                f"{path.name}: a .keras archive without its end: the file is truncated; copy it or"
-                " save it again"
+                f"{path.name}: the end of the .keras archive is missing: the file is truncated;"
+                " copy it or save it again"
             )
         else:
             raise SourceError(
@@ -222,7 +222,10 @@ def _member(source: str, archive: zipfile.ZipFile, name: str) -> bytes:
     with archive.open(name) as file:
         data = file.read(size + 1)
     if len(data) != size:
-        raise SourceError(f"{source}: member {name} has {len(data)} bytes, the archive says {size}")
+        raise SourceError(
+            f"{source}: member {name} has {len(data)} bytes, but {size} in the directory of the"
+            " archive"
+        )
     return data
 
 
@@ -296,7 +299,7 @@ def read_array(source: str, where: str, dataset: h5py.Group | h5py.Dataset | Non
     if not isinstance(dataset, h5py.Dataset):
         raise SourceError(f"{source}: {where} is missing; save the model again with model.save()")
     if dataset.external or dataset.is_virtual:
-        raise SourceError(f"{source}: {where} keeps its data outside the file; refused")
+        raise SourceError(f"{source}: {where} stores its data outside the file; refused")
     dtype = dataset.dtype.newbyteorder("<")
     halves = dtype == BFLOAT16
     if dtype.name not in DTYPES and not halves:

@@ -52,7 +52,7 @@ def _cond(_: Any, pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], 
         [pred],
         {"then": (true_fn, ()), "otherwise": (false_fn, ())},
         {},
-        lambda given: _specs(given["then"]),
+        lambda results: _specs(results["then"]),
     )
 
 
@@ -60,17 +60,17 @@ def _switch(_: Any, index: Any, branches: Iterable[Callable[..., Any]], *operand
     specs = tuple(map(_specs, operands))
     functions = {f"branch_{number}": (branch, specs) for number, branch in enumerate(branches)}
     return Called(
-        [index, *tree.flatten(operands)], functions, {}, lambda given: _specs(given["branch_0"])
+        [index, *tree.flatten(operands)], functions, {}, lambda results: _specs(results["branch_0"])
     )
 
 
 def _while_loop(operation: Any, loop_vars: Specs) -> Called:
-    given = tuple(loop_vars) if isinstance(loop_vars, list | tuple) else (loop_vars,)
-    specs = tuple(map(_specs, given))
+    variables = tuple(loop_vars) if isinstance(loop_vars, list | tuple) else (loop_vars,)
+    specs = tuple(map(_specs, variables))
     functions = {"condition": (operation.cond, specs), "body": (operation.body, specs)}
     most = operation.maximum_iterations
     options = {"most": None if most is None else int(most)}
-    return Called(tree.flatten(given), functions, options, lambda _: _specs(loop_vars))
+    return Called(tree.flatten(variables), functions, options, lambda _: _specs(loop_vars))
 
 
 def _fori_loop(operation: Any, init_val: Specs) -> Called:
@@ -92,7 +92,7 @@ def _scan(operation: Any, f: Callable[..., Any], init: Specs, xs: Specs = None) 
         [*carry, *sequences],
         {"body": (f, specs)},
         options,
-        lambda given: (_specs(init), _stacked(count, given["body"][1])),
+        lambda results: (_specs(init), _stacked(count, results["body"][1])),
     )
 
 
@@ -115,7 +115,7 @@ def _map(_: Any, f: Callable[..., Any], xs: Specs) -> Called:
         flat,
         {"body": (f, (_specs(xs, _slice),))},
         {},
-        lambda given: _stacked(flat[0].shape[0], given["body"]),
+        lambda results: _stacked(flat[0].shape[0], results["body"]),
     )
 
 

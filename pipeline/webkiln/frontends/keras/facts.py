@@ -29,12 +29,12 @@ def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFac
     with open_model(path, companion) as file:
         version, backend, kind = file.version, file.backend, str(file.config["class_name"])
     model, _ = parse_model(path, subgraph_from_params(params), companion=companion)
-    seen = FileHeader(path)
+    header = FileHeader(path)
     return FileFacts(
         rows(
-            kind=f"{_container(seen, path)}, {kind}",
+            kind=f"{_container(header, path)}, {kind}",
             written_by=listed(
-                [*([f"Keras {version}"] if version.count(".") > 1 else []), *_writers(seen)]
+                [*([f"Keras {version}"] if version.count(".") > 1 else []), *_writers(header)]
             ),
             computed_with=backend,
         ),
@@ -42,18 +42,20 @@ def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFac
     )
 
 
-def _container(seen: FileHeader, path: Path) -> str:
-    if seen.start.startswith(ZIP):
+def _container(header: FileHeader, path: Path) -> str:
+    if header.start.startswith(ZIP):
         return "a .keras archive"
     if is_json(path):
         return (
-            "a layers model of TensorFlow.js" if seen.tensorflow_js else "an architecture in JSON"
+            "a layers model of TensorFlow.js" if header.tensorflow_js else "an architecture in JSON"
         )
-    return "HDF5" if seen.start.startswith(b"\x89HDF") else "an architecture in YAML"
+    return "HDF5" if header.start.startswith(b"\x89HDF") else "an architecture in YAML"
 
 
-def _writers(seen: FileHeader) -> list[str]:
-    return [str(seen.table[key]) for key in ("generatedBy", "convertedBy") if seen.table.get(key)]
+def _writers(header: FileHeader) -> list[str]:
+    return [
+        str(header.table[key]) for key in ("generatedBy", "convertedBy") if header.table.get(key)
+    ]
 
 
 def describe_spec(data: Mapping[str, Any]) -> Description:

@@ -8,11 +8,11 @@ from webkiln.frontends.core.tfjs_manifest import shard_files
 HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
-def _fits(seen: FileHeader) -> bool:
+def _fits(header: FileHeader) -> bool:
     return (
-        seen.start.startswith(HDF5)
-        or "config.json" in seen.members
-        or (not seen.is_folder and seen.tensorflow_js == "layers-model")
+        header.start.startswith(HDF5)
+        or "config.json" in header.members
+        or (not header.is_folder and header.tensorflow_js == "layers-model")
     )
 
 

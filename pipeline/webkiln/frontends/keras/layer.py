@@ -68,7 +68,7 @@ class Layer:
         """The weight `name`. Raises SourceError if the file does not have it."""
         if name not in self.weights:
             raise SourceError(
-                f"{self.path} ({self.class_name}): the file holds no weight {name!r}, it holds"
+                f"{self.path} ({self.class_name}): the file has no weight {name!r}, only"
                 f" {', '.join(self.weights) or 'none'}; save the model again with model.save()"
             )
         return self.weights[name]
@@ -80,8 +80,8 @@ class Layer:
             value = tuple(value) if isinstance(value, list) else value
             if isinstance(value, bool) or value != expected:
                 raise self.error(
-                    f"the config says {name}={value!r}, the weights are for {expected!r}; the file"
-                    " is damaged, save the model again"
+                    f"the config has {name}={value!r}, the weights have {expected!r}; the file is"
+                    " damaged, save the model again"
                 )
 
     def error(self, message: str) -> ShapeError:

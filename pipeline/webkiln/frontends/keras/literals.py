@@ -25,14 +25,14 @@ def literal(value: Any, *, made: bool = False) -> Any:
         return Literal(str(value.dtype), (), (value.item(),))
     concrete = backend.is_tensor(value)
     if not concrete and not isinstance(value, np.ndarray):
-        raise Refused(f"an operation takes a {type(value).__name__}")
+        raise Refused(f"an argument of an operation is a {type(value).__name__}")
     array = keras.ops.convert_to_numpy(value)
     if array.dtype.name == "bfloat16":
         array = array.astype("float32")
     if concrete and not made and array.dtype.kind == "f":
         raise Refused(
             f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal;"
-            " make it a weight with add_weight, or write it as a numpy array"
+            " create a weight with add_weight, or write it as a numpy array"
         )
     return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
 

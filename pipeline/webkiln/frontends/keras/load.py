@@ -33,13 +33,11 @@ from webkiln.frontends.keras.versions.functions import CLASSES
 from webkiln.frontends.keras.versions.tfjs import is_json
 from webkiln.plugins import import_files
 
-APART = "a class of yours, in a model whose weights lie apart from it"
-APART_HINT = "Load both in Keras and save the model as one file: model.save('model.keras')"
+SEPARATE = "a user-defined class in a model with separate weights"
+SEPARATE_HINT = "Load both in Keras and save the model as one file: model.save('model.keras')"
 GONE = frozenset({*RENAMED, *MADE, *CLASSES, *RETIRED})
 """Classes of older versions that are read here although Keras no longer has them."""
-NO_REFERENCE = (
-    "Keras 3 does not load it, so that there are no reference outputs to verify it against"
-)
+NO_REFERENCE = "Keras 3 does not load it, so there are no reference outputs to verify it against"
 FUNCTION_PACKAGES = frozenset(
     {"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"}
 )
@@ -82,7 +80,7 @@ def load_model(
     if apart:
         raise UnsupportedError(
             path.name,
-            unsupported or [(name, APART, APART_HINT) for name in _foreign_classes(model)],
+            unsupported or [(name, SEPARATE, SEPARATE_HINT) for name in _foreign_classes(model)],
         )
     return read_memory(
         load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name, cut

@@ -51,15 +51,17 @@ ENDING = "_mask"
 
 
 def under_masks(model: ModelSpec, masked: Sequence[bool]) -> ModelSpec:
-    """A model with masks: masks of inputs are further inputs, and masks of outputs further outputs."""
-    known = {
+    """A model with the masks of inputs and outputs as further inputs and outputs."""
+    input_masks = {
         ref: Ref(f"{name}{ENDING}")
-        for (name, ref), given in zip(model.inputs, masked, strict=False)
-        if given
+        for (name, ref), has_mask in zip(model.inputs, masked, strict=False)
+        if has_mask
     }
     outputs = [ref for _, ref in model.outputs]
-    layers, masks = _masked(model.layers, known, old=False, ending="_inner_mask", kept=outputs)
-    inputs = tuple((mask.layer, mask) for mask in known.values())
+    layers, masks = _masked(
+        model.layers, input_masks, old=False, ending="_inner_mask", retained=outputs
+    )
+    inputs = tuple((mask.layer, mask) for mask in input_masks.values())
     further = tuple((f"{name}{ENDING}", masks[ref]) for name, ref in model.outputs if ref in masks)
     return replace(
         model,
@@ -71,7 +73,7 @@ def under_masks(model: ModelSpec, masked: Sequence[bool]) -> ModelSpec:
 
 def with_masks(
     layers: Iterable[LayerSpec],
-    known: Mapping[Ref, Ref] | None = None,
+    input_masks: Mapping[Ref, Ref] | None = None,
     *,
     old: bool = False,
     ordered: bool = False,
@@ -82,7 +84,9 @@ def with_masks(
     In Keras 3, a merge of masked operands shows the steps that any of them shows; in Keras 2
     (`old`), those that all operands with a mask show.
     """
-    return _masked(layers, known or {}, old=old, ending=ENDING, kept=(), ordered=ordered)[0]
+    return _masked(layers, input_masks or {}, old=old, ending=ENDING, retained=(), ordered=ordered)[
+        0
+    ]
 
 
 @dataclass
@@ -154,18 +158,18 @@ class _Walk:
         )
 
     def _merged(self, layer: LayerSpec, refs: Sequence[Ref], stem: str) -> Ref | None:
-        known = [self.masks.get(ref) for ref in refs]
-        present = [item for item in known if item is not None]
-        whole = bool(present) and len(present) == len(known)
+        masks = [self.masks.get(ref) for ref in refs]
+        present = [item for item in masks if item is not None]
+        complete = bool(present) and len(present) == len(masks)
         if layer.class_name == "Concatenate" and (
             not self.old or layer.config.get("axis", -1) in {1, -2}
         ):
             if self.old:
-                return self.operation("Concatenate", stem, (present,), axis=1) if whole else None
+                return self.operation("Concatenate", stem, (present,), axis=1) if complete else None
             return (
-                self._joined(refs, known, stem, layer.config.get("axis", -1)) if present else None
+                self._joined(refs, masks, stem, layer.config.get("axis", -1)) if present else None
             )
-        following = present[0] if whole or (self.old and present) else None
+        following = present[0] if complete or (self.old and present) else None
         for position, other in enumerate(present[1:] if following is not None else ()):
             following = self.operation(
                 "LogicalAnd" if self.old else "LogicalOr", f"{stem}_{position}", (following, other)
@@ -173,30 +177,30 @@ class _Walk:
         return following
 
     def _joined(
-        self, refs: Sequence[Ref], known: Sequence[Ref | None], stem: str, axis: int
+        self, refs: Sequence[Ref], masks: Sequence[Ref | None], stem: str, axis: int
     ) -> Ref:
         """For a concatenation: whether any element along the last axis is shown. Operands without a
         mask are shown.
         """
         parts = []
-        for position, (ref, mask) in enumerate(zip(refs, known, strict=True)):
+        for position, (ref, mask) in enumerate(zip(refs, masks, strict=True)):
             if mask is None:
                 parts.append(self.operation("OnesLike", f"{stem}_{position}", (ref,), dtype="bool"))
             else:
                 wide = self.operation("ExpandDims", f"{stem}_{position}_wide", (mask,), axis=-1)
                 none = self.operation("ZerosLike", f"{stem}_{position}_none", (ref,), dtype="bool")
                 parts.append(self.operation("LogicalOr", f"{stem}_{position}", (wide, none)))
-        whole = self.operation("Concatenate", f"{stem}_whole", (parts,), axis=axis)
-        return self.operation("Any", stem, (whole,), axis=-1, keepdims=False)
+        joined = self.operation("Concatenate", f"{stem}_whole", (parts,), axis=axis)
+        return self.operation("Any", stem, (joined,), axis=-1, keepdims=False)
 
     def _heads(self, layer: LayerSpec, call: LayerCall) -> tuple[LayerCall, Ref | None]:
         """With the masks of query, value and key. MultiHeadAttention reads the mask attached to its
         query, whatever its arguments, and clears those attached to its inputs.
         """
-        given = {**dict(zip(("query", "value", "key"), call.args, strict=False)), **call.kwargs}
+        arguments = {**dict(zip(("query", "value", "key"), call.args, strict=False)), **call.kwargs}
         kwargs: dict[str, Any] = dict(call.kwargs)
         for name in ("query", "value", "key"):
-            ref = given.get(name)
+            ref = arguments.get(name)
             mask = self.masks.get(ref) if isinstance(ref, Ref) else None
             if kwargs.get(f"{name}{ENDING}") is None:
                 kwargs |= {f"{name}{ENDING}": mask} if mask is not None else {}
@@ -207,13 +211,13 @@ class _Walk:
                 and not self._is_foreign(ref)
             ):
                 del kwargs[f"{name}{ENDING}"]
-        mask = self.masks.get(given["query"])
+        mask = self.masks.get(arguments["query"])
         for name in (
             ("query", "value", "key")
             if layer.class_name == "MultiHeadAttention" and not self.old
             else ()
         ):
-            self.masks.pop(given.get(name, given["query"]), None)
+            self.masks.pop(arguments.get(name, arguments["query"]), None)
         return replace(call, kwargs=kwargs), mask
 
     def _is_foreign(self, ref: object) -> bool:
@@ -225,10 +229,10 @@ class _Walk:
         masks = [
             self.masks.get(ref) for ref in (call.args[0] if call.args else call.kwargs["inputs"])
         ]
-        given = call.kwargs.get("mask")
-        if given is None and any(mask is not None for mask in masks):
+        explicit = call.kwargs.get("mask")
+        if explicit is None and any(mask is not None for mask in masks):
             return replace(call, kwargs={**call.kwargs, "mask": masks}), masks[0]
-        return call, given[0] if given else None
+        return call, explicit[0] if explicit else None
 
     def _nested(self, layer: LayerSpec, model: ModelSpec, number: int) -> LayerCall:
         call = layer.calls[number]
@@ -239,9 +243,9 @@ class _Walk:
             else LayerCall((first,)).refs()
         )
         masks = [self.masks.get(ref) for ref in refs]
-        given = call.kwargs.get("mask")
-        if given is not None:
-            masks = list(given) if isinstance(given, list) else [given]
+        explicit = call.kwargs.get("mask")
+        if explicit is not None:
+            masks = list(explicit) if isinstance(explicit, list) else [explicit]
         elif any(mask is not None for mask in masks):
             call = replace(
                 call, kwargs={**call.kwargs, "mask": masks if len(masks) > 1 else masks[0]}
@@ -255,18 +259,22 @@ class _Walk:
     def _traced(self, layer: LayerSpec, model: ModelSpec, number: int) -> LayerCall:
         """With the masks of its traced call."""
         call, refs = layer.calls[number], layer.calls[number].refs()
-        places = {name: ref for (name, _), ref in zip(model.inputs, refs, strict=False)}
-        wanted = [name.removesuffix(ENDING) for name, _ in model.inputs if name.endswith(ENDING)]
-        masks = [self.masks.get(places[name]) for name in wanted]
-        carried = any(ref in self.masks and name not in wanted for name, ref in places.items())
+        refs_by_name = {name: ref for (name, _), ref in zip(model.inputs, refs, strict=False)}
+        mask_names = [
+            name.removesuffix(ENDING) for name, _ in model.inputs if name.endswith(ENDING)
+        ]
+        masks = [self.masks.get(refs_by_name[name]) for name in mask_names]
+        carried = any(
+            ref in self.masks and name not in mask_names for name, ref in refs_by_name.items()
+        )
         bare = layer.config.get("unmasked", ())
-        heeded = any(ref in self.masks and name in bare for name, ref in places.items())
+        heeded = any(ref in self.masks and name in bare for name, ref in refs_by_name.items())
         reads = any(
             part.own and (part.class_name in TAKES | SCORES or part.class_name in PROJECTIONS)
             for part in model.layers
         )
         if None in masks or (((carried and reads) or heeded) and call.kwargs.get("mask") is None):
-            what = "its input carries a mask that only the run makes"
+            what = "its input has a mask that a traced layer computes"
             raise UnsupportedError(
                 layer.name,
                 [
@@ -285,30 +293,30 @@ class _Walk:
     def _outputs(self, layer: LayerSpec, number: int, model: ModelSpec, masked: ModelSpec) -> None:
         """Record the further outputs that are masks of other outputs."""
         self.foreign.add(layer.name)
-        places = {name: index for index, (name, _) in enumerate(masked.outputs)}
+        indices = {name: index for index, (name, _) in enumerate(masked.outputs)}
         for index, (name, _) in enumerate(model.outputs):
-            if (place := places.get(f"{name}{ENDING}")) is not None:
-                self.masks[Ref(layer.name, number, index)] = Ref(layer.name, number, place)
+            if (mask_index := indices.get(f"{name}{ENDING}")) is not None:
+                self.masks[Ref(layer.name, number, index)] = Ref(layer.name, number, mask_index)
 
 
 def _masked(
     layers: Iterable[LayerSpec],
-    known: Mapping[Ref, Ref],
+    input_masks: Mapping[Ref, Ref],
     *,
     old: bool,
     ending: str,
-    kept: Sequence[Ref],
+    retained: Sequence[Ref],
     ordered: bool = False,
 ) -> tuple[list[LayerSpec], dict[Ref, Ref]]:
     """The layers, and the mask of each tensor, in Keras's execution order or, with `ordered`, in
-    their own. Mask operations that are not used are omitted, except those in `kept`.
+    their own. Mask operations that are not used are omitted, except those in `retained`.
     """
-    walk, layers = _Walk(old, ending, dict(known)), list(layers)
+    walk, layers = _Walk(old, ending, dict(input_masks)), list(layers)
     walk.foreign |= {layer.name for layer in layers if not layer.own}
-    places = [(layer, number) for layer in layers for number, _ in enumerate(layer.calls)]
+    sequence = [(layer, number) for layer in layers for number, _ in enumerate(layer.calls)]
     calls = {
         (layer.name, number): walk.call(layer, number)
-        for layer, number in (places if ordered else _as_run(places))
+        for layer, number in (sequence if ordered else _as_run(sequence))
     }
     result = [
         replace(
@@ -316,42 +324,42 @@ def _masked(
         )
         for layer in layers
     ]
-    read = {mask.layer for ref in kept if (mask := walk.masks.get(ref)) is not None}
+    read = {mask.layer for ref in retained if (mask := walk.masks.get(ref)) is not None}
     read |= {ref.layer for call in calls.values() for ref in call.refs()}
-    wanted = []
-    for made in reversed(walk.result):
-        if made.name in read:
-            wanted.append(made)
-            read.update(ref.layer for call in made.calls for ref in call.refs())
-    return [*result, *wanted[::-1]], walk.masks
+    used = []
+    for operation in reversed(walk.result):
+        if operation.name in read:
+            used.append(operation)
+            read.update(ref.layer for call in operation.calls for ref in call.refs())
+    return [*result, *used[::-1]], walk.masks
 
 
-def _as_run(places: Sequence[tuple[LayerSpec, int]]) -> list[tuple[LayerSpec, int]]:
+def _as_run(calls: Sequence[tuple[LayerSpec, int]]) -> list[tuple[LayerSpec, int]]:
     """Sort calls by their distance from the outputs, the largest first, like Keras."""
-    order = {Ref(layer.name, number): place for place, (layer, number) in enumerate(places)}
+    order = {Ref(layer.name, number): index for index, (layer, number) in enumerate(calls)}
     read = [
         {
             order[key]
             for ref in layer.calls[number].refs()
             if (key := Ref(ref.layer, ref.call)) in order
         }
-        for layer, number in places
+        for layer, number in calls
     ]
-    waiting = [0] * len(places)
+    waiting = [0] * len(calls)
     for sources in read:
         for source in sources:
             waiting[source] += 1
-    depths, ready = [0] * len(places), [place for place, count in enumerate(waiting) if not count]
+    depths, ready = [0] * len(calls), [index for index, count in enumerate(waiting) if not count]
     while ready:
-        place = ready.pop()
-        for source in read[place]:
-            depths[source] = max(depths[source], depths[place] + 1)
+        index = ready.pop()
+        for source in read[index]:
+            depths[source] = max(depths[source], depths[index] + 1)
             waiting[source] -= 1
             if not waiting[source]:
                 ready.append(source)
     return [
-        places[place]
-        for place in sorted(range(len(places)), key=lambda place: (-depths[place], -place))
+        calls[index]
+        for index in sorted(range(len(calls)), key=lambda index: (-depths[index], -index))
     ]
 
 

@@ -14,11 +14,11 @@ from webkiln.frontends.core.model_functions import check_parameters
 from webkiln.frontends.keras.framework import first_sentence, import_keras, put_weights
 
 
-def make_model(made: Mapping[str, Any]) -> Any:
+def make_model(recipe: Mapping[str, Any]) -> Any:
     """The result of `function` of `module` for its `parameters`: a built `keras.Model`. The module
     must be importable.
     """
-    module, function, parameters = made["module"], made["function"], made["parameters"]
+    module, function, parameters = recipe["module"], recipe["function"], recipe["parameters"]
     where = f"{module}:{function}"
     keras = import_keras(f"{where} makes a Keras model")
     try:
@@ -42,8 +42,8 @@ def make_model(made: Mapping[str, Any]) -> Any:
         raise SourceError(f"{where}: returned {type(model).__name__}, expected a keras.Model")
     if not model.built:
         raise SourceError(
-            f"{where}: the weights of the model that it returned are not made; call the model once,"
-            " or model.build(input_shape)"
+            f"{where}: the weights of the model that it returned do not exist yet; call the model"
+            " once, or model.build(input_shape)"
         )
     return model
 
@@ -57,9 +57,9 @@ def save_weights(model: Any, path: Path) -> None:
         )
 
 
-def remake_model(made: Mapping[str, Any], path: Path) -> Any:
+def remake_model(recipe: Mapping[str, Any], path: Path) -> Any:
     """The model of `make_model` with saved weights. Raises SourceError if they do not match."""
-    model = make_model(made)
+    model = make_model(recipe)
     with np.load(path, allow_pickle=False) as archive:
         arrays = [archive[str(index)] for index in range(len(archive.files))]
     saved, own = (
@@ -68,8 +68,8 @@ def remake_model(made: Mapping[str, Any], path: Path) -> Any:
     )
     if saved != own:
         raise SourceError(
-            f"{model.name}: its function makes another model each time: weights of shapes {saved}"
-            f" before, {own} now"
+            f"{model.name}: its function returns a different model each time: weights of shapes"
+            f" {saved} before, {own} now"
         )
     put_weights(model, arrays)
     return model

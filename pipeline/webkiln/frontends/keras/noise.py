@@ -47,7 +47,7 @@ def replaced(draw: Draw) -> Iterator[None]:
 
 @contextmanager
 def fed(paths: Mapping[int, str], values: Mapping[tuple[str, int], Array]) -> Iterator[None]:
-    """While Keras runs in the block, each layer draws the given numbers: `values` by the layer's
+    """While Keras runs in the block, each layer draws these numbers: `values` by the layer's
     path and the draw's number in a call.
 
     `paths` has the path of each layer by its id.

@@ -37,7 +37,7 @@ def snake_case(name: str) -> str:
 
 
 def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
-    """The inner layers of a Keras layer: (path of weights relative to the layer, serialized layer)."""
+    """The inner layers of a Keras layer: (relative path of weights, serialized layer)."""
     if class_name in RECURRENT or class_name in CONV_RECURRENT:
         cell = f"{class_name}Cell" if class_name in RECURRENT else "ConvLSTMCell"
         return [
@@ -89,9 +89,9 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
 def part_layers(class_name: str, layer: Any) -> Parts:
     """The inner layers of a layer in memory: (path, layer)."""
     if class_name in PROJECTIONS:
-        places = PROJECTIONS[class_name].values()
+        names = PROJECTIONS[class_name].values()
         return [
-            (place, part) for place in places if (part := getattr(layer, place, None)) is not None
+            (place, part) for place in names if (part := getattr(layer, place, None)) is not None
         ]
     if class_name in RECURRENT or class_name in CONV_RECURRENT or class_name == "RNN":
         return [("cell", layer.cell)]

@@ -57,10 +57,10 @@ def handled_by_plugins(model: ModelSpec, scope: str = "") -> list[str]:
     """The layers that a plugin's handlers convert. If there are none, the conversion does not need
     the plugin.
     """
-    found = []
+    handled = []
     for layer in model.layers:
         if registered_handler(layer) is not None:
-            found.append(scope + layer.name)
+            handled.append(scope + layer.name)
         elif layer.model is not None:
-            found += handled_by_plugins(layer.model, f"{scope}{layer.name}/")
-    return found
+            handled += handled_by_plugins(layer.model, f"{scope}{layer.name}/")
+    return handled

@@ -64,7 +64,7 @@ def _dtype(value: Any) -> str:
 
 
 def _operand(value: Any, like: Any) -> Any:
-    """The other operand of a tensor. Python numbers that Keras converts to float32 are unchanged."""
+    """The other operand of a tensor. Python numbers are unchanged if Keras makes them float32."""
     if isinstance(value, keras.KerasTensor | keras.Variable) or backend.is_tensor(value):
         return value
     dtype = _dtype(like)

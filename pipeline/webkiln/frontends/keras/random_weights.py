@@ -24,15 +24,15 @@ leave mostly rounding errors.
 
 
 def fill_randomly(model: Any) -> None:
-    """Set random weights of a built `keras.Model` with a dynamic batch axis; the same on every call.
+    """Set random weights of a built `keras.Model` with a dynamic batch axis; equal on every call.
 
-    Kernels follow He et al. (2015); those of a softmax omit the gain for ReLU. Gamma, beta and biases
-    deviate from their usual values. The statistics of batch normalizations are those of a forward
-    pass over images that include the reference inputs. With random statistics, each layer would
-    shrink the part that depends on the input, and with those of other images this part would grow,
-    until all outputs are alike and a comparison verifies nothing. Rounding errors must not grow from
-    layer to layer either, as in chaotic networks (Schoenholz et al., 2017): hence `CENTRES`, and no
-    variance below the average of its layer.
+    Kernels follow He et al. (2015); those of a softmax omit the gain for ReLU. Gamma, beta and
+    biases deviate from their usual values. The statistics of batch normalizations are those of a
+    forward pass over images that include the reference inputs. With random statistics, each layer
+    would shrink the part that depends on the input, and with those of other images this part would
+    grow, until all outputs are alike and a comparison verifies nothing. Rounding errors must not
+    grow from layer to layer either, as in chaotic networks (Schoenholz et al., 2017): hence
+    `CENTRES`, and no variance below the average of its layer.
     """
     generator = np.random.default_rng(SEED)
     layers = [

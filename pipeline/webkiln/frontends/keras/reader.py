@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,22 +13,20 @@ from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs, Weight, add_blob
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.keras import config as configs
-from webkiln.frontends.keras.archive import (
-    ModelFile,
-    member,
-    names_in,
-    read_array,
-    read_config,
-    reading,
+from webkiln.frontends.keras.archive import ModelFile, member, read_config, reading
+from webkiln.frontends.keras.graph_config import (
+    declared_types,
+    sequential_graph,
+    shift_calls,
+    without_offsets,
 )
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
-from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref, renamed
-from webkiln.frontends.keras.subgraph import TensorTypes, cut_model
-from webkiln.frontends.keras.texts import LOOKUPS, learnt_tokens, read_lines, text_options
+from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref
+from webkiln.frontends.keras.stored_weights import layer_arrays, lookup_tables
+from webkiln.frontends.keras.subgraph import cut_model
+from webkiln.frontends.keras.texts import LOOKUPS, text_options
 from webkiln.frontends.keras.versions.files import modern_file, open_model
-from webkiln.frontends.keras.weight_names import weight_names
-from webkiln.ir.types import Array
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
 CHECKPOINTS = "_layer_checkpoint_dependencies"
@@ -50,7 +48,7 @@ def parse_model(
     TensorFlow.js model.
     """
     with open_model(path, companion) as source, reading(path):
-        reader = _Reader(source, cut)
+        reader = Reader(source, cut)
         return reader.model(source.config, source.weights, "", 0), reader.blobs
 
 
@@ -58,16 +56,18 @@ def read_structure(path: Path, cut: Subgraph = ENTIRE_MODEL) -> ModelSpec | None
     """The spec of a `.keras` file or a subgraph, without its weights, which may be large. None for
     other files, which must be probed first.
     """
-    found = read_config(path)
-    if found is None:
+    contents = read_config(path)
+    if contents is None:
         return None
-    config, version = found
+    config, version = contents
     with reading(path), h5py.File(io.BytesIO(), "w") as nothing:
         source = modern_file(ModelFile(path.name, config, nothing, paths=True, version=version))
-        return _Reader(source, cut, bare=True).model(source.config, nothing, "", 0)
+        return Reader(source, cut, bare=True).model(source.config, nothing, "", 0)
 
 
-class _Reader:
+class Reader:
+    """Builds the spec of a file and collects its weights."""
+
     def __init__(self, source: ModelFile, cut: Subgraph, *, bare: bool = False) -> None:
         self.source, self.cut, self.bare = source, cut, bare
         self.blobs: Blobs = {}
@@ -82,7 +82,7 @@ class _Reader:
                 f"{self.source.path}: models nested more than {MAX_DEPTH} deep; refused"
             )
         if data["class_name"] == "Sequential":
-            entries, inputs, outputs = _chain(config)
+            entries, inputs, outputs = sequential_graph(config)
         elif "layers" in config and "input_layers" in config:
             entries = config["layers"]
             inputs, outputs = (
@@ -98,12 +98,12 @@ class _Reader:
         ]
         if len({layer.name for layer in layers}) != len(layers):
             raise SourceError(
-                f"{self.source.path}: model {config.get('name')} has two layers of one name"
+                f"{self.source.path}: model {config.get('name')} has two layers with the same name"
             )
         old = configs.is_old(self.source.version)
-        layers, offsets = _without_offsets(layers, [ref for _, ref in outputs], together=old)
-        shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
-        stated, declared = {layer.name for layer in layers}, _declared(entries, layers)
+        layers, offsets = without_offsets(layers, [ref for _, ref in outputs], together=old)
+        shifted = [(name, shift_calls(ref, offsets)) for name, ref in outputs]
+        stated, declared = {layer.name for layer in layers}, declared_types(entries, layers)
         layers = with_masks(layers, old=old)
         self._check_refs(str(config.get("name")), layers, [ref for _, ref in (*inputs, *shifted)])
         model = ModelSpec(
@@ -114,13 +114,13 @@ class _Reader:
     def _check_refs(self, model: str, layers: list[LayerSpec], ends: list[Ref]) -> None:
         calls = {layer.name: 1 if layer.kind == "input" else len(layer.calls) for layer in layers}
         for ref in [ref for layer in layers for call in layer.calls for ref in call.refs()] + ends:
-            counted = (
+            valid = (
                 type(ref.call) is int
                 and type(ref.index) is int
                 and ref.call >= 0
                 and 0 <= ref.index < MAX_OUTPUTS
             )
-            if not isinstance(ref.layer, str) or not counted or ref.call >= calls.get(ref.layer, 0):
+            if not isinstance(ref.layer, str) or not valid or ref.call >= calls.get(ref.layer, 0):
                 where = f"output {ref.index} of call {ref.call} of {ref.layer!r}"
                 raise SourceError(
                     f"{self.source.path}: model {model} reads {where}, which is not in it; save it"
@@ -148,10 +148,10 @@ class _Reader:
             stem = snake_case(entry.get("saved_class") or configs.class_name(entry))
             count = counts.get(stem, -1) + 1
             counts[stem] = count
-            groups.append((weights, self._place(weights, stem, count)))
+            groups.append((weights, self._group_path(weights, stem, count)))
         return groups
 
-    def _place(self, weights: h5py.Group, stem: str, count: int) -> str:
+    def _group_path(self, weights: h5py.Group, stem: str, count: int) -> str:
         """The group of a layer, by its number among the layers of its class. Keras 2.12 to 2.14
         counts layers with weights twice, and skips numbers.
         """
@@ -159,9 +159,9 @@ class _Reader:
         if not isinstance(folder, h5py.Group):
             return f"layers/{stem}_{count}" if count else f"layers/{stem}"
         numbers = sorted(
-            int(found[1] or 0)
+            int(match[1] or 0)
             for name in folder
-            if (found := re.fullmatch(rf"{stem}(?:_(\d+))?", name))
+            if (match := re.fullmatch(rf"{stem}(?:_(\d+))?", name))
         )
         number = numbers[count] if count < len(numbers) else count
         return f"{CHECKPOINTS}/{stem}_{number}" if number else f"{CHECKPOINTS}/{stem}"
@@ -200,47 +200,13 @@ class _Reader:
         if own and class_name in LOOKUPS:
             spec = replace(spec, config={**spec.config, **text_options(entry["config"])})
         if own and class_name in {"IntegerLookup", *LOOKUPS}:
-            return replace(spec, config={**spec.config, **self._tables(path, spec, *group)})
+            tables = lookup_tables(self.source, path, spec, *group, with_weights=not self.bare)
+            return replace(spec, config={**spec.config, **tables})
         if own and class_name in CONTAINERS:
             return replace(spec, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
         parts = self._parts(path, spec, entry, group, depth) if own else {}
-        weights = self._weights(path, spec, *group) if self.source.paths or not parts else ()
-        return replace(spec, weights=dict(weights), parts=parts)
-
-    def _tables(
-        self, path: str, spec: LayerSpec, parent: h5py.Group, stored: str
-    ) -> dict[str, Any]:
-        """The learned state of a lookup layer, in addition to its config."""
-        vocabulary = spec.config.get("vocabulary")
-        if (
-            vocabulary is None
-            and (text := self.source.assets(f"{stored}/vocabulary.txt")) is not None
-        ):
-            special = int(
-                spec.config.get("mask_token") is not None and spec.config["output_mode"] == "int"
-            )
-            if spec.class_name in LOOKUPS:
-                vocabulary = read_lines(f"{self.source.path}: {path} ({spec.class_name})", text)
-            else:
-                vocabulary = [int(line) for line in text.decode().split()][
-                    special + int(spec.config.get("num_oov_indices", 1)) :
-                ]
-        if vocabulary is not None and spec.class_name in LOOKUPS:
-            vocabulary = learnt_tokens(
-                f"{self.source.path}: {path} ({spec.class_name})", spec.config, vocabulary
-            )
-        found: dict[str, Any] = {} if vocabulary is None else {"vocabulary": vocabulary}
-        if spec.config.get("output_mode") == "tf_idf" and not self.bare:
-            store = member(self.source.path, parent, f"{stored}/vars/idf_weights")
-            if store is None:
-                raise SourceError(
-                    f"{self.source.path}: {path} ({spec.class_name}): the file holds no"
-                    " idf_weights; save the model as .keras"
-                )
-            found["idf_weights"] = read_array(
-                self.source.path, f"{path} ({spec.class_name}) idf_weights", store
-            ).tolist()
-        return found
+        weights = self._weights(path, spec, *group) if self.source.paths or not parts else {}
+        return replace(spec, weights=weights, parts=parts)
 
     def _parts(
         self,
@@ -256,19 +222,19 @@ class _Reader:
             )
         parent, stored = group
 
-        def lies(place: str) -> str:
-            """The group of an inner layer. Keras 2 stores some under attributes that start with _."""
-            places = (f"{stored}/{place}", f"{stored}/_{place}") if self.source.paths else ()
+        def group_of(name: str) -> str:
+            """The group of an inner layer. Keras 2 stores some under names that start with _."""
+            paths = (f"{stored}/{name}", f"{stored}/_{name}") if self.source.paths else ()
             return next(
-                (found for found in places if member(self.source.path, parent, found) is not None),
-                f"{stored}/{place}",
+                (path for path in paths if member(self.source.path, parent, path) is not None),
+                f"{stored}/{name}",
             )
 
         try:
             entries = part_entries(spec.class_name, entry["config"])
             return {
-                place: self._layer(part, (parent, lies(place)), f"{path}/", depth + 1)
-                for place, part in entries
+                name: self._layer(part, (parent, group_of(name)), f"{path}/", depth + 1)
+                for name, part in entries
             }
         except (KeyError, TypeError, AttributeError) as error:
             raise SourceError(
@@ -282,170 +248,10 @@ class _Reader:
 
     def _weights(
         self, path: str, spec: LayerSpec, parent: h5py.Group, name: str
-    ) -> Iterable[tuple[str, Weight]]:
-        if path in self.source.held:
-            found: Iterable[tuple[str, Array]] = (
-                (name, held.read()) for name, held in self.source.held[path].items()
+    ) -> dict[str, Weight]:
+        return {
+            weight: Weight(
+                f"{path}/{weight}", add_blob(self.blobs, array), str(array.dtype), array.shape
             )
-        else:
-            found = (
-                self._arrays_by_path(path, spec, parent, name)
-                if self.source.paths
-                else self._arrays_by_name(path, spec, parent)
-            )
-        for weight, array in found:
-            yield (
-                weight,
-                Weight(
-                    f"{path}/{weight}", add_blob(self.blobs, array), str(array.dtype), array.shape
-                ),
-            )
-
-    def _arrays_by_path(
-        self, path: str, spec: LayerSpec, parent: h5py.Group, group: str
-    ) -> Iterable[tuple[str, Array]]:
-        store = member(self.source.path, parent, f"{group}/vars")
-        if not isinstance(store, h5py.Group):
-            return
-        saved_as = store.attrs.get("name", spec.name)
-        if saved_as != spec.name:
-            raise SourceError(
-                f"{self.source.path}: the weights at {store.name} are of layer {saved_as!r},"
-                f" expected {path!r}"
-            )
-        names = weight_names(spec.class_name, spec.config) if spec.own else ()
-        for index in range(len(store)):
-            name = names[index] if index < len(names) else f"var{index}"
-            yield (
-                name,
-                read_array(
-                    self.source.path,
-                    f"{path} ({spec.class_name}) {name}",
-                    member(self.source.path, store, str(index)),
-                ),
-            )
-
-    def _arrays_by_name(
-        self, path: str, spec: LayerSpec, weights: h5py.Group
-    ) -> Iterable[tuple[str, Array]]:
-        outer = path.partition("/")[0]
-        group = member(self.source.path, weights, outer)
-        if not isinstance(group, h5py.Group):
-            return
-        names = names_in(group, "weight_names")
-        owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
-        common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
-        if spec.class_name.endswith("Cell") and not any(shared for shared, _ in common.values()):
-            above = path.rpartition("/")[0]
-            common = {name: _common_end(owner, above) for name, (owner, _, _) in owners.items()}
-        best = max(common.values(), default=(0, 0))
-        alone = outer == path or (best[0] == 0 and bool(weight_names(spec.class_name, spec.config)))
-        chosen = (
-            names if alone else [name for name in names if common[name] == best and best[0] > 0]
-        )
-        if len({owners[name][2] for name in chosen}) != len(chosen):
-            raise SourceError(
-                f"{self.source.path}: the weights of {path} cannot be told apart:"
-                f" {', '.join(chosen)}; save it as .keras"
-            )
-        for name in chosen:
-            where = f"{path} ({spec.class_name}) {owners[name][2]}"
-            yield (
-                owners[name][2],
-                read_array(self.source.path, where, member(self.source.path, group, name)),
-            )
-
-
-def _common_end(a: str, b: str) -> tuple[int, int]:
-    """The number of trailing names that two paths have in common: without the numbers of equal
-    names, and with them.
-    """
-
-    def common(first: list[str], second: list[str]) -> int:
-        return [
-            *(x == y for x, y in zip(reversed(first), reversed(second), strict=False)),
-            False,
-        ].index(False)
-
-    first, second = a.split("/"), b.split("/")
-    bare = ([re.sub(r"_\d+$", "", name) for name in names] for names in (first, second))
-    return common(*bare), common(first, second)
-
-
-def _chain(
-    config: Mapping[str, Any],
-) -> tuple[list[Any], list[tuple[str, Ref]], list[tuple[str, Ref]]]:
-    layers = [dict(layer) for layer in config["layers"]]
-    if not layers or layers[0]["class_name"] != "InputLayer":
-        first = layers[0]["config"] if layers else {}
-        shape = (
-            first.get("batch_shape")
-            or first.get("batch_input_shape")
-            or config.get("build_input_shape")
-        )
-        layers.insert(
-            0,
-            {
-                "class_name": "InputLayer",
-                "config": {"name": "input", "batch_shape": shape, "dtype": "float32"},
-            },
-        )
-    names = [configs.layer_name(layer) for layer in layers]
-    for layer, before in zip(layers[1:], names[:-1], strict=True):
-        layer["inbound_nodes"] = [{"args": [[before, 0, 0]], "kwargs": {}}]
-    return layers, [(names[0], Ref(names[0]))], [(names[-1], Ref(names[-1]))]
-
-
-def _declared(entries: list[Any], layers: list[LayerSpec]) -> TensorTypes:
-    """The declared types of tensors: Keras 3 writes them at operands and, for layers of a
-    Sequential, in their build configs.
-    """
-    found: dict[Ref, tuple[list[int | None] | None, str | None]] = {}
-    for entry, layer in zip(entries, layers, strict=True):
-        refs = [call.refs() for call in layer.calls]
-        operands = [configs.declared_operands(node) for node in entry.get("inbound_nodes", [])]
-        for own, said in zip(refs, operands, strict=False):
-            if len(own) == len(said):
-                found |= zip(own, said, strict=True)
-        shape = (entry.get("build_config") or {}).get("input_shape")
-        if shape is not None and len(refs) == 1 and len(refs[0]) == 1:
-            found.setdefault(refs[0][0], (configs.shape_of(shape), None))
-    return found
-
-
-def _without_offsets(
-    layers: list[LayerSpec], outputs: list[Ref], *, together: bool
-) -> tuple[list[LayerSpec], dict[str, int]]:
-    """The layers with references that count actual calls only, and the excess in references of the
-    model's outputs.
-
-    Keras counts the creation of a nested Functional as its first call: Keras 2 in all references
-    (`together`), Keras 3 in those of outputs.
-    """
-    inside = [ref for layer in layers for call in layer.calls for ref in call.refs()]
-    offsets = _offsets(layers, [*inside, *outputs] if together else inside)
-    shifted = [
-        replace(layer, calls=tuple(_shift(call, offsets) for call in layer.calls))
-        for layer in layers
-    ]
-    born = {
-        layer.name: int(layer.class_name != "Sequential")
-        for layer in layers
-        if layer.model is not None
-    }
-    return shifted, offsets if together else born
-
-
-def _offsets(layers: list[LayerSpec], refs: list[Ref]) -> dict[str, int]:
-    latest: dict[Any, int] = {}
-    for ref in refs:
-        latest[ref.layer] = max(latest.get(ref.layer, 0), ref.call)
-    return {
-        layer.name: max(0, latest.get(layer.name, 0) - len(layer.calls) + 1)
-        for layer in layers
-        if layer.model is not None
-    }
-
-
-def _shift(value: Any, offsets: Mapping[str, int]) -> Any:
-    return renamed(value, lambda ref: replace(ref, call=ref.call - offsets.get(ref.layer, 0)))
+            for weight, array in layer_arrays(self.source, path, spec, parent, name)
+        }

@@ -110,7 +110,8 @@ class _Runner:
     """A model as a function of named inputs. Every run starts with the initial states."""
 
     def __init__(self, keras: Any, model: Any, spec: ModelSpec) -> None:
-        from webkiln.frontends.keras.in_memory import layers_by_path, root_of, tensors_at
+        from webkiln.frontends.keras.model_graph import root_of, tensors_at
+        from webkiln.frontends.keras.variables import layers_by_path
 
         self.keras, self.model = keras, model
         self.convert = keras.ops.convert_to_numpy
@@ -155,7 +156,7 @@ class _Runner:
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         before = [self.convert(variable) for variable in self.variables]
         given = [values[name] for name in self.inputs]
-        drawn = {place: values[name] for place, name in self.noises.items()}
+        drawn = {draw: values[name] for draw, name in self.noises.items()}
         with fed(self.paths, drawn):
             results = self.keras.tree.flatten(
                 self.function(given)

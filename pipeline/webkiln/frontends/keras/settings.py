@@ -46,7 +46,31 @@ def config_of(operation: Any) -> dict[str, Any]:
     return result
 
 
-def setting(value: Any) -> Any:
+def operation_settings(operation: Any) -> tuple[dict[str, Any], list[str]]:
+    """The constructor arguments of an operation, and the names of those that are tensors, which
+    are omitted.
+    """
+    names = [
+        name
+        for name in inspect.signature(type(operation).__init__).parameters
+        if name not in {"self", "name"} and hasattr(operation, name)
+    ]
+    values = {name: getattr(operation, name) for name in names}
+    tensors = [
+        name
+        for name, value in values.items()
+        if any(isinstance(item, keras.KerasTensor) for item in keras.tree.flatten(value))
+    ]
+    config = config_of(operation)
+    missing = {
+        name: keras.tree.map_structure(_setting, value)
+        for name, value in values.items()
+        if name not in config and name not in tensors
+    }
+    return config | missing, tensors
+
+
+def _setting(value: Any) -> Any:
     """One constructor argument of an operation."""
     if hasattr(value, "as_list"):
         return value.as_list()

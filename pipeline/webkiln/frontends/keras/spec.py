@@ -184,20 +184,20 @@ def _refs(value: Any) -> Iterator[Ref]:
             yield from _refs(item)
 
 
-def renamed(value: Any, place: Callable[[Ref], Ref]) -> Any:
+def renamed(value: Any, mapping: Callable[[Ref], Ref]) -> Any:
     """A call or argument with replaced tensors."""
     if isinstance(value, Ref):
-        return place(value)
+        return mapping(value)
     if isinstance(value, LayerCall):
         return LayerCall(
-            tuple(renamed(list(value.args), place)), renamed(dict(value.kwargs), place)
+            tuple(renamed(list(value.args), mapping)), renamed(dict(value.kwargs), mapping)
         )
     if isinstance(value, FunctionSpec):
-        return replace(value, captured=tuple(renamed(list(value.captured), place)))
+        return replace(value, captured=tuple(renamed(list(value.captured), mapping)))
     if isinstance(value, list | tuple):
-        return [renamed(item, place) for item in value]
+        return [renamed(item, mapping) for item in value]
     if isinstance(value, dict):
-        return {key: renamed(item, place) for key, item in value.items()}
+        return {key: renamed(item, mapping) for key, item in value.items()}
     return value
 
 

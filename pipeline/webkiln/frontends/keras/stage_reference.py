@@ -15,9 +15,9 @@ from webkiln.ir.types import Array
 from webkiln.plugins import import_files
 
 NO_REFERENCE = (
-    "is a model in several files, which Keras does not load, so that there are no reference outputs"
-    " to verify it against; build it (webkiln build), or load it in the program that wrote it, and"
-    " save it as .keras"
+    "is a model in several files, which Keras does not load, so there are no reference outputs to"
+    " verify it against; use webkiln build, or load the model in the program that wrote it and save"
+    " it as .keras"
 )
 
 

@@ -25,12 +25,12 @@ def cut_model(
     names = [layer.name for layer in model.layers if layer.name in stated]
     if len(names) < 2 or any(layer.traced and layer.name == model.name for layer in model.layers):
         raise RecipeError(
-            f"{model.name}: is one class of its own, in which nothing can be cut; return a model of"
-            " its layers instead"
+            f"{model.name}: a single custom class, in which no subgraph can be selected; return a"
+            " model of its layers instead"
         )
     check_names(model.name, cut, names, lambda name: _inside(name, layers))
     vertices, read = vertices_of(model), _read(model)
-    places = [
+    sequence = [
         (layer.name, number) for layer in model.layers for number, _ in enumerate(layer.calls)
     ]
     starts = [ref for name in cut.starts for ref in _outputs(layers[name], read)]
@@ -39,26 +39,26 @@ def cut_model(
     ]
     if unread := [name for name in cut.starts if name not in {ref.layer for ref in starts}]:
         raise RecipeError(
-            f"{model.name}: nothing reads what {', '.join(unread)} gives; leave it out of"
+            f"{model.name}: no layer reads the output of {', '.join(unread)}; remove it from"
             " --from-layer"
         )
 
-    def say(ref: Ref) -> str:
+    def label(ref: Ref) -> str:
         if ref.layer not in stated:
+            source = ref.layer.partition("_mask")[0]
             raise RecipeError(
-                f"{model.name}: behind the cut the mask is needed that"
-                f" {ref.layer.partition('_mask')[0]} makes, which is no layer of its own; cut"
-                f" before {ref.layer.partition('_mask')[0]}"
+                f"{model.name}: the subgraph needs the mask that {source} computes, which is not an"
+                f" output of a layer; let the subgraph start before {source}"
             )
         return ref.layer
 
-    needed, used = needed_vertices(model.name, vertices, starts, ends, say)
-    kept: dict[str, list[int]] = {}
+    needed, used = needed_vertices(model.name, vertices, starts, ends, label)
+    retained: dict[str, list[int]] = {}
     for number in sorted(needed):
-        kept.setdefault(places[number][0], []).append(places[number][1])
+        retained.setdefault(sequence[number][0], []).append(sequence[number][1])
     own = {ref: name for name, ref in model.inputs}
     entering = (
-        _named([ref for ref in starts if ref in used], own, set(kept))
+        _named([ref for ref in starts if ref in used], own, set(retained))
         if cut.starts
         else [
             (name, ref)
@@ -69,12 +69,12 @@ def cut_model(
     leaving = _named(ends, {}, set()) if cut.ends else list(model.outputs)
     moved = {
         Ref(name, old): Ref(name, new)
-        for name, numbers in kept.items()
+        for name, numbers in retained.items()
         for new, old in enumerate(numbers)
     }
     inside = {ref: Ref(name) if ref not in own else ref for name, ref in entering}
 
-    def place(ref: Ref) -> Ref:
+    def relocate(ref: Ref) -> Ref:
         return (
             inside[ref]
             if ref in inside
@@ -85,29 +85,29 @@ def cut_model(
     rest = [
         replace(
             layers[name],
-            calls=tuple(renamed(layers[name].calls[number], place) for number in numbers),
+            calls=tuple(renamed(layers[name].calls[number], relocate) for number in numbers),
         )
-        for name, numbers in kept.items()
+        for name, numbers in retained.items()
     ]
     return replace(
         model,
         layers=(*inputs, *rest),
         inputs=tuple((name, inside[ref]) for name, ref in entering),
-        outputs=tuple((name, place(ref)) for name, ref in leaving),
+        outputs=tuple((name, relocate(ref)) for name, ref in leaving),
         ends=(tuple(ref for _, ref in entering), tuple(ref for _, ref in leaving)),
     )
 
 
 def vertices_of(model: ModelSpec) -> list[Vertex[Ref]]:
     """The calls of a model's layers, in order."""
-    made: dict[tuple[str, int], set[Ref]] = {}
+    outputs: dict[tuple[str, int], set[Ref]] = {}
     for ref in _read(model):
-        made.setdefault((ref.layer, ref.call), set()).add(ref)
+        outputs.setdefault((ref.layer, ref.call), set()).add(ref)
     return [
         Vertex(
             layer.name,
             tuple(call.refs()),
-            tuple({Ref(layer.name, number), *made.get((layer.name, number), ())}),
+            tuple({Ref(layer.name, number), *outputs.get((layer.name, number), ())}),
         )
         for layer in model.layers
         for number, call in enumerate(layer.calls)
@@ -129,20 +129,20 @@ def _outputs(layer: LayerSpec, read: set[Ref]) -> list[Ref]:
     )
 
 
-def _named(refs: list[Ref], own: Mapping[Ref, str], taken: set[str]) -> list[tuple[str, Ref]]:
+def _named(refs: list[Ref], own: Mapping[Ref, str], names: set[str]) -> list[tuple[str, Ref]]:
     """Unique names of tensors: the model's input names, or layer names, numbered from the second
     on.
     """
-    found: list[tuple[str, Ref]] = []
+    named: list[tuple[str, Ref]] = []
     for ref in dict.fromkeys(refs):
         stem = own.get(ref, ref.layer)
         name, count = stem, 0
-        while name in taken:
+        while name in names:
             count += 1
             name = f"{stem}_{count}"
-        taken = taken | {name}
-        found.append((name, ref))
-    return found
+        names = names | {name}
+        named.append((name, ref))
+    return named
 
 
 def _input(name: str, layer: LayerSpec, ref: Ref, declared: TensorTypes) -> LayerSpec:
@@ -158,6 +158,6 @@ def _inside(name: str, layers: Mapping[str, LayerSpec]) -> str:
     if not slash or outer not in layers:
         return ""
     return (
-        f"; what is inside {outer} is called as a whole: name {outer} itself, or build the inner"
-        " model and cut that"
+        f"; the layers inside {outer} are one call: name {outer} itself, or build the inner model"
+        " and select a subgraph of it"
     )

@@ -23,26 +23,26 @@ UNTRACED: Mapping[str, str] = {
 }
 """Keras layers without a handler that cannot be traced either."""
 
-COMPLEX = "complex numbers, of which there are none here"
-PAIRS = "Keep real and imaginary parts as two tensors, as keras.ops.fft, rfft and stft give them"
+COMPLEX = "complex numbers are not supported"
+PAIRS = "Keep real and imaginary parts as two tensors, as keras.ops.fft, rfft and stft return them"
 OPERATIONS_WITHOUT: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(["Angle", "Eig", "Polar", "ViewAsComplex", "ViewAsReal"], (COMPLEX, PAIRS)),
     "ElasticTransform": (
-        "it draws its random numbers itself",
+        "it draws random numbers itself",
         (
             "Draw them with keras.random.normal, and move the image with"
             " keras.ops.image.map_coordinates"
         ),
     ),
     "Bincount": (
-        "how many counts it gives depends on the largest element",
+        "the number of its counts depends on the largest element",
         "Sum keras.ops.one_hot(x, size) over the elements",
     ),
     "JVP": ("it differentiates a function", "Write the derivative with other operations"),
 }
 """keras.ops operations that are deliberately not supported: the reason, and what to use instead."""
 
-SAYS_TRAINING = frozenset(
+TRAINING_BY_DEFAULT = frozenset(
     {
         *AUGMENTATIONS,
         "AutoContrast",
@@ -54,14 +54,16 @@ SAYS_TRAINING = frozenset(
 )
 """Layers whose `call` has the default training=True, which Keras writes into every file."""
 UNKNOWN = "unknown class, which is never imported"
-BYTES = "it looks at the bytes of bfloat16, which is held as float32 here"
-BYTES_HINT = "Cast to another dtype before"
-CALLS = "it takes functions of Python, which no file holds"
+BYTES = "it reads the bytes of bfloat16, which is computed as float32"
+BYTES_HINT = "Cast to another dtype first"
+CALLS = "its arguments are Python functions, which files do not contain"
 CALLS_HINT = (
-    "Convert the model as it is in memory, or put the operation into the call of a layer of your"
-    " own and pass --plugin FILE.py that defines it"
+    "Convert the model from memory, or move the operation into the call of a custom layer and pass"
+    " --plugin FILE.py that defines it"
 )
-STRINGS_HINT = "Let the page turn texts into numbers, and cut the model after it: --from-layer"
+STRINGS_HINT = (
+    "Convert strings to numbers on the page, and start the model after this layer: --from-layer"
+)
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
 
@@ -149,16 +151,18 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
 
 def _strings(layer: LayerSpec, texts: Mapping[str, LayerSpec], *, nested: bool) -> str | None:
     """The reason why a layer cannot receive its strings, or None."""
-    given = [texts[ref.layer] for call in layer.calls for ref in call.refs() if ref.layer in texts]
-    if given and nested:
-        return "it takes texts inside another model"
-    if given:
-        return refusal(layer, given[0].config.get("batch_shape") or ())
+    sources = [
+        texts[ref.layer] for call in layer.calls for ref in call.refs() if ref.layer in texts
+    ]
+    if sources and nested:
+        return "it has strings as inputs inside a nested model"
+    if sources:
+        return refusal(layer, sources[0].config.get("batch_shape") or ())
     lookup = layer.own and layer.kind == "layer" and layer.class_name in LOOKUPS
     return (
         refusal(layer, ())
         if lookup and layer.config.get("invert")
-        else "it takes texts that are no input of the model"
+        else "it has strings as inputs that are not inputs of the model"
         if lookup
         else None
     )
@@ -189,12 +193,12 @@ def _modes(layer: LayerSpec, *, built_in: bool, traced: bool) -> Iterator[tuple[
             )
     if (
         built_in
-        and layer.class_name not in SAYS_TRAINING
+        and layer.class_name not in TRAINING_BY_DEFAULT
         and any(call.kwargs.get("training") is True for call in layer.calls)
     ):
         yield (
             "it is called with training=True",
-            "Build the model without that argument, as it is used for inference",
+            "Build the model for inference, without that argument",
         )
 
 
@@ -205,20 +209,17 @@ def _reason(layer: LayerSpec) -> tuple[str, str]:
     if layer.kind == "operation" and layer.class_name.startswith(FUNCTION):
         return (
             f"{layer.class_name} is not supported",
-            "Build the model with a Keras layer in its place",
+            "Use a Keras layer instead",
         )
     if layer.kind == "operation":
         what = f"keras.ops operation {layer.class_name} is not supported"
-        return what, "Write it with other operations, or convert the layer around it by a handler"
+        return what, "Use other operations, or write a handler for the layer that calls it"
     if layer.class_name == "Lambda" and layer.own:
         return LAMBDA, LAMBDA_HINT
     if layer.own and UNTRACED.get(layer.class_name) == FOREIGN:
         return (
             FOREIGN,
-            (
-                "Export the whole model to ONNX (model.export(..., format='onnx')), and build that"
-                " file"
-            ),
+            "Export the model to ONNX (model.export(..., format='onnx')), and build that file",
         )
     handler = f"write a handler with KerasConverter.register_handler({layer.class_name!r})"
     if layer.own:

@@ -55,22 +55,24 @@ def learnt_tokens(where: str, config: Mapping[str, Any], values: Sequence[str]) 
     ]
     tokens = list(values[len(special) :] if list(values[: len(special)]) == special else values)
     if odd := [token for token in tokens if not isinstance(token, str)]:
-        raise SourceError(f"{where}: its vocabulary holds {odd[0]!r}, expected texts")
+        raise SourceError(f"{where}: its vocabulary contains {odd[0]!r}, expected strings")
     if len(set(tokens)) < len(tokens):
         twice = next(token for place, token in enumerate(tokens) if token in tokens[:place])
         raise SourceError(
-            f"{where}: its vocabulary has {twice!r} twice, which Keras refuses; save the model"
+            f"{where}: its vocabulary contains {twice!r} twice, which Keras refuses; save the model"
             " again"
         )
     if mask is not None and mask in tokens:
         raise SourceError(
-            f"{where}: its vocabulary has the mask token {mask!r} at another place than the first;"
+            f"{where}: its vocabulary has the mask token {mask!r} at another index than 0;"
             " save the model again"
         )
     if wrong := [
         token for token in tokens if any("\ud800" <= character <= "\udfff" for character in token)
     ]:
-        raise SourceError(f"{where}: its vocabulary holds {wrong[0]!r}, which no UTF-8 says")
+        raise SourceError(
+            f"{where}: its vocabulary contains {wrong[0]!r}, which cannot be encoded in UTF-8"
+        )
     return tokens
 
 
@@ -80,8 +82,8 @@ def read_lines(where: str, data: bytes) -> list[str]:
         lines = data.decode().splitlines()
     except UnicodeDecodeError as error:
         raise SourceError(
-            f"{where}: its vocabulary is no UTF-8 ({error.reason} at byte {error.start}); save the"
-            " model again"
+            f"{where}: its vocabulary is not valid UTF-8 ({error.reason} at byte {error.start});"
+            " save the model again"
         ) from error
     while lines and not lines[-1]:
         lines.pop()
@@ -98,9 +100,9 @@ def refusal(layer: LayerSpec, shape: Sequence[Any]) -> str | None:
     """The reason why a layer cannot process strings of this shape exactly, or None."""
     config = layer.config
     if layer.class_name not in TAKING or not layer.own:
-        return "it takes texts"
+        return "it has strings as inputs"
     if len(layer.calls) != 1:
-        return "it takes texts and is called more than once"
+        return "it has strings as inputs and is called more than once"
     if config.get("invert"):
         return "it gives texts (invert=True)"
     if layer.class_name == "Hashing":
@@ -117,10 +119,10 @@ def refusal(layer: LayerSpec, shape: Sequence[Any]) -> str | None:
         return f"its split is {config['split']}"
     split = config.get("split") is not None
     if split and not (len(shape) == 1 or (len(shape) == 2 and shape[-1] == 1)):
-        return f"it splits texts of shape {list(shape)}, expected [batch] or [batch, 1]"
+        return f"it splits strings of shape {list(shape)}, expected [batch] or [batch, 1]"
     if not split and (len(shape) != 2 or not isinstance(shape[-1], int)):
         return (
-            f"it takes rows of texts that it does not split, and their shape is {list(shape)},"
+            f"it reads strings without splitting them, and their shape is {list(shape)},"
             " expected [batch, count]"
         )
     return (
@@ -232,7 +234,7 @@ def _steps(layer: LayerSpec, shape: Sequence[int | str], placeholder: str) -> di
     config, integer = layer.config, _mode(layer.config) == "int"
     if layer.class_name in LOOKUPS and not config.get("vocabulary"):
         what = (
-            "the source holds no vocabulary; give it one or adapt it, and save the model again, as"
+            "the source has no vocabulary; pass one or adapt the layer, and save the model again as"
             " .keras"
         )
         raise SourceError(f"{layer.name} ({layer.class_name}): {what}")

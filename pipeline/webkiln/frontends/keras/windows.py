@@ -88,11 +88,11 @@ def convolved(
 ) -> Tensor:
     """x convolved with a kernel [*window, in / groups, out]."""
     rank = x.type.rank
-    places = dims_of(data_format, rank)
+    dims = dims_of(data_format, rank)
     order = {
-        "x_dims": places,
+        "x_dims": dims,
         "w_dims": (rank - 1, rank - 2, *range(rank - 2)),
-        "out_dims": places,
+        "out_dims": dims,
         "groups": groups,
     }
     return b.op("Conv", [x, kernel, *bias], order | attrs)

@@ -1,4 +1,4 @@
-"""Configurations of sequential models, as old versions of Keras wrote them."""
+"""Configs of sequential models in the formats of old versions of Keras."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ def numbers(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def layer(class_name: str, name: str, *shape: int | None, **config: Any) -> dict[str, Any]:
-    """A layer of a chain; the first has the shape of what it takes."""
+    """A layer of a chain. The first has the shape of the input."""
     start = (
         {"batch_input_shape": [None, *shape], "input_dtype": config.pop("input_dtype", "float32")}
         if shape

@@ -1,6 +1,4 @@
-"""What Keras 1.2 wrote for the layers of a model of Keras 2: its names of arguments, and its
-weights.
-"""
+"""The layers of a Keras 2 model in Keras 1.2: names of arguments, and weights."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -82,11 +80,11 @@ PLAIN = frozenset(
         "strides",
     }
 )
-"""Arguments of the same name."""
+"""Arguments with the same name in both versions."""
 
 
 def entry(class_name: str, config: Config, *, first: bool) -> dict[str, Any]:
-    """A layer with its config; `first`: with Theano's order of axes."""
+    """A layer with its config. `first`: in Theano's order of axes."""
     if class_name == "InputLayer":
         return {
             "class_name": class_name,
@@ -167,17 +165,17 @@ def _merge(class_name: str, config: Config) -> Config:
 def weights(
     class_name: str, config: Config, arrays: list[Array], *, first: bool, theano: bool
 ) -> list[tuple[str, Array]]:
-    """The weights as a layer of Keras 1 keeps them, with the ends of their names."""
+    """The weights in the layout of Keras 1, with the suffixes of their names."""
     if class_name in {"TimeDistributed", "Bidirectional"}:
         inner = config["layer"]
-        halves = (
+        directions = (
             np.array_split(np.arange(len(arrays)), 2)
             if class_name == "Bidirectional"
             else [np.arange(len(arrays))]
         )
         return [
             item
-            for half in halves
+            for half in directions
             for item in weights(
                 inner["class_name"],
                 inner["config"],
@@ -191,8 +189,8 @@ def weights(
     if class_name in GATES:
         return _gates(class_name, arrays, first=first, theano=theano)
     kernel, *rest = arrays
-    turn = theano and "Conv" in class_name
-    if turn:
+    rotate = theano and "Conv" in class_name
+    if rotate:
         kernel = kernel[(slice(None, None, -1),) * (kernel.ndim - 2)]
     if (class_name, first) in MOVED:
         kernel = MOVED[class_name, first](kernel)

@@ -1,10 +1,10 @@
-"""Writes `written/`: models that Keras 2 built, saved and computed. Run it twice:
+"""Write `written/`: models that Keras 2 built, saved and computed. Run it twice:
 
     pip install tensorflow-cpu==2.12.1 && python models.py
     pip install tensorflow-cpu tf_keras && python models.py
 
-The first writes each model as `.h5`, its inputs (x0, ...) and outputs (y0, ...), and some models as
-`.keras`; the second these once more.
+The first run writes each model as `.h5`, its inputs (x0, ...) and outputs (y0, ...), and some
+models as `.keras`; the second run writes the latter again.
 """
 
 import os
@@ -359,7 +359,7 @@ MODELS = {
 }
 
 ARCHIVED = frozenset({"both_ways", "merged", "nested"})
-"""Models that are saved as `.keras`, too."""
+"""Models that are also saved as `.keras`."""
 
 if __name__ == "__main__":
     main()

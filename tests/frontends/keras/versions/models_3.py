@@ -1,8 +1,8 @@
-"""Models of Keras 3. Those that Keras 3.0 wrote lie in `written/`:
+"""Models of Keras 3. The files of Keras 3.0 are in `written/`:
 
     pip install keras==3.0.5 && KERAS_BACKEND=jax python models_3.py
 
-Tests write the same models, with the same weights, by the Keras that is installed.
+Tests save the same models, with the same weights, with the installed Keras.
 """
 
 from pathlib import Path
@@ -93,7 +93,7 @@ MODELS = {
 }
 
 
-def made(name):
+def build(name):
     """A model with random weights, the same in every version."""
     keras.utils.clear_session()
     model = MODELS[name]()
@@ -109,7 +109,7 @@ def made(name):
 
 def main():
     for name in MODELS:
-        model = made(name)
+        model = build(name)
         generator = np.random.default_rng(len(name))
         shapes = [(2, *tensor.shape[1:]) for tensor in model.inputs]
         given = [

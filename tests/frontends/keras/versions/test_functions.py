@@ -1,4 +1,4 @@
-"""Functions of TensorFlow that tf.keras wrote into models as layers, against TensorFlow itself."""
+"""Functions of TensorFlow that tf.keras saved as layers agree with TensorFlow."""
 
 import json
 from functools import reduce
@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from tests.backends.harness import ROOT
+from tests.frontends.keras.versions.function_calls import CALLS, DTYPES, FLOAT, INT, SHAPES
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_with_keras
@@ -17,224 +18,10 @@ from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import infer
 
-SHAPES = {
-    "x": (4, 6),
-    "y": (4, 6),
-    "image": (8, 8, 4),
-    "ids": (4,),
-    "half": (4, 6),
-    "yes": (4, 6),
-    "no": (4, 6),
-}
-DTYPES = {"ids": "int32", "half": "float16", "yes": "bool", "no": "bool"}
-FLOAT, INT = "<dtype: 'float32'>", "<dtype: 'int32'>"
-REDUCED = [{}, {"axis": 1}, {"axis": [1, -1], "keepdims": True}, {"axis": -1, "keepdims": False}]
-
-
-def calls():  # noqa: PLR0915 - a table
-    """Function, its first argument, and the others: `@name` is an input, anything else as files
-    have it.
-    """
-    for name in (
-        "truediv",
-        "maximum",
-        "minimum",
-        "equal",
-        "not_equal",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "floormod",
-    ):
-        yield from (
-            (f"math.{name}", "@x", {"y": y}) for y in ("@y", 0.5, [0.5, -1.0, 2.0, 3.0, 1.0, -0.25])
-        )
-        yield f"math.{name}", "@ids", {"y": 3}
-        yield f"math.{name}", "@half", {"y": 0.1}
-    for name in ("add", "subtract", "multiply", "squared_difference"):
-        yield from (
-            (f"math.{name}", first, {"y": y})
-            for first, y in (("@x", "@y"), ("@ids", 2), ("@half", [0.1] * 6), (1.0, "@x"))
-        )
-    yield from (
-        ("__operators__.add", first, {"y": y})
-        for first, y in (("@x", 1.0), (1, "@ids"), ("@half", 0.1))
-    )
-    yield from (
-        ("compat.v1.floor_div", first, {"y": y})
-        for first, y in (("@x", 0.3), ("@ids", 2), ("@ids", -2))
-    )
-    yield from (("math.pow", first, {"y": y}) for first, y in (("@x", 2), (2.0, "@x"), ("@ids", 2)))
-    yield "math.divide_no_nan", "@x", {"y": "@y"}
-    yield "math.atan2", "@x", {"x": "@y"}
-    yield from ((f"math.logical_{name}", "@yes", {"y": "@no"}) for name in ("and", "or", "xor"))
-    yield "math.logical_not", "@yes", {}
-    yield from (("where", "@yes", {"x": "@x", "y": y}) for y in ("@y", 0.0))
-    for name in ("abs", "negative", "sign", "square", "round"):
-        yield from ((f"math.{name}", first, {}) for first in ("@x", "@ids", "@half"))
-    for name in (
-        "floor",
-        "ceil",
-        "exp",
-        "expm1",
-        "sin",
-        "cos",
-        "tan",
-        "tanh",
-        "sinh",
-        "cosh",
-        "asinh",
-        "atan",
-        "erf",
-        "erfc",
-        "reciprocal",
-        "sigmoid",
-        "softplus",
-        "is_nan",
-        "is_inf",
-        "is_finite",
-        "log_sigmoid",
-        "l2_normalize",
-    ):
-        yield f"math.{name}", "@x", {}
-    yield from (
-        (f"math.{name}", "@positive", {}) for name in ("sqrt", "rsqrt", "log", "log1p", "acosh")
-    )
-    yield from ((f"math.{name}", "@small", {}) for name in ("asin", "acos", "atanh"))
-    yield from (
-        (f"nn.{name}", "@x", {})
-        for name in (
-            "relu",
-            "relu6",
-            "elu",
-            "selu",
-            "gelu",
-            "silu",
-            "softsign",
-            "leaky_relu",
-            "softmax",
-            "log_softmax",
-        )
-    )
-    yield "nn.gelu", "@x", {"approximate": True}
-    yield "nn.silu", "@x", {"beta": 1.5}
-    yield "nn.leaky_relu", "@x", {"alpha": 0.01}
-    yield "nn.softmax", "@x", {"axis": 1}
-    yield "nn.relu", "@ids", {}
-    yield "nn.bias_add", "@image", {"bias": [1.0, 2.0, 3.0, 4.0]}
-    for name in (
-        "sum",
-        "prod",
-        "max",
-        "min",
-        "mean",
-        "variance",
-        "std",
-        "logsumexp",
-        "euclidean_norm",
-    ):
-        yield from ((f"math.reduce_{name}", "@x", options) for options in REDUCED)
-    yield from ((f"math.reduce_{name}", "@ids", {}) for name in ("sum", "prod", "max", "min"))
-    yield from (
-        (f"math.reduce_{name}", "@yes", options) for name in ("all", "any") for options in REDUCED
-    )
-    yield "compat.v1.norm", "@x", {"ord": "euclidean", "axis": 1, "keepdims": None}
-    yield "math.l2_normalize", "@x", {"axis": [1, 2]}
-    yield from (
-        (f"math.arg{name}", "@x", options)
-        for name in ("max", "min")
-        for options in ({}, {"axis": 2}, {"axis": -1, "output_type": INT})
-    )
-    yield from (
-        (f"math.cum{name}", "@x", options)
-        for name in ("sum", "prod")
-        for options in ({"axis": 1}, {"axis": -1, "exclusive": True, "reverse": True})
-    )
-    yield "math.top_k", "@x", {"k": 2}
-    yield "math.add_n", ["@x", "@y", "@x"], {}
-    yield from (
-        ("clip_by_value", first, {"clip_value_min": 0, "clip_value_max": 2})
-        for first in ("@x", "@ids")
-    )
-    yield "linalg.matmul", "@x", {"b": "@y", "transpose_b": True}
-    yield "linalg.matmul", "@x", {"b": "@y", "transpose_a": True, "transpose_b": False}
-    yield "tensordot", "@x", {"b": "@y", "axes": [[2, 0], [2, 0]]}
-    yield from (
-        ("cast", first, {"dtype": dtype})
-        for first in ("@x", "@ids", "@yes")
-        for dtype in (FLOAT, INT, "float16")
-    )
-    yield "reshape", "@x", {"shape": [-1, 24]}
-    yield from (
-        ("compat.v1.transpose", "@x", {"perm": perm, "conjugate": False})
-        for perm in (None, [0, 2, 1])
-    )
-    yield from (("concat", first, {"axis": -1}) for first in (["@x", "@y"], ["@x", "@y", "@x"]))
-    yield from (("stack", ["@x", "@y"], {"axis": axis}) for axis in (0, 1, -1))
-    yield "unstack", "@x", {"axis": 1}
-    yield from (
-        ("split", "@x", {"num_or_size_splits": sections, "axis": -1})
-        for sections in (3, [1, 2, 3], [2, -1, 1])
-    )
-    yield from (("expand_dims", "@x", {"axis": axis}) for axis in (0, -1))
-    yield from (("compat.v1.squeeze", "@thin", {"axis": axis}) for axis in (None, [2], 2))
-    yield "tile", "@x", {"multiples": [1, 2, 3]}
-    yield "repeat", "@x", {"repeats": 2, "axis": 1}
-    yield "roll", "@x", {"shift": [1, -2], "axis": [1, 2]}
-    yield "reverse", "@x", {"axis": [1, -1]}
-    yield (
-        "compat.v1.pad",
-        "@x",
-        {"paddings": [[0, 0], [1, 2], [3, 0]], "mode": "CONSTANT", "constant_values": 0.5},
-    )
-    yield from (
-        ("pad", "@x", {"paddings": [[0, 0], [1, 2], [3, 0]], "mode": mode})
-        for mode in ("REFLECT", "SYMMETRIC")
-    )
-    yield (
-        "compat.v1.gather",
-        "@x",
-        {"indices": [2, 0], "validate_indices": None, "axis": 1, "batch_dims": 0},
-    )
-    yield "compat.v1.gather", "@x", {"indices": "@ids", "axis": 1, "batch_dims": 0}
-    yield from (("one_hot", "@ids", {"depth": 3, "axis": axis}) for axis in (-1, 1))
-    yield "broadcast_to", "@x", {"shape": [2, 4, 6]}
-    yield from (
-        (name, "@x", {}) for name in ("zeros_like", "ones_like", "identity", "stop_gradient")
-    )
-    yield from (
-        (f"nn.{name}", "@image", {"block_size": 2}) for name in ("depth_to_space", "space_to_depth")
-    )
-    for name in ("max", "avg"):
-        yield f"nn.{name}_pool2d", "@image", {"ksize": [3, 2], "strides": 2, "padding": "SAME"}
-        yield (
-            f"nn.{name}_pool",
-            "@image",
-            {
-                "ksize": [1, 3, 3, 1],
-                "strides": [1, 2, 2, 1],
-                "padding": "VALID",
-                "data_format": "NHWC",
-            },
-        )
-    for method in ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5"):
-        yield from (
-            ("image.resize", "@image", {"size": size, "method": method})
-            for size in ([16, 11], [3, 5])
-        )
-    yield "image.resize", "@image", {"size": [3, 5], "antialias": True}
-    yield from ((f"image.flip_{way}", "@image", {}) for way in ("left_right", "up_down"))
-    yield "image.rgb_to_grayscale", "@coloured", {}
-
-
-CALLS = list(calls())
-SHAPES |= {"positive": (4, 6), "small": (4, 6), "thin": (4, 1, 6), "coloured": (8, 8, 3)}
-
 
 def values():
     generator = np.random.default_rng(3)
-    drawn = {
+    tensors = {
         name: (
             generator.integers(0, 4 if name == "ids" else 2, (2, *shape))
             if name in ("ids", "yes", "no")
@@ -242,8 +29,11 @@ def values():
         )
         for name, shape in SHAPES.items()
     }
-    drawn |= {"positive": np.abs(drawn["positive"]) + 1, "small": np.tanh(drawn["small"])}
-    return {name: value.astype(DTYPES.get(name, "float32")) for name, value in drawn.items()}
+    tensors |= {
+        "positive": np.abs(tensors["positive"]) + 1,
+        "small": np.tanh(tensors["small"]),
+    }
+    return {name: value.astype(DTYPES.get(name, "float32")) for name, value in tensors.items()}
 
 
 def mapped(value, change):
@@ -256,8 +46,8 @@ def name_of(value):
     return value[1:] if isinstance(value, str) and value.startswith("@") else None
 
 
-def written(path, layers, inputs, outputs):
-    """An HDF5 file as Keras 2.15 writes it."""
+def write_model(path, layers, inputs, outputs):
+    """Write an HDF5 file like Keras 2.15."""
     starts = [
         {
             "class_name": "InputLayer",
@@ -274,9 +64,12 @@ def written(path, layers, inputs, outputs):
         for name in inputs
     ]
     config = {
-        "name": "model", "trainable": True, "layers": [*starts, *layers],
-        "input_layers": [[name, 0, 0] for name in inputs], "output_layers": outputs,
-    }  # fmt: skip
+        "name": "model",
+        "trainable": True,
+        "layers": [*starts, *layers],
+        "input_layers": [[name, 0, 0] for name in inputs],
+        "output_layers": outputs,
+    }
     with h5py.File(path, "w") as file:
         file.attrs["keras_version"], file.attrs["backend"] = "2.15.0", "tensorflow"
         file.attrs["model_config"] = json.dumps({"class_name": "Functional", "config": config})
@@ -296,38 +89,38 @@ def layer(function, node, kind="TFOpLambda", name=""):
 def node_of(first, options):
     def leaf(value):
         name = name_of(value)
-        return ["_CONSTANT_VALUE", -1, value, given] if name is None else [name, 0, 0, given]
+        return ["_CONSTANT_VALUE", -1, value, kwargs] if name is None else [name, 0, 0, kwargs]
 
-    given = {
+    kwargs = {
         key: mapped(value, lambda item: item if name_of(item) is None else [name_of(item), 0, 0])
         for key, value in options.items()
     }
     return [leaf(item) for item in first] if isinstance(first, list) else leaf(first)
 
 
-def run(path, given):
+def run(path, inputs):
     graph = KerasConverter(batch_size=2).convert(path)
     verify(graph, infer)
-    return list(run_graph(graph, given)[0].values())
+    return list(run_graph(graph, inputs)[0].values())
 
 
-def computed(function, first, options, everything):
-    """What TensorFlow gives."""
+def compute(function, first, options, tensors):
+    """The results of TensorFlow."""
 
     def real(value):
         name = name_of(value)
         return (
-            tf.constant(everything[name])
+            tf.constant(tensors[name])
             if name is not None
             else tf.dtypes.as_dtype(value.split("'")[1])
             if value in (FLOAT, INT)
             else value
         )
 
-    called = {"__operators__.add": tf.add, "compat.v1.floor_div": tf.math.floordiv}.get(
+    function_of_tf = {"__operators__.add": tf.add, "compat.v1.floor_div": tf.math.floordiv}.get(
         function
     ) or reduce(getattr, function.split("."), tf)
-    result = called(
+    result = function_of_tf(
         mapped(first, real), **{key: mapped(value, real) for key, value in options.items()}
     )
     return [
@@ -335,34 +128,34 @@ def computed(function, first, options, everything):
     ]
 
 
-def test_functions_compute_what_tensorflow_does(tmp_path):
-    everything = values()
+def test_functions_agree_with_tensorflow(tmp_path):
+    tensors = values()
     layers, outputs, expected = [], [], []
     for number, (function, first, options) in enumerate(CALLS):
         layers.append(
             layer(function, node_of(first, {**options, "name": None}), name=f"call_{number}")
         )
-        for index, value in enumerate(computed(function, first, options, everything)):
+        for index, value in enumerate(compute(function, first, options, tensors)):
             outputs.append([f"call_{number}", 0, index])
             expected.append((f"{function} of {first} with {options}", value))
-    written(tmp_path / "m.h5", layers, [*SHAPES], outputs)
-    for (call, wanted), value in zip(expected, run(tmp_path / "m.h5", everything), strict=True):
-        assert (value.dtype, value.shape) == (wanted.dtype, wanted.shape), call
-        tolerance = 2e-3 if wanted.dtype == np.float16 else 2e-5
+    write_model(tmp_path / "m.h5", layers, [*SHAPES], outputs)
+    for (call, result), value in zip(expected, run(tmp_path / "m.h5", tensors), strict=True):
+        assert (value.dtype, value.shape) == (result.dtype, result.shape), call
+        tolerance = 2e-3 if result.dtype == np.float16 else 2e-5
         np.testing.assert_allclose(
             value.astype("float64"),
-            wanted.astype("float64"),
+            result.astype("float64"),
             rtol=tolerance,
             atol=tolerance / 10,
             err_msg=call,
         )
 
 
-def test_every_function_is_tried_and_counted():
+def test_every_function_is_tested_and_counted():
     assert f"\n{len(TENSORFLOW)} functions are converted" in (
         ROOT / "docs" / "keras-versions.md"
     ).read_text("utf-8")
-    alike = {
+    aliases = {
         "math.floordiv",
         "math.mod",
         "math.divide",
@@ -373,7 +166,7 @@ def test_every_function_is_tried_and_counted():
         "nn.swish",
         "nn.softplus",
     }
-    tried = {f"tf.{function}" for function, _, _ in CALLS}
+    tested = {f"tf.{function}" for function, _, _ in CALLS}
     operators = {
         "tf.__operators__.getitem",
         "tf.__operators__.eq",
@@ -381,20 +174,30 @@ def test_every_function_is_tried_and_counted():
         "tf.compat.v1.nn.max_pool",
         "tf.compat.v1.nn.avg_pool",
     }
-    assert set(TENSORFLOW) - tried - operators <= {f"tf.{name}" for name in alike}
+    assert set(TENSORFLOW) - tested - operators <= {f"tf.{name}" for name in aliases}
 
 
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ([{"start": None, "stop": None, "step": None}, {"start": 1, "stop": 3, "step": None}, {"start": None, "stop": None, "step": -1}], np.s_[:, 1:3, ::-1]),
-        ([{"start": None, "stop": None, "step": None}, None, "Ellipsis", 0], np.s_[:, None, ..., 0]),
+        (
+            [
+                {"start": None, "stop": None, "step": None},
+                {"start": 1, "stop": 3, "step": None},
+                {"start": None, "stop": None, "step": -1},
+            ],
+            np.s_[:, 1:3, ::-1],
+        ),
+        (
+            [{"start": None, "stop": None, "step": None}, None, "Ellipsis", 0],
+            np.s_[:, None, ..., 0],
+        ),
         ([{"start": None, "stop": None, "step": None}, -1], np.s_[:, -1]),
         (1, np.s_[1]),
     ],
-)  # fmt: skip
+)
 def test_slices(spec, expected, tmp_path):
-    written(
+    write_model(
         tmp_path / "m.h5",
         [layer("__operators__.getitem", ["x", 0, 0, {"slice_spec": spec}], "SlicingOpLambda")],
         ["x"],
@@ -404,8 +207,8 @@ def test_slices(spec, expected, tmp_path):
     np.testing.assert_array_equal(run(tmp_path / "m.h5", {"x": x})[0], x[expected])
 
 
-def test_functions_follow_each_other(tmp_path):
-    """What MobileNetV3 of tf.keras begins its activations with: x * relu6(x + 3) / 6."""
+def test_sequences_of_functions_and_layers(tmp_path):
+    """The activation of MobileNetV3 in tf.keras: x * relu6(x + 3) / 6."""
     steps = [
         layer("__operators__.add", ["x", 0, 0, {"y": 3.0, "name": None}]),
         {
@@ -422,7 +225,7 @@ def test_functions_follow_each_other(tmp_path):
             "inbound_nodes": [[["x", 0, 0, {}], ["tf.math.multiply", 0, 0, {}]]],
         },
     ]
-    written(tmp_path / "m.h5", steps, ["x"], [["multiply", 0, 0]])
+    write_model(tmp_path / "m.h5", steps, ["x"], [["multiply", 0, 0]])
     x = values()["x"]
     np.testing.assert_allclose(
         run(tmp_path / "m.h5", {"x": x})[0], x * np.clip(x + 3, 0, 6) / 6, rtol=1e-6
@@ -432,26 +235,84 @@ def test_functions_follow_each_other(tmp_path):
 @pytest.mark.parametrize(
     ("function", "node", "error", "message"),
     [
-        ("einsum", ["_CONSTANT_VALUE", -1, "ij->ji", {}], UnsupportedError, r"tf\.einsum is not supported\. Build the model with a Keras layer in its place"),
-        ("compat.v1.shape", ["x", 0, 0, {}], UnsupportedError, r"tf\.compat\.v1\.shape is not supported"),
-        ("__operators__.eq", ["x", 0, 0, {}], ShapeError, r"tf\.__operators__\.eq: the file does not say its other, as tf\.keras lost it"),
-        ("math.add", ["x", 0, 0, {"y": ["half", 0, 0]}], ShapeError, r"its operands are of float16 and float32; TensorFlow takes two of one dtype"),
-        ("math.multiply", ["ids", 0, 0, {"y": 0.5}], ShapeError, r"0\.5 is no number of int32"),
-        ("math.reduce_mean", ["ids", 0, 0, {}], ShapeError, r"the mean of int32, which TensorFlow cuts to a whole number, is not supported"),
-        ("compat.v1.norm", ["x", 0, 0, {"ord": 1}], ShapeError, r"a norm of ord=1 is not supported"),
-        ("nn.max_pool2d", ["image", 0, 0, {"ksize": 2, "strides": 2, "padding": "SAME", "data_format": "NCHW"}], ShapeError, r"data_format 'NCHW' is not"),
-        ("compat.v1.gather", ["x", 0, 0, {"indices": [0], "axis": 1, "batch_dims": 1}], ShapeError, r"its batch_dims=1 is not supported"),
-        ("one_hot", ["ids", 0, 0, {"depth": 3, "on_value": 5.0}], ShapeError, r"its on_value=5\.0 is not supported"),
+        (
+            "einsum",
+            ["_CONSTANT_VALUE", -1, "ij->ji", {}],
+            UnsupportedError,
+            r"tf\.einsum is not supported\. Use a Keras layer instead",
+        ),
+        (
+            "compat.v1.shape",
+            ["x", 0, 0, {}],
+            UnsupportedError,
+            r"tf\.compat\.v1\.shape is not supported",
+        ),
+        (
+            "__operators__.eq",
+            ["x", 0, 0, {}],
+            ShapeError,
+            r"tf\.__operators__\.eq: its other is not in the file, because tf\.keras did not save",
+        ),
+        (
+            "math.add",
+            ["x", 0, 0, {"y": ["half", 0, 0]}],
+            ShapeError,
+            r"the dtypes of its operands are float16 and float32; they must be equal",
+        ),
+        (
+            "math.multiply",
+            ["ids", 0, 0, {"y": 0.5}],
+            ShapeError,
+            r"0\.5 cannot be represented in int32",
+        ),
+        (
+            "math.reduce_mean",
+            ["ids", 0, 0, {}],
+            ShapeError,
+            r"the mean of int32 values is not supported, because TensorFlow truncates it",
+        ),
+        (
+            "compat.v1.norm",
+            ["x", 0, 0, {"ord": 1}],
+            ShapeError,
+            r"a norm with ord=1 is not supported; use the Euclidean norm",
+        ),
+        (
+            "nn.max_pool2d",
+            [
+                *("image", 0, 0),
+                {"ksize": 2, "strides": 2, "padding": "SAME", "data_format": "NCHW"},
+            ],
+            ShapeError,
+            r"data_format 'NCHW' is not supported; use NHWC",
+        ),
+        (
+            "compat.v1.gather",
+            ["x", 0, 0, {"indices": [0], "axis": 1, "batch_dims": 1}],
+            ShapeError,
+            r"its batch_dims=1 is not supported",
+        ),
+        (
+            "one_hot",
+            ["ids", 0, 0, {"depth": 3, "on_value": 5.0}],
+            ShapeError,
+            r"its on_value=5\.0 is not supported",
+        ),
         ("math.add", [], SourceError, r"m\.h5"),
         ("math.add", [[[]]], SourceError, r"m\.h5"),
         ("math.add", ["x", 0, 0, 3], SourceError, r"m\.h5"),
         ("math.add", {"x": 1}, SourceError, r"m\.h5"),
         ("reshape", ["x", 0, 0, {"shape": 5}], UserError, r"reshape"),
-        ("reshape", ["x", 0, 0, {"shape": [["ids", 0, 0], 6]}], ShapeError, r"its shape is computed when the model runs; build the model with a Reshape layer"),
+        (
+            "reshape",
+            ["x", 0, 0, {"shape": [["ids", 0, 0], 6]}],
+            ShapeError,
+            r"its shape is computed at run time, which is not supported; use a Reshape layer",
+        ),
     ],
-)  # fmt: skip
-def test_what_is_not_supported_is_named(function, node, error, message, tmp_path):
-    written(
+)
+def test_unsupported_functions_and_arguments_are_named(function, node, error, message, tmp_path):
+    write_model(
         tmp_path / "m.h5",
         [layer(function, node)],
         ["x", "ids", "half", "image"],
@@ -461,14 +322,25 @@ def test_what_is_not_supported_is_named(function, node, error, message, tmp_path
         KerasConverter(batch_size=2).convert(tmp_path / "m.h5")
 
 
-@pytest.mark.parametrize("older", [layer("math.square", ["x", 0, 0, {}]), {"class_name": "ThresholdedReLU", "name": "old", "config": {"name": "old", "theta": 1.0}, "inbound_nodes": [[["x", 0, 0, {}]]]}])  # fmt: skip
-def test_keras_3_gives_no_reference_for_them(older, tmp_path):
-    written(tmp_path / "m.h5", [older], ["x"], [[older["name"], 0, 0]])
+@pytest.mark.parametrize(
+    "older",
+    [
+        layer("math.square", ["x", 0, 0, {}]),
+        {
+            "class_name": "ThresholdedReLU",
+            "name": "old",
+            "config": {"name": "old", "theta": 1.0},
+            "inbound_nodes": [[["x", 0, 0, {}]]],
+        },
+    ],
+)
+def test_keras_3_has_no_reference_outputs_for_old_layers(older, tmp_path):
+    write_model(tmp_path / "m.h5", [older], ["x"], [[older["name"], 0, 0]])
     assert run(tmp_path / "m.h5", {"x": values()["x"]})
     with pytest.raises(
         UnsupportedError,
         match=(
-            r"Keras 3 does not load it, so that there are no reference outputs to verify it"
+            r"Keras 3 does not load it, so there are no reference outputs to verify it"
             r" against\. Build it"
         ),
     ):

@@ -1,6 +1,4 @@
-"""Files of every era, read without a framework and run, against what Keras 2 computed for the same
-models.
-"""
+"""Files of every version, read without a framework, compute the outputs that Keras 2 computed."""
 
 from functools import reduce
 from importlib import import_module
@@ -9,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, run
-from tests.frontends.keras.versions.layouts import FILES, Model, read, read_3
+from tests.frontends.keras.versions.layouts import FILES
+from tests.frontends.keras.versions.model_files import Model, read, read_3
 from webkiln import canonical
 from webkiln.backends.compare import relative_error
 from webkiln.canonical import digest
@@ -35,32 +34,32 @@ def converted(name, folder) -> tuple[Model, Graph]:
     return model, KerasConverter(batch_size=2).convert(*parse_model(path, companion=companion))
 
 
-def given(model: Model, graph: Graph) -> dict[str, np.ndarray]:
+def inputs(model: Model, graph: Graph) -> dict[str, np.ndarray]:
     return {
         name: value.astype(graph.type(name).dtype)
-        for name, value in zip(graph.inputs, model.given, strict=True)
+        for name, value in zip(graph.inputs, model.inputs, strict=True)
     }
 
 
 def check(name, model: Model, outputs) -> None:
     bound = BOUNDS.get(FILES[name].layout, 2e-5)
-    for got, wanted in zip(outputs.values(), model.wanted, strict=True):
-        assert got.shape == wanted.shape, name
-        assert relative_error(got, wanted) < bound, name
+    for got, expected in zip(outputs.values(), model.outputs, strict=True):
+        assert got.shape == expected.shape, name
+        assert relative_error(got, expected) < bound, name
 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.sample(60)
-def test_files_compute_what_keras_computed(name, tmp_path):
+def test_files_agree_with_recorded_outputs(name, tmp_path):
     model, graph = converted(name, tmp_path)
-    check(name, model, run_graph(graph, given(model, graph))[0])
+    check(name, model, run_graph(graph, inputs(model, graph))[0])
 
 
 def job(model: Model, graph: Graph) -> Job:
     optimised = reduce(
         lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
     )
-    return Job(optimised, given(model, graph), constant_values(optimised, graph.weights))
+    return Job(optimised, inputs(model, graph), constant_values(optimised, graph.weights))
 
 
 FEW = (
@@ -70,7 +69,7 @@ FEW = (
     "2.15: local_2",
     "TensorFlow.js, uint16: conv_2d",
 )
-"""What is run on every backend."""
+"""The files whose programs run on every backend."""
 RUN = [
     pytest.param("wasm", tuple(FILES), marks=pytest.mark.long, id="wasm all"),
     *(pytest.param(name, FEW, id=name) for name in BACKENDS),
@@ -79,8 +78,8 @@ RUN = [
 
 @pytest.mark.parametrize(("backend", "names"), RUN)
 @pytest.mark.sample("js")
-def test_backends_compute_what_keras_computed(backend, names, tmp_path):
-    """Files of one model mostly give one program with the same weights, which runs once."""
+def test_backends_agree_with_recorded_outputs(backend, names, tmp_path):
+    """Most files of one model become the same program with the same weights, which runs once."""
     programs: dict[str, tuple[str, Model, Job]] = {}
     for number, name in enumerate(names):
         folder = tmp_path / f"file{number}"
@@ -92,7 +91,7 @@ def test_backends_compute_what_keras_computed(backend, names, tmp_path):
                 [
                     to_json(graph),
                     weights,
-                    [value.tolist() for value in model.given],
+                    [value.tolist() for value in model.inputs],
                     FILES[name].model,
                 ]
             )
@@ -104,8 +103,10 @@ def test_backends_compute_what_keras_computed(backend, names, tmp_path):
         check(name, model, outputs)
 
 
-def test_there_are_files_of_every_era():
-    """At least sixty, of each version some, and with Theano's kernels where channels come first."""
+def test_every_version_has_files():
+    """At least sixty files, some of each version, and some with channels first and the kernels of
+    Theano.
+    """
     assert len(FILES) >= 60
     for layout in ("1.2", "2.0", "2.2.4", "2.4", "2.15", "3.0", "3.15"):
         assert sum(name.startswith((f"{layout}:", f"{layout},")) for name in FILES) >= 8, layout

@@ -1,4 +1,4 @@
-"""Weights in lists belong to the layers that their names say, whatever is frozen; tensors of nested
+"""Weights in lists are assigned to layers by name, even if layers are frozen; tensors of nested
 models are numbered by their sorted keys.
 """
 
@@ -18,7 +18,7 @@ from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import Ref
 from webkiln.frontends.keras.versions.assign import assigned
 from webkiln.frontends.keras.versions.layouts import Era
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 from webkiln.ops.evaluate import run_graph
 
 
@@ -28,7 +28,7 @@ def inside(inner, *shape):
 
 
 def frozen_around():
-    """A model that is frozen, though a layer in it is not."""
+    """A frozen model with a layer that is not."""
     inner = keras.Sequential([keras.Input((4,)), L.Dense(4), L.Dense(4)], name="inner")
     inner.trainable = False
     inner.layers[-1].trainable = True
@@ -65,10 +65,10 @@ def heads():
 
 
 def keyed():
-    """Keras numbers the tensors of a nested model by the sorted keys, and calls it by them."""
-    given = {"z": keras.Input((4,), name="z"), "a": keras.Input((4,), name="a")}
+    """Keras numbers the tensors of a nested model by the sorted keys, and passes them by key."""
+    inputs = {"z": keras.Input((4,), name="z"), "a": keras.Input((4,), name="a")}
     inner = keras.Model(
-        given, {"q": L.Dense(3)(given["z"]), "b": L.Dense(3)(given["a"])}, name="inner"
+        inputs, {"q": L.Dense(3)(inputs["z"]), "b": L.Dense(3)(inputs["a"])}, name="inner"
     )
     p, q = keras.Input((4,), name="p"), keras.Input((4,), name="q")
     found = inner({"a": p, "z": q})
@@ -78,7 +78,7 @@ def keyed():
 @pytest.mark.parametrize("kind", ["keras", "h5", "memory"])
 @pytest.mark.parametrize("make", [frozen_around, one_way, over_time, spectral, heads, keyed])
 @pytest.mark.sample(8)
-def test_every_layer_takes_its_own_weights(make, kind, compare, tmp_path):
+def test_every_layer_has_its_own_weights(make, kind, compare, tmp_path):
     model = make()
     compare(model)
     path = tmp_path / f"m.{kind}"
@@ -87,32 +87,32 @@ def test_every_layer_takes_its_own_weights(make, kind, compare, tmp_path):
         compare(model, source=path, weights=False)
 
 
-def test_names_say_which_way_is_frozen_where_the_config_does_not():
-    """tf.keras writes what a Bidirectional was made of, without what was frozen since."""
+def test_names_identify_the_frozen_direction():
+    """tf.keras writes the arguments of a Bidirectional, without the state of frozen layers."""
     entry = keras.Sequential(
         [keras.Input((5, 4)), L.Bidirectional(L.LSTM(2, name="lstm"), name="both")]
     ).get_config()["layers"][1]
     del entry["config"]["backward_layer"]
     ends = ("kernel", "recurrent_kernel", "bias")
-    held = [
-        Held(f"both/{way}_lstm/lstm_cell/{end}:0", (1,), lambda: np.zeros(1))
+    stored = [
+        StoredWeight(f"both/{way}_lstm/lstm_cell/{end}:0", (1,), lambda: np.zeros(1))
         for way in ("backward", "forward")
         for end in ends
     ]
-    found = assigned(entry, "both", held, Era((2, 15, 0)))
+    found = assigned(entry, "both", stored, Era((2, 15, 0)))
     assert {path: [item.name for item in weights.values()] for path, weights in found.items()} == {
         f"both/{way}_lstm/lstm_cell": [f"both/{way}_lstm/lstm_cell/{end}:0" for end in ends]
         for way in ("forward", "backward")
     }
 
 
-def test_calls_of_keras_2_by_the_names_of_inputs():
+def test_keras_2_passes_tensors_by_input_name():
     (call,) = configs.read_calls([{"a": ["p", 0, 0, {}], "z": ["q", 1, 0, {}]}])
     assert call.args == ({"a": Ref("p", 0, 0), "z": Ref("q", 1, 0)},)
 
 
 def test_lists_that_name_a_weight_twice(tmp_path):
-    """Keras 2 leaves such a file where two layers inside a model have one name."""
+    """Keras 2 writes such a file if two layers inside a model have the same name."""
     inside(keras.Sequential([keras.Input((4,)), L.Dense(4), L.Dense(4)], name="inner"), 4).save(
         tmp_path / "m.h5"
     )
@@ -123,13 +123,13 @@ def test_lists_that_name_a_weight_twice(tmp_path):
     with pytest.raises(
         SourceError,
         match=(
-            r"inner lists 'inner/dense/kernel' twice, and holds one: it was not written to its end"
+            r"inner lists 'inner/dense/kernel' twice but contains it once: the file is incomplete"
         ),
     ):
         parse_model(tmp_path / "m.h5")
 
 
-def test_a_normalization_of_given_numbers_has_no_weights(tmp_path):
+def test_normalization_with_constant_statistics_has_no_weights(tmp_path):
     model = keras.Sequential(
         [
             keras.Input((3,)),
@@ -143,7 +143,7 @@ def test_a_normalization_of_given_numbers_has_no_weights(tmp_path):
     assert sorted(graph.slots) == ["dense/bias", "dense/kernel"]
 
 
-def test_parts_of_an_attention_lie_in_archives_of_keras_2_as_attributes(compare, tmp_path):
+def test_inner_layers_of_attention_in_archives_of_keras_2(compare, tmp_path):
     x = keras.Input((5, 4))
     model = keras.Model(x, L.MultiHeadAttention(2, 3, name="heads")(x, x))
     compare(model)
@@ -162,7 +162,7 @@ def test_parts_of_an_attention_lie_in_archives_of_keras_2_as_attributes(compare,
 
 
 def test_layers_of_keras_2_do_not_cast_to_integers(tmp_path):
-    """A Discretization there says the dtype of what it gives."""
+    """A Discretization of Keras 2 states the dtype of its output."""
     layers = [
         {
             "class_name": "InputLayer",
@@ -192,7 +192,7 @@ def test_layers_of_keras_2_do_not_cast_to_integers(tmp_path):
     assert result.tolist() == [[0, 1, 2, 3]]
 
 
-def test_weights_of_words_are_not_in_h5(tmp_path):
+def test_idf_weights_are_not_in_h5(tmp_path):
     x = keras.Input((1,), dtype="string", name="text")
     layer = L.StringLookup(
         vocabulary=["a", "b"], output_mode="tf_idf", idf_weights=[0.5, 1.5], name="words"
@@ -200,6 +200,6 @@ def test_weights_of_words_are_not_in_h5(tmp_path):
     keras.Model(x, layer(x)).save(tmp_path / "m.h5")
     with pytest.raises(
         SourceError,
-        match=r"words \(StringLookup\): the file holds no idf_weights; save the model as .keras",
+        match=r"words \(StringLookup\): the file has no idf_weights; save the model as .keras",
     ):
         parse_model(tmp_path / "m.h5")

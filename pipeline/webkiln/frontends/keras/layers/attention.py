@@ -34,18 +34,18 @@ def attention(converter: Converter, layer: Layer) -> None:
     value] or [query, value, key], each [N, T, size].
     """
     b = converter.builder
-    given = {
+    arguments = {
         **dict(zip(("inputs", "mask"), layer.arguments.args, strict=False)),
         **layer.arguments.kwargs,
     }
-    query, value, *keys = map(converter.get_variable, given["inputs"])
-    masks = [*(given.get("mask") or []), None, None]
+    query, value, *keys = map(converter.get_variable, arguments["inputs"])
+    masks = [*(arguments.get("mask") or []), None, None]
     query_mask, value_mask = (
         None if mask is None else _truth(b, converter.get_variable(mask)) for mask in masks[:2]
     )
     scores = _scores(converter, layer, query, keys[0] if keys else value)
     shown = value_mask
-    if given.get("use_causal_mask"):
+    if arguments.get("use_causal_mask"):
         shown = _both(
             b, None if shown is None else _widened(b, shown, -2), _causal(b, *scores.shape[-2:])
         )
@@ -93,14 +93,14 @@ def heads(*, grouped: bool) -> LayerHandler:
 
     def handler(converter: Converter, layer: Layer) -> None:
         b, config = converter.builder, layer.config
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             **dict(zip(ARGUMENTS, layer.arguments.args, strict=False)),
             **layer.arguments.kwargs,
         }
         tensors = {
-            name: converter.get_variable(given[name])
+            name: converter.get_variable(arguments[name])
             for name in ARGUMENTS[:7]
-            if given.get(name) is not None
+            if arguments.get(name) is not None
         }
         query, value = tensors["query"], tensors["value"]
         q, k, v = (
@@ -121,11 +121,11 @@ def heads(*, grouped: bool) -> LayerHandler:
         mask = _merged_mask(
             converter,
             tensors,
-            causal=bool(given.get("use_causal_mask")),
+            causal=bool(arguments.get("use_causal_mask")),
             window=config.get("sliding_window"),
         )
         plain = not (
-            config.get("dropout") or given.get("return_attention_scores") or q.type.rank != 4
+            config.get("dropout") or arguments.get("return_attention_scores") or q.type.rank != 4
         )
         y, weights = _attend(b, q, k, v, mask, axes, plain=plain)
         y = y if gate is None else b.op("Mul", [y, gate])
@@ -191,13 +191,13 @@ def _attend(
     return b.op("Einsum", [weights, v], {"equation": f"{product},{source}->{target}"}), weights
 
 
-def _attention_axes(given: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+def _attention_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """The attention axes of tensors of this rank, which includes heads."""
-    if given is None:
+    if axes is None:
         return tuple(range(1, rank - 2))
     return tuple(
         axis if axis >= 0 else rank - 1 + axis
-        for axis in ([given] if isinstance(given, int) else given)
+        for axis in ([axes] if isinstance(axes, int) else axes)
     )
 
 
@@ -217,8 +217,14 @@ def _merged_mask(
     if window is not None:
         near = b.binary("Less", b.op("Abs", [_ahead(b, rows, columns)]), window)
         mask = _both(b, mask, near)
-    given = tensors.get("attention_mask")
-    return given if mask is None else mask if given is None else _both(b, _truth(b, given), mask)
+    explicit = tensors.get("attention_mask")
+    return (
+        explicit
+        if mask is None
+        else mask
+        if explicit is None
+        else _both(b, _truth(b, explicit), mask)
+    )
 
 
 def _projected(converter: Converter, layer: Layer, name: str, x: Tensor, bound: int = 1) -> Tensor:
@@ -233,9 +239,9 @@ def _projected(converter: Converter, layer: Layer, name: str, x: Tensor, bound: 
             f"the kernel is {list(kernel.shape)}, x is {list(x.shape)}; x needs"
             f" {list(kernel.shape[:bound])} on its last axes"
         )
-    taken = ascii_lowercase[: x.type.rank]
-    made = ascii_lowercase[x.type.rank :][: len(kernel.shape) - bound]
-    equation = f"{taken},{taken[-bound:]}{made}->{taken[:-bound]}{made}"
+    inputs = ascii_lowercase[: x.type.rank]
+    outputs = ascii_lowercase[x.type.rank :][: len(kernel.shape) - bound]
+    equation = f"{inputs},{inputs[-bound:]}{outputs}->{inputs[:-bound]}{outputs}"
     b = converter.builder
     y = b.op("Einsum", [x, adapted(converter, dense, "kernel")], {"equation": equation})
     return (
@@ -278,8 +284,8 @@ def _truth(b: GraphBuilder, mask: Tensor) -> Tensor:
 
 def _widened(b: GraphBuilder, x: Tensor, axis: int) -> Tensor:
     """Insert an axis of size 1 at `axis` of the result."""
-    place = axis if axis >= 0 else x.type.rank + 1 + axis
-    return b.op("Reshape", [x], {"shape": (*x.shape[:place], 1, *x.shape[place:])})
+    position = axis if axis >= 0 else x.type.rank + 1 + axis
+    return b.op("Reshape", [x], {"shape": (*x.shape[:position], 1, *x.shape[position:])})
 
 
 def _set_outputs(converter: Converter, layer: Layer, tensors: Sequence[Tensor]) -> None:

@@ -46,7 +46,7 @@ def integer_lookup(converter: Converter, layer: Layer) -> None:
     config, b = layer.config, converter.builder
     if config.get("vocabulary") is None:
         raise layer.error(
-            "the file holds no vocabulary; give it one or adapt it, and save the model again"
+            "the file has no vocabulary; pass one or adapt the layer, and save the model again"
         )
     tokens = np.asarray(config["vocabulary"], "int64").reshape(-1)
     mode, unknown, mask = (
@@ -61,11 +61,13 @@ def integer_lookup(converter: Converter, layer: Layer) -> None:
             [*([mask] if first else []), *[config["oov_token"]] * (unknown + 1), *tokens], "int64"
         )
         table = np.append(np.delete(table, first + unknown), config["oov_token"])
-        known = b.op("And", [b.binary("GreaterEqual", x, 0), b.binary("Less", x, len(table) - 1)])
-        place = b.op("Where", [known, x, b.constant(len(table) - 1, "int64")])
+        in_range = b.op(
+            "And", [b.binary("GreaterEqual", x, 0), b.binary("Less", x, len(table) - 1)]
+        )
+        index = b.op("Where", [in_range, x, b.constant(len(table) - 1, "int64")])
         converter.set_variable(
             converter.get_output_tensor(layer)[0],
-            b.op("Gather", [b.constant(table), place], {"axis": 0}),
+            b.op("Gather", [b.constant(table), index], {"axis": 0}),
         )
         return
     y = _looked_up(b, layer, x, tokens, first, unknown)
@@ -99,7 +101,7 @@ def _counted(b: GraphBuilder, layer: Layer, y: Tensor, size: int) -> Tensor:
         weights = np.asarray(config["idf_weights"], "float32")
         if weights.shape != (depth,):
             raise layer.error(
-                f"idf_weights are {list(weights.shape)}, the vocabulary with its first places has"
+                f"idf_weights are {list(weights.shape)}, the vocabulary with its special tokens has"
                 f" {depth}"
             )
         counted = b.op("Mul", [counted, b.constant(weights)])
@@ -127,18 +129,18 @@ def _looked_up(
     if not len(tokens):
         return other
     keys = b.constant(tokens[order])
-    place = b.op(
+    index = b.op(
         "Cast",
         [b.binary("Max", b.binary("Sub", counted_up(b, x, tokens[order]), 1), 0)],
         {"dtype": "int32"},
     )
-    found = b.op("Equal", [b.op("Gather", [keys, place], {"axis": 0}), x])
+    matches = b.op("Equal", [b.op("Gather", [keys, index], {"axis": 0}), x])
     return b.op(
         "Where",
         [
-            found,
+            matches,
             b.op(
-                "Gather", [b.constant(order.astype("int64") + first + unknown), place], {"axis": 0}
+                "Gather", [b.constant(order.astype("int64") + first + unknown), index], {"axis": 0}
             ),
             other,
         ],

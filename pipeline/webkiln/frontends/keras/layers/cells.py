@@ -158,11 +158,13 @@ def gru_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
     )
 
 
-def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
+def stacked_cells(converter: Converter, layer: Layer, features: Shape) -> Cell:
     """Stacked cells: the output of one is the input of the next."""
     cells: list[Cell] = []
     for member in layer.spec.parts.values():
-        cells.append(cell_of(converter, member, layer.path, cells[-1].output if cells else given))
+        cells.append(
+            cell_of(converter, member, layer.path, cells[-1].output if cells else features)
+        )
 
     def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         following: list[Tensor] = []
@@ -192,22 +194,22 @@ def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
     )
 
 
-def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
+def conv_lstm_cell(converter: Converter, layer: Layer, image: Shape) -> Cell:
     """ConvLSTM, whose products are convolutions (Shi et al. 2015). Gates in the order input,
     forget, candidate, output.
     """
     b, axis = (
         converter.builder,
-        1 if layer.config.get("data_format") == "channels_first" else len(given),
+        1 if layer.config.get("data_format") == "channels_first" else len(image),
     )
     filters = layer.weight("recurrent_kernel").shape[-2]
     layer.check_config(filters=filters)
     recurrent = converter.convert_to_constant_variable(layer.weight("recurrent_kernel"))
 
     def project(x: Tensor) -> Tensor:
-        images = b.op("Reshape", [x], {"shape": (prod(x.shape[: -len(given)]), *given)})
+        images = b.op("Reshape", [x], {"shape": (prod(x.shape[: -len(image)]), *image)})
         y = convolution(converter, layer, images)
-        return b.op("Reshape", [y], {"shape": (*x.shape[: -len(given)], *y.shape[1:])})
+        return b.op("Reshape", [y], {"shape": (*x.shape[: -len(image)], *y.shape[1:])})
 
     def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         inner, shape = converter.builder, states[0].shape
@@ -226,7 +228,7 @@ def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
         h = leave * activate(inner, layer, carry)
         return h, [h, carry]
 
-    shape = convolution_shape(layer, given, filters)
+    shape = convolution_shape(layer, image, filters)
     return Cell((shape, shape), shape, 0, project, step)
 
 
@@ -239,16 +241,16 @@ CELLS: Mapping[str, Callable[[Converter, Layer, Shape], Cell]] = {
 }
 
 
-def cell_of(converter: Converter, spec: LayerSpec, scope: str, given: Shape) -> Cell:
-    """The cell of a recurrent layer with input [N, T, *given]: a built-in one, or a user-defined
+def cell_of(converter: Converter, spec: LayerSpec, scope: str, features: Shape) -> Cell:
+    """The cell of a recurrent layer with input [N, T, *features]: a built-in one, or a user-defined
     one, which was traced or has a handler.
     """
     layer = Layer(f"{scope}/{spec.name}", spec, 0)
     if spec.own and spec.class_name in CELLS:
-        return CELLS[spec.class_name](converter, layer, given)
+        return CELLS[spec.class_name](converter, layer, features)
     if spec.model is None:
         raise layer.unsupported(
-            "a cell with a handler of its own",
+            "a cell with a custom handler",
             "Write its call with keras.ops, so that it can be traced",
         )
     shapes = tuple(map(tuple, spec.config["state_shapes"]))

@@ -87,17 +87,17 @@ def conv_transpose(converter: Converter, layer: Layer) -> None:
         extra,
     )
     y = _convolve(converter, layer, x, kernel, 1, attrs)
-    said = layer.config.get("output_shape")
-    if said is not None and list(said)[1:] != list(y.shape[1:]):
+    declared = layer.config.get("output_shape")
+    if declared is not None and list(declared)[1:] != list(y.shape[1:]):
         raise layer.unsupported(
-            f"its output_shape is {list(said)}, where {list(y.shape)} follows from its strides",
-            "Crop or pad behind it",
+            f"its output_shape is {list(declared)}, but its strides imply {list(y.shape)}",
+            "Crop or pad its output",
         )
     _finish(converter, layer, y)
 
 
 def convolution(converter: Converter, layer: Layer, x: Tensor) -> Tensor:
-    """Convolve x with a layer's kernel, with its strides, padding and dilation, and add its bias."""
+    """Convolve x with a layer's kernel, strides, padding and dilation, and add its bias."""
     kernel = converter.convert_to_constant_variable(layer.weight("kernel"))
     return _convolve(converter, layer, x, kernel, 1, _window(layer, x, kernel))
 
@@ -110,25 +110,25 @@ def convolution_same(converter: Converter, layer: Layer, x: Tensor, kernel: Tens
     )
 
 
-def convolution_shape(layer: Layer, given: Sequence[int], features: int) -> tuple[int, ...]:
+def convolution_shape(layer: Layer, image: Sequence[int], features: int) -> tuple[int, ...]:
     """The shape of `convolution`'s output, without the batch, for an image shape and this number of
     features.
     """
     weight = layer.weight("kernel")
     strides, dilation = (
-        sizes(layer.config.get(name, 1), len(given) - 1) for name in ("strides", "dilation_rate")
+        sizes(layer.config.get(name, 1), len(image) - 1) for name in ("strides", "dilation_rate")
     )
     first = layer.config.get("data_format") == "channels_first"
-    spatial = given[1:] if first else given[:-1]
+    spatial = image[1:] if first else image[:-1]
     reaches = spans(weight.shape[:-2], dilation)
     around = [
         0 if layer.config.get("padding", "valid") == "valid" else span - 1 for span in reaches
     ]
-    made = [
+    extents = [
         (size + more - span) // stride + 1
         for size, span, stride, more in zip(spatial, reaches, strides, around, strict=True)
     ]
-    return (features, *made) if first else (*made, features)
+    return (features, *extents) if first else (*extents, features)
 
 
 def _operands(converter: Converter, layer: Layer, name: str) -> tuple[Tensor, Tensor]:
@@ -162,7 +162,7 @@ def _convolve(
     *,
     biased: bool = True,
 ) -> Tensor:
-    """Convolve with a kernel [*window, in / groups, out], and add the layer's bias if it has one."""
+    """Convolve with a kernel [*window, in / groups, out], and add the layer's bias, if any."""
     feature = dims(layer, x.type.rank)[1]
     per_group, features = kernel.shape[-2:]
     if x.shape[feature] != per_group * groups:

@@ -146,15 +146,15 @@ def farm_hash(text: Text) -> Wide:
         of_two(u, small(text.word(text.right, (3, 2, 1, 0))), factor),
     )
     first, last = text.from_left(0) + k2, text.from_right(8)
-    long = of_two(last.turned(37) * factor + first, (first.turned(25) + last) * factor, factor)
+    long = of_two(last.rotated(37) * factor + first, (first.rotated(25) + last) * factor, factor)
     result = chosen(b.binary("Less", length, 8), result, long)
     if text.short:
         return result
     start, then = text.from_left(0) * k1, text.from_left(8)
     end, before = last * factor, text.from_right(16) * k2
     longer = of_two(
-        (start + then).turned(43) + end.turned(30) + before,
-        start + (then + k2).turned(18) + end,
+        (start + then).rotated(43) + end.rotated(30) + before,
+        start + (then + k2).rotated(18) + end,
         factor,
     )
     return chosen(b.binary("Less", length, 17), result, longer)
@@ -189,11 +189,11 @@ def _rounds(state: Sequence[Wide], count: int) -> list[Wide]:
     v0, v1, v2, v3 = state
     for _ in range(count):
         v0, v2 = v0 + v1, v2 + v3
-        v1, v3 = v1.turned(51) ^ v0, v3.turned(48) ^ v2
-        v0 = v0.turned(32)
+        v1, v3 = v1.rotated(51) ^ v0, v3.rotated(48) ^ v2
+        v0 = v0.rotated(32)
         v2, v0 = v2 + v1, v0 + v3
-        v1, v3 = v1.turned(47) ^ v2, v3.turned(43) ^ v0
-        v2 = v2.turned(32)
+        v1, v3 = v1.rotated(47) ^ v2, v3.rotated(43) ^ v0
+        v2 = v2.rotated(32)
     return [v0, v1, v2, v3]
 
 
@@ -238,8 +238,8 @@ def crossed(b: GraphBuilder, numbers: list[Tensor]) -> Wide:
 
 
 def hashing(converter: Converter, layer: Layer) -> None:
-    """Buckets of decimal representations. A mask value has bucket 0 of its own. Buckets of strings
-    are computed before the model runs.
+    """Buckets of decimal representations. The mask value has a separate bucket 0. The runtime
+    computes buckets of strings.
     """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     config, b = layer.config, converter.builder

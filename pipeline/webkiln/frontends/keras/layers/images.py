@@ -31,40 +31,40 @@ def center_crop(converter: Converter, layer: Layer) -> None:
     target's aspect ratio.
     """
     x, b = images_of(converter, layer), converter.builder
-    axes, wanted = spatial_axes(layer, x), (layer.config["height"], layer.config["width"])
-    have = [x.shape[axis] for axis in axes]
-    if any(map(is_symbolic, have)):
+    axes, shape = spatial_axes(layer, x), (layer.config["height"], layer.config["width"])
+    sizes = [x.shape[axis] for axis in axes]
+    if any(map(is_symbolic, sizes)):
         raise layer.error(
-            f"x is {list(x.shape)}; give its height and width by --input-shape as numbers"
+            f"x is {list(x.shape)}; give its height and width with --input-shape, as numbers"
         )
-    if all(size >= target for size, target in zip(have, wanted, strict=True)):
-        y = _middle(b, x, axes, wanted)
+    if all(size >= least for size, least in zip(sizes, shape, strict=True)):
+        y = _middle(b, x, axes, shape)
     else:
         fitting = (
-            int(float(have[1] * wanted[0]) / wanted[1]),
-            int(float(have[0] * wanted[1]) / wanted[0]),
+            int(float(sizes[1] * shape[0]) / shape[1]),
+            int(float(sizes[0] * shape[1]) / shape[0]),
         )
         y = _middle(
-            b, x, axes, [max(min(size, most), 1) for size, most in zip(have, fitting, strict=True)]
+            b, x, axes, [max(min(size, most), 1) for size, most in zip(sizes, fitting, strict=True)]
         )
-        y = resized(b, converter.cast(y, "float32"), axes, wanted, "bilinear")
+        y = resized(b, converter.cast(y, "float32"), axes, shape, "bilinear")
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def _middle(b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int]) -> Tensor:
-    starts, kept = [0] * x.type.rank, list(x.shape)
-    for axis, size in zip(axes, wanted, strict=True):
-        starts[axis], kept[axis] = (x.shape[axis] - size) // 2, size
+def _middle(b: GraphBuilder, x: Tensor, axes: Sequence[int], target: Sequence[int]) -> Tensor:
+    starts, sizes = [0] * x.type.rank, list(x.shape)
+    for axis, size in zip(axes, target, strict=True):
+        starts[axis], sizes[axis] = (x.shape[axis] - size) // 2, size
     return b.op(
-        "Slice", [x], {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank}
+        "Slice", [x], {"starts": tuple(starts), "sizes": tuple(sizes), "steps": (1,) * x.type.rank}
     )
 
 
 def auto_contrast(converter: Converter, layer: Layer) -> None:
     """Stretch the range of each channel to the full range. A constant channel is unchanged."""
     x, b = images_of(converter, layer), converter.builder
-    given, full = layer.config["value_range"], (0, LEVELS - 1)
-    y = _ranged(b, x, given, full)
+    value_range, full = layer.config["value_range"], (0, LEVELS - 1)
+    y = _ranged(b, x, value_range, full)
     over = {"axes": (x.type.rank - 3, x.type.rank - 2), "keepdims": True}
     low, high = b.op("ReduceMin", [y], over), b.op("ReduceMax", [y], over)
     flat = b.op("Equal", [low, high])
@@ -79,17 +79,19 @@ def auto_contrast(converter: Converter, layer: Layer) -> None:
         [b.op("Add", [b.op("Mul", [y, scale]), offset])],
         {"min": 0.0, "max": float(LEVELS - 1)},
     )
-    y = b.op("Where", [flat, x, _ranged(b, y, full, given)])
+    y = b.op("Where", [flat, x, _ranged(b, y, full, value_range)])
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def _ranged(b: GraphBuilder, x: Tensor, given: Sequence[float], wanted: Sequence[float]) -> Tensor:
+def _ranged(b: GraphBuilder, x: Tensor, source: Sequence[float], target: Sequence[float]) -> Tensor:
     """Map x linearly from one range to another."""
-    if tuple(given) == tuple(wanted):
+    if tuple(source) == tuple(target):
         return x
-    unit = b.binary("Div", b.binary("Sub", x, float(given[0])), float(given[1]) - float(given[0]))
+    unit = b.binary(
+        "Div", b.binary("Sub", x, float(source[0])), float(source[1]) - float(source[0])
+    )
     return b.binary(
-        "Add", b.binary("Mul", unit, float(wanted[1]) - float(wanted[0])), float(wanted[0])
+        "Add", b.binary("Mul", unit, float(target[1]) - float(target[0])), float(target[0])
     )
 
 
@@ -100,7 +102,7 @@ def clahe(converter: Converter, layer: Layer) -> None:
     x, b, config = images_of(converter, layer), converter.builder, layer.config
     if any(map(is_symbolic, x.shape[-3:])):
         raise layer.error(
-            f"x is {list(x.shape)}; give its height and width by --input-shape as numbers"
+            f"x is {list(x.shape)}; give its height and width with --input-shape, as numbers"
         )
     first, whole = config.get("data_format") == "channels_first", x.shape
     y = x if x.type.rank == 4 else b.op("Reshape", [x], {"shape": (1, *x.shape)})

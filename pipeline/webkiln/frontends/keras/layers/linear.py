@@ -114,5 +114,7 @@ def adapted(converter: Converter, layer: Layer, name: str) -> Tensor:
 def bias_of(converter: Converter, layer: Layer, features: int) -> Tensor:
     weight = layer.weight("bias")
     if weight.shape != (features,):
-        raise layer.error(f"the bias is {list(weight.shape)}, the kernel gives {features} features")
+        raise layer.error(
+            f"the bias is {list(weight.shape)}, the kernel has {features} output features"
+        )
     return converter.convert_to_constant_variable(weight, OrderC)

@@ -80,16 +80,14 @@ def batch_product(
     return b.op("Reshape", [z], {"shape": (*z.shape, 1)}) if z.type.rank == 1 else z
 
 
-def _axes(layer: Layer, x: Tensor, y: Tensor, given: int | Sequence[int]) -> tuple[int, int]:
+def _axes(layer: Layer, x: Tensor, y: Tensor, axes: int | Sequence[int]) -> tuple[int, int]:
     first, second = (
         axis % tensor.type.rank
-        for axis, tensor in zip(
-            [given] * 2 if isinstance(given, int) else given, (x, y), strict=True
-        )
+        for axis, tensor in zip([axes] * 2 if isinstance(axes, int) else axes, (x, y), strict=True)
     )
     if 0 in (first, second) or x.shape[first] != y.shape[second]:
         raise layer.error(
-            f"axis {first} of {list(x.shape)} and axis {second} of {list(y.shape)} must have one"
-            " size, and not be the batch"
+            f"axis {first} of {list(x.shape)} and axis {second} of {list(y.shape)} must have the"
+            " same size, and not be the batch"
         )
     return first, second

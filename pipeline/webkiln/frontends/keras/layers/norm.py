@@ -120,19 +120,19 @@ def normalization(converter: Converter, layer: Layer) -> None:
     x = _floating(converter, layer)
     config, b = layer.config, converter.builder
     axis = config.get("axis", -1)
-    kept = () if axis is None else normal_axes(axis, x.type.rank)
+    axes = () if axis is None else normal_axes(axis, x.type.rank)
 
     def statistic(name: str) -> Tensor:
-        given = config.get(name)
+        constant = config.get(name)
         value = converter.convert_to_constant_variable(
-            layer.weight(name) if given is None else np.asarray(given, x.dtype)
+            layer.weight(name) if constant is None else np.asarray(constant, x.dtype)
         )
-        sizes = dict(zip(reversed(kept), reversed(value.shape), strict=False))
-        if value.type.rank > len(kept) or any(
+        sizes = dict(zip(reversed(axes), reversed(value.shape), strict=False))
+        if value.type.rank > len(axes) or any(
             size not in (1, x.shape[a]) for a, size in sizes.items()
         ):
             raise layer.error(
-                f"{name} is {list(value.shape)}, x needs {[x.shape[a] for a in kept]}"
+                f"{name} is {list(value.shape)}, x needs {[x.shape[a] for a in axes]}"
             )
         return b.op(
             "Reshape", [value], {"shape": tuple(sizes.get(a, 1) for a in range(x.type.rank))}
@@ -217,10 +217,10 @@ def _affine(
         weight = layer.weight(name)
         if weight.shape != expected:
             raise layer.error(f"{name} is {list(weight.shape)}, x needs {list(expected)}")
-        seen = converter.builder.op(
+        factor = converter.builder.op(
             "Reshape", [converter.convert_to_constant_variable(weight)], {"shape": shape}
         )
-        y = converter.builder.op("Add" if name == "beta" else "Mul", [y, seen])
+        y = converter.builder.op("Add" if name == "beta" else "Mul", [y, factor])
     return y
 
 
@@ -248,14 +248,14 @@ def softmax_layer(converter: Converter, layer: Layer) -> None:
     """Softmax. Where a mask is False (or at most 0.5), scores are -1e9 and results 0."""
     x, *masks = map(converter.get_variable, converter.get_input_tensor(layer))
     b = converter.builder
-    kept = next(
+    shown = next(
         (mask if mask.dtype == "bool" else b.binary("Greater", mask, 0.5) for mask in masks), None
     )
-    if kept is not None:
-        x = b.op("Where", [kept, x, b.constant(-1e9, x.dtype)])
+    if shown is not None:
+        x = b.op("Where", [shown, x, b.constant(-1e9, x.dtype)])
     y = softmax(b, x, **options(layer.config))
-    if kept is not None:
-        y = b.op("Where", [kept, y, b.constant(0.0, y.dtype)])
+    if shown is not None:
+        y = b.op("Where", [shown, y, b.constant(0.0, y.dtype)])
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
@@ -266,7 +266,7 @@ def by_element(converter: Converter, layer: Layer, name: str, x: Tensor) -> Tens
     weight = layer.weight(name)
     fits = len(weight.shape) == x.type.rank - 1
     if not fits or any(
-        size not in (1, given) for size, given in zip(weight.shape, x.shape[1:], strict=True)
+        size not in (1, extent) for size, extent in zip(weight.shape, x.shape[1:], strict=True)
     ):
         what = f"{name} is {list(weight.shape)}, x is {list(x.shape)}"
         raise layer.error(f"{what}; each size of {name} is that of x without its batch, or 1")

@@ -24,8 +24,8 @@ class Run:
 def cell(converter: Converter, layer: Layer) -> None:
     """A cell that is called directly, on x [N, in] and its states: one step."""
     x, *states = map(converter.get_variable, converter.get_input_tensor(layer))
-    made = CELLS[layer.class_name](converter, layer, x.shape[1:])
-    output, following = made.step(made.project(x), states)
+    inner_cell = CELLS[layer.class_name](converter, layer, x.shape[1:])
+    output, following = inner_cell.step(inner_cell.project(x), states)
     _set_outputs(converter, layer, [output, *following])
 
 
@@ -46,11 +46,13 @@ def bidirectional(converter: Converter, layer: Layer) -> None:
     half = len(initial) // 2
     ahead = run_cell(converter, forward, x, initial[:half], mask)
     back = run_cell(converter, backward, x, initial[half:], mask)
-    turned = (
+    reversed_back = (
         _flip(converter, back.output) if forward.config.get("return_sequences") else back.output
     )
     states = [*ahead.states, *back.states] if forward.config.get("return_state") else []
-    _set_outputs(converter, layer, [*_merged(converter, layer, [ahead.output, turned]), *states])
+    _set_outputs(
+        converter, layer, [*_merged(converter, layer, [ahead.output, reversed_back]), *states]
+    )
 
 
 def _merged(converter: Converter, layer: Layer, pair: list[Tensor]) -> list[Tensor]:
@@ -95,11 +97,11 @@ def run_cell(
     At a masked step, states do not change; the output is zero, or that of the previous step.
     """
     b, config = converter.builder, layer.config
-    made = cell_of(converter, layer.spec.parts["cell"], layer.path, x.shape[2:])
+    inner_cell = cell_of(converter, layer.spec.parts["cell"], layer.path, x.shape[2:])
     batch, steps = x.shape[:2]
-    ones = (1,) * len(made.output)
+    ones = (1,) * len(inner_cell.output)
 
-    states = list(initial) or made.start(b, batch, x.dtype)
+    states = list(initial) or inner_cell.start(b, batch, x.dtype)
     lasting = (
         [f"{layer.path}/state{n}" for n, _ in enumerate(states)]
         if config.get("stateful") and not initial
@@ -107,29 +109,29 @@ def run_cell(
     )
     if lasting and is_symbolic(batch):
         raise layer.error(
-            "keeps its states between runs, which needs a batch of a fixed size; the batch is"
+            "keeps its states between runs, which needs a fixed batch size; the batch size is"
             f" {batch}"
         )
-    if lasting and made.initial is not None:
+    if lasting and inner_cell.initial is not None:
         raise layer.error(
-            "keeps states between runs that its cell starts by a get_initial_state of its own,"
-            " while Keras resets them to zeros"
+            "keeps its states between runs, and its cell overrides get_initial_state, while Keras"
+            " resets the states to zeros"
         )
     states = (
         [converter.state(name, first) for name, first in zip(lasting, states, strict=True)]
         if lasting
         else states
     )
-    if len(states) != len(made.states):
-        raise layer.error(f"takes {len(made.states)} initial states, got {len(states)}")
+    if len(states) != len(inner_cell.states):
+        raise layer.error(f"takes {len(inner_cell.states)} initial states, got {len(states)}")
     blank = mask if config.get("zero_output_for_mask") else None
-    ending = made.shown if mask is None else len(states)
+    ending = inner_cell.shown if mask is None else len(states)
     stacked = bool(config.get("return_sequences")) or blank is not None or ending is None
 
     def step(
         inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]
     ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        output, following = made.step(slices[0], current[: len(states)])
+        output, following = inner_cell.step(slices[0], current[: len(states)])
         if mask is None:
             return following, [output] if stacked else []
         output, *following = (
@@ -147,14 +149,14 @@ def run_cell(
         )
         return [*following, output], [output] if stacked else []
 
-    sequences = [made.project(x)] if mask is None else [made.project(x), mask]
-    held = (
+    sequences = [inner_cell.project(x)] if mask is None else [inner_cell.project(x), mask]
+    blank_output = (
         []
         if mask is None
-        else [b.op("Broadcast", [b.constant(0.0, x.dtype)], {"shape": (batch, *made.output)})]
+        else [b.op("Broadcast", [b.constant(0.0, x.dtype)], {"shape": (batch, *inner_cell.output)})]
     )
     last, results = converter.scan(
-        [*states, *held], sequences, step, reverse=bool(config.get("go_backwards"))
+        [*states, *blank_output], sequences, step, reverse=bool(config.get("go_backwards"))
     )
     final = last[: len(states)]
     for name, value in zip(lasting, final, strict=False):
@@ -175,13 +177,16 @@ def run_cell(
         outputs = _flip(converter, outputs)
     if config.get("return_sequences"):
         return Run(outputs, final)
-    place = {
+    last_step = {
         "starts": (0, steps - 1, *(0 for _ in ones)),
-        "sizes": (batch, 1, *made.output),
+        "sizes": (batch, 1, *inner_cell.output),
         "steps": (1, 1, *ones),
     }
     return Run(
-        b.op("Reshape", [b.op("Slice", [outputs], place)], {"shape": (batch, *made.output)}), final
+        b.op(
+            "Reshape", [b.op("Slice", [outputs], last_step)], {"shape": (batch, *inner_cell.output)}
+        ),
+        final,
     )
 
 
@@ -200,17 +205,17 @@ def _flip(converter: Converter, x: Tensor) -> Tensor:
 def _arguments(converter: Converter, layer: Layer) -> tuple[Tensor, list[Tensor], Tensor | None]:
     """The sequence [N, T, ...], the initial states if given, and the mask [N, T]."""
     names = ("sequences", "initial_state", "mask")
-    given = {**dict(zip(names, layer.arguments.args, strict=False)), **layer.arguments.kwargs}
-    first = given.get("sequences", given.get("inputs"))
+    arguments = {**dict(zip(names, layer.arguments.args, strict=False)), **layer.arguments.kwargs}
+    first = arguments.get("sequences", arguments.get("inputs"))
     sequence, *states = first if isinstance(first, list) else [first]
-    later = given.get("initial_state")
+    later = arguments.get("initial_state")
     states += later if isinstance(later, list) else [] if later is None else [later]
     if sequence is None:
         raise layer.error("is called without a sequence")
     x = converter.get_variable(sequence)
     if x.type.rank < 3:
         raise layer.error(f"x is {list(x.shape)}; it needs a batch, an axis of steps and features")
-    mask = given.get("mask")
+    mask = arguments.get("mask")
     return (
         x,
         list(map(converter.get_variable, states)),

@@ -34,8 +34,8 @@ def up_sampling(converter: Converter, layer: Layer) -> None:
     if interpolation == "nearest":
         y = _repeated(converter.builder, x, spatial, factors)
     else:
-        wanted = [x.shape[axis] * factor for axis, factor in zip(spatial, factors, strict=True)]
-        y = resized_to(converter.builder, x, spatial, wanted, interpolation)
+        target = [x.shape[axis] * factor for axis, factor in zip(spatial, factors, strict=True)]
+        y = resized_to(converter.builder, x, spatial, target, interpolation)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
@@ -47,9 +47,9 @@ def resizing(converter: Converter, layer: Layer) -> None:
         for name in ("antialias", "crop_to_aspect_ratio", "pad_to_aspect_ratio", "fill_value")
         if name in config
     }
-    wanted = (config["height"], config["width"])
+    target = (config["height"], config["width"])
     y = resized_to(
-        converter.builder, x, spatial_axes(layer, x), wanted, config["interpolation"], **options
+        converter.builder, x, spatial_axes(layer, x), target, config["interpolation"], **options
     )
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
@@ -58,7 +58,7 @@ def resized_to(
     b: GraphBuilder,
     x: Tensor,
     axes: Sequence[int],
-    wanted: Sequence[int],
+    target: Sequence[int],
     interpolation: str,
     *,
     antialias: bool = False,
@@ -70,10 +70,10 @@ def resized_to(
 
     def resize(y: Tensor) -> Tensor:
         if crop_to_aspect_ratio:
-            y = _cropped(b, y, axes, wanted)
+            y = _cropped(b, y, axes, target)
         elif pad_to_aspect_ratio:
-            y = _padded(b, y, axes, wanted, float(fill_value))
-        return resized(b, y, axes, wanted, interpolation, antialias=bool(antialias))
+            y = _padded(b, y, axes, target, float(fill_value))
+        return resized(b, y, axes, target, interpolation, antialias=bool(antialias))
 
     return _rounded(b, x, interpolation, resize)
 
@@ -110,14 +110,14 @@ def resized(
     b: GraphBuilder,
     x: Tensor,
     axes: Sequence[int],
-    wanted: Sequence[int],
+    target: Sequence[int],
     interpolation: str,
     *,
     antialias: bool = False,
 ) -> Tensor:
     """Resize like TensorFlow's kernels."""
     method = METHODS[interpolation]
-    attrs: dict[str, Any] = {"axes": tuple(axes), "sizes": tuple(wanted)}
+    attrs: dict[str, Any] = {"axes": tuple(axes), "sizes": tuple(target)}
     if method in ("nearest", "area"):
         attrs |= {"method": method}
     elif method == "linear":
@@ -152,32 +152,34 @@ def _repeated(b: GraphBuilder, x: Tensor, axes: Sequence[int], factors: Sequence
     )
 
 
-def _fitting(x: Tensor, axes: Sequence[int], wanted: Sequence[int]) -> list[int]:
+def _fitting(x: Tensor, axes: Sequence[int], target: Sequence[int]) -> list[int]:
     """For each axis, the size that matches the other one at the target's aspect ratio, in
     TensorFlow's float32.
     """
     height, width = (x.shape[axis] for axis in axes)
     scaled = (
-        np.float32(width * wanted[0]) / np.float32(wanted[1]),
-        np.float32(height * wanted[1]) / np.float32(wanted[0]),
+        np.float32(width * target[0]) / np.float32(target[1]),
+        np.float32(height * target[1]) / np.float32(target[0]),
     )
     return [int(size) for size in scaled]
 
 
-def _cropped(b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int]) -> Tensor:
-    starts, kept = [0] * x.type.rank, list(x.shape)
-    for axis, fitting in zip(axes, _fitting(x, axes, wanted), strict=True):
-        kept[axis] = max(min(x.shape[axis], fitting), 1)
-        starts[axis] = (x.shape[axis] - kept[axis]) // 2
+def _cropped(b: GraphBuilder, x: Tensor, axes: Sequence[int], target: Sequence[int]) -> Tensor:
+    starts, extents = [0] * x.type.rank, list(x.shape)
+    for axis, fitting in zip(axes, _fitting(x, axes, target), strict=True):
+        extents[axis] = max(min(x.shape[axis], fitting), 1)
+        starts[axis] = (x.shape[axis] - extents[axis]) // 2
     return b.op(
-        "Slice", [x], {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank}
+        "Slice",
+        [x],
+        {"starts": tuple(starts), "sizes": tuple(extents), "steps": (1,) * x.type.rank},
     )
 
 
 def _padded(
-    b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int], value: float
+    b: GraphBuilder, x: Tensor, axes: Sequence[int], target: Sequence[int], value: float
 ) -> Tensor:
     around = [0] * x.type.rank
-    for axis, fitting in zip(axes, _fitting(x, axes, wanted), strict=True):
+    for axis, fitting in zip(axes, _fitting(x, axes, target), strict=True):
         around[axis] = max(fitting - x.shape[axis], 0) // 2
     return b.op("Pad", [x], {"low": tuple(around), "high": tuple(around), "value": value})

@@ -31,7 +31,7 @@ def highway(converter: Converter, layer: Layer) -> None:
         layer.weight("kernel").shape != layer.weight("carry_kernel").shape
         or x.shape[-1] != features
     ):
-        raise layer.error(f"its kernels are of {features} features, x is {list(x.shape)}")
+        raise layer.error(f"its kernels have {features} features, x is {list(x.shape)}")
     gate, y = (
         b.op("MatMul", [x, _weight(converter, layer, name)]) for name in ("carry_kernel", "kernel")
     )

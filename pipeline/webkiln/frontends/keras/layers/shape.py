@@ -20,15 +20,15 @@ def flatten(converter: Converter, layer: Layer) -> None:
 def reshape(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     target = list(layer.config["target_shape"])
-    size, known = prod(x.shape[1:]), prod(n for n in target if n != -1)
+    size, product = prod(x.shape[1:]), prod(n for n in target if n != -1)
     if (
         target.count(-1) > 1
-        or known == 0
-        or is_nonzero(size % known)
-        or (-1 not in target and is_nonzero(size - known))
+        or product == 0
+        or is_nonzero(size % product)
+        or (-1 not in target and is_nonzero(size - product))
     ):
         raise layer.error(f"{size} elements do not fit shape {target}")
-    shape = (x.shape[0], *(size // known if n == -1 else n for n in target))
+    shape = (x.shape[0], *(size // product if n == -1 else n for n in target))
     converter.set_variable(
         converter.get_output_tensor(layer)[0],
         converter.builder.op("Reshape", [x], {"shape": shape}, converter.order(len(shape))),
@@ -59,17 +59,17 @@ def cropping(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     _, _, *spatial = dims(layer, x.type.rank)
     amounts = layer.config["cropping"]
-    starts, kept = [0] * x.type.rank, list(x.shape)
+    starts, sizes = [0] * x.type.rank, list(x.shape)
     for axis, (before, after) in zip(
         spatial, [amounts] if len(spatial) == 1 else amounts, strict=True
     ):
-        starts[axis], kept[axis] = before, kept[axis] - before - after
-        if is_at_least(0, kept[axis]):
+        starts[axis], sizes[axis] = before, sizes[axis] - before - after
+        if is_at_least(0, sizes[axis]):
             raise layer.error(
                 f"cropping {before} and {after} of axis {axis} leaves nothing of its"
                 f" {x.shape[axis]} elements"
             )
-    attrs = {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank}
+    attrs = {"starts": tuple(starts), "sizes": tuple(sizes), "steps": (1,) * x.type.rank}
     converter.set_variable(
         converter.get_output_tensor(layer)[0], converter.builder.op("Slice", [x], attrs)
     )
@@ -95,10 +95,10 @@ def masking(converter: Converter, layer: Layer) -> None:
     differs = b.op(
         "Cast", [b.binary("NotEqual", x, float(layer.config["mask_value"]))], {"dtype": "int32"}
     )
-    kept = b.op(
+    shown = b.op(
         "Cast",
         [b.op("ReduceMax", [differs], {"axes": (x.type.rank - 1,), "keepdims": True})],
         {"dtype": "bool"},
     )
-    y = b.op("Where", [kept, x, b.constant(0.0, x.dtype)], order=x.order)
+    y = b.op("Where", [shown, x, b.constant(0.0, x.dtype)], order=x.order)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)

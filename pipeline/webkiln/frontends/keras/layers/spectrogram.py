@@ -93,11 +93,11 @@ def _angle(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
         return b.constant(value, x.dtype)
 
     level = b.binary("Equal", x, 0.0)
-    turn = b.op("Atan", [b.op("Div", [y, b.op("Where", [level, number(1.0), x])])])
+    angle = b.op("Atan", [b.op("Div", [y, b.op("Where", [level, number(1.0), x])])])
     below = b.binary("Less", y, 0.0)
-    back = b.op("Add", [turn, b.op("Where", [below, number(-pi), number(pi)])])
+    back = b.op("Add", [angle, b.op("Where", [below, number(-pi), number(pi)])])
     upright = b.op("Mul", [b.op("Sign", [y]), number(pi / 2)])
-    return b.op("Where", [level, upright, b.op("Where", [b.binary("Less", x, 0.0), back, turn])])
+    return b.op("Where", [level, upright, b.op("Where", [b.binary("Less", x, 0.0), back, angle])])
 
 
 def mel_spectrogram(converter: Converter, layer: Layer) -> None:
@@ -108,17 +108,20 @@ def mel_spectrogram(converter: Converter, layer: Layer) -> None:
     b, config = converter.builder, layer.config
     x = x if x.dtype == "float64" else converter.cast(x, "float32")
     length, stride = config["fft_length"], config["sequence_stride"]
-    taken = config.get("sequence_length") or length
+    window_size = config.get("sequence_length") or length
     padded = b.op("PadFrom", [x], _reflected(x.type.rank, length // 2))
     count = (padded.shape[-1] - length) // stride + 1
     starts = b.binary("Mul", b.op("Iota", [], {"size": count, "dtype": "int32"}), stride)
     starts = b.op("Reshape", [starts], {"shape": (count, 1)})
-    places = b.op("Add", [starts, b.op("Iota", [], {"size": length, "dtype": "int32"})])
-    frames = b.op("Gather", [padded, places], {"axis": x.type.rank - 1})
+    indices = b.op("Add", [starts, b.op("Iota", [], {"size": length, "dtype": "int32"})])
+    frames = b.op("Gather", [padded, indices], {"axis": x.type.rank - 1})
     if config.get("window") is not None:
         frames = b.op(
             "Mul",
-            [frames, b.constant(_window(layer, config["window"], taken, length).astype(x.dtype))],
+            [
+                frames,
+                b.constant(_window(layer, config["window"], window_size, length).astype(x.dtype)),
+            ],
         )
     real, imaginary = (b.op("MatMul", [frames, wave]) for wave in _waves(b, length, x.dtype))
     size = b.op("Sqrt", [b.op("Add", [b.op("Square", [real]), b.op("Square", [imaginary])])])
@@ -144,7 +147,7 @@ def _reflected(rank: int, count: int) -> dict[str, object]:
     return {"low": around, "high": around, "mode": "reflect"}
 
 
-def _window(layer: Layer, window: object, taken: int, length: int) -> Array:
+def _window(layer: Layer, window: object, size: int, length: int) -> Array:
     """The window of a frame; a shorter window is centred."""
     if isinstance(window, str):
         if window not in WINDOWS:
@@ -152,23 +155,23 @@ def _window(layer: Layer, window: object, taken: int, length: int) -> Array:
                 f"window {window!r}", f"There are {', '.join(WINDOWS)}, and numbers"
             )
         level, swing = WINDOWS[window]
-        values = level - swing * np.cos(2 * pi * np.arange(taken) / taken)
+        values = level - swing * np.cos(2 * pi * np.arange(size) / size)
     else:
         values = np.asarray(window, "float64")
-    before = (length - taken) // 2
-    return np.pad(values, (before, length - taken - before))
+    before = (length - size) // 2
+    return np.pad(values, (before, length - size - before))
 
 
 def _waves(b: GraphBuilder, length: int, dtype: str) -> list[Tensor]:
-    """cos and sin of 2 pi r c / length, [length, length // 2 + 1]. Angles are reduced as integers."""
+    """cos and sin of 2 pi r c / length, [length, length // 2 + 1]; integers reduce the angles."""
     rows = b.op(
         "Reshape", [b.op("Iota", [], {"size": length, "dtype": "int32"})], {"shape": (length, 1)}
     )
     product = b.op("Mul", [rows, b.op("Iota", [], {"size": length // 2 + 1, "dtype": "int32"})])
-    turn = b.binary(
+    angle = b.binary(
         "Mul", b.op("Cast", [b.binary("Mod", product, length)], {"dtype": dtype}), 2 * pi / length
     )
-    return [b.op("Cos", [turn]), b.op("Sin", [turn])]
+    return [b.op("Cos", [angle]), b.op("Sin", [angle])]
 
 
 def mel_triangles(config: Mapping[str, Any], count: int) -> Array:

@@ -37,7 +37,7 @@ class Wide:
             ),
         )
 
-    def turned(self, count: int) -> "Wide":
+    def rotated(self, count: int) -> "Wide":
         """Rotate right."""
         high, low = (self.high, self.low) if count < 32 else (self.low, self.high)
         count %= 32
@@ -62,8 +62,8 @@ class Wide:
         """The remainder of a division, by 8-bit digits."""
         rest = self.low * 0
         for word in (self.high, self.low):
-            for place in (24, 16, 8, 0):
-                digit = bits(self.b, shifted(self.b, word, -place) if place else word, 0xFF)
+            for shift in (24, 16, 8, 0):
+                digit = bits(self.b, shifted(self.b, word, -shift) if shift else word, 0xFF)
                 rest = self.b.binary(
                     "Mod", self.b.op("BitOr", [shifted(self.b, rest, 8), digit]), divisor
                 )

@@ -89,10 +89,10 @@ def tensor(b: GraphBuilder, value: Argument, dtype: str | None = None) -> Tensor
         isinstance(item, Tensor | list | tuple) for item in value
     ):
         rows = [tensor(b, item, dtype) for item in value]
-        whole = promote([row.dtype for row in rows])
+        common = promote([row.dtype for row in rows])
         return b.op(
             "Concat",
-            [b.op("Reshape", [cast(b, row, whole)], {"shape": (1, *row.shape)}) for row in rows],
+            [b.op("Reshape", [cast(b, row, common)], {"shape": (1, *row.shape)}) for row in rows],
             {"axis": 0},
         )
     return b.constant(literal(value) if dtype is None else value, dtype)
@@ -181,5 +181,5 @@ def axes_of(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """Sorted, non-negative axes. None means all."""
     if axis is None:
         return tuple(range(rank))
-    given = [axis] if isinstance(axis, int) else list(axis)
-    return tuple(sorted(a % rank for a in given))
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    return tuple(sorted(a % rank for a in axes))

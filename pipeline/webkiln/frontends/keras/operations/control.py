@@ -27,8 +27,8 @@ def _as_before(
     for result, state in zip(results, states, strict=True):
         if result.shape != state.shape:
             raise ShapeError(
-                f"{b.layer}: a step makes {list(state.shape)} to {list(result.shape)}; a loop keeps"
-                " the shapes of its variables"
+                f"{b.layer}: a step changes {list(state.shape)} to {list(result.shape)}; the shapes"
+                " of loop variables must not change"
             )
     return [cast(b, result, state.dtype) for result, state in zip(results, states, strict=True)]
 
@@ -43,19 +43,19 @@ def switch(
     b: GraphBuilder, index: Argument, *operands: Argument, functions: Functions
 ) -> list[Tensor]:
     """The branch at an index. Lower indices select the first, higher ones the last."""
-    given = [tensor(b, operand) for operand in operands]
+    inputs = [tensor(b, operand) for operand in operands]
     branches = [functions[f"branch_{number}"] for number in range(len(functions))]
     if not isinstance(index, Tensor):
-        return list(branches[max(min(int(index), len(branches) - 1), 0)](b, given))
+        return list(branches[max(min(int(index), len(branches) - 1), 0)](b, inputs))
     chosen = _scalar(b, index, "int32")
 
     def among(inner: GraphBuilder, first: int) -> Sequence[Tensor]:
         if first == len(branches) - 1:
-            return branches[first](inner, given)
+            return branches[first](inner, inputs)
         here = inner.op("LessEqual", [inner.capture(chosen), inner.constant(first, "int32")])
         return inner.branch(
             here,
-            lambda then, _: branches[first](then, given),
+            lambda then, _: branches[first](then, inputs),
             lambda otherwise, _: among(otherwise, first + 1),
         )
 
@@ -70,8 +70,8 @@ def while_loop(
     def holds(inner: GraphBuilder, current: list[Tensor]) -> Tensor:
         return _scalar(inner, functions["condition"](inner, current)[0], "bool")
 
-    def step(inner: GraphBuilder, given: list[Tensor]) -> list[Tensor]:
-        following = _as_before(inner, functions["body"](inner, given[2:]), given[2:])
+    def step(inner: GraphBuilder, inputs: list[Tensor]) -> list[Tensor]:
+        following = _as_before(inner, functions["body"](inner, inputs[2:]), inputs[2:])
         return [holds(inner, following), *following]
 
     return b.loop(holds(b, states), states, step, bound=most)[0]
@@ -98,8 +98,8 @@ def fori_loop(
         return b.scan(states, [steps], step, axis=0)[0]
     first, last = (_scalar(b, value, "int32") for value in (lower, upper))
 
-    def again(inner: GraphBuilder, given: list[Tensor]) -> list[Tensor]:
-        number, current = given[2], given[3:]
+    def again(inner: GraphBuilder, inputs: list[Tensor]) -> list[Tensor]:
+        number, current = inputs[2], inputs[3:]
         following = inner.binary("Add", number, 1)
         return [
             inner.op("Less", [following, inner.capture(last)]),
@@ -119,16 +119,16 @@ def scan(
     reverse: bool = False,
     **_: Any,
 ) -> list[Tensor]:
-    given = [tensor(b, operand) for operand in operands]
-    rows = given[states:] or [numbers(b, count or 0, "int32")]
+    inputs = [tensor(b, operand) for operand in operands]
+    rows = inputs[states:] or [numbers(b, count or 0, "int32")]
 
     def step(
         inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
-        results = functions["body"](inner, [*current, *(slices if given[states:] else [])])
+        results = functions["body"](inner, [*current, *(slices if inputs[states:] else [])])
         return _as_before(inner, results[:states], current), list(results[states:])
 
-    lasts, piles = b.scan(given[:states], rows, step, axis=0, reverse=reverse)
+    lasts, piles = b.scan(inputs[:states], rows, step, axis=0, reverse=reverse)
     return [*lasts, *piles]
 
 

@@ -88,15 +88,15 @@ def squareplus(b: GraphBuilder, /, x: Argument, **options: float) -> Tensor:
 
 def round_(b: GraphBuilder, x: Argument, decimals: int = 0) -> Tensor:
     """Round to decimals; integers to tens and higher."""
-    given = tensor(b, x)
-    if not is_float(given.dtype) and decimals >= 0:
-        return given
+    original = tensor(b, x)
+    if not is_float(original.dtype) and decimals >= 0:
+        return original
     if decimals == 0:
-        return b.op("Round", [given])
-    scale, wide = 10.0 ** abs(decimals), floating(b, given)
+        return b.op("Round", [original])
+    scale, wide = 10.0 ** abs(decimals), floating(b, original)
     if decimals < 0:
-        return cast(b, b.op("Round", [wide / scale]) * scale, given.dtype)
-    return cast(b, b.op("Round", [wide * scale]) / scale, given.dtype)
+        return cast(b, b.op("Round", [wide / scale]) * scale, original.dtype)
+    return cast(b, b.op("Round", [wide * scale]) / scale, original.dtype)
 
 
 def change_dtype(b: GraphBuilder, x: Argument, dtype: str | None = None, **_: Any) -> Tensor:
@@ -120,8 +120,8 @@ def clip(b: GraphBuilder, x: Argument, x_min: Argument, x_max: Argument) -> Tens
 def where(b: GraphBuilder, condition: Argument, x1: Argument = None, x2: Argument = None) -> Tensor:
     if x1 is None or x2 is None:
         raise ShapeError(
-            f"{b.layer}: where needs what it chooses among; for the indices of what is true use"
-            " keras.ops.nonzero"
+            f"{b.layer}: where needs two values to choose from; use keras.ops.nonzero for the"
+            " indices of true elements"
         )
     return b.op("Where", [cast(b, tensor(b, condition), "bool"), *operands(b, x1, x2)])
 

@@ -56,11 +56,11 @@ def resize(
 
 
 def pad_images(
-    b: GraphBuilder, images: Argument, data_format: str | None = None, **given: int | None
+    b: GraphBuilder, images: Argument, data_format: str | None = None, **original: int | None
 ) -> Tensor:
     x = tensor(b, images)
     low, high = [0] * x.type.rank, [0] * x.type.rank
-    for axis, first, last, target in _sides(x, data_format, given, "padding"):
+    for axis, first, last, target in _sides(x, data_format, original, "padding"):
         spare = 0 if target is None else target - x.shape[axis]
         low[axis] = spare - (last or 0) if first is None else first
         high[axis] = spare - low[axis] if last is None else last
@@ -77,16 +77,16 @@ def pad_images(
 
 
 def crop_images(
-    b: GraphBuilder, images: Argument, data_format: str | None = None, **given: int | None
+    b: GraphBuilder, images: Argument, data_format: str | None = None, **original: int | None
 ) -> Tensor:
     x = tensor(b, images)
     starts, sizes = [0] * x.type.rank, list(x.shape)
-    for axis, first, last, target in _sides(x, data_format, given, "cropping"):
+    for axis, first, last, target in _sides(x, data_format, original, "cropping"):
         starts[axis] = x.shape[axis] - (target or 0) - (last or 0) if first is None else first
         sizes[axis] = x.shape[axis] - starts[axis] - (last or 0) if target is None else target
     if any(
-        start < 0 or size < 0 or start + size > whole
-        for start, size, whole in zip(starts, sizes, x.shape, strict=True)
+        start < 0 or size < 0 or start + size > extent
+        for start, size, extent in zip(starts, sizes, x.shape, strict=True)
     ):
         raise ShapeError(
             f"{b.layer}: {sizes} from {starts} on is not within images of {list(x.shape)}"
@@ -97,13 +97,18 @@ def crop_images(
 
 
 def _sides(
-    x: Tensor, data_format: str | None, given: dict[str, int | None], what: str
+    x: Tensor, data_format: str | None, requested: dict[str, int | None], what: str
 ) -> list[tuple[int, int | None, int | None, int | None]]:
     """For height and width: the axis, the padding before and after, and the target size."""
     height, width, _ = axes_of_image(data_format, x.type.rank)
     rows = ((height, "top", "bottom", "height"), (width, "left", "right", "width"))
     return [
-        (a, given.get(f"{first}_{what}"), given.get(f"{last}_{what}"), given.get(f"target_{size}"))
+        (
+            a,
+            requested.get(f"{first}_{what}"),
+            requested.get(f"{last}_{what}"),
+            requested.get(f"target_{size}"),
+        )
         for a, first, last, size in rows
     ]
 
@@ -176,12 +181,12 @@ def bell(size: int, sigma: float) -> Array:
 def _filtered(b: GraphBuilder, x: Tensor, kernel: Array, padding: str) -> Tensor:
     """Apply each of the filters [H, W, filters] to each channel of [N, H, W, C]."""
     *window, filters = kernel.shape
-    given = b.constant(kernel.reshape(*window, 1, filters), x.dtype)
+    weights = b.constant(kernel.reshape(*window, 1, filters), x.dtype)
     attrs = window_of(x, window, None, padding, 1, 1) if padding == "same" else plain(2)
     return convolved(
         b,
         x,
-        by_channel(b, widened(b, given, (*window, x.shape[3], filters))),
+        by_channel(b, widened(b, weights, (*window, x.shape[3], filters))),
         None,
         x.shape[3],
         attrs,
@@ -223,7 +228,7 @@ def ssim(
     data_format: str | None = None,
 ) -> Tensor:
     """Wang et al. 2004: the mean over positions and channels."""
-    given = tensor(b, image1)
+    original = tensor(b, image1)
     one, two = (
         channels_last(b, x, data_format)[0] for x in operands(b, image1, image2, floating=True)
     )
@@ -245,4 +250,4 @@ def ssim(
     above = b.op("Mul", [product * 2.0 + c1, common * 2.0 + c2])
     below = b.op("Mul", [b.op("Add", [square1, square2]) + c1, spread + c2])
     y = b.op("ReduceMean", [b.op("Div", [above, below])], {"axes": (1, 2, 3), "keepdims": False})
-    return cast(b, reshaped(b, y, ()) if given.type.rank == 3 else y, given.dtype)
+    return cast(b, reshaped(b, y, ()) if original.type.rank == 3 else y, original.dtype)

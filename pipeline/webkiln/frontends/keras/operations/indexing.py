@@ -25,8 +25,8 @@ def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
     ]
     if any(isinstance(k, Tensor | np.ndarray | list) for k in keys):
         raise ShapeError(f"{b.layer}: indexing with a tensor is not supported; use keras.ops.take")
-    taken = sum(1 for k in keys if k is not None and k is not Ellipsis)
-    fill = [slice(None)] * (x.type.rank - taken)
+    indexed = sum(1 for k in keys if k is not None and k is not Ellipsis)
+    fill = [slice(None)] * (x.type.rank - indexed)
     keys = (
         [k for key in keys for k in (fill if key is Ellipsis else [key])]
         if Ellipsis in keys
@@ -52,10 +52,10 @@ def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
         axis += 1
         if isinstance(k, slice):
             shape.append(count)
-    whole = tuple(sizes) == x.shape and all(step == 1 for step in steps)
+    unchanged = tuple(sizes) == x.shape and all(step == 1 for step in steps)
     y = (
         x
-        if whole
+        if unchanged
         else b.op(
             "Slice", [x], {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)}
         )
@@ -72,13 +72,13 @@ def _positions(size: int, key: slice) -> tuple[int, int, int]:
         return (index.start if len(index) else 0), len(index), index.step
     step = 1 if key.step is None else key.step
 
-    def place(value: int | None, default: int) -> int:
+    def bound(value: int | None, default: int) -> int:
         return default if value is None else value if value >= 0 else size + value
 
-    start = place(key.start, 0 if step > 0 else size - 1)
+    start = bound(key.start, 0 if step > 0 else size - 1)
     if step < 0:
-        return start, (start - place(key.stop, -1) - step - 1) // -step, step
-    return start, (minimum(place(key.stop, size), size) - start + step - 1) // step, step
+        return start, (start - bound(key.stop, -1) - step - 1) // -step, step
+    return start, (minimum(bound(key.stop, size), size) - start + step - 1) // step, step
 
 
 def take(b: GraphBuilder, x: Argument, indices: Argument, axis: int | None = None) -> Tensor:
@@ -87,8 +87,8 @@ def take(b: GraphBuilder, x: Argument, indices: Argument, axis: int | None = Non
 
 
 def _index(b: GraphBuilder, indices: Argument) -> Tensor:
-    found = tensor(b, indices)
-    return found if found.dtype.startswith(("int", "uint")) else cast(b, found, "int32")
+    index = tensor(b, indices)
+    return index if index.dtype.startswith(("int", "uint")) else cast(b, index, "int32")
 
 
 def _flat(b: GraphBuilder, x: Argument) -> Tensor:
@@ -116,13 +116,13 @@ def _spread(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
     return x if x.shape == tuple(shape) else b.op("Broadcast", [x], {"shape": tuple(shape)})
 
 
-def _starts(b: GraphBuilder, given: Argument, rank: int) -> list[int | Tensor]:
+def _starts(b: GraphBuilder, argument: Argument, rank: int) -> list[int | Tensor]:
     """The start of a slice on each axis: numbers, and int32 scalars."""
-    if isinstance(given, Tensor):
+    if isinstance(argument, Tensor):
         return [
-            cast(b, reshaped(b, part(b, given, 0, axis, 1), ()), "int32") for axis in range(rank)
+            cast(b, reshaped(b, part(b, argument, 0, axis, 1), ()), "int32") for axis in range(rank)
         ]
-    listed = given.tolist() if isinstance(given, np.ndarray) else given
+    listed = argument.tolist() if isinstance(argument, np.ndarray) else argument
     return [
         cast(b, reshaped(b, start, ()), "int32") if isinstance(start, Tensor) else int(start)
         for start in listed
@@ -139,8 +139,8 @@ def slice_(
     for start, size in zip(starts, shape, strict=True):
         if isinstance(start, Tensor) and size == -1:
             raise ShapeError(
-                f"{b.layer}: its size depends on where a tensor says that it starts; give the size"
-                " of each axis"
+                f"{b.layer}: its size depends on a start that is a tensor; give the size of each"
+                " axis"
             )
     sizes = [
         x.shape[a] - start if n == -1 else n
@@ -154,7 +154,7 @@ def slice_(
                     x,
                     b.op(
                         "Add",
-                        [numbers(b, size, "int32"), _kept_inside(b, start, x.shape[axis], size)],
+                        [numbers(b, size, "int32"), _clamped(b, start, x.shape[axis], size)],
                     ),
                 ],
                 {"axis": axis},
@@ -164,7 +164,7 @@ def slice_(
     return x
 
 
-def _kept_inside(b: GraphBuilder, start: Tensor, whole: int, size: int) -> Tensor:
+def _clamped(b: GraphBuilder, start: Tensor, whole: int, size: int) -> Tensor:
     """The start, clamped so that this number of elements lies inside."""
     return b.op("Max", [b.op("Min", [start, sized(b, whole - size, "int32")]), like(b, 0, start)])
 
@@ -180,7 +180,7 @@ def slice_update(
         size = new.shape[axis]
         if size == x.shape[axis]:
             continue
-        first = _kept_inside(
+        first = _clamped(
             b,
             start if isinstance(start, Tensor) else b.constant(start, "int32"),
             x.shape[axis],

@@ -81,8 +81,8 @@ def power(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     if isinstance(x2, int):
         if x2 < 0:
             raise ShapeError(
-                f"{b.layer}: integers to the power of {x2} are no integers; cast them to floats"
-                " before"
+                f"{b.layer}: integers to the power of {x2} are not integers; cast them to floats"
+                " first"
             )
         one = b.op("Broadcast", [like(b, 1, base)], {"shape": base.shape})
         return reduce(lambda y, bit: _next_power(b, y, base, bit), f"{x2:b}", one)
@@ -113,12 +113,12 @@ def _next_power(b: GraphBuilder, y: Tensor, base: Tensor, bit: str) -> Tensor:
 
 def view(b: GraphBuilder, x: Argument, dtype: str | None = None, **_: str) -> Tensor:
     """The same bytes as elements of another dtype, little-endian, by shifts."""
-    given = tensor(b, x)
-    if dtype is None or dtype == given.dtype:
-        return given
-    old, new = 8 * itemsize(given.dtype), 8 * itemsize(dtype)
+    original = tensor(b, x)
+    if dtype is None or dtype == original.dtype:
+        return original
+    old, new = 8 * itemsize(original.dtype), 8 * itemsize(dtype)
     if old == new:
-        return b.op("BitCast", [given], {"dtype": dtype})
+        return b.op("BitCast", [original], {"dtype": dtype})
     wide, narrow, count = (
         f"uint{max(old, new)}",
         f"uint{min(old, new)}",
@@ -126,18 +126,18 @@ def view(b: GraphBuilder, x: Argument, dtype: str | None = None, **_: str) -> Te
     )
     shifts = numbers(b, count, wide) * min(old, new)
     if old > new:
-        bits = reshaped(b, b.op("BitCast", [given], {"dtype": wide}), (*given.shape, 1))
+        bits = reshaped(b, b.op("BitCast", [original], {"dtype": wide}), (*original.shape, 1))
         parts = b.op("ShiftRight", [bits, shifts])
         low = b.binary("BitAnd", parts, 2 ** min(old, new) - 1)
         return b.op(
             "BitCast",
-            [reshaped(b, cast(b, low, narrow), (*given.shape[:-1], given.shape[-1] * count))],
+            [reshaped(b, cast(b, low, narrow), (*original.shape[:-1], original.shape[-1] * count))],
             {"dtype": dtype},
         )
-    bits = cast(b, b.op("BitCast", [given], {"dtype": narrow}), wide)
+    bits = cast(b, b.op("BitCast", [original], {"dtype": narrow}), wide)
     parts = b.op(
         "ShiftLeft",
-        [reshaped(b, bits, (*given.shape[:-1], given.shape[-1] // count, count)), shifts],
+        [reshaped(b, bits, (*original.shape[:-1], original.shape[-1] // count, count)), shifts],
     )
     whole = b.op("ReduceSum", [parts], {"axes": (parts.type.rank - 1,), "keepdims": False})
     return b.op("BitCast", [whole], {"dtype": dtype})

@@ -18,8 +18,8 @@ LARGEST = 1024
 
 def _matrix(b: GraphBuilder, x: Argument, *, square: bool = False) -> Tensor:
     """[..., m, n] in float32 or float64."""
-    given = floating(b, x)
-    wide = cast(b, given, FLOAT) if given.dtype == "float16" else given
+    original = floating(b, x)
+    wide = cast(b, original, FLOAT) if original.dtype == "float16" else original
     m, n = wide.shape[-2:] if wide.type.rank > 1 else (0, 0)
     if wide.type.rank < 2 or (square and m != n):
         raise ShapeError(
@@ -111,14 +111,16 @@ def lu_factor(b: GraphBuilder, x: Argument) -> list[Tensor]:
 
 
 def solve(b: GraphBuilder, a: Argument, right: Argument) -> Tensor:
-    """Gaussian elimination with pivoting. Infinite or NaN if a is singular; Keras raises an error."""
+    """Gaussian elimination with pivoting. Infinite or NaN if a is singular, where Keras raises."""
     a, right = operands(b, a, right, floating=True)
     a = _matrix(b, a, square=True)
     if right.type.rank == a.type.rank - 1:
         return reshaped(b, solve(b, a, reshaped(b, right, (*right.shape, 1))), right.shape)
     factors, order, _ = b.ops("LU", [a])
-    places = widened(b, reshaped(b, order, (*order.shape, 1)), right.shape)
-    moved = b.op("GatherElements", [cast(b, right, a.dtype), places], {"axis": right.type.rank - 2})
+    indices = widened(b, reshaped(b, order, (*order.shape, 1)), right.shape)
+    moved = b.op(
+        "GatherElements", [cast(b, right, a.dtype), indices], {"axis": right.type.rank - 2}
+    )
     below = b.op("SolveTriangular", [factors, moved], {"lower": True, "unit": True})
     return b.op("SolveTriangular", [factors, below], {"lower": False})
 
@@ -177,9 +179,12 @@ def singular_values(b: GraphBuilder, x: Tensor) -> Tensor:
 
 def _inverted(b: GraphBuilder, values: Tensor, bound: Tensor, above: str) -> Tensor:
     """The reciprocals of singular values; 0 for those that do not exceed the bound."""
-    kept = b.op(above, [values, bound])
+    significant = b.op(above, [values, bound])
     zero, one = (b.constant(value, values.dtype) for value in (0.0, 1.0))
-    return b.op("Where", [kept, b.op("Reciprocal", [b.op("Where", [kept, values, one])]), zero])
+    return b.op(
+        "Where",
+        [significant, b.op("Reciprocal", [b.op("Where", [significant, values, one])]), zero],
+    )
 
 
 def pinv(b: GraphBuilder, x: Argument, rcond: float | None = None) -> Tensor:
@@ -236,9 +241,9 @@ def norm(
     keepdims: bool = False,
     **options: Any,
 ) -> Tensor:
-    """Norms of vectors (one axis) and matrices (two axes: rows, columns), for all of Keras's `ord`."""
-    given = tensor(b, x)
-    x = cast(b, given, FLOAT) if given.dtype == "int64" else floating(b, given)
+    """Norms of vectors (one axis) and matrices (axes of rows and columns), for every `ord`."""
+    original = tensor(b, x)
+    x = cast(b, original, FLOAT) if original.dtype == "int64" else floating(b, original)
     rank = x.type.rank
     axes = tuple(
         a % rank
@@ -248,8 +253,8 @@ def norm(
     attrs = {"axes": tuple(sorted(axes)), "keepdims": keepdims}
     if len(axes) > 2 and degree is not None:
         raise ShapeError(
-            f"{b.layer}: norm over {len(axes)} axes is not supported; of vectors it is over one, of"
-            " matrices over two"
+            f"{b.layer}: norm over {len(axes)} axes is not supported; use one axis for vectors, two"
+            " for matrices"
         )
     if degree is None or (degree == 2 and len(axes) == 1) or (degree == "fro" and len(axes) == 2):
         return b.op("Sqrt", [b.op("ReduceSum", [b.op("Square", [x])], attrs)])
@@ -265,8 +270,8 @@ def norm(
         )
     if degree not in ("nuc", 2, -2):
         raise ShapeError(
-            f"{b.layer}: norm of order {degree!r} is not supported; of matrices there are 'fro',"
-            " 'nuc', 1, -1, 2, -2, inf and -inf"
+            f"{b.layer}: norm of order {degree!r} is not supported; use 'fro', 'nuc', 1, -1, 2,"
+            " -2, inf or -inf for matrices"
         )
     lead = [a for a in range(rank) if a not in axes]
     values = singular_values(b, transposed(b, x, (*lead, *axes)))
@@ -283,7 +288,7 @@ def _vector_norm(
     b: GraphBuilder, x: Tensor, degree: float | str, attrs: dict[str, object]
 ) -> Tensor:
     if isinstance(degree, str):
-        raise ShapeError(f"{b.layer}: norm of order {degree!r} is not one of a vector")
+        raise ShapeError(f"{b.layer}: norm of order {degree!r} is not defined for vectors")
     size = b.op("Abs", [x])
     if abs(degree) == inf:
         return b.op("ReduceMax" if degree > 0 else "ReduceMin", [size], attrs)

@@ -34,18 +34,18 @@ def matmul(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     """numpy's rule: a vector is a row on the left and a column on the right, and its axis is
     removed. int8 matrices give int32.
     """
-    given = [(tensor(b, x).dtype, tensor(b, x).type.rank > 1) for x in (x1, x2)]
-    return _matmul(b, x1, x2, "int32" if given == [("int8", True)] * 2 else None)
+    kinds = [(tensor(b, x).dtype, tensor(b, x).type.rank > 1) for x in (x1, x2)]
+    return _matmul(b, x1, x2, "int32" if kinds == [("int8", True)] * 2 else None)
 
 
 def _matmul(b: GraphBuilder, x1: Argument, x2: Argument, result: str | None = None) -> Tensor:
     a, c = operands(b, x1, x2)
-    given = result or a.dtype
+    dtype = result or a.dtype
     a, c = (_factor(b, factor) for factor in (a, c))
     row, column = a.type.rank == 1, c.type.rank == 1
     a = b.op("Reshape", [a], {"shape": (1, *a.shape)}) if row else a
     c = b.op("Reshape", [c], {"shape": (*c.shape, 1)}) if column else c
-    y = _product(b, b.op("MatMul", [a, c]), given)
+    y = _product(b, b.op("MatMul", [a, c]), dtype)
     shape = y.shape[:-1] if column else y.shape
     shape = (
         (*shape[: -1 if column else -2], *shape[len(shape) - (0 if column else 1) :])
@@ -62,18 +62,18 @@ def _factor(b: GraphBuilder, x: Tensor) -> Tensor:
     return cast(b, x, "int32" if x.dtype == "int8" else FLOAT) if x.dtype in NARROW else x
 
 
-def _product(b: GraphBuilder, y: Tensor, given: str) -> Tensor:
+def _product(b: GraphBuilder, y: Tensor, dtype: str) -> Tensor:
     """Cast the result of a contraction to the dtype of the factors."""
-    return cast(b, y, given) if given in NARROW else y
+    return cast(b, y, dtype) if dtype in NARROW else y
 
 
 def contraction(
     b: GraphBuilder, inputs: Sequence[Tensor], equation: str, result: str | None = None
 ) -> Tensor:
     """An Einsum of operands of one dtype."""
-    given = result or inputs[0].dtype
+    dtype = result or inputs[0].dtype
     return _product(
-        b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), given
+        b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), dtype
     )
 
 
@@ -137,11 +137,11 @@ def moments(
         if centre is None
         else mean(b.op("Square", [wide - centre]), keepdims=keepdims)
     )
-    found = [mean(wide, keepdims=keepdims), spread]
+    results = [mean(wide, keepdims=keepdims), spread]
     if x.dtype == "float16":
         largest = float(np.finfo(np.float16).max)
-        found = [b.op("Clip", [y], {"min": -largest, "max": largest}) for y in found]
-    return [cast(b, y, x.dtype) for y in found]
+        results = [b.op("Clip", [y], {"min": -largest, "max": largest}) for y in results]
+    return [cast(b, y, x.dtype) for y in results]
 
 
 def logsumexp(
@@ -175,7 +175,7 @@ def batch_norm(
     epsilon: float = 1e-3,
     **named: Argument,
 ) -> Tensor:
-    given = dict(zip(("offset", "scale"), affine, strict=False)) | named
+    arguments = dict(zip(("offset", "scale"), affine, strict=False)) | named
     x = floating(b, x)
     channels = x.shape[axis]
 
@@ -191,8 +191,8 @@ def batch_norm(
         *(
             filled(*item)
             for item in (
-                (given.get("scale"), 1.0),
-                (given.get("offset"), 0.0),
+                (arguments.get("scale"), 1.0),
+                (arguments.get("offset"), 0.0),
                 (mean, 0.0),
                 (variance, 1.0),
             )
@@ -212,17 +212,17 @@ def layer_norm(
     **options: bool,
 ) -> Tensor:
     """Centre and scale; with `rms_scaling`, divide by the deviation only, as Keras does."""
-    x, given = _wide(b, x)
+    x, dtype = _wide(b, x)
     rms_scaling = options.get("rms_scaling", False)
     axes = axes_of(axis, x.type.rank)
     shape = tuple(n if axis in axes else 1 for axis, n in enumerate(x.shape))
 
-    def seen(value: Argument) -> Tensor:
+    def reshape(value: Argument) -> Tensor:
         return b.op("Reshape", [cast(b, tensor(b, value), x.dtype)], {"shape": shape})
 
     y = standardise(b, x, axes, EPSILON if epsilon is None else epsilon, centre=not rms_scaling)
-    y = y if gamma is None else b.op("Mul", [y, seen(gamma)])
-    return cast(b, y if beta is None or rms_scaling else b.op("Add", [y, seen(beta)]), given)
+    y = y if gamma is None else b.op("Mul", [y, reshape(gamma)])
+    return cast(b, y if beta is None or rms_scaling else b.op("Add", [y, reshape(beta)]), dtype)
 
 
 def rms_norm(
@@ -232,12 +232,12 @@ def rms_norm(
     axis: AxisArgument = -1,
     epsilon: float | None = None,
 ) -> Tensor:
-    x, given = _wide(b, x)
+    x, dtype = _wide(b, x)
     y = by_root_mean_square(
         b, x, axes_of(axis, x.type.rank), EPSILON if epsilon is None else epsilon
     )
     return cast(
-        b, y if scale is None else b.op("Mul", [y, cast(b, tensor(b, scale), x.dtype)]), given
+        b, y if scale is None else b.op("Mul", [y, cast(b, tensor(b, scale), x.dtype)]), dtype
     )
 
 

@@ -60,8 +60,8 @@ def sparse_categorical_crossentropy(
     last = x.type.rank - 1
     if axis % x.type.rank != last:
         raise ShapeError(
-            f"{b.layer}: axis {axis} is not supported; sparse_categorical_crossentropy takes the"
-            " last one"
+            f"{b.layer}: axis {axis} is not supported; sparse_categorical_crossentropy uses the"
+            " last axis"
         )
     x = x if from_logits else b.op("Log", [_probable(b, x)])
     score = b.op("LogSoftmax", [x], {"axis": last})
@@ -159,8 +159,8 @@ def ctc_loss(
 def _behind(b: GraphBuilder, x: Tensor, distance: int, value: float) -> Tensor:
     """Shift the elements of [B, n] to later positions, and fill with `value`."""
     count = x.shape[1]
-    kept = part(b, x, 1, 0, max(count - distance, 0))
-    return b.op("Pad", [kept], {"low": (0, min(distance, count)), "high": (0, 0), "value": value})
+    head = part(b, x, 1, 0, max(count - distance, 0))
+    return b.op("Pad", [head], {"low": (0, min(distance, count)), "high": (0, 0), "value": value})
 
 
 def _summed(b: GraphBuilder, *xs: Tensor) -> Tensor:
@@ -170,10 +170,10 @@ def _summed(b: GraphBuilder, *xs: Tensor) -> Tensor:
     for x in rest:
         most = b.op("Max", [most, x])
     shares = [b.op("Exp", [b.op("Sub", [x, most])]) for x in xs]
-    whole = shares[0]
+    sum_of_shares = shares[0]
     for share in shares[1:]:
-        whole = b.op("Add", [whole, share])
-    return b.op("Add", [most, b.op("Log", [whole])])
+        sum_of_shares = b.op("Add", [sum_of_shares, share])
+    return b.op("Add", [most, b.op("Log", [sum_of_shares])])
 
 
 def ctc_decode(
@@ -191,7 +191,7 @@ def ctc_decode(
     """
     if strategy != "greedy":
         raise ShapeError(
-            f"{b.layer}: ctc_decode by {strategy!r} is not supported; there is strategy='greedy'"
+            f"{b.layer}: strategy {strategy!r} is not supported; use strategy='greedy'"
         )
     x = floating(b, inputs)
     x = x if x.dtype == "float64" else cast(b, x, FLOAT)
@@ -204,13 +204,13 @@ def ctc_decode(
         "int32",
     )
     inside = b.op("Less", [iota(b, count, "int32"), reshaped(b, lengths, (batch, 1))])
-    kept = b.op("And", [inside, b.op("NotEqual", [best, b.constant(blank, "int32")])])
+    retained = b.op("And", [inside, b.op("NotEqual", [best, b.constant(blank, "int32")])])
     if merge_repeated:
-        kept = b.op("And", [kept, b.op("NotEqual", [best, _behind(b, best, 1, -1)])])
-    places = b.op("CumSum", [cast(b, kept, "int32")], {"axis": 1, "exclusive": True})
-    places = b.op("Where", [kept, places, sized(b, count, "int32")])
+        retained = b.op("And", [retained, b.op("NotEqual", [best, _behind(b, best, 1, -1)])])
+    positions = b.op("CumSum", [cast(b, retained, "int32")], {"axis": 1, "exclusive": True})
+    positions = b.op("Where", [retained, positions, sized(b, count, "int32")])
     packed = b.op(
-        "ScatterElements", [filled(b, -1, "int32", (batch, count)), places, best], {"axis": 1}
+        "ScatterElements", [filled(b, -1, "int32", (batch, count)), positions, best], {"axis": 1}
     )
     score = b.op("Where", [inside, largest(b, x, 2), b.constant(0, x.dtype)])
     return [reshaped(b, packed, (1, batch, count)), -total(b, score, 1, keepdims=True)]

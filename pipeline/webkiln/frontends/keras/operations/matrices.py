@@ -172,21 +172,25 @@ def cross(
 
 def vander(b: GraphBuilder, x: Argument, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 - the name that Keras gives it
     """Powers of each element, by multiplication."""
-    given = tensor(b, x)
-    x = countable(b, given)
+    original = tensor(b, x)
+    x = countable(b, original)
     size = x.shape[0] if N is None else N
     wide = b.op("Broadcast", [reshaped(b, x, (*x.shape, 1))], {"shape": (*x.shape, size)})
-    y = cast(b, b.op("CumProd", [wide], {"axis": x.type.rank, "exclusive": True}), given.dtype)
+    y = cast(b, b.op("CumProd", [wide], {"axis": x.type.rank, "exclusive": True}), original.dtype)
     return y if increasing else flip(b, y, -1)
 
 
 def corrcoef(b: GraphBuilder, x: Argument) -> Tensor:
     """For int64, as in Keras on TensorFlow, from truncated means."""
-    given = tensor(b, x)
-    last, dtype = given.type.rank - 1, doubled(given.dtype)
-    x = given if given.dtype == "int64" else cast(b, given, FLOAT if dtype == "float16" else dtype)
+    original = tensor(b, x)
+    last, dtype = original.type.rank - 1, doubled(original.dtype)
+    x = (
+        original
+        if original.dtype == "int64"
+        else cast(b, original, FLOAT if dtype == "float16" else dtype)
+    )
     centred = b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": (last,), "keepdims": True})])
-    centred = cast(b, centred, dtype) if given.dtype == "int64" else centred
+    centred = cast(b, centred, dtype) if original.dtype == "int64" else centred
     turned = moveaxis(b, centred, -1, -2) if x.type.rank > 1 else centred
     products = b.op("MatMul", [centred, turned])
     deviation = b.op("Sqrt", [diagonal(b, products, 0, -2, -1)])
@@ -210,8 +214,8 @@ def correlate(b: GraphBuilder, x1: Argument, x2: Argument, mode: str = "valid") 
     around = 0 if mode == "valid" else taps - 1
     padded = b.op("Pad", [x1], {"low": (around,), "high": (around,), "value": 0.0})
     count = size + 2 * around - taps + 1
-    places = b.op("Add", [numbers(b, count, "int32", 0, 2), numbers(b, taps, "int32")])
-    windows = b.op("Gather", [padded, places], {"axis": 0})
+    indices = b.op("Add", [numbers(b, count, "int32", 0, 2), numbers(b, taps, "int32")])
+    windows = b.op("Gather", [padded, indices], {"axis": 0})
     y = reshaped(b, b.op("MatMul", [windows, reshaped(b, x2, (taps, 1))]), (count,))
     kept = max(size, taps)
     return part(b, y, 0, (count - kept) // 2, kept) if mode == "same" else y

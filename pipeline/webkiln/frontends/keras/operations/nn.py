@@ -42,7 +42,7 @@ PerAxis = int | Sequence[int]
 def _kind(b: GraphBuilder, padding: str) -> str:
     if padding not in PADDING:
         raise ShapeError(
-            f"{b.layer}: padding {padding!r} is not supported; there are {' and '.join(PADDING)}"
+            f"{b.layer}: padding {padding!r} is not supported; use {' or '.join(PADDING)}"
         )
     return padding
 
@@ -50,8 +50,8 @@ def _kind(b: GraphBuilder, padding: str) -> str:
 def _factors(b: GraphBuilder, *values: Argument) -> tuple[list[Tensor], str]:
     """Factors of a convolution, and the dtype of the result."""
     factors = operands(b, *values)
-    given = factors[0].dtype
-    return [cast(b, x, FLOAT) if given == "bool" else x for x in factors], given
+    dtype = factors[0].dtype
+    return [cast(b, x, FLOAT) if dtype == "bool" else x for x in factors], dtype
 
 
 def conv(
@@ -64,15 +64,15 @@ def conv(
     dilation_rate: PerAxis = 1,
 ) -> Tensor:
     """Kernel [*window, in / groups, out]; the number of groups follows from x."""
-    (x, w), given = _factors(b, inputs, kernel)
+    (x, w), dtype = _factors(b, inputs, kernel)
     channels, own = x.shape[dims_of(data_format, x.type.rank)[1]], w.shape[-2]
     if channels % own or w.shape[-1] % (channels // own):
         raise ShapeError(
             f"{b.layer}: x has {channels} channels, the kernel is {list(w.shape)}; its input"
-            " channels must divide them"
+            " channels must divide those of x"
         )
     attrs = window_of(x, w.shape[:-2], data_format, _kind(b, padding), strides, dilation_rate)
-    return cast(b, convolved(b, x, w, data_format, channels // own, attrs), given)
+    return cast(b, convolved(b, x, w, data_format, channels // own, attrs), dtype)
 
 
 def depthwise_conv(
@@ -85,9 +85,9 @@ def depthwise_conv(
     dilation_rate: PerAxis | None = 1,
 ) -> Tensor:
     """Kernel [*window, in, multiplier]; the output channel is c * multiplier + m."""
-    (x, w), given = _factors(b, inputs, kernel)
+    (x, w), dtype = _factors(b, inputs, kernel)
     attrs = window_of(x, w.shape[:-2], data_format, _kind(b, padding), strides, dilation_rate or 1)
-    return cast(b, convolved(b, x, by_channel(b, w), data_format, w.shape[-2], attrs), given)
+    return cast(b, convolved(b, x, by_channel(b, w), data_format, w.shape[-2], attrs), dtype)
 
 
 def separable_conv(
@@ -116,13 +116,13 @@ def conv_transpose(
     dilation_rate: PerAxis = 1,
 ) -> Tensor:
     """Transposed convolution. Kernel [*window, out, in]."""
-    (x, w), given = _factors(b, inputs, kernel)
+    (x, w), dtype = _factors(b, inputs, kernel)
     count = w.type.rank - 2
     steps, gaps = sizes(strides, count), sizes(dilation_rate, count)
     w, attrs = transposed_window(
         b, x, w, data_format, _kind(b, padding), steps, gaps, output_padding
     )
-    return cast(b, convolved(b, x, w, data_format, 1, attrs), given)
+    return cast(b, convolved(b, x, w, data_format, 1, attrs), dtype)
 
 
 def pool(op: str) -> Operation:

@@ -23,8 +23,8 @@ def evenly_spaced(
     start, stop = _same_rank(b, start, stop)
     steps = count - 1 if endpoint else count
     n = numbers(b, count, start.dtype, 0, 1 + max(start.type.rank, stop.type.rank))
-    apart = b.op("Sub", [stop, start])
-    y = b.op("Add", [start, b.op("Mul", [apart / float(max(steps, 1)), n])])
+    distance = b.op("Sub", [stop, start])
+    y = b.op("Add", [start, b.op("Mul", [distance / float(max(steps, 1)), n])])
     return (
         b.op("Where", [b.binary("Equal", n, float(count - 1)), stop, y])
         if endpoint and count > 1
@@ -103,10 +103,10 @@ def geomspace(
     logs = [b.op("Log", [b.op("Abs", [end])]) for end in ends]
     y = _along(b, b.op("Exp", [evenly_spaced(b, logs[0], logs[1], num, endpoint=endpoint)]), axis)
     sign = b.op("Sign", [ends[0]])
-    place = axis % y.type.rank
+    dim = axis % y.type.rank
     sign = reshaped(b, sign, (*(1,) * (y.type.rank - 1 - sign.type.rank), *sign.shape))
     return cast(
-        b, b.op("Mul", [y, reshaped(b, sign, (*sign.shape[:place], 1, *sign.shape[place:]))]), asked
+        b, b.op("Mul", [y, reshaped(b, sign, (*sign.shape[:dim], 1, *sign.shape[dim:]))]), asked
     )
 
 

@@ -42,15 +42,15 @@ def reduction(
         x = floating(b, x) if real else tensor(b, x)
         if skipped is not None and is_float(x.dtype):
             x = b.op("Where", [b.op("IsNaN", [x]), like(b, skipped, x), x])
-        given = dtype or (WIDE.get(x.dtype, x.dtype) if widened else x.dtype)
+        result = dtype or (WIDE.get(x.dtype, x.dtype) if widened else x.dtype)
         y = b.op(
             op,
-            [countable(b, cast(b, x, given))],
+            [countable(b, cast(b, x, result))],
             {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims},
         )
         if initial is not None:
             y = b.op(op.removeprefix("Reduce"), [y, as_dtype(b, initial, y.dtype)])
-        return cast(b, y, given)
+        return cast(b, y, result)
 
     return apply
 
@@ -132,31 +132,31 @@ def nan_mean(
 ) -> Tensor:
     x = floating(b, x)
     return cast(
-        b, _mean_of_known(b, wide(b, x), axes_of(axis, x.type.rank), keepdims=keepdims), x.dtype
+        b, _mean_of_present(b, wide(b, x), axes_of(axis, x.type.rank), keepdims=keepdims), x.dtype
     )
 
 
-def _known(b: GraphBuilder, x: Tensor) -> Tensor:
+def _present(b: GraphBuilder, x: Tensor) -> Tensor:
     return b.op("Not", [b.op("IsNaN", [x])])
 
 
-def _mean_of_known(b: GraphBuilder, x: Tensor, axes: Sequence[int], *, keepdims: bool) -> Tensor:
+def _mean_of_present(b: GraphBuilder, x: Tensor, axes: Sequence[int], *, keepdims: bool) -> Tensor:
     attrs = {"axes": tuple(axes), "keepdims": keepdims}
-    known = _known(b, x)
-    total = b.op("ReduceSum", [b.op("Where", [known, x, like(b, 0, x)])], attrs)
-    return b.op("Div", [total, b.op("ReduceSum", [cast(b, known, x.dtype)], attrs)])
+    present = _present(b, x)
+    total = b.op("ReduceSum", [b.op("Where", [present, x, like(b, 0, x)])], attrs)
+    return b.op("Div", [total, b.op("ReduceSum", [cast(b, present, x.dtype)], attrs)])
 
 
 def nan_variance(
     b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
 ) -> Tensor:
-    given = floating(b, x)
-    x, axes = wide(b, given), axes_of(axis, given.type.rank)
-    apart = b.op("Square", [b.op("Sub", [x, _mean_of_known(b, x, axes, keepdims=True)])])
+    original = floating(b, x)
+    x, axes = wide(b, original), axes_of(axis, original.type.rank)
+    squares = b.op("Square", [b.op("Sub", [x, _mean_of_present(b, x, axes, keepdims=True)])])
     return cast(
         b,
-        _mean_of_known(b, b.op("Where", [_known(b, x), apart, x]), axes, keepdims=keepdims),
-        given.dtype,
+        _mean_of_present(b, b.op("Where", [_present(b, x), squares, x]), axes, keepdims=keepdims),
+        original.dtype,
     )
 
 
@@ -190,8 +190,10 @@ def average(
 
 
 def count_nonzero(b: GraphBuilder, x: Argument, axis: AxisArgument = None) -> Tensor:
-    found = cast(b, cast(b, tensor(b, x), "bool"), "int32")
-    return b.op("ReduceSum", [found], {"axes": axes_of(axis, found.type.rank), "keepdims": False})
+    nonzero = cast(b, cast(b, tensor(b, x), "bool"), "int32")
+    return b.op(
+        "ReduceSum", [nonzero], {"axes": axes_of(axis, nonzero.type.rank), "keepdims": False}
+    )
 
 
 def cumulative(op: str, *, nan: float | None = None) -> Operation:

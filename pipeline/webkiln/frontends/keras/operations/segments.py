@@ -12,8 +12,8 @@ from webkiln.ops.pieces import cast, filled, part, reshaped, total
 EMPTY = {"add": 0.0, "mul": 1.0}
 
 
-def _nothing(reduction: str, dtype: str) -> float:
-    """The value of an empty segment: the lowest or highest finite number of the dtype for extremes."""
+def _empty_value(reduction: str, dtype: str) -> float:
+    """The value of an empty segment: for extremes, the lowest or highest finite number."""
     if reduction in EMPTY:
         return EMPTY[reduction]
     limits = np.finfo(dtype) if is_float(dtype) else np.iinfo(dtype)
@@ -40,13 +40,13 @@ def segment(reduction: str) -> Operation:
         count = num_segments
         if count is None and (reduction != "add" or options.get("sorted")):
             raise ShapeError(
-                f"{b.layer}: how many segments there are depends on the data; give num_segments,"
+                f"{b.layer}: the number of segments depends on the data; give num_segments,"
                 " with sorted=False"
             )
         if count is None:
             *_, found = b.ops("Unique", [ids], {"axis": None, "count": b.data_dependent()})
             (count,) = found.shape
-        start = filled(b, _nothing(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
+        start = filled(b, _empty_value(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
         known = b.op(
             "Where", [b.binary("Less", ids, 0), b.constant(np.iinfo(np.int32).max, "int32"), ids]
         )
@@ -61,10 +61,10 @@ def top_k(b: GraphBuilder, x: Argument, k: int, **_: bool) -> list[Tensor]:
     """The largest elements along the last axis, and their indices; of equal ones, the first."""
     x = tensor(b, x)
     axis = x.type.rank - 1
-    values, places = (
+    values, indices = (
         part(b, item, axis, 0, k) for item in b.ops("Sort", [x], {"axis": axis, "descending": True})
     )
-    return [values, cast(b, places, "int32")]
+    return [values, cast(b, indices, "int32")]
 
 
 def in_top_k(b: GraphBuilder, targets: Argument, predictions: Argument, k: int) -> Tensor:
@@ -72,13 +72,15 @@ def in_top_k(b: GraphBuilder, targets: Argument, predictions: Argument, k: int) 
     class is invalid.
     """
     x, ids = tensor(b, predictions), tensor(b, targets)
-    place = reshaped(b, ids, (ids.shape[0], 1))
-    own = b.op("GatherElements", [x, place], {"axis": 1})
+    column = reshaped(b, ids, (ids.shape[0], 1))
+    own = b.op("GatherElements", [x, column], {"axis": 1})
     above = total(b, cast(b, b.op("Greater", [x, own]), "int32"), 1)
-    strange = b.op("Not", [b.binary("LessEqual", b.op("Abs", [x]), float(np.finfo(x.dtype).max))])
-    sound = b.binary("Equal", total(b, cast(b, strange, "int32"), 1), 0)
-    known = b.op("And", [b.binary("GreaterEqual", ids, 0), b.binary("Less", ids, x.shape[1])])
-    return b.op("And", [b.binary("Less", above, k), b.op("And", [sound, known])])
+    non_finite = b.op(
+        "Not", [b.binary("LessEqual", b.op("Abs", [x]), float(np.finfo(x.dtype).max))]
+    )
+    finite = b.binary("Equal", total(b, cast(b, non_finite, "int32"), 1), 0)
+    valid = b.op("And", [b.binary("GreaterEqual", ids, 0), b.binary("Less", ids, x.shape[1])])
+    return b.op("And", [b.binary("Less", above, k), b.op("And", [finite, valid])])
 
 
 def cdist(b: GraphBuilder, x: Argument, y: Argument) -> Tensor:

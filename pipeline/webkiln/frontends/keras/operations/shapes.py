@@ -26,8 +26,8 @@ PADDING = ("edge", "reflect", "wrap")
 def reshape(b: GraphBuilder, x: Argument, newshape: Sequence[int] | int) -> Tensor:
     x = tensor(b, x)
     target = [newshape] if isinstance(newshape, int) else list(newshape)
-    known = prod(n for n in target if n is not None and n != -1)
-    shape = tuple(x.type.size // max(known, 1) if n in (-1, None) else n for n in target)
+    product = prod(n for n in target if n is not None and n != -1)
+    shape = tuple(x.type.size // max(product, 1) if n in (-1, None) else n for n in target)
     return b.op("Reshape", [x], {"shape": shape})
 
 
@@ -151,7 +151,7 @@ def pad(
     if mode == "constant":
         if isinstance(constant_values, Tensor):
             raise ShapeError(
-                f"{b.layer}: padding by a tensor is not supported; pad by 0 and choose with"
+                f"{b.layer}: padding with a tensor is not supported; pad with 0 and use"
                 " keras.ops.where"
             )
         return b.op("Pad", [y], {"low": low, "high": high, "value": float(constant_values or 0)})
@@ -159,7 +159,7 @@ def pad(
         return b.op("PadFrom", [y], {"low": low, "high": high, "mode": mode})
     if mode != "symmetric":
         raise ShapeError(
-            f"{b.layer}: padding by {mode!r} is not supported; there are constant, symmetric,"
+            f"{b.layer}: padding mode {mode!r} is not supported; use constant, symmetric or"
             f" {', '.join(PADDING)}"
         )
     for axis, (before, after) in enumerate(pairs):
@@ -197,8 +197,8 @@ def repeat(
     axis = (axis or 0) % x.type.rank
     if isinstance(repeats, Tensor):
         raise ShapeError(
-            f"{b.layer}: how often it repeats is a tensor, which makes its size open; write the"
-            " counts as numbers"
+            f"{b.layer}: the number of repeats is a tensor, so its size depends on the data;"
+            " pass the counts as numbers"
         )
     times = np.asarray(repeats).reshape(-1).tolist()
     if len(times) > 1:
@@ -251,16 +251,16 @@ def roll(
     y = tensor(b, x)
     if isinstance(shift, Tensor):
         raise ShapeError(
-            f"{b.layer}: it rolls by a tensor; write the shift as a number, or use keras.ops.take"
+            f"{b.layer}: its shift is a tensor; pass the shift as a number, or use keras.ops.take"
         )
     if axis is None:
         return reshaped(b, roll(b, ravel(b, y), shift, 0), y.shape)
     axes = [axis] if isinstance(axis, int) else list(axis)
-    for one, places in zip(
+    for number, steps in zip(
         axes, np.broadcast_to(np.asarray(shift), (len(axes),)).tolist(), strict=True
     ):
-        d, size = one % y.type.rank, y.shape[one]
-        by = places % size if places else 0
+        d, size = number % y.type.rank, y.shape[number]
+        by = steps % size if steps else 0
         if by != 0:
             y = b.op(
                 "Concat", [part(b, y, d, size - by, by), part(b, y, d, 0, size - by)], {"axis": d}
@@ -288,10 +288,10 @@ def dstack(b: GraphBuilder, xs: Sequence[Argument]) -> Tensor:
     """Stack along the third axis. Tensors of lower rank get an axis in front, if they have one, and
     at the end.
     """
-    given = [tensor(b, x) for x in xs]
+    tensors = [tensor(b, x) for x in xs]
     wide = [
         reshaped(b, x, (*(1,) * (2 - x.type.rank), *x.shape, 1)) if x.type.rank < 3 else x
-        for x in given
+        for x in tensors
     ]
     return concatenate(b, wide, 2)
 
@@ -318,15 +318,15 @@ def rearrange(b: GraphBuilder, /, tensor: Argument, pattern: str, **sizes: int) 
         for side in pattern.split("->")
     )
     x = operands(b, tensor)[0]
-    known = dict(sizes)
+    extents = dict(sizes)
     for group, size in zip(before, x.shape, strict=True):
-        missing = [name for name in group if name not in known]
+        missing = [name for name in group if name not in extents]
         if missing:
-            known[missing[0]] = size // prod(known[name] for name in group if name in known)
+            extents[missing[0]] = size // prod(extents[name] for name in group if name in extents)
     names = [name for group in before for name in group]
-    x = reshaped(b, x, [known[name] for name in names])
+    x = reshaped(b, x, [extents[name] for name in names])
     x = transpose(b, x, [names.index(name) for group in after for name in group])
-    return reshaped(b, x, [prod(known[name] for name in group) for group in after])
+    return reshaped(b, x, [prod(extents[name] for name in group) for group in after])
 
 
 def filled_with(

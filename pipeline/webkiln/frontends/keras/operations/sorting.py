@@ -31,10 +31,10 @@ def sorted_along(
     """The sorted elements and their indices; without an axis, of the flattened operand."""
     x = tensor(b, x)
     x = reshaped(b, x, (x.type.size,)) if axis is None else x
-    values, places = b.ops(
+    values, indices = b.ops(
         "Sort", [x], {"axis": (axis or 0) % x.type.rank, "descending": descending}
     )
-    return values, cast(b, places, "int32")
+    return values, cast(b, indices, "int32")
 
 
 def sort(b: GraphBuilder, x: Argument, axis: int | None = -1) -> Tensor:
@@ -52,9 +52,9 @@ def argpartition(b: GraphBuilder, x: Argument, kth: int, axis: int | None = -1) 
     size = values.shape[along]
     first = min(max(kth, 0), size - 1) + 1
     ranks = argsort(b, order, along)
-    given = reshaped(b, tensor(b, x), values.shape)
+    elements = reshaped(b, tensor(b, x), values.shape)
     least = b.op("Broadcast", [part(b, values, along, 0, 1)], {"shape": values.shape})
-    rest = b.op("Where", [b.binary("Less", ranks, first), least, given])
+    rest = b.op("Where", [b.binary("Less", ranks, first), least, elements])
     late = b.op(
         "Where", [b.binary("Less", ranks, first), b.constant(1, "int32"), b.constant(0, "int32")]
     )
@@ -72,11 +72,11 @@ def search(
     """The number of elements of the sequence that are below each value or, with side "right", not
     above it.
     """
-    row, given = operands(b, sorted_sequence, values)
+    row, needles = operands(b, sorted_sequence, values)
     before = b.op(
-        "Less" if side == "left" else "LessEqual", [row, reshaped(b, given, (*given.shape, 1))]
+        "Less" if side == "left" else "LessEqual", [row, reshaped(b, needles, (*needles.shape, 1))]
     )
-    return _sum(b, cast(b, before, "int32"), given.type.rank)
+    return _sum(b, cast(b, before, "int32"), needles.type.rank)
 
 
 def _sum(b: GraphBuilder, x: Tensor, *axes: int) -> Tensor:
@@ -94,8 +94,8 @@ def is_in(
 ) -> Tensor:
     x1, x2 = operands(b, x1, x2)
     same = b.op("Equal", [reshaped(b, x1, (*x1.shape, 1)), reshaped(b, x2, (x2.type.size,))])
-    found = b.binary("Greater", _sum(b, cast(b, same, "int32"), x1.type.rank), 0)
-    return b.op("Not", [found]) if invert else found
+    matches = b.binary("Greater", _sum(b, cast(b, same, "int32"), x1.type.rank), 0)
+    return b.op("Not", [matches]) if invert else matches
 
 
 def histogram(b: GraphBuilder, x: Argument, bins: int = 10, range: Any = None) -> list[Tensor]:  # noqa: A002 - the name that Keras gives it
@@ -116,8 +116,8 @@ def histogram(b: GraphBuilder, x: Argument, bins: int = 10, range: Any = None) -
     edges = cast(b, evenly_spaced(b, cast(b, least, wide), cast(b, most, wide), bins + 1), x.dtype)
     inner = part(b, edges, 0, 1, bins - 1)
     inside = b.op("And", [b.op("GreaterEqual", [x, least]), b.op("LessEqual", [x, most])])
-    places = search(b, inner, x, "right") if bins > 1 else filled(b, 0, "int32", x.shape)
-    own = b.op("Equal", [reshaped(b, places, (*x.shape, 1)), numbers(b, bins, "int32")])
+    indices = search(b, inner, x, "right") if bins > 1 else filled(b, 0, "int32", x.shape)
+    own = b.op("Equal", [reshaped(b, indices, (*x.shape, 1)), numbers(b, bins, "int32")])
     counted = b.op("And", [own, reshaped(b, inside, (*x.shape, 1))])
     return [cast(b, _sum(b, cast(b, counted, "int32"), 0), x.dtype), edges]
 
@@ -129,10 +129,10 @@ def unique(
     axis: int | None = None,
     size: int | None = None,
     fill_value: Any = None,
-    **wanted: bool,
+    **requested: bool,
 ) -> list[Tensor]:
-    """The unique elements, or slices of an axis, with the `wanted` further results. Without a size,
-    their number is data-dependent.
+    """The unique elements, or slices of an axis, with the `requested` further results. Without a
+    size, their number is data-dependent.
     """
     x = tensor(b, x)
     axis = None if axis is None else axis % x.type.rank
@@ -147,16 +147,16 @@ def unique(
         },
     )
     inverse = reshaped(b, inverse, x.shape) if axis is None else inverse
-    found = {
+    optional = {
         "return_index": (first, 1),
         "return_inverse": (inverse, None),
         "return_counts": (counts, 0),
     }
     results = [_sized(b, values, axis or 0, size, 0 if fill_value is None else fill_value)]
-    for name, (item, fill) in found.items():
-        if wanted.get(name):
-            whole = cast(b, item, "int32")
-            results.append(whole if fill is None else _sized(b, whole, 0, size, fill))
+    for name, (item, fill) in optional.items():
+        if requested.get(name):
+            indices = cast(b, item, "int32")
+            results.append(indices if fill is None else _sized(b, indices, 0, size, fill))
     return results
 
 
@@ -179,11 +179,11 @@ def quantile_of(*, percent: bool = False, skip_nan: bool = False) -> Operation:
         method: str = "linear",
         keepdims: bool = False,
     ) -> Tensor:
-        given = floating(b, x)
+        elements = floating(b, x)
         if skip_nan and axis is not None and not isinstance(axis, int) and not axis:
-            return given
-        axes, rank, dtype = axes_of(axis, given.type.rank), given.type.rank, given.dtype
-        kept = [d for d in range(rank) if d not in axes]
+            return elements
+        axes, rank, dtype = axes_of(axis, elements.type.rank), elements.type.rank, elements.dtype
+        others = [d for d in range(rank) if d not in axes]
         q = cast(
             b,
             as_dtype(b, q, FLOAT) if not isinstance(q, Tensor) or percent else q,
@@ -191,11 +191,11 @@ def quantile_of(*, percent: bool = False, skip_nan: bool = False) -> Operation:
         )
         shape = q.shape
         q = cast(b, reshaped(b, q / 100.0 if percent else q, (q.type.size,)), "float64")
-        lanes = b.op("Transpose", [given], {"perm": (*kept, *axes)})
-        outer, size = [given.shape[d] for d in kept], prod(given.shape[d] for d in axes)
+        lanes = b.op("Transpose", [elements], {"perm": (*others, *axes)})
+        outer, size = [elements.shape[d] for d in others], prod(elements.shape[d] for d in axes)
         lanes = reshaped(b, lanes, (*outer, size))
         y = _quantiles(b, lanes, q, method, skip_nan=skip_nan)
-        y = b.op("Transpose", [y], {"perm": (len(kept), *range(len(kept)))})
+        y = b.op("Transpose", [y], {"perm": (len(others), *range(len(others)))})
         return cast(
             b,
             reshaped(
@@ -204,7 +204,7 @@ def quantile_of(*, percent: bool = False, skip_nan: bool = False) -> Operation:
                 (
                     *shape,
                     *(
-                        [1 if d in axes else n for d, n in enumerate(given.shape)]
+                        [1 if d in axes else n for d, n in enumerate(elements.shape)]
                         if keepdims
                         else outer
                     ),
@@ -221,20 +221,20 @@ def _quantiles(b: GraphBuilder, x: Tensor, q: Tensor, method: str, *, skip_nan: 
     last, size = x.type.rank - 1, x.shape[-1]
     nan = cast(b, b.op("IsNaN", [x]), "int32")
     missing = b.op("ReduceSum", [nan], {"axes": (last,), "keepdims": True})
-    places, most = q * float(size - 1), b.constant(size - 1, "int32")
+    positions, most = q * float(size - 1), b.constant(size - 1, "int32")
     if skip_nan:
-        there = b.op("Sub", [b.constant(size, "int32"), missing])
-        most = b.binary("Max", there - 1, 0)
-        places = b.op("Mul", [cast(b, most, "float64"), q])
-    places = b.op("Broadcast", [places], {"shape": (*x.shape[:-1], q.shape[0])})
+        count = b.op("Sub", [b.constant(size, "int32"), missing])
+        most = b.binary("Max", count - 1, 0)
+        positions = b.op("Mul", [cast(b, most, "float64"), q])
+    positions = b.op("Broadcast", [positions], {"shape": (*x.shape[:-1], q.shape[0])})
     row = b.ops("Sort", [x], {"axis": last})[0]
 
     def at(index: Tensor) -> Tensor:
-        kept = b.op("Max", [b.op("Min", [index, most]), b.constant(0, "int32")])
-        return b.op("GatherElements", [row, kept], {"axis": last})
+        clamped = b.op("Max", [b.op("Min", [index, most]), b.constant(0, "int32")])
+        return b.op("GatherElements", [row, clamped], {"axis": last})
 
     def rounded(op: str) -> Tensor:
-        return cast(b, b.op(op, [places]), "int32")
+        return cast(b, b.op(op, [positions]), "int32")
 
     if method in ROUNDED:
         y = at(rounded(ROUNDED[method]))
@@ -243,11 +243,11 @@ def _quantiles(b: GraphBuilder, x: Tensor, q: Tensor, method: str, *, skip_nan: 
     elif method == "linear":
         below = b.binary("Max", b.op("Min", [rounded("Ceil"), most]) - 1, 0)
         above = b.op("Min", [below + 1, most])
-        share = cast(b, b.op("Sub", [cast(b, above, "float64"), places]), x.dtype)
+        share = cast(b, b.op("Sub", [cast(b, above, "float64"), positions]), x.dtype)
         y = b.op("Add", [at(above) * (1.0 - share), at(below) * share])
     else:
         raise ShapeError(
-            f"{b.layer}: method {method!r} does not exist; there are linear, midpoint,"
+            f"{b.layer}: method {method!r} does not exist; use linear, midpoint or one of"
             f" {', '.join(ROUNDED)}"
         )
     lost = (

@@ -1,4 +1,4 @@
-"""Supported keras.ops operations: class name -> function that writes the operation with operators."""
+"""Supported keras.ops operations: class name -> function that builds it from operators."""
 
 from collections.abc import Mapping
 from math import log

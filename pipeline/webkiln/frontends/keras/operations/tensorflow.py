@@ -2,31 +2,13 @@
 (`TFOpLambda`), with TensorFlow's argument names.
 
 https://www.tensorflow.org/api_docs/python/tf
-
-TensorFlow does not promote: numbers and lists have the dtype of the other tensor, two tensors have
-equal dtypes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import image, integers, linear, nn, segments, shapes
-from webkiln.frontends.keras.operations.arguments import (
-    FLOAT,
-    QUOTIENTS,
-    Argument,
-    as_dtype,
-    axes_of,
-    combined,
-    floating,
-    like,
-    tensor,
-)
 from webkiln.frontends.keras.operations.elementary import ELEMENTARY
 from webkiln.frontends.keras.operations.elementwise import (
     Operation,
@@ -44,265 +26,42 @@ from webkiln.frontends.keras.operations.elementwise import (
     square,
     unary,
 )
-from webkiln.frontends.keras.operations.indexing import get_item, take
+from webkiln.frontends.keras.operations.indexing import get_item
 from webkiln.frontends.keras.operations.matrices import tensordot
-from webkiln.frontends.keras.operations.reductions import deviation, index_of, reduction, truth
+from webkiln.frontends.keras.operations.reductions import deviation, reduction, truth
+from webkiln.frontends.keras.operations.tensorflow_functions import (
+    add_n,
+    alike,
+    bias_add,
+    binary,
+    blocks,
+    called,
+    cumulative,
+    euclidean,
+    extreme_index,
+    gather,
+    l2_normalize,
+    listed,
+    matmul,
+    mean,
+    one_hot,
+    padded,
+    pool,
+    quotient,
+    real,
+    reshaped,
+    resize,
+    silu,
+    split,
+    squared_difference,
+    where,
+)
 from webkiln.frontends.keras.spec import FUNCTION
 from webkiln.ir.types import is_float
-from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import cast, total
-
-IGNORED = frozenset({"name", "validate_indices", "bad_indices_policy"})
-
-
-def called(operation: Operation, names: str, *, least: int = 1, **fixed: Any) -> Operation:
-    """An operation with these argument names in TensorFlow: `tf`, or `tf=ours`. The first `least`
-    are required.
-    """
-    pairs = [name.partition("=") for name in names.split()]
-    ours = {name: own or name for name, _, own in pairs}
-
-    def apply(b: GraphBuilder, /, *args: Argument, **options: Argument) -> Any:
-        given = dict(zip(ours, args, strict=False)) | {
-            name: value for name, value in options.items() if name not in IGNORED
-        }
-        unknown = [
-            name
-            for name, value in given.items()
-            if name not in ours and value not in (None, False, 0, "")
-        ]
-        if unknown:
-            raise ShapeError(f"{b.layer}: its {unknown[0]}={given[unknown[0]]!r} is not supported")
-        missing = [name for name in [*ours][:least] if given.get(name) is None]
-        if missing:
-            raise ShapeError(
-                f"{b.layer}: the file does not say its {missing[0]}, as tf.keras lost it; build the"
-                " model with a layer in its place"
-            )
-        return operation(
-            b,
-            **{
-                ours[name]: value
-                for name, value in given.items()
-                if name in ours and value is not None
-            },
-            **fixed,
-        )
-
-    return apply
-
-
-def alike(b: GraphBuilder, x: Argument, y: Argument) -> tuple[Tensor, Tensor]:
-    """Two operands in the dtype of the one that is a tensor."""
-    dtypes = {value.dtype for value in (x, y) if isinstance(value, Tensor)}
-    if len(dtypes) != 1:
-        raise ShapeError(
-            f"{b.layer}: its operands are of {' and '.join(sorted(dtypes)) or 'no dtype'};"
-            " TensorFlow takes two of one dtype"
-        )
-    (dtype,) = dtypes
-    for value in (x, y):
-        if (
-            not isinstance(value, Tensor)
-            and not is_float(dtype)
-            and (np.asarray(value) % 1 != 0).any()
-        ):
-            raise ShapeError(f"{b.layer}: {value} is no number of {dtype}")
-    return as_dtype(b, x, dtype), as_dtype(b, y, dtype)
-
-
-def binary(op: str, names: str = "x y") -> Operation:
-    return called(lambda b, x, y: combined(b, op, *alike(b, x, y)), names, least=2)
-
-
-def quotient(b: GraphBuilder, x: Argument, y: Argument) -> Tensor:
-    x, y = alike(b, x, y)
-    wide = QUOTIENTS.get(x.dtype, x.dtype)
-    return b.op("Div", [cast(b, x, wide), cast(b, y, wide)])
-
-
-def squared_difference(b: GraphBuilder, x: Argument, y: Argument) -> Tensor:
-    return square(b, b.op("Sub", [*alike(b, x, y)]))
-
-
-def where(b: GraphBuilder, condition: Argument, x: Argument, y: Argument) -> Tensor:
-    return b.op("Where", [cast(b, tensor(b, condition), "bool"), *alike(b, x, y)])
-
-
-def silu(b: GraphBuilder, x: Argument, beta: float = 1.0) -> Tensor:
-    x = tensor(b, x)
-    return b.op("Mul", [x, b.op("Sigmoid", [b.op("Mul", [x, like(b, beta, x)])])])
-
-
-def mean(b: GraphBuilder, x: Argument, **options: Any) -> Tensor:
-    if not is_float(tensor(b, x).dtype):
-        raise ShapeError(
-            f"{b.layer}: the mean of {tensor(b, x).dtype}, which TensorFlow cuts to a whole number,"
-            " is not supported"
-        )
-    found: Tensor = reduction("ReduceMean")(b, x, **options)
-    return found
-
-
-def euclidean(
-    b: GraphBuilder, x: Argument, degree: Argument = "euclidean", **options: Any
-) -> Tensor:
-    if degree not in ("euclidean", 2) or (degree == 2 and not isinstance(options.get("axis"), int)):
-        raise ShapeError(
-            f"{b.layer}: a norm of ord={degree!r} is not supported; there is the euclidean one"
-        )
-    found: Tensor = reduction("ReduceSum")(b, square(b, x), **options)
-    return b.op("Sqrt", [found])
-
-
-def l2_normalize(
-    b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None, epsilon: float = 1e-12
-) -> Tensor:
-    x = tensor(b, x)
-    squares = total(b, square(b, x), *axes_of(axis, x.type.rank), keepdims=True)
-    return b.op("Mul", [x, b.op("Rsqrt", [b.op("Max", [squares, like(b, epsilon, x)])])])
-
-
-def extreme_index(op: str) -> Operation:
-    """Along the first axis by default."""
-
-    def apply(b: GraphBuilder, x: Argument, axis: int = 0, dtype: str = "int64") -> Tensor:
-        return cast(b, index_of(op)(b, x, axis), dtype)
-
-    return apply
-
-
-def cumulative(op: str) -> Operation:
-    def apply(b: GraphBuilder, x: Argument, axis: int = 0, **options: bool) -> Tensor:
-        x = tensor(b, x)
-        return b.op(op, [x], {"axis": axis % x.type.rank, **options})
-
-    return apply
-
-
-def listed(operation: Operation) -> Operation:
-    """A list of tensors, or a single one, which files store without the list."""
-    return lambda b, values, **options: operation(
-        b, values if isinstance(values, list) else [values], **options
-    )
-
-
-def add_n(b: GraphBuilder, values: Sequence[Argument]) -> Tensor:
-    first, *others = values
-    for other in others:
-        first = combined(b, "Add", *alike(b, first, other))
-    return tensor(b, first)
-
-
-def reshaped(b: GraphBuilder, x: Argument, shape: Argument) -> Tensor:
-    if isinstance(shape, Tensor) or any(isinstance(size, Tensor) for size in shape):
-        raise ShapeError(
-            f"{b.layer}: its shape is computed when the model runs; build the model with a Reshape"
-            " layer in its place"
-        )
-    return shapes.reshape(b, x, shape)
-
-
-def split(
-    b: GraphBuilder, x: Argument, sections: int | Sequence[int], axis: int = 0
-) -> list[Tensor]:
-    if isinstance(sections, int):
-        return shapes.split(b, x, sections, axis)
-    known = sum(size for size in sections if size != -1)
-    sizes = [tensor(b, x).shape[axis] - known if size == -1 else size for size in sections]
-    return shapes.split(b, x, [*accumulate(sizes)][:-1], axis)
-
-
-def padded(
-    b: GraphBuilder, x: Argument, paddings: Argument, mode: str = "constant", value: float = 0
-) -> Tensor:
-    return shapes.pad(b, x, paddings, mode.lower(), value if mode.lower() == "constant" else None)
-
-
-def matmul(b: GraphBuilder, x: Argument, y: Argument, **turned: bool) -> Tensor:
-    pair = [*alike(b, x, y)]
-    for number, name in enumerate(("first", "second")):
-        if turned.get(name):
-            rank = pair[number].type.rank
-            pair[number] = shapes.transpose(b, pair[number], [*range(rank - 2), rank - 1, rank - 2])
-    return linear.matmul(b, *pair)
-
-
-def gather(b: GraphBuilder, x: Argument, indices: Argument, axis: int = 0) -> Tensor:
-    return take(b, x, indices, axis)
-
-
-def channels_last(b: GraphBuilder, data_format: str) -> str:
-    if data_format.startswith("NC"):
-        raise ShapeError(
-            f"{b.layer}: its data_format {data_format!r} is not supported; there is NHWC"
-        )
-    return "channels_last"
-
-
-def blocks(operation: Operation) -> Operation:
-    return lambda b, x, block_size, data_format="NHWC": operation(
-        b, x, block_size, channels_last(b, data_format)
-    )
-
-
-def pool(op: str) -> Operation:
-    def apply(
-        b: GraphBuilder,
-        x: Argument,
-        ksize: Any,
-        strides: Any,
-        padding: str = "VALID",
-        data_format: str = "NHWC",
-    ) -> Any:
-        rank = tensor(b, x).type.rank
-
-        def spatial(value: Any) -> Any:
-            return value[1:-1] if isinstance(value, list) and len(value) == rank else value
-
-        return nn.pool(op)(
-            b, x, spatial(ksize), spatial(strides), padding.lower(), channels_last(b, data_format)
-        )
-
-    return apply
-
-
-def bias_add(b: GraphBuilder, x: Argument, bias: Argument, data_format: str = "NHWC") -> Tensor:
-    channels_last(b, data_format)
-    return combined(b, "Add", *alike(b, x, bias))
-
-
-def resize(
-    b: GraphBuilder,
-    images: Argument,
-    size: Sequence[int],
-    method: str = "bilinear",
-    antialias: bool = False,
-) -> Tensor:
-    """In float32, except for nearest neighbour."""
-    x = tensor(b, images)
-    return image.resize(
-        b,
-        x if method == "nearest" else cast(b, x, FLOAT),
-        size,
-        method,
-        "channels_last",
-        antialias=antialias,
-    )
-
-
-def one_hot(
-    b: GraphBuilder, indices: Argument, depth: int, axis: int = -1, dtype: str = FLOAT
-) -> Tensor:
-    return nn.one_hot(b, indices, depth, axis, dtype)
-
-
-def real(operation: Operation) -> Operation:
-    """A TensorFlow function for floats only."""
-    return called(lambda b, x: operation(b, floating(b, x)), "x")
-
 
 REDUCED = "input_tensor=x axis keepdims"
+
+
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "__operators__.add math.add": binary("Add"),
     "math.subtract": binary("Sub"),
@@ -448,6 +207,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "image.flip_up_down": called(lambda b, x: shapes.flip(b, x, -3), "image=x"),
     "image.rgb_to_grayscale": called(image.rgb_to_grayscale, "images"),
 }
+
 
 TENSORFLOW: dict[str, Operation] = {
     f"{FUNCTION}{name}": function

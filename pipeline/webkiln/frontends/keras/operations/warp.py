@@ -43,9 +43,9 @@ def affine_transform(
     """Output position (x, y) samples the image at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k),
     where k = c0 x + c1 y + 1.
     """
-    given = tensor(b, images)
+    original = tensor(b, images)
     x, back = channels_last(
-        b, given if given.dtype == "float64" else cast(b, given, FLOAT), data_format
+        b, original if original.dtype == "float64" else cast(b, original, FLOAT), data_format
     )
     numbers = cast(b, tensor(b, transform), FLOAT)
     rows = reshaped(b, numbers, (1, 8)) if numbers.type.rank == 1 else numbers
@@ -55,7 +55,7 @@ def affine_transform(
 
     def line(*which: int) -> Tensor:
         first, second, *rest = (
-            reshaped(b, element(b, rows, 1, place), (rows.shape[0], 1, 1)) for place in which
+            reshaped(b, element(b, rows, 1, index), (rows.shape[0], 1, 1)) for index in which
         )
         y = b.op("Add", [b.op("Mul", [first, across]), b.op("Mul", [second, down])])
         return b.op("Add", [y, rest[0]]) if rest else y + 1.0
@@ -65,43 +65,45 @@ def affine_transform(
         _folded(b, b.op("Div", [line(*which), scale]), size, fill_mode)
         for which, size in (((0, 1, 2), width), ((3, 4, 5), height))
     )
-    seen = b.binary("NotEqual", scale, 0.0)
-    y = _read_at(b, x, row, column, seen, interpolation, float(fill_value))
-    return cast(b, back(y), given.dtype)
+    visible = b.binary("NotEqual", scale, 0.0)
+    y = _read_at(b, x, row, column, visible, interpolation, float(fill_value))
+    return cast(b, back(y), original.dtype)
 
 
-def _folded(b: GraphBuilder, place: Tensor, size: int, mode: str) -> Tensor:
+def _folded(b: GraphBuilder, position: Tensor, size: int, mode: str) -> Tensor:
     """Move a position inside the image according to TensorFlow's fill mode."""
     if mode == "constant":
-        return place
+        return position
     if mode not in ("reflect", "wrap", "nearest"):
         raise ShapeError(
-            f"{b.layer}: fill_mode {mode!r} is not supported; there are constant, nearest, reflect"
-            " and wrap"
+            f"{b.layer}: fill_mode {mode!r} is not supported; use constant, nearest, reflect"
+            " or wrap"
         )
     if mode == "nearest" or size == 1:
-        return _bounded(b, place, size)
-    whole = sized(b, size, place.dtype)
-    last = whole - 1.0
-    before, behind = b.binary("Less", place, 0.0), b.op("Greater", [place, last])
+        return _bounded(b, position, size)
+    extent = sized(b, size, position.dtype)
+    last = extent - 1.0
+    before, after = b.binary("Less", position, 0.0), b.op("Greater", [position, last])
     if mode == "reflect":
-        turned = b.op("Mod", [b.op("Where", [before, -place, place]), whole * 2.0])
-        opposite = b.op("Sub", [whole * 2.0, turned])
-        inner = b.op("Where", [b.op("Greater", [turned, whole]), opposite, turned - 1.0])
-        outer = b.op("Where", [b.op("Less", [turned, whole]), turned, opposite - 1.0])
+        phase = b.op("Mod", [b.op("Where", [before, -position, position]), extent * 2.0])
+        opposite = b.op("Sub", [extent * 2.0, phase])
+        inner = b.op("Where", [b.op("Greater", [phase, extent]), opposite, phase - 1.0])
+        outer = b.op("Where", [b.op("Less", [phase, extent]), phase, opposite - 1.0])
     else:
         rounds = [
             b.op("Floor", [b.op("Div", [item, b.binary("Max", last, 1.0)])])
-            for item in (-place, place)
+            for item in (-position, position)
         ]
-        inner = b.op("Add", [place, b.op("Mul", [rounds[0] + 1.0, whole])])
-        outer = b.op("Sub", [place, b.op("Mul", [rounds[1], whole])])
-    return _bounded(b, b.op("Where", [before, inner, b.op("Where", [behind, outer, place])]), size)
+        inner = b.op("Add", [position, b.op("Mul", [rounds[0] + 1.0, extent])])
+        outer = b.op("Sub", [position, b.op("Mul", [rounds[1], extent])])
+    return _bounded(
+        b, b.op("Where", [before, inner, b.op("Where", [after, outer, position])]), size
+    )
 
 
-def _bounded(b: GraphBuilder, place: Tensor, size: int) -> Tensor:
+def _bounded(b: GraphBuilder, position: Tensor, size: int) -> Tensor:
     """The nearest position in 0..size - 1."""
-    return b.op("Min", [b.binary("Max", place, 0), sized(b, size - 1, place.dtype)])
+    return b.op("Min", [b.binary("Max", position, 0), sized(b, size - 1, position.dtype)])
 
 
 def _read_at(
@@ -109,13 +111,13 @@ def _read_at(
     x: Tensor,
     row: Tensor,
     column: Tensor,
-    seen: Tensor,
+    visible: Tensor,
     interpolation: str,
     fill: float,
 ) -> Tensor:
-    """Sample x [N, H, W, C] at positions [N or 1, H, W]; `fill` outside, and where none is `seen`."""
+    """Sample x [N, H, W, C] at positions [N or 1, H, W]; `fill` outside and where not `visible`."""
     n, height, width, channels = x.shape
-    nothing = b.constant(fill, x.dtype)
+    background = b.constant(fill, x.dtype)
 
     def at(down: Tensor, across: Tensor) -> Tensor:
         inside = reduce(
@@ -125,24 +127,24 @@ def _read_at(
             cast(b, _bounded(b, item, size), "int32")
             for item, size in ((down, height), (across, width))
         ]
-        place = widened(
+        index = widened(
             b,
             b.op("Add", [b.op("Mul", [flat[0], sized(b, width, "int32")]), flat[1]]),
             (n, *down.shape[1:]),
         )
-        found = b.op(
+        values = b.op(
             "GatherND",
-            [reshaped(b, x, (n, height * width, channels)), reshaped(b, place, (*place.shape, 1))],
+            [reshaped(b, x, (n, height * width, channels)), reshaped(b, index, (*index.shape, 1))],
             {"batch": 1},
         )
-        return b.op("Where", [reshaped(b, inside, (*inside.shape, 1)), found, nothing])
+        return b.op("Where", [reshaped(b, inside, (*inside.shape, 1)), values, background])
 
     if interpolation == "nearest":
-        whole = [
+        nearest = [
             b.op("Mul", [b.op("Sign", [item]), b.op("Floor", [b.op("Abs", [item]) + 0.5])])
             for item in (row, column)
         ]
-        y = at(*whole)
+        y = at(*nearest)
     else:
         low = [b.op("Floor", [item]) for item in (row, column)]
         shares = [
@@ -160,13 +162,16 @@ def _read_at(
             for line in (low[0], low[0] + 1.0)
         )
         y = b.op("Add", [b.op("Mul", [1.0 - shares[0], top]), b.op("Mul", [shares[0], bottom])])
-    return b.op("Where", [reshaped(b, seen, (*seen.shape, 1)), y, nothing])
+    return b.op("Where", [reshaped(b, visible, (*visible.shape, 1)), y, background])
 
 
-def _within(b: GraphBuilder, place: Tensor, size: int) -> Tensor:
+def _within(b: GraphBuilder, position: Tensor, size: int) -> Tensor:
     return b.op(
         "And",
-        [b.binary("GreaterEqual", place, 0), b.op("Less", [place, sized(b, size, place.dtype)])],
+        [
+            b.binary("GreaterEqual", position, 0),
+            b.op("Less", [position, sized(b, size, position.dtype)]),
+        ],
     )
 
 
@@ -182,14 +187,14 @@ def perspective_transform(
     """The projection that maps four points [4, 2] or [N, 4, 2] to four others."""
     start, end = (cast(b, tensor(b, points), FLOAT) for points in (start_points, end_points))
     start, end = (reshaped(b, points, (points.type.size // 8, 4, 2)) for points in (start, end))
-    across, down = (element(b, end, 2, place) for place in (0, 1))
+    across, down = (element(b, end, 2, axis) for axis in (0, 1))
     one, zero = (filled(b, value, FLOAT, across.shape) for value in (1.0, 0.0))
     lines = []
-    for place, parts in (
+    for axis, parts in (
         (0, (across, down, one, zero, zero, zero)),
         (1, (zero, zero, zero, across, down, one)),
     ):
-        own = -element(b, start, 2, place)
+        own = -element(b, start, 2, axis)
         lines.append(stacked(b, [*parts, b.op("Mul", [own, across]), b.op("Mul", [own, down])], 2))
     equations = reshaped(b, stacked(b, lines, 2), (start.shape[0], 8, 8))
     transform = reshaped(
@@ -213,42 +218,44 @@ def map_coordinates(
     """
     if order not in (0, 1) or fill_mode not in MODES:
         raise ShapeError(
-            f"{b.layer}: order {order} with {fill_mode!r} is not supported; there are 0 and 1 with"
+            f"{b.layer}: order {order} with {fill_mode!r} is not supported; use 0 or 1 with"
             f" {', '.join(MODES)}"
         )
     x = tensor(b, inputs)
-    places = [tensor(b, item) for item in coordinates] if isinstance(coordinates, list) else None
-    if places is None:
-        whole = tensor(b, coordinates)
-        places = [element(b, whole, 0, axis) for axis in range(whole.shape[0])]
-    working = places[0].dtype if order == 0 or is_float(places[0].dtype) else FLOAT
+    positions = [tensor(b, item) for item in coordinates] if isinstance(coordinates, list) else None
+    if positions is None:
+        grid = tensor(b, coordinates)
+        positions = [element(b, grid, 0, axis) for axis in range(grid.shape[0])]
+    working = positions[0].dtype if order == 0 or is_float(positions[0].dtype) else FLOAT
     lines = [
-        _nodes(b, cast(b, place, working), size, order, fill_mode)
-        for place, size in zip(places, x.shape, strict=True)
+        _nodes(b, cast(b, position, working), size, order, fill_mode)
+        for position, size in zip(positions, x.shape, strict=True)
     ]
     parts = []
     for taps in product(*lines):
-        found = cast(b, b.op("GatherND", [x, stacked(b, [tap[0] for tap in taps], -1)]), working)
+        values = cast(b, b.op("GatherND", [x, stacked(b, [tap[0] for tap in taps], -1)]), working)
         if fill_mode == "constant":
             inside = reduce(lambda p, q: b.op("And", [p, q]), [tap[1] for tap in taps])
-            found = b.op(
-                "Where", [inside, found, cast(b, b.constant(fill_value, x.dtype), working)]
+            values = b.op(
+                "Where", [inside, values, cast(b, b.constant(fill_value, x.dtype), working)]
             )
         weights = [tap[2] for tap in taps if tap[2] is not None]
-        parts.append(reduce(lambda p, q: b.op("Mul", [p, q]), [*weights, found]))
+        parts.append(reduce(lambda p, q: b.op("Mul", [p, q]), [*weights, values]))
     y = reduce(lambda p, q: b.op("Add", [p, q]), parts)
     return cast(b, y if is_float(x.dtype) or not is_float(working) else b.op("Round", [y]), x.dtype)
 
 
 def _nodes(
-    b: GraphBuilder, place: Tensor, size: int, order: int, mode: str
+    b: GraphBuilder, position: Tensor, size: int, order: int, mode: str
 ) -> list[tuple[Tensor, Tensor, Tensor | None]]:
     """For each neighbour along an axis: its index, whether it is inside, and its weight."""
     if order == 0:
-        index = cast(b, b.op("Round", [place]) if is_float(place.dtype) else place, "int32")
+        index = cast(
+            b, b.op("Round", [position]) if is_float(position.dtype) else position, "int32"
+        )
         return [(_inside(b, index, size, mode), _within(b, index, size), None)]
-    low = b.op("Floor", [place])
-    share = b.op("Sub", [place, low])
+    low = b.op("Floor", [position])
+    share = b.op("Sub", [position, low])
     first = cast(b, low, "int32")
     return [
         (_inside(b, index, size, mode), _within(b, index, size), weight)
@@ -264,13 +271,13 @@ def _inside(b: GraphBuilder, index: Tensor, size: int, mode: str) -> Tensor:
         return b.op("Mod", [index, sized(b, size, index.dtype)])
     if mode in ("constant", "nearest"):
         return _bounded(b, index, size)
-    turned = b.op("Mod", [b.op("Abs", [index]), sized(b, 2 * size, index.dtype)])
-    back = b.op("Sub", [sized(b, 2 * size, index.dtype), turned])
+    phase = b.op("Mod", [b.op("Abs", [index]), sized(b, 2 * size, index.dtype)])
+    back = b.op("Sub", [sized(b, 2 * size, index.dtype), phase])
     return b.op(
         "Where",
         [
-            b.op("Less", [turned, sized(b, size, index.dtype)]),
-            turned,
+            b.op("Less", [phase, sized(b, size, index.dtype)]),
+            phase,
             back - 1 if mode == "reflect" else back,
         ],
     )
@@ -309,25 +316,26 @@ def _weights(
 ) -> Tensor:
     """The weight of each element [row] for each output [column]."""
     inverse = b.op("Reciprocal", [scale])
-    place = b.op("Mul", [b.op("Sub", [iota(b, out, scale.dtype) + 0.5, shift]), inverse]) - 0.5
+    position = b.op("Mul", [b.op("Sub", [iota(b, out, scale.dtype) + 0.5, shift]), inverse]) - 0.5
     rows = reshaped(b, iota(b, size, scale.dtype), (size, 1))
-    distance = b.op("Abs", [b.op("Sub", [place, rows])])
+    distance = b.op("Abs", [b.op("Sub", [position, rows])])
     weights = _kernel(
         b, b.op("Div", [distance, b.binary("Max", inverse, 1.0)]) if antialias else distance, method
     )
-    whole = total(b, weights, 0, keepdims=True)
-    known = b.binary("Greater", b.op("Abs", [whole]), 1000 * 1.1920929e-07)
+    sums = total(b, weights, 0, keepdims=True)
+    nonzero = b.binary("Greater", b.op("Abs", [sums]), 1000 * 1.1920929e-07)
     zero = b.constant(0.0, scale.dtype)
     shares = b.op(
         "Where",
         [
-            known,
-            b.op("Div", [weights, b.op("Where", [known, whole, b.constant(1.0, scale.dtype)])]),
+            nonzero,
+            b.op("Div", [weights, b.op("Where", [nonzero, sums, b.constant(1.0, scale.dtype)])]),
             zero,
         ],
     )
     inside = b.op(
-        "And", [b.binary("GreaterEqual", place, -0.5), b.binary("LessEqual", place, size - 0.5)]
+        "And",
+        [b.binary("GreaterEqual", position, -0.5), b.binary("LessEqual", position, size - 0.5)],
     )
     return b.op("Where", [inside, shares, zero])
 
@@ -350,7 +358,7 @@ def _kernel(b: GraphBuilder, near: Tensor, method: str) -> Tensor:
         )
     if method not in RADIUS:
         raise ShapeError(
-            f"{b.layer}: method {method!r} is not supported; there are linear, cubic, lanczos3 and"
+            f"{b.layer}: method {method!r} is not supported; use linear, cubic, lanczos3 or"
             " lanczos5"
         )
     radius = RADIUS[method]

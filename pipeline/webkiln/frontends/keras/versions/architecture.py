@@ -31,12 +31,13 @@ def open_pair(path: Path, weights: Path) -> Iterator[ModelFile]:
     for file in (path, weights):
         if not file.is_file():
             raise SourceError(
-                f"{file}: there is no such file; give an architecture, and its weights by --weights"
+                f"{file}: there is no such file; give an architecture, and its weights with"
+                " --weights"
             )
     if h5py.is_hdf5(path):
         raise SourceError(
-            f"{path.name}: is an HDF5 file, not the architecture that weights belong to; give what"
-            " to_json or to_yaml wrote"
+            f"{path.name}: an HDF5 file, not an architecture; give the file that to_json or to_yaml"
+            " wrote"
         )
     with reading(path):
         architecture = read_architecture(path)

@@ -64,21 +64,23 @@ DROPPED = frozenset(
 def modern(class_name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """A layer's config with current names."""
     kept = KEPT.get(class_name, frozenset())
-    found = {
+    arguments = {
         key if key in kept else NAMES.get(key, key): value
         for key, value in config.items()
         if key not in DROPPED
     }
     for names, name in JOINED.items():
-        if all(key in found for key in names):
-            found[name] = [found.pop(key) for key in names]
-    if "data_format" in found:
-        found["data_format"] = ORDERINGS.get(str(found["data_format"]), found["data_format"])
-    if class_name != "InputLayer" and str(found.get("dtype")).startswith(INTEGERS):
-        found["dtype"] = "float32"
+        if all(key in arguments for key in names):
+            arguments[name] = [arguments.pop(key) for key in names]
+    if "data_format" in arguments:
+        arguments["data_format"] = ORDERINGS.get(
+            str(arguments["data_format"]), arguments["data_format"]
+        )
+    if class_name != "InputLayer" and str(arguments.get("dtype")).startswith(INTEGERS):
+        arguments["dtype"] = "float32"
     if class_name.startswith("ZeroPadding"):
-        found["padding"] = _pairs(found.get("padding"), int(class_name[-2]))
-    return found
+        arguments["padding"] = _pairs(arguments.get("padding"), int(class_name[-2]))
+    return arguments
 
 
 def _pairs(padding: Any, rank: int) -> Any:

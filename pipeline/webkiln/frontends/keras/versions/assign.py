@@ -11,10 +11,10 @@ from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.parts import RECURRENT, part_entries
 from webkiln.frontends.keras.versions import layouts
 from webkiln.frontends.keras.versions.layouts import Era
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 from webkiln.frontends.keras.weight_names import FIXED, WEIGHTS, weight_names
 
-Assigned = dict[str, dict[str, Held]]
+Assigned = dict[str, dict[str, StoredWeight]]
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
 GATED = RECURRENT | {"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"}
 OWNERS = frozenset({"SpectralNormalization"})
@@ -77,12 +77,12 @@ class Leaf:
 
     def likeness(self, owner: Sequence[str]) -> int:
         """How many names of its path occur, in order, among those of a weight's owner."""
-        rest, found = list(owner), 0
+        rest, matches = list(owner), 0
         for name in reversed(self.path.split("/")):
             if name in rest:
                 del rest[len(rest) - 1 - rest[::-1].index(name) :]
-                found += 1
-        return found
+                matches += 1
+        return matches
 
 
 def _keepers(
@@ -113,61 +113,65 @@ def counts(entry: Mapping[str, Any], era: Era) -> tuple[int, int]:
     return sum(moving for moving, _ in sizes), sum(fixed for _, fixed in sizes)
 
 
-def assigned(entry: Mapping[str, Any], path: str, held: Sequence[Held], era: Era) -> Assigned:
+def assigned(
+    entry: Mapping[str, Any], path: str, stored: Sequence[StoredWeight], era: Era
+) -> Assigned:
     """The weights of a layer of a model, or of a nested model, by the paths of their layers. Raises
     Misfit if they do not match.
     """
-    found = list(_keepers(entry, path))
-    sizes = [leaf.size(era) for leaf in found]
-    if sum(map(sum, sizes)) != len(held):
+    leaves = list(_keepers(entry, path))
+    sizes = [leaf.size(era) for leaf in leaves]
+    if sum(map(sum, sizes)) != len(stored):
         raise Misfit
-    taken = []
-    for split in _splits(found, sizes, held):
-        taken = [dict(_taken(leaf, part, era)) for leaf, part in zip(found, split, strict=True)]
-        if len(found) == 1 or all(
-            _named_so(weights) for item in taken for weights in item.values()
+    results = []
+    for split in _splits(leaves, sizes, stored):
+        results = [
+            dict(_leaf_weights(leaf, part, era)) for leaf, part in zip(leaves, split, strict=True)
+        ]
+        if len(leaves) == 1 or all(
+            _named_so(weights) for item in results for weights in item.values()
         ):
             break
     else:
         raise Misfit
-    return {place: weights for item in taken for place, weights in item.items()}
+    return {leaf_path: weights for item in results for leaf_path, weights in item.items()}
 
 
 def _splits(
-    found: Sequence[Leaf], sizes: Sequence[tuple[int, int]], held: Sequence[Held]
-) -> Iterator[list[list[Held]]]:
+    leaves: Sequence[Leaf], sizes: Sequence[tuple[int, int]], stored: Sequence[StoredWeight]
+) -> Iterator[list[list[StoredWeight]]]:
     """Split a list by layer, as the names of weights indicate.
 
     If names do not, the list has all trainable weights, followed by the non-trainable ones; or, if
     layers do not state that they are frozen, or state it too late, it is ordered by layer.
     """
-    if (owned := _by_owner(found, sizes, held)) is not None:
+    if (owned := _by_owner(leaves, sizes, stored)) is not None:
         yield owned
-    moving = iter(held[: sum(count for count, _ in sizes)])
-    fixed = iter(held[sum(count for count, _ in sizes) :])
+    moving = iter(stored[: sum(count for count, _ in sizes)])
+    fixed = iter(stored[sum(count for count, _ in sizes) :])
     yield [
         [*(next(moving) for _ in range(first)), *(next(fixed) for _ in range(second))]
         for first, second in sizes
     ]
-    rest = iter(held)
+    rest = iter(stored)
     yield [[next(rest) for _ in range(first + second)] for first, second in sizes]
 
 
 def _by_owner(
-    found: Sequence[Leaf], sizes: Sequence[tuple[int, int]], held: Sequence[Held]
-) -> list[list[Held]] | None:
+    leaves: Sequence[Leaf], sizes: Sequence[tuple[int, int]], stored: Sequence[StoredWeight]
+) -> list[list[StoredWeight]] | None:
     """Split a list by the names of weights, `inner/dense_1/kernel`, if every name identifies a
     layer and each layer gets its number of weights.
     """
     called: dict[str, list[int]] = {}
-    for number, (leaf, size) in enumerate(zip(found, sizes, strict=True)):
+    for number, (leaf, size) in enumerate(zip(leaves, sizes, strict=True)):
         for name in set(leaf.names) if any(size) else ():
             called.setdefault(name, []).append(number)
-    lists: list[list[Held]] = [[] for _ in found]
-    for item in held:
+    lists: list[list[StoredWeight]] = [[] for _ in leaves]
+    for item in stored:
         owner = item.name.split("/")[:-1]
         likeness = {
-            number: found[number].likeness(owner)
+            number: leaves[number].likeness(owner)
             for name in set(owner)
             for number in called.get(name, ())
         }
@@ -182,7 +186,7 @@ def _by_owner(
     )
 
 
-def _named_so(weights: Mapping[str, Held]) -> bool:
+def _named_so(weights: Mapping[str, StoredWeight]) -> bool:
     """Whether weights with current names in the file are those that they are assigned to."""
     return all(
         item.last in (name, SPELLED.get(name)) or item.last not in NAMES
@@ -190,26 +194,28 @@ def _named_so(weights: Mapping[str, Held]) -> bool:
     )
 
 
-def _taken(leaf: Leaf, held: Sequence[Held], era: Era) -> Iterator[tuple[str, dict[str, Held]]]:
+def _leaf_weights(
+    leaf: Leaf, stored: Sequence[StoredWeight], era: Era
+) -> Iterator[tuple[str, dict[str, StoredWeight]]]:
     """The weights of one layer, by the path of the layer or of an inner layer."""
     path, class_name, config = leaf.path, str(leaf.entry["class_name"]), leaf.entry["config"]
     if class_name in OWNERS:
         inside = config["layer"]
-        yield from _taken(
+        yield from _leaf_weights(
             Leaf(inside, f"{path}/{configs.layer_name(inside)}", (), leaf.frozen),
-            [item for item in held if item.last not in VECTORS],
+            [item for item in stored if item.last not in VECTORS],
             era,
         )
         return
     parts = part_entries(class_name, config)
     owner = parts[0][1] if parts else leaf.entry
     names = weight_names(str(owner["class_name"]), config)
-    made = layouts.modern(class_name, held, config, era)
-    if len(made) != len(names):
+    current = layouts.modern(class_name, stored, config, era)
+    if len(current) != len(names):
         raise Misfit
-    weights = dict(zip(names, made, strict=True))
+    weights = dict(zip(names, current, strict=True))
     if not _named_so(weights):
-        by_name = {item.last: item for item in made}
+        by_name = {item.last: item for item in current}
         if set(by_name) != set(names):
             raise Misfit
         weights = {name: by_name[name] for name in names}
@@ -217,9 +223,11 @@ def _taken(leaf: Leaf, held: Sequence[Held], era: Era) -> Iterator[tuple[str, di
         yield (f"{path}/{configs.layer_name(owner)}" if parts else path), weights
 
 
-def misfit(source: str, path: str, entry: Mapping[str, Any], held: Sequence[Held]) -> SourceError:
+def misfit(
+    source: str, path: str, entry: Mapping[str, Any], stored: Sequence[StoredWeight]
+) -> SourceError:
     """The message for weights that do not match their layer."""
-    shapes = ", ".join(f"{item.last} {list(item.shape)}" for item in held) or "none"
+    shapes = ", ".join(f"{item.last} {list(item.shape)}" for item in stored) or "none"
     return SourceError(
         f"{source}: {path} ({entry['class_name']}): its weights in the file are {shapes}, which are"
         " not those of its config"

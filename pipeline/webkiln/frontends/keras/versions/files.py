@@ -27,19 +27,19 @@ def open_model(path: Path, companion: Path | None = None) -> Iterator[ModelFile]
     else:
         opened = open_source(path)
     with opened as file:
-        yield modern_file(file, beside=companion is not None)
+        yield modern_file(file, separate=companion is not None)
 
 
-def modern_file(file: ModelFile, *, beside: bool = False) -> ModelFile:
+def modern_file(file: ModelFile, *, separate: bool = False) -> ModelFile:
     """The file with a current config; if its weights are lists, they are assigned to layers."""
     old = configs.is_old(file.version)
     saved, config = file.config, translate.modern(file.config) if old else file.config
-    if file.paths or file.held or not has_lists(file.weights):
+    if file.paths or file.assigned or not has_lists(file.weights):
         return replace(file, config=config)
     era = Era(_numbers(file.version), theano=_by_theano(file.backend, saved))
     lists = read_lists(file.path, file.weights)
     return replace(
-        file, config=config, held=assign_lists(file.path, config, lists, era, beside=beside)
+        file, config=config, assigned=assign_lists(file.path, config, lists, era, separate=separate)
     )
 
 

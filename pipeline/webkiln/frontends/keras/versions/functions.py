@@ -63,8 +63,8 @@ def _value(key: str, value: Any) -> Any:
             if isinstance(value, list) and not _is_leaf(value)
             else _index(value)
         )
-    found = DTYPE.fullmatch(value) if isinstance(value, str) else None
-    return found[1] if found is not None else value
+    match = DTYPE.fullmatch(value) if isinstance(value, str) else None
+    return match[1] if match is not None else value
 
 
 def _index(value: Any) -> Any:

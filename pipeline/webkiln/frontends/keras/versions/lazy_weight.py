@@ -9,7 +9,7 @@ from webkiln.ir.types import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredWeight:
     """A weight. `name` is its name in the file, `shape` the shape of the result of `read`."""
 
     name: str
@@ -21,27 +21,29 @@ class Held:
         """The name without those of its layers: `kernel` for `dense_1/kernel:0`."""
         return self.name.removesuffix(":0").rpartition("/")[2]
 
-    def transposed(self, axes: Sequence[int]) -> "Held":
-        return Held(
+    def transposed(self, axes: Sequence[int]) -> "StoredWeight":
+        return StoredWeight(
             self.name, tuple(self.shape[axis] for axis in axes), lambda: self.read().transpose(axes)
         )
 
-    def turned(self, axes: int) -> "Held":
+    def rotated(self, axes: int) -> "StoredWeight":
         """Rotate by 180 degrees: reverse the first `axes` axes."""
-        return Held(self.name, self.shape, lambda: self.read()[(slice(None, None, -1),) * axes])
+        return StoredWeight(
+            self.name, self.shape, lambda: self.read()[(slice(None, None, -1),) * axes]
+        )
 
-    def reshaped(self, shape: Sequence[int]) -> "Held":
-        return Held(self.name, tuple(shape), lambda: self.read().reshape(shape))
+    def reshaped(self, shape: Sequence[int]) -> "StoredWeight":
+        return StoredWeight(self.name, tuple(shape), lambda: self.read().reshape(shape))
 
-    def made(
+    def mapped(
         self, function: Callable[[Array], Array], shape: Sequence[int] | None = None
-    ) -> "Held":
-        return Held(
+    ) -> "StoredWeight":
+        return StoredWeight(
             self.name, self.shape if shape is None else tuple(shape), lambda: function(self.read())
         )
 
 
-def joined(parts: Sequence[Held], axis: int = -1) -> Held:
+def joined(parts: Sequence[StoredWeight], axis: int = -1) -> StoredWeight:
     """Concatenate weights of one shape along an axis."""
     first = parts[0]
     axis %= max(len(first.shape), 1)
@@ -49,6 +51,6 @@ def joined(parts: Sequence[Held], axis: int = -1) -> Held:
         sum(part.shape[axis] for part in parts) if a == axis else size
         for a, size in enumerate(first.shape)
     ]
-    return Held(
+    return StoredWeight(
         first.name, tuple(sizes), lambda: np.concatenate([part.read() for part in parts], axis)
     )

@@ -25,7 +25,7 @@ from webkiln.frontends.keras.versions.assign import (
     misfit,
 )
 from webkiln.frontends.keras.versions.layouts import Era
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 
 ERA = Era((2,))
 
@@ -49,11 +49,13 @@ def open_tfjs(path: Path, folder: Path) -> Iterator[ModelFile]:
         data = json.loads(path.read_bytes())
         config, version = _topology(path.name, data)
         model = translate.modern(config)
-        held = _assigned(
-            path.name, model, [Held(*item) for item in manifest_weights(path.name, data, folder)]
+        stored = _assigned(
+            path.name,
+            model,
+            [StoredWeight(*item) for item in manifest_weights(path.name, data, folder)],
         )
     with h5py.File(BytesIO(), "w") as nothing:
-        yield ModelFile(path.name, config, nothing, paths=False, version=version, held=held)
+        yield ModelFile(path.name, config, nothing, paths=False, version=version, assigned=stored)
 
 
 def _topology(source: str, data: Any) -> tuple[dict[str, Any], str]:
@@ -65,8 +67,8 @@ def _topology(source: str, data: Any) -> tuple[dict[str, Any], str]:
     ):
         if isinstance(data, dict) and {"class_name", "config"} <= data.keys():
             raise SourceError(
-                f"{source}: a Keras model without weights; give them, too: --weights FILE.h5, of"
-                " model.save_weights()"
+                f"{source}: a Keras model without weights; pass them with --weights FILE.h5, as"
+                " model.save_weights() writes them"
             )
         raise SourceError(
             f"{source}: JSON, but neither a TensorFlow.js model nor the architecture of a Keras"
@@ -75,7 +77,7 @@ def _topology(source: str, data: Any) -> tuple[dict[str, Any], str]:
     topology = data["modelTopology"]
     if data.get("format") == "graph-model" or "node" in topology:
         raise SourceError(
-            f"{source}: a TensorFlow.js graph model, which is no Keras model; say so in the recipe:"
+            f"{source}: a TensorFlow.js graph model, which is not a Keras model; set in the recipe:"
             ' source_format = "tensorflow"'
         )
     config = topology.get("model_config", topology)
@@ -85,12 +87,12 @@ def _topology(source: str, data: Any) -> tuple[dict[str, Any], str]:
     )
 
 
-def _assigned(source: str, model: Mapping[str, Any], held: Sequence[Held]) -> Assigned:
+def _assigned(source: str, model: Mapping[str, Any], stored: Sequence[StoredWeight]) -> Assigned:
     """The weights of every layer: those with its name as a prefix, `dense_1/kernel`."""
     found: Assigned = {}
     for entry in model["config"]["layers"]:
         for path, leaf in leaves(entry, configs.layer_name(entry)):
-            own = _of_layer(held, configs.layer_name(leaf))
+            own = _of_layer(stored, configs.layer_name(leaf))
             try:
                 if any(counts(leaf, ERA)):
                     found |= assigned(leaf, path, own, ERA)
@@ -99,6 +101,6 @@ def _assigned(source: str, model: Mapping[str, Any], held: Sequence[Held]) -> As
     return found
 
 
-def _of_layer(held: Sequence[Held], name: str) -> list[Held]:
-    first = [item for item in held if item.name.partition("/")[0] == name]
-    return first or [item for item in held if name in item.name.split("/")[:-1]]
+def _of_layer(stored: Sequence[StoredWeight], name: str) -> list[StoredWeight]:
+    first = [item for item in stored if item.name.partition("/")[0] == name]
+    return first or [item for item in stored if name in item.name.split("/")[:-1]]

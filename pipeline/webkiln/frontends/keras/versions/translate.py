@@ -76,11 +76,11 @@ def _distinct(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Number models with equal names, such as those that a bare list of layers leaves without a
     name.
     """
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     found = []
     for layer in layers:
         name = configs.layer_name(layer)
-        count = taken[name] = taken.get(name, -1) + 1
+        count = counts[name] = counts.get(name, -1) + 1
         numbered = count and "layers" in layer["config"]
         found.append(
             {**layer, "config": {**layer["config"], "name": f"{name}_{count}"}}

@@ -10,9 +10,9 @@ from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import member, names_in, read_array
 from webkiln.frontends.keras.versions.assign import Assigned, Misfit, assigned, counts, misfit
 from webkiln.frontends.keras.versions.layouts import Era
-from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 
-Lists = dict[str, list[Held]]
+Lists = dict[str, list[StoredWeight]]
 
 
 def has_lists(group: h5py.Group) -> bool:
@@ -40,30 +40,32 @@ def read_lists(source: str, group: h5py.Group) -> Lists:
                 weight for place, weight in enumerate(weights) if weight in weights[:place]
             )
             raise SourceError(
-                f"{source}: {name} lists {twice!r} twice, and holds one: it was not written to its"
-                " end; save the model as .keras"
+                f"{source}: {name} lists {twice!r} twice but contains it once: the file is"
+                " incomplete; save the model as .keras"
             )
         if weights:
             found[name] = [
-                _held(source, f"{name}: {weight}", weight, member(source, layer, weight))
+                _stored(source, f"{name}: {weight}", weight, member(source, layer, weight))
                 for weight in weights
             ]
     return found
 
 
-def _held(source: str, where: str, name: str, dataset: h5py.Group | h5py.Dataset | None) -> Held:
+def _stored(
+    source: str, where: str, name: str, dataset: h5py.Group | h5py.Dataset | None
+) -> StoredWeight:
     shape = tuple(dataset.shape) if isinstance(dataset, h5py.Dataset) else ()
-    return Held(name, shape, lambda: read_array(source, where, dataset))
+    return StoredWeight(name, shape, lambda: read_array(source, where, dataset))
 
 
 def assign_lists(
-    source: str, model: Mapping[str, Any], lists: Lists, era: Era, *, beside: bool
+    source: str, model: Mapping[str, Any], lists: Lists, era: Era, *, separate: bool
 ) -> Assigned:
     """The weights of every layer by path.
 
     Lists are assigned to layers by name, or, if names differ, by the order of the layers with
     weights. If the file contains a model, lists that do not match are ignored; those in a separate
-    file (`beside`) must match.
+    file (`separate`) must match.
     """
     config = model["config"]
     layers = [
@@ -73,7 +75,7 @@ def assign_lists(
     ]
     expected = [(name, entry) for name, entry in layers if _has_weights(entry, era)]
     by_name = {name for name, _ in expected} <= lists.keys()
-    if not by_name and beside and len(expected) != len(lists):
+    if not by_name and separate and len(expected) != len(lists):
         raise SourceError(
             f"{source}: holds weights of {len(lists)} layers ({_some(lists)}), the model has"
             f" {len(expected)} with weights ({_some([name for name, _ in expected])}); give the"
@@ -82,16 +84,16 @@ def assign_lists(
     chosen = [(name, entry, lists[name]) for name, entry in expected if name in lists]
     if not by_name and len(expected) == len(lists):
         chosen = [
-            (name, entry, held)
-            for (name, entry), held in zip(expected, lists.values(), strict=True)
+            (name, entry, stored)
+            for (name, entry), stored in zip(expected, lists.values(), strict=True)
         ]
     found: Assigned = {}
-    for name, entry, held in chosen:
+    for name, entry, stored in chosen:
         try:
-            found |= assigned(entry, name, held, era)
+            found |= assigned(entry, name, stored, era)
         except Misfit:
-            if beside or era.first:
-                raise misfit(source, name, entry, held) from None
+            if separate or era.first:
+                raise misfit(source, name, entry, stored) from None
     return found
 
 

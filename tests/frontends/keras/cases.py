@@ -1,4 +1,4 @@
-"""How a layer is tried: its options, the shapes of its inputs, and where Keras's result comes from."""
+"""Test cases of layers: options, shapes of inputs, and the source of Keras's result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +15,10 @@ FIRST, VOLUME_FIRST = (4, 9, 8), (2, 6, 5, 7)
 
 
 @dataclass(frozen=True)
-class Tried:
-    """Options of a layer, and the shapes of its inputs without the batch. TensorFlow has no kernel
-    for
-    some; then `oracle` says from which layer Keras's result comes: `channels_last` takes transposed
-    inputs, `spread` has the zeros of its dilated kernel written out.
+class LayerCase:
+    """Options of a layer, and the shapes of its inputs without the batch. If TensorFlow has no
+    kernel for them, `oracle` names the layer that computes the result: `channels_last` with
+    transposed inputs, or `spread` with explicit zeros in a dilated kernel.
     """
 
     options: Mapping[str, Any]
@@ -35,12 +34,12 @@ def on(
     oracle: str = "",
     call: Mapping[str, Any] | None = None,
     **options: Any,
-) -> Tried:
-    return Tried(options, shapes, dtype, oracle, call or {})
+) -> LayerCase:
+    return LayerCase(options, shapes, dtype, oracle, call or {})
 
 
 def randomise(model: Any, seed: int = 1) -> None:
-    """Give every float weight values that matter; variances stay positive."""
+    """Set random values in every float weight; variances stay positive."""
     generator = np.random.default_rng(seed)
     for variable in model.weights:
         if keras.backend.is_float_dtype(variable.dtype) and "seed" not in variable.name:
