@@ -64,7 +64,7 @@ def test_no_webkiln(tmp_path: Path) -> None:
 
 def test_a_format_without_addresses(tmp_path: Path) -> None:
     place = place_with(tmp_path, "webkiln:digits?backend=js")
-    project.edit(place / "esbuild.js", "splitting: true, format: 'esm'", "format: 'iife'")
+    project.edit(place / "esbuild.js", r"splitting: true,\s+format: 'esm'", "format: 'iife'")
     assert "expected esm" in refused("esbuild", place)
 
 
