@@ -57,6 +57,37 @@ def test_cache_stat_counts(filled: ActionCache, call: Call) -> None:
     assert "no remote cache" in told
 
 
+def test_cache_stat_prints_json(
+    filled: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statistics = json.loads(call("cache", "stat", "--json"))
+    assert statistics == {
+        "folder": str(filled.root),
+        "results": 3,
+        "files": 3,
+        "bytes": 3000,
+        "remote_files": 0,
+        "provenances": [
+            {"provenance": "here", "results": 2, "readable": True},
+            {"provenance": "unsigned", "results": 1, "readable": True},
+        ],
+        "remote": None,
+    }
+    (tmp_path / "team").mkdir()
+    monkeypatch.setenv("WEBKILN_REMOTE_CACHE", str(tmp_path / "team"))
+    remote = json.loads(call("cache", "stat", "--json"))["remote"]
+    assert remote == {
+        "address": str(tmp_path / "team"),
+        "answers": True,
+        "writes": False,
+        "key": None,
+    }
+    monkeypatch.setenv("WEBKILN_REMOTE_CACHE", "http://127.0.0.1:9/")
+    printed = call("cache", "stat", "--json", code=1)
+    statistics, _ = json.JSONDecoder().raw_decode(printed)
+    assert not statistics["remote"]["answers"]
+
+
 def test_cache_gc_removes_old_unused_results(
     filled: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

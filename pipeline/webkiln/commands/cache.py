@@ -3,10 +3,12 @@ remote caches.
 """
 
 import argparse
+import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from webkiln.build.cache import ActionCache, describe_provenance
 from webkiln.build.locations import cache_folder
@@ -35,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 metavar="SIZE",
                 help="such as 5GB: remove the least recently used results until the caches fit",
             )
+        if name == "stat":
+            verb.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,19 +52,21 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
-    del options
-    counts = cache.stat()
+    counts, provenances = cache.stat(), sorted(cache.provenances().items())
+    answers, seconds = (True, 0.0) if cache.shared is None else cache.shared.probe()
+    if options.json:
+        print(json.dumps(_statistics(cache, counts, provenances, answers=answers), indent=2))
+        return 0 if answers else 1
     print(
         f"{cache.root}: {counts['actions']} results, {counts['blobs']} files of"
         f" {size(counts['bytes'])}, {counts['elsewhere']} more in the remote cache"
     )
-    for provenance, count in sorted(cache.provenances().items()):
+    for provenance, count in provenances:
         unreadable = "" if cache.trusts(provenance) else ", not readable with this key"
         print(f"  {count} {describe_provenance(provenance)}{unreadable}")
     if cache.shared is None:
         print(f"no remote cache ({VARIABLE})")
         return 0
-    answers, seconds = cache.shared.probe()
     writes = (
         "results are stored" if cache.shared.writes else f"nothing is stored ({WRITE_VARIABLE})"
     )
@@ -75,6 +81,35 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
         f" {signed}"
     )
     return 0 if answers else 1
+
+
+def _statistics(
+    cache: ActionCache,
+    counts: Mapping[str, int],
+    provenances: Sequence[tuple[str, int]],
+    *,
+    answers: bool,
+) -> dict[str, Any]:
+    """The statistics as JSON. `remote` is null without a remote cache."""
+    shared = cache.shared
+    return {
+        "folder": str(cache.root),
+        "results": counts["actions"],
+        "files": counts["blobs"],
+        "bytes": counts["bytes"],
+        "remote_files": counts["elsewhere"],
+        "provenances": [
+            {"provenance": name, "results": count, "readable": cache.trusts(name)}
+            for name, count in provenances
+        ],
+        "remote": shared
+        and {
+            "address": shared.address,
+            "answers": answers,
+            "writes": shared.writes,
+            "key": shared.signer and shared.signer.key_id,
+        },
+    }
 
 
 def _gc(cache: ActionCache, options: argparse.Namespace) -> int:
