@@ -9,10 +9,10 @@ import pytest
 from tests.backends.harness import Job, run
 from webkiln.backends.launches import launches
 from webkiln.backends.table import TARGETS
-from webkiln.backends.wasm import VARIANTS
 from webkiln.ir.text import parse
 from webkiln.plan import schedule, tile_shapes
 from webkiln.program import program
+from webkiln.recipe.values import WASM_VARIANTS
 
 POINTWISE = (
     '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],'
@@ -55,7 +55,7 @@ def prefetches(document):
     return [data["schedule"].get("ahead", False) for data in document["kernels"].values()]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", WASM_VARIANTS)
 @pytest.mark.sample("relaxed")
 def test_prefetching_changes_no_bit(variant, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)

@@ -2,6 +2,7 @@
 
 from webkiln.backends import js, wasm, webgl, webgpu
 from webkiln.nest.target import Target
+from webkiln.recipe.values import WASM_VARIANTS
 
 TARGETS: dict[str, Target] = {
     "webgpu": webgpu.TARGET,
@@ -9,4 +10,4 @@ TARGETS: dict[str, Target] = {
     "webgl": webgl.TARGET,
     "js": js.TARGET,
 }
-VARIANTS: dict[str, tuple[str, ...]] = {"webgpu": (), "wasm": wasm.VARIANTS, "webgl": (), "js": ()}
+VARIANTS: dict[str, tuple[str, ...]] = {"webgpu": (), "wasm": WASM_VARIANTS, "webgl": (), "js": ()}

@@ -31,5 +31,3 @@ TARGET = Target(
         "matvec": ((16, 1), (64, 1), (8, 1)),
     },
 )
-VARIANTS = ("relaxed", "simd")
-"""The fastest first."""

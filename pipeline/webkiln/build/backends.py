@@ -12,10 +12,9 @@ from webkiln import canonical
 from webkiln.backends import compilers
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.build.names import VARIANTS
 from webkiln.errors import ToolError
 from webkiln.recipe.recipe import Recipe
-from webkiln.recipe.values import BACKENDS
+from webkiln.recipe.values import BACKENDS, WASM_VARIANTS
 
 
 def backends_of(
@@ -77,6 +76,6 @@ def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> Selection
         or engine.available(graph.empty_copy().bundle(choice))
     ):
         return choice
-    if all(engine.available(graph.link(variant, choice)) for variant in VARIANTS):
+    if all(engine.available(graph.link(variant, choice)) for variant in WASM_VARIANTS):
         return choice
     return replace(choice, backends=others)

@@ -7,12 +7,13 @@ from typing import Any
 from webkiln.backends import browsers
 from webkiln.backends.table import TARGETS
 from webkiln.build.action import Action, Input, Local, PerFile, Product
-from webkiln.build.names import VARIANTS, single_file
+from webkiln.build.names import single_file
 from webkiln.build.source_graph import SourceGraph, once
 from webkiln.build.tools import tool_of
 from webkiln.plan.tuning import Trial, trials
 from webkiln.recipe.form import Form
 from webkiln.recipe.recipe import LabelsFile
+from webkiln.recipe.values import WASM_VARIANTS
 
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
@@ -139,7 +140,7 @@ class ModelGraph(SourceGraph):
             "shards.json": Product(pack, "shards.json"),
             "shards/": Product(pack, "shards/"),
         }
-        variants = VARIANTS if "wasm" in choice.backends else ()
+        variants = WASM_VARIANTS if "wasm" in choice.backends else ()
         for backend in choice.backends:
             inputs[f"program.{backend}.json"] = Product(self.lower(backend, choice), "program.json")
             inputs[f"code.{backend}/"] = Product(
@@ -182,7 +183,7 @@ class ModelGraph(SourceGraph):
         actions = []
         for backend in backends or choice.backends:
             tolerance = self.recipe.tolerance(backend, choice.encoding)
-            for variant in VARIANTS if backend == "wasm" else ("",):
+            for variant in WASM_VARIANTS if backend == "wasm" else ("",):
                 params = {
                     "backend": backend,
                     "variant": variant,

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable
 
 from webkiln.recipe.form import Form
-from webkiln.recipe.values import BACKENDS
+from webkiln.recipe.values import BACKENDS, WASM_VARIANTS
 
-VARIANTS = ("relaxed", "simd")
 ENTRIES = ("index.js", "index.d.ts", "package.json", "manifest.json")
 WEBDNN = ("webdnn.js", "webdnn.d.ts")
 SHARED = ("worker.js", "runtime.js", "profile.js")
@@ -17,7 +16,7 @@ LAST = ("index.js", "manifest.json")
 """The entry points of a bundle, written after everything else."""
 BY_BYTES = re.compile(
     rf"(weights-[0-9a-f]+\.bin|vocabulary-[0-9a-f]{{8}}\.bin"
-    rf"|({'|'.join(VARIANTS)})-[0-9a-f]{{8}}\.wasm"
+    rf"|({'|'.join(WASM_VARIANTS)})-[0-9a-f]{{8}}\.wasm"
     rf"|(worker|runtime|profile|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
 )
 """Names that contain a digest of the content."""
@@ -33,7 +32,7 @@ def bundle_files(name: str, backends: Iterable[str], form: Form = FOLDER) -> tup
     readme = (README,) if form.kind == "npm" else ()
     if form.hashed:
         return (*ENTRIES, *WEBDNN, *readme)
-    variants = VARIANTS if "wasm" in chosen else ()
+    variants = WASM_VARIANTS if "wasm" in chosen else ()
     return (
         *ENTRIES,
         *WEBDNN,

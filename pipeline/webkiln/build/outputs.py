@@ -9,8 +9,9 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build.action import Action, Blob, Folder
-from webkiln.build.names import BY_BYTES, VARIANTS, bundle_files, is_plain, may_be_published
+from webkiln.build.names import BY_BYTES, bundle_files, is_plain, may_be_published
 from webkiln.recipe.form import Form
+from webkiln.recipe.values import WASM_VARIANTS
 
 NAMES: Mapping[str, re.Pattern[str]] = {
     "weights/": re.compile(r"[0-9a-f]{64}"),
@@ -103,7 +104,7 @@ def _bundle(params: Mapping[str, Any], role: str) -> tuple[set[str], set[str]]:
     if form.kind == "single" or not form.hashed:
         return names, set()
     return names, {
-        role + stem for stem in (*HASHED, *backends, *(VARIANTS if "wasm" in backends else ()))
+        role + stem for stem in (*HASHED, *backends, *(WASM_VARIANTS if "wasm" in backends else ()))
     }
 
 

@@ -6,6 +6,8 @@ from webkiln.errors import RecipeError, did_you_mean
 
 BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """In the order in which a bundle tries them."""
+WASM_VARIANTS = ("relaxed", "simd")
+"""Builds of the wasm backend for instruction sets, the fastest first."""
 USUAL_BACKENDS = ("wasm", "js")
 """The default: they run in every browser and in Node."""
 ENCODINGS = ("float32", "float16", "bfloat16", "int8", "eightbit")
