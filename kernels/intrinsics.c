@@ -11,22 +11,28 @@
 #endif
 
 /* An address plus a constant number of elements. With -fwrapv, address arithmetic may wrap, so the
-   compiler cannot fold the constant into the offset of a load; a member of a structure does not wrap. */
+   compiler cannot fold the constant into the offset of a load; a member of a structure does not
+   wrap. */
 #define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
 static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
 
 static inline float wk_min(float a, float b) { return a < b || a != a ? a : b; }
 
-static inline v128_t wk_max4(v128_t a, v128_t b) { return wasm_v128_bitselect(b, wasm_f32x4_pmax(a, b), wasm_f32x4_ne(b, b)); }
+static inline v128_t wk_max4(v128_t a, v128_t b) {
+  return wasm_v128_bitselect(b, wasm_f32x4_pmax(a, b), wasm_f32x4_ne(b, b));
+}
 
-static inline v128_t wk_min4(v128_t a, v128_t b) { return wasm_v128_bitselect(b, wasm_f32x4_pmin(a, b), wasm_f32x4_ne(b, b)); }
+static inline v128_t wk_min4(v128_t a, v128_t b) {
+  return wasm_v128_bitselect(b, wasm_f32x4_pmin(a, b), wasm_f32x4_ne(b, b));
+}
 
 static inline float wk_sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }
 
 static inline v128_t wk_sign4(v128_t x) {
   const v128_t zero = wasm_f32x4_splat(0), one = wasm_f32x4_splat(1);
-  return wasm_v128_bitselect(one, wasm_v128_bitselect(wasm_f32x4_neg(one), x, wasm_f32x4_lt(x, zero)), wasm_f32x4_gt(x, zero));
+  return wasm_v128_bitselect(one,
+      wasm_v128_bitselect(wasm_f32x4_neg(one), x, wasm_f32x4_lt(x, zero)), wasm_f32x4_gt(x, zero));
 }
 
 static inline int wk_bits(float x) {
@@ -39,15 +45,18 @@ static inline float wk_float(int x) {
   return u.f;
 }
 
-/* Payne & Hanek range reduction: x is an integer times 2^(e-150). The digits of 1 / (2 pi) from that
-   position on, times the integer, are a fraction of a full turn. */
+/* Payne & Hanek range reduction: x is an integer times 2^(e-150). The digits of 1 / (2 pi) from
+   that position on, times the integer, are a fraction of a full turn. */
 static inline float wk_turn(float x) {
-  static const unsigned digits[] = {0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410};
+  static const unsigned digits[] = {
+      0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410};
   const unsigned bits = (unsigned)wk_bits(x), e = bits >> 23 & 255, start = e - 118;
   if (e < 140) return x;
   if (e == 255) return x - x;
-  const unsigned *at = digits + (start >> 5), shift = start & 31, whole = (bits & 0x7fffff) | 0x800000;
-  const unsigned high = shift ? at[0] << shift | at[1] >> (32 - shift) : at[0], low = shift ? at[1] << shift | at[2] >> (32 - shift) : at[1];
+  const unsigned *at = digits + (start >> 5), shift = start & 31,
+                 whole = (bits & 0x7fffff) | 0x800000;
+  const unsigned high = shift ? at[0] << shift | at[1] >> (32 - shift) : at[0],
+                 low = shift ? at[1] << shift | at[2] >> (32 - shift) : at[1];
   const int part = (int)(whole * high + (unsigned)((unsigned long long)whole * low >> 32));
   return (float)part * (x < 0 ? -1.4629180792671596e-9f : 1.4629180792671596e-9f);
 }
@@ -60,13 +69,21 @@ static inline unsigned wk_idiv_u(unsigned a, unsigned b) { return b ? a / b : 0;
 
 static inline unsigned wk_irem_u(unsigned a, unsigned b) { return b ? a % b : 0; }
 
-static inline long long wk_idiv_64(long long a, long long b) { return b == 0 ? 0 : b == -1 ? -a : a / b; }
+static inline long long wk_idiv_64(long long a, long long b) {
+  return b == 0 ? 0 : b == -1 ? -a : a / b;
+}
 
-static inline long long wk_irem_64(long long a, long long b) { return b == 0 || b == -1 ? 0 : a % b; }
+static inline long long wk_irem_64(long long a, long long b) {
+  return b == 0 || b == -1 ? 0 : a % b;
+}
 
-static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long long b) { return b ? a / b : 0; }
+static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long long b) {
+  return b ? a / b : 0;
+}
 
-static inline unsigned long long wk_irem_u64(unsigned long long a, unsigned long long b) { return b ? a % b : 0; }
+static inline unsigned long long wk_irem_u64(unsigned long long a, unsigned long long b) {
+  return b ? a % b : 0;
+}
 
 static inline int wk_floordiv(int a, int b) {
   const int q = wk_idiv(a, b), r = wk_irem(a, b);
@@ -108,7 +125,10 @@ static inline double wk_log2(double x) {
 
 static inline double wk_scaled(double x, int e) {
   const int half = e / 2;
-  union { long long i; double f; } a = {(long long)(half + 1023) << 52}, b = {(long long)(e - half + 1023) << 52};
+  union {
+    long long i;
+    double f;
+  } a = {(long long)(half + 1023) << 52}, b = {(long long)(e - half + 1023) << 52};
   return x * a.f * b.f;
 }
 
@@ -125,7 +145,8 @@ static inline double wk_exp_64(double x) {
   if (x != x) return x;
   if (x > 710) return __builtin_inf();
   if (x < -746) return 0;
-  const double n = __builtin_rint(x * 1.4426950408889634), r = x - n * 0.693147180369123816490 - n * 1.90821492927058770002e-10;
+  const double n = __builtin_rint(x * 1.4426950408889634),
+               r = x - n * 0.693147180369123816490 - n * 1.90821492927058770002e-10;
   double p = 1;
   for (int k = 14; k > 0; k--) p = p * r / k + 1;
   return wk_scaled(p, (int)n);
@@ -156,10 +177,12 @@ static inline double wk_tanh_64(double x) {
 /* The same for a double, with 128 binary digits. */
 static inline double wk_turn_64(double x) {
   static const unsigned digits[] = {
-    0, 0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410, 0x7f9458ea, 0xf7aef158, 0x6dc91b8e, 0x909374b8,
-    0x01924bba, 0x82746487, 0x3f877ac7, 0x2c4a69cf, 0xba208d7d, 0x4baed121, 0x3a671c09, 0xad17df90, 0x4e64758e, 0x60d4ce7d,
-    0x272117e2, 0xef7e4a0e, 0xc7fe25ff, 0xf7816603, 0xfbcbc462, 0xd6829b47, 0xdb4d9fb3, 0xc9f2c26d, 0xd3d18fd9, 0xa797fa8b,
-    0x5d49eeb1, 0xfaf97c5e, 0xcf41ce7d, 0xe294a4ba, 0x9afed7ec, 0x47e35742,
+      0, 0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566,
+      0x4f10e410, 0x7f9458ea, 0xf7aef158, 0x6dc91b8e, 0x909374b8, 0x01924bba, 0x82746487,
+      0x3f877ac7, 0x2c4a69cf, 0xba208d7d, 0x4baed121, 0x3a671c09, 0xad17df90, 0x4e64758e,
+      0x60d4ce7d, 0x272117e2, 0xef7e4a0e, 0xc7fe25ff, 0xf7816603, 0xfbcbc462, 0xd6829b47,
+      0xdb4d9fb3, 0xc9f2c26d, 0xd3d18fd9, 0xa797fa8b, 0x5d49eeb1, 0xfaf97c5e, 0xcf41ce7d,
+      0xe294a4ba, 0x9afed7ec, 0x47e35742
   };
   union { double f; unsigned long long i; } u = {x};
   const unsigned e = (unsigned)(u.i >> 52) & 2047, start = e - 1011;
@@ -168,15 +191,20 @@ static inline double wk_turn_64(double x) {
   const unsigned *at = digits + (start >> 5), shift = start & 31;
   unsigned words[4];
   for (int k = 0; k < 4; k++) words[k] = shift ? at[k] << shift | at[k + 1] >> (32 - shift) : at[k];
-  const unsigned long long whole = (u.i & 0xfffffffffffffull) | 1ull << 52, high = (unsigned long long)words[0] << 32 | words[1];
-  const unsigned long long upper = (whole >> 32) * words[2] + ((whole & 0xffffffff) * words[2] >> 32) + ((whole >> 32) * words[3] >> 32);
-  return (double)(long long)(whole * high + upper) * (x < 0 ? -3.406121580086554e-19 : 3.406121580086554e-19);
+  const unsigned long long whole = (u.i & 0xfffffffffffffull) | 1ull << 52,
+                           high = (unsigned long long)words[0] << 32 | words[1];
+  const unsigned long long upper = (whole >> 32) * words[2] +
+      ((whole & 0xffffffff) * words[2] >> 32) + ((whole >> 32) * words[3] >> 32);
+  return (double)(long long)(whole * high + upper) *
+      (x < 0 ? -3.406121580086554e-19 : 3.406121580086554e-19);
 }
 
 static inline double wk_sine(double x, int quarter) {
   x = wk_turn_64(x);
   const double n = __builtin_rint(x * 0.6366197723675814);
-  const double r = x - n * 1.5707963267341256142 - n * 6.0771005063039e-11 - n * 2.0222662487959506e-21, z = r * r;
+  const double r = x - n * 1.5707963267341256142 - n * 6.0771005063039e-11 -
+      n * 2.0222662487959506e-21,
+               z = r * r;
   double sine = 1, cosine = 1;
   for (int k = 20; k > 0; k -= 2) {
     cosine = 1 - cosine * z / (k * (k - 1));
@@ -210,7 +238,8 @@ static inline double wk_pow_64(double x, double y) {
   if (x != x || y != y) return x + y;
   const double size = __builtin_fabs(x), whole = __builtin_trunc(y);
   const int odd = whole == y && __builtin_trunc(y / 2) * 2 != y;
-  if (x < 0 && whole != y && size != __builtin_inf() && __builtin_fabs(y) != __builtin_inf()) return __builtin_nan("");
+  if (x < 0 && whole != y && size != __builtin_inf() && __builtin_fabs(y) != __builtin_inf())
+    return __builtin_nan("");
   double r;
   if (size == 1) r = 1;
   else if (__builtin_fabs(y) == __builtin_inf()) r = (size > 1) == (y > 0) ? __builtin_inf() : 0;
@@ -267,15 +296,16 @@ static inline int wk_lines(int elements, int points, int count) {
   return (elements / 16 + tiles) / tiles;
 }
 
-/* The iterations between two prefetches of `together` lines. With fewer iterations, prefetching costs
-   more than it saves. */
+/* The iterations between two prefetches of `together` lines. With fewer iterations, prefetching
+   costs more than it saves. */
 static inline int wk_turns(int extent, int lines, int together) {
   const int turns = (extent + lines - 1) / lines * together;
   return turns < 12 ? 12 : turns;
 }
 
 __attribute__((noinline)) static int wk_share(int turns, int grain, int part, int parts) {
-  const int units = (turns + grain - 1) / grain, at = (int)((long long)units * part / parts) * grain;
+  const int units = (turns + grain - 1) / grain,
+            at = (int)((long long)units * part / parts) * grain;
   return at < turns ? at : turns;
 }
 
@@ -286,18 +316,32 @@ __attribute__((export_name("watch"))) void wk_watch(int on) { wk_watched = on; }
 __attribute__((noinline)) static void wk_mark(int site) { if (wk_watched) wk_tell(site); }
 
 static void wk_launch(void (*task)(int, int, int), int entry);
-// A launch is one atomic word: serial number, entry, number of chunks, and number of chunks claimed.
-enum { WK_TAKEN = 12, WK_ENTRY = 24, WK_SERIAL = 40, WK_FEW = (1 << WK_TAKEN) - 1, WK_OVER = 0xFFFF, WK_TURNS = 1 << 18, WK_SHORT = 1 << 13 };
+// A launch is one atomic word: serial number, entry, number of chunks, and number of chunks
+// claimed.
+enum {
+  WK_TAKEN = 12,
+  WK_ENTRY = 24,
+  WK_SERIAL = 40,
+  WK_FEW = (1 << WK_TAKEN) - 1,
+  WK_OVER = 0xFFFF,
+  WK_TURNS = 1 << 18,
+  WK_SHORT = 1 << 13
+};
 static unsigned long long wk_word;
 static int wk_chunks = 1, wk_done, wk_asleep, wk_waiting, wk_stopped;
 static void (*wk_task)(int, int, int);
 static char wk_stacks[WK_HELPERS][WK_STACK] __attribute__((aligned(16)));
 static inline int wk_entry(unsigned long long word) { return (int)(word >> WK_ENTRY) & 0xFFFF; }
-static inline int wk_left(unsigned long long word) { return ((int)(word >> WK_TAKEN) & WK_FEW) - ((int)word & WK_FEW); }
+static inline int wk_left(unsigned long long word) {
+  return ((int)(word >> WK_TAKEN) & WK_FEW) - ((int)word & WK_FEW);
+}
 static void wk_set(int entry, int chunks) {
   const unsigned long long serial = (wk_word >> WK_SERIAL) + 1;
-  __atomic_store_n(&wk_word, serial << WK_SERIAL | (unsigned long long)entry << WK_ENTRY | chunks << WK_TAKEN, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&wk_asleep, __ATOMIC_SEQ_CST)) __builtin_wasm_memory_atomic_notify((int *)&wk_word, -1);
+  __atomic_store_n(&wk_word,
+      serial << WK_SERIAL | (unsigned long long)entry << WK_ENTRY | chunks << WK_TAKEN,
+      __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&wk_asleep, __ATOMIC_SEQ_CST))
+    __builtin_wasm_memory_atomic_notify((int *)&wk_word, -1);
 }
 static int wk_take(void) {
   if (wk_left(__atomic_load_n(&wk_word, __ATOMIC_SEQ_CST)) <= 0) return 0;
@@ -305,7 +349,8 @@ static int wk_take(void) {
   if (wk_left(word) <= 0) return 0;
   wk_task(wk_entry(word), (int)word & WK_FEW, (int)(word >> WK_TAKEN) & WK_FEW);
   __atomic_fetch_add(&wk_done, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&wk_waiting, __ATOMIC_SEQ_CST)) __builtin_wasm_memory_atomic_notify(&wk_done, 1);
+  if (__atomic_load_n(&wk_waiting, __ATOMIC_SEQ_CST))
+    __builtin_wasm_memory_atomic_notify(&wk_done, 1);
   return 1;
 }
 static void wk_launch(void (*task)(int, int, int), int entry) {
@@ -315,7 +360,8 @@ static void wk_launch(void (*task)(int, int, int), int entry) {
   wk_done = 0;
   wk_set(entry, chunks);
   while (wk_take()) {}
-  for (int turns = 0, done; (done = __atomic_load_n(&wk_done, __ATOMIC_SEQ_CST)) != chunks; turns++) {
+  for (int turns = 0, done; (done = __atomic_load_n(&wk_done, __ATOMIC_SEQ_CST)) != chunks;
+      turns++) {
     if (turns < WK_SHORT) continue;
     __atomic_store_n(&wk_waiting, 1, __ATOMIC_SEQ_CST);
     __builtin_wasm_memory_atomic_wait32(&wk_done, done, 1000000);
@@ -326,7 +372,9 @@ __attribute__((export_name("share"))) void wk_set_chunks(int chunks) { wk_chunks
 __attribute__((export_name("begin"))) void wk_begin(void) { wk_set(0, 0); }
 __attribute__((export_name("end"))) void wk_end(void) { wk_set(WK_OVER, 0); }
 __attribute__((export_name("stopped"))) int *wk_stop(void) { return &wk_stopped; }
-__attribute__((export_name("stack"))) char *wk_stack(int helper) { return wk_stacks[helper] + WK_STACK; }
+__attribute__((export_name("stack"))) char *wk_stack(int helper) {
+  return wk_stacks[helper] + WK_STACK;
+}
 __attribute__((export_name("help"))) void wk_help(void) {
   for (int turns = 0; !__atomic_load_n(&wk_stopped, __ATOMIC_SEQ_CST); turns++) {
     const unsigned long long word = __atomic_load_n(&wk_word, __ATOMIC_SEQ_CST);

@@ -1,7 +1,8 @@
 #include <wasm_simd128.h>
 
 /* An address plus a constant number of elements. With -fwrapv, address arithmetic may wrap, so the
-   compiler cannot fold the constant into the offset of a load; a member of a structure does not wrap. */
+   compiler cannot fold the constant into the offset of a load; a member of a structure does not
+   wrap. */
 #define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
 static inline v128_t wk_load_part(const float *p, int count) {

@@ -1,7 +1,8 @@
 #include <wasm_simd128.h>
 
 /* An address plus a constant number of elements. With -fwrapv, address arithmetic may wrap, so the
-   compiler cannot fold the constant into the offset of a load; a member of a structure does not wrap. */
+   compiler cannot fold the constant into the offset of a load; a member of a structure does not
+   wrap. */
 #define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
 void k_778e44025a58c755(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int part_from, const int part_to) {

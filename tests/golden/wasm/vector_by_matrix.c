@@ -24,7 +24,8 @@ void k_f0cfea1826917b44(const float *restrict x0, float *restrict y0, const int 
 #endif
 
 /* An address plus a constant number of elements. With -fwrapv, address arithmetic may wrap, so the
-   compiler cannot fold the constant into the offset of a load; a member of a structure does not wrap. */
+   compiler cannot fold the constant into the offset of a load; a member of a structure does not
+   wrap. */
 #define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
 void k_7144f14c3c8fa2b2(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_1, const int part_from, const int part_to) {
