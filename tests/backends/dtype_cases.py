@@ -33,11 +33,11 @@ TIES = {
     ],
     "float64": [2049.0, 2051.0, 16777217.0, 1.0000000001, 4294967296.5, -3e9, 255.5, -128.7, 1e300],
 }
-"""Halves of the narrower dtype, and where the integers end."""
+"""Ties of the narrower dtype, and the ends of the integer ranges."""
 
 
 def edges(dtype: str) -> np.ndarray:
-    """Values at which an operator of a dtype may go wrong."""
+    """Values at which an operator of a dtype may fail."""
     if dtype == "bool":
         return np.array([True, False, True])
     if dtype.startswith("float"):
@@ -105,7 +105,7 @@ NO_BOOL = {
     "ArgMax",
     "ArgMin",
 }
-"""Operators with numbers that are no truth values; type rules leave that to frontends."""
+"""Operators on numbers, not on truth values. Type rules do not enforce this; frontends do."""
 OWN_VALUES = {
     "LU",
     "Cholesky",
@@ -123,9 +123,8 @@ OWN_VALUES = {
     "ScaleWide",
     "ScaleAway",
 }
-"""Operators whose operands must suit each other; their own cases have them in every dtype that they
-accept.
-"""
+"""Operators whose operands depend on each other. Their sample cases cover every dtype that they
+accept."""
 ONLY = {"RoundedQuotient": ("float32",)}
 DIVIDING = {"Rem", "Mod", "FloorDiv"}
 """What they give of a quotient that is not exact hangs on its last bit."""
@@ -175,7 +174,7 @@ TOLERANCE.
 
 @dataclass(frozen=True)
 class Tried:
-    """A case of an operator, and where its values come from."""
+    """A case of an operator, and the source of its values."""
 
     label: str
     op: str
@@ -183,9 +182,8 @@ class Tried:
 
 
 def operands(case: Case) -> list[int]:
-    """The operands that share the dtype of the data: that of the first, or of the second where the
-    first is a condition.
-    """
+    """The operands with the dtype of the data: that of the first operand, or of the second if the
+    first is a condition."""
     dtypes = [str(np.asarray(item).dtype) for item in case.inputs]
     main = (
         dtypes[1]
@@ -213,9 +211,8 @@ def pool_of(op: str, dtype: str) -> np.ndarray:
 
 
 def filled(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """Every edge once where there is room, in any order; of what is summed up, numbers that need no
-    rounding, and whole ones that fit.
-    """
+    """Every edge value once if there is room, in random order. For sums, use numbers that need no
+    rounding, and small integers."""
     rng = np.random.default_rng(seed)
     if is_float(dtype):
         pool = np.array([-2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5, 3.0], dtype)
@@ -230,7 +227,7 @@ def filled(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray
 
 
 def retyped(op: str, case: Case, dtype: str, seed: int) -> Case:
-    """The case with its data in another dtype, every edge of which is somewhere in it."""
+    """The case with its data in another dtype, including every edge value."""
     changed = set(operands(case))
     inputs = [
         filled(op, dtype, item.shape, seed + at) if at in changed else item
@@ -240,7 +237,7 @@ def retyped(op: str, case: Case, dtype: str, seed: int) -> Case:
 
 
 def crossed(op: str, case: Case, dtype: str) -> Case:
-    """The case of an elementwise operator with each edge, of two operands each with each."""
+    """The case of an elementwise operator with each edge value; two operands with each pair."""
     changed, found, pool = operands(case), list(case.inputs), pool_of(op, dtype)
     for position in changed:
         found[position] = pool if position == changed[-1] else pool[:, None]
@@ -260,7 +257,7 @@ def dtypes_of(op: str) -> list[str]:
 
 
 def tried(op: str, *, every: bool) -> Iterator[Tried]:
-    """The cases in every dtype; one that takes turns in each, where not `every` is asked for."""
+    """The cases in every dtype. Unless `every`, the cases rotate through the dtypes."""
     operator = OPERATORS[op]
     cases = [(number, case) for number, case in enumerate(operator.cases()) if case.inputs]
     seen = set()

@@ -1,6 +1,5 @@
-"""Run many small graphs on a backend in one go, in Node or a browser, through the real lowering,
-printers, compiler and linker.
-"""
+"""Run many small graphs on a backend in one batch, in Node or a browser, through the real lowering,
+printers, compiler and linker."""
 
 import json
 import shutil
@@ -51,14 +50,13 @@ HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
 PAGES = ("webgpu", "webgl")
 """Backends that only a browser has."""
 EVERYTHING = Thresholds(shared=0, short=0, turns=1, cold=-1)
-"""Launches are done in chunks, however short they are, and every kernel is called with nothing to
-do first, which must leave no trace.
-"""
+"""Thresholds under which even short launches are divided into chunks, and every kernel is first
+called without work, which must have no effect."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A graph, the values of its slots, and inputs; `encoding` of the weights."""
+    """A graph, the values of its slots, its inputs, and the `encoding` of the weights."""
 
     graph: Graph
     inputs: Mapping[str, Array]
@@ -67,7 +65,7 @@ class Job:
 
 
 def node_job(op: str, case: Case, *, trained: bool) -> Job:
-    """A graph of one node; `trained`: every operand but the first is a slot."""
+    """A graph of one node. If `trained`, every operand but the first is a slot."""
     names = [f"x{position}" for position in range(len(case.inputs))]
     types = [Type(str(array.dtype), array.shape) for array in case.inputs]
     results = infer(Node(op, tuple(names), ("y",), dict(case.attrs), op), types)
@@ -111,7 +109,7 @@ def run(
     browser: str = "",
     tuning: Tuning = UNTUNED,
 ) -> list[dict[str, Array]]:
-    """The outputs of every job, as `run_programs` gives them."""
+    """The outputs of every job, as returned by `run_programs`."""
     prepared = []
     for job in jobs:
         made = program(job.graph, TARGETS[backend], job.encoding, tuning=tuning)
@@ -137,9 +135,8 @@ def run_programs(
     variant: str = "simd",
     browser: str = "",
 ) -> list[dict[str, Array]]:
-    """Print, compile and run programs in one page of a browser; where none is named, in one Node
-    process, or in Chromium what needs a GPU.
-    """
+    """Print, compile and run programs in one page of a browser. Without `browser`, use one Node
+    process, or Chromium for backends that need a GPU."""
     for number, item in enumerate(prepared):
         write_program(item.program, folder / str(number) / "code")
     modules: dict[int, str] = {}
@@ -178,9 +175,7 @@ def run_programs(
 
 
 def write_program(program: dict[str, Any], folder: Path) -> None:
-    """The code of a program whose launches are all shared, and whose kernels are all warmed, on the
-    backend that does so.
-    """
+    """Write the code of a program. On wasm, all launches are shared and all kernels warmed."""
     options = {"thresholds": EVERYTHING} if program["backend"] == "wasm" else {}
     write_code(program, TEMPLATES, folder, **options)
 
@@ -193,9 +188,8 @@ def in_page(
     seconds: float,
     browser: str,
 ) -> list[bytes]:
-    """The answers of a script for programs in a folder. Those of wasm run in a Worker of a page
-    that is isolated, so that several threads can.
-    """
+    """The answers of a script for the programs in a folder. Programs of wasm run in a Worker of a
+    cross-origin isolated page, so that they can use threads."""
     backend = request["backend"]
     scripts = (
         {"script": "/repository/tests/backends/in_worker.mjs", "inWorker": script}
@@ -251,10 +245,8 @@ def placeholders(item: Prepared) -> dict[str, int]:
 
 
 def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, Any]:
-    """A program of one call, every operand an input or an output. On a backend that draws, a
-    schedule
-    with lanes lets all of them lie four elements to a texel.
-    """
+    """A program of one call whose operands are all inputs or outputs. On a backend with render
+    targets, a schedule with lanes stores all of them four elements to a texel."""
     target = TARGETS[backend]
     held = stored_call(call, target)
     places = allocator_for(target)
@@ -324,7 +316,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
 def disagreement(
     outputs: Mapping[str, Array], reference: Mapping[str, Array], tolerance: float
 ) -> str | dict[str, float]:
-    """How what was computed differs; nothing where it does not."""
+    """The outputs whose error exceeds the tolerance, with their errors; empty if they agree."""
     if {name: value.dtype for name, value in outputs.items()} != {
         name: value.dtype for name, value in reference.items()
     }:

@@ -1,6 +1,5 @@
-"""Programs of the wasm backend compiled together: kernels once each and a hundred to a file,
-programs a hundred to a module.
-"""
+"""Batch compilation of programs for wasm: each kernel once, a hundred kernels to a file, a hundred
+programs to a module."""
 
 import hashlib
 import re
@@ -26,20 +25,19 @@ RENAMED = """const { exports: all } = await WebAssembly.instantiate(module,
   { env: { memory, mark: (site) => tell(site) } });
   const exports = Object.fromEntries(
     Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
-"""How the code of a program finds its own functions among those of a module."""
+"""Replaces INSTANTIATED: remove the number of the program from the names of its functions."""
 TOGETHER = 100
-"""Programs of one module, and kernels of one file."""
+"""The number of programs per module, and of kernels per file."""
 OBJECTS = user_cache_path("webkiln") / "tests"
-"""What was compiled before."""
+"""Cached objects."""
 TOOLS = Toolchain(share().root, Derived(OBJECTS / "derived.json"), installed=True)
 
 
 def build(
     programs: Mapping[int, Mapping[str, Any]], folder: Path, variant: str
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Compile and link programs, whose code lies in `folder/<number>/code`; the name of each one's
-    module in `folder`, and of those that do not compile the reason.
-    """
+    """Compile and link programs, whose code is in `folder/<number>/code`. Return the name of each
+    program's module in `folder`, and the reasons of those that do not compile."""
     modules: dict[int, str] = {}
     broken: dict[int, str] = {}
     numbers = list(programs)
@@ -55,7 +53,7 @@ def build(
 def _module(
     programs: Mapping[int, Mapping[str, Any]], folder: Path, name: str, variant: str
 ) -> Iterator[tuple[int, str]]:
-    """Write one module; those that do not compile, with the reason."""
+    """Write one module; return the programs that do not compile, with the reason."""
     kernels: dict[str, str] = {}
     for number in programs:
         for path in sorted((folder / str(number) / "code" / "kernels").glob("*.c")):
@@ -100,7 +98,7 @@ def _one_by_one(kernels: Mapping[str, str], variant: str) -> tuple[list[Path], d
 
 
 def _objects(sources: Sequence[str], variant: str) -> list[Path]:
-    """The objects of these C files; what was compiled before is kept."""
+    """Compile C files to objects, with a cache."""
     OBJECTS.mkdir(parents=True, exist_ok=True)
     how = [*TOOLS.actual(COMPILERS).values(), *toolchain.FLAGS, variant]
     digests = [hashlib.sha256("\0".join([*how, text]).encode()).hexdigest() for text in sources]
@@ -121,9 +119,8 @@ def _objects(sources: Sequence[str], variant: str) -> list[Path]:
 
 
 def joined(files: Sequence[str]) -> str:
-    """C files as one: equal paragraphs stand once, and arrays that are read outside of operands
-    belong to one function each.
-    """
+    """Concatenate C files. Equal paragraphs occur once; arrays that are read outside of operands
+    belong to one function each."""
     paragraphs: dict[str, None] = {}
     for number, text in enumerate(files):
         *helpers, last = text.strip().split("\n\n")
@@ -135,7 +132,7 @@ def joined(files: Sequence[str]) -> str:
 
 
 def _numbered(main: str, number: int) -> str:
-    """A program's functions under names of its own."""
+    """Number the functions of a program."""
     return re.sub(
         r"\b(?:(base|init|run|data_dependent|warm)(?=\(|\"\))|(work|d_\w+)\b)",
         rf"\1\2_{number}",

@@ -1,6 +1,5 @@
-"""The table of browsers: each lacks what it says and no more, is named when it is missing, and may
-run elsewhere.
-"""
+"""The table of browsers: each browser lacks exactly the features of its row, is named when it is
+missing, and may run on another machine."""
 
 import os
 import re
@@ -146,7 +145,7 @@ def test_all_missing_programs_are_named_at_once(monkeypatch: Any) -> None:
 
 @pytest.fixture(params=["firefox", "webkit"])
 def elsewhere(request: Any, monkeypatch: Any) -> Iterator[str]:
-    """A browser whose driver runs as a WebDriver server of its own, which the environment names."""
+    """A browser with a standalone WebDriver server, which the environment names."""
     name = request.param
     programs = BROWSERS[name].find()
     with closing(socket.socket()) as probe:
@@ -178,7 +177,7 @@ def elsewhere(request: Any, monkeypatch: Any) -> Iterator[str]:
 def test_a_browser_at_a_url_is_requested_by_webdriver(
     elsewhere: str, plain: Path, tmp_path: Path
 ) -> None:
-    """Firefox by its name; in place of Safari, what else of WebKit there is."""
+    """Firefox by its name; any other WebKit browser in place of Safari."""
     (result,) = host.run_bundle(
         plain, "wasm", [{"x": np.ones((1, 4), np.float32)}], host=elsewhere, variant="simd"
     )

@@ -1,4 +1,4 @@
-"""Which compiler is used, what it is in keys, and that what each one here makes is right."""
+"""Selection of compilers, their identity in keys, and correctness of the installed ones."""
 
 import importlib
 import os
@@ -27,7 +27,7 @@ Machine = Callable[..., Path]
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Puts programs into new folders, of which PATH alone consists; `zig` into a package."""
+    """Create programs in new folders that are the only ones on PATH; `zig` in a package."""
     monkeypatch.setenv("PATH", "")
     for name in ("EMSDK", compilers.VARIABLE):
         monkeypatch.delenv(name, raising=False)
@@ -54,7 +54,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def write(program: Path, answers: Mapping[str, str]) -> None:
-    """A program that answers arguments of these patterns."""
+    """Write a program that responds to arguments that match these patterns."""
     cases = " ".join(f"{pattern}) echo '{text}';;" for pattern, text in answers.items())
     program.write_text(f'#!/bin/sh\ncase "$*" in {cases} esac\n')
     program.chmod(0o755)
@@ -201,7 +201,7 @@ def identities(root: Path, *, actual: bool) -> dict[str, str]:
 def test_what_keys_have_of_each(
     tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """The locked compiler without one here, and with one here that nobody asked for."""
+    """The pinned compiler while it is absent, and while an unrequested one is installed."""
     (tmp_path / "toolchain.lock").write_text('[tools]\nemcc = "3"\nclang = "19"\nwasm-ld = "19"\n')
     locked = {"emcc": "3", "clang": "19", "wasm-ld": "19"}
     assert identities(tmp_path, actual=False) == locked
@@ -240,7 +240,7 @@ link([place / "a.o"], place / "a.wasm")
 
 @pytest.mark.parametrize("name", HERE)
 def test_stages_leave_nothing_in_their_home(name: str, tmp_path: Path) -> None:
-    """In the environment of stages, with a home and a folder that stay as they are."""
+    """In the environment of stages, the home folder and a working folder stay unchanged."""
     home, work, source = tmp_path / "home", tmp_path / "work", tmp_path / "a.c"
     home.mkdir()
     work.mkdir()
@@ -266,7 +266,8 @@ FAMILIES = (
     "Scan",
     "Sort",
 )
-"""Whose kernels differ most: tiles, reductions, polynomials, conversions, indices, loops."""
+"""Operators with the most different kernels: tiles, reductions, polynomials, conversions, indices,
+loops."""
 
 
 @pytest.mark.parametrize("variant", toolchain.VARIANT_FLAGS)

@@ -1,6 +1,5 @@
-"""Graphs at the corners of fusion, tidying and scheduling: each was once wrong or refused on some
-backend.
-"""
+"""Corner cases of fusion, simplification and scheduling: each was once wrong or rejected on some
+backend."""
 
 from textwrap import dedent
 

@@ -1,4 +1,4 @@
-"""Defects of WebDNN 1.x that must not come back."""
+"""Regression tests for defects of WebDNN 1.x."""
 
 from importlib import import_module
 from textwrap import dedent
@@ -30,9 +30,8 @@ output y = y
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    """The last convolution of a network that draws a picture, with activations from tiny to
-    hundreds, by backend.
-    """
+    """The last convolution of a network that generates an image, with activations from tiny to
+    hundreds, by backend."""
     rng = np.random.default_rng(0)
     x = (
         rng.standard_normal((1, 128, 128, 64)).astype(np.float32)
@@ -83,7 +82,7 @@ def optimised(graph):
 
 
 def against_reference(text, values, folder, tolerance=1e-6):
-    """Run a graph, as it is and as passes leave it, on every backend."""
+    """Run a graph on every backend, unchanged and after passes."""
     graph = parse(text)
     wanted = evaluate_graph(graph, values)
     jobs = [
@@ -142,7 +141,7 @@ def test_one_divided_by_x_and_one_to_the_power_of_x_are_not_x(op, first, tmp_pat
 
 
 def test_a_scalar_needs_no_memory():
-    """WebDNN stored scalars as tensors of the shape that they were broadcast to."""
+    """WebDNN stored scalars as tensors of the broadcast shape."""
     text = (
         "graph g\ninput x: float32[64,64]\nconst half: float32[] = [0.5]\ny: float32[64,64] ="
         " Mul(x, half)\noutput y = y\n"
@@ -166,9 +165,8 @@ def test_log_softmax_computes_the_logarithm(tmp_path):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_asymmetric_pads_and_groups_of_onnx_are_read_as_they_are_meant(backend, tmp_path):
-    """ONNX gives all low pads, then all high ones; a grouped convolution has as many kernels as
-    groups.
-    """
+    """ONNX lists all low pads, then all high ones; a grouped convolution has one kernel per
+    group."""
     nodes = [
         helper.make_node("Conv", ["x", "kernel"], ["c"], pads=[2, 0, 1, 3], strides=[1, 2]),
         helper.make_node("Conv", ["c", "grouped"], ["g"], group=2),

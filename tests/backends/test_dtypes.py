@@ -1,6 +1,5 @@
-"""Every operator in every dtype that it accepts, at the values where a dtype goes wrong: ties,
-signs, both ends of its range, infinities.
-"""
+"""Every operator in every dtype that it accepts, at critical values: ties, signs, both ends of the
+range, infinities."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ LEAST = {"float16": 1e-6, "float32": 1e-7, "float64": 1e-7}
 
 
 def graph_of(cases: list[Tried]) -> tuple[Job, dict[str, tuple[Tried, np.ndarray]]]:
-    """One graph with a node a case, which share nothing."""
+    """One graph with an independent node for each case."""
     nodes, variables, inputs, outputs, wanted = [], {}, {}, {}, {}
     for number, item in enumerate(cases):
         attrs = {
@@ -48,7 +47,7 @@ def graph_of(cases: list[Tried]) -> tuple[Job, dict[str, tuple[Tried, np.ndarray
 
 
 def wrong(item: Tried, got: np.ndarray, wanted: np.ndarray) -> str | None:
-    """Which elements differ, by more than the dtype allows; non-finite ones have to be the same."""
+    """The elements that differ by more than the dtype allows. Non-finite elements must be equal."""
     if (got.dtype, got.shape) != (wanted.dtype, wanted.shape):
         return (
             f"{item.label}: gives {got.dtype}{list(got.shape)}, expected"
@@ -101,9 +100,8 @@ CASTS = [(source, target) for source in DTYPES for target in DTYPES if source !=
 
 
 def cast_reference(x: np.ndarray, target: str) -> np.ndarray:
-    """Floats to integers truncate and saturate, NaN gives 0; integers wrap; to floats it rounds to
-    even.
-    """
+    """Floats to integers truncate and saturate, NaN becomes 0. Integers wrap. Conversions to floats
+    round to even."""
     if target == "bool":
         return x != 0
     if x.dtype.kind != "f" or not is_integer(target):
@@ -129,9 +127,8 @@ def cast_reference(x: np.ndarray, target: str) -> np.ndarray:
 
 @pytest.mark.parametrize("backend", ["js", "wasm"])
 def test_casts_between_all_dtypes(backend: str, tmp_path: Path) -> None:
-    """Against a definition of their own; vectors and what is left over take different code, so the
-    edges are there more than once.
-    """
+    """Against a separate definition. Vectors and remainders use different code, so each edge value
+    occurs more than once."""
     made = [
         (
             Tried(

@@ -1,6 +1,5 @@
-"""Whole graphs: fusion, views, in-place concatenation and the memory plan keep the numbers on every
-backend and encoding.
-"""
+"""Graphs of several nodes: fusion, views, in-place concatenation and the memory plan preserve the
+numbers on every backend and encoding."""
 
 from functools import partial
 from itertools import product
@@ -95,7 +94,7 @@ def test_decoded_weights_match_the_encoding(backend, encoding, limit, tmp_path, 
 
 
 def decoded(graph, encoding):
-    """The values that the browser should see, computed in numpy from the encoded bytes."""
+    """The values that the browser should compute with, decoded in numpy from the encoded bytes."""
     values = values_for(graph)
     for weight in stored(graph):
         name = choose(weight, encoding)

@@ -1,4 +1,4 @@
-"""Every operator, every sample case, every backend, against the numpy references."""
+"""Every operator, sample case and backend against the numpy references."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from webkiln.ops.table import OPERATORS
 
 @dataclass(frozen=True)
 class Leg:
-    """A backend, and of how many cases of each operator one is tried on it."""
+    """A backend; one of `step` cases of each operator is tested on it."""
 
     backend: str
     variant: str
@@ -38,12 +38,12 @@ EVERY = [
     Leg("webgl", "", 1),
 ]
 A_SIXTH = [Leg("webgpu", "", 6), Leg("webgl", "", 6)]
-"""On software GPUs the first case of each operator and every sixth of the others."""
+"""On software GPUs, the first case of each operator and every sixth of the others."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A sample case, and whether every operand but the first is a weight."""
+    """A sample case; if `trained`, every operand but the first is a weight."""
 
     number: int
     case: Case
@@ -74,9 +74,8 @@ def of(leg: Leg, operator: str) -> list[Tried]:
 
 
 def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> None:
-    """Write the outputs of the cases of operators to `path`, computed in one go: one compiler call,
-    one Node process or page.
-    """
+    """Write the outputs of the cases of operators to `path`, computed in one batch: one compiler
+    call, one Node process or page."""
     rows = {
         (operator, number): item
         for operator in operators
@@ -98,9 +97,8 @@ def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> Non
 def leg(
     request: pytest.FixtureRequest, run_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Leg, Mapping[str, Array]]:
-    """A leg with the outputs of all cases of those operators whose tests run on it, which one
-    worker computes for all.
-    """
+    """A leg with the outputs of all cases of the operators whose tests run on it, computed by one
+    worker."""
     chosen: Leg = request.param
     calls = [
         item.callspec.params

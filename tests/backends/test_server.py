@@ -1,6 +1,5 @@
-"""The local server refuses what is malformed, too large or meant for another host, and says so in a
-line.
-"""
+"""The local server rejects requests that are malformed, too large or meant for another host, with a
+one-line message."""
 
 import resource
 import socket
@@ -32,7 +31,8 @@ def server(folder: Path) -> Iterator[Server]:
 
 
 def answered(server: Server, request: bytes) -> bytes:
-    """What the server answers to these bytes, until it closes the connection or falls silent."""
+    """The response of the server to these bytes, until it closes the connection or stops
+    sending."""
     host, port = server.url.removeprefix("http://").split(":")
     answer = b""
     with socket.create_connection((host, int(port)), 5) as connection:

@@ -1,6 +1,5 @@
-"""Every scalar operation, every combiner, on every printer, at the values where languages disagree,
-against the numpy semantics.
-"""
+"""Every scalar operation and combiner on every printer, at values where languages disagree, against
+the numpy semantics."""
 
 import numpy as np
 import pytest
@@ -48,14 +47,14 @@ OTHERS = [name for name in EVERY_PAGE if name != "chromium"]
 LEGS = [(*row, "") for row in PRINTERS] + [
     (*row, name) for name in OTHERS for row in PRINTERS if why_not(name, row[0]) is None
 ]
-"""Each printer in Node, or in Chromium where it needs a GPU, and in the other browsers."""
+"""Each printer in Node, or in Chromium if it needs a GPU, and in the other browsers."""
 COMBINED = [
     leg
     for leg in dict.fromkeys((backend, variant, browser) for backend, variant, _, browser in LEGS)
     if leg[1] not in ("relaxed", "aligned")
 ]
 SHADERS = ("webgpu", "webgl")
-"""They know 32-bit types only and may take denormal numbers for zero."""
+"""Printers with 32-bit types only, which may flush denormal numbers to zero."""
 INEXACT = {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "turn", "madd"}
 TOLERANCE = {np.dtype(np.float32): 2e-6, np.dtype(np.float64): 2e-13}
 
@@ -65,10 +64,8 @@ def types_of(backend):
 
 
 def operations(type_, width, types=ANY):
-    """(label, result type, formula over two operands of `type_`) of everything that works on the
-    type,
-    with vectors of `width`, and gives one of `types`.
-    """
+    """Yield (label, result type, formula over two operands of `type_`) for all operations on the
+    type, with vectors of `width`, whose result is one of `types`."""
     rows = []
     for op, (arity, known) in OPERATIONS.items():
         if type_ in known and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
@@ -94,7 +91,7 @@ def pairs(type_):
 
 
 def vector_call(type_, width, types=ANY):
-    """One nest with an output per operation."""
+    """One nest with one output per operation."""
     a, b = pairs(type_)
     rows = operations(type_, width, types)
     views = [View(name, Type(DTYPES[type_], a.shape)) for name in ("a", "b")]
@@ -122,7 +119,7 @@ def oracle(call, inputs):
 
 
 def flushed(values):
-    """Zero for denormal numbers."""
+    """Flush denormal numbers to zero."""
     small = (
         (np.abs(values) < np.finfo(np.float32).tiny)
         if values.dtype == np.float32
@@ -132,9 +129,8 @@ def flushed(values):
 
 
 def agrees_on_shaders(backend, label, got, expected, zeroed, inputs):
-    """WebGPU composes `pow`, whose error grows with the exponent. `expected` are the oracle's
-    values, `zeroed` those that it has where denormal inputs are zero.
-    """
+    """WebGPU composes `pow`, whose error grows with the exponent. `expected`: the values of the
+    oracle. `zeroed`: its values with denormal inputs flushed."""
     same = agrees(label, got, expected, inputs)
     for wanted in (expected, zeroed):
         same |= agrees(label, flushed(got), flushed(wanted), inputs)

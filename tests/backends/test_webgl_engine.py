@@ -1,6 +1,4 @@
-"""What the WebGL engine does besides computing: no read back within a run, freed textures, and
-errors that say what to do.
-"""
+"""The WebGL engine: no read-back within a run, freed textures, and errors that name a remedy."""
 
 import json
 from pathlib import Path
@@ -44,7 +42,7 @@ def browser(request: Any) -> str:
 
 @pytest.fixture(scope="module")
 def answers(bundle: Path, browser: str) -> dict[str, Any]:
-    """All scenarios in one page."""
+    """The answers of all scenarios, in one page."""
     folders = {"/repository/": ROOT, "/bundle/": bundle}
     request = {
         "script": "/repository/tests/backends/webgl_scenarios.mjs",
@@ -94,9 +92,8 @@ def test_a_tensor_beyond_the_largest_texture_is_refused(answers: dict[str, Any])
 def test_the_model_lives_in_a_worker_where_that_has_webgl(
     answers: dict[str, Any], browser: str
 ) -> None:
-    """WebKitGTK has WebGL in pages only, so that a model which asks for no other backend is moved
-    there.
-    """
+    """WebKitGTK supports WebGL only in pages, so a model that requests no other backend moves
+    there."""
     assert answers["worker"] is (browser != "webkit")
 
 

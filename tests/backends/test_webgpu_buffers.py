@@ -149,7 +149,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ),
 )
 def answers(request: Any, bundles: dict[str, Path]) -> dict[str, Any]:
-    """All scenarios in one page."""
+    """The answers of all scenarios, in one page."""
     folders = {"/repository/": ROOT, **bundles}
     asked = {
         "script": "/repository/tests/backends/webgpu_buffers.mjs",

@@ -1,6 +1,4 @@
-"""What the WebGPU engine does besides computing: one submission a run, freed buffers, and errors
-that say what to do.
-"""
+"""The WebGPU engine: one submission per run, freed buffers, and errors that name a remedy."""
 
 import json
 from pathlib import Path
@@ -30,7 +28,7 @@ def browser(request: Any) -> str:
 
 @pytest.fixture(scope="module")
 def answers(browser: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All scenarios in one page, on a bundle of digits."""
+    """The answers of all scenarios, in one page, on a bundle of digits."""
     folder = tmp_path_factory.mktemp("digits")
     recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
     with Engine(folder / "state") as engine:

@@ -1,6 +1,5 @@
-"""What workgroups compute together is what the graphs say: parts of blocks, guards, outer
-reductions, epilogues, infinities and NaN at the ends.
-"""
+"""Cooperation of workgroups computes what the graphs define: partial blocks, guards, outer
+reductions, epilogues, infinities and NaN at the ends."""
 
 from dataclasses import replace
 from textwrap import dedent
@@ -64,7 +63,7 @@ GRAPHS = {
 
 
 HELD = ("whole blocks", "parts of blocks", "a batch")
-"""Those without weights, whose factors memory holds as float32."""
+"""Graphs without weights, whose factors are float32 in memory."""
 
 SPLIT = {
     "one row by weights": (
@@ -127,7 +126,7 @@ def schedules(item):
 
 
 def float16_variables(item):
-    """A program whose kernels may all be computed in float16."""
+    """A program whose kernels may all compute in float16."""
     return all(made.get("float16") for made in schedules(item))
 
 
@@ -166,9 +165,8 @@ def test_split_reductions_match_the_reference(tmp_path, monkeypatch):
 def test_blocks_are_multiplied_in_float16_where_the_device_can(
     browser, least, tmp_path, monkeypatch
 ):
-    """Mesa's lavapipe has `shader-f16`, SwiftShader has not; factors that do not lie as float16
-    tell by their error.
-    """
+    """Mesa's lavapipe has `shader-f16`, SwiftShader does not. The error shows whether factors are
+    float16."""
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     cases = {name: prepared(name, ARITHMETIC) for name in GRAPHS}
     assert all(float16_variables(item) for _, _, item in cases.values())

@@ -1,4 +1,4 @@
-"""ONNX files that are refused: each is written into a folder, with what the one error says."""
+"""Invalid ONNX files, each with a part of the expected error message."""
 
 from collections.abc import Callable
 from pathlib import Path

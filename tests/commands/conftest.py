@@ -49,7 +49,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with model files."""
+    """A folder of model files."""
     from tests.commands import models
 
     folder = tmp_path_factory.mktemp("sources")
@@ -74,10 +74,9 @@ def folder(
 
 @pytest.fixture
 def webkiln(tmp_path: Path, cache: Path) -> Command:
-    """Runs a command in an empty folder, with the compiler that it chooses: in this process, where
-    stages and browsers stay warm, or with `env` or other options of `subprocess.run` in a process
-    of its own.
-    """
+    """Run a command in an empty folder with the compiler that it selects. By default it runs in
+    this process, where stages and browsers stay warm; with `env` or other options of
+    `subprocess.run`, in a separate process."""
 
     def run(*arguments: str | Path, **more: Any) -> "subprocess.CompletedProcess[str]":
         words = [*map(str, arguments)]
@@ -103,7 +102,7 @@ def webkiln(tmp_path: Path, cache: Path) -> Command:
 def _here(
     words: Sequence[str], folder: Path, settings: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[str]":
-    """What a command prints and returns that runs in this process."""
+    """Run a command in this process; return its output and exit status."""
     printed, told = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -124,9 +123,8 @@ def _here(
 def call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Call:
-    """Runs a command in an empty folder with a separate cache, checks its exit status, and returns
-    its output.
-    """
+    """Run a command in an empty folder with a separate cache, check its exit status, and return its
+    output."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
     for name in (
@@ -148,7 +146,7 @@ def call(
 
 @pytest.fixture
 def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parsed:
-    """Returns the recipe for options of `webkiln build`."""
+    """Return the recipe for options of `webkiln build`."""
     monkeypatch.chdir(tmp_path)
     write_model(tmp_path / "model.onnx")
     (tmp_path / "model.bin").write_bytes(b"")

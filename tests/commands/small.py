@@ -1,4 +1,4 @@
-"""A model file that takes no framework to write, and no time to build."""
+"""A small model file that is written without a framework and built in no time."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
 
 def write_model(path: Path) -> Path:
-    """y = relu(x @ w) * factor, of an open number of rows."""
+    """Write y = relu(x @ w) * factor, with a symbolic number of rows."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"], "first"),
         helper.make_node("Relu", ["a"], ["b"], "second"),

@@ -1,6 +1,5 @@
-"""Bad files of Caffe through the real command line: one clear error each, exit status 2, no
-traceback, nothing half-written.
-"""
+"""Invalid Caffe files on the command line: one clear error each, exit status 2, no traceback, no
+partial output."""
 
 from pathlib import Path
 

@@ -1,6 +1,5 @@
-"""Bad input through the real command line: one clear error each, exit status 2, no traceback,
-nothing half-written.
-"""
+"""Invalid input on the command line: one clear error each, exit status 2, no traceback, no partial
+output."""
 
 import os
 import resource
@@ -92,7 +91,7 @@ def test_a_file_at_the_output_path_is_not_overwritten(
 
 @pytest.fixture
 def unwritable(tmp_path: Path) -> Iterator[Path]:
-    """A folder in which nobody, not even root, can write."""
+    """A folder in which no user can write, not even root."""
     if os.geteuid() == 0:
         yield Path("/proc/1")
     else:
@@ -130,7 +129,7 @@ def test_an_unwritable_cache_names_its_variable(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path | None]:
-    """A file system of 64 KB, or None where none can be mounted."""
+    """A file system of 64 KB; None if none can be mounted."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=64k", "webkiln", str(folder)]
@@ -147,7 +146,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path | None]:
 def test_a_full_disk(
     full: str, small_disk: Path | None, webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
-    """Where no small file system can be mounted, a limit on the size of files stands in for it."""
+    """If no small file system can be mounted, a limit on the size of files replaces it."""
     build = ("build", sources / "good.keras", "--backend", "js", "-o")
     folder = small_disk or tmp_path / "limited"
     folder.mkdir(exist_ok=True)

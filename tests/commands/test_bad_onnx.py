@@ -1,6 +1,5 @@
-"""Bad ONNX files through the real command line: one clear error each, exit status 2, no traceback,
-nothing half-written.
-"""
+"""Invalid ONNX files on the command line: one clear error each, exit status 2, no traceback, no
+partial output."""
 
 from pathlib import Path
 

@@ -40,7 +40,7 @@ KEYS = [digit * 64 for digit in "abc"]
 
 @pytest.fixture
 def filled(tmp_path: Path) -> ActionCache:
-    """A cache with three results, of which an unsigned one is from elsewhere."""
+    """A cache with three results, one of them unsigned and from another machine."""
     made = ActionCache(tmp_path / "cache")
     for number, (key, provenance) in enumerate(zip(KEYS, ("here", "here", UNSIGNED), strict=True)):
         (tmp_path / "blob").write_bytes(bytes([number]) * 1000)

@@ -1,6 +1,5 @@
-"""The options of run, profile, diff, serve, tune and worker reach the code that uses them. Browsers
-and fleets are replaced by recorders.
-"""
+"""The options of run, profile, diff, serve, tune and worker reach the code that uses them.
+Recorders replace browsers and fleets."""
 
 import argparse
 import json
@@ -49,7 +48,7 @@ def shell(tmp_path: Path) -> Path:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[dict[str, Any]]:
-    """How a function is called, which then ends the command."""
+    """Record the arguments of a function call, which then ends the command."""
     calls: list[dict[str, Any]] = []
 
     def seen(*given: Any, **named: Any) -> Any:
@@ -234,7 +233,7 @@ def test_choices_are_written_to_the_file_of_the_recipe(
 
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """What a worker offers to a scheduler; it has a cache that answers, and a compiler."""
+    """Return what a worker offers to a scheduler, with a responding cache and a compiler."""
     calls: list[tuple[Any, ...]] = []
 
     async def seen(*given: Any) -> None:
@@ -308,7 +307,7 @@ def test_a_worker_without_a_reachable_cache_reports_it(
 
 
 def test_every_option_of_every_command_has_a_test() -> None:
-    """Of commands whose options are tried here, a new option needs a row."""
+    """A new option of a command that is tested here needs a row."""
     known = {
         "profile": {*OPTIONS["profile"], "backend", "inputs", "trace", "html"},
         "run": {*OPTIONS["run"], "backend", "inputs", "outputs"},

@@ -1,6 +1,5 @@
-"""`webkiln diff`: where a bundle goes wrong, against Keras or another backend, in Node and
-Chromium, with layers kept or not.
-"""
+"""`webkiln diff` finds the first wrong layer of a bundle, against Keras or another backend, in Node
+and Chromium, with and without retained layers."""
 
 import shutil
 from pathlib import Path
@@ -18,7 +17,7 @@ Built = dict[bool, Path]
 
 @pytest.fixture(scope="module")
 def built(sources: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Bundles of good.keras, without its layers and with them."""
+    """Bundles of good.keras, without and with its layers."""
     from webkiln.build.engine import Engine
     from webkiln.build.graph import ModelGraph, Selection
     from webkiln.recipe.recipe import Recipe
@@ -37,7 +36,7 @@ def built(sources: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def spoil(bundle: Path, folder: Path) -> Path:
-    """A copy of a bundle with other weights in its second layer, which the loader accepts."""
+    """Copy a bundle with different weights in its second layer, which the loader accepts."""
     copy = Path(shutil.copytree(bundle, folder / "spoilt"))
     (path,) = copy.glob("weights-*.bin")
     sealing = piecewise_digest(path)["digest"]

@@ -1,4 +1,4 @@
-"""`webkiln init` in projects of each kind: its changes, and that the result works."""
+"""`webkiln init` in projects of each kind: its changes, and that the resulting project works."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Models that `webkiln init` adds to a project: their recipes, types and imports, and errors."""
+"""Models that `webkiln init` adds to a project: recipes, types, imports, and errors."""
 
 from pathlib import Path
 

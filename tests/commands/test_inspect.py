@@ -1,6 +1,5 @@
-"""`webkiln inspect` on files, folders and archives: what they are, in words and as JSON, without a
-traceback and without running anything in them.
-"""
+"""`webkiln inspect` on files, folders and archives: the report as text and JSON, without a
+traceback and without running code of the file."""
 
 import gzip
 import io
@@ -26,7 +25,7 @@ TFLITE = CORPORA / "tflite" / "corpus" / "branches.int8.tflite"
 
 
 def told(text: str) -> dict[str, str]:
-    """What stands behind each label."""
+    """The text after each label."""
     found: dict[str, str] = {}
     label = ""
     for line in text.splitlines()[1:]:
@@ -290,7 +289,7 @@ def test_a_program_is_described_without_torch(webkiln: Command, tmp_path: Path) 
 
 
 def test_a_large_file_is_inspected_by_its_header(webkiln: Command, tmp_path: Path) -> None:
-    """500 MB of weights beside the model, of which no byte is read."""
+    """A file with 500 MB of weights, none of which is read."""
     size = 11_000
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],

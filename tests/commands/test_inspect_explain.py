@@ -12,9 +12,8 @@ PARAMETERS = {"conv": 8 * 9 + 8, "scores": 4 * 4 * 8 * 4 + 4}
 
 
 def rows(text: str, title: str) -> dict[str, list[str]]:
-    """First column -> the cells of the rows of one table, by layer; a layer with several rows keeps
-    the first.
-    """
+    """The first column -> the cells of the rows of one table, by layer. The first row of a layer
+    counts."""
     body = next(part for part in text.split("\n\n") if part.startswith(f"{title}\n")).splitlines()[
         3:
     ]

@@ -1,4 +1,4 @@
-"""`WEBKILN_INSTALL=1`: a command that lacks a package installs it and starts again."""
+"""With `WEBKILN_INSTALL=1`, a command that lacks a package installs it and restarts."""
 
 import subprocess
 import sys
@@ -30,8 +30,7 @@ DODO = (
 
 def lacking(folder: Path, package: str, *, works: bool) -> tuple[dict[str, str], Path]:
     """The environment of a command that cannot import a package until a fake pip runs, and the file
-    that records pip's arguments.
-    """
+    that records pip's arguments."""
     settings = without(folder, package)
     place = folder / "blocked"
     (place / "pip.py").write_text(PIP.format(works=works))

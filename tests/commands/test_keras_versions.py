@@ -1,6 +1,5 @@
-"""Models of old eras on the command line: files beside each other, what is rebuilt, and what is
-refused.
-"""
+"""Models of old Keras versions on the command line: separate files, rebuilds, and rejected
+files."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Messages that name what is really wrong, with code and files of the user's."""
+"""Messages name the actual fault, in user code and user files."""
 
 import json
 import os
@@ -51,7 +51,7 @@ class Inner(keras.layers.Layer):
 
 
 class Outer(keras.layers.Layer):
-    """A layer whose config holds another."""
+    """A layer whose config contains another layer."""
 
     def __init__(self, inner: keras.layers.Layer, **options: object) -> None:
         super().__init__(**options)
@@ -100,7 +100,7 @@ def test_defaults_that_keras_writes_are_accepted(
 def test_the_spelling_of_the_tutorial_registers_a_class(
     name: str, webkiln: Command, tmp_path: Path
 ) -> None:
-    """With the package Custom, for a file that was saved without registering."""
+    """The class has package Custom; the file was saved without registration."""
     status, text = build(webkiln, Doubled(), tmp_path, name=name, plugin=PLUGIN)
     assert status == 0, text
 
@@ -172,7 +172,7 @@ HOSTILE = {
 def test_nothing_that_a_file_names_is_imported(
     where: str, webkiln: Command, tmp_path: Path
 ) -> None:
-    """Although a plugin registers a class, which Keras then makes from the file."""
+    """A plugin registers a class, which Keras then creates from the file."""
     changed, values, said = HOSTILE[where]
     x = keras.Input((4,), name="x")
     keras.Model(x, Doubled(name="twice")(keras.layers.Dense(4, name="dense")(x))).save(

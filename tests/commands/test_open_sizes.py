@@ -1,4 +1,4 @@
-"""`webkiln run` and `webkiln diff` on a bundle of which a size is set at run time."""
+"""`webkiln run` and `webkiln diff` on a bundle with a size that is set at run time."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""Each option of a command changes what the command does: what it builds, which code it runs, what
-it says.
-"""
+"""Each option of a command has an effect: on the build, on the code that runs, or on the output."""
 
 import json
 import shutil
@@ -25,7 +23,7 @@ Call = Callable[..., str]
 def call(
     tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Call:
-    """Runs a command in an empty folder, checks its exit status, and returns its output."""
+    """Run a command in an empty folder, check its exit status, and return its output."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEBKILN_CACHE", str(cache))
 
@@ -147,7 +145,7 @@ def test_files_of_others_are_overwritten_by_force_alone(call: Call, tmp_path: Pa
 
 @pytest.fixture(scope="module")
 def layered(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle with its layers, of wasm and js."""
+    """A bundle with its layers, for wasm and js."""
     folder = tmp_path_factory.mktemp("layered")
     recipe = Recipe("model", PathSource(write_model(folder / "model.onnx")), dims={"N": 2})
     with Engine(folder / ".webkiln", cache=cache) as engine:
@@ -158,7 +156,7 @@ def layered(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def one_variant(layered: Path, tmp_path: Path) -> Callable[[str], Path]:
-    """A copy whose other variants are no code, so that what runs them fails."""
+    """A copy whose other variants are invalid code, so that running them fails."""
 
     def made(name: str) -> Path:
         bundle = Path(shutil.copytree(layered, tmp_path / f"only-{name}"))
@@ -200,7 +198,7 @@ def test_diff_compares_the_requested_backend(call: Call, layered: Path) -> None:
 
 
 def test_the_bound_of_a_comparison(call: Call, layered: Path) -> None:
-    """js and wasm add in another order, so that they differ in the last bits."""
+    """js and wasm add in different orders, so that they differ in the last bits."""
     call("diff", layered, "--against", "js", "--bound", "1e-4")
     failed = call("diff", layered, "--against", "js", "--bound", "1e-30", code=2)
     assert "bound 1e-30" in failed

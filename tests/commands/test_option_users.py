@@ -18,14 +18,15 @@ NOT_OF_DIFF = {
     *("name", "backend", "precision", "batch_size", "input_shape", "dim"),
     *("winograd", "tuned", "tolerance", "image", "labels"),
 }
-"""What the manifest of the bundle states, and what does not change the framework's outputs."""
+"""Options that the manifest of the bundle determines, or that do not change the outputs of the
+framework."""
 
 
 @pytest.mark.parametrize("option", [option for option in ROWS if option not in NOT_OF_DIFF])
 def test_what_a_bundle_is_compared_with_is_built_as_it_was(
     option: str, parsed: Parsed, tmp_path: Path
 ) -> None:
-    """`diff` makes the recipe anew of its own options and of the bundle's manifest."""
+    """`diff` derives the recipe from its own options and the manifest of the bundle."""
     (source, *before), given, wanted = ROWS[option]
     parser = argparse.ArgumentParser(allow_abbrev=False)
     diff.add_arguments(parser)

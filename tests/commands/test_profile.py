@@ -1,6 +1,5 @@
-"""`webkiln profile`: every launch with its layer and how often it was done, on every backend; the
-trace, the page, and what is refused.
-"""
+"""`webkiln profile`: every launch with its layer and number of executions, on every backend; the
+trace, the page, and errors."""
 
 import re
 import shutil
@@ -31,9 +30,8 @@ places = pytest.mark.parametrize(("browser", "backend"), PLACES)
 
 @pytest.fixture(scope="module")
 def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A recurrence, a network with a procedure whose result has a size of its own, and one that is
-    worth several threads.
-    """
+    """A recurrence, a network with a procedure whose result has a data-dependent size, and one that
+    is large enough for several threads."""
     import keras
     import onnx
     from onnx import TensorProto, helper
@@ -296,13 +294,11 @@ context.endQuery = () => {
   open = null;
 };
 context.getQueryParameter = (query, name) => name === 0x8867 ? query.asked++ > 0 : 2000000;"""
-"""A GPU with timer queries, each of which takes 2 ms and is told when it is asked for a second
-time.
-"""
+"""A GPU with timer queries: each measures 2 ms and is available when requested a second time."""
 
 
 def patched(bundle: Path, backend: str, patch: str) -> dict[str, Any]:
-    """The profile of three runs in a page whose engine is another one."""
+    """The profile of three runs in a page whose engine is patched."""
     script = f"""const done = arguments[0];
 {patch}
 import('/bundle/index.js').then(async ({{ load, manifest }}) => {{

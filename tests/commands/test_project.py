@@ -1,4 +1,4 @@
-"""What kind of web project a folder is, and what is changed of its files where that is certain."""
+"""Detection of web projects, and edits of their files where these are unambiguous."""
 
 from pathlib import Path
 

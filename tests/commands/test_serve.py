@@ -1,6 +1,5 @@
-"""`webkiln serve`: the page in Chromium, with files and images dropped on it, and what the server
-answers.
-"""
+"""`webkiln serve`: the page in Chromium, with files and images dropped on it, and the responses of
+the server."""
 
 import io
 import re
@@ -85,7 +84,7 @@ class Page:
 
 @pytest.fixture
 def page(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Opens the page of a bundle, which may leave nothing on the console."""
+    """Open the page of a bundle; it must not log to the console."""
     servers = []
 
     def opened(bundle: Path) -> Page:
@@ -104,7 +103,7 @@ def page(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The mean of each channel of an image, and rows of any number as they are."""
+    """The mean of each channel of an image, and any number of rows unchanged."""
     folder = tmp_path_factory.mktemp("colours")
     (folder / "colours").mkdir()
     nodes = [

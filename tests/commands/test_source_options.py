@@ -1,6 +1,5 @@
-"""What each option that says something of the source, and each key of a recipe, changes, and
-nothing else.
-"""
+"""Each option that describes the source, and each key of a recipe, changes its part of the recipe
+and nothing else."""
 
 import argparse
 import tomllib
@@ -49,7 +48,7 @@ KNOWN: dict[tuple[str, ...], dict[str, Any]] = {
     ("--trust-source",): {"trust_source": True},
     ("--labels", "scores=names.txt"): {"labels": {"scores": ("a cat", "dog, big")}},
 }
-"""What options do to a recipe that says something itself."""
+"""The effect of options on a recipe with values of its own."""
 
 
 @pytest.mark.parametrize("given", KNOWN, ids=" ".join)

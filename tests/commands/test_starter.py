@@ -1,4 +1,4 @@
-"""The module that `webkiln init` begins a page with."""
+"""The starter module that `webkiln init` writes."""
 
 import subprocess
 from typing import Any

@@ -1,4 +1,4 @@
-"""`webkiln tools`: which compiler is used, and why."""
+"""`webkiln tools`: the selected compiler, and the reason."""
 
 from pathlib import Path
 

@@ -1,6 +1,5 @@
-"""`webkiln tune`: what it measures and writes, what a second run does, what a recipe makes of its
-file, and how `webkiln explain` tells it.
-"""
+"""`webkiln tune`: its measurements and its file, a second run, the use of the file by a recipe, and
+the report of `webkiln explain`."""
 
 import json
 import re
@@ -21,7 +20,7 @@ SHAPE = (1, 13, 12, 16)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A convolution that has several forms, and a product with its result."""
+    """A convolution with several candidates, and a product of its result."""
     import keras
 
     keras.utils.set_random_seed(0)
@@ -43,7 +42,7 @@ def recipe(model: Path, tmp_path: Path) -> Path:
 
 
 def executions(cache: Path) -> Counter[str]:
-    """How often each task has executed in all of the command's states."""
+    """The number of executions of each task in all states of the command."""
     logs = (path.read_text().splitlines() for path in (cache / "state").glob("*/log.jsonl"))
     return executed([json.loads(line) for lines in logs for line in lines])
 

@@ -1,6 +1,5 @@
-"""Web projects as the tools of each kind create them, and a fixture that runs `webkiln init` in
-one.
-"""
+"""Web projects as created by the tools of each kind, and a fixture that runs `webkiln init` in
+one."""
 
 from pathlib import Path
 
@@ -83,7 +82,7 @@ PROJECTS: dict[str, dict[str, str]] = {
 
 
 class Folder:
-    """A project and the command line in it."""
+    """A project, and the command line in it."""
 
     def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.root = root
@@ -95,7 +94,7 @@ class Folder:
             (self.root / name).write_text(text)
 
     def files(self) -> dict[str, bytes]:
-        """All files but those of bundles."""
+        """All files except those of bundles."""
         found = {
             path.relative_to(self.root).as_posix(): path.read_bytes()
             for path in self.root.rglob("*")

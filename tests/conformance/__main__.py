@@ -1,6 +1,5 @@
-"""make conformance [backend=js,wasm] [browser=firefox]: runs the cases of the onnx package on
-backends, in a browser, and writes its table in docs/.
-"""
+"""make conformance [backend=js,wasm] [browser=firefox]: run the cases of the onnx package on
+backends, in a browser, and write its table in docs/."""
 
 import argparse
 import sys

@@ -28,14 +28,14 @@ PATIENCE_SECONDS = 3600
 
 @dataclass(frozen=True)
 class Failed:
-    """Why a graph gave no outputs."""
+    """The reason why a graph has no outputs."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a graph gave; whether procedures of the CPU were part of it."""
+    """The outputs of a graph, and whether the program used procedures of the CPU."""
 
     outputs: Mapping[str, np.ndarray]
     host: bool
@@ -45,7 +45,7 @@ Outcome = Ran | Failed
 
 
 def optimised(graph: Graph) -> Graph:
-    """The graph after all passes, as it is built."""
+    """The graph after all passes, as in a build."""
 
     def change(part: Graph, name: str) -> Graph:
         return import_module(f"webkiln.passes.{name}").run(

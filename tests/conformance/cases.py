@@ -1,4 +1,4 @@
-"""The cases of the onnx package: which are kept, by rule, and each as graphs with data."""
+"""The cases of the onnx package: selection by rule, and conversion to graphs with data."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -39,9 +39,7 @@ SEQUENCES = ("Sequence", "ConcatFromSequence", "SplitToSequence")
 
 @dataclass(frozen=True)
 class Conformance:
-    """One case. `operator` is what it tests: of an operator that is written out by its function,
-    that operator.
-    """
+    """One case. `operator` is the tested operator, also if the case is its expanded function."""
 
     name: str
     kind: str
@@ -52,7 +50,7 @@ class Conformance:
 
     @property
     def data(self) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
-        """Inputs and outputs of each data set."""
+        """The inputs and outputs of each data set."""
         if self.source.data_sets is not None:
             return [
                 ([*map(as_array, inputs)], [*map(as_array, outputs)])
@@ -113,9 +111,8 @@ def nodes(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProt
 
 
 def excluded(model: onnx.ModelProto) -> str | None:
-    """Why a case is out of scope, or None: it computes something other than inference on dense
-    numbers.
-    """
+    """Why a case is out of scope, or None. Out of scope is everything but inference on dense
+    numbers."""
     found = [node for part in (model.graph, *model.functions) for node in nodes(part)]
     names, domains = (
         {node.op_type for node in found},
@@ -167,9 +164,8 @@ def element_types(model: onnx.ModelProto, found: list[onnx.NodeProto]) -> Iterat
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case at one data set: its graph, and what goes in and should come out. `fixed` inputs
-    decide shapes and are part of the graph.
-    """
+    """A case at one data set: its graph, inputs and expected outputs. `fixed` inputs determine
+    shapes and are constants of the graph."""
 
     case: Conformance
     number: int
@@ -180,7 +176,7 @@ class Prepared:
 
 
 def prepare(case: Conformance) -> list[Prepared]:
-    """The case at each of its data sets, through load and convert."""
+    """Load and convert the case for each of its data sets."""
     folder = Path(case.source.model_dir) if case.source.model_dir else None
     spec, blobs = describe_model(case.model, case.name, folder)
     names, results = (
@@ -215,7 +211,7 @@ def prepare(case: Conformance) -> list[Prepared]:
 
 
 def mismatch(case: Conformance, got: np.ndarray, reference: np.ndarray) -> str | None:
-    """What onnx's own runner would object to."""
+    """The objection of onnx's test runner, if any."""
     if got.shape != reference.shape or got.dtype != reference.dtype:
         return f"is {got.dtype}{list(got.shape)}, expected {reference.dtype}{list(reference.shape)}"
     try:

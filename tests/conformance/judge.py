@@ -1,4 +1,4 @@
-"""Runs cases on a backend and says what is wrong with each."""
+"""Run cases on a backend and report their failures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,8 @@ from webkiln.errors import WebkilnError
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong with a case, or None; whether it used the host, and whether operands were built
-    in.
-    """
+    """The fault of a case, or None; whether it used the host, and whether operands were
+    constants."""
 
     case: Conformance
     wrong: str | None

@@ -1,4 +1,4 @@
-"""Which cases pass on which backend: docs/operators.md, and its header of digests."""
+"""The cases that pass on each backend: docs/operators.md, and its header of digests."""
 
 import ast
 import hashlib
@@ -41,7 +41,8 @@ STATED = re.compile(
 
 @dataclass(frozen=True)
 class Cell:
-    """One operator on one backend: cases, passing cases, and whether some run on the host."""
+    """One operator on one backend: the number of cases, the number that pass, and whether some run
+    on the host."""
 
     total: int
     passed: int
@@ -62,7 +63,7 @@ class Skip:
 
 
 def page_of(browser: str) -> Path:
-    """The page of a browser. Chromium's is published in docs/."""
+    """The page of a browser. That of Chromium is published in docs/."""
     return (
         ROOT / "docs" / "operators.md"
         if browser == USUAL
@@ -90,7 +91,7 @@ def skipped(backend: str, browser: str = USUAL) -> dict[str, str]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Of files' contents; of Python modules, without comments, docstrings and format."""
+    """A digest of file contents; of Python modules without comments, docstrings and formatting."""
     joined = hashlib.sha256()
     for path in sorted(paths):
         content = (
@@ -109,17 +110,17 @@ def _code(text: str) -> str:
 
 
 def _is_text(item: ast.stmt) -> bool:
-    """Whether a statement is a docstring, of a definition or of an attribute."""
+    """Whether a statement is the docstring of a definition or an attribute."""
     return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
 
 
 def state(browser: str = USUAL) -> tuple[str, str, str]:
-    """What results depend on: operators, skips, cases."""
+    """The digests of everything that determines results: operators, skips, cases."""
     return digest(OPERATORS.glob("*.py")), digest(skip_files(browser)), onnx.__version__
 
 
 def stated(browser: str = USUAL) -> dict[str, tuple[str, ...]]:
-    """The state at which each column of the page was computed, and the version of the browser."""
+    """The state in which each column of the page was computed, and the version of the browser."""
     page = page_of(browser)
     return (
         {backend: tuple(rest) for backend, *rest in STATED.findall(page.read_text("utf-8"))}
@@ -129,7 +130,7 @@ def stated(browser: str = USUAL) -> dict[str, tuple[str, ...]]:
 
 
 def columns(browser: str) -> dict[str, dict[str, str]]:
-    """Backend -> operator -> cell, as the page has them."""
+    """The columns of the page: backend -> operator -> cell."""
     page = page_of(browser)
     if not page.exists():
         return {}
@@ -153,7 +154,7 @@ def columns(browser: str) -> dict[str, dict[str, str]]:
 
 
 def counted(case_list: Sequence[Conformance]) -> dict[str, int]:
-    """How many cases are out of scope, by reason."""
+    """The number of cases out of scope, by reason."""
     reasons: dict[str, int] = {}
     for case in case_list:
         if case.excluded is not None:
@@ -168,9 +169,8 @@ def write_page(
     browser: str,
     version: str,
 ) -> None:
-    """Write the page with columns that were computed in the state `at` in place of old ones;
-    `fixed` counts cases by operator whose operands are built in.
-    """
+    """Write the page; columns that were computed in the state `at` replace old ones. `fixed`: the
+    number of cases with constant operands, by operator."""
     table = {backend: dict(column) for backend, column in columns(browser).items()}
     table |= {
         backend: {name: str(cell) for name, cell in column.items()}

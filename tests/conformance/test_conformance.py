@@ -1,6 +1,4 @@
-"""A fixed part of the conformance cases in each run of the tests: the first of every operator, and
-networks.
-"""
+"""A constant sample of the conformance cases: the first of every operator, and networks."""
 
 import pytest
 
@@ -13,9 +11,8 @@ from webkiln.recipe.values import BACKENDS
 
 NETWORKS = 6
 ELSEWHERE = 6
-"""Of so many cases one is run on the software GPUs of other browsers than the usual one; `make
-conformance browser=firefox` runs all.
-"""
+"""Browsers other than the default one run one of this many cases on their software GPUs. `make
+conformance browser=firefox` runs all."""
 
 
 def representative():

@@ -1,6 +1,5 @@
-"""Builds the networks of a family, verifies them in Chromium and Node, and replaces their rows of
-docs/families.md.
-"""
+"""Build the networks of a family, verify them in Chromium and Node, and replace their rows of
+docs/families.md."""
 
 import argparse
 import time
@@ -30,9 +29,8 @@ CACHE = user_cache_path("webkiln") / "families"
 
 @dataclass(frozen=True)
 class Family:
-    """Networks with a table of their own: `recipe(network, folder, backends)` writes one into an
-    empty folder, `inputs` says of what size they are.
-    """
+    """Networks with a separate table. `recipe(network, folder, backends)` writes a recipe into an
+    empty folder; `inputs` returns a description of their sizes."""
 
     name: str
     networks: tuple[str, ...]
@@ -44,7 +42,7 @@ class Family:
 def verified(
     family: Family, network: str, backends: Sequence[str], folder: Path
 ) -> tuple[int, dict[str, float]]:
-    """How many trained numbers a network has, and its error on each backend and variant."""
+    """The number of trained parameters of a network, and its error on each backend and variant."""
     with Engine(folder / ".webkiln", cache=CACHE) as engine:
 
         def read(action: Action, name: str) -> Any:
@@ -66,18 +64,16 @@ def verified(
 
 
 def forget_weights() -> None:
-    """Keep the compiled kernels of the networks that were run, and not their weights, which fill a
-    disk. One family at a time runs with a cache.
-    """
+    """Keep the compiled kernels of the networks that ran, but not their weights, which fill a disk.
+    Only one family at a time may run with a cache."""
     for path in CACHE.rglob("*"):
         if path.is_file() and path.stat().st_size > 2**20:
             path.unlink()
 
 
 def main(family: Family, description: str | None) -> int:
-    """Verify the networks that are asked for; those of wasm and js together get a row. Returns the
-    exit status: 1 where one failed.
-    """
+    """Verify the requested networks; with wasm and js, write their rows. Return the exit status: 1
+    if one failed."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,5 +1,5 @@
-"""Small models of KerasHub with random weights: how far their bundles are from Keras, and GPT-2's
-tokens with a cache in states.
+"""Small models of KerasHub with random weights: the errors of their bundles against Keras, and
+tokens of GPT-2 with a cache in states.
 
 .venv/bin/python -m tests.families.hub [BERT ...], with KerasHub installed into .venv/keras-hub
 (make families does so); it replaces the rows of docs/families.md.
@@ -52,9 +52,8 @@ SMALL = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64, "intermediate_dim": 
 
 
 class CachedStep(layers.Layer):
-    """token [1,1] -> the logits of the next one; the keys and values of those before, and how many
-    they are, are states.
-    """
+    """token [1,1] -> the logits of the next token. The keys and values of previous tokens, and
+    their number, are states."""
 
     def __init__(self, network: Any, length: int, **options: Any) -> None:
         super().__init__(**options)
@@ -85,7 +84,7 @@ class CachedStep(layers.Layer):
 
 
 def fixed(model: Any, shapes: dict[str, tuple[int, ...]]) -> Any:
-    """A model with its own layers over inputs of certain shapes."""
+    """A model with the layers of another, over inputs of static shapes."""
     inputs = {
         tensor.name: keras.Input(
             batch_shape=shapes[tensor.name], dtype=tensor.dtype, name=tensor.name
@@ -137,9 +136,8 @@ def whisper_encoder() -> Any:
 
 
 def unet_block() -> Any:
-    """A residual block with the time, and attention over its places and to a text, as in Stable
-    Diffusion's U-Net.
-    """
+    """A residual block with the time step, and attention over its positions and to a text, as in
+    Stable Diffusion's U-Net."""
     image = keras.Input((8, 8, 32), batch_size=1, name="latent")
     time = keras.Input((64,), batch_size=1, name="time")
     text = keras.Input((7, 48), batch_size=1, name="text")
@@ -219,7 +217,7 @@ def errors(model: Any, folder: Path) -> dict[str, float]:
 
 
 def same_tokens(model: Any, folder: Path) -> bool:
-    """Whether bundles write what Keras's `generate` does, a token at a time."""
+    """Whether bundles generate the tokens of Keras's `generate`, one token at a time."""
     network = next(layer for layer in model.layers if isinstance(layer, CachedStep)).network
     network.compile(sampler="greedy")
     ids = np.array([PROMPT + [0] * (LENGTH - len(PROMPT))])

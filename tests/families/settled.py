@@ -1,6 +1,5 @@
-"""Made-up weights of PyTorch networks under which outputs depend on the input, and float32 holds
-apart what becomes of the extreme inputs.
-"""
+"""Random weights for PyTorch networks under which outputs depend on the input, and float32
+distinguishes the results of extreme inputs."""
 
 from collections.abc import Iterable
 
@@ -13,12 +12,11 @@ LARGEST_OF_GATES = 4.0
 
 
 def settled(model: nn.Module, shape: tuple[int, ...], gates: Iterable[nn.Module] = ()) -> nn.Module:
-    """With statistics of normalisations from some images of a shape, and what begins as 0 or nearly
-    so
-    drawn anew.
+    """Set the statistics of normalisations from some images of a shape, and redraw parameters that
+    are initially near 0.
 
-    Images are of bytes, no channel varies less than those of its layer do on average, and what
-    layers give whose results are squashed to gates (`gates`) stays within LARGEST_OF_GATES.
+    Images contain bytes. No channel varies less than the average of its layer. The outputs of
+    `gates`, which are squashed afterwards, are limited to LARGEST_OF_GATES.
     """
     for parameter in model.parameters():
         if parameter.abs().max() < 1e-3 and parameter.dim() > 0:
@@ -46,7 +44,7 @@ def settled(model: nn.Module, shape: tuple[int, ...], gates: Iterable[nn.Module]
 
 
 def shrink(layer: nn.Module, given: tuple[Tensor, ...], result: Tensor) -> Tensor:
-    """Make the weights of a layer smaller where it gives more than LARGEST_OF_GATES."""
+    """Scale the weights of a layer down if its output exceeds LARGEST_OF_GATES."""
     factor = min(1.0, LARGEST_OF_GATES / float(result.abs().max()))
     for parameter in layer.parameters():
         parameter.mul_(factor)

@@ -21,16 +21,16 @@ MOBILE = (
     (6, 160, 3, 1, 2),
     (6, 320, 1, 1, 2),
 )
-"""The stages of MobileNetV2 with a stride of 16: how much wider, filters, depth, stride, dilation.
-"""
+"""The stages of MobileNetV2 with an output stride of 16: expansion, filters, depth, stride,
+dilation."""
 SAMPLE = 64
 FEATURES, HIDDEN, LETTERS = 494, 512, 29
-"""Of a frame with those around it, as Deep Speech has them (Hannun et al. 2014), with fewer units.
-"""
+"""The features of a frame and its neighbours, as in Deep Speech (Hannun et al. 2014), with fewer
+units."""
 
 
 def frozen(build: Callable[[], Sequence[str]], folder: Path) -> Path:
-    """The graph that `build` makes into the default one, whose outputs it names."""
+    """Freeze the default graph after `build`, which returns the names of its outputs."""
     with (
         tf.Graph().as_default() as graph,
         v1.Session() as session,
@@ -71,9 +71,8 @@ def _convolved(
     settles: bool,
     activation: Activation = tf.nn.relu,
 ) -> tf.Tensor:
-    """A convolution and a fused batch normalisation, which where it `settles` takes the statistics
-    of its own inputs, and keeps them.
-    """
+    """A convolution and a fused batch normalisation. If `settles`, it uses and stores the
+    statistics of its own inputs."""
     channels = int(x.shape[-1])
     with v1.variable_scope(name):
         if stride > 1:
@@ -139,7 +138,7 @@ def _resnet(x: tf.Tensor, *, settles: bool) -> tf.Tensor:
 
 
 def _settled(network: Callable[..., tf.Tensor], image: tf.Tensor, scale: float) -> tf.Tensor:
-    """What a network gives for an image, once its statistics are those of samples in 0..scale."""
+    """The output of a network for an image, with the statistics of samples in 0..scale."""
     samples = np.concatenate(
         [natural("float32", (1, SAMPLE, SAMPLE, 3), seed, scale) for seed in range(8)]
     )
@@ -149,7 +148,7 @@ def _settled(network: Callable[..., tf.Tensor], image: tf.Tensor, scale: float) 
 
 
 def resnet(folder: Path) -> Path:
-    """ResNet50 (He et al. 2015), with strides as version 1.5 has them."""
+    """ResNet50 (He et al. 2015), with the strides of version 1.5."""
 
     def build() -> Sequence[str]:
         image = v1.placeholder(tf.float32, [None, SAMPLE, SAMPLE, 3], "image")
@@ -211,9 +210,8 @@ def _deep_lab(x: tf.Tensor, *, settles: bool) -> tf.Tensor:
 
 
 def deep_lab(folder: Path) -> Path:
-    """DeepLabv3 (Chen et al. 2017) on MobileNetV2 for images of any size, whose dilations are
-    written as batches of places.
-    """
+    """DeepLabv3 (Chen et al. 2017) on MobileNetV2 for images of any size. Dilation moves positions
+    into the batch."""
 
     def build() -> Sequence[str]:
         image = v1.placeholder(tf.float32, [1, None, None, 3], "image")
@@ -224,7 +222,7 @@ def deep_lab(folder: Path) -> Path:
 
 
 class Cell:
-    """A long short-term memory with peepholes, as v1.nn.dynamic_rnn takes it."""
+    """A long short-term memory with peepholes, for v1.nn.dynamic_rnn."""
 
     state_size = (HIDDEN, HIDDEN)
     output_size = HIDDEN
@@ -255,9 +253,8 @@ class Cell:
 
 
 def deep_speech(folder: Path) -> Path:
-    """Layers for each frame, a recurrence in both directions that ends with each sound, the letters
-    of each frame (Hannun et al. 2014).
-    """
+    """Dense layers per frame, a bidirectional recurrence that stops at the length of each sound,
+    and the letters of each frame (Hannun et al. 2014)."""
 
     def layer(x: tf.Tensor, name: str, units: int, *, active: bool = True) -> tf.Tensor:
         with v1.variable_scope(name):

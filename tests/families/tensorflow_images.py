@@ -16,9 +16,8 @@ CLASSES = 80
 
 
 def unet(w: Weights, x: tf.Tensor, widths: Sequence[int], labels: int) -> Tensors:
-    """Ronneberger et al. 2015, and Cicek et al. 2016 for volumes: down by maxima, up by transposed
-    convolutions, across by joining.
-    """
+    """U-Net (Ronneberger et al. 2015; Cicek et al. 2016 for volumes): max pooling down, transposed
+    convolutions up, concatenated skips."""
     rank = len(x.shape) - 2
     across = []
     for level, width in enumerate(widths):
@@ -60,7 +59,7 @@ def unet_3d(w: Weights, volume: tf.Tensor) -> Tensors:
 def _partial(
     w: Weights, name: str, x: tf.Tensor, filters: int, depth: int, *, adds: bool = True
 ) -> tf.Tensor:
-    """One half goes through bottlenecks, the other by (Wang et al. 2020, CSPNet)."""
+    """One half passes bottlenecks, the other skips them (Wang et al. 2020, CSPNet)."""
     inner = convolved(w, f"{name}/in", x, filters // 2, 1)
     for number in range(depth):
         made = convolved(
@@ -114,9 +113,8 @@ def _decoded(
 
 
 def yolo_boxes(w: Weights, image: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """YOLOv5n up to its boxes in 0..1 and their scores: a backbone of partial stages, features that
-    go up and down again, three sizes of cells.
-    """
+    """YOLOv5n up to its boxes in 0..1 and their scores: a backbone of partial stages, a feature
+    pyramid up and down, three cell sizes."""
     x = convolved(w, "stem", tf.cast(image, tf.float32) / 255.0, 16, 6, 2)
     levels = []
     for number, (width, depth) in enumerate(((32, 1), (64, 2), (128, 3), (256, 1))):
@@ -161,7 +159,7 @@ def yolo(w: Weights, image: tf.Tensor) -> Tensors:
 
 
 def yolo_of_one(w: Weights, image: tf.Tensor) -> Tensors:
-    """The best boxes of one image, whatever their label; how many there are, the image decides."""
+    """The best boxes of one image, regardless of label; their number depends on the image."""
     boxes, scores = yolo_boxes(w, image)
     most = tf.reduce_max(scores[0], 1)
     best = tf.image.non_max_suppression(boxes[0], most, 30, 0.45, 0.5)

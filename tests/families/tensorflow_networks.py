@@ -1,9 +1,8 @@
-"""Networks of TensorFlow as users have them, SavedModels and frozen graphs, with seeded weights
-under
+"""Typical user networks of TensorFlow, SavedModels and frozen graphs, with seeded weights under
 which their outputs depend on the input.
 
-.venv/bin/python -m tests.families.tensorflow_networks [BERT-mini ...] [--backend js]; of wasm and
-js together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.tensorflow_networks [BERT-mini ...] [--backend js]; with wasm and
+js, it replaces the rows of docs/families.md.
 """
 
 import os
@@ -40,7 +39,8 @@ IMAGE = 64
 
 @dataclass(frozen=True)
 class Case:
-    """`write` makes the file; `dims` names open sizes, and `sizes` are those that are tried."""
+    """`write` writes the file, `dims` names symbolic sizes, and `sizes` are their values in the
+    verification."""
 
     write: Callable[[Path], Path]
     sizes: Mapping[str, int]
@@ -70,7 +70,7 @@ def frozen(network: str, folder: Path) -> Path:
 
 
 def classifier(network: str, folder: Path) -> Path:
-    """A function around a Keras model: resizes images of any size, and returns the best label."""
+    """Wrap a Keras model: resize images of any size, and return the best label."""
     module = tf.Module()
     module.model = application(network)
 
@@ -87,7 +87,7 @@ def classifier(network: str, folder: Path) -> Path:
 def of(
     network: Network, signature: Signature, *samples: int, is_frozen: bool = False
 ) -> Callable[[Path], Path]:
-    """How a function is saved, with samples of these open sizes."""
+    """Return a writer for a function, with samples of these symbolic sizes."""
     return partial(saved, network, signature, samples, frozen=is_frozen)
 
 
@@ -143,7 +143,7 @@ CASES = {
 
 
 def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
-    """The recipe of a network, saved into a folder."""
+    """Save a network into a folder; return its recipe."""
     case = CASES[name]
     tf.random.set_seed(20)
     return Recipe(

@@ -1,6 +1,5 @@
-"""What the networks of the family TensorFlow are made of: seeded weights, and how a function is
-saved with them.
-"""
+"""Components of the networks of the family TensorFlow: seeded weights, and saving of functions with
+them."""
 
 from collections.abc import Callable, Mapping
 from math import prod
@@ -26,11 +25,9 @@ SPREAD = 0.2
 
 
 class Weights(tf.Module):
-    """Seeded variables by name, each made when it is first asked for: a network is run once on
-    samples
-    before it is traced, and the statistics of its normalisations are those of the samples. None is
-    below the average of its layer, so that rounding errors do not grow from layer to layer.
-    """
+    """Seeded variables by name, created on first use. A network runs once on samples before it is
+    traced; the statistics of its normalisations are those of the samples. No variance is below the
+    average of its layer, so that rounding errors do not grow from layer to layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,9 +37,8 @@ class Weights(tf.Module):
     def kernel(
         self, name: str, *shape: int, gain: float = 2.0, products: int | None = None
     ) -> tf.Variable:
-        """As He et al. (2015) draw them; `products` are summed to one number, as default one of all
-        axes but the last.
-        """
+        """A kernel drawn as by He et al. (2015). `products` is the number of summed products; by
+        default the product of all axes but the last."""
         spread = np.sqrt(gain / (products or prod(shape[:-1])))
         return self._variable(name, lambda: self.generator.normal(0, spread, shape))
 
@@ -71,9 +67,8 @@ class Weights(tf.Module):
 def saved(
     network: Network, signature: Signature, sizes: tuple[int, ...], folder: Path, *, frozen: bool
 ) -> Path:
-    """The file or folder of a network, whose open sizes are `sizes` in the samples that its weights
-    are made with.
-    """
+    """The file or folder of a network. `sizes` are the symbolic sizes of the samples that determine
+    its weights."""
     weights = Weights()
     samples = [
         natural(dtype, _filled(shape, sizes), number, 1.0)
@@ -141,9 +136,8 @@ def convolved(
     stride: int = 1,
     activation: Activation = tf.nn.silu,
 ) -> tf.Tensor:
-    """A convolution over all axes between the first and the last, a batch normalisation, an
-    activation.
-    """
+    """A convolution over all axes between the first and the last, a batch normalisation, and an
+    activation."""
     window = (size,) * (len(x.shape) - 2)
     made = tf.nn.convolution(
         x, w.kernel(f"{name}/kernel", *window, int(x.shape[-1]), filters), stride, "SAME"

@@ -1,4 +1,4 @@
-"""Networks for texts and sounds, in raw TensorFlow."""
+"""Networks for text and sound, in raw TensorFlow."""
 
 import numpy as np
 import tensorflow as tf
@@ -6,16 +6,16 @@ import tensorflow as tf
 from tests.families.tensorflow_parts import Tensors, Weights, dense, layer_norm
 
 WORDS, WIDTH, HEADS, PLACES = 30522, 256, 4, 512
-"""Of BERT-mini (Turc et al. 2019), which has 4 blocks."""
+"""The dimensions of BERT-mini (Turc et al. 2019), which has 4 blocks."""
 FRAME, STEP, BANDS, STATE = 400, 160, 80, 384
-"""Of Whisper-tiny (Radford et al. 2022), whose encoder has 4 blocks with 6 heads."""
+"""The dimensions of Whisper-tiny (Radford et al. 2022), whose encoder has 4 blocks with 6 heads."""
 SPOKEN, UNITS, WRITTEN = 8000, 512, 20
 
 
 def attention(
     w: Weights, name: str, x: tf.Tensor, heads: int, mask: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """Written with einsum. Axes: B batch, T and S positions, D width, N heads, H head width."""
+    """Attention with einsum. Axes: B batch, T and S positions, D width, N heads, H head width."""
     width = int(x.shape[-1])
     size = width // heads
 
@@ -38,7 +38,7 @@ def attention(
 def bert(
     w: Weights, input_ids: tf.Tensor, attention_mask: tf.Tensor, token_type_ids: tf.Tensor
 ) -> Tensors:
-    """BERT-mini with its heads for words and for sentences that follow (Devlin et al. 2018)."""
+    """BERT-mini with its heads for masked words and for the next sentence (Devlin et al. 2018)."""
     words = w.kernel("words", WORDS, WIDTH, gain=1.0, products=WIDTH)
     places = w.kernel("places", PLACES, WIDTH, gain=1.0, products=WIDTH)
     kinds = tf.one_hot(tf.minimum(token_type_ids, 1), 2) @ w.kernel(
@@ -111,9 +111,8 @@ def _waves(count: int, width: int) -> tf.Tensor:
 
 
 def wavenet(w: Weights, wave: tf.Tensor, *, as_batches: bool = False) -> Tensors:
-    """van den Oord et al. 2016, with 2 times 10 dilated layers; `as_batches` is how
-    tf.nn.convolution writes dilation, by moving places into the batch.
-    """
+    """WaveNet (van den Oord et al. 2016), with 2 times 10 dilated layers. With `as_batches`,
+    dilation is written as by tf.nn.convolution, which moves positions into the batch."""
 
     def dilated(name: str, x: tf.Tensor, filters: int, dilation: int) -> tf.Tensor:
         past = tf.pad(x, [[0, 0], [dilation, 0], [0, 0]])
@@ -183,9 +182,8 @@ def _read(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
 
 
 def translator(w: Weights, ids: tf.Tensor) -> Tensors:
-    """Words are read in both directions, and written one by one with attention to what was read
-    (Bahdanau et al. 2014).
-    """
+    """A bidirectional encoder, and a decoder with attention that writes one word per step (Bahdanau
+    et al. 2014)."""
     x = tf.nn.embedding_lookup(w.kernel("source", SPOKEN, 256, products=16), ids)
     memory = tf.concat(
         [_read(w, "forward", x), tf.reverse(_read(w, "backward", tf.reverse(x, [1])), [1])], -1

@@ -1,6 +1,5 @@
-"""Networks for images and volumes in PyTorch: a detector with its boxes and their suppression, and
-U-Nets.
-"""
+"""Networks for images and volumes in PyTorch: a detector with non-maximum suppression of its boxes,
+and U-Nets."""
 
 from itertools import pairwise
 
@@ -35,7 +34,7 @@ class Bottleneck(nn.Module):
 
 
 class C2f(nn.Module):
-    """A cross-stage part whose bottlenecks' outputs are all joined."""
+    """A cross-stage partial block that concatenates the outputs of all bottlenecks."""
 
     def __init__(self, inside: int, outside: int, count: int, *, adds: bool = True) -> None:
         super().__init__()
@@ -52,7 +51,7 @@ class C2f(nn.Module):
 
 
 class Pyramid(nn.Module):
-    """Maxima over growing windows."""
+    """Max pooling over growing windows."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -71,9 +70,8 @@ class Pyramid(nn.Module):
 
 
 class Head(nn.Module):
-    """Distances to the sides of a box, as distributions over bins, and scores of classes, of three
-    maps.
-    """
+    """For three feature maps: distances to the sides of a box, as distributions over bins, and
+    scores of classes."""
 
     def __init__(self, widths: tuple[int, ...]) -> None:
         super().__init__()
@@ -93,7 +91,7 @@ class Head(nn.Module):
         self.register_buffer("bins", torch.arange(BINS, dtype=torch.float32))
 
     def forward(self, maps: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Boxes [anchors, 4] by their corners in pixels, scores [anchors, classes]."""
+        """Boxes [anchors, 4] by their corners in pixels, and scores [anchors, classes]."""
         boxes, scores = [], []
         for x, stride, box, score in zip(maps, STRIDES, self.boxes, self.scores, strict=True):
             height, width = x.shape[2:]
@@ -107,9 +105,8 @@ class Head(nn.Module):
 
 
 class Yolo(nn.Module):
-    """As YOLOv8n: a CSP backbone, a pyramid up and down, a decoupled head, and the boxes that are
-    left when overlapping ones are suppressed.
-    """
+    """As YOLOv8n: a CSP backbone, a pyramid up and down, a decoupled head, and the boxes that
+    remain after suppression of overlapping ones."""
 
     def __init__(self, threshold: float = 0.5, overlap: float = 0.45) -> None:
         super().__init__()
@@ -160,9 +157,8 @@ def convolutions(
 
 
 class UNet(nn.Module):
-    """Of 2 or 3 dimensions. It goes up by transposed convolutions, or by resizing: then what was
-    left out going down is padded, so that all sizes fit.
-    """
+    """U-Net in 2 or 3 dimensions. It upsamples by transposed convolutions or by resizing. Resizing
+    pads the rows that downsampling dropped, so that all sizes fit."""
 
     def __init__(
         self,

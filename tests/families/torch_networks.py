@@ -1,8 +1,8 @@
-"""Networks of PyTorch as users write them, at the width of well-known ones, with seeded weights and
-open sizes.
+"""Typical user networks of PyTorch, at the width of well-known ones, with seeded weights and
+symbolic sizes.
 
-.venv/bin/python -m tests.families.torch_networks ["U-Net" ...] [--backend js]; of wasm and js
-together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.torch_networks ["U-Net" ...] [--backend js]; with wasm and js, it
+replaces the rows of docs/families.md.
 """
 
 import sys
@@ -37,11 +37,11 @@ LENGTH = Dim("length", min=1, max=512)
 
 @dataclass(frozen=True)
 class Network:
-    """`sizes`: what its open sizes are when it is verified, by their name in the bundle. `dynamic`:
-    which sizes are open, as torch.export takes it; None for TorchScript.
+    """`sizes`: the symbolic sizes in the verification, by their name in the bundle. `dynamic`: the
+    symbolic dimensions, for torch.export; None for TorchScript.
 
-    `recorded`: the reference are outputs that this module computes here, since it holds an operator
-    that torch does not have.
+    `recorded`: outputs that this module computes are the reference, since the network has an
+    operator that torch lacks.
     """
 
     make: Callable[[], nn.Module]
@@ -58,9 +58,7 @@ def tokens(*shape: int) -> Tensor:
 
 
 def yolo() -> nn.Module:
-    """With scores and overlaps that float32 holds apart, some of them above their bounds and some
-    below.
-    """
+    """Scores and overlaps are distinct in float32, some above their thresholds and some below."""
     model = Yolo(threshold=0.509, overlap=0.577)
     last: list[Any] = [branch[-1] for branch in model.head.scores]
     settled(model, (1, 3, 128, 128), last)
@@ -71,7 +69,7 @@ def yolo() -> nn.Module:
 
 
 def decoder() -> nn.Module:
-    """In the middle of a text."""
+    """The state of the decoder after five tokens."""
     model = SoundDecoder(*WHISPER)
     model.keys[:, :, :5].normal_()
     model.values[:, :, :5].normal_()
@@ -154,7 +152,7 @@ NETWORKS: dict[str, Network] = {
 
 
 def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
-    """The recipe of a network, exported into a folder."""
+    """Export a network into a folder; return its recipe."""
     network = NETWORKS[name]
     torch.manual_seed(0)
     model = network.make().eval()
@@ -180,7 +178,7 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
 
 
 def recorded(model: nn.Module, network: Network, path: Path) -> Path:
-    """What a module of one image computes for made-up inputs, in a file."""
+    """Record the outputs of a module of one image for random inputs in a file."""
     shape = tuple(
         network.sizes.get(f"image_{axis}", size)
         for axis, size in enumerate(network.inputs[0].shape)

@@ -1,6 +1,5 @@
-"""Networks for sequences in PyTorch: an encoder of text, one of sound with a decoder that keeps
-what it read, translation with attention, and sound sample by sample.
-"""
+"""Networks for sequences in PyTorch: a text encoder, a sound encoder with a decoder that caches its
+keys and values, translation with attention, and sound sample by sample."""
 
 import math
 
@@ -34,9 +33,8 @@ class BertLayer(nn.Module):
 
 
 class Bert(nn.Module):
-    """As BERT (Devlin et al., 2018): `second` says which tokens are of the second text, `mask`
-    which are read.
-    """
+    """BERT (Devlin et al., 2018). `second` marks the tokens of the second text, `mask` the tokens
+    that are read."""
 
     def __init__(
         self, width: int, layers: int, heads: int, words: int = 30522, longest: int = 512
@@ -63,7 +61,7 @@ class Bert(nn.Module):
 
 
 class SoundAttention(nn.Module):
-    """Attention of Whisper's kind, whose keys have no bias."""
+    """Attention as in Whisper, whose keys have no bias."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -105,9 +103,8 @@ class SoundBlock(nn.Module):
 
 
 class SoundEncoder(nn.Module):
-    """As Whisper's: logarithms of mel frequencies [batch, 80, frames] through two convolutions and
-    blocks.
-    """
+    """The encoder of Whisper: logarithms of mel frequencies [batch, 80, frames] through two
+    convolutions and blocks."""
 
     def __init__(self, width: int, layers: int, heads: int, longest: int = 1500) -> None:
         super().__init__()
@@ -131,9 +128,8 @@ class SoundEncoder(nn.Module):
 
 
 class SoundDecoder(nn.Module):
-    """A step of Whisper's decoder: the scores of the next token. Keys and values of the tokens
-    before are buffers that it writes to.
-    """
+    """One step of Whisper's decoder: the scores of the next token. The keys and values of previous
+    tokens are buffers that it writes to."""
 
     def __init__(
         self, width: int, layers: int, heads: int, words: int = 51865, longest: int = 448
@@ -172,9 +168,8 @@ class SoundDecoder(nn.Module):
 
 
 class WaveNet(nn.Module):
-    """As WaveNet (van den Oord et al., 2016): scores of the next of 256 levels at each place, from
-    the levels up to it.
-    """
+    """WaveNet (van den Oord et al., 2016): scores of the next of 256 levels at each position, from
+    the levels up to it."""
 
     def __init__(
         self, width: int = 64, skip: int = 256, stacks: int = 3, layers: int = 10, levels: int = 256
@@ -221,16 +216,15 @@ class Listener(nn.Module):
         self.out = nn.Linear(hidden, letters)
 
     def forward(self, sound: Tensor) -> tuple[Tensor, Tensor]:
-        """For each step scores, and the last state."""
+        """The scores of each step, and the last state."""
         heard, _ = self.both(sound)
         known, state = self.forth(heard)
         return torch.log_softmax(self.out(known), -1), state
 
 
 class Translator(nn.Module):
-    """Of words into words (Bahdanau et al., 2014): a GRU reads them in both directions; another
-    writes, each time attending to what was read, until it writes `end`.
-    """
+    """Translation of words (Bahdanau et al., 2014): a bidirectional GRU reads the words. Another
+    one writes words, with attention to the states of the first, until it writes `end`."""
 
     def __init__(
         self, words: int = 8000, width: int = 256, hidden: int = 512, most: int = 24, end: int = 1
@@ -251,7 +245,7 @@ class Translator(nn.Module):
         )
 
     def forward(self, text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Token by token what is written and its scores, and how many there are."""
+        """The written tokens and their scores, and their number."""
         read, _ = self.encoder(self.source(text))
         state = torch.tanh(self.start(read[:, -1]))
         keys = self.of_read(read)

@@ -1,8 +1,8 @@
-"""Networks of torchvision at a small image, with seeded weights under which their outputs depend on
-the input.
+"""Networks of torchvision at a small image size, with seeded weights under which their outputs
+depend on the input.
 
-.venv/bin/python -m tests.families.torchvision_models [resnet50 ...] [--backend js]; of wasm and js
-together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.torchvision_models [resnet50 ...] [--backend js]; with wasm and
+js, it replaces the rows of docs/families.md.
 """
 
 import sys
@@ -95,7 +95,7 @@ def seeded(model: nn.Module, name: str) -> nn.Module:
 
 
 def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
-    """The recipe of a network, exported into a folder."""
+    """Export a network into a folder; return its recipe."""
     path = folder / f"{name}.pt2"
     with torch.no_grad():
         example = torch.rand(2, 3, size(name), size(name))

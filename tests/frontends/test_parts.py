@@ -202,7 +202,7 @@ def test_two_consecutive_subgraphs_equal_the_model(kind: str, name: str) -> None
 
 
 STEPS = [("torch", "states", "second"), ("tensorflow", "keeping", "MatMul.2")]
-"""Where a sum over runs lies behind a step, and what is computed beside `relu`."""
+"""Models with a running sum after a step, and a node that is computed in parallel with `relu`."""
 
 
 @pytest.mark.parametrize(("kind", "name", "beside"), STEPS)

@@ -1,6 +1,5 @@
-"""Mutated definitions and weight files of Caffe: what is accepted compiles, and nothing ends in a
-traceback.
-"""
+"""Mutated definitions and weight files of Caffe: accepted files compile, and nothing ends in a
+traceback."""
 
 import random
 import re
@@ -42,7 +41,7 @@ TOKEN = re.compile(r'"[^"]*"|[-+.\w]+|[^\s\w]')
 
 @cache
 def originals() -> list[tuple[bytes, bytes]]:
-    """Definitions with their weights; the one is empty where a net has only the other."""
+    """Definitions with their weights; a part that a net lacks is empty."""
     texts = sorted(CORPUS.glob("*.prototxt"))
     weights = [path.with_suffix(".caffemodel") for path in texts]
     pairs = [
@@ -109,7 +108,7 @@ def make(seed: int, folder: Path) -> str:
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the printed program of js."""
+    """Build up to the printed program of js."""
     phase("loading")
     path = next(
         item for item in (folder / "net.prototxt", folder / "net.caffemodel") if item.exists()

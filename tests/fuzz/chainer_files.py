@@ -1,6 +1,5 @@
-"""Mutated snapshots of Chainer: what is accepted has the model's weights, nothing runs, and nothing
-ends in a traceback.
-"""
+"""Mutated snapshots of Chainer: accepted files have the weights of the model, no code of theirs
+runs, and nothing ends in a traceback."""
 
 import io
 import random
@@ -40,7 +39,7 @@ def originals() -> tuple[tuple[str, Path], ...]:
 
 
 def mutate_member(rng: random.Random, data: bytes) -> bytes:
-    """Another header, or other bytes."""
+    """Replace the header, or change bytes."""
     if rng.random() < 0.4:
         return mutate_bytes(rng, data)
     before, after = rng.choice(HEADERS)
@@ -48,7 +47,7 @@ def mutate_member(rng: random.Random, data: bytes) -> bytes:
 
 
 def mutate_archive(rng: random.Random, data: bytes) -> tuple[bytes, str]:
-    """One array changed, removed, renamed, doubled or made large."""
+    """Change, remove, rename, duplicate or enlarge one array."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [(name, archive.read(name)) for name in archive.namelist()]
     place = rng.randrange(len(members))
@@ -104,7 +103,7 @@ def make(seed: int, folder: Path) -> str:
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the graph; an HDF5 file is looked at in a process of its own."""
+    """Build up to the graph. HDF5 files are probed in a separate process."""
     name = (folder / "net").read_text()
     phase("loading")
     write(folder / "made", *recorded(name, weights=next(folder.glob("weights.*"))))
@@ -114,7 +113,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 def judge(folder: Path) -> str | None:
-    """Nothing that the file names was made."""
+    """Check that no file was created by the archive."""
     found = {path.name for path in folder.iterdir()} - {
         "net",
         "said",

@@ -1,7 +1,5 @@
-"""Random graphs of layers with windows and products: the cross of family, layout, stride, sizes
-that
-vectors divide and that they do not, kernel, dilation, groups, and what follows a layer.
-"""
+"""Random graphs of layers with windows and products: the cross product of family, layout, stride,
+sizes that are multiples of a vector or not, kernel, dilation, groups, and epilogue."""
 
 import random
 from dataclasses import dataclass, replace
@@ -15,7 +13,7 @@ from webkiln.passes.remove_unused import run as remove_unused
 
 FAMILIES = ("conv", "transposed", "depthwise", "grouped", "pool", "dense")
 FIRST, LAST = (0, 1, 2, 3), (0, 3, 1, 2)
-"""Where batch, channels, height and width lie."""
+"""The axes of batch, channels, height and width."""
 KERNELS = {LAST: [(3, 2, 0, 1), (2, 3, 0, 1)], FIRST: [(0, 1, 2, 3), (1, 0, 2, 3)]}
 SIZES = {True: (4, 8, 12, 16), False: (5, 6, 7, 9, 11)}
 CHANNELS = {True: (4, 8, 16, 24, 32), False: (1, 3, 5, 6, 10)}
@@ -34,7 +32,7 @@ ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Abs")
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the cross."""
+    """One point of the cross product."""
 
     family: str
     dims: tuple[int, ...]
@@ -56,10 +54,8 @@ def point(r):
 
 
 def corners():
-    """Every family in every layout, with and without stride, at sizes and channels that vectors
-    divide
-    and that they do not; what follows takes turns.
-    """
+    """Every family in every layout, with and without stride, at sizes and channels that are
+    multiples of a vector or not. The epilogues rotate."""
     places = product(FAMILIES, (FIRST, LAST), (1, 2), (True, False), (True, False))
     return [
         Point(*place, EPILOGUES[number * 3 % len(EPILOGUES)]) for number, place in enumerate(places)
@@ -67,7 +63,7 @@ def corners():
 
 
 class Layers:
-    """Layers over one graph under construction."""
+    """Add layers to one graph under construction."""
 
     def __init__(self, r):
         self.r = r
@@ -75,7 +71,7 @@ class Layers:
         self.inputs = []
 
     def window(self, kernel):
-        """Nothing, as much as keeps the size, or any number."""
+        """Draw the padding: none, the amounts that preserve the size, or random amounts."""
         r, how = self.r, self.r.choice(["valid", "valid", "same", "any"])
         if how == "any":
             return {
@@ -149,9 +145,8 @@ class Layers:
         )
 
     def dense(self, x, at):
-        """By weights, along the last axis; or of the elements of an example in one row, as after a
-        flattening.
-        """
+        """Add a product with weights, along the last axis or over the flattened elements of an
+        example."""
         r, shape = self.r, self.b.shape(x)
         features = r.choice(CHANNELS[at.whole_channels])
         if r.random() < 0.5:
@@ -211,7 +206,7 @@ class Layers:
 
 
 def graph(seed, points=None):
-    """One to three layers of one layout; `points` of the cross instead of drawn ones."""
+    """One to three layers of one layout; `points` of the cross product replace drawn ones."""
     r = random.Random(seed)
     layers = Layers(r)
     steps = points or [point(r) for _ in range(r.choice([1, 1, 2, 3]))]

@@ -1,13 +1,14 @@
-"""Fuzzing of model files: what is made of a mutated file within limits, in a process of its own.
+"""Fuzzing of model files: each mutated file is read and compiled within limits, in a separate
+process.
 
-A format gives `make(seed, folder)`, which writes a mutated file and says what was done to it,
-`attempt(folder, phase)`, which reads and compiles it, and `judge(folder)`, which says why a file
-that was accepted should not have been. What happens while `phase` is still `checking` happens to a
-probe, which may die: the file is refused then.
+A format has three functions. `make(seed, folder)` writes a mutated file and returns a description
+of the mutation. `attempt(folder, phase)` reads and compiles the file. `judge(folder)` returns the
+reason why an accepted file should have been rejected, if any. While `phase` is `checking`, the
+process represents a probe, which may crash: the file then counts as refused.
 
 `python -m tests.fuzz.files FORMAT [number] [--seed first] [--keep FOLDER]` tries mutated files of a
-format of `tests/fuzz/<format>_files.py`; `--keep` writes the file of the first seed instead. Files
-that ask for much time or memory (`hostile_<format>.py`) are tried first.
+format of `tests/fuzz/<format>_files.py`; `--keep` only writes the file of the first seed. Files
+that need much time or memory (`hostile_<format>.py`) come first.
 """
 
 import argparse
@@ -104,7 +105,7 @@ def outcome(form: Format, seed: int) -> Outcome:
 
 
 def _inside(form: Format, folder: Path, said: Path) -> int:
-    """What the process does: one line of JSON for each phase, and one for how it ended."""
+    """Run in the child process: write one line of JSON for each phase, and one for the outcome."""
     with said.open("a") as file, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
@@ -135,15 +136,14 @@ def _inside(form: Format, folder: Path, said: Path) -> int:
 
 
 def outcomes(form: Format, seeds: range) -> Iterator[Outcome]:
-    """In the order of the seeds, as many at a time as there are processors."""
+    """Yield outcomes in the order of the seeds, with one process per processor."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(lambda seed: outcome(form, seed), seeds)
 
 
 def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
-    """Optimise, print the program of js, and evaluate and encode the weights, as the stages of a
-    build do.
-    """
+    """Optimise, print the program of js, and evaluate and encode the weights, like the stages of a
+    build."""
     phase("optimising")
     slots = graph.weights
     changed = optimised(graph)
@@ -159,7 +159,7 @@ def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
 
 
 def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
-    """Bits, lengths and whole pieces of a file, which must not be empty, are changed."""
+    """Change bits, lengths and entire pieces of a file, which must not be empty."""
     found = bytearray(data)
     start, end = sorted(rng.choices(range(len(found) + 1), k=2))
     match rng.choice(["flip", "early", "cut", "drop", "repeat", "random", "length"]):
@@ -182,7 +182,7 @@ def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
 
 
 def hostile(name: str) -> dict[str, Format]:
-    """The small files of `hostile_<format>.py` that request much time or memory, by name."""
+    """The small files of `hostile_<format>.py` that need much time or memory, by name."""
     if not Path(__file__).with_name(f"hostile_{name}.py").exists():
         return {}
     module, form = (
@@ -201,7 +201,7 @@ def hostile(name: str) -> dict[str, Format]:
 
 
 def try_all(form: Format, number: int, first: int = 0, more: Iterable[Format] = ()) -> int:
-    """Print what is found, and a summary; the exit status."""
+    """Print the findings and a summary; return the exit status."""
     kinds: Counter[str] = Counter()
     for found in (
         *(outcome(one, 0) for one in more),
@@ -237,7 +237,7 @@ def main() -> int:
 
 
 def keep(form: Format, seed: int, folder: Path) -> str:
-    """Write the file of a seed, to look at it."""
+    """Write the file of a seed, for inspection."""
     with suppress(FileExistsError):
         folder.mkdir(parents=True)
     return form.make(seed, folder)

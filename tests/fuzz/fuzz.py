@@ -1,8 +1,8 @@
 """Differential fuzzing: random graphs on every backend against the numpy references.
 
-`python -m tests.fuzz.fuzz [number] [backend,...] [--seed first] [--draw mixed,cross]`. What
-disagrees is printed as a graph in its text form with the seed, cut down to the first Variables that
-are wrong; such a graph belongs into `tests/backends/test_corner_graphs.py`.
+`python -m tests.fuzz.fuzz [number] [backend,...] [--seed first] [--draw mixed,cross]`. Disagreeing
+graphs are printed in text form with their seed, reduced to the first wrong Variables. Add such a
+graph to `tests/backends/test_corner_graphs.py`.
 """
 
 import argparse
@@ -31,17 +31,15 @@ SIZES = (1, 5, 64)
 TOLERANCE = 1e-4
 NUDGE = 3e-6
 DRAWS = {"mixed": graphs.graph, "cross": cross.graph}
-"""What a graph is drawn from: operators of all families, or the cross of layers with their layouts,
-sizes and epilogues.
-"""
+"""Sources of graphs: operators of all families, or the cross product of layers with layouts, sizes
+and epilogues."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A graph with values; `expected` by output, and which elements small changes of the input do
-    not
-    move far; the least and the largest of the integers that nodes read, by dtype.
-    """
+    """A graph with values. `expected`: the reference outputs. `steady`: the elements that small
+    changes of the input do not move far. `integers`: the least and largest integer that nodes read,
+    by dtype."""
 
     seed: int
     graph: Graph
@@ -66,11 +64,9 @@ def example(seed, draw="mixed"):
 
 
 def example_of(made, seed):
-    """Where the reference itself jumps when float inputs move a little (comparisons, casts,
-    sorting),
-    there is nothing to compare; nor where a size is refused, as 1 is for what was taken to be equal
-    to another one, though numpy would repeat it.
-    """
+    """Return None if a size is rejected, such as 1 for a size that must equal another one, which
+    numpy would broadcast. Elements are not steady if the reference jumps when float inputs move a
+    little (comparisons, casts, sorting)."""
     sizes = {"T": SIZES[seed % len(SIZES)]}
     if not all(need.holds(sizes) for need in needs(made, infer) if need.names <= sizes.keys()):
         return None
@@ -115,9 +111,8 @@ def extremes(arrays):
 
 
 def holds(backend, found):
-    """Whether a backend holds all integers that nodes of an example read: one that has none of 64
-    bits computes with others then.
-    """
+    """Whether a backend represents all integers that nodes of an example read. A backend without
+    64-bit integers computes with other values."""
     limits = {dtype: np.iinfo(TARGETS[backend].stored(dtype)) for dtype in found.integers}
     return all(
         limits[dtype].min <= least and largest <= limits[dtype].max
@@ -126,16 +121,15 @@ def holds(backend, found):
 
 
 def agrees(got, expected):
-    """Per element: equal, or near in relation to the largest."""
+    """Per element: equal, or near relative to the largest."""
     if got.dtype.kind != "f":
         return got == expected
     return relative_errors(got, expected) <= max(TOLERANCE, float(np.finfo(got.dtype).eps) * 4)
 
 
 def held(array, backend):
-    """What a backend holds of it: the numbers of nothing are the limits of the dtype, which memory
-    of 32 bits does not have.
-    """
+    """Clip integers to the range of a backend's storage. Reductions of nothing return the limits of
+    the dtype, which 32-bit storage does not have."""
     limits = (
         np.iinfo(TARGETS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
     )
@@ -151,7 +145,7 @@ def held(array, backend):
 
 
 def differences(found, outputs, backend):
-    """The outputs that are wrong, with their worst element."""
+    """The wrong outputs, each with one wrong element."""
     wrong = []
     for name, reference in found.expected.items():
         got, expected = outputs[name], held(reference, backend)
@@ -167,9 +161,7 @@ def differences(found, outputs, backend):
 
 
 def disagreements(examples, backend):
-    """(example, what is wrong) on one backend; a batch that breaks as a whole is tried graph by
-    graph.
-    """
+    """Return (example, differences) pairs on one backend. A batch that fails is divided."""
     if not examples:
         return []
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +182,7 @@ def disagreements(examples, backend):
 
 
 def cut(found, backend):
-    """The same graph up to the first node whose value is wrong."""
+    """Reduce the graph to the nodes up to the first wrong value."""
     for count in range(1, len(found.graph.nodes) + 1):
         nodes = found.graph.nodes[:count]
         last = dict.fromkeys(nodes[-1].outputs)

@@ -1,7 +1,5 @@
-"""Random graphs of all families, over the steps of `tests/lower/mixed_graphs.py`: other dtypes,
-open
-and empty sizes, scalars, choices that are made while the program runs.
-"""
+"""Random graphs of all families, based on the steps of `tests/lower/mixed_graphs.py`: other dtypes,
+symbolic and empty sizes, scalars, branches chosen at run time."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -26,7 +24,7 @@ DTYPES = ["float32"] * 6 + ["int32", "int64", "uint8", "bool"]
 
 class Draw(Random):
     def ops(self, op, *inputs, **attrs):
-        """All outputs of a node."""
+        """Add a node and return all its outputs."""
         count = len(self.b.variables)
         types = infer(
             Node(op, inputs, ("?",), attrs, op), [self.b.variables[name].type for name in inputs]
@@ -36,7 +34,7 @@ class Draw(Random):
         return names
 
     def whole(self, x):
-        """`x` as whole numbers that no backend has trouble with."""
+        """Convert `x` to integers that every backend represents."""
         return self.b.op(
             "Cast",
             self.b.op("Clip", x, min=-100.0, max=100.0) if self.dtype(x) == "float32" else x,
@@ -49,7 +47,7 @@ def ordered(r, x, shape):
 
 
 def different(r, x, shape):
-    """Computed floats are left out: whether two of them are equal depends on the last bit."""
+    """Exclude computed floats: whether two of them are equal depends on the last bit."""
     if r.dtype(x) == "float32" and not x.startswith("x"):
         raise ShapeError(x)
     return r.choice(
@@ -74,7 +72,7 @@ def where(r, x, shape):
 
 
 def branch(r, x, shape):
-    """One of two graphs, by a comparison."""
+    """Select one of two graphs by a comparison."""
     axes = tuple(range(len(shape)))
     condition = r.b.op(
         "Less",
@@ -140,7 +138,7 @@ def running(r, x, shape):
 
 
 def gathered(r, x, shape):
-    """Elements by computed indices."""
+    """Gather elements by computed indices."""
     index = r.whole(r.choice(r.values))
     return r.b.op("Gather", x, index, axis=r.randrange(len(shape)))
 
@@ -158,9 +156,8 @@ WHOLE = {0: [arithmetic, arithmetic], 1: [sums, position, running]}
 
 
 def graph(seed):
-    """A graph of 3 to 14 steps, some over open or empty sizes; steps that fit no shape are left
-    out.
-    """
+    """A graph of 3 to 14 steps, some over symbolic or empty sizes. Steps that fit no shape are left
+    out."""
     r = Draw(seed)
     shapes = SHAPES if r.random() < 0.6 else [*OPEN, *OPEN, *EMPTY, *SHAPES]
     inputs = [
@@ -187,7 +184,7 @@ def graph(seed):
 
 
 def is_trained_open(r):
-    """Whether a weight has an open size, which no trained weight can have."""
+    """Whether a weight has a symbolic size, which no trained weight can have."""
     return any(dim.is_symbolic(size) for name in r.b.slots for size in r.b.shape(name))
 
 
@@ -227,7 +224,7 @@ def add_step(r, x, shape):
 
 
 def values_for(made, seed, sizes):
-    """Inputs and weights at sizes of the placeholders."""
+    """Inputs and weights for given sizes of the placeholders."""
     rng = np.random.default_rng(seed)
     bound = bind(made, sizes)
     variances = {node.inputs[4] for node in made.nodes if node.op == "BatchNorm"}

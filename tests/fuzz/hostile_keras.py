@@ -1,4 +1,4 @@
-"""Files of Keras of a few kilobytes that ask for minutes of time or gigabytes of memory."""
+"""Keras files of a few kilobytes that need minutes of time or gigabytes of memory."""
 
 import io
 import json
@@ -63,7 +63,7 @@ def archive(config: dict[str, Any], fill: Callable[[h5py.File], None]) -> bytes:
 
 
 def models_of_models() -> bytes:
-    """Each calls the one inside it twice: 2^30 layers."""
+    """Each calls the nested model twice: 2^30 layers."""
     config = functional("m0", [dense(4, tensor("m0_in"))], "dense", 0)
     for level in range(1, LEVELS):
         inner = layer(
@@ -84,7 +84,7 @@ def models_of_models() -> bytes:
 
 
 def unstored() -> bytes:
-    """A kernel of 4 GB of which nothing is stored."""
+    """A kernel of 4 GB with no stored data."""
 
     def fill(file: h5py.File) -> None:
         group = file.create_group("layers/dense/vars")

@@ -1,4 +1,4 @@
-"""ONNX files of a few kilobytes that ask for minutes of time or gigabytes of memory."""
+"""ONNX files of a few kilobytes that need minutes of time or gigabytes of memory."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -102,7 +102,7 @@ def nested_loops() -> onnx.ModelProto:
 
 
 def nested_loops_of_data() -> onnx.ModelProto:
-    """Written out they are 64^5 nodes."""
+    """Unrolled, these are 64^5 nodes."""
     graph = body([node("Mul", ["a", "a"], ["b"])], [3])
     for depth in range(4):
         graph = body([node("Loop", ["steps", "true", "a"], ["b"], f"loop{depth}", body=graph)], [3])
@@ -111,7 +111,7 @@ def nested_loops_of_data() -> onnx.ModelProto:
 
 
 def loop_that_grows() -> onnx.ModelProto:
-    """Its state is longer in each step, so that it cannot be repeated."""
+    """The state grows in each step, so that the loop cannot be repeated."""
     grown = node("Concat", ["a", "a"], ["b"], axis=0)
     graph = body([grown], [None])
     made = [node("Loop", ["steps", "true", "x"], ["y"], "loop", body=graph)]
@@ -166,7 +166,7 @@ def tiled() -> onnx.ModelProto:
 
 
 def many_expanded() -> onnx.ModelProto:
-    """Each is small enough, together they are not."""
+    """Each is small enough, the sum is not."""
     made = [node("Expand", [f"w{n}", "s"], [f"c{n}"], f"expand{n}") for n in range(200)]
     made += [node("Concat", [f"c{n}" for n in range(200)], ["c"], "concat", axis=0)]
     return added(made, [*(weight(f"w{n}", 1) for n in range(200)), literal("s", [2048, 2048])])
@@ -300,7 +300,7 @@ def doubled_weights() -> onnx.ModelProto:
 
 
 def functions_of_functions() -> onnx.ModelProto:
-    """Written out they are 2^40 nodes."""
+    """Inlined, these are 2^40 nodes."""
     made = model([node("F40", ["x"], ["y"], domain="own")], [floats("x", 3)], [floats("y", 3)], [])
     made.opset_import.append(helper.make_opsetid("own", 1))
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]

@@ -1,4 +1,4 @@
-"""Graphs of TensorFlow of a few kilobytes that ask for minutes of time or gigabytes of memory."""
+"""TensorFlow graphs of a few kilobytes that need minutes of time or gigabytes of memory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,8 @@ def add(made: Any, name: str, op: str, *inputs: str, **types: int) -> Any:
 def constant(
     made: Any, name: str, value: np.ndarray, repeated: tuple[int, ...] | None = None
 ) -> None:
-    """With `repeated` that shape, of which the file has the first element alone."""
+    """A constant. With `repeated`, it has that shape, and the file stores the first element
+    only."""
     dtype = FLOAT if value.dtype == np.float32 else INT
     tensor = add(made, name, "Const", dtype=dtype).attr["value"].tensor
     tensor.dtype = dtype
@@ -67,7 +68,7 @@ def repeated() -> Any:
 
 
 def many_repeated() -> Any:
-    """Each is as large as one may be, and they differ."""
+    """Each has the largest permitted size, and they differ."""
     made = graph()
     names = [f"c{n}" for n in range(40)]
     for n, name in enumerate(names):
@@ -94,7 +95,7 @@ def counted() -> Any:
 
 
 def functions_of_functions() -> Any:
-    """Inlined they are 2^30 nodes."""
+    """Inlined, these are 2^30 nodes."""
     made = graph()
     for n in range(31):
         function = made.library.function.add()

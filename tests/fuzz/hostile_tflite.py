@@ -1,4 +1,4 @@
-"""TensorFlow Lite files of a few kilobytes that request minutes or gigabytes."""
+"""TensorFlow Lite files of a few kilobytes that need minutes of time or gigabytes of memory."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ DTYPES = {"float32": schema.TensorType.FLOAT32, "int32": schema.TensorType.INT32
 
 
 class Writer:
-    """One graph, which adds the mean of a constant to its input."""
+    """Write one graph, which adds the mean of a constant to its input."""
 
     def __init__(self) -> None:
         self.model = schema.ModelT()
@@ -133,7 +133,7 @@ def multiplied() -> bytes:
 
 
 def functions_of_functions() -> bytes:
-    """Graphs that call the one after them twice: written out they are 2^30 operators."""
+    """Graphs that call the next one twice: inlined, these are 2^30 operators."""
     w = Writer()
     graphs = []
     for n in range(31):

@@ -1,4 +1,4 @@
-"""Mutated `.keras` and `.h5` files: nothing ends in a traceback, takes long or much memory."""
+"""Mutated `.keras` and `.h5` files: nothing ends in a traceback, or needs much time or memory."""
 
 import io
 import json
@@ -74,7 +74,7 @@ def originals() -> tuple[tuple[str, bytes], ...]:
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every container in a config with a key of it."""
+    """Every container in a config, with each of its keys."""
     items = (
         list(value.items())
         if isinstance(value, dict)
@@ -137,9 +137,7 @@ def make(seed: int, folder: Path) -> str:
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the printed program of js, without Keras; what the file's probe does
-    comes first.
-    """
+    """Probe the file, then build up to the printed program of js, without Keras."""
     (path,) = folder.glob("net.*")
     phase("checking")
     spec, blobs = parse_model(path)

@@ -1,6 +1,5 @@
-"""Mutated ONNX files: what is accepted here, the onnx package's checker accepts too, and nothing
-ends in a traceback.
-"""
+"""Mutated ONNX files: the checker of the onnx package accepts every accepted file, and nothing ends
+in a traceback."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -130,7 +129,7 @@ def functional() -> onnx.ModelProto:
 
 
 def beside() -> onnx.ModelProto:
-    """With a weight in the file `data.bin`, which `make` writes."""
+    """A model with a weight in the file `data.bin`, which `make` writes."""
     made = classifier()
     for tensor in made.graph.initializer:
         data = tensor.raw_data
@@ -142,7 +141,7 @@ def beside() -> onnx.ModelProto:
 
 
 def learned(name: str) -> onnx.ModelProto:
-    """One of the nodes of ai.onnx.ml that are tried."""
+    """A node of ai.onnx.ml."""
     return next(
         tried.model() for family in FAMILIES.values() for tried in family() if tried.name == name
     )
@@ -177,7 +176,7 @@ OWN: tuple[Callable[[], onnx.ModelProto], ...] = (
 
 @cache
 def originals() -> tuple[bytes, ...]:
-    """Half of what is drawn is made here, half of it is cases of the onnx package."""
+    """Half of the originals are defined here, half are cases of the onnx package."""
     return tuple(
         sorted(data for case in kept() if len(data := case.model.SerializeToString()) < LARGEST)
     )
@@ -196,7 +195,7 @@ def fields(message: Message) -> list[tuple[Message, Any]]:
 
 
 def changed(rng: random.Random, field: Any, value: Any, pool: list[str]) -> Any:
-    """Another value of a field of one number or text."""
+    """Another value of a numeric or string field."""
     if field.type == Field.TYPE_ENUM:
         return rng.choice([item.number for item in field.enum_type.values])
     if isinstance(value, bool):
@@ -230,7 +229,7 @@ def changed(rng: random.Random, field: Any, value: Any, pool: list[str]) -> Any:
 
 
 def mutate_field(rng: random.Random, made: onnx.ModelProto) -> str:
-    """Change, remove, double, move or clear one field."""
+    """Change, remove, duplicate, move or clear one field."""
     places = fields(made)
     pool = sorted(
         {
@@ -282,7 +281,7 @@ def mutate_field(rng: random.Random, made: onnx.ModelProto) -> str:
 
 
 def mutate_attribute(rng: random.Random, made: onnx.ModelProto) -> str:
-    """Rename, double, retype or add an attribute; replace an operator."""
+    """Rename, duplicate, retype or add an attribute; replace an operator."""
     nodes = [part for part in messages(made) if isinstance(part, onnx.NodeProto)]
     if not nodes:
         return "nothing"
@@ -345,7 +344,7 @@ def make(seed: int, folder: Path) -> str:
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the printed program of js; the probe's part in this process."""
+    """Build up to the printed program of js; the probe runs in this process."""
     path = folder / "net.onnx"
     phase("checking")
     load.validate_model(lambda: parse_model(path), path.name, folder)
@@ -358,10 +357,8 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 def judge(folder: Path) -> str | None:
-    """What the onnx package's checker has against the file; nodes may stand in any order, and what
-    is
-    computed need not be described.
-    """
+    """The objection of the onnx package's checker, if any. Nodes may be in any order, and computed
+    values need no description."""
     try:
         made = onnx.load(folder / "net.onnx")
         sort_nodes(made.graph, set(), "")

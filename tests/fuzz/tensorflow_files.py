@@ -1,6 +1,5 @@
-"""Mutated graphs of TensorFlow, as SavedModels, frozen graphs and JSON: each is built or refused,
-and nothing ends in a traceback.
-"""
+"""Mutated TensorFlow graphs, as SavedModels, frozen graphs and JSON: each is built or refused, and
+nothing ends in a traceback."""
 
 import json
 import random
@@ -25,7 +24,7 @@ SMALL = 60_000
 
 @cache
 def originals() -> tuple[tuple[str, bytes], ...]:
-    """Saved models and frozen graphs, by what they are."""
+    """Saved models and frozen graphs, by kind."""
     frozen = [("frozen", path.read_bytes()) for path in sorted(CORPUS.glob("*.pb"))]
     saved = []
     for path in sorted(CORPUS.glob("*.zip")):
@@ -35,7 +34,7 @@ def originals() -> tuple[tuple[str, bytes], ...]:
 
 
 def graph_of(kind: str, data: bytes) -> tuple[Any, Any]:
-    """The whole message, and the graph in it."""
+    """The entire message, and the graph in it."""
     if kind == "frozen":
         graph = GraphDef.FromString(data)
         return graph, graph
@@ -44,7 +43,7 @@ def graph_of(kind: str, data: bytes) -> tuple[Any, Any]:
 
 
 def mutate(rng: random.Random, graph: Any) -> str:
-    """Change one node: its name, operator, inputs, or an attribute."""
+    """Change the name, operator, inputs or an attribute of one node."""
     bodies = [graph.node, *(function.node_def for function in graph.library.function)]
     nodes = rng.choice([body for body in bodies if body])
     node, other = rng.choice(nodes), rng.choice(nodes)
@@ -168,7 +167,7 @@ def make(seed: int, folder: Path) -> str:
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the printed program of js."""
+    """Build up to the printed program of js."""
     phase("loading")
     spec, blobs = read_model(folder / "net.pb", folder)
     phase("converting")

@@ -1,4 +1,4 @@
-"""A fixed part of the fuzzing of files (`make fuzz-files`), and that the runner would notice."""
+"""A constant sample of the fuzzing of files (`make fuzz-files`). The runner detects failures."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A fixed part of the fuzzing (`make fuzz`): every backend, and that a wrong one would be found."""
+"""A constant sample of the fuzzing (`make fuzz`) on every backend. A wrong backend is detected."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ CORNERS = [example_of(cross.graph(seed, [at]), seed) for seed, at in enumerate(c
 )
 @pytest.mark.sample("js")
 def test_layers_in_all_layouts_strides_and_sizes(backend):
-    """Every shader of them compiles, and every element is right."""
+    """All shaders compile, and all elements are right."""
     assert sum(bool(found.graph.nodes) for found in CORNERS) > len(CORNERS) - 5
     assert not [
         (found.seed, wrong, print_graph(found.graph))

@@ -1,4 +1,4 @@
-"""Mutated LiteRT files: nothing ends in a traceback, and none takes the machine."""
+"""Mutated LiteRT files: nothing ends in a traceback, and none exhausts the machine."""
 
 import random
 import struct
@@ -37,7 +37,7 @@ WORDS = (
 
 @cache
 def originals() -> tuple[bytes, ...]:
-    """The small files of the corpus: whole networks, and single operators."""
+    """The small files of the corpus: entire networks, and single operators."""
     own = [path.read_bytes() for path in sorted(CORPUS.glob("*.tflite"))]
     with zipfile.ZipFile(CORPUS / "singles.zip") as archive:
         own += [
@@ -47,7 +47,7 @@ def originals() -> tuple[bytes, ...]:
 
 
 def mutate_word(rng: random.Random, data: bytes) -> tuple[str, bytes]:
-    """Another number where an offset, a size, an index or an option may stand."""
+    """Replace a number where an offset, a size, an index or an option may be."""
     found = bytearray(data)
     place = rng.randrange(0, len(found) - 4) & ~3
     before = struct.unpack_from("<I", found, place)[0]
@@ -70,7 +70,7 @@ def mutate_word(rng: random.Random, data: bytes) -> tuple[str, bytes]:
 
 
 def mutate_pointer(rng: random.Random, data: bytes) -> tuple[str, bytes]:
-    """Offsets that lead back, so that tables hold each other."""
+    """Make offsets point backwards, so that tables contain each other."""
     found = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         place = rng.randrange(0, len(found) - 4) & ~3

@@ -1,6 +1,5 @@
-"""Mutated programs of torch.export and TorchScript files: what is accepted is read, and nothing
-ends in a traceback.
-"""
+"""Mutated torch.export programs and TorchScript files: accepted files are readable, and nothing
+ends in a traceback."""
 
 import io
 import json
@@ -49,7 +48,7 @@ def originals() -> tuple[bytes, ...]:
 
 
 def places(data: Any) -> list[tuple[Any, Any]]:
-    """Every entry of what JSON holds, as its table or list and its key."""
+    """Every entry of JSON data, as its container and key."""
     found: list[tuple[Any, Any]] = []
     todo = [data]
     while todo:
@@ -124,7 +123,7 @@ def make_program(rng: random.Random, folder: Path) -> str:
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the graph; the probe's part in this process."""
+    """Build up to the graph; the probe runs in this process."""
     phase("checking")
     with quiet():
         found = (
@@ -145,7 +144,7 @@ def checked(path: Path) -> Path:
 
 
 def scripted(folder: Path, phase: Callable[[str], None]) -> TracedProgram:
-    """Of TorchScript, the probe does no more than read the file."""
+    """The probe of TorchScript only reads the file."""
     path = checked(folder / "net.pt")
     if is_script(path):
         try:
@@ -159,7 +158,7 @@ def scripted(folder: Path, phase: Callable[[str], None]) -> TracedProgram:
 
 
 def judge(folder: Path) -> str | None:
-    """Nothing that the file names was made."""
+    """Check that no file was created by the archive."""
     return (
         None
         if {path.name for path in folder.iterdir()}

@@ -1,6 +1,5 @@
 """Mutated TorchScript files, of the installed torch and of older ones: their code, pickles, arrays
-and bytes.
-"""
+and bytes."""
 
 import io
 import json
@@ -74,9 +73,9 @@ WORDS = (
     "uninitialized",
 )
 RUNNING = b"\x80\x02cpathlib\nPath\nX\x07\x00\x00\x00written\x85R}q\x00."
-"""A pickle that would make an object of Python."""
+"""A pickle that would create a Python object."""
 TOUCHING = b"\x80\x02cos\nsystem\nX\x0d\x00\x00\x00touch written\x85R."
-"""One that would run a program."""
+"""A pickle that would run a program."""
 
 
 @cache
@@ -100,7 +99,7 @@ def originals() -> tuple[tuple[bytes, tuple[int, ...]], ...]:
 
 
 def mutate_code(rng: random.Random, data: bytes) -> bytes:
-    """Change a word, drop a line, write one twice, or exchange two."""
+    """Change a word, drop or duplicate a line, or swap two lines."""
     text = data.decode()
     words, lines = list(WORD.finditer(text)), list(LINE.finditer(text))
     first, second = (
@@ -140,7 +139,7 @@ MUTATIONS: Mapping[str, Callable[[random.Random, bytes], bytes]] = {
     ".py": mutate_code,
     ".pkl": mutate_pickle,
 }
-"""By how a member's name ends."""
+"""Mutations by the suffix of a member's name."""
 
 
 def make(rng: random.Random, folder: Path) -> str:

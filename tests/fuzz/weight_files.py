@@ -1,6 +1,5 @@
-"""Mutated files of weights, safetensors and GGUF: what is accepted is read, and nothing ends in a
-traceback.
-"""
+"""Mutated weight files, safetensors and GGUF: accepted files are readable, and nothing ends in a
+traceback."""
 
 import random
 import struct
@@ -36,7 +35,7 @@ def originals() -> tuple[bytes, ...]:
 
 
 def mutate_number(rng: random.Random, data: bytes) -> tuple[bytes, str]:
-    """Another number of four or eight bytes among the first of the file."""
+    """Replace a number of four or eight bytes near the start of the file."""
     size = rng.choice((4, 8))
     at, value = rng.randrange(min(len(data) - size, 400)), rng.choice(NUMBERS) % (1 << 8 * size)
     return data[:at] + struct.pack("<I" if size == 4 else "<Q", value) + data[
@@ -49,7 +48,7 @@ def mutate_some(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 
 
 def mutate_word(rng: random.Random, data: bytes) -> tuple[bytes, str]:
-    """Another word in a header of the same length."""
+    """Replace a word in a header with one of the same length."""
     digits = [at for at in range(8, min(len(data), 400)) if chr(data[at]).isdigit()]
     if not digits or data[8:9] != b"{":
         return mutate_some(rng, data)

@@ -1,6 +1,4 @@
-"""Nets of Caffe from a recipe, and from the command line, to bundles that are verified against
-OpenCV.
-"""
+"""Caffe nets as bundles, from a recipe and from the command line, verified against OpenCV."""
 
 import shutil
 from pathlib import Path
@@ -18,7 +16,7 @@ from webkiln.recipe.read import read_recipe
 
 @pytest.fixture
 def built(request, tmp_path):
-    """`request.param`: a net of the corpus, and what the recipe says besides."""
+    """`request.param`: a net of the corpus, and additional lines of the recipe."""
     name, recipe = request.param
     folder = tmp_path / name
     folder.mkdir()

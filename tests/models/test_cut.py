@@ -1,6 +1,5 @@
-"""Parts of models, from a recipe or a command to bundles that are verified by themselves and
-continue each other.
-"""
+"""Subgraphs of models, from a recipe or a command: each bundle is verified separately, and
+consecutive ones compose."""
 
 import shutil
 
@@ -122,7 +121,7 @@ def test_two_subgraphs_compose_and_contain_only_their_weights(tmp_path, capsys):
 
 
 def test_the_first_node_that_diverges_from_tensorflow_is_named(tmp_path, capsys):
-    """Where the bundle has another weight than the graph, what comes before it agrees."""
+    """One weight of the bundle differs from the graph; the nodes that precede it agree."""
     path = stepping(tmp_path / "net", "stepping")
     (tmp_path / "net" / "recipe.toml").write_text('source = "saved_model.pb"\nbackends = ["js"]\n')
     with Engine(tmp_path / ".webkiln") as engine:

@@ -1,6 +1,5 @@
-"""Every dtype at the boundary of a bundle: what `run` takes and gives, on every backend, in this
-thread and from a Worker.
-"""
+"""Every dtype at the boundary of a bundle: arguments and results of `run`, on every backend, in
+this thread and from a Worker."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files that an export script writes, of the formats that have no program of their own for that."""
+"""Files written by an export script, of formats without a dedicated program."""
 
 from pathlib import Path
 

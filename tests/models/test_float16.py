@@ -18,7 +18,7 @@ from webkiln.recipe.values import BACKENDS, FLOAT16_BACKENDS
 
 
 def image():
-    """Odd sizes, strides and widths of which some are no multiple of four."""
+    """Odd sizes, strides, and widths of which some are no multiple of four."""
     x = keras.Input((33, 31, 3))
     y = layers.Conv2D(16, 3, strides=2, padding="same", activation="relu")(x)
     wide = layers.DepthwiseConv2D(3, padding="same", activation="relu6")(y)
@@ -37,7 +37,7 @@ def image():
 
 
 def text():
-    """A causal encoder: masked scores are far below what float16 holds."""
+    """A causal encoder: masked scores are far below the float16 range."""
     x = keras.Input((20,), dtype="int32")
     y = layers.Embedding(50, 32)(x)
     for _ in range(2):
@@ -51,14 +51,14 @@ def text():
 
 
 def sequence():
-    """Of any length, through loops whose states are carried."""
+    """A sequence of symbolic length, through loops with states."""
     x = keras.Input((24, 12))
     y = layers.Bidirectional(layers.LSTM(16, return_sequences=True))(x)
     return keras.Model(x, layers.Dense(5)(layers.GRU(12)(layers.LayerNormalization()(y))))
 
 
 def large():
-    """Numbers beyond what float16 holds, which are cut off afterwards."""
+    """Numbers beyond the float16 range, which are clipped afterwards."""
     x = keras.Input((16,))
     y = layers.Reshape((16, 16))(layers.Rescaling(1e5)(layers.Dense(256)(x)))
     y = layers.ReLU(max_value=5e4)(layers.MaxPooling1D(2)(y))
@@ -66,7 +66,7 @@ def large():
 
 
 def wide():
-    """Products that are large enough for blocks in the memory of workgroups."""
+    """Products that are large enough for blocks in workgroup memory."""
     x = keras.Input((128, 96))
     y = layers.Dense(160, activation="gelu")(x)
     return keras.Model(x, layers.Dense(128)(layers.LayerNormalization()(layers.Dense(160)(y))))
@@ -127,7 +127,7 @@ def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_pa
 )
 @pytest.mark.sample("chromium-float32-float32")
 def test_verification_reports_the_precision_of_products(browser, products, encoding, tmp_path):
-    """Mesa's lavapipe has `shader-f16`, SwiftShader has not."""
+    """Mesa's lavapipe has `shader-f16`, SwiftShader does not."""
     recipe = made(
         tmp_path,
         wide,

@@ -1,7 +1,6 @@
-"""Sizes that a model needs equal: down and up again over open heights and widths, against Keras and
-onnxruntime at several sizes; what is solved, what is checked when sizes are set, and what a wrong
-size is told.
-"""
+"""Sizes that a model requires to be equal: downsampling and upsampling over symbolic heights and
+widths, against Keras and onnxruntime at several sizes. Some constraints are solved, others are
+checked when sizes are set; messages for invalid sizes."""
 
 import json
 
@@ -49,7 +48,7 @@ def unet(x, levels=4):
 
 
 def pyramid(x):
-    """As detectors have: features of three strides, each with those above it, doubled, added."""
+    """As in detectors: features of three strides, each added to the upsampled coarser ones."""
     levels = []
     for _ in range(4):
         x = layers.Conv2D(4, 3, strides=2, padding="same", activation="relu")(x)
@@ -73,7 +72,7 @@ def strided(x):
 
 
 def cropped(x):
-    """Valid convolutions, whose skip connections are cropped."""
+    """Valid convolutions with cropped skip connections."""
     y = layers.Conv2D(4, 3)(x)
     z = layers.UpSampling2D(2)(layers.Conv2D(4, 3)(layers.MaxPooling2D(2)(y)))
     return layers.Concatenate()([layers.Cropping2D(2)(y), z])
@@ -91,9 +90,8 @@ def by_three(x):
 
 
 def lowest_alone(x):
-    """The remainder is only lost between a quarter and an eighth, so that 4 to a whole eighth may
-    be over.
-    """
+    """The remainder is only lost between a quarter and an eighth, so that 4 or more rows may
+    remain."""
     y = layers.MaxPooling2D(4)(x)
     return layers.Add()([y, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(y))])
 
@@ -249,7 +247,8 @@ def test_a_contradiction_is_an_error_that_names_the_sizes_and_the_inputs():
 
 
 def exported():
-    """The graph of exporters for concatenated upsampled features: Resize by scales, and Concat."""
+    """The graph that exporters write for concatenated upsampled features: Resize by scales, and
+    Concat."""
     nodes, x = [], "image"
     for n in range(3):
         nodes.append(

@@ -1,6 +1,5 @@
-"""Labels that a recipe has downloaded: fetched as sources are, kept in the cache, and refused by
-name where they cannot be had.
-"""
+"""Labels that a recipe downloads: fetched like sources, cached, and rejected by name if they are
+unavailable."""
 
 import functools
 import http.server

@@ -1,6 +1,5 @@
-"""Constants of more elements than a graph lists: folded values of ONNX, and tables of handlers and
-of traced layers.
-"""
+"""Constants with more elements than a graph lists: folded values of ONNX, and tables of handlers
+and of traced layers."""
 
 import json
 
@@ -33,7 +32,8 @@ TABLE = np.sin(np.arange(2400, dtype=np.float32)).reshape(40, 60)
 
 
 def folded():
-    """A range that is joined with itself, cast and transposed, and indices from it."""
+    """A range that is concatenated with itself, cast and transposed, and indices computed from
+    it."""
     nodes = [
         helper.make_node("Range", ["zero", "end", "one"], ["r"]),
         helper.make_node("Unsqueeze", ["r", "first"], ["row"]),
@@ -62,7 +62,7 @@ def checked(graph):
 
 
 def written_and_read(graph):
-    """A valid graph, after its JSON and its text were read again."""
+    """A valid graph after a round trip through its JSON and text forms."""
     verify(graph, infer)
     data = canonical.loads(canonical.dumps(to_json(graph)))
     again = from_json(data)

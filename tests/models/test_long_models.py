@@ -1,4 +1,4 @@
-"""Nothing in the compiler recurses by the length of a model, or takes time beyond it."""
+"""The compiler does not recurse by the length of a model, and its time grows linearly."""
 
 import time
 

@@ -1,6 +1,5 @@
-"""A model that a Python function returns: an autoencoder that samples, from modules of one's own to
-verified bundles.
-"""
+"""A model that a Python function returns: a sampling autoencoder, from user modules to verified
+bundles."""
 
 from pathlib import Path
 
@@ -79,7 +78,7 @@ def make(width=5):
 
 @pytest.fixture
 def nets(tmp_path):
-    """A folder with the package `nets`; gives a function from a recipe's lines to the model."""
+    """Create a folder with the package `nets`; return a function from recipe lines to the model."""
     (tmp_path / "nets").mkdir()
     (tmp_path / "nets" / "__init__.py").write_text("")
     (tmp_path / "nets" / "layers.py").write_text(LAYERS)

@@ -1,6 +1,5 @@
-"""digits and bias_layer on every backend, variant and engine, in every encoding, against Keras; and
-small enough.
-"""
+"""digits and bias_layer on every backend, variant and engine, in every encoding, against Keras;
+bundles are small."""
 
 import brotli
 import numpy as np
@@ -13,9 +12,8 @@ BOUNDS = {"float32": 1e-4, "float16": 2e-3}
 
 
 IN_NODE = ("wasm", "js")
-"""The backends that need no GPU, and so no browser; the kernels that decode weights are tried on
-all four elsewhere.
-"""
+"""Backends that need neither a GPU nor a browser. Other tests decode weights on all four
+backends."""
 
 
 @pytest.mark.parametrize("browser", HOSTS)

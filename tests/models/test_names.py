@@ -1,6 +1,5 @@
-"""Names of inputs, outputs, layers and weights as files have them, however odd: in the IR, on every
-backend, in types and references.
-"""
+"""Unusual names of inputs, outputs, layers and weights: in the IR, on every backend, in types and
+references."""
 
 import inspect
 import itertools
@@ -64,16 +63,15 @@ ODD = [
     "-> x",
 ]
 IN_MEMORY = ["", "nul\0", "\0"]
-"""What a Keras model may be called, but no file of Keras can hold."""
+"""Names that a Keras model may have, but that Keras cannot write to a file."""
 SLASHES = ["sl/ash", "/", "../../up", "</script>", "*/", "nul\0", "\0"]
 ATTRIBUTES = [name for name in (*ODD, *SLASHES, "") if name != "__proto__"]
-"""What Keras tracks: not what Python keeps for itself."""
+"""Attribute names that Keras tracks; Python reserves others."""
 
 
 def of_names(names):
-    """A product with a weight of its own for each name, which is that of the input, the node and,
-    with a mark, of weight and output.
-    """
+    """A product for each name, which is that of the input and the node and, with a suffix, of the
+    weight and output."""
     nodes = [helper.make_node("MatMul", [name, f"{name}\t?"], [f"{name}!"], name) for name in names]
     weights = [weight(f"{name}\t?", 3, 4, seed=number) for number, name in enumerate(names)]
     return model(
@@ -85,7 +83,7 @@ def of_names(names):
 
 
 def swapped(names):
-    """The names as outputs."""
+    """The outputs, with the names reversed."""
     nodes = [helper.make_node("Mul", ["x", f"{name}\t?"], [name]) for name in names]
     weights = [weight(f"{name}\t?", 3, seed=number) for number, name in enumerate(names)]
     return model(nodes, [floats("x", 2, 3)], [floats(name, 2, 3) for name in names], weights)
@@ -100,9 +98,8 @@ def of_layers(names):
 
 @keras.saving.register_keras_serializable()
 class Sums(keras.layers.Layer):
-    """x [N,C] -> x + sum over k of (k + 1) * state k, where state k is (k + 1) times the sum of all
-    elements so far; an attribute for each name.
-    """
+    """x [N,C] -> x + sum over k of (k + 1) * state k, where state k is (k + 1) times the running
+    sum of all elements; one attribute for each name."""
 
     def __init__(self, names, **options):
         super().__init__(**options)
@@ -128,9 +125,8 @@ class Sums(keras.layers.Layer):
 
 
 def of_states(states, layers):
-    """Layers that keep one state each, and one that keeps many; x [1,2] goes through all of them,
-    times their number.
-    """
+    """Layers with one state each, and one layer with many; x [1,2] passes all of them and is
+    multiplied by their number."""
     x = keras.Input((2,), name="x")
     kept = [Sums(["s"], name=name)(x * number) for number, name in enumerate(layers, 1)]
     return keras.Model(x, keras.layers.Add()([*kept, Sums(states, name="many")(x)]))
@@ -217,7 +213,8 @@ def test_names_that_are_invalid_in_file_systems(tmp_path):
 
 
 def expect_states(bundle, states, layers, backends=USUAL_BACKENDS):
-    """That the bundle of `of_states` has them all by name, keeps them, and resets them."""
+    """Check that the bundle of `of_states` has all states by name, keeps them between runs, and
+    resets them."""
     names = [*(f"many/{name}" for name in states), *(f"{name}/s" for name in layers)]
     assert sorted(read_manifest(bundle)["states"]) == sorted(names)
     ones, squares = (

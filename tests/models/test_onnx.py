@@ -25,7 +25,7 @@ from webkiln.recipe.values import BACKENDS
 
 @pytest.fixture
 def built(request, tmp_path):
-    """`request.param`: a model, what the recipe says besides, and options of saving."""
+    """`request.param`: a model, additional lines of the recipe, and options of saving."""
     made, recipe, options = request.param
     folder = tmp_path / "net"
     (folder / "data").mkdir(parents=True)
@@ -92,7 +92,8 @@ def test_outputs_may_be_inputs_constants_and_each_other(built):
 
 
 def pairs():
-    """Every row of x by every row, as large as x is long, twice."""
+    """The products of all pairs of rows of x, twice; the result grows with the square of the
+    rows."""
     node = helper.make_node
     nodes = [
         node("Transpose", ["x"], ["t"]),
@@ -178,7 +179,7 @@ def test_edited_external_data_is_built_anew(built):
 
 
 def newest(*nodes):
-    """As the onnx package writes it where nobody says of which version."""
+    """A model with the default opset version of the onnx package."""
     graph = helper.make_graph([*nodes], "graph", [floats("x", 2, 3)], [floats("y", 2, 3)])
     return helper.make_model(graph)
 

@@ -1,6 +1,5 @@
-"""A size that is left open until the model runs: inferred from inputs, set by name, refused where
-it does not fit, in Node and Chromium.
-"""
+"""Symbolic sizes: inferred from inputs, set by name, rejected if they do not fit, in Node and
+Chromium."""
 
 import json
 import subprocess

@@ -1,6 +1,5 @@
-"""Orders are annotations: without them every program is the same, but for the orders that the
-manifest shows.
-"""
+"""Axis orders are annotations: without them every program is the same, except for the orders in the
+manifest."""
 
 from dataclasses import replace
 from importlib import import_module

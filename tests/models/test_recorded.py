@@ -1,6 +1,4 @@
-"""References that were recorded elsewhere: bundles are verified against them, and no framework
-runs.
-"""
+"""Recorded references: bundles are verified against them, and no framework runs."""
 
 import io
 import json
@@ -25,9 +23,8 @@ BLOCKED = ("keras", "tensorflow", "onnxruntime", "ai_edge_litert", "torch", "cv2
 
 @pytest.fixture
 def made(tmp_path):
-    """Makes a model of a source file and a recipe of further lines, in a process that has no
-    framework for references.
-    """
+    """Create a model from a source file and additional recipe lines, in a process without
+    frameworks for references."""
     with Engine(tmp_path / ".webkiln") as engine:
 
         def make(source: Path, *lines: str, **arrays: np.ndarray) -> Model:
@@ -60,17 +57,15 @@ def choice(model: Model):
 
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
-    """Nothing is cached before the test: where a verification is, its reference is not even asked
-    for. To be requested before `made`.
-    """
+    """Use an empty cache: a cached verification would skip its reference. Request this fixture
+    before `made`."""
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
 def without_frameworks(own_cache, tmp_path, monkeypatch):
-    """Every import of a framework that computes references fails, in the processes of stages too,
-    and none of their outputs is cached.
-    """
+    """Make every import of a reference framework fail, also in the processes of stages, and cache
+    none of their outputs."""
     folder = tmp_path / "blocked"
     for name in BLOCKED:
         (folder / name).mkdir(parents=True)
@@ -92,7 +87,7 @@ def keras_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
 
 
 def onnx_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
-    """An open size, and whole numbers."""
+    """A model with a symbolic size, and integers."""
     helper = onnx.helper
     ends = [
         helper.make_tensor_value_info("rows", 1, ["N", 4]),

@@ -1,4 +1,4 @@
-"""The sizes that open models are verified at: near 16, and such that the model can have them."""
+"""The sizes at which models with symbolic sizes are verified: near 16, and valid for the model."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def up_and_down(factor):
 
 
 def half():
-    """Of a picture that is twice as high as wide, the sum with what two rows of it make."""
+    """For an image twice as high as wide: its sum with the result of joining pairs of rows."""
     pooled = helper.make_node("MaxPool", ["x"], ["pooled"], kernel_shape=[2, 1], strides=[2, 1])
     turned = helper.make_node("Transpose", ["pooled"], ["turned"], perm=[0, 1, 3, 2])
     added = helper.make_node("Add", ["pooled", "turned"], ["y"], "sum")
@@ -47,7 +47,7 @@ def half():
 
 
 def joined():
-    """a [1,A,3] and b [1,B,3], of which c [1,C,3] is as long as both."""
+    """a [1,A,3] and b [1,B,3]; c [1,C,3] is as long as their concatenation."""
     both = helper.make_node("Concat", ["a", "b"], ["both"], axis=1)
     added = helper.make_node("Add", ["both", "c"], ["y"], "sum")
     return model(
@@ -58,7 +58,7 @@ def joined():
 
 
 def wide_window():
-    """A convolution without padding of a kernel of 33."""
+    """A convolution with a kernel of 33, without padding."""
     node = helper.make_node("Conv", ["x", "k"], ["y"], "conv")
     return model(
         [node], [floats("x", 1, 1, "T")], [floats("y", 1, 1, None)], [weight("k", 1, 1, 33)]
@@ -66,7 +66,7 @@ def wide_window():
 
 
 def never():
-    """A length that is 200 times another."""
+    """One length is 200 times the other."""
     tiled = helper.make_node("Concat", ["x"] * 200, ["tiled"], axis=1)
     return model(
         [tiled, helper.make_node("Add", ["tiled", "z"], ["y"], "sum")],

@@ -1,6 +1,5 @@
-"""The networks that write text: what they keep as states, step by step against the network as it is
-trained, in Node and on the demo page.
-"""
+"""The networks that generate text: their states, compared step by step with the trained network, in
+Node and on the demo page."""
 
 import json
 import subprocess
@@ -22,7 +21,7 @@ SCRIPT = Path(__file__).with_name("text.mjs")
 PROMPT = "The class of an object "
 LENGTH = 64
 RUNS = (7, 1, 1, 40, 90, 1, 3)
-"""Characters in one run each, together more than the decoder remembers."""
+"""Characters, one per run; together they exceed the memory of the decoder."""
 TEXTS = ("text_decoder", "text_lstm")
 pytestmark = pytest.mark.parametrize("model", TEXTS, indirect=True)
 
@@ -33,9 +32,8 @@ def bundle(model):
 
 
 def trained(name):
-    """The network as it is trained, with the weights of the bundle: the logits of what follows each
-    character.
-    """
+    """The trained network with the weights of the bundle: the logits of the next character, for
+    each character."""
     whole, stateful = text_generation.NETWORKS[name](stateful=False), text_generation.trained(name)
     for variable, value in zip(
         whole.trainable_variables, stateful.trainable_variables, strict=True

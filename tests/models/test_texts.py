@@ -1,4 +1,4 @@
-"""A model that takes texts, from a file to verified bundles of every form."""
+"""A model with string inputs, from a file to verified bundles of every form."""
 
 import json
 
@@ -25,7 +25,7 @@ LONG, TEXT = np.array([["a GREAT film, with a naïve plot; dull? no!"]]), np.arr
 
 
 def reviews():
-    """Two layers read one text; categories are looked up and hashed beside them."""
+    """Two layers read one string; categories are looked up and hashed in parallel."""
     text, tags = (
         keras.Input((1,), dtype="string", name="text"),
         keras.Input((3,), dtype="string", name="tags"),

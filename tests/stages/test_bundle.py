@@ -1,6 +1,4 @@
-"""The bundle stage: the same bytes everywhere, small, typed, and refusing what does not fit
-together.
-"""
+"""The bundle stage: the same bytes everywhere, small, typed; inconsistent inputs are rejected."""
 
 import hashlib
 import json
@@ -139,7 +137,7 @@ def test_types_are_literal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("libraries", ["es2022,dom", "es2022,webworker", "esnext,dom"])
 @pytest.mark.sample(1)
 def test_types_of_dtypes_and_images(libraries: str, tmp_path: Path) -> None:
-    """In environments with and without the classes of pages and of half-precision arrays."""
+    """In environments with and without the classes of pages and of float16 arrays."""
     bundle = fake_bundle.build(tmp_path, labels=None)
     tensor = {"shape": [1, 2, 2, 3], "order": "NHWC"}
     tensors = [{**tensor, "name": dtype, "dtype": dtype} for dtype in declarations.ARRAYS]
@@ -175,7 +173,7 @@ await (await load()).run({ ...others, ...given, uint8: 'image.png' });
 
 
 def compile_types(folder: Path, bundle: Path, text: str, *more: str) -> None:
-    """Check a program that has the bundle installed as a package."""
+    """Type-check a program that has the bundle installed as a package."""
     (folder / "node_modules").mkdir()
     (folder / "node_modules" / "fake").symlink_to(bundle)
     user = folder / "user.ts"

@@ -1,6 +1,5 @@
-"""How a bundle may be written: for a server, for caches that keep files for ever, for npm, and as
-one file.
-"""
+"""The forms of a bundle: for a server, for caches that keep files indefinitely, for npm, and as one
+file."""
 
 import json
 import re

@@ -1,6 +1,5 @@
-"""verify accepts a right bundle, refuses wrong ones and says where they go wrong; report shows what
-verify found.
-"""
+"""verify accepts a correct bundle, rejects wrong ones and locates the error; report shows the
+results of verify."""
 
 from pathlib import Path
 from typing import Any
