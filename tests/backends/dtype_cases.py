@@ -127,7 +127,7 @@ OWN_VALUES = {
 accept."""
 ONLY = {"RoundedQuotient": ("float32",)}
 DIVIDING = {"Rem", "Mod", "FloorDiv"}
-"""What they give of a quotient that is not exact hangs on its last bit."""
+"""Operators whose result for an inexact quotient depends on its last bit."""
 EXACT = {
     "Identity",
     "Neg",
@@ -167,8 +167,8 @@ EXACT = {
     "ReduceMin",
     *DIVIDING,
 }
-"""Operators whose results have no error but that of the dtype; of others the elements may differ by
-TOLERANCE.
+"""Operators whose results have only the rounding error of the dtype. Results of others may differ
+by TOLERANCE.
 """
 
 

@@ -3,7 +3,10 @@ import { READY } from '../../runtime/src/remote.js';
 
 const parent = globalThis.process?.getBuiltinModule('node:worker_threads').parentPort ?? globalThis;
 
-/** Helps with the runs of one program after the other as a Worker of a page does, and says in `here` when it begins. */
+/**
+ * Help with the runs of several programs, one after the other, like a Worker of a page. Report the
+ * start of each in `here`.
+ */
 async function help({ id, argument: { here, port, ...program } }) {
   const telling = {
     close: () => port.close(),

@@ -1,4 +1,7 @@
-/** What harness_page.js runs: in a page, itself once more in a Worker, which may wait for other threads; there, the script that is named. */
+/**
+ * Run by harness_page.js. In the page, start this module again in a Worker, which may wait for
+ * other threads; there, run the script that the request names as `inWorker`.
+ */
 export async function runSets(request, get, put) {
   if (globalThis.document) {
     return new Promise((_, reject) => {

@@ -1,7 +1,7 @@
 import { decode, encode } from '/harness/harness.js';
 import { runProgram } from './run_program.mjs';
 
-/** What harness_page.js runs: one program a set. */
+/** Run by harness_page.js: one program per set. */
 export async function runSets({ backend, modules }, get, put) {
   const compiled = new Map();
   for (const [number, name] of modules.entries()) {

@@ -3,10 +3,10 @@ import { arrayOf } from '../../runtime/src/dtypes.js';
 import { Remote, startWorker } from '../../runtime/src/remote.js';
 import { Session, engineOf } from '../../runtime/src/session.js';
 
-/** The thread that helps with one program after the other. */
+/** The thread that helps with each program. */
 let helper;
 
-/** Lets another thread take chunks of every launch; it is there before the first one. */
+/** Let another thread execute chunks of every launch. It starts before the first launch. */
 async function help(engine) {
   if (!engine.threads) return;
   helper ??= new Remote(
@@ -21,7 +21,9 @@ async function help(engine) {
   while (Atomics.load(here, 0) === 0);
 }
 
-/** Every launch done at once by one thread gives the same bits as in chunks by two. */
+/**
+ * Check that every launch executed in one chunk gives the same bits as in chunks of two threads.
+ */
 async function checkAlone(engine, session, { states }, given, outputs) {
   if (!engine.threads || states.length > 0) return;
   engine.enlist([]);
@@ -36,7 +38,10 @@ async function checkAlone(engine, session, { states }, given, outputs) {
   }
 }
 
-/** Runs a program once on what a frame holds (harness.py); gives the header and the arrays of the answer. */
+/**
+ * Run a program once on the contents of a frame (harness.py); return the header and the arrays of
+ * the answer.
+ */
 export async function runProgram({ program, create }, compiled, { values }) {
   const engine = engineOf(await create(compiled), program);
   try {

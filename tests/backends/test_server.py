@@ -111,7 +111,7 @@ def test_rejected_bodies_are_not_buffered(server: Server, host: str) -> None:
     assert answered(server, head).split()[1] in (b"421", b"413")
     answered(server, head + bytes(200 * MEGABYTE))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    assert grown < 450 * MEGABYTE  # the test's own 200 MB and their copy
+    assert grown < 450 * MEGABYTE  # 200 MB of the test, and their copy
 
 
 def test_an_unread_body_is_not_parsed_as_a_request(server: Server) -> None:

@@ -1,6 +1,9 @@
 import { decode, encode } from '/harness/harness.js';
 
-/** What harness_page.js runs: each set is the text of a compute shader; the answer is what the browser objects to. */
+/**
+ * Run by harness_page.js: each set is the source of a compute shader; the answer is the diagnostics
+ * of the browser.
+ */
 export async function runSets({ count }, get, put) {
   const adapter = await navigator.gpu.requestAdapter();
   const device = await adapter.requestDevice({

@@ -3,7 +3,7 @@ import { counted, failure, replaced, runScenarios } from './scenarios.mjs';
 const CONTEXT = WebGL2RenderingContext.prototype;
 const LOCAL = { backends: ['webgl'], worker: false };
 
-/** Loads with a canvas whose context `change` may touch or replace. */
+/** Load with a canvas whose context `change` may modify or replace. */
 function withContext(change, action) {
   const { getContext } = HTMLCanvasElement.prototype;
   return replaced(
@@ -16,7 +16,7 @@ function withContext(change, action) {
   );
 }
 
-/** As on a machine whose textures have at most `size` texels a side and that many layers. */
+/** Limit textures to `size` texels per side and to `layers` while `action` runs. */
 function narrowTextures(size, layers, action) {
   const { getParameter } = CONTEXT;
   return replaced(

@@ -37,7 +37,7 @@ const METHODS = [
   [GPUQueue.prototype, 'submit', 'submitted'],
 ];
 
-/** What the calls of `action` make. */
+/** The numbers of calls of METHODS while `action` runs. */
 const costOf = action =>
   counted(METHODS, async counts => {
     await action();

@@ -1,6 +1,6 @@
 import { counted, failure, replaced, runScenarios } from './scenarios.mjs';
 
-/** The adapter with another device, which `change` makes of the real one. */
+/** The adapter with a device that `change` derives from the real one. */
 const changedDevice = change =>
   async function requestAdapter(options) {
     const adapter = await GPU.prototype.requestAdapter.call(this, options);
@@ -42,7 +42,10 @@ const SCENARIOS = {
     return { errors, same: first[name].every((value, at) => value === second[name][at]) };
   },
 
-  /** The page destroys the shared device while runs are pending, and loads again at once, here and in a Worker. */
+  /**
+   * The page destroys the shared device while runs are pending, and loads again immediately, in the
+   * page and in a Worker.
+   */
   async destroyed({ load }, input) {
     const options = { backends: ['webgpu'], worker: false };
     const usable = async options => {
@@ -73,7 +76,7 @@ const SCENARIOS = {
     return { errors, again: await again, inWorker, afterwards: await usable(options) };
   },
 
-  /** The page destroys a device of its own before, during and after a load with it. */
+  /** The page destroys its own device before, during and after a load with it. */
   async destroyedOwn({ load }, input) {
     const make = async () => (await navigator.gpu.requestAdapter()).requestDevice();
     const given = device => ({ backends: ['webgpu'], worker: false, device });

@@ -28,11 +28,11 @@ CONFIGS = {
     "export default { plugins: [] }\n": (
         "import webkiln from 'unplugin-webkiln/vite'\nexport default { plugins: [webkiln()] }\n"
     ),
-    # Not where it belongs, not an array, not an object, or not one.
+    # In another position, no array, no object, or ambiguous.
     "export default { worker: { plugins: [a()] } }\n": None,
     "export default { plugins: common }\n": None,
     "export default { plugins }\n": None,
-    # What comes later in an object wins.
+    # Later entries of an object override earlier ones.
     "export default { ...shared }\n": None,
     "export default { 'plugins': [a()] }\n": None,
     "export default defineConfig(({ mode }) => ({ plugins: [] }))\n": None,

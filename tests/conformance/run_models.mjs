@@ -1,7 +1,10 @@
 import { decode, encode } from '/harness/harness.js';
 import { runProgram } from '../backends/run_program.mjs';
 
-/** What harness_page.js runs: one program a set; the answer of one that fails is its error as JSON. */
+/**
+ * Run by harness_page.js: one program per set. The answer of a program that fails is its error as
+ * JSON.
+ */
 export async function runSets({ backend, programs }, get, put) {
   const compiled = new Map();
   for (const [position, [number, path]] of programs.entries()) {

@@ -130,7 +130,7 @@ def _inside(form: Format, folder: Path, said: Path) -> int:
             say(kind="refused", text=str(error))
         except MemoryError:
             say(kind="memory", text=traceback.format_exc())
-        except BaseException:  # noqa: BLE001 (whatever it is, it is a finding)
+        except BaseException:  # noqa: BLE001 (any exception is a finding)
             say(kind="traceback", text=traceback.format_exc())
         return 0
 

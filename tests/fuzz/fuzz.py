@@ -167,7 +167,7 @@ def disagreements(examples, backend):
     with tempfile.TemporaryDirectory() as folder:
         try:
             results = run([found.job for found in examples], backend, Path(folder))
-        except Exception as error:  # noqa: BLE001 (whatever breaks is a finding)
+        except Exception as error:  # noqa: BLE001 (any failure is a finding)
             if len(examples) == 1:
                 return [(examples[0], [f"{type(error).__name__}: {error}"])]
             middle = len(examples) // 2

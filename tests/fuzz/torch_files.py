@@ -149,7 +149,7 @@ def scripted(folder: Path, phase: Callable[[str], None]) -> TracedProgram:
     if is_script(path):
         try:
             read_script(path)
-        except Exception as error:  # noqa: BLE001 - torch refuses files in as many ways as its probe does
+        except Exception as error:  # noqa: BLE001 - torch raises many types for invalid files
             raise SourceError(first_line(error)) from None
     phase("loading")
     return program_of(

@@ -29,7 +29,10 @@ const codeOf = promise =>
     ({ code }) => code,
   );
 
-/** Gives every dtype to a model that gives it back twice, in each form that `run` takes; says what came, and in which arrays. */
+/**
+ * Pass every dtype to a model that returns it twice, in each form that `run` accepts; report the
+ * values and the array types of the results.
+ */
 export async function runSets({ bundle, backend, worker }, get, put) {
   const { load, manifest } = await import(bundle);
   const model = await load({ backends: [backend], worker });

@@ -1,6 +1,9 @@
 import { encode } from '/harness/harness.js';
 
-/** Runs a model of [N, 2] with inputs that are too large between others; says whether results stay the same, or the code of the error. */
+/**
+ * Run a model of [N, 2] with inputs that are too large among others. Report whether the results
+ * stay the same, or the code of the error.
+ */
 export async function runSets({ bundle, backend }, get, put) {
   const { load } = await import(bundle);
   const model = await load({ backends: [backend] });

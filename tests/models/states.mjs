@@ -1,4 +1,4 @@
-/** What a model that keeps states gives in two runs, and in one more after a reset. */
+/** The results of a model with states in two runs, and in one more after a reset. */
 export async function values(load, backend) {
   const model = await load({ backends: [backend] });
   const run = async () =>
@@ -10,7 +10,7 @@ export async function values(load, backend) {
   return found.flat();
 }
 
-/** What harness_page.js runs. */
+/** Run by harness_page.js. */
 export async function runSets({ bundle, backend }, get, put) {
   const [{ load }, { encode }] = await Promise.all([import(bundle), import('/harness/harness.js')]);
   const found = Float64Array.from(await values(load, backend));

@@ -97,8 +97,7 @@ def lowest_alone(x):
 
 
 MODELS = {
-    # the model, what heights and widths must be, sizes that fit, and one that does not with what is
-    # said of it
+    # (layers, modulus, offset, valid sizes)
     "a sum": (
         lambda x: layers.Add(name="sum")([x, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(x))]),
         2,

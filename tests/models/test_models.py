@@ -65,9 +65,7 @@ def test_eightbit_is_close_and_small(model):
 
 
 ON_DEMAND = {"profile", "webdnn"}
-"""Modules that only a page that asks for them fetches: `load({ profile: true })`, and WebDNN's
-interface.
-"""
+"""Modules that a page loads only on request: `load({ profile: true })`, and WebDNN's interface."""
 
 
 @pytest.mark.parametrize("model", ["digits"], indirect=True)

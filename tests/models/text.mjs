@@ -1,6 +1,8 @@
 import { generate } from '../../models/text_decoder/demo/generate.js';
 
-/** What a model of text writes without chance, and the probabilities that runs of given lengths give. */
+/**
+ * The greedily generated text of a text model, and the probabilities of runs of the given lengths.
+ */
 const [bundle, backend, request] = process.argv.slice(2);
 const { load } = await import(bundle);
 const model = await load({ backends: [backend], worker: false });
