@@ -124,7 +124,8 @@ OWN_VALUES = {
     "ScaleAway",
 }
 """Operators whose operands depend on each other. Their sample cases cover every dtype that they
-accept."""
+accept.
+"""
 ONLY = {"RoundedQuotient": ("float32",)}
 DIVIDING = {"Rem", "Mod", "FloorDiv"}
 """Operators whose result for an inexact quotient depends on its last bit."""
@@ -183,7 +184,8 @@ class Tried:
 
 def operands(case: Case) -> list[int]:
     """The operands with the dtype of the data: that of the first operand, or of the second if the
-    first is a condition."""
+    first is a condition.
+    """
     dtypes = [str(np.asarray(item).dtype) for item in case.inputs]
     main = (
         dtypes[1]
@@ -212,7 +214,8 @@ def pool_of(op: str, dtype: str) -> np.ndarray:
 
 def filled(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
     """Every edge value once if there is room, in random order. For sums, use numbers that need no
-    rounding, and small integers."""
+    rounding, and small integers.
+    """
     rng = np.random.default_rng(seed)
     if is_float(dtype):
         pool = np.array([-2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5, 3.0], dtype)

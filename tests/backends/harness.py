@@ -1,5 +1,6 @@
 """Run many small graphs on a backend in one batch, in Node or a browser, through the real lowering,
-printers, compiler and linker."""
+printers, compiler and linker.
+"""
 
 import json
 import shutil
@@ -51,7 +52,8 @@ PAGES = ("webgpu", "webgl")
 """Backends that only a browser has."""
 EVERYTHING = Thresholds(shared=0, short=0, turns=1, cold=-1)
 """Thresholds under which even short launches are divided into chunks, and every kernel is first
-called without work, which must have no effect."""
+called without work, which must have no effect.
+"""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ def run_programs(
     browser: str = "",
 ) -> list[dict[str, Array]]:
     """Print, compile and run programs in one page of a browser. Without `browser`, use one Node
-    process, or Chromium for backends that need a GPU."""
+    process, or Chromium for backends that need a GPU.
+    """
     for number, item in enumerate(prepared):
         write_program(item.program, folder / str(number) / "code")
     modules: dict[int, str] = {}
@@ -189,7 +192,8 @@ def in_page(
     browser: str,
 ) -> list[bytes]:
     """The answers of a script for the programs in a folder. Programs of wasm run in a Worker of a
-    cross-origin isolated page, so that they can use threads."""
+    cross-origin isolated page, so that they can use threads.
+    """
     backend = request["backend"]
     scripts = (
         {"script": "/repository/tests/backends/in_worker.mjs", "inWorker": script}
@@ -246,7 +250,8 @@ def placeholders(item: Prepared) -> dict[str, int]:
 
 def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, Any]:
     """A program of one call whose operands are all inputs or outputs. On a backend with render
-    targets, a schedule with lanes stores all of them four elements to a texel."""
+    targets, a schedule with lanes stores all of them four elements to a texel.
+    """
     target = TARGETS[backend]
     held = stored_call(call, target)
     places = allocator_for(target)

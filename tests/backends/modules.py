@@ -1,5 +1,6 @@
 """Batch compilation of programs for wasm: each kernel once, a hundred kernels to a file, a hundred
-programs to a module."""
+programs to a module.
+"""
 
 import hashlib
 import re
@@ -37,7 +38,8 @@ def build(
     programs: Mapping[int, Mapping[str, Any]], folder: Path, variant: str
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Compile and link programs, whose code is in `folder/<number>/code`. Return the name of each
-    program's module in `folder`, and the reasons of those that do not compile."""
+    program's module in `folder`, and the reasons of those that do not compile.
+    """
     modules: dict[int, str] = {}
     broken: dict[int, str] = {}
     numbers = list(programs)
@@ -120,7 +122,8 @@ def _objects(sources: Sequence[str], variant: str) -> list[Path]:
 
 def joined(files: Sequence[str]) -> str:
     """Concatenate C files. Equal paragraphs occur once; arrays that are read outside of operands
-    belong to one function each."""
+    belong to one function each.
+    """
     paragraphs: dict[str, None] = {}
     for number, text in enumerate(files):
         *helpers, last = text.strip().split("\n\n")

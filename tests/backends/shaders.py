@@ -1,5 +1,6 @@
 """Validate fragment shaders with the reference compiler (glslang), compute shaders with that of the
-browser."""
+browser.
+"""
 
 import subprocess
 from collections.abc import Mapping, Sequence

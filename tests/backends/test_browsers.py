@@ -1,5 +1,6 @@
 """The table of browsers: each browser lacks exactly the features of its row, is named when it is
-missing, and may run on another machine."""
+missing, and may run on another machine.
+"""
 
 import os
 import re

@@ -267,7 +267,8 @@ FAMILIES = (
     "Sort",
 )
 """Operators with the most different kernels: tiles, reductions, polynomials, conversions, indices,
-loops."""
+loops.
+"""
 
 
 @pytest.mark.parametrize("variant", toolchain.VARIANT_FLAGS)

@@ -1,5 +1,6 @@
 """Corner cases of fusion, simplification and scheduling: each was once wrong or rejected on some
-backend."""
+backend.
+"""
 
 from textwrap import dedent
 

@@ -31,7 +31,8 @@ output y = y
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     """The last convolution of a network that generates an image, with activations from tiny to
-    hundreds, by backend."""
+    hundreds, by backend.
+    """
     rng = np.random.default_rng(0)
     x = (
         rng.standard_normal((1, 128, 128, 64)).astype(np.float32)
@@ -166,7 +167,8 @@ def test_log_softmax_computes_the_logarithm(tmp_path):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_asymmetric_pads_and_groups_of_onnx_are_read_as_they_are_meant(backend, tmp_path):
     """ONNX lists all low pads, then all high ones; a grouped convolution has one kernel per
-    group."""
+    group.
+    """
     nodes = [
         helper.make_node("Conv", ["x", "kernel"], ["c"], pads=[2, 0, 1, 3], strides=[1, 2]),
         helper.make_node("Conv", ["c", "grouped"], ["g"], group=2),

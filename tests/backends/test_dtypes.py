@@ -1,5 +1,6 @@
 """Every operator in every dtype that it accepts, at critical values: ties, signs, both ends of the
-range, infinities."""
+range, infinities.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -101,7 +102,8 @@ CASTS = [(source, target) for source in DTYPES for target in DTYPES if source !=
 
 def cast_reference(x: np.ndarray, target: str) -> np.ndarray:
     """Floats to integers truncate and saturate, NaN becomes 0. Integers wrap. Conversions to floats
-    round to even."""
+    round to even.
+    """
     if target == "bool":
         return x != 0
     if x.dtype.kind != "f" or not is_integer(target):
@@ -128,7 +130,8 @@ def cast_reference(x: np.ndarray, target: str) -> np.ndarray:
 @pytest.mark.parametrize("backend", ["js", "wasm"])
 def test_casts_between_all_dtypes(backend: str, tmp_path: Path) -> None:
     """Against a separate definition. Vectors and remainders use different code, so each edge value
-    occurs more than once."""
+    occurs more than once.
+    """
     made = [
         (
             Tried(

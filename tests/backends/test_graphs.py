@@ -1,5 +1,6 @@
 """Graphs of several nodes: fusion, views, in-place concatenation and the memory plan preserve the
-numbers on every backend and encoding."""
+numbers on every backend and encoding.
+"""
 
 from functools import partial
 from itertools import product

@@ -75,7 +75,8 @@ def of(leg: Leg, operator: str) -> list[Tried]:
 
 def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> None:
     """Write the outputs of the cases of operators to `path`, computed in one batch: one compiler
-    call, one Node process or page."""
+    call, one Node process or page.
+    """
     rows = {
         (operator, number): item
         for operator in operators
@@ -98,7 +99,8 @@ def leg(
     request: pytest.FixtureRequest, run_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Leg, Mapping[str, Array]]:
     """A leg with the outputs of all cases of the operators whose tests run on it, computed by one
-    worker."""
+    worker.
+    """
     chosen: Leg = request.param
     calls = [
         item.callspec.params

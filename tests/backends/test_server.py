@@ -1,5 +1,6 @@
 """The local server rejects requests that are malformed, too large or meant for another host, with a
-one-line message."""
+one-line message.
+"""
 
 import resource
 import socket
@@ -32,7 +33,8 @@ def server(folder: Path) -> Iterator[Server]:
 
 def answered(server: Server, request: bytes) -> bytes:
     """The response of the server to these bytes, until it closes the connection or stops
-    sending."""
+    sending.
+    """
     host, port = server.url.removeprefix("http://").split(":")
     answer = b""
     with socket.create_connection((host, int(port)), 5) as connection:

@@ -1,5 +1,6 @@
 """Every scalar operation and combiner on every printer, at values where languages disagree, against
-the numpy semantics."""
+the numpy semantics.
+"""
 
 import numpy as np
 import pytest
@@ -65,7 +66,8 @@ def types_of(backend):
 
 def operations(type_, width, types=ANY):
     """Yield (label, result type, formula over two operands of `type_`) for all operations on the
-    type, with vectors of `width`, whose result is one of `types`."""
+    type, with vectors of `width`, whose result is one of `types`.
+    """
     rows = []
     for op, (arity, known) in OPERATIONS.items():
         if type_ in known and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
@@ -130,7 +132,8 @@ def flushed(values):
 
 def agrees_on_shaders(backend, label, got, expected, zeroed, inputs):
     """WebGPU composes `pow`, whose error grows with the exponent. `expected`: the values of the
-    oracle. `zeroed`: its values with denormal inputs flushed."""
+    oracle. `zeroed`: its values with denormal inputs flushed.
+    """
     same = agrees(label, got, expected, inputs)
     for wanted in (expected, zeroed):
         same |= agrees(label, flushed(got), flushed(wanted), inputs)

@@ -93,7 +93,8 @@ def test_the_model_lives_in_a_worker_where_that_has_webgl(
     answers: dict[str, Any], browser: str
 ) -> None:
     """WebKitGTK supports WebGL only in pages, so a model that requests no other backend moves
-    there."""
+    there.
+    """
     assert answers["worker"] is (browser != "webkit")
 
 

@@ -1,5 +1,6 @@
 """Cooperation of workgroups computes what the graphs define: partial blocks, guards, outer
-reductions, epilogues, infinities and NaN at the ends."""
+reductions, epilogues, infinities and NaN at the ends.
+"""
 
 from dataclasses import replace
 from textwrap import dedent
@@ -166,7 +167,8 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(
     browser, least, tmp_path, monkeypatch
 ):
     """Mesa's lavapipe has `shader-f16`, SwiftShader does not. The error shows whether factors are
-    float16."""
+    float16.
+    """
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     cases = {name: prepared(name, ARITHMETIC) for name in GRAPHS}
     assert all(float16_variables(item) for _, _, item in cases.values())

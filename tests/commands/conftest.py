@@ -76,15 +76,16 @@ def folder(
 def webkiln(tmp_path: Path, cache: Path) -> Command:
     """Run a command in an empty folder with the compiler that it selects. By default it runs in
     this process, where stages and browsers stay warm; with `env` or other options of
-    `subprocess.run`, in a separate process."""
+    `subprocess.run`, in a separate process.
+    """
 
-    def run(*arguments: str | Path, **more: Any) -> "subprocess.CompletedProcess[str]":
+    def run(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
         words = [*map(str, arguments)]
         settings = {"WEBKILN_CACHE": str(cache), "WEBKILN_COMPILER": ""}
-        if not more:
+        if not options:
             return _here(words, tmp_path, settings)
         command = [sys.executable, "-m", "webkiln.cli", *words]
-        environment = os.environ | settings | {"PYTHONPATH": str(PACKAGE), **more.pop("env", {})}
+        environment = os.environ | settings | {"PYTHONPATH": str(PACKAGE), **options.pop("env", {})}
         return subprocess.run(
             command,
             cwd=tmp_path,
@@ -93,7 +94,7 @@ def webkiln(tmp_path: Path, cache: Path) -> Command:
             text=True,
             timeout=240,
             check=False,
-            **more,
+            **options,
         )
 
     return run
@@ -103,19 +104,19 @@ def _here(
     words: Sequence[str], folder: Path, settings: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command in this process; return its output and exit status."""
-    printed, told = io.StringIO(), io.StringIO()
+    printed, errors = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("warnings.showwarning", warnings.showwarning)
         for name, value in settings.items():
             patch.setenv(name, value)
-        with redirect_stdout(printed), redirect_stderr(told):
+        with redirect_stdout(printed), redirect_stderr(errors):
             try:
                 status = main(words)
             except SystemExit as end:
                 status = end.code if isinstance(end.code, int) else 1
     return subprocess.CompletedProcess(
-        ["webkiln", *words], status, printed.getvalue(), told.getvalue()
+        ["webkiln", *words], status, printed.getvalue(), errors.getvalue()
     )
 
 
@@ -124,7 +125,8 @@ def call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Call:
     """Run a command in an empty folder with a separate cache, check its exit status, and return its
-    output."""
+    output.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
     for name in (

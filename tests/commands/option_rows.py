@@ -95,7 +95,8 @@ ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     ),
 }
 """Option -> (source, arguments, changes to the recipe); paths are relative to the working
-folder."""
+folder.
+"""
 
 
 def absolute(value: Any, folder: Path) -> Any:

@@ -16,12 +16,12 @@ def write_model(path: Path) -> Path:
         helper.make_node("Relu", ["a"], ["b"], "second"),
         helper.make_node("Mul", ["b", "factor"], ["y"], "third"),
     ]
-    given = [
+    inputs = [
         helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4]),
         helper.make_tensor_value_info("factor", TensorProto.FLOAT, []),
     ]
     results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3])]
-    graph = helper.make_graph(nodes, "graph", given, results, [numpy_helper.from_array(W, "w")])
+    graph = helper.make_graph(nodes, "graph", inputs, results, [numpy_helper.from_array(W, "w")])
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
     )

@@ -1,5 +1,6 @@
 """Invalid input on the command line: one clear error each, exit status 2, no traceback, no partial
-output."""
+output.
+"""
 
 import os
 import resource
@@ -75,9 +76,9 @@ def test_options(option: str, webkiln: Command, sources: Path, tmp_path: Path) -
 def test_a_file_at_the_output_path_is_not_overwritten(
     webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
-    place = tmp_path / "notes"
-    place.write_text("mine")
-    for output in (place, place / "model"):
+    target = tmp_path / "notes"
+    target.write_text("mine")
+    for output in (target, target / "model"):
         done = webkiln("build", sources / "good.keras", "-o", output, "--backend", "js")
         assert (done.returncode, done.stderr.count("error: "), done.stderr.count("\n")) == (
             2,
@@ -85,7 +86,7 @@ def test_a_file_at_the_output_path_is_not_overwritten(
             1,
         ), done.stderr
         assert str(output) in done.stderr
-        assert place.read_text() == "mine"
+        assert target.read_text() == "mine"
         assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
 

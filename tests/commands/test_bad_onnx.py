@@ -1,5 +1,6 @@
 """Invalid ONNX files on the command line: one clear error each, exit status 2, no traceback, no
-partial output."""
+partial output.
+"""
 
 from pathlib import Path
 

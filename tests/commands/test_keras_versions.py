@@ -1,5 +1,6 @@
 """Models of old Keras versions on the command line: separate files, rebuilds, and rejected
-files."""
+files.
+"""
 
 import json
 from pathlib import Path
@@ -32,8 +33,8 @@ def pair(folder: Path) -> tuple[Path, Path]:
     return folder / "net.json", folder / "net.h5"
 
 
-def outputs(webkiln: Command, folder: Path, bundle: str, **given: np.ndarray) -> np.ndarray:
-    np.savez(folder / "in.npz", **{name: value[:1] for name, value in given.items()})
+def outputs(webkiln: Command, folder: Path, bundle: str, **inputs: np.ndarray) -> np.ndarray:
+    np.savez(folder / "in.npz", **{name: value[:1] for name, value in inputs.items()})
     done = webkiln("run", bundle, "--backend", "js", "--inputs", "in.npz", "--outputs", "out.npz")
     assert done.returncode == 0, done.stderr
     with np.load(folder / "out.npz") as arrays:

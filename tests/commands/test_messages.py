@@ -173,7 +173,7 @@ def test_nothing_that_a_file_names_is_imported(
     where: str, webkiln: Command, tmp_path: Path
 ) -> None:
     """A plugin registers a class, which Keras then creates from the file."""
-    changed, values, said = HOSTILE[where]
+    changed, values, message = HOSTILE[where]
     x = keras.Input((4,), name="x")
     keras.Model(x, Doubled(name="twice")(keras.layers.Dense(4, name="dense")(x))).save(
         tmp_path / "net.h5"
@@ -201,13 +201,13 @@ def test_nothing_that_a_file_names_is_imported(
         env={"PYTHONPATH": path},
     )
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("error:") == 1
     assert not {"imported", "made", "run"} & {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize(
-    ("given", "status", "said"),
+    ("arguments", "status", "message"),
     [
         (("--parameter", "weights=random"), 0, ""),
         (
@@ -234,12 +234,12 @@ def test_nothing_that_a_file_names_is_imported(
 )
 @pytest.mark.sample("no value", "no option", "nothing")
 def test_a_parameter_makes_a_function_return_random_weights(
-    given: tuple[str, ...], status: int, said: str, webkiln: Command, tmp_path: Path
+    arguments: tuple[str, ...], status: int, message: str, webkiln: Command, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(MADE)
-    done = webkiln("build", "mine:make", "-o", "out", "--backend", "js", *given)
+    done = webkiln("build", "mine:make", "-o", "out", "--backend", "js", *arguments)
     assert done.returncode == status, done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 

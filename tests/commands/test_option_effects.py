@@ -54,8 +54,8 @@ def build(call: Call, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return run
 
 
-def shapes(manifest: dict[str, Any], what: str = "inputs") -> dict[str, list[Any]]:
-    return {item["name"]: item["shape"] for item in manifest[what]}
+def shapes(manifest: dict[str, Any], tensors: str = "inputs") -> dict[str, list[Any]]:
+    return {item["name"]: item["shape"] for item in manifest[tensors]}
 
 
 def test_what_is_built(build: Any, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_what_is_built(build: Any, tmp_path: Path) -> None:
     assert shapes(plain) == {"x": [2, 4], "factor": []}
     other = build("--name", "other", "--dim", "N=5", "--value", "factor=2.5", folder="dist/other")
     assert (other["name"], shapes(other)) == ("other", {"x": [5, 4]})
-    there = build(
+    placed = build(
         "--output",
         "here/there",
         "--input-shape",
@@ -78,9 +78,9 @@ def test_what_is_built(build: Any, tmp_path: Path) -> None:
         folder="here/there",
         backend="js,webgl",
     )
-    assert (list(there["backends"]), list(shapes(there, "outputs"))) == (["js", "webgl"], ["b"])
-    assert shapes(there)["x"] not in ([2, 4], [5, 4])
-    assert "T" in json.dumps(shapes(there)["x"])
+    assert (list(placed["backends"]), list(shapes(placed, "outputs"))) == (["js", "webgl"], ["b"])
+    assert shapes(placed)["x"] not in ([2, 4], [5, 4])
+    assert "T" in json.dumps(shapes(placed)["x"])
     assert set(shapes(build("--from-layer", "first", "--from-layer", "factor"))) == {"a", "factor"}
 
 
@@ -158,14 +158,14 @@ def layered(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def one_variant(layered: Path, tmp_path: Path) -> Callable[[str], Path]:
     """A copy whose other variants are invalid code, so that running them fails."""
 
-    def made(name: str) -> Path:
+    def copy_variant(name: str) -> Path:
         bundle = Path(shutil.copytree(layered, tmp_path / f"only-{name}"))
         for path in bundle.glob("*.wasm"):
             if path.stem != name:
                 path.write_bytes(b"no code")
         return bundle
 
-    return made
+    return copy_variant
 
 
 @pytest.mark.parametrize("variant", ["simd", "relaxed"])
@@ -225,10 +225,10 @@ def test_run_is_limited_in_time(command: str, call: Call, layered: Path, tmp_pat
 
 
 def test_profile_uses_its_runs_and_inputs(call: Call, layered: Path, tmp_path: Path) -> None:
-    few, many = (
+    few_runs, many_runs = (
         call("profile", layered, "--backend", "js", "--runs", str(runs)) for runs in (1, 7)
     )
-    assert ("7 runs" in many, "7 runs" in few) == (True, False)
+    assert ("7 runs" in many_runs, "7 runs" in few_runs) == (True, False)
     np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32))
     assert "factor" in call(
         "profile", layered, "--backend", "js", "--inputs", tmp_path / "in.npz", code=2

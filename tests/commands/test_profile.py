@@ -1,5 +1,6 @@
 """`webkiln profile`: every launch with its layer and number of executions, on every backend; the
-trace, the page, and errors."""
+trace, the page, and errors.
+"""
 
 import re
 import shutil
@@ -24,14 +25,15 @@ from webkiln.recipe.values import BACKENDS
 
 STEPS = 5
 SHAPES = {"steps": (1, STEPS, 3)}
-PLACES = [("node", "wasm"), ("node", "js"), *(("chromium", backend) for backend in BACKENDS)]
-places = pytest.mark.parametrize(("browser", "backend"), PLACES)
+LEGS = [("node", "wasm"), ("node", "js"), *(("chromium", backend) for backend in BACKENDS)]
+on_every_leg = pytest.mark.parametrize(("browser", "backend"), LEGS)
 
 
 @pytest.fixture(scope="module")
 def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A recurrence, a network with a procedure whose result has a data-dependent size, and one that
-    is large enough for several threads."""
+    is large enough for several threads.
+    """
     import keras
     import onnx
     from onnx import TensorProto, helper
@@ -48,12 +50,12 @@ def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
         helper.make_node("NonZero", ["a"], ["where"], "places"),
         helper.make_node("Neg", ["a"], ["y"], "negated"),
     ]
-    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 5])
+    x_info = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 5])
     results = [
         helper.make_tensor_value_info("where", TensorProto.INT64, [2, "n"]),
         helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 5]),
     ]
-    graph = helper.make_graph(nodes, "procedure", [given], results)
+    graph = helper.make_graph(nodes, "procedure", [x_info], results)
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
         folder / "procedure.onnx",
@@ -78,7 +80,7 @@ def profiled(bundle: Path, backend: str, browser: str, **options: Any) -> dict[s
     return host.profile_bundle(bundle, backend, inputs, host=browser, runs=2, **options)
 
 
-@places
+@on_every_leg
 @pytest.mark.sample(4)
 def test_every_launch_is_counted(built: dict[str, Path], browser: str, backend: str) -> None:
     profile = profiled(built["recurrence"], backend, browser)
@@ -105,7 +107,7 @@ def test_every_launch_is_counted(built: dict[str, Path], browser: str, backend: 
     }
 
 
-@places
+@on_every_leg
 @pytest.mark.sample(3)
 def test_procedures_and_data_dependent_launches_are_counted(
     built: dict[str, Path], browser: str, backend: str
@@ -180,15 +182,15 @@ def check_page(path: Path) -> None:
     assert "<script" not in text
     browser = browsers.session("chromium")
     browser.get(path.as_uri())
-    found = browser.execute_script(
+    shown_values = browser.execute_script(
         'return [document.title, document.querySelectorAll(\'svg[aria-label="flame chart"]'
         " rect').length, [...document.querySelectorAll('h2')].map(title => title.textContent),"
         " document.documentElement.scrollWidth <= innerWidth]"
     )
-    assert found[0] == "recurrence in node: profile"
-    assert found[1] >= 4
-    assert found[2] == ["Flame chart", "Launches", "Layers"]
-    assert found[3]
+    assert shown_values[0] == "recurrence in node: profile"
+    assert shown_values[1] >= 4
+    assert shown_values[2] == ["Flame chart", "Launches", "Layers"]
+    assert shown_values[3]
 
 
 WRONG = {
@@ -344,13 +346,15 @@ def test_a_procedure_without_timestamps_is_refused(built: dict[str, Path]) -> No
 
 def test_a_clock_too_coarse_for_anything(built: dict[str, Path]) -> None:
     profile = profiled(built["recurrence"], "js", "node")
-    still = {
+    instant = {
         **profile,
         "runMs": 0,
         "resolutionMs": 1,
         "launches": [{**launch, "ms": 0} for launch in profile["launches"]],
     }
-    still["timeline"] = [{**entry, "startMs": 0, "ms": 0} for entry in profile["timeline"]]
+    instant["timeline"] = [{**entry, "startMs": 0, "ms": 0} for entry in profile["timeline"]]
     count = len(profile["launches"])
-    assert f"{count} of {count} launches take less than a clock tick each" in shown("still", still)
-    assert "All launches took less than a clock tick." in page("still", still)
+    assert f"{count} of {count} launches take less than a clock tick each" in shown(
+        "still", instant
+    )
+    assert "All launches took less than a clock tick." in page("still", instant)

@@ -1,5 +1,6 @@
 """`webkiln serve`: the page in Chromium, with files and images dropped on it, and the responses of
-the server."""
+the server.
+"""
 
 import io
 import re

@@ -1,5 +1,6 @@
 """`webkiln tune`: its measurements and its file, a second run, the use of the file by a recipe, and
-the report of `webkiln explain`."""
+the report of `webkiln explain`.
+"""
 
 import json
 import re
@@ -91,11 +92,11 @@ def test_what_is_measured_is_written_once(
         len(entry["ms"]) > 1 and entry["chosen"] in entry["ms"]
         for entry in table["kernels"].values()
     )
-    written, before = (recipe / "tuned.json").read_bytes(), executions(cache)
-    again = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
-    assert again.returncode == 0, again.stderr
+    content, before = (recipe / "tuned.json").read_bytes(), executions(cache)
+    second = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
+    assert second.returncode == 0, second.stderr
     assert executions(cache) == before, "nothing runs twice"
-    assert (recipe / "tuned.json").read_bytes() == written
+    assert (recipe / "tuned.json").read_bytes() == content
 
 
 def test_what_was_measured_is_measured_again_by_force(
@@ -144,8 +145,8 @@ def test_a_recipe_uses_its_tuning_file(webkiln: Command, recipe: Path, tmp_path:
         assert np.max(np.abs(results[0][output] - results[1][output])) <= 1e-4 * np.max(
             np.abs(results[0][output])
         )
-    told = webkiln("explain", "tuned", "--backend", "wasm", "--candidates").stdout
-    part = told.partition("tuned, wasm: candidates\n")[2]
+    explained = webkiln("explain", "tuned", "--backend", "wasm", "--candidates").stdout
+    part = explained.partition("tuned, wasm: candidates\n")[2]
     rows = [re.split(r" {2,}", line.strip()) for line in part.splitlines() if key in line]
     assert {row[2]: row[3] for row in rows} == {
         name: "chosen" if name == "direct" else "rejected" for name, *_ in candidates

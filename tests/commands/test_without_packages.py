@@ -82,8 +82,12 @@ def test_without_a_compiler_the_bundle_has_no_wasm(
     programs.mkdir()
     for name, path in (("python3", sys.executable), ("node", shutil.which("node"))):
         (programs / name).symlink_to(path or name)
-    nowhere = {"PATH": str(programs), "EMSDK": "", "WEBKILN_CACHE": str(tmp_path / "cache")}
-    settings = without(tmp_path, "ziglang") | nowhere
+    settings_without_compiler = {
+        "PATH": str(programs),
+        "EMSDK": "",
+        "WEBKILN_CACHE": str(tmp_path / "cache"),
+    }
+    settings = without(tmp_path, "ziglang") | settings_without_compiler
     done = webkiln("build", sources / "good.keras", "-o", "out", env=settings)
     assert done.returncode == 0, done.stderr
     assert "built without wasm" in done.stderr

@@ -1,5 +1,6 @@
 """Web projects as created by the tools of each kind, and a fixture that runs `webkiln init` in
-one."""
+one.
+"""
 
 from pathlib import Path
 
@@ -95,14 +96,14 @@ class Folder:
 
     def files(self) -> dict[str, bytes]:
         """All files except those of bundles."""
-        found = {
+        content = {
             path.relative_to(self.root).as_posix(): path.read_bytes()
             for path in self.root.rglob("*")
             if path.is_file()
         }
         return {
             name: data
-            for name, data in found.items()
+            for name, data in content.items()
             if "webkiln/digits" not in name and "dist/" not in name
         }
 
@@ -112,5 +113,5 @@ class Folder:
     def init(self, *arguments: str, status: int = 0) -> str:
         self.capsys.readouterr()
         assert cli.main(["init", *arguments]) == status, self.capsys.readouterr().err
-        told = self.capsys.readouterr()
-        return told.out if status == 0 else told.err
+        printed = self.capsys.readouterr()
+        return printed.out if status == 0 else printed.err

@@ -1,5 +1,6 @@
 """make conformance [backend=js,wasm] [browser=firefox]: run the cases of the onnx package on
-backends, in a browser, and write its table in docs/."""
+backends, in a browser, and write its table in docs/.
+"""
 
 import argparse
 import sys

@@ -112,7 +112,8 @@ def nodes(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProt
 
 def excluded(model: onnx.ModelProto) -> str | None:
     """Why a case is out of scope, or None. Out of scope is everything but inference on dense
-    numbers."""
+    numbers.
+    """
     found = [node for part in (model.graph, *model.functions) for node in nodes(part)]
     names, domains = (
         {node.op_type for node in found},
@@ -165,7 +166,8 @@ def element_types(model: onnx.ModelProto, found: list[onnx.NodeProto]) -> Iterat
 @dataclass(frozen=True)
 class Prepared:
     """A case at one data set: its graph, inputs and expected outputs. `fixed` inputs determine
-    shapes and are constants of the graph."""
+    shapes and are constants of the graph.
+    """
 
     case: Conformance
     number: int

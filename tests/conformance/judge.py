@@ -12,7 +12,8 @@ from webkiln.errors import WebkilnError
 @dataclass(frozen=True)
 class Verdict:
     """The fault of a case, or None; whether it used the host, and whether operands were
-    constants."""
+    constants.
+    """
 
     case: Conformance
     wrong: str | None

@@ -42,7 +42,8 @@ STATED = re.compile(
 @dataclass(frozen=True)
 class Cell:
     """One operator on one backend: the number of cases, the number that pass, and whether some run
-    on the host."""
+    on the host.
+    """
 
     total: int
     passed: int
@@ -170,7 +171,8 @@ def write_page(
     version: str,
 ) -> None:
     """Write the page; columns that were computed in the state `at` replace old ones. `fixed`: the
-    number of cases with constant operands, by operator."""
+    number of cases with constant operands, by operator.
+    """
     table = {backend: dict(column) for backend, column in columns(browser).items()}
     table |= {
         backend: {name: str(cell) for name, cell in column.items()}

@@ -12,7 +12,8 @@ from webkiln.recipe.values import BACKENDS
 NETWORKS = 6
 ELSEWHERE = 6
 """Browsers other than the default one run one of this many cases on their software GPUs. `make
-conformance browser=firefox` runs all."""
+conformance browser=firefox` runs all.
+"""
 
 
 def representative():

@@ -1,5 +1,6 @@
 """Build the networks of a family, verify them in Chromium and Node, and replace their rows of
-docs/families.md."""
+docs/families.md.
+"""
 
 import argparse
 import time
@@ -30,7 +31,8 @@ CACHE = user_cache_path("webkiln") / "families"
 @dataclass(frozen=True)
 class Family:
     """Networks with a separate table. `recipe(network, folder, backends)` writes a recipe into an
-    empty folder; `inputs` returns a description of their sizes."""
+    empty folder; `inputs` returns a description of their sizes.
+    """
 
     name: str
     networks: tuple[str, ...]
@@ -65,7 +67,8 @@ def verified(
 
 def forget_weights() -> None:
     """Keep the compiled kernels of the networks that ran, but not their weights, which fill a disk.
-    Only one family at a time may run with a cache."""
+    Only one family at a time may run with a cache.
+    """
     for path in CACHE.rglob("*"):
         if path.is_file() and path.stat().st_size > 2**20:
             path.unlink()
@@ -73,7 +76,8 @@ def forget_weights() -> None:
 
 def main(family: Family, description: str | None) -> int:
     """Verify the requested networks; with wasm and js, write their rows. Return the exit status: 1
-    if one failed."""
+    if one failed.
+    """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

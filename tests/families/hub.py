@@ -53,7 +53,8 @@ SMALL = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64, "intermediate_dim": 
 
 class CachedStep(layers.Layer):
     """token [1,1] -> the logits of the next token. The keys and values of previous tokens, and
-    their number, are states."""
+    their number, are states.
+    """
 
     def __init__(self, network: Any, length: int, **options: Any) -> None:
         super().__init__(**options)
@@ -137,7 +138,8 @@ def whisper_encoder() -> Any:
 
 def unet_block() -> Any:
     """A residual block with the time step, and attention over its positions and to a text, as in
-    Stable Diffusion's U-Net."""
+    Stable Diffusion's U-Net.
+    """
     image = keras.Input((8, 8, 32), batch_size=1, name="latent")
     time = keras.Input((64,), batch_size=1, name="time")
     text = keras.Input((7, 48), batch_size=1, name="text")

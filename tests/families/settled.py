@@ -1,5 +1,6 @@
 """Random weights for PyTorch networks under which outputs depend on the input, and float32
-distinguishes the results of extreme inputs."""
+distinguishes the results of extreme inputs.
+"""
 
 from collections.abc import Iterable
 

@@ -22,11 +22,13 @@ MOBILE = (
     (6, 320, 1, 1, 2),
 )
 """The stages of MobileNetV2 with an output stride of 16: expansion, filters, depth, stride,
-dilation."""
+dilation.
+"""
 SAMPLE = 64
 FEATURES, HIDDEN, LETTERS = 494, 512, 29
 """The features of a frame and its neighbours, as in Deep Speech (Hannun et al. 2014), with fewer
-units."""
+units.
+"""
 
 
 def frozen(build: Callable[[], Sequence[str]], folder: Path) -> Path:
@@ -72,7 +74,8 @@ def _convolved(
     activation: Activation = tf.nn.relu,
 ) -> tf.Tensor:
     """A convolution and a fused batch normalisation. If `settles`, it uses and stores the
-    statistics of its own inputs."""
+    statistics of its own inputs.
+    """
     channels = int(x.shape[-1])
     with v1.variable_scope(name):
         if stride > 1:
@@ -211,7 +214,8 @@ def _deep_lab(x: tf.Tensor, *, settles: bool) -> tf.Tensor:
 
 def deep_lab(folder: Path) -> Path:
     """DeepLabv3 (Chen et al. 2017) on MobileNetV2 for images of any size. Dilation moves positions
-    into the batch."""
+    into the batch.
+    """
 
     def build() -> Sequence[str]:
         image = v1.placeholder(tf.float32, [1, None, None, 3], "image")
@@ -254,7 +258,8 @@ class Cell:
 
 def deep_speech(folder: Path) -> Path:
     """Dense layers per frame, a bidirectional recurrence that stops at the length of each sound,
-    and the letters of each frame (Hannun et al. 2014)."""
+    and the letters of each frame (Hannun et al. 2014).
+    """
 
     def layer(x: tf.Tensor, name: str, units: int, *, active: bool = True) -> tf.Tensor:
         with v1.variable_scope(name):

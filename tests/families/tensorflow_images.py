@@ -17,7 +17,8 @@ CLASSES = 80
 
 def unet(w: Weights, x: tf.Tensor, widths: Sequence[int], labels: int) -> Tensors:
     """U-Net (Ronneberger et al. 2015; Cicek et al. 2016 for volumes): max pooling down, transposed
-    convolutions up, concatenated skips."""
+    convolutions up, concatenated skips.
+    """
     rank = len(x.shape) - 2
     across = []
     for level, width in enumerate(widths):
@@ -114,7 +115,8 @@ def _decoded(
 
 def yolo_boxes(w: Weights, image: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """YOLOv5n up to its boxes in 0..1 and their scores: a backbone of partial stages, a feature
-    pyramid up and down, three cell sizes."""
+    pyramid up and down, three cell sizes.
+    """
     x = convolved(w, "stem", tf.cast(image, tf.float32) / 255.0, 16, 6, 2)
     levels = []
     for number, (width, depth) in enumerate(((32, 1), (64, 2), (128, 3), (256, 1))):

@@ -40,7 +40,8 @@ IMAGE = 64
 @dataclass(frozen=True)
 class Case:
     """`write` writes the file, `dims` names symbolic sizes, and `sizes` are their values in the
-    verification."""
+    verification.
+    """
 
     write: Callable[[Path], Path]
     sizes: Mapping[str, int]

@@ -1,5 +1,6 @@
 """Components of the networks of the family TensorFlow: seeded weights, and saving of functions with
-them."""
+them.
+"""
 
 from collections.abc import Callable, Mapping
 from math import prod
@@ -27,7 +28,8 @@ SPREAD = 0.2
 class Weights(tf.Module):
     """Seeded variables by name, created on first use. A network runs once on samples before it is
     traced; the statistics of its normalisations are those of the samples. No variance is below the
-    average of its layer, so that rounding errors do not grow from layer to layer."""
+    average of its layer, so that rounding errors do not grow from layer to layer.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +40,8 @@ class Weights(tf.Module):
         self, name: str, *shape: int, gain: float = 2.0, products: int | None = None
     ) -> tf.Variable:
         """A kernel drawn as by He et al. (2015). `products` is the number of summed products; by
-        default the product of all axes but the last."""
+        default the product of all axes but the last.
+        """
         spread = np.sqrt(gain / (products or prod(shape[:-1])))
         return self._variable(name, lambda: self.generator.normal(0, spread, shape))
 
@@ -68,7 +71,8 @@ def saved(
     network: Network, signature: Signature, sizes: tuple[int, ...], folder: Path, *, frozen: bool
 ) -> Path:
     """The file or folder of a network. `sizes` are the symbolic sizes of the samples that determine
-    its weights."""
+    its weights.
+    """
     weights = Weights()
     samples = [
         natural(dtype, _filled(shape, sizes), number, 1.0)
@@ -137,7 +141,8 @@ def convolved(
     activation: Activation = tf.nn.silu,
 ) -> tf.Tensor:
     """A convolution over all axes between the first and the last, a batch normalisation, and an
-    activation."""
+    activation.
+    """
     window = (size,) * (len(x.shape) - 2)
     made = tf.nn.convolution(
         x, w.kernel(f"{name}/kernel", *window, int(x.shape[-1]), filters), stride, "SAME"

@@ -112,7 +112,8 @@ def _waves(count: int, width: int) -> tf.Tensor:
 
 def wavenet(w: Weights, wave: tf.Tensor, *, as_batches: bool = False) -> Tensors:
     """WaveNet (van den Oord et al. 2016), with 2 times 10 dilated layers. With `as_batches`,
-    dilation is written as by tf.nn.convolution, which moves positions into the batch."""
+    dilation is written as by tf.nn.convolution, which moves positions into the batch.
+    """
 
     def dilated(name: str, x: tf.Tensor, filters: int, dilation: int) -> tf.Tensor:
         past = tf.pad(x, [[0, 0], [dilation, 0], [0, 0]])
@@ -183,7 +184,8 @@ def _read(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
 
 def translator(w: Weights, ids: tf.Tensor) -> Tensors:
     """A bidirectional encoder, and a decoder with attention that writes one word per step (Bahdanau
-    et al. 2014)."""
+    et al. 2014).
+    """
     x = tf.nn.embedding_lookup(w.kernel("source", SPOKEN, 256, products=16), ids)
     memory = tf.concat(
         [_read(w, "forward", x), tf.reverse(_read(w, "backward", tf.reverse(x, [1])), [1])], -1

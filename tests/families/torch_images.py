@@ -1,5 +1,6 @@
 """Networks for images and volumes in PyTorch: a detector with non-maximum suppression of its boxes,
-and U-Nets."""
+and U-Nets.
+"""
 
 from itertools import pairwise
 
@@ -71,7 +72,8 @@ class Pyramid(nn.Module):
 
 class Head(nn.Module):
     """For three feature maps: distances to the sides of a box, as distributions over bins, and
-    scores of classes."""
+    scores of classes.
+    """
 
     def __init__(self, widths: tuple[int, ...]) -> None:
         super().__init__()
@@ -106,7 +108,8 @@ class Head(nn.Module):
 
 class Yolo(nn.Module):
     """As YOLOv8n: a CSP backbone, a pyramid up and down, a decoupled head, and the boxes that
-    remain after suppression of overlapping ones."""
+    remain after suppression of overlapping ones.
+    """
 
     def __init__(self, threshold: float = 0.5, overlap: float = 0.45) -> None:
         super().__init__()
@@ -158,7 +161,8 @@ def convolutions(
 
 class UNet(nn.Module):
     """U-Net in 2 or 3 dimensions. It upsamples by transposed convolutions or by resizing. Resizing
-    pads the rows that downsampling dropped, so that all sizes fit."""
+    pads the rows that downsampling dropped, so that all sizes fit.
+    """
 
     def __init__(
         self,

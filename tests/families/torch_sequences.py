@@ -1,5 +1,6 @@
 """Networks for sequences in PyTorch: a text encoder, a sound encoder with a decoder that caches its
-keys and values, translation with attention, and sound sample by sample."""
+keys and values, translation with attention, and sound sample by sample.
+"""
 
 import math
 
@@ -34,7 +35,8 @@ class BertLayer(nn.Module):
 
 class Bert(nn.Module):
     """BERT (Devlin et al., 2018). `second` marks the tokens of the second text, `mask` the tokens
-    that are read."""
+    that are read.
+    """
 
     def __init__(
         self, width: int, layers: int, heads: int, words: int = 30522, longest: int = 512
@@ -104,7 +106,8 @@ class SoundBlock(nn.Module):
 
 class SoundEncoder(nn.Module):
     """The encoder of Whisper: logarithms of mel frequencies [batch, 80, frames] through two
-    convolutions and blocks."""
+    convolutions and blocks.
+    """
 
     def __init__(self, width: int, layers: int, heads: int, longest: int = 1500) -> None:
         super().__init__()
@@ -129,7 +132,8 @@ class SoundEncoder(nn.Module):
 
 class SoundDecoder(nn.Module):
     """One step of Whisper's decoder: the scores of the next token. The keys and values of previous
-    tokens are buffers that it writes to."""
+    tokens are buffers that it writes to.
+    """
 
     def __init__(
         self, width: int, layers: int, heads: int, words: int = 51865, longest: int = 448
@@ -169,7 +173,8 @@ class SoundDecoder(nn.Module):
 
 class WaveNet(nn.Module):
     """WaveNet (van den Oord et al., 2016): scores of the next of 256 levels at each position, from
-    the levels up to it."""
+    the levels up to it.
+    """
 
     def __init__(
         self, width: int = 64, skip: int = 256, stacks: int = 3, layers: int = 10, levels: int = 256
@@ -224,7 +229,8 @@ class Listener(nn.Module):
 
 class Translator(nn.Module):
     """Translation of words (Bahdanau et al., 2014): a bidirectional GRU reads the words. Another
-    one writes words, with attention to the states of the first, until it writes `end`."""
+    one writes words, with attention to the states of the first, until it writes `end`.
+    """
 
     def __init__(
         self, words: int = 8000, width: int = 256, hidden: int = 512, most: int = 24, end: int = 1

@@ -1,5 +1,6 @@
 """Mutated definitions and weight files of Caffe: accepted files compile, and nothing ends in a
-traceback."""
+traceback.
+"""
 
 import random
 import re

@@ -1,5 +1,6 @@
 """Mutated snapshots of Chainer: accepted files have the weights of the model, no code of theirs
-runs, and nothing ends in a traceback."""
+runs, and nothing ends in a traceback.
+"""
 
 import io
 import random

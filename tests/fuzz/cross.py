@@ -1,5 +1,6 @@
 """Random graphs of layers with windows and products: the cross product of family, layout, stride,
-sizes that are multiples of a vector or not, kernel, dilation, groups, and epilogue."""
+sizes that are multiples of a vector or not, kernel, dilation, groups, and epilogue.
+"""
 
 import random
 from dataclasses import dataclass, replace
@@ -55,7 +56,8 @@ def point(r):
 
 def corners():
     """Every family in every layout, with and without stride, at sizes and channels that are
-    multiples of a vector or not. The epilogues rotate."""
+    multiples of a vector or not. The epilogues rotate.
+    """
     places = product(FAMILIES, (FIRST, LAST), (1, 2), (True, False), (True, False))
     return [
         Point(*place, EPILOGUES[number * 3 % len(EPILOGUES)]) for number, place in enumerate(places)
@@ -146,7 +148,8 @@ class Layers:
 
     def dense(self, x, at):
         """Add a product with weights, along the last axis or over the flattened elements of an
-        example."""
+        example.
+        """
         r, shape = self.r, self.b.shape(x)
         features = r.choice(CHANNELS[at.whole_channels])
         if r.random() < 0.5:

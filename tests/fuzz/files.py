@@ -143,7 +143,8 @@ def outcomes(form: Format, seeds: range) -> Iterator[Outcome]:
 
 def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
     """Optimise, print the program of js, and evaluate and encode the weights, like the stages of a
-    build."""
+    build.
+    """
     phase("optimising")
     slots = graph.weights
     changed = optimised(graph)

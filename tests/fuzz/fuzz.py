@@ -32,14 +32,16 @@ TOLERANCE = 1e-4
 NUDGE = 3e-6
 DRAWS = {"mixed": graphs.graph, "cross": cross.graph}
 """Sources of graphs: operators of all families, or the cross product of layers with layouts, sizes
-and epilogues."""
+and epilogues.
+"""
 
 
 @dataclass(frozen=True)
 class Example:
     """A graph with values. `expected`: the reference outputs. `steady`: the elements that small
     changes of the input do not move far. `integers`: the least and largest integer that nodes read,
-    by dtype."""
+    by dtype.
+    """
 
     seed: int
     graph: Graph
@@ -66,7 +68,8 @@ def example(seed, draw="mixed"):
 def example_of(made, seed):
     """Return None if a size is rejected, such as 1 for a size that must equal another one, which
     numpy would broadcast. Elements are not steady if the reference jumps when float inputs move a
-    little (comparisons, casts, sorting)."""
+    little (comparisons, casts, sorting).
+    """
     sizes = {"T": SIZES[seed % len(SIZES)]}
     if not all(need.holds(sizes) for need in needs(made, infer) if need.names <= sizes.keys()):
         return None
@@ -112,7 +115,8 @@ def extremes(arrays):
 
 def holds(backend, found):
     """Whether a backend represents all integers that nodes of an example read. A backend without
-    64-bit integers computes with other values."""
+    64-bit integers computes with other values.
+    """
     limits = {dtype: np.iinfo(TARGETS[backend].stored(dtype)) for dtype in found.integers}
     return all(
         limits[dtype].min <= least and largest <= limits[dtype].max
@@ -129,7 +133,8 @@ def agrees(got, expected):
 
 def held(array, backend):
     """Clip integers to the range of a backend's storage. Reductions of nothing return the limits of
-    the dtype, which 32-bit storage does not have."""
+    the dtype, which 32-bit storage does not have.
+    """
     limits = (
         np.iinfo(TARGETS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
     )

@@ -1,5 +1,6 @@
 """Random graphs of all families, based on the steps of `tests/lower/mixed_graphs.py`: other dtypes,
-symbolic and empty sizes, scalars, branches chosen at run time."""
+symbolic and empty sizes, scalars, branches chosen at run time.
+"""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -157,7 +158,8 @@ WHOLE = {0: [arithmetic, arithmetic], 1: [sums, position, running]}
 
 def graph(seed):
     """A graph of 3 to 14 steps, some over symbolic or empty sizes. Steps that fit no shape are left
-    out."""
+    out.
+    """
     r = Draw(seed)
     shapes = SHAPES if r.random() < 0.6 else [*OPEN, *OPEN, *EMPTY, *SHAPES]
     inputs = [

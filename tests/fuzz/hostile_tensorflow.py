@@ -30,7 +30,8 @@ def constant(
     made: Any, name: str, value: np.ndarray, repeated: tuple[int, ...] | None = None
 ) -> None:
     """A constant. With `repeated`, it has that shape, and the file stores the first element
-    only."""
+    only.
+    """
     dtype = FLOAT if value.dtype == np.float32 else INT
     tensor = add(made, name, "Const", dtype=dtype).attr["value"].tensor
     tensor.dtype = dtype

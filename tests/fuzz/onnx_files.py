@@ -1,5 +1,6 @@
 """Mutated ONNX files: the checker of the onnx package accepts every accepted file, and nothing ends
-in a traceback."""
+in a traceback.
+"""
 
 import random
 from collections.abc import Callable, Iterator
@@ -358,7 +359,8 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 def judge(folder: Path) -> str | None:
     """The objection of the onnx package's checker, if any. Nodes may be in any order, and computed
-    values need no description."""
+    values need no description.
+    """
     try:
         made = onnx.load(folder / "net.onnx")
         sort_nodes(made.graph, set(), "")

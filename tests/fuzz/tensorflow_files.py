@@ -1,5 +1,6 @@
 """Mutated TensorFlow graphs, as SavedModels, frozen graphs and JSON: each is built or refused, and
-nothing ends in a traceback."""
+nothing ends in a traceback.
+"""
 
 import json
 import random

@@ -1,5 +1,6 @@
 """Small files that need much time or memory: each is refused or built within 20 s of CPU time and 2
-GB, which `files.outcome` enforces."""
+GB, which `files.outcome` enforces.
+"""
 
 import pytest
 

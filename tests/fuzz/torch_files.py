@@ -1,5 +1,6 @@
 """Mutated torch.export programs and TorchScript files: accepted files are readable, and nothing
-ends in a traceback."""
+ends in a traceback.
+"""
 
 import io
 import json

@@ -1,5 +1,6 @@
 """Mutated TorchScript files, of the installed torch and of older ones: their code, pickles, arrays
-and bytes."""
+and bytes.
+"""
 
 import io
 import json

@@ -1,5 +1,6 @@
 """Mutated weight files, safetensors and GGUF: accepted files are readable, and nothing ends in a
-traceback."""
+traceback.
+"""
 
 import random
 import struct

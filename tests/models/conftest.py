@@ -37,7 +37,8 @@ class Model:
 
     def verify(self, encoding: str, browser: str) -> list[dict[str, object]]:
         """The results on every backend that a host runs; results of other backends have a
-        reason."""
+        reason.
+        """
         from webkiln import canonical
 
         choice = Selection(backends(browser), encoding)

@@ -1,5 +1,6 @@
 """Subgraphs of models, from a recipe or a command: each bundle is verified separately, and
-consecutive ones compose."""
+consecutive ones compose.
+"""
 
 import shutil
 

@@ -1,5 +1,6 @@
 """Every dtype at the boundary of a bundle: arguments and results of `run`, on every backend, in
-this thread and from a Worker."""
+this thread and from a Worker.
+"""
 
 import json
 from pathlib import Path

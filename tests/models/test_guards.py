@@ -1,6 +1,7 @@
 """Sizes that a model requires to be equal: downsampling and upsampling over symbolic heights and
 widths, against Keras and onnxruntime at several sizes. Some constraints are solved, others are
-checked when sizes are set; messages for invalid sizes."""
+checked when sizes are set; messages for invalid sizes.
+"""
 
 import json
 
@@ -91,7 +92,8 @@ def by_three(x):
 
 def lowest_alone(x):
     """The remainder is only lost between a quarter and an eighth, so that 4 or more rows may
-    remain."""
+    remain.
+    """
     y = layers.MaxPooling2D(4)(x)
     return layers.Add()([y, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(y))])
 
@@ -247,7 +249,8 @@ def test_a_contradiction_is_an_error_that_names_the_sizes_and_the_inputs():
 
 def exported():
     """The graph that exporters write for concatenated upsampled features: Resize by scales, and
-    Concat."""
+    Concat.
+    """
     nodes, x = [], "image"
     for n in range(3):
         nodes.append(

@@ -1,5 +1,6 @@
 """Labels that a recipe downloads: fetched like sources, cached, and rejected by name if they are
-unavailable."""
+unavailable.
+"""
 
 import functools
 import http.server

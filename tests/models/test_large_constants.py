@@ -1,5 +1,6 @@
 """Constants with more elements than a graph lists: folded values of ONNX, and tables of handlers
-and of traced layers."""
+and of traced layers.
+"""
 
 import json
 
@@ -33,7 +34,8 @@ TABLE = np.sin(np.arange(2400, dtype=np.float32)).reshape(40, 60)
 
 def folded():
     """A range that is concatenated with itself, cast and transposed, and indices computed from
-    it."""
+    it.
+    """
     nodes = [
         helper.make_node("Range", ["zero", "end", "one"], ["r"]),
         helper.make_node("Unsqueeze", ["r", "first"], ["row"]),

@@ -1,5 +1,6 @@
 """A model that a Python function returns: a sampling autoencoder, from user modules to verified
-bundles."""
+bundles.
+"""
 
 from pathlib import Path
 

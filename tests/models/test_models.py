@@ -1,5 +1,6 @@
 """digits and bias_layer on every backend, variant and engine, in every encoding, against Keras;
-bundles are small."""
+bundles are small.
+"""
 
 import brotli
 import numpy as np
@@ -13,7 +14,8 @@ BOUNDS = {"float32": 1e-4, "float16": 2e-3}
 
 IN_NODE = ("wasm", "js")
 """Backends that need neither a GPU nor a browser. Other tests decode weights on all four
-backends."""
+backends.
+"""
 
 
 @pytest.mark.parametrize("browser", HOSTS)

@@ -1,5 +1,6 @@
 """Unusual names of inputs, outputs, layers and weights: in the IR, on every backend, in types and
-references."""
+references.
+"""
 
 import inspect
 import itertools
@@ -71,7 +72,8 @@ ATTRIBUTES = [name for name in (*ODD, *SLASHES, "") if name != "__proto__"]
 
 def of_names(names):
     """A product for each name, which is that of the input and the node and, with a suffix, of the
-    weight and output."""
+    weight and output.
+    """
     nodes = [helper.make_node("MatMul", [name, f"{name}\t?"], [f"{name}!"], name) for name in names]
     weights = [weight(f"{name}\t?", 3, 4, seed=number) for number, name in enumerate(names)]
     return model(
@@ -99,7 +101,8 @@ def of_layers(names):
 @keras.saving.register_keras_serializable()
 class Sums(keras.layers.Layer):
     """x [N,C] -> x + sum over k of (k + 1) * state k, where state k is (k + 1) times the running
-    sum of all elements; one attribute for each name."""
+    sum of all elements; one attribute for each name.
+    """
 
     def __init__(self, names, **options):
         super().__init__(**options)
@@ -126,7 +129,8 @@ class Sums(keras.layers.Layer):
 
 def of_states(states, layers):
     """Layers with one state each, and one layer with many; x [1,2] passes all of them and is
-    multiplied by their number."""
+    multiplied by their number.
+    """
     x = keras.Input((2,), name="x")
     kept = [Sums(["s"], name=name)(x * number) for number, name in enumerate(layers, 1)]
     return keras.Model(x, keras.layers.Add()([*kept, Sums(states, name="many")(x)]))
@@ -214,7 +218,8 @@ def test_names_that_are_invalid_in_file_systems(tmp_path):
 
 def expect_states(bundle, states, layers, backends=USUAL_BACKENDS):
     """Check that the bundle of `of_states` has all states by name, keeps them between runs, and
-    resets them."""
+    resets them.
+    """
     names = [*(f"many/{name}" for name in states), *(f"{name}/s" for name in layers)]
     assert sorted(read_manifest(bundle)["states"]) == sorted(names)
     ones, squares = (

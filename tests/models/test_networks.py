@@ -1,5 +1,6 @@
 """Published networks on every backend, variant and engine: one of keras.applications at a reduced
-size, and a narrower U-Net."""
+size, and a narrower U-Net.
+"""
 
 import json
 

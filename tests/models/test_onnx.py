@@ -93,7 +93,8 @@ def test_outputs_may_be_inputs_constants_and_each_other(built):
 
 def pairs():
     """The products of all pairs of rows of x, twice; the result grows with the square of the
-    rows."""
+    rows.
+    """
     node = helper.make_node
     nodes = [
         node("Transpose", ["x"], ["t"]),

@@ -1,5 +1,6 @@
 """Symbolic sizes: inferred from inputs, set by name, rejected if they do not fit, in Node and
-Chromium."""
+Chromium.
+"""
 
 import json
 import subprocess

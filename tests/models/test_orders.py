@@ -1,5 +1,6 @@
 """Axis orders are annotations: without them every program is the same, except for the orders in the
-manifest."""
+manifest.
+"""
 
 from dataclasses import replace
 from importlib import import_module

@@ -24,7 +24,8 @@ BLOCKED = ("keras", "tensorflow", "onnxruntime", "ai_edge_litert", "torch", "cv2
 @pytest.fixture
 def made(tmp_path):
     """Create a model from a source file and additional recipe lines, in a process without
-    frameworks for references."""
+    frameworks for references.
+    """
     with Engine(tmp_path / ".webkiln") as engine:
 
         def make(source: Path, *lines: str, **arrays: np.ndarray) -> Model:
@@ -58,14 +59,16 @@ def choice(model: Model):
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """Use an empty cache: a cached verification would skip its reference. Request this fixture
-    before `made`."""
+    before `made`.
+    """
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
 def without_frameworks(own_cache, tmp_path, monkeypatch):
     """Make every import of a reference framework fail, also in the processes of stages, and cache
-    none of their outputs."""
+    none of their outputs.
+    """
     folder = tmp_path / "blocked"
     for name in BLOCKED:
         (folder / name).mkdir(parents=True)

@@ -1,5 +1,6 @@
 """States on every backend: a running sum (2, then 4, and 2 again after reset), and two states that
-swap their values."""
+swap their values.
+"""
 
 from pathlib import Path
 
@@ -28,7 +29,8 @@ class ComputeSum(keras.layers.Layer):
 
 class Swap(keras.layers.Layer):
     """x [N,C] -> 2 * odd + 3 * even + x, where `odd` and `even` (initially 1 and 0) are swapped in
-    every run."""
+    every run.
+    """
 
     def build(self, _):
         self.odd = self.add_weight(name="odd", shape=(), initializer="ones", trainable=False)

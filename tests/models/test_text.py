@@ -1,5 +1,6 @@
 """The networks that generate text: their states, compared step by step with the trained network, in
-Node and on the demo page."""
+Node and on the demo page.
+"""
 
 import json
 import subprocess
@@ -33,7 +34,8 @@ def bundle(model):
 
 def trained(name):
     """The trained network with the weights of the bundle: the logits of the next character, for
-    each character."""
+    each character.
+    """
     whole, stateful = text_generation.NETWORKS[name](stateful=False), text_generation.trained(name)
     for variable, value in zip(
         whole.trainable_variables, stateful.trainable_variables, strict=True

@@ -1,5 +1,6 @@
 """The forms of a bundle: for a server, for caches that keep files indefinitely, for npm, and as one
-file."""
+file.
+"""
 
 import json
 import re

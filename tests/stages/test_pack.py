@@ -1,5 +1,6 @@
 """The pack stage writes shards of the used weights in the requested encoding, with the values of
-the constant subgraph, and rejects blobs of the wrong size."""
+the constant subgraph, and rejects blobs of the wrong size.
+"""
 
 from pathlib import Path
 
@@ -38,7 +39,8 @@ VALUES = {
 
 def packed(folder: Path, encoding: str, **blobs: bytes) -> tuple[dict[str, object], bytes]:
     """The output of the stage, and the bytes of the only shard. `blobs` replace the bytes of
-    weights."""
+    weights.
+    """
     (folder / "weights").mkdir(parents=True)
     slots = {}
     for name, value in VALUES.items():
@@ -79,7 +81,8 @@ def test_a_shard_contains_encoded_weights(
     encoding: str, storage: str, header: int, tmp_path: Path
 ) -> None:
     """The kernel as computed by the constant subgraph, in the encoding; the bias and integers
-    unencoded."""
+    unencoded.
+    """
     _, data = packed(tmp_path, encoding)
     size = header + 15 * np.dtype(storage).itemsize
     start = -(-size // 4) * 4

@@ -1,5 +1,6 @@
 """verify accepts a correct bundle, rejects wrong ones and locates the error; report shows the
-results of verify."""
+results of verify.
+"""
 
 from pathlib import Path
 from typing import Any
