@@ -44,7 +44,7 @@ def edges(dtype: str) -> np.ndarray:
         with np.errstate(over="ignore"):
             return np.array([*REALS, *TIES[dtype]], dtype)
     limits = np.iinfo(dtype)
-    wanted = [
+    values = [
         0,
         1,
         2,
@@ -72,7 +72,7 @@ def edges(dtype: str) -> np.ndarray:
     ]
     ends = [limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 2 + 1]
     return np.array(
-        sorted({value for value in [*wanted, *ends] if limits.min <= value <= limits.max}), dtype
+        sorted({value for value in [*values, *ends] if limits.min <= value <= limits.max}), dtype
     )
 
 
@@ -174,7 +174,7 @@ by TOLERANCE.
 
 
 @dataclass(frozen=True)
-class Tried:
+class DtypeCase:
     """A case of an operator, and the source of its values."""
 
     label: str
@@ -212,7 +212,7 @@ def pool_of(op: str, dtype: str) -> np.ndarray:
     return edges(dtype)
 
 
-def filled(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+def fill_values(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
     """Every edge value once if there is room, in random order. For sums, use numbers that need no
     rounding, and small integers.
     """
@@ -229,24 +229,24 @@ def filled(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray
     return rng.permutation(np.resize(rng.permutation(pool), size)).reshape(shape)
 
 
-def retyped(op: str, case: Case, dtype: str, seed: int) -> Case:
+def retype(op: str, case: Case, dtype: str, seed: int) -> Case:
     """The case with its data in another dtype, including every edge value."""
     changed = set(operands(case))
     inputs = [
-        filled(op, dtype, item.shape, seed + at) if at in changed else item
+        fill_values(op, dtype, item.shape, seed + at) if at in changed else item
         for at, item in enumerate(case.inputs)
     ]
     return replace(case, inputs=tuple(inputs))
 
 
-def crossed(op: str, case: Case, dtype: str) -> Case:
+def cross_edges(op: str, case: Case, dtype: str) -> Case:
     """The case of an elementwise operator with each edge value; two operands with each pair."""
-    changed, found, pool = operands(case), list(case.inputs), pool_of(op, dtype)
+    changed, inputs, pool = operands(case), list(case.inputs), pool_of(op, dtype)
     for position in changed:
-        found[position] = pool if position == changed[-1] else pool[:, None]
+        inputs[position] = pool if position == changed[-1] else pool[:, None]
     if op == "Where":
-        found[0] = np.arange(pool.size) % 3 > 0
-    return replace(case, inputs=tuple(found))
+        inputs[0] = np.arange(pool.size) % 3 > 0
+    return replace(case, inputs=tuple(inputs))
 
 
 def dtypes_of(op: str) -> list[str]:
@@ -259,24 +259,26 @@ def dtypes_of(op: str) -> list[str]:
     ]
 
 
-def tried(op: str, *, every: bool) -> Iterator[Tried]:
+def cases_of(op: str, *, every: bool) -> Iterator[DtypeCase]:
     """The cases in every dtype. Unless `every`, the cases rotate through the dtypes."""
     operator = OPERATORS[op]
     cases = [(number, case) for number, case in enumerate(operator.cases()) if case.inputs]
-    seen = set()
-    for turn, dtype in enumerate(dtypes_of(op)):
+    yielded = set()
+    for index, dtype in enumerate(dtypes_of(op)):
         some = (
-            [cases[turn % len(cases)]]
+            [cases[index % len(cases)]]
             if cases and not every and not operator.elementwise
             else cases
         )
         for number, case in some:
-            made = (
-                crossed(op, case, dtype)
+            variant = (
+                cross_edges(op, case, dtype)
                 if operator.elementwise
-                else retyped(op, case, dtype, number)
+                else retype(op, case, dtype, number)
             )
             key = (dtype, repr(sorted(case.attrs.items())), operator.elementwise or number)
-            if key not in seen and accepts(op, made):
-                seen.add(key)
-                yield Tried(f"{op} {number} {case.name} {dtype} {dict(case.attrs)}", op, made)
+            if key not in yielded and accepts(op, variant):
+                yielded.add(key)
+                yield DtypeCase(
+                    f"{op} {number} {case.name} {dtype} {dict(case.attrs)}", op, variant
+                )

@@ -72,14 +72,14 @@ def node_job(op: str, case: Case, *, trained: bool) -> Job:
     types = [Type(str(array.dtype), array.shape) for array in case.inputs]
     results = infer(Node(op, tuple(names), ("y",), dict(case.attrs), op), types)
     outputs = tuple(f"y{position}" for position in range(len(results)))
-    made = Node(op, tuple(names), outputs, dict(case.attrs), op)
+    node = Node(op, tuple(names), outputs, dict(case.attrs), op)
     variables = {
         name: Variable(name, type_)
         for name, type_ in zip((*names, *outputs), (*types, *results), strict=True)
     }
     slots = frozenset(names[1:]) if trained else frozenset()
     inputs = tuple(name for name in names if name not in slots)
-    graph = Graph(op, (made,), variables, inputs, {name: name for name in outputs}, slots)
+    graph = Graph(op, (node,), variables, inputs, {name: name for name in outputs}, slots)
     values = dict(zip(names, case.inputs, strict=True))
     return Job(
         graph, {name: values[name] for name in inputs}, {name: values[name] for name in slots}
@@ -114,10 +114,10 @@ def run(
     """The outputs of every job, as returned by `run_programs`."""
     prepared = []
     for job in jobs:
-        made = program(job.graph, TARGETS[backend], job.encoding, tuning=tuning)
+        compiled = program(job.graph, TARGETS[backend], job.encoding, tuning=tuning)
         prepared.append(
             Prepared(
-                made,
+                compiled,
                 job.inputs,
                 list(
                     write(
@@ -149,16 +149,16 @@ def run_programs(
         )
         assert not broken, broken
     if backend == "webgl":
-        made = {
+        parsed = {
             name: kernels.from_json(data)
             for item in prepared
             for name, data in item.program["kernels"].items()
         }
         shaders.validate(
-            {name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in made.items()},
+            {name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in parsed.items()},
             folder / "shaders",
         )
-    frames = [frame.encode(given(item)) for item in prepared]
+    frames = [frame.encode(frame_arrays(item)) for item in prepared]
     if browser or backend in PAGES:
         request = {
             "backend": backend,
@@ -212,7 +212,7 @@ def in_page(
     )
 
 
-def given(item: Prepared) -> dict[str, Array]:
+def frame_arrays(item: Prepared) -> dict[str, Array]:
     """The inputs of a program in one frame: `placeholders`, `input.<name>`, `shard.<number>`."""
     values = placeholders(item)
     sizes = np.array([values[name] for name in item.program["placeholders"]], np.int32)
@@ -253,25 +253,25 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
     targets, a schedule with lanes stores all of them four elements to a texel.
     """
     target = TARGETS[backend]
-    held = stored_call(call, target)
-    places = allocator_for(target)
+    stored_nests = stored_call(call, target)
+    allocator = allocator_for(target)
     texels = (
-        {view.name for view in (*held.inputs, *held.outputs)}
+        {view.name for view in (*stored_nests.inputs, *stored_nests.outputs)}
         if target.render_targets and schedule.lanes > 1
         else set()
     )
-    for view in (*held.inputs, *held.outputs):
-        places.reserve(
+    for view in (*stored_nests.inputs, *stored_nests.outputs):
+        allocator.reserve(
             view.name,
             Buffer(view.type.dtype, max(view.type.size, 1), VECTOR if view.name in texels else 1),
         )
-    made: dict[str, Kernel] = {}
+    kernels_by_name: dict[str, Kernel] = {}
 
     def launch(part: NestCall) -> dict[str, Any]:
         kernel = Kernel(part.nest, draw(part, texels).schedule if texels else schedule)
         views = (*part.inputs, *part.outputs)
-        made[kernel.name] = kernel
-        operands = [places.offsets[view.name] for view in views]
+        kernels_by_name[kernel.name] = kernel
+        operands = [allocator.offsets[view.name] for view in views]
         args = kernels.values(kernel, views, part.args)
         return {
             "kernel": kernel.name,
@@ -284,7 +284,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         }
 
     def tensor(view: View) -> dict[str, Any]:
-        type_, offset = view.type, places.offsets[view.name]
+        type_, offset = view.type, allocator.offsets[view.name]
         return {
             "name": view.name,
             "dtype": type_.dtype,
@@ -295,7 +295,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         }
 
     return {
-        **places.to_json(),
+        **allocator.to_json(),
         "backend": backend,
         "placeholders": [],
         "divisibility": [],
@@ -308,10 +308,12 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "main": [
             launch(part)
             for part in (
-                split_draws(held, target.render_targets) if target.render_targets else [held]
+                split_draws(stored_nests, target.render_targets)
+                if target.render_targets
+                else [stored_nests]
             )
         ],
-        "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
+        "kernels": {name: kernels.to_json(kernel) for name, kernel in kernels_by_name.items()},
         "procedures": {},
         "custom_kernels": {},
         "data_dependent": [],
@@ -327,4 +329,4 @@ def disagreement(
     }:
         return f"outputs {outputs.keys()} instead of {reference.keys()}, or of other types"
     errors = {name: relative_error(outputs[name], value) for name, value in reference.items()}
-    return {name: found for name, found in errors.items() if not found <= tolerance}
+    return {name: error for name, error in errors.items() if not error <= tolerance}

@@ -69,24 +69,24 @@ def _module(
         )
     except ToolError:
         objects, broken = _one_by_one(kernels, variant)
-    wanted = {
-        number: {*made["kernels"], *made["procedures"], *made["custom_kernels"]}
-        for number, made in programs.items()
+    required = {
+        number: {*program["kernels"], *program["procedures"], *program["custom_kernels"]}
+        for number, program in programs.items()
     }
-    sound = [number for number in programs if not broken.keys() & wanted[number]]
+    valid = [number for number in programs if not broken.keys() & required[number]]
     mains = [
         _numbered((folder / str(number) / "code" / "main.c").read_text(), number)
-        for number in sound
+        for number in valid
     ]
-    for number in sound:
+    for number in valid:
         path = folder / str(number) / "code" / "wasm.js"
         text = path.read_text()
         assert text.count(INSTANTIATED) == 1
         path.write_text(text.replace(INSTANTIATED, RENAMED.replace("NUMBER", str(number))))
     toolchain.link([*objects, *_objects([joined(mains)], variant)], folder / name)
     for number in programs:
-        if number not in sound:
-            yield number, next(broken[kernel] for kernel in wanted[number] if kernel in broken)
+        if number not in valid:
+            yield number, next(broken[kernel] for kernel in required[number] if kernel in broken)
 
 
 def _one_by_one(kernels: Mapping[str, str], variant: str) -> tuple[list[Path], dict[str, str]]:
@@ -102,8 +102,10 @@ def _one_by_one(kernels: Mapping[str, str], variant: str) -> tuple[list[Path], d
 def _objects(sources: Sequence[str], variant: str) -> list[Path]:
     """Compile C files to objects, with a cache."""
     OBJECTS.mkdir(parents=True, exist_ok=True)
-    how = [*TOOLS.actual(COMPILERS).values(), *toolchain.FLAGS, variant]
-    digests = [hashlib.sha256("\0".join([*how, text]).encode()).hexdigest() for text in sources]
+    settings = [*TOOLS.actual(COMPILERS).values(), *toolchain.FLAGS, variant]
+    digests = [
+        hashlib.sha256("\0".join([*settings, text]).encode()).hexdigest() for text in sources
+    ]
     missing = {
         digest: text
         for digest, text in zip(digests, sources, strict=True)
@@ -113,9 +115,9 @@ def _objects(sources: Sequence[str], variant: str) -> list[Path]:
         paths = [Path(folder) / f"{digest}.c" for digest in missing]
         for path, text in zip(paths, missing.values(), strict=True):
             path.write_text(text)
-        made = [path.with_suffix(".o") for path in paths]
-        toolchain.compile_objects(paths, made, variant)
-        for path in made:
+        objects = [path.with_suffix(".o") for path in paths]
+        toolchain.compile_objects(paths, objects, variant)
+        for path in objects:
             path.replace(OBJECTS / path.name)
     return [OBJECTS / f"{digest}.o" for digest in digests]
 
@@ -129,7 +131,7 @@ def joined(files: Sequence[str]) -> str:
         *helpers, last = text.strip().split("\n\n")
         paragraphs |= dict.fromkeys(helpers)
         paragraphs[
-            re.sub(r"\boutside_\w+", lambda found, number=number: f"{found.group()}_{number}", last)
+            re.sub(r"\boutside_\w+", lambda match, number=number: f"{match.group()}_{number}", last)
         ] = None
     return "\n\n".join(paragraphs) + "\n"
 

@@ -69,8 +69,8 @@ def operations(type_, width, types=ANY):
     type, with vectors of `width`, whose result is one of `types`.
     """
     rows = []
-    for op, (arity, known) in OPERATIONS.items():
-        if type_ in known and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
+    for op, (arity, supported) in OPERATIONS.items():
+        if type_ in supported and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
             result = BOOL if op in COMPARISONS else type_
             rows.append(
                 (op, result, lambda a, b, op=op, arity=arity: apply(op, *(a, b, a)[:arity]))
@@ -135,8 +135,8 @@ def agrees_on_shaders(backend, label, got, expected, zeroed, inputs):
     oracle. `zeroed`: its values with denormal inputs flushed.
     """
     same = agrees(label, got, expected, inputs)
-    for wanted in (expected, zeroed):
-        same |= agrees(label, flushed(got), flushed(wanted), inputs)
+    for reference in (expected, zeroed):
+        same |= agrees(label, flushed(got), flushed(reference), inputs)
     if label == "pow" and backend == "webgpu":
         with np.errstate(all="ignore"):
             exponent = np.abs(inputs["b"] * np.log(np.abs(inputs["a"].astype(np.float64))))
@@ -164,26 +164,26 @@ def agrees(label, got, expected, inputs):
 @pytest.mark.parametrize(("backend", "variant", "width", "browser"), LEGS, ids=str)
 @pytest.mark.sample(6)
 def test_operations(backend, variant, width, browser, tmp_path):
-    known = types_of(backend)
+    supported = types_of(backend)
     types = [
         type_
-        for type_ in known
-        if operations(type_, width, known) and (width == 1 or type_ == FLOAT)
+        for type_ in supported
+        if operations(type_, width, supported) and (width == 1 or type_ == FLOAT)
     ]
-    made = [vector_call(type_, width, known) for type_ in types]
+    calls = [vector_call(type_, width, supported) for type_ in types]
     prepared = []
-    for call, _, inputs in made:
+    for call, _, inputs in calls:
         axis = call.nest.axes[0].axis
-        whole = variant == "aligned"
+        aligned = variant == "aligned"
         schedule = (
-            Schedule((axis,), axis, width, whole=whole, aligned=whole)
+            Schedule((axis,), axis, width, whole=aligned, aligned=aligned)
             if width > 1
             else Schedule((axis,))
         )
         prepared.append(Prepared(call_program(call, schedule, backend), inputs))
     results = run_programs(prepared, backend, tmp_path, variant, browser)
     wrong = []
-    for type_, (call, labels, inputs), outputs in zip(types, made, results, strict=True):
+    for type_, (call, labels, inputs), outputs in zip(types, calls, results, strict=True):
         flat = {name: flushed(value) for name, value in inputs.items()}
         rows = zip(call.outputs, labels, oracle(call, inputs), oracle(call, flat), strict=True)
         for view, label, expected, zeroed in rows:
@@ -229,21 +229,21 @@ def reduction_call(type_, rows):
     combiners = list(COMBINERS)
     low_inputs = [View("x", Type(DTYPES[type_], rows.shape))]
     outs = [View(f"y{n}", Type(DTYPES[type_], rows.shape[:1])) for n in range(len(combiners))]
-    places = [
+    positions = [
         View(f"at{n}", Type("int32", rows.shape[:1]))
         for n, name in enumerate(combiners)
         if name.startswith("arg")
     ]
-    low = Lowering(low_inputs, [*outs, *places], "reductions")
+    low = Lowering(low_inputs, [*outs, *positions], "reductions")
     nest = low.nest()
     index = (*nest.axes(rows.shape[:1]), nest.reduce(rows.shape[1]))
     value = nest.load(low_inputs[0], index)
-    found = [nest.accumulate(name, value) for name in combiners]
-    for out, result in zip(outs, found, strict=True):
+    reductions = [nest.accumulate(name, value) for name in combiners]
+    for out, result in zip(outs, reductions, strict=True):
         nest.store(out, result)
     for out, result in zip(
-        places,
-        [r for r, name in zip(found, combiners, strict=True) if name.startswith("arg")],
+        positions,
+        [r for r, name in zip(reductions, combiners, strict=True) if name.startswith("arg")],
         strict=True,
     ):
         nest.store(out, nest.index_of(result))
@@ -254,14 +254,14 @@ def reduction_call(type_, rows):
 @pytest.mark.parametrize(("backend", "variant", "browser"), COMBINED, ids=str)
 @pytest.mark.sample(5)
 def test_combiners_with_extremes_and_nothing(backend, variant, browser, tmp_path):
-    made = [reduction_call(type_, rows) for type_, rows in ROWS.items()]
-    made += [reduction_call(type_, rows[:, :0]) for type_, rows in ROWS.items()]
+    calls = [reduction_call(type_, rows) for type_, rows in ROWS.items()]
+    calls += [reduction_call(type_, rows[:, :0]) for type_, rows in ROWS.items()]
     prepared = [
         Prepared(call_program(call, Schedule((call.nest.axes[0].axis,)), backend), inputs)
-        for call, inputs in made
+        for call, inputs in calls
     ]
     for (call, inputs), outputs in zip(
-        made, run_programs(prepared, backend, tmp_path, variant, browser), strict=True
+        calls, run_programs(prepared, backend, tmp_path, variant, browser), strict=True
     ):
         zeroed = (
             {name: flushed(value) for name, value in inputs.items()}
@@ -275,14 +275,14 @@ def test_combiners_with_extremes_and_nothing(backend, variant, browser, tmp_path
             if backend not in SHADERS:
                 np.testing.assert_array_equal(got, expected, err_msg=f"{view.name} of {COMBINERS}")
             else:
-                wanted = [flushed(expected), flushed(other)]
+                references = [flushed(expected), flushed(other)]
                 assert any(
                     np.array_equal(flushed(got), item, equal_nan=item.dtype.kind == "f")
-                    for item in wanted
+                    for item in references
                 ), (
                     view.name,
                     got,
-                    wanted,
+                    references,
                 )
 
 

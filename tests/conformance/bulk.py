@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.backends.harness import Prepared, given, in_page, write_program
+from tests.backends.harness import Prepared, frame_arrays, in_page, write_program
 from tests.backends.modules import build
 from webkiln.backends import frame
 from webkiln.backends.table import TARGETS
@@ -99,7 +99,7 @@ def run_graphs(
             outcomes[number] = Failed(reason)
             del made[number]
     request = {"backend": backend, "programs": [[number, modules.get(number)] for number in made]}
-    frames = [frame.encode(given(item)) for item in made.values()]
+    frames = [frame.encode(frame_arrays(item)) for item in made.values()]
     script = "/repository/tests/conformance/run_models.mjs"
     answers = in_page(script, request, frames, folder, PATIENCE_SECONDS, browser) if frames else []
     for number, answer in zip(made, answers, strict=True):

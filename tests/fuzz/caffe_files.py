@@ -54,7 +54,7 @@ def originals() -> list[tuple[bytes, bytes]]:
 
 def mutate_text(rng: random.Random, data: bytes) -> bytes:
     text = data.decode()
-    tokens = [(found.start(), found.end()) for found in TOKEN.finditer(text)]
+    tokens = [(token.start(), token.end()) for token in TOKEN.finditer(text)]
     start, end = rng.choice(tokens)
     other = rng.choice(tokens)
     match rng.choice(
@@ -92,15 +92,15 @@ def make(seed: int, folder: Path) -> str:
     done = []
     for _ in range(rng.choice([1, 1, 2, 3])):
         if text and (not weights or rng.random() < 0.6):
-            way = mutate_text if rng.random() < 0.85 else mutate_bytes
+            mutate = mutate_text if rng.random() < 0.85 else mutate_bytes
             try:
-                text = way(rng, text)
+                text = mutate(rng, text)
             except (UnicodeDecodeError, IndexError):
-                way = mutate_bytes
+                mutate = mutate_bytes
                 text = mutate_bytes(rng, text or b"x")
         else:
-            way, weights = mutate_bytes, mutate_bytes(rng, weights or b"x")
-        done.append(way.__name__)
+            mutate, weights = mutate_bytes, mutate_bytes(rng, weights or b"x")
+        done.append(mutate.__name__)
     if text:
         (folder / "net.prototxt").write_bytes(text)
     if weights:

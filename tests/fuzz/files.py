@@ -67,7 +67,7 @@ class Outcome:
     """`kind` is accepted, refused or one of FINDINGS."""
 
     seed: int
-    what: str
+    mutation: str
     kind: str
     text: str = ""
 
@@ -79,19 +79,19 @@ class Outcome:
 def outcome(form: Format, seed: int) -> Outcome:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        what = form.make(seed, folder)
-        said = folder / "said"
-        said.touch()
+        mutation = form.make(seed, folder)
+        log = folder / "log"
+        log.touch()
         begin = time.monotonic()
         process = os.fork()
         if not process:
-            os._exit(_inside(form, folder, said))
+            os._exit(_inside(form, folder, log))
         _, status, usage = os.wait4(process, 0)
-        lines = [json.loads(line) for line in said.read_text().splitlines()]
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
         phase, *_ = [line["phase"] for line in reversed(lines) if "phase" in line] or ["checking"]
-        told = next((line for line in lines if "kind" in line), None)
-        if told is not None:
-            kind, text = told["kind"], told["text"]
+        last = next((line for line in lines if "kind" in line), None)
+        if last is not None:
+            kind, text = last["kind"], last["text"]
         else:
             signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
             kind = "hang" if signalled in (signal.SIGXCPU, signal.SIGKILL) else "crash"
@@ -101,14 +101,14 @@ def outcome(form: Format, seed: int) -> Outcome:
             )
         if phase == "checking" and kind in ("hang", "crash", "memory"):
             kind = "refused"
-        return Outcome(seed, what, kind, text)
+        return Outcome(seed, mutation, kind, text)
 
 
-def _inside(form: Format, folder: Path, said: Path) -> int:
+def _inside(form: Format, folder: Path, log: Path) -> int:
     """Run in the child process: write one line of JSON for each phase, and one for the outcome."""
-    with said.open("a") as file, Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
+    with log.open("a") as file, Path(os.devnull).open("w") as devnull:
+        os.dup2(devnull.fileno(), 1)
+        os.dup2(devnull.fileno(), 2)
 
         def say(**line: str) -> None:
             file.write(f"{json.dumps(line)}\n")
@@ -161,25 +161,25 @@ def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
 
 def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
     """Change bits, lengths and entire pieces of a file, which must not be empty."""
-    found = bytearray(data)
-    start, end = sorted(rng.choices(range(len(found) + 1), k=2))
+    result = bytearray(data)
+    start, end = sorted(rng.choices(range(len(result) + 1), k=2))
     match rng.choice(["flip", "early", "cut", "drop", "repeat", "random", "length"]):
         case "flip":
             for _ in range(rng.randint(1, 6)):
-                found[rng.randrange(len(found))] ^= 1 << rng.randrange(8)
+                result[rng.randrange(len(result))] ^= 1 << rng.randrange(8)
         case "early":
-            found[rng.randrange(min(60, len(found)))] ^= 1 << rng.randrange(8)
+            result[rng.randrange(min(60, len(result)))] ^= 1 << rng.randrange(8)
         case "cut":
-            del found[start:]
+            del result[start:]
         case "drop":
-            del found[start : min(end, start + 20)]
+            del result[start : min(end, start + 20)]
         case "repeat":
-            found[start:start] = found[start : start + 30]
+            result[start:start] = result[start : start + 30]
         case "random":
-            found[start : start + 4] = rng.randbytes(4)
+            result[start : start + 4] = rng.randbytes(4)
         case "length":
-            found[start : start + 1] = rng.choice(EXTREME)
-    return bytes(found)
+            result[start : start + 1] = rng.choice(EXTREME)
+    return bytes(result)
 
 
 def hostile(name: str) -> dict[str, Format]:
@@ -191,26 +191,28 @@ def hostile(name: str) -> dict[str, Format]:
         import_module(f"tests.fuzz.{name}_files").FORMAT,
     )
 
-    def made(source: Callable[[], object]) -> Format:
+    def format_of(source: Callable[[], object]) -> Format:
         return Format(
             lambda _, folder: f"{source.__name__}, {module.write(source, folder)}",
             form.attempt,
             lambda folder: None,
         )
 
-    return {source.__name__: made(source) for source in module.HOSTILE}
+    return {source.__name__: format_of(source) for source in module.HOSTILE}
 
 
-def try_all(form: Format, number: int, first: int = 0, more: Iterable[Format] = ()) -> int:
+def try_all(form: Format, number: int, first: int = 0, extra: Iterable[Format] = ()) -> int:
     """Print the findings and a summary; return the exit status."""
     kinds: Counter[str] = Counter()
-    for found in (
-        *(outcome(one, 0) for one in more),
+    for result in (
+        *(outcome(one, 0) for one in extra),
         *outcomes(form, range(first, first + number)),
     ):
-        kinds[found.kind] += 1
-        if found.is_finding:
-            print(f"seed {found.seed}: {found.what}: {found.kind}\n{found.text}", flush=True)
+        kinds[result.kind] += 1
+        if result.is_finding:
+            print(
+                f"seed {result.seed}: {result.mutation}: {result.kind}\n{result.text}", flush=True
+            )
         if sum(kinds.values()) % 500 == 0:
             print(dict(kinds), file=sys.stderr, flush=True)
     print(f"{kinds.total()} files: {dict(kinds)}")

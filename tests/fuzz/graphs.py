@@ -34,7 +34,7 @@ class Draw(Random):
         self.b.nodes.append(Node(op, inputs, names, attrs, f"layer{len(self.b.nodes)}"))
         return names
 
-    def whole(self, x):
+    def integers(self, x):
         """Convert `x` to integers that every backend represents."""
         return self.b.op(
             "Cast",
@@ -140,7 +140,7 @@ def running(r, x, shape):
 
 def gathered(r, x, shape):
     """Gather elements by computed indices."""
-    index = r.whole(r.choice(r.values))
+    index = r.integers(r.choice(r.values))
     return r.b.op("Gather", x, index, axis=r.randrange(len(shape)))
 
 
@@ -173,7 +173,7 @@ def graph(seed):
     outputs = {"out": r.values[-1]} | {
         f"also{n}": r.choice(r.values) for n in range(r.choice([0, 1, 2]))
     }
-    made = Graph(
+    result = Graph(
         "g",
         tuple(r.b.nodes),
         r.b.variables,
@@ -182,7 +182,7 @@ def graph(seed):
         frozenset(r.b.slots),
         r.b.constants,
     )
-    return remove_unused(made)
+    return remove_unused(result)
 
 
 def is_trained_open(r):
@@ -204,7 +204,7 @@ def add_step(r, x, shape):
         if rank <= len(shape) and (rank != 4 or len(shape) == 4)
         for step in rows
     ]
-    before, known = len(r.b.nodes), set(r.b.variables)
+    before, declared = len(r.b.nodes), set(r.b.variables)
     try:
         narrow = dtype not in ("float32", "bool") and r.random() < 0.3
         y = r.b.op("Cast", x, dtype="float32") if narrow else r.choice(steps)(r, x, shape)
@@ -219,17 +219,17 @@ def add_step(r, x, shape):
         r.values.append(y)
         return
     del r.b.nodes[before:]
-    for name in set(r.b.variables) - known:
+    for name in set(r.b.variables) - declared:
         del r.b.variables[name]
         r.b.slots.discard(name)
         r.b.constants.pop(name, None)
 
 
-def values_for(made, seed, sizes):
+def values_for(graph, seed, sizes):
     """Inputs and weights for given sizes of the placeholders."""
     rng = np.random.default_rng(seed)
-    bound = bind(made, sizes)
-    variances = {node.inputs[4] for node in made.nodes if node.op == "BatchNorm"}
+    bound = bind(graph, sizes)
+    variances = {node.inputs[4] for node in graph.nodes if node.op == "BatchNorm"}
 
     def values(name):
         type_ = bound.type(name)
@@ -243,7 +243,7 @@ def values_for(made, seed, sizes):
             type_.dtype
         )
 
-    return {name: values(name) for name in (*made.inputs, *sorted(made.slots))}
+    return {name: values(name) for name in (*graph.inputs, *sorted(graph.slots))}
 
 
 graphs = st.integers(0, 2**40).map(graph)

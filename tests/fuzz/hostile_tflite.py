@@ -25,14 +25,14 @@ class Writer:
     def tensor(
         self, name: str, dtype: str, shape: Sequence[int], value: np.ndarray | None = None
     ) -> int:
-        made = schema.TensorT()
-        made.name, made.type, made.shape, made.buffer = name, DTYPES[dtype], list(shape), 0
+        result = schema.TensorT()
+        result.name, result.type, result.shape, result.buffer = name, DTYPES[dtype], list(shape), 0
         if value is not None:
             buffer = schema.BufferT()
             buffer.data = np.frombuffer(value.tobytes(), np.uint8)
             self.model.buffers.append(buffer)
-            made.buffer = len(self.model.buffers) - 1
-        self.graph.tensors.append(made)
+            result.buffer = len(self.model.buffers) - 1
+        self.graph.tensors.append(result)
         return len(self.graph.tensors) - 1
 
     def constant(self, name: str, value: np.ndarray) -> int:
@@ -48,15 +48,15 @@ class Writer:
         kind = schema.OperatorCodeT()
         kind.builtinCode, kind.deprecatedBuiltinCode, kind.version = code, min(code, 127), 1
         self.model.operatorCodes.append(kind)
-        made = schema.OperatorT()
-        made.opcodeIndex, made.inputs, made.outputs = (
+        result = schema.OperatorT()
+        result.opcodeIndex, result.inputs, result.outputs = (
             len(self.model.operatorCodes) - 1,
             list(inputs),
             [output],
         )
         if options is not None:
-            made.builtinOptionsType, made.builtinOptions = options
-        self.graph.operators.append(made)
+            result.builtinOptionsType, result.builtinOptions = options
+        self.graph.operators.append(result)
         return output
 
     def bytes(self, constant: int) -> bytes:

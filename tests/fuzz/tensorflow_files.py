@@ -91,19 +91,19 @@ def mutate(rng: random.Random, graph: Any) -> str:
                 ]
             )
         case "inputs":
-            more = rng.random() < 0.5
-            node.input.append(other.name) if more else node.ClearField("input")
+            appends = rng.random() < 0.5
+            node.input.append(other.name) if appends else node.ClearField("input")
         case "remove":
             nodes.remove(node)
         case "double":
             nodes.add().CopyFrom(node)
         case "attribute" if node.attr:
             name = rng.choice(sorted(node.attr))
-            given = rng.choice(sorted(other.attr)) if other.attr else name
+            other_name = rng.choice(sorted(other.attr)) if other.attr else name
             if rng.random() < 0.4:
                 del node.attr[name]
             elif rng.random() < 0.5 and other.attr:
-                node.attr[name].CopyFrom(other.attr[given])
+                node.attr[name].CopyFrom(other.attr[other_name])
             else:
                 mutate_value(rng, node.attr[name])
         case "constant":
@@ -148,12 +148,12 @@ def mutate_tensor(rng: random.Random, tensor: Any) -> None:
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     kind, data = rng.choice(originals())
-    whole, graph = graph_of(kind, data)
+    message, graph = graph_of(kind, data)
     if rng.random() < 0.15:
-        changed, done = mutate_bytes(rng, data), ["bytes"]
+        changed, mutations = mutate_bytes(rng, data), ["bytes"]
     else:
-        done = [mutate(rng, graph) for _ in range(rng.choice([1, 1, 2, 3]))]
-        changed = whole.SerializeToString()
+        mutations = [mutate(rng, graph) for _ in range(rng.choice([1, 1, 2, 3]))]
+        changed = message.SerializeToString()
         if kind == "frozen" and rng.random() < 0.2:
             changed = json.dumps(
                 {
@@ -164,7 +164,7 @@ def make(seed: int, folder: Path) -> str:
             ).encode()
             changed = mutate_bytes(rng, changed) if rng.random() < 0.5 else changed
     (folder / "net.pb").write_bytes(changed)
-    return ", ".join(done)
+    return ", ".join(mutations)
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:

@@ -40,7 +40,7 @@ PROBED = {"ranged", "doubled_sizes", "doubled_weights"}
 """Files that exhaust the memory of the onnx package, in the process that checks files."""
 
 
-SAID = {
+MESSAGES = {
     "loop_of_a_slot": "loop (Loop): evaluating the constants of this model takes more than",
     "large": "constantofshape (Broadcast): evaluating the constants of this model takes more than",
     "many_expanded": "(Broadcast): evaluating the constants of this model takes more than",
@@ -56,7 +56,7 @@ SAID = {
 
 @pytest.mark.parametrize(("name", "source"), ALL)
 def test_small_files_need_little_memory(name, source):
-    found = files.outcome(files.hostile(name)[source], 0)
-    assert found.kind == ("accepted" if source in ACCEPTED.get(name, ()) else "refused"), found
-    assert source in PROBED or "Traceback" not in found.text
-    assert SAID.get(source, "") in found.text
+    outcome = files.outcome(files.hostile(name)[source], 0)
+    assert outcome.kind == ("accepted" if source in ACCEPTED.get(name, ()) else "refused"), outcome
+    assert source in PROBED or "Traceback" not in outcome.text
+    assert MESSAGES.get(source, "") in outcome.text

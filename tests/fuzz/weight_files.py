@@ -63,17 +63,17 @@ def mutate_word(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     number = rng.randrange(len(originals()))
-    data, what = rng.choice((mutate_some, mutate_number, mutate_number, mutate_word))(
+    data, mutation = rng.choice((mutate_some, mutate_number, mutate_number, mutate_word))(
         rng, originals()[number]
     )
     (folder / "net.weights").write_bytes(data)
-    return f"{number}: {what}"
+    return f"{number}: {mutation}"
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("converting")
-    found = read_state(folder / "net.weights")
-    assert sum(value.numel() for value in found.values()) < 1 << 20
+    state = read_state(folder / "net.weights")
+    assert sum(value.numel() for value in state.values()) < 1 << 20
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)
