@@ -54,21 +54,21 @@ def main() -> int:
     parser.add_argument("--browser", default=USUAL, choices=BROWSERS)
     options = parser.parse_args()
     chosen, browser = options.backend, options.browser
-    offered = [name for name in BACKENDS if why_not(browser, name) is None]
-    at, everything, wanted = state(browser), cases(), kept()
-    reasons = counted(everything)
-    print(f"{len(everything)} cases: {len(wanted)} kept, {sum(reasons.values())} excluded")
+    supported = [name for name in BACKENDS if why_not(browser, name) is None]
+    at, all_cases, selected = state(browser), cases(), kept()
+    reasons = counted(all_cases)
+    print(f"{len(all_cases)} cases: {len(selected)} kept, {sum(reasons.values())} excluded")
     print("\n".join(f"  {count:4} {reason}" for reason, count in reasons.items()))
     failed = False
     fresh, fixed = {}, {}
     for backend in (
-        choose("backend", chosen.split(","), offered, BROWSERS[browser].title)
+        choose("backend", chosen.split(","), supported, BROWSERS[browser].title)
         if chosen
-        else offered
+        else supported
     ):
         start = time.perf_counter()
         with TemporaryDirectory() as folder:
-            verdicts = judge(wanted, backend, Path(folder), browser)
+            verdicts = judge(selected, backend, Path(folder), browser)
         fresh[backend] = cells(verdicts, backend)
         fixed = {
             name: sum(v.fixed for v in verdicts if v.case.operator == name)

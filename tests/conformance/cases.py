@@ -76,7 +76,7 @@ def read_all(folder: Path, role: str) -> Iterator[np.ndarray]:
 @cache
 def cases() -> tuple[Conformance, ...]:
     """All cases of the installed package, in its order."""
-    found: list[Conformance] = []
+    result: list[Conformance] = []
     operators: dict[str, tuple[str, str | None]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -86,16 +86,19 @@ def cases() -> tuple[Conformance, ...]:
             Path(source.model_dir) / "model.onnx", load_external_data=False
         )
         base, expanded, _ = source.name.partition("_expanded")
-        own = {node.op_type for node in model.graph.node}
+        operators_of_model = {node.op_type for node in model.graph.node}
         if expanded and base in operators:
             operator, reason = operators[base]
             reason = reason or excluded(model)
         else:
-            operator, reason = (min(own) if len(own) == 1 else "(several)"), excluded(model)
+            operator, reason = (
+                (min(operators_of_model) if len(operators_of_model) == 1 else "(several)"),
+                excluded(model),
+            )
             operators[source.name] = operator, reason
         operator = operator if source.kind == "node" else f"({source.kind})"
-        found.append(Conformance(source.name, source.kind, operator, model, source, reason))
-    return tuple(found)
+        result.append(Conformance(source.name, source.kind, operator, model, source, reason))
+    return tuple(result)
 
 
 def kept() -> list[Conformance]:
@@ -114,12 +117,12 @@ def excluded(model: onnx.ModelProto) -> str | None:
     """Why a case is out of scope, or None. Out of scope is everything but inference on dense
     numbers.
     """
-    found = [node for part in (model.graph, *model.functions) for node in nodes(part)]
+    all_nodes = [node for part in (model.graph, *model.functions) for node in nodes(part)]
     names, domains = (
-        {node.op_type for node in found},
-        {node.domain for node in found} - {item.domain for item in model.functions},
+        {node.op_type for node in all_nodes},
+        {node.domain for node in all_nodes} - {item.domain for item in model.functions},
     )
-    if domains & TRAINING_DOMAINS or any(is_training(node) for node in found):
+    if domains & TRAINING_DOMAINS or any(is_training(node) for node in all_nodes):
         return "training"
     if names & LOSSES:
         return "loss"
@@ -132,7 +135,7 @@ def excluded(model: onnx.ModelProto) -> str | None:
         return "optional"
     if "sequence_type" in kinds or any(name.startswith(SEQUENCES) for name in names):
         return "sequence"
-    if foreign := sorted(set(element_types(model, found)) - set(DTYPES)):
+    if foreign := sorted(set(element_types(model, all_nodes)) - set(DTYPES)):
         return foreign[0]
     if foreign := sorted(domains - DOMAINS):
         return f"domain {foreign[0]}"
@@ -145,13 +148,13 @@ def is_training(node: onnx.NodeProto) -> bool:
     return any(item.name == "training_mode" and item.i for item in node.attribute)
 
 
-def element_types(model: onnx.ModelProto, found: list[onnx.NodeProto]) -> Iterator[str]:
+def element_types(model: onnx.ModelProto, all_nodes: list[onnx.NodeProto]) -> Iterator[str]:
     for item in (*model.graph.input, *model.graph.output, *model.graph.value_info):
         if item.type.HasField("tensor_type"):
             yield dtype_name(item.type.tensor_type.elem_type)
     for tensor in model.graph.initializer:
         yield dtype_name(tensor.data_type)
-    for node in found:
+    for node in all_nodes:
         for item in node.attribute:
             if item.type == onnx.AttributeProto.TENSOR:
                 yield dtype_name(item.t.data_type)
@@ -185,9 +188,9 @@ def prepare(case: Conformance) -> list[Prepared]:
         [item.name for item in spec.graph.inputs],
         [item.name for item in spec.graph.outputs],
     )
-    made = []
-    for number, (given, expected) in enumerate(case.data):
-        values = dict(zip(names, given, strict=True))
+    prepared = []
+    for number, (inputs_of_set, expected) in enumerate(case.data):
+        values = dict(zip(names, inputs_of_set, strict=True))
         shapes = {
             item.name: item.shape
             for item in spec.graph.inputs
@@ -200,16 +203,16 @@ def prepare(case: Conformance) -> list[Prepared]:
                 graph = OnnxConverter(input_shapes=shapes, values=fixed).convert(spec, blobs)
                 break
             except DataDependentError as error:
-                behind = [
+                sources = [
                     name for name in source_inputs(spec.graph, error.tensor) if name not in fixed
                 ]
-                if not behind:
+                if not sources:
                     raise
-                fixed |= {name: values[name] for name in behind}
+                fixed |= {name: values[name] for name in sources}
         inputs = {name: value for name, value in values.items() if name in graph.inputs}
         outputs = dict(zip(results, expected, strict=True))
-        made.append(Prepared(case, number, graph, inputs, outputs, tuple(fixed)))
-    return made
+        prepared.append(Prepared(case, number, graph, inputs, outputs, tuple(fixed)))
+    return prepared
 
 
 def mismatch(case: Conformance, got: np.ndarray, reference: np.ndarray) -> str | None:

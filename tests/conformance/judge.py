@@ -41,8 +41,8 @@ def judge(
     wrong: dict[str, str] = dict(broken)
     host: set[str] = set()
     for item, outcome in zip(prepared, outcomes, strict=True):
-        if (found := objection(item, outcome)) is not None:
-            wrong.setdefault(item.case.name, found)
+        if (reason := objection(item, outcome)) is not None:
+            wrong.setdefault(item.case.name, reason)
         if isinstance(outcome, Ran) and outcome.host:
             host.add(item.case.name)
     fixed = {item.case.name for item in prepared if item.fixed}
@@ -55,6 +55,6 @@ def objection(item: Prepared, outcome: Ran | Failed) -> str | None:
     if isinstance(outcome, Failed):
         return outcome.message
     for name, reference in item.outputs.items():
-        if (found := mismatch(item.case, outcome.outputs[name], reference)) is not None:
-            return f"{name} {found}"
+        if (reason := mismatch(item.case, outcome.outputs[name], reference)) is not None:
+            return f"{name} {reason}"
     return None

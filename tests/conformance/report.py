@@ -73,8 +73,8 @@ def page_of(browser: str) -> Path:
 
 
 def skip_files(browser: str) -> list[Path]:
-    own = SKIPS.with_name(f"skips-{browser}.toml")
-    return [SKIPS, own] if own.exists() else [SKIPS]
+    browser_skips = SKIPS.with_name(f"skips-{browser}.toml")
+    return [SKIPS, browser_skips] if browser_skips.exists() else [SKIPS]
 
 
 def skips(browser: str = USUAL) -> list[Skip]:
@@ -192,10 +192,10 @@ def write_page(
     reasons = counted(cases())
     lines = [head.replace("TITLE", title), "Computed at:\n"]
     for name in (name for name in heads if name in states):
-        operators, rows, cases_, tried = states[name]
+        operators, rows, cases_, tested_version = states[name]
         lines.append(
             f"* {name}: operators `{operators}`, skips `{rows}`, onnx"
-            f" {cases_}{f', {title} {tried}' if tried else ''}"
+            f" {cases_}{f', {title} {tested_version}' if tested_version else ''}"
         )
     lines += [f"* {name}: {reason}" for name, reason in BROWSERS[browser].lacks.items()]
     lines.append(

@@ -36,8 +36,8 @@ def test_the_first_case_of_every_operator(browser, backend, tmp_path):
     if browser != USUAL and backend in ("webgpu", "webgl"):
         chosen = chosen[::ELSEWHERE]
     names = {case.name for case in chosen}
-    found = surprises(judge(chosen, backend, tmp_path, browser), backend, browser)
-    assert not [line for line in found if "no kept case" not in line or line.split()[0] in names]
+    failures = surprises(judge(chosen, backend, tmp_path, browser), backend, browser)
+    assert not [line for line in failures if "no kept case" not in line or line.split()[0] in names]
 
 
 def test_kept_and_excluded_cases_are_all_there_are():

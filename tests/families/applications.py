@@ -32,10 +32,10 @@ def recipe(network: str, folder: Path, backends: Sequence[str]) -> Recipe:
         'weights = "random"',
         f"size = {size(network)}",
     ]
-    place = folder / network.lower()
-    place.mkdir()
-    (place / "recipe.toml").write_text("\n".join(lines))
-    return read_recipe(place / "recipe.toml")
+    network_folder = folder / network.lower()
+    network_folder.mkdir()
+    (network_folder / "recipe.toml").write_text("\n".join(lines))
+    return read_recipe(network_folder / "recipe.toml")
 
 
 def size(network: str) -> int:

@@ -97,9 +97,9 @@ def main(family: Family, description: str | None) -> int:
             print(f"{network}: {error}", flush=True)
         forget_weights()
         failed |= not errors or max(errors.values()) > family.tolerance
-        told = ", ".join(f"{name} {value:.1e}" for name, value in errors.items())
+        summary = ", ".join(f"{name} {value:.1e}" for name, value in errors.items())
         print(
-            f"{network} at {family.inputs(network)}: {told or 'FAILED'},"
+            f"{network} at {family.inputs(network)}: {summary or 'FAILED'},"
             f" {time.perf_counter() - start:.0f} s",
             flush=True,
         )

@@ -44,7 +44,7 @@ def settled(model: nn.Module, shape: tuple[int, ...], gates: Iterable[nn.Module]
     return model
 
 
-def shrink(layer: nn.Module, given: tuple[Tensor, ...], result: Tensor) -> Tensor:
+def shrink(layer: nn.Module, inputs: tuple[Tensor, ...], result: Tensor) -> Tensor:
     """Scale the weights of a layer down if its output exceeds LARGEST_OF_GATES."""
     factor = min(1.0, LARGEST_OF_GATES / float(result.abs().max()))
     for parameter in layer.parameters():

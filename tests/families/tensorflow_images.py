@@ -20,13 +20,13 @@ def unet(w: Weights, x: tf.Tensor, widths: Sequence[int], labels: int) -> Tensor
     convolutions up, concatenated skips.
     """
     rank = len(x.shape) - 2
-    across = []
+    skips = []
     for level, width in enumerate(widths):
         if level:
             x = tf.nn.max_pool(x, 2, 2, "VALID")
         for number in range(2):
             x = convolved(w, f"down{level}/{number}", x, width, activation=tf.nn.relu)
-        across.append(x)
+        skips.append(x)
     for level, width in reversed(list(enumerate(widths[:-1]))):
         kernel = w.kernel(
             f"up{level}/kernel",
@@ -36,11 +36,11 @@ def unet(w: Weights, x: tf.Tensor, widths: Sequence[int], labels: int) -> Tensor
             gain=1.0,
             products=int(x.shape[-1]),
         )
-        shape = tf.concat([tf.shape(across[level])[:-1], [width]], 0)
+        shape = tf.concat([tf.shape(skips[level])[:-1], [width]], 0)
         up = tf.nn.bias_add(
             tf.nn.conv_transpose(x, kernel, shape, 2, "SAME"), w.vector(f"up{level}/bias", width)
         )
-        x = tf.concat([across[level], up], -1)
+        x = tf.concat([skips[level], up], -1)
         for number in range(2):
             x = convolved(w, f"up{level}/{number}", x, width, activation=tf.nn.relu)
     logits = tf.nn.convolution(
@@ -63,13 +63,13 @@ def _partial(
     """One half passes bottlenecks, the other skips them (Wang et al. 2020, CSPNet)."""
     inner = convolved(w, f"{name}/in", x, filters // 2, 1)
     for number in range(depth):
-        made = convolved(
+        residual = convolved(
             w,
             f"{name}/{number}/wide",
             convolved(w, f"{name}/{number}/narrow", inner, filters // 2, 1),
             filters // 2,
         )
-        inner = inner + made if adds else made
+        inner = inner + residual if adds else residual
     return convolved(
         w,
         f"{name}/out",
@@ -96,20 +96,22 @@ def _decoded(
     """The corners [N,B,4] of boxes in pixels, and the scores [N,B,C] of their labels."""
     count = len(anchors)
     kernel = w.kernel(f"{name}/kernel", 1, 1, int(x.shape[-1]), count * (5 + CLASSES), gain=4.0)
-    found = tf.nn.bias_add(
+    predictions = tf.nn.bias_add(
         tf.nn.conv2d(x, kernel, 1, "SAME"), w.vector(f"{name}/bias", count * (5 + CLASSES))
     )
-    shape = tf.shape(found)
-    found = tf.sigmoid(tf.reshape(found, [shape[0], shape[1], shape[2], count, 5 + CLASSES]))
+    shape = tf.shape(predictions)
+    predictions = tf.sigmoid(
+        tf.reshape(predictions, [shape[0], shape[1], shape[2], count, 5 + CLASSES])
+    )
     columns, rows = tf.meshgrid(tf.range(shape[2]), tf.range(shape[1]))
     cells = tf.cast(tf.stack([columns, rows], -1), tf.float32)[None, :, :, None]
-    centres = (found[..., 0:2] * 2.0 - 0.5 + cells) * float(stride)
-    sizes = tf.square(found[..., 2:4] * 2.0) * tf.constant(anchors, tf.float32)
+    centres = (predictions[..., 0:2] * 2.0 - 0.5 + cells) * float(stride)
+    sizes = tf.square(predictions[..., 2:4] * 2.0) * tf.constant(anchors, tf.float32)
     corners = tf.concat(
         [(centres - sizes / 2.0)[..., ::-1], (centres + sizes / 2.0)[..., ::-1]], -1
     )
     return tf.reshape(corners, [shape[0], -1, 4]), tf.reshape(
-        found[..., 4:5] * found[..., 5:], [shape[0], -1, CLASSES]
+        predictions[..., 4:5] * predictions[..., 5:], [shape[0], -1, CLASSES]
     )
 
 

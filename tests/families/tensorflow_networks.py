@@ -22,7 +22,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from tests.families.driver import Family, main
 from tests.families.tensorflow_frozen import deep_lab, deep_speech, resnet
 from tests.families.tensorflow_images import unet_2d, unet_3d, yolo, yolo_of_one
-from tests.families.tensorflow_parts import Network, Signature, saved, written
+from tests.families.tensorflow_parts import Network, Signature, save_network, write_graph
 from tests.families.tensorflow_sequences import (
     bert,
     translator,
@@ -67,7 +67,7 @@ def frozen(network: str, folder: Path) -> Path:
     traced = tf.function(
         model, input_signature=[tf.TensorSpec((None, IMAGE, IMAGE, 3), name="image")]
     ).get_concrete_function()
-    return written(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
+    return write_graph(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
 
 
 def classifier(network: str, folder: Path) -> Path:
@@ -89,7 +89,7 @@ def of(
     network: Network, signature: Signature, *samples: int, is_frozen: bool = False
 ) -> Callable[[Path], Path]:
     """Return a writer for a function, with samples of these symbolic sizes."""
-    return partial(saved, network, signature, samples, frozen=is_frozen)
+    return partial(save_network, network, signature, samples, frozen=is_frozen)
 
 
 WORDS: Signature = dict.fromkeys(

@@ -34,7 +34,7 @@ class Weights(tf.Module):
     def __init__(self) -> None:
         super().__init__()
         self.generator = np.random.default_rng(20)
-        self.made: dict[str, tf.Variable] = {}
+        self.by_name: dict[str, tf.Variable] = {}
 
     def kernel(
         self, name: str, *shape: int, gain: float = 2.0, products: int | None = None
@@ -62,12 +62,12 @@ class Weights(tf.Module):
         return mean, self._variable(f"{name}/variance", lambda: moments()[1])
 
     def _variable(self, name: str, make: Callable[[], np.ndarray]) -> tf.Variable:
-        if name not in self.made:
-            self.made[name] = tf.Variable(make().astype(np.float32), name=name)
-        return self.made[name]
+        if name not in self.by_name:
+            self.by_name[name] = tf.Variable(make().astype(np.float32), name=name)
+        return self.by_name[name]
 
 
-def saved(
+def save_network(
     network: Network, signature: Signature, sizes: tuple[int, ...], folder: Path, *, frozen: bool
 ) -> Path:
     """The file or folder of a network. `sizes` are the symbolic sizes of the samples that determine
@@ -81,23 +81,23 @@ def saved(
     network(weights, *map(tf.constant, samples))
     specs = [tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in signature.items()]
     traced = tf.function(
-        lambda *given: network(weights, *given), input_signature=specs
+        lambda *arguments: network(weights, *arguments), input_signature=specs
     ).get_concrete_function()
     if frozen:
-        return written(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
+        return write_graph(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
     tf.saved_model.save(weights, folder / "saved", signatures=traced)
     return folder / "saved"
 
 
-def written(graph: tf.compat.v1.GraphDef, folder: Path) -> Path:
+def write_graph(graph: tf.compat.v1.GraphDef, folder: Path) -> Path:
     path = folder / "frozen.pb"
     path.write_bytes(graph.SerializeToString())
     return path
 
 
 def _filled(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    given = iter(sizes)
-    return tuple(next(given) if size is None else size for size in shape)
+    remaining = iter(sizes)
+    return tuple(next(remaining) if size is None else size for size in shape)
 
 
 def batch_norm(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
@@ -127,8 +127,8 @@ def dense(
     activation: Activation = tf.identity,
     gain: float = 1.0,
 ) -> tf.Tensor:
-    made = tf.tensordot(x, w.kernel(f"{name}/kernel", int(x.shape[-1]), units, gain=gain), 1)
-    return activation(tf.nn.bias_add(made, w.vector(f"{name}/bias", units)))
+    product = tf.tensordot(x, w.kernel(f"{name}/kernel", int(x.shape[-1]), units, gain=gain), 1)
+    return activation(tf.nn.bias_add(product, w.vector(f"{name}/bias", units)))
 
 
 def convolved(
@@ -144,7 +144,7 @@ def convolved(
     activation.
     """
     window = (size,) * (len(x.shape) - 2)
-    made = tf.nn.convolution(
+    result = tf.nn.convolution(
         x, w.kernel(f"{name}/kernel", *window, int(x.shape[-1]), filters), stride, "SAME"
     )
-    return activation(batch_norm(w, name, made))
+    return activation(batch_norm(w, name, result))

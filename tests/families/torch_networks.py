@@ -73,16 +73,16 @@ def decoder() -> nn.Module:
     model = SoundDecoder(*WHISPER)
     model.keys[:, :, :5].normal_()
     model.values[:, :, :5].normal_()
-    model.place.fill_(5)
+    model.position.fill_(5)
     return model
 
 
 def bert(length: int) -> Network:
     """BERT small: 4 layers of width 512."""
-    given = (tokens(2, 8), tokens(2, 8).bool(), torch.ones(2, 8, dtype=torch.bool))
+    inputs = (tokens(2, 8), tokens(2, 8).bool(), torch.ones(2, 8, dtype=torch.bool))
     axes = ({0: Dim("batch"), 1: LENGTH},) * 3
     return Network(
-        lambda: Bert(512, 4, 8), given, axes, f"2 x {length}", {"tokens_0": 2, "tokens_1": length}
+        lambda: Bert(512, 4, 8), inputs, axes, f"2 x {length}", {"tokens_0": 2, "tokens_1": length}
     )
 
 
@@ -184,10 +184,10 @@ def recorded(model: nn.Module, network: Network, path: Path) -> Path:
         for axis, size in enumerate(network.inputs[0].shape)
     )
     arrays: dict[str, Any] = {}
-    for case, given in make_inputs({"image": ("float32", shape)}, 255.0).items():
+    for case, arrays_of_case in make_inputs({"image": ("float32", shape)}, 255.0).items():
         with torch.no_grad():
-            outputs = model(torch.from_numpy(given["image"]))
-        arrays |= {f"{case}/inputs/{name}": value for name, value in given.items()}
+            outputs = model(torch.from_numpy(arrays_of_case["image"]))
+        arrays |= {f"{case}/inputs/{name}": value for name, value in arrays_of_case.items()}
         arrays |= {f"{case}/outputs/{name}": value.numpy() for name, value in outputs.items()}
     np.savez(path, **arrays)
     return path

@@ -68,8 +68,8 @@ def test_what_opencv_does_not_have_is_named(tmp_path):
     shutil.copy(CORPUS / "argmax.prototxt", tmp_path)
     (tmp_path / "recipe.toml").write_text('source = "argmax.prototxt"\nbackends = ["js"]\n')
     with Engine(tmp_path / ".webkiln") as engine:
-        made = Model(engine, read_recipe(tmp_path / "recipe.toml"), tmp_path)
-        assert (made.bundle() / "index.js").is_file()
+        model = Model(engine, read_recipe(tmp_path / "recipe.toml"), tmp_path)
+        assert (model.bundle() / "index.js").is_file()
         with pytest.raises(
             SourceError,
             match=(
@@ -77,7 +77,7 @@ def test_what_opencv_does_not_have_is_named(tmp_path):
                 r" \(ArgMax\): OpenCV does not support it"
             ),
         ):
-            made.verify("float32", "node")
+            model.verify("float32", "node")
 
 
 def test_inspect_lists_layers(capsys):

@@ -109,10 +109,10 @@ def test_two_subgraphs_compose_and_contain_only_their_weights(tmp_path, capsys):
         for name in ("whole", "head", "tail")
     }
     assert sizes["head"] + sizes["tail"] == sizes["whole"]
-    (whole,) = run_bundle(tmp_path / "whole", "js", [{"x": x}], host="node")
+    (full_result,) = run_bundle(tmp_path / "whole", "js", [{"x": x}], host="node")
     (head,) = run_bundle(tmp_path / "head", "js", [{"x": x}], host="node")
     (tail,) = run_bundle(tmp_path / "tail", "js", [dict(head.outputs)], host="node")
-    np.testing.assert_array_equal(tail.outputs["y"], whole.outputs["y"])
+    np.testing.assert_array_equal(tail.outputs["y"], full_result.outputs["y"])
     capsys.readouterr()
     assert main([*command, "--from-layer", "second", "-o", str(tmp_path / "wrong")]) == 2
     assert (

@@ -106,11 +106,11 @@ def test_inputs_and_outputs_have_the_dtypes_of_the_model(bundle, browser, backen
         120,
         browser,
     )
-    found = json.loads(frame.decode(answer).outputs["found"].tobytes())
-    assert found.keys() == DTYPES.keys()
-    for dtype, (*given, refused) in found.items():
-        assert len(given) == (4 if dtype in ("bool", "uint8", "float16") else 2)
-        for array, values in given:
+    results = json.loads(frame.decode(answer).outputs["found"].tobytes())
+    assert results.keys() == DTYPES.keys()
+    for dtype, (*matching, refused) in results.items():
+        assert len(matching) == (4 if dtype in ("bool", "uint8", "float16") else 2)
+        for array, values in matching:
             assert (array, values) == (ARRAYS[dtype], VALUES[dtype] * 2), dtype
         assert refused == "WrongDtype"
 

@@ -72,27 +72,27 @@ def wide():
     return keras.Model(x, layers.Dense(128)(layers.LayerNormalization()(layers.Dense(160)(y))))
 
 
-def made(folder, make, **said):
+def recipe_of(folder, make, **keys):
     keras.utils.set_random_seed(2)
     make().save(folder / "model.keras")
-    table = {"source": "model.keras", "precision": "float16", "backends": list(BACKENDS)} | said
+    table = {"source": "model.keras", "precision": "float16", "backends": list(BACKENDS)} | keys
     return parse_recipe("model", table, folder / "recipe.toml")
 
 
 @one_page
 @pytest.mark.parametrize("make", representative([image, text, sequence, large], text))
 def test_float16_between_layers_is_close_to_keras(make, browser, tmp_path):
-    recipe = made(tmp_path, make)
+    recipe = recipe_of(tmp_path, make)
     with Engine(tmp_path / ".webkiln") as engine:
         model = Model(engine, recipe, tmp_path)
         results = model.verify("float32", browser)
-        halved = [
+        programs = [
             canonical.read(
                 model.file(model.actions.lower(name, Selection(BACKENDS)), "program.json")
             )
             for name in FLOAT16_BACKENDS
         ]
-    assert all("float16" in json.dumps(made) for made in halved)
+    assert all("float16" in json.dumps(lowered) for lowered in programs)
     assert results
     for result in results:
         worst = max(row["relative"] for row in result["outputs"])
@@ -111,7 +111,7 @@ def test_float16_between_layers_is_close_to_keras(make, browser, tmp_path):
 )
 @pytest.mark.long
 def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_path):
-    recipe = made(tmp_path, text, backends=["webgpu", "webgl"], encodings=[encoding])
+    recipe = recipe_of(tmp_path, text, backends=["webgpu", "webgl"], encodings=[encoding])
     with Engine(tmp_path / ".webkiln") as engine:
         results = Model(engine, recipe, tmp_path).verify(encoding, browser)
     assert all(row["passed"] for result in results for row in result["outputs"]), results
@@ -128,7 +128,7 @@ def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_pa
 @pytest.mark.sample("chromium-float32-float32")
 def test_verification_reports_the_precision_of_products(browser, products, encoding, tmp_path):
     """Mesa's lavapipe has `shader-f16`, SwiftShader does not."""
-    recipe = made(
+    recipe = recipe_of(
         tmp_path,
         wide,
         backends=["webgpu", "webgl"],
@@ -154,7 +154,7 @@ def test_verification_reports_the_precision_of_products(browser, products, encod
 def test_the_manifest_lists_backends_that_store_float16(tmp_path):
     with Engine(tmp_path / ".webkiln") as engine:
         manifest = canonical.read(
-            Model(engine, made(tmp_path, sequence), tmp_path).bundle() / "manifest.json"
+            Model(engine, recipe_of(tmp_path, sequence), tmp_path).bundle() / "manifest.json"
         )
     assert {name: entry.get("precision") for name, entry in manifest["backends"].items()} == {
         "webgpu": "float16", "wasm": None, "webgl": "float16", "js": None,

@@ -54,15 +54,15 @@ def pyramid(x):
     for _ in range(4):
         x = layers.Conv2D(4, 3, strides=2, padding="same", activation="relu")(x)
         levels.append(x)
-    found = []
+    merged = []
     for level in reversed(levels):
         side = layers.Conv2D(4, 1)(level)
-        found.append(
+        merged.append(
             side
-            if not found
-            else layers.Add()([side, layers.UpSampling2D(2, interpolation="nearest")(found[-1])])
+            if not merged
+            else layers.Add()([side, layers.UpSampling2D(2, interpolation="nearest")(merged[-1])])
         )
-    return layers.Concatenate(axis=1)([layers.Reshape((-1, 4))(level) for level in found[1:]])
+    return layers.Concatenate(axis=1)([layers.Reshape((-1, 4))(level) for level in merged[1:]])
 
 
 def strided(x):
@@ -131,14 +131,14 @@ def image(height, width):
 
 
 @pytest.fixture(scope="module")
-def made():
+def converted_models():
     return {name: converted(build) for name, (build, *_) in MODELS.items()}
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_sizes_become_multiples(made, name):
+def test_sizes_become_multiples(converted_models, name):
     _, multiple, offset, sizes = MODELS[name]
-    model, graph = made[name]
+    model, graph = converted_models[name]
     assert [(item.name, item.modulus, item.offset) for item in graph.divisibility] == [
         ("H", multiple, offset),
         ("W", multiple, offset),
@@ -153,21 +153,28 @@ def test_sizes_become_multiples(made, name):
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 @pytest.mark.sample("js")
-def test_backends_agree_with_keras(made, backend, tmp_path):
+def test_backends_agree_with_keras(converted_models, backend, tmp_path):
     tasks = [(name, size) for name, (*_, sizes) in MODELS.items() for size in sizes]
-    graphs = {name: optimised(graph) for name, (_, graph) in made.items()}
+    graphs = {name: optimised(graph) for name, (_, graph) in converted_models.items()}
     jobs = [
-        Job(graphs[name], {"x": image(*size)}, constant_values(graphs[name], made[name][1].weights))
+        Job(
+            graphs[name],
+            {"x": image(*size)},
+            constant_values(graphs[name], converted_models[name][1].weights),
+        )
         for name, size in tasks
     ]
     for (name, size), outputs in zip(tasks, run(jobs, backend, tmp_path), strict=True):
         (got,) = outputs.values()
-        assert relative_error(got, np.asarray(made[name][0](image(*size)))) < 1e-4, (name, size)
+        assert relative_error(got, np.asarray(converted_models[name][0](image(*size)))) < 1e-4, (
+            name,
+            size,
+        )
 
 
-def test_an_invalid_size_is_reported_with_the_constraint(made, tmp_path):
+def test_an_invalid_size_is_reported_with_the_constraint(converted_models, tmp_path):
     for backend in ("js", "wasm"):
-        generate_descriptor(backend, made["padded"][1]).save(tmp_path / "bundle")
+        generate_descriptor(backend, converted_models["padded"][1]).save(tmp_path / "bundle")
         (result,) = host.run_bundle(tmp_path / "bundle", backend, [{"x": image(3, 7)}])
         assert result.outputs[next(iter(result.outputs))].shape == (1, 4, 8, 3)
         with pytest.raises(
@@ -278,12 +285,12 @@ def exported():
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgl"])
 @pytest.mark.sample("js")
 def test_files_of_exporters(backend, tmp_path):
-    made = exported()
-    spec, blobs = describe_model(made, "net")
+    model = exported()
+    spec, blobs = describe_model(model, "net")
     graph = OnnxConverter().convert(spec, blobs)
     assert graph.guards
     generate_descriptor(backend, graph).save(tmp_path / "bundle")
-    session = onnxruntime.InferenceSession(made.SerializeToString())
+    session = onnxruntime.InferenceSession(model.SerializeToString())
     engine = "node" if backend != "webgl" else "chromium"
     for height, width in ((8, 16), (24, 32), (7, 15)):
         x = np.random.default_rng(height).normal(size=(1, 3, height, width)).astype(np.float32)

@@ -132,8 +132,8 @@ def of_states(states, layers):
     multiplied by their number.
     """
     x = keras.Input((2,), name="x")
-    kept = [Sums(["s"], name=name)(x * number) for number, name in enumerate(layers, 1)]
-    return keras.Model(x, keras.layers.Add()([*kept, Sums(states, name="many")(x)]))
+    retained = [Sums(["s"], name=name)(x * number) for number, name in enumerate(layers, 1)]
+    return keras.Model(x, keras.layers.Add()([*retained, Sums(states, name="many")(x)]))
 
 
 @pytest.fixture
@@ -157,37 +157,38 @@ def names_of(bundle):
 
 @pytest.mark.parametrize("make", [of_names, swapped])
 def test_onnx(make, built, tmp_path):
-    made = make([*ODD, *SLASHES])
-    onnx.save(made, tmp_path / "net.onnx")
-    again = built("net.onnx")
+    model = make([*ODD, *SLASHES])
+    onnx.save(model, tmp_path / "net.onnx")
+    rebuilt = built("net.onnx")
     assert all(
-        row["passed"] for result in again.verify("float32", "chromium") for row in result["outputs"]
+        row["passed"]
+        for result in rebuilt.verify("float32", "chromium")
+        for row in result["outputs"]
     )
     expected = tuple(
-        [item.name for item in items] for items in (made.graph.input, made.graph.output)
+        [item.name for item in items] for items in (model.graph.input, model.graph.output)
     )
-    assert names_of(again.bundle()) == expected
-    types = (again.bundle() / "index.d.ts").read_text()
+    assert names_of(rebuilt.bundle()) == expected
+    types = (rebuilt.bundle() / "index.d.ts").read_text()
     assert [
-        json.loads(found)
-        for found in re.findall(r'^  ("(?:[^"\\]|\\.)*"): \w', types, re.MULTILINE)
+        json.loads(name) for name in re.findall(r'^  ("(?:[^"\\]|\\.)*"): \w', types, re.MULTILINE)
     ] == [*expected[0], *expected[1]]
 
 
 def test_keras(built, tmp_path):
-    made = of_layers(ODD)
-    made.save(tmp_path / "net.keras")
-    again = built("net.keras")
+    model = of_layers(ODD)
+    model.save(tmp_path / "net.keras")
+    rebuilt = built("net.keras")
     assert all(
-        row["passed"] for result in again.verify("float32", "node") for row in result["outputs"]
+        row["passed"] for result in rebuilt.verify("float32", "node") for row in result["outputs"]
     )
-    assert names_of(again.bundle()) == (ODD, [f"{name}!" for name in ODD])
-    made.save(tmp_path / "net.h5")
+    assert names_of(rebuilt.bundle()) == (ODD, [f"{name}!" for name in ODD])
+    model.save(tmp_path / "net.h5")
     converters = [KerasConverter(2) for _ in range(3)]
     graphs = [
         one.convert(item)
         for one, item in zip(
-            converters, (made, tmp_path / "net.keras", tmp_path / "net.h5"), strict=True
+            converters, (model, tmp_path / "net.keras", tmp_path / "net.h5"), strict=True
         )
     ]
     for graph, one in zip(graphs, converters, strict=True):
@@ -195,7 +196,7 @@ def test_keras(built, tmp_path):
         assert set(one.digests) == graph.slots
         for name, value in graph.weights.items():
             np.testing.assert_array_equal(
-                value, made.get_layer(name.rpartition("/")[0]).weights[name.endswith("bias")]
+                value, model.get_layer(name.rpartition("/")[0]).weights[name.endswith("bias")]
             )
 
 
@@ -226,7 +227,7 @@ def expect_states(bundle, states, layers, backends=USUAL_BACKENDS):
         sum(range(1, len(layers) + 1)),
         sum(number * number for number in range(1, len(states) + 1)),
     )
-    expected = [1 + ones + 2 * turn * (ones + squares) for turn in (1, 2, 1) for _ in range(2)]
+    expected = [1 + ones + 2 * run * (ones + squares) for run in (1, 2, 1) for _ in range(2)]
     for backend in backends:
         assert runs_and_reset(bundle, backend).ravel().tolist() == expected
 
@@ -260,14 +261,14 @@ def test_arrays_with_any_name_are_stored_in_files(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (of_names, "Field 'name' of 'value_info' is required to be non-empty"),
         (swapped, "an output has no name; name it"),
     ],
 )
-def test_an_empty_name_in_an_onnx_file_is_refused(make, said):
-    with pytest.raises(SourceError, match=said):
+def test_an_empty_name_in_an_onnx_file_is_refused(make, message):
+    with pytest.raises(SourceError, match=message):
         converted(make([""]))
 
 

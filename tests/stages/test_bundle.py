@@ -172,7 +172,7 @@ await (await load()).run({ ...others, ...given, uint8: 'image.png' });
     compile_types(tmp_path, bundle, user, "--lib", libraries)
 
 
-def compile_types(folder: Path, bundle: Path, text: str, *more: str) -> None:
+def compile_types(folder: Path, bundle: Path, text: str, *arguments: str) -> None:
     """Type-check a program that has the bundle installed as a package."""
     (folder / "node_modules").mkdir()
     (folder / "node_modules" / "fake").symlink_to(bundle)
@@ -191,7 +191,7 @@ def compile_types(folder: Path, bundle: Path, text: str, *more: str) -> None:
         "false",
     ]
     done = subprocess.run(
-        [str(TSC), *options, *more, str(user)],
+        [str(TSC), *options, *arguments, str(user)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -205,11 +205,11 @@ def test_flatten_preserves_strings_and_expressions() -> None:
         "/** a */\nconst a = '// no /* comment */';  // gone\nconst b = `${a} // kept`;\n/* gone */"
         " const c = a.replace(/\\/*$/, '/');\n"
     )
-    kept = (
+    preserved = (
         "const a = '// no /* comment */';\nconst b = `${a} // kept`;\nconst c = a.replace(/\\/*$/,"
         " '/');\n"
     )
-    assert compact(strip_comments(text)) == kept
+    assert compact(strip_comments(text)) == preserved
 
 
 def test_names_in_two_modules_are_refused(tmp_path: Path) -> None:
@@ -286,11 +286,11 @@ def test_images_that_do_not_fit(tensor: dict[str, Any], image: dict[str, Any], p
 
 
 def test_an_image_has_the_size_of_its_input() -> None:
-    def size(shape: list[int | str], layout: str, asked: list[int] | None = None) -> Any:
+    def size(shape: list[int | str], layout: str, requested: list[int] | None = None) -> Any:
         described = {"name": "x", "dtype": "float32", "shape": shape}
-        return stage.with_images([described], {"x": {**IMAGE, "layout": layout, "size": asked}})[0][
-            "image"
-        ]["size"]
+        return stage.with_images(
+            [described], {"x": {**IMAGE, "layout": layout, "size": requested}}
+        )[0]["image"]["size"]
 
     assert size([1, 4, 5, 3], "HWC") == [4, 5]
     assert size(["N", 3, 4, 5], "CHW") == [4, 5]

@@ -88,8 +88,8 @@ def test_a_shard_contains_encoded_weights(
     start = -(-size // 4) * 4
     assert len(data) == start + 20 + 20
     rest = data[start:]
-    held = {rest[:20], rest[20:]}
-    assert held == {VALUES["b"].tobytes(), VALUES["whole"].tobytes()}
+    unencoded = {rest[:20], rest[20:]}
+    assert unencoded == {VALUES["b"].tobytes(), VALUES["whole"].tobytes()}
     kernel = VALUES["w"] * VALUES["scale"]
     elements = np.frombuffer(data, storage, 15, header).reshape(3, 5)
     if encoding == "int8":
