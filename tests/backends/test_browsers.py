@@ -83,7 +83,7 @@ def test_a_browser_runs_the_backends_of_its_row(
         ), f"{browser} has {backend} now: take its row of `lacks` away"
 
 
-def test_what_a_browser_lacks_is_refused_by_name(plain: Path) -> None:
+def test_missing_features_of_a_browser_are_named(plain: Path) -> None:
     with pytest.raises(
         RecipeError, match=r"webgpu: not offered by WebKitGTK; run it with another --browser$"
     ):
@@ -242,7 +242,7 @@ def test_an_unreachable_server_is_named(monkeypatch: Any) -> None:
         ),
     ],
 )
-def test_addresses_that_do_not_fit(
+def test_invalid_addresses_are_errors(
     monkeypatch: Any, variable: str, value: str, message: str
 ) -> None:
     monkeypatch.setenv(variable, value)

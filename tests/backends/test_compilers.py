@@ -101,7 +101,7 @@ def test_an_emsdk_contains_llvm(
     assert "clang is of LLVM 14, too old: 19 or newer is needed" in str(usable("emcc"))
 
 
-def test_without_emcc_the_oldest_llvm_that_has_its_version_in_its_name(machine: Machine) -> None:
+def test_without_emcc_the_oldest_versioned_llvm_is_used(machine: Machine) -> None:
     names = [(name, version) for name in ("clang", "wasm-ld") for version in (18, 23, 20)]
     programs = {f"{name}-{version}": f"{version}.1.0" for name, version in names}
     folder = machine(**programs, **{"clang-19": "19.1.7"}, zig="22.1.8")
@@ -116,7 +116,7 @@ def test_without_emcc_the_oldest_llvm_that_has_its_version_in_its_name(machine: 
     assert str(usable("emcc")) == "not on PATH, and EMSDK names no emsdk"
 
 
-def test_the_first_clang_on_path_that_compiles_to_webassembly(machine: Machine) -> None:
+def test_the_first_clang_on_path_with_webassembly_is_used(machine: Machine) -> None:
     machine(clang="18.1.0 wasm32", wasm_ld="20.1.0")
     assert "clang is of LLVM 18, too old: 19 or newer is needed" in str(usable("clang"))
     machine(clang="21.1.0 x86")
@@ -128,7 +128,7 @@ def test_the_first_clang_on_path_that_compiles_to_webassembly(machine: Machine) 
     assert (compiler.compile[0], compiler.link) == (f"{third}/clang", (f"{fourth}/wasm-ld",))
 
 
-def test_apples_clang_is_another_one(machine: Machine) -> None:
+def test_unusable_clangs_are_reported(machine: Machine) -> None:
     folder = machine(clang="21.0.0 wasm32", wasm_ld="21.1.0")
     (folder / "clang").write_text("#!/bin/sh\necho Apple clang version 21.0.0\n")
     assert "is Apple's, which cannot compile to WebAssembly" in str(usable("clang"))
@@ -138,13 +138,13 @@ def test_apples_clang_is_another_one(machine: Machine) -> None:
     assert "reports no version of LLVM" in str(usable("clang"))
 
 
-def test_emcc_without_an_llvm_does_not_keep_others_away(machine: Machine) -> None:
+def test_emcc_without_llvm_does_not_hide_other_compilers(machine: Machine) -> None:
     machine(emcc="3.1.6", zig="22.1.8")
     assert choose().name == "zig"
     assert f"no clang-{OLDEST} with wasm-ld-{OLDEST}, or newer" in str(usable("emcc"))
 
 
-def test_ziglang_is_the_last(machine: Machine) -> None:
+def test_ziglang_is_the_last_choice(machine: Machine) -> None:
     folder = machine(zig="22.1.8")
     compiler = choose()
     zig = f"{folder}/ziglang/zig"
@@ -158,7 +158,7 @@ def test_ziglang_is_the_last(machine: Machine) -> None:
     assert "zig clang is of LLVM 18, too old" in str(usable("zig"))
 
 
-def test_nothing_is_one_error_that_names_all_ways(machine: Machine) -> None:
+def test_a_missing_compiler_is_one_error_with_all_remedies(machine: Machine) -> None:
     machine()
     with pytest.raises(ToolError) as caught:
         choose()
@@ -206,7 +206,7 @@ def identities(root: Path, *, actual: bool) -> dict[str, str]:
     return tools.actual(names) if actual else tools.locked(names)
 
 
-def test_what_keys_have_of_each(
+def test_keys_contain_the_identity_of_each_compiler(
     tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """The pinned compiler while it is absent, and while an unrequested one is installed."""
@@ -247,7 +247,7 @@ link([place / "a.o"], place / "a.wasm")
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_stages_leave_nothing_in_their_home(name: str, tmp_path: Path) -> None:
+def test_stages_leave_no_files_in_their_home(name: str, tmp_path: Path) -> None:
     """In the environment of stages, the home folder and a working folder stay unchanged."""
     home, work, source = tmp_path / "home", tmp_path / "work", tmp_path / "a.c"
     home.mkdir()

@@ -165,7 +165,7 @@ def test_log_softmax_computes_the_logarithm(tmp_path):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_asymmetric_pads_and_groups_of_onnx_are_read_as_they_are_meant(backend, tmp_path):
+def test_asymmetric_pads_and_groups_of_onnx_are_converted_correctly(backend, tmp_path):
     """ONNX lists all low pads, then all high ones; a grouped convolution has one kernel per
     group.
     """

@@ -253,7 +253,7 @@ def reduction_call(type_, rows):
 
 @pytest.mark.parametrize(("backend", "variant", "browser"), COMBINED, ids=str)
 @pytest.mark.sample(5)
-def test_combiners_with_extremes_and_nothing(backend, variant, browser, tmp_path):
+def test_combiners_of_extremes_and_empty_rows(backend, variant, browser, tmp_path):
     calls = [reduction_call(type_, rows) for type_, rows in ROWS.items()]
     calls += [reduction_call(type_, rows[:, :0]) for type_, rows in ROWS.items()]
     prepared = [

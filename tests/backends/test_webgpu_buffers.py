@@ -163,7 +163,7 @@ def answers(request: Any, bundles: dict[str, Path]) -> dict[str, Any]:
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 
 
-def test_models_that_are_chained_on_the_gpu_give_the_bits_of_the_way_over_the_cpu(
+def test_models_chained_on_the_gpu_equal_models_chained_on_the_cpu(
     answers: dict[str, Any],
 ) -> None:
     assert answers["chained"] == {
@@ -176,7 +176,7 @@ def test_models_that_are_chained_on_the_gpu_give_the_bits_of_the_way_over_the_cp
     }
 
 
-def test_two_runs_overlap_and_come_in_order(answers: dict[str, Any]) -> None:
+def test_overlapping_runs_finish_in_order(answers: dict[str, Any]) -> None:
     assert answers["overlapping"]["begun"] == ["submit", "map", "submit", "map"]
     assert answers["overlapping"]["order"] == list(range(8))
     assert answers["overlapping"]["right"]
@@ -266,11 +266,11 @@ def test_other_backends_and_workers_refuse_buffers(answers: dict[str, Any], case
     assert message in answers["elsewhere"][case]["message"]
 
 
-def test_models_elsewhere_have_no_device(answers: dict[str, Any]) -> None:
+def test_models_in_workers_and_on_other_backends_have_no_device(answers: dict[str, Any]) -> None:
     assert answers["elsewhere"]["devices"] == [None, None]
 
 
-def test_a_page_may_give_its_device(answers: dict[str, Any]) -> None:
+def test_a_page_may_pass_its_device(answers: dict[str, Any]) -> None:
     device = answers["given"]
     assert device["same"]
     assert device["right"]
@@ -284,7 +284,7 @@ def test_disposing_a_model_ends_its_runs(answers: dict[str, Any]) -> None:
     assert answers["disposed"] == {"codes": ["Disposed"] * 3, "left": 0, "lost": False}
 
 
-def test_runs_make_nothing_after_the_first(answers: dict[str, Any]) -> None:
+def test_later_runs_create_no_gpu_objects(answers: dict[str, Any]) -> None:
     assert answers["allocations"]["arrays"] == {"buffers": 0, "groups": 0, "submitted": 1}
     assert answers["allocations"]["lent"] == {"buffers": 0, "groups": 0, "submitted": 1}
     assert answers["allocations"]["fresh"] == {"buffers": 2, "groups": 0, "submitted": 1}

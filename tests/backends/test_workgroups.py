@@ -185,7 +185,7 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(
     assert least or max(errors[name] for name in WITHOUT_WEIGHTS) < 2e-5
 
 
-def test_factors_beyond_float16_become_its_largest(tmp_path, monkeypatch):
+def test_factors_beyond_float16_are_clamped(tmp_path, monkeypatch):
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     graph, values, item = prepared("whole blocks", ARITHMETIC)
     values["w"] *= 2**-10

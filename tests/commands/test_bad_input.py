@@ -49,7 +49,7 @@ def test_files(name: str, webkiln: Command, sources: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("command", ["build", "inspect"])
-def test_everything_unknown_is_named_at_once(
+def test_all_unknown_names_are_reported_at_once(
     command: str, webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
     done = webkiln(

@@ -64,7 +64,7 @@ def test_layers_in_order(
     assert ("has no layers; they are those of a new build" in done.stdout) == (not layers)
 
 
-def test_the_first_wrong_layer_ends_it(
+def test_diff_stops_at_the_first_wrong_layer(
     webkiln: Command, sources: Path, built: Built, tmp_path: Path
 ) -> None:
     altered = alter_weights(built[True], tmp_path)
@@ -93,7 +93,7 @@ def test_diff_reports_a_bundle_that_differs_from_its_source(
     assert "js differs from reference first in output scores" in done.stderr
 
 
-def test_what_cannot_be_compared(webkiln: Command, built: Built) -> None:
+def test_incomparable_bundles_are_errors(webkiln: Command, built: Built) -> None:
     for options, message in (
         (
             ("--backend", "wasm", "--against", "wasm"),

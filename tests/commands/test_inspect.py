@@ -130,9 +130,7 @@ def test_an_archive_of_a_saved_model_is_one_model(webkiln: Command) -> None:
     assert fields_of(done.stdout[done.stdout.index("  kind") - 1 :])["kind"] == "a SavedModel"
 
 
-def test_every_signature_is_listed_where_one_has_to_be_chosen(
-    webkiln: Command, tmp_path: Path
-) -> None:
+def test_all_signatures_are_listed_if_one_must_be_chosen(webkiln: Command, tmp_path: Path) -> None:
     from webkiln.frontends.tensorflow.messages import SavedModelDef
 
     with zipfile.ZipFile(CORPORA / "tensorflow" / "corpus" / "activations.zip") as archive:
@@ -251,7 +249,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.sample(6)
-def test_what_is_no_model_is_one_error(
+def test_files_that_are_no_models_are_one_error(
     kind: str, webkiln: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("bad") / "net.bin"
@@ -323,9 +321,7 @@ def test_a_large_file_is_inspected_by_its_header(webkiln: Command, tmp_path: Pat
     assert time.monotonic() - begin < 20
 
 
-def test_names_of_a_file_do_not_reach_the_terminal_as_they_are(
-    webkiln: Command, tmp_path: Path
-) -> None:
+def test_names_of_a_file_are_escaped_for_the_terminal(webkiln: Command, tmp_path: Path) -> None:
     model = classifier()
     model.producer_name = "\x1b[31mred\n\x07"
     (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
@@ -352,7 +348,7 @@ def test_the_model_of_a_recipe_is_inspected(webkiln: Command, tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_what_a_function_returns_is_inspected(webkiln: Command, tmp_path: Path) -> None:
+def test_the_model_that_a_function_returns_is_inspected(webkiln: Command, tmp_path: Path) -> None:
     (tmp_path / "made.py").write_text(
         "import keras\n\n\ndef net():\n    return keras.Sequential([keras.Input((3,)),"
         " keras.layers.Dense(2)])\n"

@@ -57,7 +57,7 @@ def test_a_build_installs_what_its_model_needs(webkiln: Command, tmp_path: Path)
     assert line.endswith("requirements.lock onnx")
 
 
-def test_what_is_installed_in_vain_is_an_error(webkiln: Command, tmp_path: Path) -> None:
+def test_an_installation_without_effect_is_an_error(webkiln: Command, tmp_path: Path) -> None:
     onnx.save(classifier(), tmp_path / "net.onnx")
     settings, pip_log = without_package(tmp_path, "onnx", succeeds=False)
     done = webkiln("build", "net.onnx", "-o", "out", "--backend", "js", env=settings)
@@ -92,7 +92,7 @@ def test_doit_installs_what_its_recipes_need(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("modules", "settings"), [(["onnx"], {}), (["evil-package"], {"WEBKILN_INSTALL": "1"})]
 )
-def test_nothing_is_installed_unasked_or_unknown(
+def test_only_known_packages_are_installed_and_only_on_request(
     modules: list[str], settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker of a fleet may name any module."""

@@ -65,7 +65,7 @@ def test_an_architecture_and_its_weights(webkiln: Command, tmp_path: Path) -> No
     )
 
 
-def test_a_recipe_names_both_and_new_weights_run_again(
+def test_new_weights_of_a_recipe_cause_a_rebuild(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))

@@ -255,7 +255,7 @@ def test_an_error_of_a_handler_is_named_by_its_file_and_line(
     )
 
 
-def test_classes_inside_others_are_named_with_them(webkiln: Command, tmp_path: Path) -> None:
+def test_nested_classes_are_named_with_their_owners(webkiln: Command, tmp_path: Path) -> None:
     status, text = build(webkiln, Outer(Inner(name="inner"), name="outer"), tmp_path)
     assert status == 2
     assert "2 unsupported parts" in text
@@ -278,7 +278,7 @@ class Outer(keras.layers.Layer):
 
 @pytest.mark.long
 @pytest.mark.parametrize("trust", [(), ("--trust-source",)], ids=["untrusted", "trusted"])
-def test_a_class_inside_a_known_one_is_named(
+def test_a_nested_class_of_a_known_class_is_named(
     trust: tuple[str, ...], webkiln: Command, tmp_path: Path
 ) -> None:
     status, text = build(

@@ -60,7 +60,7 @@ def test_run_accepts_any_size(
     assert message is None or message in done.stderr
 
 
-def test_diff_builds_anew_with_the_sizes_of_the_bundle(
+def test_diff_rebuilds_with_the_sizes_of_the_bundle(
     webkiln: Command, model_and_bundle: tuple[Path, Path]
 ) -> None:
     done = webkiln("diff", model_and_bundle[1], "--source", model_and_bundle[0])

@@ -58,7 +58,7 @@ def shapes(manifest: dict[str, Any], tensors: str = "inputs") -> dict[str, list[
     return {item["name"]: item["shape"] for item in manifest[tensors]}
 
 
-def test_what_is_built(build: Any, tmp_path: Path) -> None:
+def test_options_change_the_built_model(build: Any, tmp_path: Path) -> None:
     plain = build()
     assert (plain["name"], plain["encoding"], list(plain["backends"])) == (
         "model",
@@ -102,7 +102,7 @@ def test_the_precision_of_a_backend(build: Any) -> None:
     )
 
 
-def test_how_a_bundle_is_written(build: Any, call: Call, tmp_path: Path) -> None:
+def test_options_select_the_form_of_a_bundle(build: Any, call: Call, tmp_path: Path) -> None:
     build("--depfile", "files.txt")
     assert str(tmp_path / "model.onnx") in (tmp_path / "files.txt").read_text().splitlines()
     plain = {path.name for path in (tmp_path / "dist/model").iterdir()}
@@ -131,7 +131,7 @@ def test_how_a_bundle_is_written(build: Any, call: Call, tmp_path: Path) -> None
     assert (package["name"], package["version"], package["license"]) == ("@me/net", "1.2.3", "MIT")
 
 
-def test_files_of_others_are_overwritten_by_force_alone(call: Call, tmp_path: Path) -> None:
+def test_existing_files_are_overwritten_only_with_force(call: Call, tmp_path: Path) -> None:
     write_model(tmp_path / "model.onnx")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "js.js").write_text("mine")
@@ -170,7 +170,7 @@ def one_variant(layered: Path, tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.mark.parametrize("variant", ["simd", "relaxed"])
 @pytest.mark.parametrize("command", ["run", "diff", "profile"])
-def test_the_variant_is_the_one_that_runs(
+def test_the_requested_variant_runs(
     command: str, variant: str, call: Call, one_variant: Any, tmp_path: Path
 ) -> None:
     np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32), factor=np.float32(1))
@@ -197,7 +197,7 @@ def test_diff_compares_the_requested_backend(call: Call, layered: Path) -> None:
     assert "wasm against js in node" in call("diff", layered, "--against", "js")
 
 
-def test_the_bound_of_a_comparison(call: Call, layered: Path) -> None:
+def test_the_tolerance_bounds_a_comparison(call: Call, layered: Path) -> None:
     """js and wasm add in different orders, so that they differ in the last bits."""
     call("diff", layered, "--against", "js", "--bound", "1e-4")
     failed = call("diff", layered, "--against", "js", "--bound", "1e-30", code=2)
@@ -249,7 +249,7 @@ def test_profile_uses_its_runs_and_inputs(call: Call, layered: Path, tmp_path: P
     assert "<html" in (tmp_path / "t.html").read_text().lower()
 
 
-def test_what_is_explained(call: Call, layered: Path) -> None:
+def test_explain_uses_its_options(call: Call, layered: Path) -> None:
     both, one = call("explain", layered), call("explain", layered, "--backend", "js")
     assert "bundle, wasm" in both
     assert "bundle, js" in both

@@ -24,7 +24,7 @@ framework.
 
 
 @pytest.mark.parametrize("option", [option for option in ROWS if option not in NOT_OF_DIFF])
-def test_what_a_bundle_is_compared_with_is_built_as_it_was(
+def test_diff_rebuilds_the_model_with_the_options_of_the_bundle(
     option: str, parsed: Parsed, tmp_path: Path
 ) -> None:
     """`diff` derives the recipe from its own options and the manifest of the bundle."""
@@ -156,7 +156,7 @@ def test_a_dry_run_of_init_changes_no_file(tmp_path: Path) -> None:
     assert (tmp_path / "package.json").read_text() == "{}\nmore\n"
 
 
-def test_a_model_is_inspected_as_it_is_built(parsed: Parsed, webkiln: Any) -> None:
+def test_inspect_uses_the_options_of_a_build(parsed: Parsed, webkiln: Any) -> None:
     done = webkiln(
         "inspect",
         "model.onnx",

@@ -336,7 +336,7 @@ def test_other_clocks(built: dict[str, Path], backend: str, patch: str, clock: s
         assert {launch["ms"] for launch in profile["launches"]} == {2, 2 * STEPS}
 
 
-def test_runs_whose_queries_failed_are_left_out(built: dict[str, Path]) -> None:
+def test_runs_with_failed_queries_are_excluded(built: dict[str, Path]) -> None:
     assert patched(built["recurrence"], "webgl", QUERIES.replace("DISJOINT", "true"))["runs"] == 0
 
 
@@ -344,7 +344,7 @@ def test_a_procedure_without_timestamps_is_refused(built: dict[str, Path]) -> No
     assert "profile another backend" in patched(built["procedure"], "webgpu", NO_STAMPS)["error"]
 
 
-def test_a_clock_too_coarse_for_anything(built: dict[str, Path]) -> None:
+def test_launches_below_the_clock_resolution_are_reported(built: dict[str, Path]) -> None:
     profile = profiled(built["recurrence"], "js", "node")
     instant = {
         **profile,

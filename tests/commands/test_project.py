@@ -70,7 +70,9 @@ def test_pages_and_packages_keep_their_form() -> None:
     ("file", "text"),
     [("pnpm-workspace.yaml", ""), ("package.json", '{"workspaces": ["app"]}'), ("other", "")],
 )
-def test_what_installs_the_packages_of_a_workspace(file: str, text: str, tmp_path: Path) -> None:
+def test_the_package_manager_of_a_workspace_is_detected(
+    file: str, text: str, tmp_path: Path
+) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "package.json").write_text('{ "devDependencies": { "vite": "^8.3.4" } }')
     (tmp_path / file).write_text(text)

@@ -239,7 +239,7 @@ def test_an_image_is_chosen(page: Any, colours: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["<i4", "<i8", "|u1", "<f8"])
-def test_an_array_tells_the_open_sizes(dtype: str, page: Any, colours: Path) -> None:
+def test_an_array_determines_the_open_sizes(dtype: str, page: Any, colours: Path) -> None:
     opened = page(colours)
     assert "int32 [16, 2]" in opened.text("[data-output=same]")
     file = io.BytesIO()
@@ -295,7 +295,9 @@ def test_mismatched_inputs_are_reported(
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 400)])
 @pytest.mark.sample("light-1200")
-def test_it_looks_like_something(scheme: str, width: int, page: Any, colours: Path) -> None:
+def test_the_page_fits_and_follows_the_colour_scheme(
+    scheme: str, width: int, page: Any, colours: Path
+) -> None:
     opened = page(colours)
     pixels = screenshot(scheme, width)
     assert has_content(pixels)

@@ -68,7 +68,7 @@ def test_the_server_serves_only_the_bundle_and_the_page(bundle: Path) -> None:
         link.unlink()
 
 
-def test_what_cannot_be_served(bundle: Path, tmp_path: Path) -> None:
+def test_missing_bundles_and_used_ports_are_errors(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"no manifest\.json"), serving(tmp_path):
         pass
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -127,7 +127,7 @@ def test_a_key_changes_the_recipe(key: str, tmp_path: Path) -> None:
     assert changed == {name: absolute(value, path.parent) for name, value in expected.items()}
 
 
-def test_tolerances_of_a_recipe_join_the_usual_ones(tmp_path: Path) -> None:
+def test_tolerances_of_a_recipe_extend_the_defaults(tmp_path: Path) -> None:
     data = {"source": "model.bin", "tolerances": {"int8": 0.5}}
     recipe, default = (
         parse_recipe("m", arguments, tmp_path / "recipe.toml")

@@ -14,7 +14,9 @@ def programs(folder: Path, *names: str) -> str:
     return str(folder)
 
 
-def test_which_compiler_is_used_and_why(webkiln: Command, tmp_path: Path) -> None:
+def test_the_selected_compiler_is_reported_with_the_reason(
+    webkiln: Command, tmp_path: Path
+) -> None:
     path = programs(tmp_path / "bin", "emcc", "clang-20", "wasm-ld-20")
     settings = without(tmp_path, "ziglang") | {"PATH": path, "EMSDK": ""}
     done = webkiln("tools", env=settings)

@@ -72,7 +72,7 @@ def dense(tmp_path: Path) -> Path:
         pytest.param("recipe", {"convolution": 1, "contraction": 4}, marks=pytest.mark.long),
     ],
 )
-def test_what_is_measured_is_written_once(
+def test_measurements_are_written_once(
     fixture: str,
     kinds: dict[str, int],
     webkiln: Command,
@@ -99,9 +99,7 @@ def test_what_is_measured_is_written_once(
     assert (recipe / "tuned.json").read_bytes() == content
 
 
-def test_what_was_measured_is_measured_again_by_force(
-    webkiln: Command, dense: Path, cache: Path
-) -> None:
+def test_force_repeats_measurements(webkiln: Command, dense: Path, cache: Path) -> None:
     words = ("tune", dense, "--browser", "node")
     assert webkiln(*words).returncode == 0
     before = executions(cache)
@@ -192,7 +190,7 @@ def test_a_damaged_file_is_not_overwritten(webkiln: Command, recipe: Path) -> No
     assert (recipe / "tuned.json").read_text() == "{"
 
 
-def test_what_has_no_choices_or_no_recipe_is_refused(
+def test_models_without_candidates_or_recipe_are_errors(
     webkiln: Command, recipe: Path, model: Path
 ) -> None:
     done = webkiln("tune", recipe, "--backend", "webgl")

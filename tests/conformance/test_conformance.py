@@ -40,7 +40,7 @@ def test_the_first_case_of_every_operator(browser, backend, tmp_path):
     assert not [line for line in failures if "no kept case" not in line or line.split()[0] in names]
 
 
-def test_kept_and_excluded_cases_are_all_there_are():
+def test_every_case_is_kept_or_excluded():
     assert len(kept()) + sum(counted(cases()).values()) == len(cases())
 
 

@@ -74,7 +74,7 @@ output c = c
 """
 
 
-def test_a_wrong_result_is_found_and_cut_down(monkeypatch):
+def test_a_wrong_result_is_detected_and_reduced(monkeypatch):
     right, wrong = (example_of(parse(GRAPH.format(op)), 1) for op in ("Relu", "Abs"))
     assert not disagreements([right], "js")
     ((case, lines),) = disagreements([replace(wrong, expected=right.expected)], "js")

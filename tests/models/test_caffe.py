@@ -64,7 +64,7 @@ def test_layers_are_compared_with_those_of_opencv(tmp_path, capsys):
     )
 
 
-def test_what_opencv_does_not_have_is_named(tmp_path):
+def test_layers_that_opencv_lacks_are_named(tmp_path):
     shutil.copy(CORPUS / "argmax.prototxt", tmp_path)
     (tmp_path / "recipe.toml").write_text('source = "argmax.prototxt"\nbackends = ["js"]\n')
     with Engine(tmp_path / ".webkiln") as engine:

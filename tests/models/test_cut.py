@@ -76,7 +76,7 @@ def write(folder, kind):
     ids=["keras", "onnx", "tflite", "pt2", "saved"],
 )
 @pytest.mark.sample("onnx", "tflite")
-def test_a_part_of_a_recipe_is_verified(tmp_path, kind, starts, ends, inputs, outputs):
+def test_a_subgraph_of_a_recipe_is_verified(tmp_path, kind, starts, ends, inputs, outputs):
     folder = tmp_path / "net"
     folder.mkdir()
     write(folder, kind)

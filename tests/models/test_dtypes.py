@@ -116,7 +116,7 @@ def test_inputs_and_outputs_have_the_dtypes_of_the_model(bundle, browser, backen
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js"])
-def test_in_node_float16_travels_as_bits_where_there_are_no_halves(bundle, backend):
+def test_node_without_float16_arrays_passes_float16_as_bits(bundle, backend):
     inputs = {
         dtype: np.array(values).astype(dtype).reshape(2, 2) for dtype, values in VALUES.items()
     }

@@ -110,7 +110,7 @@ def test_float16_between_layers_is_close_to_keras(make, browser, tmp_path):
     ),
 )
 @pytest.mark.long
-def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_path):
+def test_weights_of_any_encoding_are_decoded_to_float16(encoding, browser, tmp_path):
     recipe = recipe_of(tmp_path, text, backends=["webgpu", "webgl"], encodings=[encoding])
     with Engine(tmp_path / ".webkiln") as engine:
         results = Model(engine, recipe, tmp_path).verify(encoding, browser)

@@ -229,7 +229,7 @@ CHECKED = {
     + [("a pyramid", backend) for backend in ("wasm", "webgpu", "webgl")],
 )
 @pytest.mark.sample(*(f"{name}-js" for name in CHECKED), "a pyramid-webgl")
-def test_what_cannot_be_solved_is_checked_when_sizes_are_set(name, backend, tmp_path):
+def test_unsolved_constraints_are_checked_when_sizes_are_set(name, backend, tmp_path):
     build, right, wrong, message = CHECKED[name]
     model, graph = converted(build)
     assert graph.guards

@@ -28,7 +28,7 @@ def converted(model):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("backend", representative(["js", "webgpu", "webgl"], "js"))
-def test_long_models_are_right(kind, backend, tmp_path):
+def test_long_models_agree_with_onnxruntime(kind, backend, tmp_path):
     model = long_model(kind, 700 if backend == "js" else 300)
     graph = converted(model)
     x = np.random.default_rng(3).uniform(-1, 1, (2, 16)).astype(np.float32)

@@ -25,7 +25,7 @@ backends.
     indirect=["model"],
 )
 @pytest.mark.sample("digits-float32-firefox", "digits-float16-chromium")
-def test_outputs_are_those_of_keras(model, encoding, browser):
+def test_outputs_agree_with_keras(model, encoding, browser):
     results = model.verify(encoding, browser)
     for result in results:
         assert {row["set"] for row in result["outputs"]} == {"natural0", "natural1", "extreme"}

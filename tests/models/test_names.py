@@ -272,7 +272,7 @@ def test_an_empty_name_in_an_onnx_file_is_refused(make, message):
         converted(make([""]))
 
 
-def test_in_and_out_of_a_worker(built, tmp_path):
+def test_names_pass_through_workers(built, tmp_path):
     onnx.save(of_names(ODD), tmp_path / "net.onnx")
     bundle = built("net.onnx").bundle()
     values = {name: np.full((2, 3), number, np.float32) for number, name in enumerate(ODD)}

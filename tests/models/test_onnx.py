@@ -107,7 +107,7 @@ def pairs():
 
 @pytest.mark.long
 @pytest.mark.parametrize("built", [(pairs, ALL_BACKENDS, {})], indirect=True)
-def test_inputs_that_are_too_large_spoil_nothing(built):
+def test_too_large_inputs_do_not_affect_other_runs(built):
     bundle = built.bundle()
     for browser, backend in PAGE_LEGS:
         request = {
@@ -162,7 +162,7 @@ def test_layers_are_compared_with_those_of_onnxruntime(tmp_path, capsys):
 @pytest.mark.parametrize(
     "built", [(classifier, 'backends = ["js"]\n[dims]\nbatch = 2\n', EXTERNAL)], indirect=True
 )
-def test_edited_external_data_is_built_anew(built):
+def test_edited_external_data_is_rebuilt(built):
     def files():
         with Engine(built.folder / "again") as engine:
             return {
@@ -190,7 +190,7 @@ def newest(*nodes):
     [(lambda: newest(helper.make_node("Softmax", ["x"], ["y"])), 'backends = ["js"]\n', {})],
     indirect=True,
 )
-def test_files_that_onnxruntime_is_too_old_for_are_verified(built):
+def test_files_newer_than_onnxruntime_are_verified(built):
     model = onnx.load(built.folder / "net" / "net.onnx")
     assert (model.ir_version, model.opset_import[0].version) == (
         onnx.IR_VERSION,
@@ -200,7 +200,7 @@ def test_files_that_onnxruntime_is_too_old_for_are_verified(built):
     assert all(row["passed"] for row in result["outputs"])
 
 
-def test_operators_that_onnxruntime_is_too_old_for_are_named(tmp_path):
+def test_operators_newer_than_onnxruntime_are_named(tmp_path):
     model = newest(helper.make_node("Softmax", ["x"], ["y"]))
     started = []
 

@@ -181,7 +181,7 @@ def test_several_cases_of_several_sizes(make_model, tmp_path):
     assert {row["set"] for row in result["outputs"]} == {"short", "long"}
 
 
-def test_states_begin_anew_in_each_case(make_model, tmp_path):
+def test_states_are_reset_in_each_case(make_model, tmp_path):
     import keras
 
     x = keras.Input((3, 2), batch_size=1, name="x")
@@ -198,7 +198,7 @@ def test_states_begin_anew_in_each_case(make_model, tmp_path):
     )
 
 
-def test_texts_are_recorded_as_strings(make_model, tmp_path):
+def test_string_inputs_are_recorded(make_model, tmp_path):
     import keras
 
     x = keras.Input((1,), dtype="string", name="words")

@@ -153,7 +153,7 @@ def test_sample_sizes_satisfy_a_keras_model(built):
     ("make", "sample_sizes", "shape"),
     [(lambda: up_and_down(32), {"H": 96}, (1, 1, 96, 32)), (half, {"W": 5}, (1, 1, 11, 5))],
 )
-def test_given_sample_sizes_are_preserved(make, sample_sizes, shape, built):
+def test_explicit_sample_sizes_are_preserved(make, sample_sizes, shape, built):
     assert shapes_of(built(make(), sample_sizes=sample_sizes)) == {"x": shape}
 
 
@@ -200,7 +200,7 @@ def test_invalid_sample_sizes_are_reported(make, sample_sizes, message, built):
         model.engine.run(model.actions.reference())
 
 
-def test_sample_sizes_can_be_given_if_the_search_fails(built):
+def test_sample_sizes_can_be_set_if_the_search_fails(built):
     assert shapes_of(built(never(), sample_sizes={"A": 1, "B": 200})) == {
         "x": (1, 1),
         "z": (1, 200),

@@ -69,7 +69,7 @@ def saved(tmp_path_factory):
 
 @pytest.mark.parametrize("browser", ["node", "chromium"])
 @pytest.mark.sample("node")
-def test_texts_are_verified(saved, browser, tmp_path):
+def test_string_inputs_are_verified(saved, browser, tmp_path):
     _, folder = saved
     with Engine(tmp_path / ".webkiln") as engine:
         model = Model(engine, read_recipe(folder / "recipe.toml"), tmp_path)
@@ -123,7 +123,7 @@ def test_every_form_accepts_strings(saved, options, worker, tmp_path):
     assert (package["name"] == "reviews") or options[:1] != ["--format"]
 
 
-def test_only_such_bundles_carry_the_code(saved, tmp_path):
+def test_only_bundles_with_string_inputs_contain_their_code(saved, tmp_path):
     _, folder = saved
     x = keras.Input((1,), dtype="string", name="text")
     layer = L.StringLookup(vocabulary=["a", "b"])
@@ -202,7 +202,7 @@ def test_the_commands_accept_strings(saved, tmp_path, capsys):
     assert "input text: expected strings, got float64" in capsys.readouterr().err
 
 
-def test_behind_the_texts_a_model_can_be_cut(saved, tmp_path):
+def test_subgraphs_may_start_after_string_layers(saved, tmp_path):
     _, folder = saved
     cut = ["--from-layer", "words", "--to-layer", "mean", "--input-shape", "words=1,4"]
     assert (

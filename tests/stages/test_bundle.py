@@ -55,7 +55,7 @@ def test_manifest_seals_all_loaded_files(bundle: Path) -> None:
     assert max(item["bytes"] for item in manifest["shards"]) > 256 << 10
 
 
-def test_publishing_knows_its_files_by_name(bundle: Path) -> None:
+def test_published_files_are_allowed_by_name(bundle: Path) -> None:
     backends = canonical.read(bundle / "manifest.json")["backends"]
     assert {path.name for path in bundle.iterdir() if not BY_BYTES.fullmatch(path.name)} == set(
         bundle_files("fake", backends)
@@ -68,7 +68,7 @@ def test_runtime_is_small(bundle: Path) -> None:
     assert sum(len(brotli.compress((bundle / name).read_bytes())) for name in shared) < 19_500
 
 
-def test_no_code_from_text(bundle: Path) -> None:
+def test_bundles_contain_no_eval_and_no_comments(bundle: Path) -> None:
     for path in bundle.glob("*.js"):
         assert not re.search(
             r"\beval\(|new Function|/\*\*|^\s*//", path.read_text(), re.MULTILINE
@@ -95,7 +95,7 @@ def test_package_and_labels(bundle: Path) -> None:
         ({"y": ["a"]}, "1 labels for"),
     ],
 )
-def test_labels_that_do_not_fit(labels: Any, part: str, tmp_path: Path) -> None:
+def test_invalid_labels_are_errors(labels: Any, part: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=re.escape(part)):
         fake_bundle.build(tmp_path, labels=labels)
 
@@ -279,7 +279,9 @@ IMAGE = {"size": None, "fit": "stretch", "color": "RGB", "mean": 0.0, "scale": 1
         ),
     ],
 )
-def test_images_that_do_not_fit(tensor: dict[str, Any], image: dict[str, Any], part: str) -> None:
+def test_invalid_images_are_errors(
+    tensor: dict[str, Any], image: dict[str, Any], part: str
+) -> None:
     described = {"name": "x", "dtype": "float32", "shape": [1, 4, 5, 3], **tensor}
     with pytest.raises(RecipeError, match=re.escape(part)):
         stage.with_images([described], {"x": {**IMAGE, **image}})

@@ -176,7 +176,7 @@ RECIPES = {
 
 
 @pytest.mark.parametrize("lines", RECIPES)
-def test_recipes_that_do_not_fit(lines: str, tmp_path: Path) -> None:
+def test_invalid_recipes_are_errors(lines: str, tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text(f'source = "x.keras"\n{lines}\n')
     with pytest.raises(RecipeError) as caught:
         read_recipe(tmp_path / "recipe.toml")

@@ -56,7 +56,7 @@ def run(bundle: Path, folder: Path, files: dict[str, Path], **changes: Any) -> d
 
 @pytest.mark.parametrize("browser", HOSTS)
 @pytest.mark.parametrize("backend", ["js", "wasm"])
-def test_right_bundle_passes(
+def test_a_correct_bundle_passes(
     browser: str, backend: str, bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     variant = "relaxed" if backend == "wasm" else None

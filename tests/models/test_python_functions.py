@@ -165,13 +165,13 @@ def test_keys_follow_the_modules_that_are_imported(nets, tmp_path):
     ids=["unbuilt", "int", "absent", "whim"],
 )
 @pytest.mark.sample("int")
-def test_functions_that_do_not_fit(nets, source, error, message):
+def test_invalid_functions_are_errors(nets, source, error, message):
     model = nets(f'source = "{source}"\n')
     with model.engine, pytest.raises(error, match=message):
         model.engine.run(model.actions.load())
 
 
-def test_parameters_and_modules_that_do_not_fit(nets):
+def test_invalid_parameters_and_modules_are_errors(nets):
     model = nets('source = "nets.light:make"\n[parameters]\nheight = 6\n')
     with (
         model.engine,
