@@ -50,7 +50,7 @@ RUNNER = Path(__file__).with_name("run_node.mjs")
 HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
 PAGES = ("webgpu", "webgl")
 """Backends that only a browser has."""
-EVERYTHING = Thresholds(shared=0, short=0, turns=1, cold=-1)
+FINEST_THRESHOLDS = Thresholds(shared=0, short=0, turns=1, cold=-1)
 """Thresholds under which even short launches are divided into chunks, and every kernel is first
 called without work, which must have no effect.
 """
@@ -179,7 +179,7 @@ def run_programs(
 
 def write_program(program: dict[str, Any], folder: Path) -> None:
     """Write the code of a program. On wasm, all launches are shared and all kernels warmed."""
-    options = {"thresholds": EVERYTHING} if program["backend"] == "wasm" else {}
+    options = {"thresholds": FINEST_THRESHOLDS} if program["backend"] == "wasm" else {}
     write_code(program, TEMPLATES, folder, **options)
 
 

@@ -27,7 +27,7 @@ RENAMED = """const { exports: all } = await WebAssembly.instantiate(module,
   const exports = Object.fromEntries(
     Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
 """Replaces INSTANTIATED: remove the number of the program from the names of its functions."""
-TOGETHER = 100
+BATCH = 100
 """The number of programs per module, and of kernels per file."""
 OBJECTS = user_cache_path("webkiln") / "tests"
 """Cached objects."""
@@ -43,8 +43,8 @@ def build(
     modules: dict[int, str] = {}
     broken: dict[int, str] = {}
     numbers = list(programs)
-    for start in range(0, len(numbers), TOGETHER):
-        part, name = numbers[start : start + TOGETHER], f"{numbers[start]}.wasm"
+    for start in range(0, len(numbers), BATCH):
+        part, name = numbers[start : start + BATCH], f"{numbers[start]}.wasm"
         broken |= dict(
             _module({number: programs[number] for number in part}, folder, name, variant)
         )
@@ -61,7 +61,7 @@ def _module(
         for path in sorted((folder / str(number) / "code" / "kernels").glob("*.c")):
             kernels.setdefault(path.stem, path.read_text())
     names = list(kernels)
-    parts = [names[start : start + TOGETHER] for start in range(0, len(names), TOGETHER)]
+    parts = [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
     try:
         objects, broken = (
             _objects([joined([kernels[item] for item in part]) for part in parts], variant),

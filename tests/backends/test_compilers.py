@@ -41,7 +41,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
             package = folder / "ziglang" if name == "zig" else folder
             package.mkdir(exist_ok=True)
             number, _, targets = version.partition(" ")
-            answers = {"*--print-targets": targets, "*": f"{SAYS[name[:4]]} {number}"}
+            answers = {"*--print-targets": targets, "*": f"{BANNERS[name[:4]]} {number}"}
             write(package / name.replace("_", "-"), answers)
             if name == "zig":
                 (package / "__init__.py").touch()
@@ -60,7 +60,12 @@ def write(program: Path, answers: Mapping[str, str]) -> None:
     program.chmod(0o755)
 
 
-SAYS = {"emcc": "emcc (Emscripten)", "clan": "clang version", "wasm": "LLD", "zig": "clang version"}
+BANNERS = {
+    "emcc": "emcc (Emscripten)",
+    "clan": "clang version",
+    "wasm": "LLD",
+    "zig": "clang version",
+}
 WASM = "21.1.0 wasm32"
 
 

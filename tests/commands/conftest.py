@@ -83,7 +83,7 @@ def webkiln(tmp_path: Path, cache: Path) -> Command:
         words = [*map(str, arguments)]
         settings = {"WEBKILN_CACHE": str(cache), "WEBKILN_COMPILER": ""}
         if not options:
-            return _here(words, tmp_path, settings)
+            return _run_in_process(words, tmp_path, settings)
         command = [sys.executable, "-m", "webkiln.cli", *words]
         environment = os.environ | settings | {"PYTHONPATH": str(PACKAGE), **options.pop("env", {})}
         return subprocess.run(
@@ -100,7 +100,7 @@ def webkiln(tmp_path: Path, cache: Path) -> Command:
     return run
 
 
-def _here(
+def _run_in_process(
     words: Sequence[str], folder: Path, settings: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command in this process; return its output and exit status."""

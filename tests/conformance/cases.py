@@ -101,7 +101,7 @@ def cases() -> tuple[Conformance, ...]:
     return tuple(result)
 
 
-def kept() -> list[Conformance]:
+def cases_in_scope() -> list[Conformance]:
     return [case for case in cases() if case.excluded is None]
 
 
@@ -168,7 +168,7 @@ def element_types(model: onnx.ModelProto, all_nodes: list[onnx.NodeProto]) -> It
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case at one data set: its graph, inputs and expected outputs. `fixed` inputs determine
+    """A case at one data set: its graph, inputs and expected outputs. `constant_inputs` determine
     shapes and are constants of the graph.
     """
 
@@ -177,7 +177,7 @@ class Prepared:
     graph: Graph
     inputs: Mapping[str, np.ndarray]
     outputs: Mapping[str, np.ndarray]
-    fixed: tuple[str, ...]
+    constant_inputs: tuple[str, ...]
 
 
 def prepare(case: Conformance) -> list[Prepared]:
@@ -197,21 +197,25 @@ def prepare(case: Conformance) -> list[Prepared]:
             if item.shape is None or not all(type(s) is int for s in item.shape)
         }
         shapes = {name: values[name].shape for name in shapes}
-        fixed: dict[str, np.ndarray] = {}
+        constant_inputs: dict[str, np.ndarray] = {}
         while True:
             try:
-                graph = OnnxConverter(input_shapes=shapes, values=fixed).convert(spec, blobs)
+                graph = OnnxConverter(input_shapes=shapes, values=constant_inputs).convert(
+                    spec, blobs
+                )
                 break
             except DataDependentError as error:
                 sources = [
-                    name for name in source_inputs(spec.graph, error.tensor) if name not in fixed
+                    name
+                    for name in source_inputs(spec.graph, error.tensor)
+                    if name not in constant_inputs
                 ]
                 if not sources:
                     raise
-                fixed |= {name: values[name] for name in sources}
+                constant_inputs |= {name: values[name] for name in sources}
         inputs = {name: value for name, value in values.items() if name in graph.inputs}
         outputs = dict(zip(results, expected, strict=True))
-        prepared.append(Prepared(case, number, graph, inputs, outputs, tuple(fixed)))
+        prepared.append(Prepared(case, number, graph, inputs, outputs, tuple(constant_inputs)))
     return prepared
 
 

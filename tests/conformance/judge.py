@@ -18,7 +18,7 @@ class Verdict:
     case: Conformance
     wrong: str | None
     host: bool = False
-    fixed: bool = False
+    has_constants: bool = False
 
 
 def judge(
@@ -45,9 +45,10 @@ def judge(
             wrong.setdefault(item.case.name, reason)
         if isinstance(outcome, Ran) and outcome.host:
             host.add(item.case.name)
-    fixed = {item.case.name for item in prepared if item.fixed}
+    with_constants = {item.case.name for item in prepared if item.constant_inputs}
     return [
-        Verdict(case, wrong.get(case.name), case.name in host, case.name in fixed) for case in cases
+        Verdict(case, wrong.get(case.name), case.name in host, case.name in with_constants)
+        for case in cases
     ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 
 from tests.backends.harness import ROOT
-from tests.conformance.cases import Conformance, cases, kept
+from tests.conformance.cases import Conformance, cases, cases_in_scope
 from webkiln.backends.browsers import BROWSERS
 from webkiln.recipe.values import BACKENDS
 
@@ -86,7 +86,7 @@ def skips(browser: str = USUAL) -> list[Skip]:
     return [Skip(row["case"], tuple(row["backends"]), row["reason"]) for row in rows]
 
 
-def skipped(backend: str, browser: str = USUAL) -> dict[str, str]:
+def skip_reasons(backend: str, browser: str = USUAL) -> dict[str, str]:
     """Case -> reason."""
     return {row.case: row.reason for row in skips(browser) if backend in row.backends}
 
@@ -120,7 +120,7 @@ def state(browser: str = USUAL) -> tuple[str, str, str]:
     return digest(OPERATORS.glob("*.py")), digest(skip_files(browser)), onnx.__version__
 
 
-def stated(browser: str = USUAL) -> dict[str, tuple[str, ...]]:
+def recorded_states(browser: str = USUAL) -> dict[str, tuple[str, ...]]:
     """The state in which each column of the page was computed, and the version of the browser."""
     page = page_of(browser)
     return (
@@ -154,7 +154,7 @@ def columns(browser: str) -> dict[str, dict[str, str]]:
     }
 
 
-def counted(case_list: Sequence[Conformance]) -> dict[str, int]:
+def count_exclusions(case_list: Sequence[Conformance]) -> dict[str, int]:
     """The number of cases out of scope, by reason."""
     reasons: dict[str, int] = {}
     for case in case_list:
@@ -165,20 +165,20 @@ def counted(case_list: Sequence[Conformance]) -> dict[str, int]:
 
 def write_page(
     fresh: Mapping[str, Mapping[str, Cell]],
-    fixed: Mapping[str, int],
+    constant_counts: Mapping[str, int],
     at: tuple[str, ...],
     browser: str,
     version: str,
 ) -> None:
-    """Write the page; columns that were computed in the state `at` replace old ones. `fixed`: the
-    number of cases with constant operands, by operator.
+    """Write the page; columns that were computed in the state `at` replace old ones.
+    `constant_counts`: the number of cases with constant operands, by operator.
     """
     table = {backend: dict(column) for backend, column in columns(browser).items()}
     table |= {
         backend: {name: str(cell) for name, cell in column.items()}
         for backend, column in fresh.items()
     }
-    states = stated(browser) | dict.fromkeys(fresh, (*at, version))
+    states = recorded_states(browser) | dict.fromkeys(fresh, (*at, version))
     title = BROWSERS[browser].title
     head = (
         HEAD
@@ -187,9 +187,9 @@ def write_page(
     )
     heads = [name for name in BACKENDS if name not in BROWSERS[browser].lacks]
     totals: dict[str, int] = {}
-    for case in kept():
+    for case in cases_in_scope():
         totals[case.operator] = totals.get(case.operator, 0) + 1
-    reasons = counted(cases())
+    reasons = count_exclusions(cases())
     lines = [head.replace("TITLE", title), "Computed at:\n"]
     for name in (name for name in heads if name in states):
         operators, rows, cases_, tested_version = states[name]
@@ -208,7 +208,8 @@ def write_page(
     for name in sorted(totals, key=lambda name: (name.startswith("("), name)):
         cells = [table.get(backend, {}).get(name, "") for backend in heads]
         lines.append(
-            f"| `{name}` | {totals[name]} | {fixed.get(name, 0) or ''} | {' | '.join(cells)} |"
+            f"| `{name}` | {totals[name]} | {constant_counts.get(name, 0) or ''} |"
+            f" {' | '.join(cells)} |"
         )
     lines += [
         "\n## Excluded\n",

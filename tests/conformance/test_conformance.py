@@ -3,9 +3,9 @@
 import pytest
 
 from tests.conformance.__main__ import surprises
-from tests.conformance.cases import cases, kept
+from tests.conformance.cases import cases, cases_in_scope
 from tests.conformance.judge import judge
-from tests.conformance.report import USUAL, counted, skips, state, stated
+from tests.conformance.report import USUAL, count_exclusions, recorded_states, skips, state
 from tests.hosts import every_page, every_page_leg
 from webkiln.recipe.values import BACKENDS
 
@@ -19,9 +19,9 @@ conformance browser=firefox` runs all.
 def representative():
     """The first kept case of every operator, and some of the others."""
     first = {}
-    for case in kept():
+    for case in cases_in_scope():
         first.setdefault(case.operator, case)
-    others = [case for case in kept() if case.operator.startswith("(")]
+    others = [case for case in cases_in_scope() if case.operator.startswith("(")]
     return [
         *first.values(),
         *(case for case in others[:: len(others) // NETWORKS] if case not in first.values()),
@@ -41,12 +41,12 @@ def test_the_first_case_of_every_operator(browser, backend, tmp_path):
 
 
 def test_every_case_is_kept_or_excluded():
-    assert len(kept()) + sum(counted(cases()).values()) == len(cases())
+    assert len(cases_in_scope()) + sum(count_exclusions(cases()).values()) == len(cases())
 
 
 @every_page
 def test_every_skip_names_a_case_and_backends(browser):
-    names = {case.name for case in kept()}
+    names = {case.name for case in cases_in_scope()}
     for row in skips(browser):
         assert row.case in names
         assert row.backends
@@ -55,6 +55,6 @@ def test_every_skip_names_a_case_and_backends(browser):
 
 
 def test_the_page_of_operators_is_fresh():
-    assert {backend: rest[:3] for backend, rest in stated().items()} == dict.fromkeys(
+    assert {backend: rest[:3] for backend, rest in recorded_states().items()} == dict.fromkeys(
         BACKENDS, state()
     ), "run make conformance"

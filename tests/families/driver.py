@@ -41,7 +41,7 @@ class Family:
     tolerance: float = TOLERANCE
 
 
-def verified(
+def verify_network(
     family: Family, network: str, backends: Sequence[str], folder: Path
 ) -> tuple[int, dict[str, float]]:
     """The number of trained parameters of a network, and its error on each backend and variant."""
@@ -89,7 +89,7 @@ def main(family: Family, description: str | None) -> int:
         start = time.perf_counter()
         try:
             with TemporaryDirectory() as folder:
-                parameters, errors = verified(
+                parameters, errors = verify_network(
                     family, network, options.backend.split(","), Path(folder)
                 )
         except UserError as error:

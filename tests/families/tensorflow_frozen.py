@@ -31,7 +31,7 @@ units.
 """
 
 
-def frozen(build: Callable[[], Sequence[str]], folder: Path) -> Path:
+def freeze(build: Callable[[], Sequence[str]], folder: Path) -> Path:
     """Freeze the default graph after `build`, which returns the names of its outputs."""
     with (
         tf.Graph().as_default() as graph,
@@ -63,7 +63,7 @@ def _variable(
     )
 
 
-def _convolved(
+def _conv_block(
     x: tf.Tensor,
     name: str,
     filters: int,
@@ -87,10 +87,10 @@ def _convolved(
             [1, stride, stride, 1],
             "VALID" if stride > 1 else "SAME",
         )
-        return _normalised(x, activation, update_statistics=update_statistics)
+        return _batch_norm(x, activation, update_statistics=update_statistics)
 
 
-def _normalised(
+def _batch_norm(
     x: tf.Tensor, activation: Activation = tf.nn.relu, *, update_statistics: bool
 ) -> tf.Tensor:
     count = int(x.shape[-1])
@@ -114,7 +114,7 @@ def _normalised(
 
 def _resnet(x: tf.Tensor, *, update_statistics: bool) -> tf.Tensor:
     x = v1.nn.max_pool(
-        _convolved(x, "conv1", 64, 7, 2, update_statistics=update_statistics),
+        _conv_block(x, "conv1", 64, 7, 2, update_statistics=update_statistics),
         [1, 3, 3, 1],
         [1, 2, 2, 1],
         "SAME",
@@ -126,7 +126,7 @@ def _resnet(x: tf.Tensor, *, update_statistics: bool) -> tf.Tensor:
                 short = (
                     x
                     if unit
-                    else _convolved(
+                    else _conv_block(
                         x,
                         "shortcut",
                         4 * width,
@@ -136,11 +136,11 @@ def _resnet(x: tf.Tensor, *, update_statistics: bool) -> tf.Tensor:
                         update_statistics=update_statistics,
                     )
                 )
-                y = _convolved(x, "conv1", width, 1, 1, update_statistics=update_statistics)
-                y = _convolved(y, "conv2", width, 3, stride, update_statistics=update_statistics)
+                y = _conv_block(x, "conv1", width, 1, 1, update_statistics=update_statistics)
+                y = _conv_block(y, "conv2", width, 3, stride, update_statistics=update_statistics)
                 x = tf.nn.relu(
                     short
-                    + _convolved(
+                    + _conv_block(
                         y,
                         "conv3",
                         4 * width,
@@ -177,15 +177,15 @@ def resnet(folder: Path) -> Path:
         tf.nn.softmax(_with_statistics(_resnet, image, 1.0), name="predictions")
         return ["predictions"]
 
-    return frozen(build, folder)
+    return freeze(build, folder)
 
 
-def _inverted(
+def _inverted_residual(
     x: tf.Tensor, factor: int, filters: int, stride: int, rate: int, *, update_statistics: bool
 ) -> tf.Tensor:
     wide = int(x.shape[-1]) * factor
     y = (
-        _convolved(
+        _conv_block(
             x, "expand", wide, 1, 1, activation=tf.nn.relu6, update_statistics=update_statistics
         )
         if factor > 1
@@ -198,8 +198,8 @@ def _inverted(
             initializer=v1.random_normal_initializer(stddev=np.sqrt(2 / 9)),
         )
         y = v1.nn.depthwise_conv2d(y, kernel, [1, stride, stride, 1], "SAME", [rate, rate])
-        y = _normalised(y, tf.nn.relu6, update_statistics=update_statistics)
-    y = _convolved(
+        y = _batch_norm(y, tf.nn.relu6, update_statistics=update_statistics)
+    y = _conv_block(
         y, "project", filters, 1, 1, activation=tf.identity, update_statistics=update_statistics
     )
     return x + y if stride == 1 and filters == int(x.shape[-1]) else y
@@ -207,7 +207,7 @@ def _inverted(
 
 def _deep_lab(x: tf.Tensor, *, update_statistics: bool) -> tf.Tensor:
     size_of_features = tf.shape(x)[1:3]
-    x = _convolved(
+    x = _conv_block(
         x / 127.5 - 1.0,
         "conv",
         32,
@@ -219,7 +219,7 @@ def _deep_lab(x: tf.Tensor, *, update_statistics: bool) -> tf.Tensor:
     for number, (factor, filters, depth, stride, rate) in enumerate(MOBILE):
         for unit in range(depth):
             with v1.variable_scope(f"stage{number}/unit{unit}"):
-                x = _inverted(
+                x = _inverted_residual(
                     x,
                     factor,
                     filters,
@@ -228,7 +228,7 @@ def _deep_lab(x: tf.Tensor, *, update_statistics: bool) -> tf.Tensor:
                     update_statistics=update_statistics,
                 )
     size = tf.shape(x)[1:3]
-    pooled = _convolved(
+    pooled = _conv_block(
         tf.reduce_mean(x, [1, 2], keepdims=True),
         "image_pooling",
         256,
@@ -238,15 +238,15 @@ def _deep_lab(x: tf.Tensor, *, update_statistics: bool) -> tf.Tensor:
     )
     branches = [
         v1.image.resize_bilinear(pooled, size, align_corners=True),
-        _convolved(x, "aspp0", 256, 1, 1, update_statistics=update_statistics),
+        _conv_block(x, "aspp0", 256, 1, 1, update_statistics=update_statistics),
     ]
     for number, rate in enumerate((6, 12, 18), 1):
         with v1.variable_scope(f"aspp{number}"):
             y = tf.nn.atrous_conv2d(
                 x, _variable("weights", (3, 3, int(x.shape[-1]), 256)), rate, "SAME"
             )
-            branches.append(_normalised(y, update_statistics=update_statistics))
-    x = _convolved(
+            branches.append(_batch_norm(y, update_statistics=update_statistics))
+    x = _conv_block(
         tf.concat(branches, 3), "projection", 256, 1, 1, update_statistics=update_statistics
     )
     with v1.variable_scope("logits"):
@@ -267,7 +267,7 @@ def deep_lab(folder: Path) -> Path:
         tf.identity(_with_statistics(_deep_lab, image, 255.0), name="scores")
         return ["scores"]
 
-    return frozen(build, folder)
+    return freeze(build, folder)
 
 
 class Cell:
@@ -341,6 +341,6 @@ def deep_speech(folder: Path) -> Path:
 
     v1.disable_control_flow_v2()
     try:
-        return frozen(build, folder)
+        return freeze(build, folder)
     finally:
         v1.enable_control_flow_v2()

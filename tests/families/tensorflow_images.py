@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tests.families.tensorflow_parts import Tensors, Weights, convolved
+from tests.families.tensorflow_parts import Tensors, Weights, conv_block
 
 ANCHORS = (
     ((10, 13), (16, 30), (33, 23)),
@@ -25,7 +25,7 @@ def unet(w: Weights, x: tf.Tensor, widths: Sequence[int], labels: int) -> Tensor
         if level:
             x = tf.nn.max_pool(x, 2, 2, "VALID")
         for number in range(2):
-            x = convolved(w, f"down{level}/{number}", x, width, activation=tf.nn.relu)
+            x = conv_block(w, f"down{level}/{number}", x, width, activation=tf.nn.relu)
         skips.append(x)
     for level, width in reversed(list(enumerate(widths[:-1]))):
         kernel = w.kernel(
@@ -42,7 +42,7 @@ def unet(w: Weights, x: tf.Tensor, widths: Sequence[int], labels: int) -> Tensor
         )
         x = tf.concat([skips[level], up], -1)
         for number in range(2):
-            x = convolved(w, f"up{level}/{number}", x, width, activation=tf.nn.relu)
+            x = conv_block(w, f"up{level}/{number}", x, width, activation=tf.nn.relu)
     logits = tf.nn.convolution(
         x, w.kernel("logits/kernel", *(1,) * rank, int(x.shape[-1]), labels), 1, "SAME"
     )
@@ -57,40 +57,40 @@ def unet_3d(w: Weights, volume: tf.Tensor) -> Tensors:
     return unet(w, volume, (32, 64, 128, 256), 4)
 
 
-def _partial(
+def _partial_stage(
     w: Weights, name: str, x: tf.Tensor, filters: int, depth: int, *, adds: bool = True
 ) -> tf.Tensor:
     """One half passes bottlenecks, the other skips them (Wang et al. 2020, CSPNet)."""
-    inner = convolved(w, f"{name}/in", x, filters // 2, 1)
+    inner = conv_block(w, f"{name}/in", x, filters // 2, 1)
     for number in range(depth):
-        residual = convolved(
+        residual = conv_block(
             w,
             f"{name}/{number}/wide",
-            convolved(w, f"{name}/{number}/narrow", inner, filters // 2, 1),
+            conv_block(w, f"{name}/{number}/narrow", inner, filters // 2, 1),
             filters // 2,
         )
         inner = inner + residual if adds else residual
-    return convolved(
+    return conv_block(
         w,
         f"{name}/out",
-        tf.concat([inner, convolved(w, f"{name}/by", x, filters // 2, 1)], -1),
+        tf.concat([inner, conv_block(w, f"{name}/by", x, filters // 2, 1)], -1),
         filters,
         1,
     )
 
 
-def _pooled(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
+def _pool_pyramid(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
     filters = int(x.shape[-1])
-    levels = [convolved(w, f"{name}/in", x, filters // 2, 1)]
+    levels = [conv_block(w, f"{name}/in", x, filters // 2, 1)]
     levels += [tf.nn.max_pool2d(levels[0], size, 1, "SAME") for size in (5, 9, 13)]
-    return convolved(w, f"{name}/out", tf.concat(levels, -1), filters, 1)
+    return conv_block(w, f"{name}/out", tf.concat(levels, -1), filters, 1)
 
 
-def _doubled(x: tf.Tensor) -> tf.Tensor:
+def _upsample(x: tf.Tensor) -> tf.Tensor:
     return tf.image.resize(x, tf.shape(x)[1:3] * 2, "nearest")
 
 
-def _decoded(
+def _decode_boxes(
     w: Weights, name: str, x: tf.Tensor, anchors: Sequence[Sequence[int]], stride: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The corners [N,B,4] of boxes in pixels, and the scores [N,B,C] of their labels."""
@@ -119,36 +119,43 @@ def yolo_boxes(w: Weights, image: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """YOLOv5n up to its boxes in 0..1 and their scores: a backbone of partial stages, a feature
     pyramid up and down, three cell sizes.
     """
-    x = convolved(w, "stem", tf.cast(image, tf.float32) / 255.0, 16, 6, 2)
+    x = conv_block(w, "stem", tf.cast(image, tf.float32) / 255.0, 16, 6, 2)
     levels = []
     for number, (width, depth) in enumerate(((32, 1), (64, 2), (128, 3), (256, 1))):
-        x = _partial(
-            w, f"stage{number}", convolved(w, f"stage{number}/down", x, width, 3, 2), width, depth
+        x = _partial_stage(
+            w, f"stage{number}", conv_block(w, f"stage{number}/down", x, width, 3, 2), width, depth
         )
         levels.append(x)
-    top = convolved(w, "top", _pooled(w, "pooled", x), 128, 1)
-    middle = _partial(w, "up1", tf.concat([_doubled(top), levels[2]], -1), 128, 1, adds=False)
-    middle = convolved(w, "middle", middle, 64, 1)
-    fine = _partial(w, "up2", tf.concat([_doubled(middle), levels[1]], -1), 64, 1, adds=False)
-    middle = _partial(
+    top = conv_block(w, "top", _pool_pyramid(w, "pooled", x), 128, 1)
+    middle = _partial_stage(
+        w, "up1", tf.concat([_upsample(top), levels[2]], -1), 128, 1, adds=False
+    )
+    middle = conv_block(w, "middle", middle, 64, 1)
+    fine = _partial_stage(
+        w, "up2", tf.concat([_upsample(middle), levels[1]], -1), 64, 1, adds=False
+    )
+    middle = _partial_stage(
         w,
         "down1",
-        tf.concat([convolved(w, "fine/down", fine, 64, 3, 2), middle], -1),
+        tf.concat([conv_block(w, "fine/down", fine, 64, 3, 2), middle], -1),
         128,
         1,
         adds=False,
     )
-    coarse = _partial(
+    coarse = _partial_stage(
         w,
         "down2",
-        tf.concat([convolved(w, "middle/down", middle, 128, 3, 2), top], -1),
+        tf.concat([conv_block(w, "middle/down", middle, 128, 3, 2), top], -1),
         256,
         1,
         adds=False,
     )
     heads = zip((fine, middle, coarse), ANCHORS, STRIDES, strict=True)
     boxes, scores = zip(
-        *(_decoded(w, f"head{stride}", level, anchors, stride) for level, anchors, stride in heads),
+        *(
+            _decode_boxes(w, f"head{stride}", level, anchors, stride)
+            for level, anchors, stride in heads
+        ),
         strict=True,
     )
     size = tf.cast(tf.shape(image)[1:3], tf.float32)

@@ -85,7 +85,7 @@ def classifier(network: str, folder: Path) -> Path:
     return folder / "saved"
 
 
-def of(
+def writer_of(
     network: Network, signature: Signature, *samples: int, is_frozen: bool = False
 ) -> Callable[[Path], Path]:
     """Return a writer for a function, with samples of these symbolic sizes."""
@@ -98,8 +98,8 @@ WORDS: Signature = dict.fromkeys(
 SHARED = {f"{name}_{axis}": "NT"[axis] for name in WORDS for axis in range(2)}
 COLORS: Signature = {"image": ((None, None, None, 3), "uint8")}
 WAVE: Signature = {"wave": ((None, None, 1), "float32")}
-BERT = of(bert, WORDS, 4, 16)
-TRANSLATOR = of(translator, {"ids": ((None, None), "int32")}, 2, 9)
+BERT = writer_of(bert, WORDS, 4, 16)
+TRANSLATOR = writer_of(translator, {"ids": ((None, None), "int32")}, 2, 9)
 
 CASES = {
     "MobileNetV3Large, model.export": Case(partial(exported, "MobileNetV3Large"), {"image_0": 2}),
@@ -111,26 +111,27 @@ CASES = {
     "ResNet50 of TensorFlow 1, frozen": Case(resnet, {"image_0": 2}),
     "DeepLabv3 of TensorFlow 1, frozen": Case(deep_lab, {"image_1": 64, "image_2": 90}),
     "YOLOv5n with its boxes": Case(
-        of(yolo, COLORS, 2, 64, 96), {"image_0": 2, "image_1": 64, "image_2": 96}
+        writer_of(yolo, COLORS, 2, 64, 96), {"image_0": 2, "image_1": 64, "image_2": 96}
     ),
     "YOLOv5n with the boxes of one image": Case(
-        of(yolo_of_one, {"image": ((1, 96, 64, 3), "uint8")}), {}
+        writer_of(yolo_of_one, {"image": ((1, 96, 64, 3), "uint8")}), {}
     ),
     "U-Net": Case(
-        of(unet_2d, {"image": ((None, None, None, 3), "float32")}, 2, 64, 64),
+        writer_of(unet_2d, {"image": ((None, None, None, 3), "float32")}, 2, 64, 64),
         {"image_0": 1, "image_1": 32, "image_2": 48},
     ),
     "U-Net of volumes": Case(
-        of(unet_3d, {"volume": ((None, 16, 16, 16, 1), "float32")}, 2), {"volume_0": 1}
+        writer_of(unet_3d, {"volume": ((None, 16, 16, 16, 1), "float32")}, 2), {"volume_0": 1}
     ),
     "BERT-mini": Case(BERT, {"N": 2, "T": 16}, SHARED),
     "BERT-mini, longer": Case(BERT, {"N": 1, "T": 77}, SHARED),
     "Whisper-tiny's encoder": Case(
-        of(whisper, {"wave": ((None, None), "float32")}, 1, 16000), {"wave_0": 1, "wave_1": 8000}
+        writer_of(whisper, {"wave": ((None, None), "float32")}, 1, 16000),
+        {"wave_0": 1, "wave_1": 8000},
     ),
-    "WaveNet": Case(of(wavenet, WAVE, 1, 600), {"wave_0": 1, "wave_1": 300}),
+    "WaveNet": Case(writer_of(wavenet, WAVE, 1, 600), {"wave_0": 1, "wave_1": 300}),
     "WaveNet, frozen": Case(
-        of(wavenet_as_batches, WAVE, 1, 600, is_frozen=True), {"wave_0": 1, "wave_1": 301}
+        writer_of(wavenet_as_batches, WAVE, 1, 600, is_frozen=True), {"wave_0": 1, "wave_1": 301}
     ),
     "Translator": Case(TRANSLATOR, {"ids_0": 2, "ids_1": 12}),
     "Translator, longer": Case(TRANSLATOR, {"ids_0": 1, "ids_1": 45}),

@@ -75,7 +75,7 @@ def save_network(
     """
     weights = Weights()
     samples = [
-        natural(dtype, _filled(shape, sizes), number, 1.0)
+        natural(dtype, _static_shape(shape, sizes), number, 1.0)
         for number, (shape, dtype) in enumerate(signature.values())
     ]
     network(weights, *map(tf.constant, samples))
@@ -95,7 +95,7 @@ def write_graph(graph: tf.compat.v1.GraphDef, folder: Path) -> Path:
     return path
 
 
-def _filled(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _static_shape(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     remaining = iter(sizes)
     return tuple(next(remaining) if size is None else size for size in shape)
 
@@ -131,7 +131,7 @@ def dense(
     return activation(tf.nn.bias_add(product, w.vector(f"{name}/bias", units)))
 
 
-def convolved(
+def conv_block(
     w: Weights,
     name: str,
     x: tf.Tensor,

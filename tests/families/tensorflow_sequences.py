@@ -90,7 +90,7 @@ def whisper(w: Weights, wave: tf.Tensor) -> Tensors:
         kernel = w.kernel(f"conv{number}/kernel", 3, int(x.shape[-1]), STATE)
         x = tf.nn.conv1d(tf.pad(x, [[0, 0], [1, 1], [0, 0]]), kernel, stride, "VALID")
         x = tf.nn.gelu(tf.nn.bias_add(x, w.vector(f"conv{number}/bias", STATE)))
-    x += _waves(1500, STATE)[: tf.shape(x)[1]]
+    x += _sinusoids(1500, STATE)[: tf.shape(x)[1]]
     for number in range(4):
         name = f"block{number}"
         x += attention(w, f"{name}/attention", layer_norm(w, f"{name}/seen", x), 6)
@@ -103,7 +103,7 @@ def whisper(w: Weights, wave: tf.Tensor) -> Tensors:
     return {"states": layer_norm(w, "done", x), "log_mel": logs}
 
 
-def _waves(count: int, width: int) -> tf.Tensor:
+def _sinusoids(count: int, width: int) -> tf.Tensor:
     angles = np.arange(count)[:, None] * np.exp(
         -np.log(10000.0) / (width // 2 - 1) * np.arange(width // 2)
     )
@@ -163,7 +163,7 @@ def _lstm(
     return tf.sigmoid(output_gate) * tf.tanh(cell), cell
 
 
-def _read(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
+def _gru_states(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
     """The states [B,T,U] of a gated recurrence over x [B,T,D]."""
     steps = tf.transpose(x, [1, 0, 2])
     count = tf.shape(steps)[0]
@@ -188,7 +188,11 @@ def translator(w: Weights, ids: tf.Tensor) -> Tensors:
     """
     x = tf.nn.embedding_lookup(w.kernel("source", VOCABULARY, 256, products=16), ids)
     memory = tf.concat(
-        [_read(w, "forward", x), tf.reverse(_read(w, "backward", tf.reverse(x, [1])), [1])], -1
+        [
+            _gru_states(w, "forward", x),
+            tf.reverse(_gru_states(w, "backward", tf.reverse(x, [1])), [1]),
+        ],
+        -1,
     )
     keys = dense(w, "keys", memory, UNITS)
     target = w.kernel("target", VOCABULARY, 256, products=16)

@@ -18,7 +18,7 @@ from torch.export import Dim
 from webkiln.inputs import make_inputs
 
 from tests.families.driver import Family, main
-from tests.families.settled import settled
+from tests.families.normalisation import settle_statistics
 from tests.families.torch_images import UNet, Yolo
 from tests.families.torch_sequences import (
     Bert,
@@ -61,7 +61,7 @@ def yolo() -> nn.Module:
     """Scores and overlaps are distinct in float32, some above their thresholds and some below."""
     model = Yolo(threshold=0.509, overlap=0.577)
     last: list[Any] = [branch[-1] for branch in model.head.scores]
-    settled(model, (1, 3, 128, 128), last)
+    settle_statistics(model, (1, 3, 128, 128), last)
     for layer in last:
         for parameter in layer.parameters():
             parameter.data.mul_(2.0)
@@ -97,28 +97,32 @@ NETWORKS: dict[str, Network] = {
         Translator, (tokens(1, 20),), None, "1 x 20", {}, {"text": (1, 20)}
     ),
     "U-Net": Network(
-        lambda: settled(UNet(2, 3, (64, 128, 256, 512, 1024), 4), (2, 3, 64, 64)),
+        lambda: settle_statistics(UNet(2, 3, (64, 128, 256, 512, 1024), 4), (2, 3, 64, 64)),
         (torch.rand(1, 3, 64, 48),),
         ({2: 16 * Dim("rows"), 3: 16 * Dim("columns")},),
         "48 x 32",
         {"image_2": 48, "image_3": 32},
     ),
     "U-Net that resizes": Network(
-        lambda: settled(UNet(2, 3, (64, 128, 256, 512, 512), 4, resizes=True), (2, 3, 64, 64)),
+        lambda: settle_statistics(
+            UNet(2, 3, (64, 128, 256, 512, 512), 4, resizes=True), (2, 3, 64, 64)
+        ),
         (torch.rand(1, 3, 64, 48),),
         ({2: Dim("rows", min=32), 3: Dim("columns", min=32)},),
         "37 x 50",
         {"image_2": 37, "image_3": 50},
     ),
     "U-Net 3D": Network(
-        lambda: settled(UNet(3, 1, (32, 64, 128, 256), 3), (1, 1, 16, 32, 32)),
+        lambda: settle_statistics(UNet(3, 1, (32, 64, 128, 256), 3), (1, 1, 16, 32, 32)),
         (torch.rand(1, 1, 16, 32, 24),),
         ({2: 8 * Dim("slices"), 3: 8 * Dim("rows"), 4: 8 * Dim("columns")},),
         "16 x 24 x 32",
         {"image_2": 16, "image_3": 24, "image_4": 32},
     ),
     "U-Net 3D that resizes": Network(
-        lambda: settled(UNet(3, 1, (32, 64, 128, 256), 3, resizes=True), (1, 1, 16, 32, 32)),
+        lambda: settle_statistics(
+            UNet(3, 1, (32, 64, 128, 256), 3, resizes=True), (1, 1, 16, 32, 32)
+        ),
         (torch.rand(1, 1, 16, 32, 24),),
         None,
         "16 x 32 x 24",
@@ -164,7 +168,9 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
             torch.export.save(
                 torch.export.export(model, network.inputs, dynamic_shapes=network.dynamic), path
             )
-    reference = recorded(model, network, folder / "expected.npz") if network.recorded else None
+    reference = (
+        record_outputs(model, network, folder / "expected.npz") if network.recorded else None
+    )
     return Recipe(
         "network",
         PathSource(path),
@@ -177,7 +183,7 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
     )
 
 
-def recorded(model: nn.Module, network: Network, path: Path) -> Path:
+def record_outputs(model: nn.Module, network: Network, path: Path) -> Path:
     """Record the outputs of a module of one image for random inputs in a file."""
     shape = tuple(
         network.sizes.get(f"image_{axis}", size)

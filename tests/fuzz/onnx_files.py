@@ -14,7 +14,7 @@ from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import DecodeError, Message
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.conformance.cases import kept
+from tests.conformance.cases import cases_in_scope
 from tests.frontends.onnx.classical_cases import FAMILIES
 from tests.frontends.onnx.control_models import DATA, KNOWN, branches, doubled
 from tests.frontends.onnx.models import classifier, dynamic, floats, literal, model, weight
@@ -179,7 +179,11 @@ OWN: tuple[Callable[[], onnx.ModelProto], ...] = (
 def originals() -> tuple[bytes, ...]:
     """Half of the originals are defined here, half are cases of the onnx package."""
     return tuple(
-        sorted(data for case in kept() if len(data := case.model.SerializeToString()) < LARGEST)
+        sorted(
+            data
+            for case in cases_in_scope()
+            if len(data := case.model.SerializeToString()) < LARGEST
+        )
     )
 
 

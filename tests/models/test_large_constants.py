@@ -60,10 +60,10 @@ def folded():
 
 def checked(graph):
     assert any(constant.digest for constant in graph.constants.values())
-    return written_and_read(graph)
+    return round_trip(graph)
 
 
-def written_and_read(graph):
+def round_trip(graph):
     """A valid graph after a round trip through its JSON and text forms."""
     verify(graph, infer)
     data = canonical.loads(canonical.dumps(to_json(graph)))
@@ -80,7 +80,7 @@ def written_and_read(graph):
 def test_folded_values(backend, tmp_path):
     model = folded()
     spec, blobs = describe_model(model, "net")
-    graph = optimised(written_and_read(OnnxConverter().convert(spec, blobs)))
+    graph = optimised(round_trip(OnnxConverter().convert(spec, blobs)))
     constants = constant_values(graph, graph.weights)
     assert any(value.size > INLINE_ELEMENTS for value in constants.values()), (
         "values that are evaluated and stored"

@@ -70,7 +70,7 @@ ATTRIBUTES = [name for name in (*ODD, *SLASHES, "") if name != "__proto__"]
 """Attribute names that Keras tracks; Python reserves others."""
 
 
-def of_names(names):
+def named_model(names):
     """A product for each name, which is that of the input and the node and, with a suffix, of the
     weight and output.
     """
@@ -84,14 +84,14 @@ def of_names(names):
     )
 
 
-def swapped(names):
+def swapped_model(names):
     """The outputs, with the names reversed."""
     nodes = [helper.make_node("Mul", ["x", f"{name}\t?"], [name]) for name in names]
     weights = [weight(f"{name}\t?", 3, seed=number) for number, name in enumerate(names)]
     return model(nodes, [floats("x", 2, 3)], [floats(name, 2, 3) for name in names], weights)
 
 
-def of_layers(names):
+def model_of_layers(names):
     """The same in Keras, whose names have no slash."""
     inputs = [keras.Input((3,), name=name) for name in names]
     layers = [keras.layers.Dense(4, name=f"{name}!", bias_initializer="normal") for name in names]
@@ -127,7 +127,7 @@ class Sums(keras.layers.Layer):
         return {**super().get_config(), "names": self.names}
 
 
-def of_states(states, layers):
+def model_with_states(states, layers):
     """Layers with one state each, and one layer with many; x [1,2] passes all of them and is
     multiplied by their number.
     """
@@ -155,7 +155,7 @@ def names_of(bundle):
     return tuple([tensor["name"] for tensor in manifest[role]] for role in ("inputs", "outputs"))
 
 
-@pytest.mark.parametrize("make", [of_names, swapped])
+@pytest.mark.parametrize("make", [named_model, swapped_model])
 def test_onnx(make, built, tmp_path):
     model = make([*ODD, *SLASHES])
     onnx.save(model, tmp_path / "net.onnx")
@@ -176,7 +176,7 @@ def test_onnx(make, built, tmp_path):
 
 
 def test_keras(built, tmp_path):
-    model = of_layers(ODD)
+    model = model_of_layers(ODD)
     model.save(tmp_path / "net.keras")
     rebuilt = built("net.keras")
     assert all(
@@ -201,7 +201,7 @@ def test_keras(built, tmp_path):
 
 
 def test_names_that_are_invalid_in_file_systems(tmp_path):
-    graph = KerasConverter(2).convert(of_layers(IN_MEMORY))
+    graph = KerasConverter(2).convert(model_of_layers(IN_MEMORY))
     assert parse(print_graph(graph)) == graph
     assert graph.inputs == (*IN_MEMORY,)
     for backend in ("wasm", "js"):
@@ -236,7 +236,7 @@ def expect_states(bundle, states, layers, backends=USUAL_BACKENDS):
 @pytest.mark.sample("js")
 def test_states(backends, tmp_path):
     layers = [*ODD, *IN_MEMORY]
-    graph = KerasConverter(1).convert(of_states(ATTRIBUTES, layers))
+    graph = KerasConverter(1).convert(model_with_states(ATTRIBUTES, layers))
     assert parse(print_graph(graph)) == graph
     for backend in backends:
         generate_descriptor(backend, graph).save(tmp_path / "bundle")
@@ -245,7 +245,7 @@ def test_states(backends, tmp_path):
 
 @pytest.mark.long
 def test_states_of_a_file(built, tmp_path):
-    of_states(ATTRIBUTES, ODD).save(tmp_path / "net.keras")
+    model_with_states(ATTRIBUTES, ODD).save(tmp_path / "net.keras")
     (tmp_path / "layers.py").write_text(f"import keras\n\n\n{inspect.getsource(Sums)}", "utf-8")
     expect_states(
         built("net.keras", backends=USUAL_BACKENDS, plugins=["layers.py"]).bundle(), ATTRIBUTES, ODD
@@ -263,8 +263,8 @@ def test_arrays_with_any_name_are_stored_in_files(name, tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (of_names, "Field 'name' of 'value_info' is required to be non-empty"),
-        (swapped, "an output has no name; name it"),
+        (named_model, "Field 'name' of 'value_info' is required to be non-empty"),
+        (swapped_model, "an output has no name; name it"),
     ],
 )
 def test_an_empty_name_in_an_onnx_file_is_refused(make, message):
@@ -273,7 +273,7 @@ def test_an_empty_name_in_an_onnx_file_is_refused(make, message):
 
 
 def test_names_pass_through_workers(built, tmp_path):
-    onnx.save(of_names(ODD), tmp_path / "net.onnx")
+    onnx.save(named_model(ODD), tmp_path / "net.onnx")
     bundle = built("net.onnx").bundle()
     values = {name: np.full((2, 3), number, np.float32) for number, name in enumerate(ODD)}
     weights = {
@@ -290,7 +290,7 @@ def test_names_pass_through_workers(built, tmp_path):
 
 
 def test_text_form_of_any_name():
-    graph = converted(of_names([*ODD, *SLASHES]))
+    graph = converted(named_model([*ODD, *SLASHES]))
     assert parse(print_graph(graph)) == graph
     assert len(graph.slots) == len(ODD) + len(SLASHES)
 

@@ -12,7 +12,9 @@ from webkiln.random_inputs import make_inputs
 LARGEST_OF_GATES = 4.0
 
 
-def settled(model: nn.Module, shape: tuple[int, ...], gates: Iterable[nn.Module] = ()) -> nn.Module:
+def settle_statistics(
+    model: nn.Module, shape: tuple[int, ...], gates: Iterable[nn.Module] = ()
+) -> nn.Module:
     """Set the statistics of normalisations from some images of a shape, and redraw parameters that
     are initially near 0.
 
