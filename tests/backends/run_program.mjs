@@ -13,23 +13,23 @@ async function help(engine) {
     startWorker(() => new Worker(new URL('./helper.mjs', import.meta.url), { type: 'module' })),
   );
   const { port1, port2 } = new MessageChannel();
-  const here = new Int32Array(new SharedArrayBuffer(4));
-  await helper.call('assist', { ...engine.threads, here, port: port1 }, [port1]);
+  const started = new Int32Array(new SharedArrayBuffer(4));
+  await helper.call('assist', { ...engine.threads, started, port: port1 }, [port1]);
   engine.enlist([port2]);
   engine.linear.threads.exports.begin();
   port2.postMessage(0);
-  while (Atomics.load(here, 0) === 0);
+  while (Atomics.load(started, 0) === 0);
 }
 
 /**
  * Check that every launch executed in one chunk gives the same bits as in chunks of two threads.
  */
-async function checkAlone(engine, session, { states }, given, outputs) {
+async function checkAlone(engine, session, { states }, inputs, outputs) {
   if (!engine.threads || states.length > 0) return;
   engine.enlist([]);
-  const again = await session.run(given);
+  const repeated = await session.run(inputs);
   for (const [name, value] of Object.entries(outputs)) {
-    const [one, other] = [value, again.outputs[name]].map(
+    const [one, other] = [value, repeated.outputs[name]].map(
       ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
     );
     const at = one.findIndex((byte, index) => byte !== other[index]);

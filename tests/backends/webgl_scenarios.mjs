@@ -44,9 +44,9 @@ const SCENARIOS = {
     context.getExtension('WEBGL_lose_context').loseContext();
     const errors = [await failure(model.run(input)), await failure(model.run(input))];
     model.dispose();
-    const again = await load(LOCAL);
-    const second = await again.run(input);
-    again.dispose();
+    const reloaded = await load(LOCAL);
+    const second = await reloaded.run(input);
+    reloaded.dispose();
     const { name } = manifest.outputs[0];
     return { errors, same: first[name].every((value, at) => value === second[name][at]) };
   },
