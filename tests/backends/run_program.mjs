@@ -24,10 +24,10 @@ async function help(engine) {
 /**
  * Check that every launch executed in one chunk gives the same bits as in chunks of two threads.
  */
-async function checkAlone(engine, session, { states }, inputs, outputs) {
+async function checkAlone(engine, session, { states }, request, outputs) {
   if (!engine.threads || states.length > 0) return;
   engine.enlist([]);
-  const repeated = await session.run(inputs);
+  const repeated = await session.run(request);
   for (const [name, value] of Object.entries(outputs)) {
     const [one, other] = [value, repeated.outputs[name]].map(
       ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
