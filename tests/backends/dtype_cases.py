@@ -33,18 +33,18 @@ TIES = {
     ],
     "float64": [2049.0, 2051.0, 16777217.0, 1.0000000001, 4294967296.5, -3e9, 255.5, -128.7, 1e300],
 }
-"""Halves of the narrower dtype, and where the integers end."""
+"""Ties of the narrower dtype, and the ends of the integer ranges."""
 
 
 def edges(dtype: str) -> np.ndarray:
-    """Values at which an operator of a dtype may go wrong."""
+    """Values at which an operator of a dtype may fail."""
     if dtype == "bool":
         return np.array([True, False, True])
     if dtype.startswith("float"):
         with np.errstate(over="ignore"):
             return np.array([*REALS, *TIES[dtype]], dtype)
     limits = np.iinfo(dtype)
-    wanted = [
+    values = [
         0,
         1,
         2,
@@ -72,7 +72,7 @@ def edges(dtype: str) -> np.ndarray:
     ]
     ends = [limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 2 + 1]
     return np.array(
-        sorted({value for value in [*wanted, *ends] if limits.min <= value <= limits.max}), dtype
+        sorted({value for value in [*values, *ends] if limits.min <= value <= limits.max}), dtype
     )
 
 
@@ -105,7 +105,7 @@ NO_BOOL = {
     "ArgMax",
     "ArgMin",
 }
-"""Operators with numbers that are no truth values; type rules leave that to frontends."""
+"""Operators on numbers, not on truth values. Type rules do not enforce this; frontends do."""
 OWN_VALUES = {
     "LU",
     "Cholesky",
@@ -123,12 +123,12 @@ OWN_VALUES = {
     "ScaleWide",
     "ScaleAway",
 }
-"""Operators whose operands must suit each other; their own cases have them in every dtype that they
+"""Operators whose operands depend on each other. Their sample cases cover every dtype that they
 accept.
 """
 ONLY = {"RoundedQuotient": ("float32",)}
 DIVIDING = {"Rem", "Mod", "FloorDiv"}
-"""What they give of a quotient that is not exact hangs on its last bit."""
+"""Operators whose result for an inexact quotient depends on its last bit."""
 EXACT = {
     "Identity",
     "Neg",
@@ -168,14 +168,14 @@ EXACT = {
     "ReduceMin",
     *DIVIDING,
 }
-"""Operators whose results have no error but that of the dtype; of others the elements may differ by
-TOLERANCE.
+"""Operators whose results have only the rounding error of the dtype. Results of others may differ
+by TOLERANCE.
 """
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A case of an operator, and where its values come from."""
+class DtypeCase:
+    """A case of an operator, and the source of its values."""
 
     label: str
     op: str
@@ -183,7 +183,7 @@ class Tried:
 
 
 def operands(case: Case) -> list[int]:
-    """The operands that share the dtype of the data: that of the first, or of the second where the
+    """The operands with the dtype of the data: that of the first operand, or of the second if the
     first is a condition.
     """
     dtypes = [str(np.asarray(item).dtype) for item in case.inputs]
@@ -212,9 +212,9 @@ def pool_of(op: str, dtype: str) -> np.ndarray:
     return edges(dtype)
 
 
-def filled(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """Every edge once where there is room, in any order; of what is summed up, numbers that need no
-    rounding, and whole ones that fit.
+def fill_values(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Every edge value once if there is room, in random order. For sums, use numbers that need no
+    rounding, and small integers.
     """
     rng = np.random.default_rng(seed)
     if is_float(dtype):
@@ -229,24 +229,24 @@ def filled(op: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray
     return rng.permutation(np.resize(rng.permutation(pool), size)).reshape(shape)
 
 
-def retyped(op: str, case: Case, dtype: str, seed: int) -> Case:
-    """The case with its data in another dtype, every edge of which is somewhere in it."""
+def retype(op: str, case: Case, dtype: str, seed: int) -> Case:
+    """The case with its data in another dtype, including every edge value."""
     changed = set(operands(case))
     inputs = [
-        filled(op, dtype, item.shape, seed + at) if at in changed else item
+        fill_values(op, dtype, item.shape, seed + at) if at in changed else item
         for at, item in enumerate(case.inputs)
     ]
     return replace(case, inputs=tuple(inputs))
 
 
-def crossed(op: str, case: Case, dtype: str) -> Case:
-    """The case of an elementwise operator with each edge, of two operands each with each."""
-    changed, found, pool = operands(case), list(case.inputs), pool_of(op, dtype)
+def cross_edges(op: str, case: Case, dtype: str) -> Case:
+    """The case of an elementwise operator with each edge value; two operands with each pair."""
+    changed, inputs, pool = operands(case), list(case.inputs), pool_of(op, dtype)
     for position in changed:
-        found[position] = pool if position == changed[-1] else pool[:, None]
+        inputs[position] = pool if position == changed[-1] else pool[:, None]
     if op == "Where":
-        found[0] = np.arange(pool.size) % 3 > 0
-    return replace(case, inputs=tuple(found))
+        inputs[0] = np.arange(pool.size) % 3 > 0
+    return replace(case, inputs=tuple(inputs))
 
 
 def dtypes_of(op: str) -> list[str]:
@@ -259,24 +259,26 @@ def dtypes_of(op: str) -> list[str]:
     ]
 
 
-def tried(op: str, *, every: bool) -> Iterator[Tried]:
-    """The cases in every dtype; one that takes turns in each, where not `every` is asked for."""
+def cases_of(op: str, *, every: bool) -> Iterator[DtypeCase]:
+    """The cases in every dtype. Unless `every`, the cases rotate through the dtypes."""
     operator = OPERATORS[op]
     cases = [(number, case) for number, case in enumerate(operator.cases()) if case.inputs]
-    seen = set()
-    for turn, dtype in enumerate(dtypes_of(op)):
+    yielded = set()
+    for index, dtype in enumerate(dtypes_of(op)):
         some = (
-            [cases[turn % len(cases)]]
+            [cases[index % len(cases)]]
             if cases and not every and not operator.elementwise
             else cases
         )
         for number, case in some:
-            made = (
-                crossed(op, case, dtype)
+            variant = (
+                cross_edges(op, case, dtype)
                 if operator.elementwise
-                else retyped(op, case, dtype, number)
+                else retype(op, case, dtype, number)
             )
             key = (dtype, repr(sorted(case.attrs.items())), operator.elementwise or number)
-            if key not in seen and accepts(op, made):
-                seen.add(key)
-                yield Tried(f"{op} {number} {case.name} {dtype} {dict(case.attrs)}", op, made)
+            if key not in yielded and accepts(op, variant):
+                yielded.add(key)
+                yield DtypeCase(
+                    f"{op} {number} {case.name} {dtype} {dict(case.attrs)}", op, variant
+                )

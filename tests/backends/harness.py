@@ -1,4 +1,4 @@
-"""Run many small graphs on a backend in one go, in Node or a browser, through the real lowering,
+"""Run many small graphs on a backend in one batch, in Node or a browser, through the real lowering,
 printers, compiler and linker.
 """
 
@@ -50,15 +50,15 @@ RUNNER = Path(__file__).with_name("run_node.mjs")
 HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
 PAGES = ("webgpu", "webgl")
 """Backends that only a browser has."""
-EVERYTHING = Thresholds(shared=0, short=0, turns=1, cold=-1)
-"""Launches are done in chunks, however short they are, and every kernel is called with nothing to
-do first, which must leave no trace.
+FINEST_THRESHOLDS = Thresholds(shared=0, short=0, turns=1, cold=-1)
+"""Thresholds under which even short launches are divided into chunks, and every kernel is first
+called without work, which must have no effect.
 """
 
 
 @dataclass(frozen=True)
 class Job:
-    """A graph, the values of its slots, and inputs; `encoding` of the weights."""
+    """A graph, the values of its slots, its inputs, and the `encoding` of the weights."""
 
     graph: Graph
     inputs: Mapping[str, Array]
@@ -67,19 +67,19 @@ class Job:
 
 
 def node_job(op: str, case: Case, *, trained: bool) -> Job:
-    """A graph of one node; `trained`: every operand but the first is a slot."""
+    """A graph of one node. If `trained`, every operand but the first is a slot."""
     names = [f"x{position}" for position in range(len(case.inputs))]
     types = [Type(str(array.dtype), array.shape) for array in case.inputs]
     results = infer(Node(op, tuple(names), ("y",), dict(case.attrs), op), types)
     outputs = tuple(f"y{position}" for position in range(len(results)))
-    made = Node(op, tuple(names), outputs, dict(case.attrs), op)
+    node = Node(op, tuple(names), outputs, dict(case.attrs), op)
     variables = {
         name: Variable(name, type_)
         for name, type_ in zip((*names, *outputs), (*types, *results), strict=True)
     }
     slots = frozenset(names[1:]) if trained else frozenset()
     inputs = tuple(name for name in names if name not in slots)
-    graph = Graph(op, (made,), variables, inputs, {name: name for name in outputs}, slots)
+    graph = Graph(op, (node,), variables, inputs, {name: name for name in outputs}, slots)
     values = dict(zip(names, case.inputs, strict=True))
     return Job(
         graph, {name: values[name] for name in inputs}, {name: values[name] for name in slots}
@@ -111,13 +111,13 @@ def run(
     browser: str = "",
     tuning: Tuning = UNTUNED,
 ) -> list[dict[str, Array]]:
-    """The outputs of every job, as `run_programs` gives them."""
+    """The outputs of every job, as returned by `run_programs`."""
     prepared = []
     for job in jobs:
-        made = program(job.graph, TARGETS[backend], job.encoding, tuning=tuning)
+        compiled = program(job.graph, TARGETS[backend], job.encoding, tuning=tuning)
         prepared.append(
             Prepared(
-                made,
+                compiled,
                 job.inputs,
                 list(
                     write(
@@ -137,8 +137,8 @@ def run_programs(
     variant: str = "simd",
     browser: str = "",
 ) -> list[dict[str, Array]]:
-    """Print, compile and run programs in one page of a browser; where none is named, in one Node
-    process, or in Chromium what needs a GPU.
+    """Print, compile and run programs in one page of a browser. Without `browser`, use one Node
+    process, or Chromium for backends that need a GPU.
     """
     for number, item in enumerate(prepared):
         write_program(item.program, folder / str(number) / "code")
@@ -149,16 +149,16 @@ def run_programs(
         )
         assert not broken, broken
     if backend == "webgl":
-        made = {
+        parsed = {
             name: kernels.from_json(data)
             for item in prepared
             for name, data in item.program["kernels"].items()
         }
         shaders.validate(
-            {name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in made.items()},
+            {name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in parsed.items()},
             folder / "shaders",
         )
-    frames = [frame.encode(given(item)) for item in prepared]
+    frames = [frame.encode(frame_arrays(item)) for item in prepared]
     if browser or backend in PAGES:
         request = {
             "backend": backend,
@@ -178,10 +178,8 @@ def run_programs(
 
 
 def write_program(program: dict[str, Any], folder: Path) -> None:
-    """The code of a program whose launches are all shared, and whose kernels are all warmed, on the
-    backend that does so.
-    """
-    options = {"thresholds": EVERYTHING} if program["backend"] == "wasm" else {}
+    """Write the code of a program. On wasm, all launches are shared and all kernels warmed."""
+    options = {"thresholds": FINEST_THRESHOLDS} if program["backend"] == "wasm" else {}
     write_code(program, TEMPLATES, folder, **options)
 
 
@@ -193,8 +191,8 @@ def in_page(
     seconds: float,
     browser: str,
 ) -> list[bytes]:
-    """The answers of a script for programs in a folder. Those of wasm run in a Worker of a page
-    that is isolated, so that several threads can.
+    """The answers of a script for the programs in a folder. Programs of wasm run in a Worker of a
+    cross-origin isolated page, so that they can use threads.
     """
     backend = request["backend"]
     scripts = (
@@ -214,7 +212,7 @@ def in_page(
     )
 
 
-def given(item: Prepared) -> dict[str, Array]:
+def frame_arrays(item: Prepared) -> dict[str, Array]:
     """The inputs of a program in one frame: `placeholders`, `input.<name>`, `shard.<number>`."""
     values = placeholders(item)
     sizes = np.array([values[name] for name in item.program["placeholders"]], np.int32)
@@ -251,30 +249,29 @@ def placeholders(item: Prepared) -> dict[str, int]:
 
 
 def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, Any]:
-    """A program of one call, every operand an input or an output. On a backend that draws, a
-    schedule
-    with lanes lets all of them lie four elements to a texel.
+    """A program of one call whose operands are all inputs or outputs. On a backend with render
+    targets, a schedule with lanes stores all of them four elements to a texel.
     """
     target = TARGETS[backend]
-    held = stored_call(call, target)
-    places = allocator_for(target)
+    stored_nests = stored_call(call, target)
+    allocator = allocator_for(target)
     texels = (
-        {view.name for view in (*held.inputs, *held.outputs)}
+        {view.name for view in (*stored_nests.inputs, *stored_nests.outputs)}
         if target.render_targets and schedule.lanes > 1
         else set()
     )
-    for view in (*held.inputs, *held.outputs):
-        places.reserve(
+    for view in (*stored_nests.inputs, *stored_nests.outputs):
+        allocator.reserve(
             view.name,
             Buffer(view.type.dtype, max(view.type.size, 1), VECTOR if view.name in texels else 1),
         )
-    made: dict[str, Kernel] = {}
+    kernels_by_name: dict[str, Kernel] = {}
 
     def launch(part: NestCall) -> dict[str, Any]:
         kernel = Kernel(part.nest, draw(part, texels).schedule if texels else schedule)
         views = (*part.inputs, *part.outputs)
-        made[kernel.name] = kernel
-        operands = [places.offsets[view.name] for view in views]
+        kernels_by_name[kernel.name] = kernel
+        operands = [allocator.offsets[view.name] for view in views]
         args = kernels.values(kernel, views, part.args)
         return {
             "kernel": kernel.name,
@@ -287,7 +284,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         }
 
     def tensor(view: View) -> dict[str, Any]:
-        type_, offset = view.type, places.offsets[view.name]
+        type_, offset = view.type, allocator.offsets[view.name]
         return {
             "name": view.name,
             "dtype": type_.dtype,
@@ -298,7 +295,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         }
 
     return {
-        **places.to_json(),
+        **allocator.to_json(),
         "backend": backend,
         "placeholders": [],
         "divisibility": [],
@@ -311,10 +308,12 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "main": [
             launch(part)
             for part in (
-                split_draws(held, target.render_targets) if target.render_targets else [held]
+                split_draws(stored_nests, target.render_targets)
+                if target.render_targets
+                else [stored_nests]
             )
         ],
-        "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
+        "kernels": {name: kernels.to_json(kernel) for name, kernel in kernels_by_name.items()},
         "procedures": {},
         "custom_kernels": {},
         "data_dependent": [],
@@ -324,10 +323,10 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
 def disagreement(
     outputs: Mapping[str, Array], reference: Mapping[str, Array], tolerance: float
 ) -> str | dict[str, float]:
-    """How what was computed differs; nothing where it does not."""
+    """The outputs whose error exceeds the tolerance, with their errors; empty if they agree."""
     if {name: value.dtype for name, value in outputs.items()} != {
         name: value.dtype for name, value in reference.items()
     }:
         return f"outputs {outputs.keys()} instead of {reference.keys()}, or of other types"
     errors = {name: relative_error(outputs[name], value) for name, value in reference.items()}
-    return {name: found for name, found in errors.items() if not found <= tolerance}
+    return {name: error for name, error in errors.items() if not error <= tolerance}

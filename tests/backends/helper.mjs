@@ -3,19 +3,22 @@ import { READY } from '../../runtime/src/remote.js';
 
 const parent = globalThis.process?.getBuiltinModule('node:worker_threads').parentPort ?? globalThis;
 
-/** A helper thread for several programs, like a Worker of a page; sets `here` when it starts. */
-async function help({ id, argument: { here, port, ...program } }) {
-  const telling = {
+/**
+ * Help with the runs of several programs, one after the other, like a Worker of a page. Report the
+ * start of each in `started`.
+ */
+async function help({ id, argument: { started, port, ...program } }) {
+  const wrappedPort = {
     close: () => port.close(),
     set onmessage(begin) {
       port.onmessage = () => {
-        Atomics.store(here, 0, 1);
+        Atomics.store(started, 0, 1);
         begin();
       };
     },
   };
   dismiss(0);
-  await assist({ ...program, number: 0, index: 0, port: telling });
+  await assist({ ...program, number: 0, index: 0, port: wrappedPort });
   parent.postMessage({ id });
 }
 

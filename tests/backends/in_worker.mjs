@@ -1,5 +1,7 @@
-/** Run by harness_page.js: starts itself in a Worker, which may wait for other threads, and there
- * runs the named script. */
+/**
+ * Run by harness_page.js. In the page, start this module again in a Worker, which may wait for
+ * other threads; there, run the script that the request names as `inWorker`.
+ */
 export async function runSets(request, get, put) {
   if (globalThis.document) {
     return new Promise((_, reject) => {

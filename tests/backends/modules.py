@@ -1,5 +1,5 @@
-"""Programs of the wasm backend compiled together: kernels once each and a hundred to a file,
-programs a hundred to a module.
+"""Batch compilation of programs for wasm: each kernel once, a hundred kernels to a file, a hundred
+programs to a module.
 """
 
 import hashlib
@@ -26,25 +26,25 @@ RENAMED = """const { exports: all } = await WebAssembly.instantiate(module,
   { env: { memory, mark: (site) => tell(site) } });
   const exports = Object.fromEntries(
     Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
-"""How the code of a program finds its own functions among those of a module."""
-TOGETHER = 100
-"""Programs of one module, and kernels of one file."""
+"""Replaces INSTANTIATED: remove the number of the program from the names of its functions."""
+BATCH = 100
+"""The number of programs per module, and of kernels per file."""
 OBJECTS = user_cache_path("webkiln") / "tests"
-"""What was compiled before."""
+"""Cached objects."""
 TOOLS = Toolchain(share().root, Derived(OBJECTS / "derived.json"), installed=True)
 
 
 def build(
     programs: Mapping[int, Mapping[str, Any]], folder: Path, variant: str
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Compile and link programs, whose code lies in `folder/<number>/code`; the name of each one's
-    module in `folder`, and of those that do not compile the reason.
+    """Compile and link programs, whose code is in `folder/<number>/code`. Return the name of each
+    program's module in `folder`, and the reasons of those that do not compile.
     """
     modules: dict[int, str] = {}
     broken: dict[int, str] = {}
     numbers = list(programs)
-    for start in range(0, len(numbers), TOGETHER):
-        part, name = numbers[start : start + TOGETHER], f"{numbers[start]}.wasm"
+    for start in range(0, len(numbers), BATCH):
+        part, name = numbers[start : start + BATCH], f"{numbers[start]}.wasm"
         broken |= dict(
             _module({number: programs[number] for number in part}, folder, name, variant)
         )
@@ -55,13 +55,13 @@ def build(
 def _module(
     programs: Mapping[int, Mapping[str, Any]], folder: Path, name: str, variant: str
 ) -> Iterator[tuple[int, str]]:
-    """Write one module; those that do not compile, with the reason."""
+    """Write one module; return the programs that do not compile, with the reason."""
     kernels: dict[str, str] = {}
     for number in programs:
         for path in sorted((folder / str(number) / "code" / "kernels").glob("*.c")):
             kernels.setdefault(path.stem, path.read_text())
     names = list(kernels)
-    parts = [names[start : start + TOGETHER] for start in range(0, len(names), TOGETHER)]
+    parts = [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
     try:
         objects, broken = (
             _objects([joined([kernels[item] for item in part]) for part in parts], variant),
@@ -69,24 +69,24 @@ def _module(
         )
     except ToolError:
         objects, broken = _one_by_one(kernels, variant)
-    wanted = {
-        number: {*made["kernels"], *made["procedures"], *made["custom_kernels"]}
-        for number, made in programs.items()
+    required = {
+        number: {*program["kernels"], *program["procedures"], *program["custom_kernels"]}
+        for number, program in programs.items()
     }
-    sound = [number for number in programs if not broken.keys() & wanted[number]]
+    valid = [number for number in programs if not broken.keys() & required[number]]
     mains = [
         _numbered((folder / str(number) / "code" / "main.c").read_text(), number)
-        for number in sound
+        for number in valid
     ]
-    for number in sound:
+    for number in valid:
         path = folder / str(number) / "code" / "wasm.js"
         text = path.read_text()
         assert text.count(INSTANTIATED) == 1
         path.write_text(text.replace(INSTANTIATED, RENAMED.replace("NUMBER", str(number))))
     toolchain.link([*objects, *_objects([joined(mains)], variant)], folder / name)
     for number in programs:
-        if number not in sound:
-            yield number, next(broken[kernel] for kernel in wanted[number] if kernel in broken)
+        if number not in valid:
+            yield number, next(broken[kernel] for kernel in required[number] if kernel in broken)
 
 
 def _one_by_one(kernels: Mapping[str, str], variant: str) -> tuple[list[Path], dict[str, str]]:
@@ -100,10 +100,12 @@ def _one_by_one(kernels: Mapping[str, str], variant: str) -> tuple[list[Path], d
 
 
 def _objects(sources: Sequence[str], variant: str) -> list[Path]:
-    """The objects of these C files; what was compiled before is kept."""
+    """Compile C files to objects, with a cache."""
     OBJECTS.mkdir(parents=True, exist_ok=True)
-    how = [*TOOLS.actual(COMPILERS).values(), *toolchain.FLAGS, variant]
-    digests = [hashlib.sha256("\0".join([*how, text]).encode()).hexdigest() for text in sources]
+    settings = [*TOOLS.actual(COMPILERS).values(), *toolchain.FLAGS, variant]
+    digests = [
+        hashlib.sha256("\0".join([*settings, text]).encode()).hexdigest() for text in sources
+    ]
     missing = {
         digest: text
         for digest, text in zip(digests, sources, strict=True)
@@ -113,15 +115,15 @@ def _objects(sources: Sequence[str], variant: str) -> list[Path]:
         paths = [Path(folder) / f"{digest}.c" for digest in missing]
         for path, text in zip(paths, missing.values(), strict=True):
             path.write_text(text)
-        made = [path.with_suffix(".o") for path in paths]
-        toolchain.compile_objects(paths, made, variant)
-        for path in made:
+        objects = [path.with_suffix(".o") for path in paths]
+        toolchain.compile_objects(paths, objects, variant)
+        for path in objects:
             path.replace(OBJECTS / path.name)
     return [OBJECTS / f"{digest}.o" for digest in digests]
 
 
 def joined(files: Sequence[str]) -> str:
-    """C files as one: equal paragraphs stand once, and arrays that are read outside of operands
+    """Concatenate C files. Equal paragraphs occur once; arrays that are read outside of operands
     belong to one function each.
     """
     paragraphs: dict[str, None] = {}
@@ -129,13 +131,13 @@ def joined(files: Sequence[str]) -> str:
         *helpers, last = text.strip().split("\n\n")
         paragraphs |= dict.fromkeys(helpers)
         paragraphs[
-            re.sub(r"\boutside_\w+", lambda found, number=number: f"{found.group()}_{number}", last)
+            re.sub(r"\boutside_\w+", lambda match, number=number: f"{match.group()}_{number}", last)
         ] = None
     return "\n\n".join(paragraphs) + "\n"
 
 
 def _numbered(main: str, number: int) -> str:
-    """A program's functions under names of its own."""
+    """Number the functions of a program."""
     return re.sub(
         r"\b(?:(base|init|run|data_dependent|warm)(?=\(|\"\))|(work|d_\w+)\b)",
         rf"\1\2_{number}",

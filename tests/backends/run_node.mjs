@@ -15,9 +15,9 @@ for (const [number, name] of JSON.parse(
     compiled.set(name, new WebAssembly.Module(readFileSync(join(folder, name))));
   const module = await import(pathToFileURL(join(home, 'code', `${backend}.js`)).href);
   const bytes = readFileSync(join(home, 'in'));
-  const given = decode(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+  const input = decode(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
   writeFileSync(
     join(home, 'out'),
-    encode(...(await runProgram(module, compiled.get(name), given))),
+    encode(...(await runProgram(module, compiled.get(name), input))),
   );
 }

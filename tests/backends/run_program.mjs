@@ -3,31 +3,33 @@ import { arrayOf } from '../../runtime/src/dtypes.js';
 import { Remote, startWorker } from '../../runtime/src/remote.js';
 import { Session, engineOf } from '../../runtime/src/session.js';
 
-/** The helper thread for all programs. */
+/** The thread that helps with each program. */
 let helper;
 
-/** Let another thread run chunks of every launch; it starts before the first one. */
+/** Let another thread execute chunks of every launch. It starts before the first launch. */
 async function help(engine) {
   if (!engine.threads) return;
   helper ??= new Remote(
     startWorker(() => new Worker(new URL('./helper.mjs', import.meta.url), { type: 'module' })),
   );
   const { port1, port2 } = new MessageChannel();
-  const here = new Int32Array(new SharedArrayBuffer(4));
-  await helper.call('assist', { ...engine.threads, here, port: port1 }, [port1]);
+  const started = new Int32Array(new SharedArrayBuffer(4));
+  await helper.call('assist', { ...engine.threads, started, port: port1 }, [port1]);
   engine.enlist([port2]);
   engine.linear.threads.exports.begin();
   port2.postMessage(0);
-  while (Atomics.load(here, 0) === 0);
+  while (Atomics.load(started, 0) === 0);
 }
 
-/** Launches run by one thread in one call produce the bits of two threads with chunks. */
-async function checkAlone(engine, session, { states }, given, outputs) {
+/**
+ * Check that every launch executed in one chunk gives the same bits as in chunks of two threads.
+ */
+async function checkAlone(engine, session, { states }, request, outputs) {
   if (!engine.threads || states.length > 0) return;
   engine.enlist([]);
-  const again = await session.run(given);
+  const repeated = await session.run(request);
   for (const [name, value] of Object.entries(outputs)) {
-    const [one, other] = [value, again.outputs[name]].map(
+    const [one, other] = [value, repeated.outputs[name]].map(
       ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
     );
     const at = one.findIndex((byte, index) => byte !== other[index]);
@@ -36,7 +38,10 @@ async function checkAlone(engine, session, { states }, given, outputs) {
   }
 }
 
-/** Run a program on the contents of a frame (harness.py); return the header and the arrays. */
+/**
+ * Run a program once on the contents of a frame (harness.py); return the header and the arrays of
+ * the answer.
+ */
 export async function runProgram({ program, create }, compiled, { values }) {
   const engine = engineOf(await create(compiled), program);
   try {

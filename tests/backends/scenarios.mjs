@@ -21,7 +21,7 @@ export async function failure(promise) {
   }
 }
 
-/** Replace `owner[name]` during `action`. */
+/** Replace `owner[name]` while `action` runs. */
 export async function replaced(owner, name, value, action) {
   const before = Object.getOwnPropertyDescriptor(owner, name);
   Object.defineProperty(owner, name, { configurable: true, writable: true, value });
@@ -33,7 +33,7 @@ export async function replaced(owner, name, value, action) {
   }
 }
 
-/** Count the calls of `[owner, method, counter]` during `action`. */
+/** Count the calls of `[owner, method, counter]` while `action` runs. */
 export async function counted(methods, action) {
   const counts = Object.fromEntries(methods.map(([, , counter]) => [counter, 0]));
   const originals = methods.map(([owner, name]) => owner[name]);
@@ -52,7 +52,7 @@ export async function counted(methods, action) {
   }
 }
 
-/** Run by harness_page.js: every scenario with the bundle and an input of zeros. */
+/** Run by harness_page.js: every scenario, each with the bundle and an input of zeros. */
 export const runScenarios =
   (known, prepare) =>
   async ({ bundle, scenarios }, get, put) => {

@@ -1,5 +1,5 @@
-"""Holds fragment shaders to the language's reference compiler (glslang), compute shaders to the
-browser's.
+"""Validate fragment shaders with the reference compiler (glslang), compute shaders with that of the
+browser.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def validate(shaders: Mapping[str, str], folder: Path) -> None:
-    """Compile every shader (name -> text); the test fails with all complaints."""
+    """Compile every shader (name -> text); fail with all diagnostics."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in shaders.items():
         (folder / f"{name}.frag").write_text(
@@ -36,7 +36,7 @@ def validate(shaders: Mapping[str, str], folder: Path) -> None:
 
 
 def validate_wgsl(shaders: Sequence[str], browser: str = "chromium") -> None:
-    """Compile every shader; the test fails with all complaints."""
+    """Compile every shader; fail with all diagnostics."""
     frames = [frame.encode({"text": np.frombuffer(text.encode(), np.uint8)}) for text in shaders]
     request = {"script": "/tests/validate.mjs", "count": len(frames)}
     answers = pages.run_page(

@@ -1,4 +1,4 @@
-"""The values at which languages disagree."""
+"""Values at which languages disagree."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
-"""The table of browsers: each lacks what it says and no more, is named when it is missing, and may
-run elsewhere.
+"""The table of browsers: each browser lacks exactly the features of its row, is named when it is
+missing, and may run on another machine.
 """
 
 import os
@@ -69,8 +69,8 @@ def test_a_browser_runs_the_backends_of_its_row(
         "worker": True,
         "count": 1,
     }
-    given = host.read_manifest(digits)["inputs"][0]
-    values = [frame.encode({given["name"]: np.zeros(given["shape"], given["dtype"])})]
+    tensor = host.read_manifest(digits)["inputs"][0]
+    values = [frame.encode({tensor["name"]: np.zeros(tensor["shape"], tensor["dtype"])})]
     if host.why_not(browser, backend, variant) is None:
         (answer,) = pages.run_frames(browser, digits, request, values, 60)
         assert frame.decode(answer).variant == variant
@@ -83,7 +83,7 @@ def test_a_browser_runs_the_backends_of_its_row(
         ), f"{browser} has {backend} now: take its row of `lacks` away"
 
 
-def test_what_a_browser_lacks_is_refused_by_name(plain: Path) -> None:
+def test_missing_features_of_a_browser_are_named(plain: Path) -> None:
     with pytest.raises(
         RecipeError, match=r"webgpu: not offered by WebKitGTK; run it with another --browser$"
     ):
@@ -146,7 +146,7 @@ def test_all_missing_programs_are_named_at_once(monkeypatch: Any) -> None:
 
 @pytest.fixture(params=["firefox", "webkit"])
 def elsewhere(request: Any, monkeypatch: Any) -> Iterator[str]:
-    """A browser whose driver runs as a WebDriver server of its own, which the environment names."""
+    """A browser with a standalone WebDriver server, which the environment names."""
     name = request.param
     programs = BROWSERS[name].find()
     with closing(socket.socket()) as probe:
@@ -178,15 +178,15 @@ def elsewhere(request: Any, monkeypatch: Any) -> Iterator[str]:
 def test_a_browser_at_a_url_is_requested_by_webdriver(
     elsewhere: str, plain: Path, tmp_path: Path
 ) -> None:
-    """Firefox by its name; in place of Safari, what else of WebKit there is."""
+    """Firefox by its name; any other WebKit browser in place of Safari."""
     (result,) = host.run_bundle(
         plain, "wasm", [{"x": np.ones((1, 4), np.float32)}], host=elsewhere, variant="simd"
     )
     np.testing.assert_allclose(
         result.outputs["y"], fake_bundle.expected(np.ones((1, 4), np.float32)), rtol=1e-6
     )
-    told = {"firefox": r"firefox \d+\.\d+", "webkit": r"MiniBrowser \d+\.\d+"}[elsewhere]
-    assert re.match(told, host.version(elsewhere))
+    banner = {"firefox": r"firefox \d+\.\d+", "webkit": r"MiniBrowser \d+\.\d+"}[elsewhere]
+    assert re.match(banner, host.version(elsewhere))
     tools = Toolchain(ROOT, Derived(tmp_path / "derived.json"))
     assert tool_of(elsewhere) != elsewhere
     assert tools.locked([tool_of(elsewhere)]) == {tool_of(elsewhere): "unlocked"}
@@ -197,10 +197,10 @@ def test_a_browser_at_a_url_is_requested_by_webdriver(
 def test_missing_features_of_a_browser_at_a_url_are_reported(
     elsewhere: str, digits: Path, tmp_path: Path
 ) -> None:
-    given = host.read_manifest(digits)["inputs"][0]
+    tensor = host.read_manifest(digits)["inputs"][0]
     np.savez(
         tmp_path / "reference.npz",
-        **{f"a/in/{given['name']}": np.zeros(given["shape"], given["dtype"])},
+        **{f"a/in/{tensor['name']}": np.zeros(tensor["shape"], tensor["dtype"])},
     )  # type: ignore[arg-type]
     params = {"backend": "webgpu", "variant": "", "browser": elsewhere, "tolerance": 1e-4}
     verify.run(
@@ -242,7 +242,7 @@ def test_an_unreachable_server_is_named(monkeypatch: Any) -> None:
         ),
     ],
 )
-def test_addresses_that_do_not_fit(
+def test_invalid_addresses_are_errors(
     monkeypatch: Any, variable: str, value: str, message: str
 ) -> None:
     monkeypatch.setenv(variable, value)
@@ -253,12 +253,12 @@ def test_addresses_that_do_not_fit(
 def test_a_page_that_does_not_start_is_reloaded(
     digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     class Session:
         def get(self, url: str) -> None:
-            asked.append(url)
-            if asked.count(url) == 2:
+            requested.append(url)
+            if requested.count(url) == 2:
                 urllib.request.urlopen(f"{url}/request").read()
                 urllib.request.urlopen(
                     urllib.request.Request(f"{url}/done", b"{}", method="POST")
@@ -268,8 +268,8 @@ def test_a_page_that_does_not_start_is_reloaded(
     monkeypatch.setattr(browsers, "session", lambda name: Session())
     monkeypatch.setattr(browsers, "console", lambda name: [])
     assert pages.run_frames("webkit", digits, {"script": "./harness.js", "count": 0}, [], 10) == []
-    first, again, last = asked
-    assert first == again
+    first, second, last = requested
+    assert first == second
     assert last == "about:blank"
 
 

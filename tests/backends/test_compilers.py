@@ -1,4 +1,4 @@
-"""Which compiler is used, what it is in keys, and that what each one here makes is right."""
+"""Selection of compilers, their identity in keys, and correctness of the installed ones."""
 
 import importlib
 import os
@@ -27,7 +27,7 @@ Machine = Callable[..., Path]
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Puts programs into new folders, of which PATH alone consists; `zig` into a package."""
+    """Create programs in new folders that are the only ones on PATH; `zig` in a package."""
     monkeypatch.setenv("PATH", "")
     for name in ("EMSDK", compilers.VARIABLE):
         monkeypatch.delenv(name, raising=False)
@@ -38,13 +38,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
         folder = tmp_path / f"bin{len([*tmp_path.glob('bin*')])}"
         folder.mkdir()
         for name, version in versions.items():
-            place = folder / "ziglang" if name == "zig" else folder
-            place.mkdir(exist_ok=True)
+            package = folder / "ziglang" if name == "zig" else folder
+            package.mkdir(exist_ok=True)
             number, _, targets = version.partition(" ")
-            answers = {"*--print-targets": targets, "*": f"{SAYS[name[:4]]} {number}"}
-            write(place / name.replace("_", "-"), answers)
+            answers = {"*--print-targets": targets, "*": f"{BANNERS[name[:4]]} {number}"}
+            write(package / name.replace("_", "-"), answers)
             if name == "zig":
-                (place / "__init__.py").touch()
+                (package / "__init__.py").touch()
                 sys.path.insert(0, str(folder))
                 importlib.invalidate_caches()
         monkeypatch.setenv("PATH", os.pathsep.join(filter(None, (os.environ["PATH"], str(folder)))))
@@ -54,13 +54,18 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def write(program: Path, answers: Mapping[str, str]) -> None:
-    """A program that answers arguments of these patterns."""
+    """Write a program that responds to arguments that match these patterns."""
     cases = " ".join(f"{pattern}) echo '{text}';;" for pattern, text in answers.items())
     program.write_text(f'#!/bin/sh\ncase "$*" in {cases} esac\n')
     program.chmod(0o755)
 
 
-SAYS = {"emcc": "emcc (Emscripten)", "clan": "clang version", "wasm": "LLD", "zig": "clang version"}
+BANNERS = {
+    "emcc": "emcc (Emscripten)",
+    "clan": "clang version",
+    "wasm": "LLD",
+    "zig": "clang version",
+}
 WASM = "21.1.0 wasm32"
 
 
@@ -72,14 +77,14 @@ def test_emcc_comes_first(machine: Machine) -> None:
         zig="22.1.8",
         **{"clang-20": "20.1.0", "wasm-ld-20": "20.1.0"},
     )
-    found = choose()
-    assert (found.name, found.compile, found.link) == (
+    compiler = choose()
+    assert (compiler.name, compiler.compile, compiler.link) == (
         "emcc",
         (f"{folder}/emcc",),
         (f"{folder}/wasm-ld-20",),
     )
-    assert found.environment["EM_LLVM_ADD_VERSION"] == "20"
-    assert found.environment["EM_CLANG_ADD_VERSION"] == "20"
+    assert compiler.environment["EM_LLVM_ADD_VERSION"] == "20"
+    assert compiler.environment["EM_CLANG_ADD_VERSION"] == "20"
 
 
 def test_an_emsdk_contains_llvm(
@@ -91,28 +96,32 @@ def test_an_emsdk_contains_llvm(
     (bin_folder / "emcc").rename(sdk / "emscripten" / "emcc")
     bin_folder.rename(sdk / "bin")
     monkeypatch.setenv("EMSDK", str(tmp_path / "sdk"))
-    found = choose()
-    assert (found.name, found.link, found.environment) == ("emcc", (f"{sdk}/bin/wasm-ld",), {})
+    compiler = choose()
+    assert (compiler.name, compiler.link, compiler.environment) == (
+        "emcc",
+        (f"{sdk}/bin/wasm-ld",),
+        {},
+    )
     (sdk / "bin" / "clang").write_text("#!/bin/sh\necho clang version 14.0.0\n")
     assert "clang is of LLVM 14, too old: 19 or newer is needed" in str(usable("emcc"))
 
 
-def test_without_emcc_the_oldest_llvm_that_has_its_version_in_its_name(machine: Machine) -> None:
+def test_without_emcc_the_oldest_versioned_llvm_is_used(machine: Machine) -> None:
     names = [(name, version) for name in ("clang", "wasm-ld") for version in (18, 23, 20)]
     programs = {f"{name}-{version}": f"{version}.1.0" for name, version in names}
     folder = machine(**programs, **{"clang-19": "19.1.7"}, zig="22.1.8")
-    found = choose()
-    assert (found.name, found.compile[0], found.link) == (
+    compiler = choose()
+    assert (compiler.name, compiler.compile[0], compiler.link) == (
         "clang",
         f"{folder}/clang-20",
         (f"{folder}/wasm-ld-20",),
     )
-    assert "--target=wasm32" in found.compile
+    assert "--target=wasm32" in compiler.compile
     assert isinstance(usable("zig"), Compiler)
     assert str(usable("emcc")) == "not on PATH, and EMSDK names no emsdk"
 
 
-def test_the_first_clang_on_path_that_compiles_to_webassembly(machine: Machine) -> None:
+def test_the_first_clang_on_path_with_webassembly_is_used(machine: Machine) -> None:
     machine(clang="18.1.0 wasm32", wasm_ld="20.1.0")
     assert "clang is of LLVM 18, too old: 19 or newer is needed" in str(usable("clang"))
     machine(clang="21.1.0 x86")
@@ -120,11 +129,11 @@ def test_the_first_clang_on_path_that_compiles_to_webassembly(machine: Machine) 
     third = machine(clang=WASM)
     assert "wasm-ld is of LLVM 20, too old: 21 or newer is needed" in str(usable("clang"))
     fourth = machine(wasm_ld="21.1.0")
-    found = choose()
-    assert (found.compile[0], found.link) == (f"{third}/clang", (f"{fourth}/wasm-ld",))
+    compiler = choose()
+    assert (compiler.compile[0], compiler.link) == (f"{third}/clang", (f"{fourth}/wasm-ld",))
 
 
-def test_apples_clang_is_another_one(machine: Machine) -> None:
+def test_unusable_clangs_are_reported(machine: Machine) -> None:
     folder = machine(clang="21.0.0 wasm32", wasm_ld="21.1.0")
     (folder / "clang").write_text("#!/bin/sh\necho Apple clang version 21.0.0\n")
     assert "is Apple's, which cannot compile to WebAssembly" in str(usable("clang"))
@@ -134,39 +143,43 @@ def test_apples_clang_is_another_one(machine: Machine) -> None:
     assert "reports no version of LLVM" in str(usable("clang"))
 
 
-def test_emcc_without_an_llvm_does_not_keep_others_away(machine: Machine) -> None:
+def test_emcc_without_llvm_does_not_hide_other_compilers(machine: Machine) -> None:
     machine(emcc="3.1.6", zig="22.1.8")
     assert choose().name == "zig"
     assert f"no clang-{OLDEST} with wasm-ld-{OLDEST}, or newer" in str(usable("emcc"))
 
 
-def test_ziglang_is_the_last(machine: Machine) -> None:
+def test_ziglang_is_the_last_choice(machine: Machine) -> None:
     folder = machine(zig="22.1.8")
-    found = choose()
+    compiler = choose()
     zig = f"{folder}/ziglang/zig"
-    assert (found.name, found.compile[:2], found.link) == ("zig", (zig, "clang"), (zig, "wasm-ld"))
-    assert found.compile[-2:] == ("-resource-dir", f"{folder}/ziglang/lib")
+    assert (compiler.name, compiler.compile[:2], compiler.link) == (
+        "zig",
+        (zig, "clang"),
+        (zig, "wasm-ld"),
+    )
+    assert compiler.compile[-2:] == ("-resource-dir", f"{folder}/ziglang/lib")
     (folder / "ziglang" / "zig").write_text("#!/bin/sh\necho clang version 18.1.8\n")
     assert "zig clang is of LLVM 18, too old" in str(usable("zig"))
 
 
-def test_nothing_is_one_error_that_names_all_ways(machine: Machine) -> None:
+def test_a_missing_compiler_is_one_error_with_all_remedies(machine: Machine) -> None:
     machine()
     with pytest.raises(ToolError) as caught:
         choose()
     text = str(caught.value)
     assert "\n" not in text
     assert all(f"{name}: " in text for name in COMPILERS)
-    ways = [
-        text.index(way)
-        for way in (
+    positions = [
+        text.index(advice)
+        for advice in (
             'pip install "webkiln[compiler]"',
             "apt-get install clang-19 lld-19)",
             "emsdk (https://",
             "backend=js",
         )
     ]
-    assert ways == sorted(ways)
+    assert positions == sorted(positions)
 
 
 def test_a_requested_compiler_is_used(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,10 +211,10 @@ def identities(root: Path, *, actual: bool) -> dict[str, str]:
     return tools.actual(names) if actual else tools.locked(names)
 
 
-def test_what_keys_have_of_each(
+def test_keys_contain_the_identity_of_each_compiler(
     tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """The locked compiler without one here, and with one here that nobody asked for."""
+    """The pinned compiler while it is absent, and while an unrequested one is installed."""
     (tmp_path / "toolchain.lock").write_text('[tools]\nemcc = "3"\nclang = "19"\nwasm-ld = "19"\n')
     locked = {"emcc": "3", "clang": "19", "wasm-ld": "19"}
     assert identities(tmp_path, actual=False) == locked
@@ -239,15 +252,15 @@ link([place / "a.o"], place / "a.wasm")
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_stages_leave_nothing_in_their_home(name: str, tmp_path: Path) -> None:
-    """In the environment of stages, with a home and a folder that stay as they are."""
+def test_stages_leave_no_files_in_their_home(name: str, tmp_path: Path) -> None:
+    """In the environment of stages, the home folder and a working folder stay unchanged."""
     home, work, source = tmp_path / "home", tmp_path / "work", tmp_path / "a.c"
     home.mkdir()
     work.mkdir()
     source.write_text(SOURCE)
     program = COMPILE.format(place=str(tmp_path))
-    given = environment(home, REPOSITORY / "pipeline", {**os.environ, compilers.VARIABLE: name})
-    subprocess.run([sys.executable, "-c", program], env=given, cwd=work, check=True, timeout=120)
+    settings = environment(home, REPOSITORY / "pipeline", {**os.environ, compilers.VARIABLE: name})
+    subprocess.run([sys.executable, "-c", program], env=settings, cwd=work, check=True, timeout=120)
     assert (tmp_path / "a.wasm").read_bytes().startswith(b"\0asm")
     assert [*home.rglob("*"), *work.rglob("*")] == []
 
@@ -266,7 +279,9 @@ FAMILIES = (
     "Scan",
     "Sort",
 )
-"""Whose kernels differ most: tiles, reductions, polynomials, conversions, indices, loops."""
+"""Operators with the most different kernels: tiles, reductions, polynomials, conversions, indices,
+loops.
+"""
 
 
 @pytest.mark.parametrize("variant", toolchain.VARIANT_FLAGS)
@@ -280,8 +295,8 @@ def test_kernels_of_each_compiler_agree_with_their_references(
     jobs = [node_job(op, case, trained=False) for op, case in cases]
     outputs = run(jobs, "wasm", tmp_path, variant)
     wrong = {
-        f"{op} {case.attrs}": found
+        f"{op} {case.attrs}": error
         for (op, case), got in zip(cases, outputs, strict=True)
-        if (found := disagreement(got, expected(op, case), case.tolerance))
+        if (error := disagreement(got, expected(op, case), case.tolerance))
     }
     assert wrong == {}

@@ -1,4 +1,4 @@
-"""Graphs at the corners of fusion, tidying and scheduling: each was once wrong or refused on some
+"""Corner cases of fusion, simplification and scheduling: each was once wrong or rejected on some
 backend.
 """
 

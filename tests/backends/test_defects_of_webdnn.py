@@ -1,4 +1,4 @@
-"""Defects of WebDNN 1.x that must not come back."""
+"""Regression tests for defects of WebDNN 1.x."""
 
 from importlib import import_module
 from textwrap import dedent
@@ -30,7 +30,7 @@ output y = y
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    """The last convolution of a network that draws a picture, with activations from tiny to
+    """The last convolution of a network that generates an image, with activations from tiny to
     hundreds, by backend.
     """
     rng = np.random.default_rng(0)
@@ -43,13 +43,13 @@ def pictures(tmp_path_factory):
         "b": np.zeros(3, np.float32),
     }
     graph = parse(PICTURE)
-    made = {
+    images = {
         backend: run([Job(graph, {"x": x}, weights)], backend, tmp_path_factory.mktemp(backend))[0][
             "y"
         ]
         for backend in ("wasm", "webgl")
     }
-    return made | {"reference": evaluate_graph(graph, {"x": x, **weights})["y"]}
+    return images | {"reference": evaluate_graph(graph, {"x": x, **weights})["y"]}
 
 
 def test_large_activations_before_tanh_do_not_become_nan_on_webgl(pictures):
@@ -83,9 +83,9 @@ def optimised(graph):
 
 
 def against_reference(text, values, folder, tolerance=1e-6):
-    """Run a graph, as it is and as passes leave it, on every backend."""
+    """Run a graph on every backend, unchanged and after passes."""
     graph = parse(text)
-    wanted = evaluate_graph(graph, values)
+    expected = evaluate_graph(graph, values)
     jobs = [
         Job(
             form,
@@ -96,7 +96,7 @@ def against_reference(text, values, folder, tolerance=1e-6):
     ]
     for backend in BACKENDS:
         for number, outputs in enumerate(run(jobs, backend, folder / backend)):
-            for name, value in wanted.items():
+            for name, value in expected.items():
                 assert relative_error(outputs[name], value) <= tolerance, (backend, number, name)
 
 
@@ -134,15 +134,15 @@ def test_one_divided_by_x_and_one_to_the_power_of_x_are_not_x(op, first, tmp_pat
         "graph g\ninput x: float32[2,4]\nconst one: float32[] = [1.0]\ny: float32[2,4] ="
         f" {op}({operands})\nz: float32[2,4] = Neg(y)\noutput z = z\n"
     )
-    left = {node.op for node in optimised(parse(text)).nodes}
-    assert left == ({op, "Neg"} if first == "const" else {"Neg"})
+    remaining = {node.op for node in optimised(parse(text)).nodes}
+    assert remaining == ({op, "Neg"} if first == "const" else {"Neg"})
     against_reference(
         text, {"x": np.array([[0.5, 2, 3, 4], [1, 8, 0.25, 5]], np.float32)}, tmp_path
     )
 
 
 def test_a_scalar_needs_no_memory():
-    """WebDNN stored scalars as tensors of the shape that they were broadcast to."""
+    """WebDNN stored scalars as tensors of the broadcast shape."""
     text = (
         "graph g\ninput x: float32[64,64]\nconst half: float32[] = [0.5]\ny: float32[64,64] ="
         " Mul(x, half)\noutput y = y\n"
@@ -150,9 +150,9 @@ def test_a_scalar_needs_no_memory():
     graph = optimised(parse(text))
     assert not stored(graph)
     for backend in BACKENDS:
-        made = program(graph, TARGETS[backend], "float32")
-        assert not made["init"]
-        assert made["memory"] <= 2 * 64 * 64 * 4 + 1024
+        compiled = program(graph, TARGETS[backend], "float32")
+        assert not compiled["init"]
+        assert compiled["memory"] <= 2 * 64 * 64 * 4 + 1024
 
 
 def test_log_softmax_computes_the_logarithm(tmp_path):
@@ -165,9 +165,9 @@ def test_log_softmax_computes_the_logarithm(tmp_path):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_asymmetric_pads_and_groups_of_onnx_are_read_as_they_are_meant(backend, tmp_path):
-    """ONNX gives all low pads, then all high ones; a grouped convolution has as many kernels as
-    groups.
+def test_asymmetric_pads_and_groups_of_onnx_are_converted_correctly(backend, tmp_path):
+    """ONNX lists all low pads, then all high ones; a grouped convolution has one kernel per
+    group.
     """
     nodes = [
         helper.make_node("Conv", ["x", "kernel"], ["c"], pads=[2, 0, 1, 3], strides=[1, 2]),
@@ -175,10 +175,10 @@ def test_asymmetric_pads_and_groups_of_onnx_are_read_as_they_are_meant(backend, 
         helper.make_node("AveragePool", ["g"], ["y"], kernel_shape=[2, 2], pads=[0, 1, 1, 0]),
     ]
     weights = [models.weight("kernel", 4, 3, 3, 3), models.weight("grouped", 6, 2, 1, 1)]
-    made = models.model(
+    model = models.model(
         nodes, [models.floats("x", 1, 3, 7, 8)], [models.floats("y", 1, 6, None, None)], weights
     )
     x = np.random.default_rng(3).standard_normal((1, 3, 7, 8)).astype(np.float32)
-    graph = converted(made)
+    graph = converted(model)
     (outputs,) = run([Job(graph, {"x": x}, graph.weights)], backend, tmp_path)
-    assert relative_error(outputs["y"], onnxruntime_outputs(made, {"x": x})["y"]) < 1e-5
+    assert relative_error(outputs["y"], onnxruntime_outputs(model, {"x": x})["y"]) < 1e-5

@@ -1,5 +1,5 @@
-"""Every operator in every dtype that it accepts, at the values where a dtype goes wrong: ties,
-signs, both ends of its range, infinities.
+"""Every operator in every dtype that it accepts, at critical values: ties, signs, both ends of the
+range, infinities.
 """
 
 from dataclasses import replace
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.backends.dtype_cases import EXACT, OWN_VALUES, Tried, edges, tried
+from tests.backends.dtype_cases import EXACT, OWN_VALUES, DtypeCase, cases_of, edges
 from tests.backends.harness import Job, run
 from tests.sampling import representative
 from webkiln.ir.graph import Graph, Node, Variable
@@ -20,9 +20,9 @@ TOLERANCE = {"float16": 1e-3, "float32": 1e-5, "float64": 1e-6}
 LEAST = {"float16": 1e-6, "float32": 1e-7, "float64": 1e-7}
 
 
-def graph_of(cases: list[Tried]) -> tuple[Job, dict[str, tuple[Tried, np.ndarray]]]:
-    """One graph with a node a case, which share nothing."""
-    nodes, variables, inputs, outputs, wanted = [], {}, {}, {}, {}
+def graph_of(cases: list[DtypeCase]) -> tuple[Job, dict[str, tuple[DtypeCase, np.ndarray]]]:
+    """One graph with an independent node for each case."""
+    nodes, variables, inputs, outputs, expected = [], {}, {}, {}, {}
     for number, item in enumerate(cases):
         attrs = {
             **item.case.attrs,
@@ -32,34 +32,34 @@ def graph_of(cases: list[Tried]) -> tuple[Job, dict[str, tuple[Tried, np.ndarray
         types = [Type(str(value.dtype), value.shape) for value in item.case.inputs]
         node = Node(item.op, tuple(names), ("?",), attrs, item.label)
         results = infer(node, types)
-        made = tuple(f"y{number}_{position}" for position in range(len(results)))
-        nodes.append(replace(node, outputs=made))
+        output_names = tuple(f"y{number}_{position}" for position in range(len(results)))
+        nodes.append(replace(node, outputs=output_names))
         variables |= {
             name: Variable(name, type_)
-            for name, type_ in zip((*names, *made), (*types, *results), strict=True)
+            for name, type_ in zip((*names, *output_names), (*types, *results), strict=True)
         }
         inputs |= zip(names, item.case.inputs, strict=True)
-        outputs |= {name: name for name in made}
-        wanted |= {
+        outputs |= {name: name for name in output_names}
+        expected |= {
             name: (item, value)
-            for name, value in zip(made, evaluate(node, item.case.inputs), strict=True)
+            for name, value in zip(output_names, evaluate(node, item.case.inputs), strict=True)
         }
-    return Job(Graph("dtypes", tuple(nodes), variables, tuple(inputs), outputs), inputs), wanted
+    return Job(Graph("dtypes", tuple(nodes), variables, tuple(inputs), outputs), inputs), expected
 
 
-def wrong(item: Tried, got: np.ndarray, wanted: np.ndarray) -> str | None:
-    """Which elements differ, by more than the dtype allows; non-finite ones have to be the same."""
-    if (got.dtype, got.shape) != (wanted.dtype, wanted.shape):
+def difference(item: DtypeCase, got: np.ndarray, expected: np.ndarray) -> str | None:
+    """The elements that differ by more than the dtype allows. Non-finite elements must be equal."""
+    if (got.dtype, got.shape) != (expected.dtype, expected.shape):
         return (
             f"{item.label}: gives {got.dtype}{list(got.shape)}, expected"
-            f" {wanted.dtype}{list(wanted.shape)}"
+            f" {expected.dtype}{list(expected.shape)}"
         )
-    same = got == wanted
-    if wanted.dtype.kind == "f":
-        same |= np.isnan(got) & np.isnan(wanted)
-        dtype = str(wanted.dtype)
+    same = got == expected
+    if expected.dtype.kind == "f":
+        same |= np.isnan(got) & np.isnan(expected)
+        dtype = str(expected.dtype)
         if item.op not in EXACT:
-            a, b = got.astype(np.float64), wanted.astype(np.float64)
+            a, b = got.astype(np.float64), expected.astype(np.float64)
             with np.errstate(all="ignore"):
                 same |= (
                     np.isfinite(a)
@@ -68,9 +68,9 @@ def wrong(item: Tried, got: np.ndarray, wanted: np.ndarray) -> str | None:
                 )
     if same.all():
         return None
-    at = tuple(int(place[0]) for place in np.nonzero(~same))
+    at = tuple(int(axis_indices[0]) for axis_indices in np.nonzero(~same))
     return (
-        f"{item.label}: {got[at]!r} at {at}, expected {wanted[at]!r}; {np.mean(~same):.1%} differ"
+        f"{item.label}: {got[at]!r} at {at}, expected {expected[at]!r}; {np.mean(~same):.1%} differ"
     )
 
 
@@ -82,27 +82,27 @@ CROSSES = [(backend, every) for backend in ("js", "wasm") for every in (False, T
 )
 def test_operators_in_every_dtype(backend: str, every: bool, tmp_path: Path) -> None:
     """One graph for each operator."""
-    made = [
+    graphs = [
         graph_of(cases)
         for op in OPERATORS
-        if op not in OWN_VALUES and (cases := list(tried(op, every=every)))
+        if op not in OWN_VALUES and (cases := list(cases_of(op, every=every)))
     ]
-    found = run([job for job, _ in made], backend, tmp_path)
+    results = run([job for job, _ in graphs], backend, tmp_path)
     assert not [
         message
-        for (_, wanted), outputs in zip(made, found, strict=True)
-        for name, (item, value) in wanted.items()
-        if (message := wrong(item, outputs[name], value))
+        for (_, expected), outputs in zip(graphs, results, strict=True)
+        for name, (item, value) in expected.items()
+        if (message := difference(item, outputs[name], value))
     ]
-    assert sum(len(wanted) for _, wanted in made) > 700
+    assert sum(len(expected) for _, expected in graphs) > 700
 
 
 CASTS = [(source, target) for source in DTYPES for target in DTYPES if source != target]
 
 
 def cast_reference(x: np.ndarray, target: str) -> np.ndarray:
-    """Floats to integers truncate and saturate, NaN gives 0; integers wrap; to floats it rounds to
-    even.
+    """Floats to integers truncate and saturate, NaN becomes 0. Integers wrap. Conversions to floats
+    round to even.
     """
     if target == "bool":
         return x != 0
@@ -129,12 +129,12 @@ def cast_reference(x: np.ndarray, target: str) -> np.ndarray:
 
 @pytest.mark.parametrize("backend", ["js", "wasm"])
 def test_casts_between_all_dtypes(backend: str, tmp_path: Path) -> None:
-    """Against a definition of their own; vectors and what is left over take different code, so the
-    edges are there more than once.
+    """Against a separate definition. Vectors and remainders use different code, so each edge value
+    occurs more than once.
     """
-    made = [
+    cases = [
         (
-            Tried(
+            DtypeCase(
                 f"{source} to {target}",
                 "Cast",
                 Case((np.tile(edges(source), 3),), {"dtype": target}),
@@ -142,12 +142,12 @@ def test_casts_between_all_dtypes(backend: str, tmp_path: Path) -> None:
         )
         for source, target in CASTS
     ]
-    job, _ = graph_of(made)
+    job, _ = graph_of(cases)
     (outputs,) = run([job], backend, tmp_path)
-    found = [
-        wrong(
+    differences = [
+        difference(
             item, outputs[f"y{n}_0"], cast_reference(item.case.inputs[0], item.case.attrs["dtype"])
         )
-        for n, item in enumerate(made)
+        for n, item in enumerate(cases)
     ]
-    assert not [message for message in found if message]
+    assert not [message for message in differences if message]

@@ -1,5 +1,5 @@
-"""Whole graphs: fusion, views, in-place concatenation and the memory plan keep the numbers on every
-backend and encoding.
+"""Graphs of several nodes: fusion, views, in-place concatenation and the memory plan preserve the
+numbers on every backend and encoding.
 """
 
 from functools import partial
@@ -27,18 +27,18 @@ TOLERANCE = {"float32": 2e-5, "float16": 1e-2, "int8": 0.1, "eightbit": 0.3}
 
 
 def corpus(count):
-    found = []
+    result = []
 
     @settings(
         max_examples=count, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
     )
     @given(graphs(steps=8))
     def collect(graph):
-        if graph.nodes and graph not in found:
-            found.append(graph)
+        if graph.nodes and graph not in result:
+            result.append(graph)
 
     collect()
-    return found
+    return result
 
 
 def job(graph, encoding="float32"):
@@ -57,10 +57,10 @@ def job(graph, encoding="float32"):
 )
 @pytest.mark.sample("js-", "webgpu-")
 def test_random_graphs(backend, variant, tmp_path):
-    found = corpus(60)
-    assert len(found) > 40
-    results = run([job(graph) for graph in found], backend, tmp_path, variant)
-    for graph, outputs in zip(found, results, strict=True):
+    drawn = corpus(60)
+    assert len(drawn) > 40
+    results = run([job(graph) for graph in drawn], backend, tmp_path, variant)
+    for graph, outputs in zip(drawn, results, strict=True):
         for name, reference in evaluate_graph(graph, values_for(graph)).items():
             assert relative_error(outputs[name], reference) < TOLERANCE["float32"], print_graph(
                 graph
@@ -84,9 +84,9 @@ def test_random_graphs(backend, variant, tmp_path):
 def test_decoded_weights_match_the_encoding(backend, encoding, limit, tmp_path, monkeypatch):
     for module in (harness, webkiln.program):
         monkeypatch.setattr(module, "pieces", partial(pieces, limit=limit))
-    found = [graph for graph in corpus(25) if graph.slots]
-    results = run([job(graph, encoding) for graph in found], backend, tmp_path)
-    for graph, outputs in zip(found, results, strict=True):
+    drawn = [graph for graph in corpus(25) if graph.slots]
+    results = run([job(graph, encoding) for graph in drawn], backend, tmp_path)
+    for graph, outputs in zip(drawn, results, strict=True):
         exact = evaluate_graph(graph, decoded(graph, encoding))
         for name, reference in exact.items():
             assert relative_error(outputs[name], reference) < TOLERANCE["float32"], print_graph(
@@ -95,23 +95,23 @@ def test_decoded_weights_match_the_encoding(backend, encoding, limit, tmp_path, 
 
 
 def decoded(graph, encoding):
-    """The values that the browser should see, computed in numpy from the encoded bytes."""
+    """The values that the browser should compute with, decoded in numpy from the encoded bytes."""
     values = values_for(graph)
     for weight in stored(graph):
         name = choose(weight, encoding)
         header, elements = BY_NAME[name].encode(weight, values[weight.name].reshape(weight.shape))
-        given = values[weight.name]
+        value = values[weight.name]
         if name == "float16":
-            given = elements.astype(np.float32)
+            value = elements.astype(np.float32)
         elif name == "bfloat16":
-            given = elements.view(ml_dtypes.bfloat16).astype(np.float32)
+            value = elements.view(ml_dtypes.bfloat16).astype(np.float32)
         elif name == "int8":
             shape = [-1 if axis == weight.channel_axis else 1 for axis in range(elements.ndim)]
-            given = elements.astype(np.float32) * header.reshape(shape)
+            value = elements.astype(np.float32) * header.reshape(shape)
         elif name == "eightbit":
             size = eightbit_magnitudes()[elements & 127] * header[0]
-            given = np.where(elements > 127, -size, size).astype(np.float32)
-        values[weight.name] = given.reshape(values[weight.name].shape)
+            value = np.where(elements > 127, -size, size).astype(np.float32)
+        values[weight.name] = value.reshape(values[weight.name].shape)
     return values
 
 
@@ -132,11 +132,11 @@ def test_a_convolution_with_bias_and_activation_is_one_launch():
 
 def test_kept_layers_are_computed():
     graph = next(graph for graph in corpus(60) if len(graph.nodes) > 3)
-    kept = layer_outputs(graph)
-    written = {
+    retained = layer_outputs(graph)
+    stored_names = {
         view.name
-        for call in plan(graph, TARGETS["wasm"], tuple(kept.values())).lowered.calls
+        for call in plan(graph, TARGETS["wasm"], tuple(retained.values())).lowered.calls
         for view in call.outputs
     }
-    roots = plan(graph, TARGETS["wasm"], tuple(kept.values())).lowered.roots
-    assert {roots[name] for name in kept.values()} - set(graph.inputs) <= written
+    roots = plan(graph, TARGETS["wasm"], tuple(retained.values())).lowered.roots
+    assert {roots[name] for name in retained.values()} - set(graph.inputs) <= stored_names

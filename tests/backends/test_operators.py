@@ -1,4 +1,4 @@
-"""Every operator, every sample case, every backend, against the numpy references."""
+"""Every operator, sample case and backend against the numpy references."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from webkiln.ops.table import OPERATORS
 
 @dataclass(frozen=True)
 class Leg:
-    """A backend, and of how many cases of each operator one is tried on it."""
+    """A backend; one of `step` cases of each operator is tested on it."""
 
     backend: str
     variant: str
@@ -38,12 +38,12 @@ EVERY = [
     Leg("webgl", "", 1),
 ]
 A_SIXTH = [Leg("webgpu", "", 6), Leg("webgl", "", 6)]
-"""On software GPUs the first case of each operator and every sixth of the others."""
+"""On software GPUs, the first case of each operator and every sixth of the others."""
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A sample case, and whether every operand but the first is a weight."""
+class SampleCase:
+    """A sample case; if `trained`, every operand but the first is a weight."""
 
     number: int
     case: Case
@@ -58,29 +58,29 @@ class Tried:
 
 
 @cache
-def tried(operator: str) -> Sequence[Tried]:
+def sample_cases(operator: str) -> Sequence[SampleCase]:
     cases = list(enumerate(OPERATORS[operator].cases()))
     assert cases, f"{operator} has no sample case"
     references = [expected(operator, case) for _, case in cases]
     return [
-        Tried(number, case, reference, trained)
+        SampleCase(number, case, reference, trained)
         for (number, case), reference in zip(cases, references, strict=True)
         for trained in ((False, True) if len(case.inputs) > 1 else (False,))
     ]
 
 
-def of(leg: Leg, operator: str) -> list[Tried]:
-    return [item for item in tried(operator) if item.number % leg.step == 0]
+def cases_on(leg: Leg, operator: str) -> list[SampleCase]:
+    return [item for item in sample_cases(operator) if item.number % leg.step == 0]
 
 
 def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> None:
-    """Write the outputs of the cases of operators to `path`, computed in one go: one compiler call,
-    one Node process or page.
+    """Write the outputs of the cases of operators to `path`, computed in one batch: one compiler
+    call, one Node process or page.
     """
     rows = {
         (operator, number): item
         for operator in operators
-        for number, item in enumerate(of(leg, operator))
+        for number, item in enumerate(cases_on(leg, operator))
     }
     jobs = [
         node_job(operator, item.case, trained=item.trained) for (operator, _), item in rows.items()
@@ -88,8 +88,8 @@ def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> Non
     results = run(jobs, leg.backend, folder, leg.variant)
     arrays = {
         f"{operator}/{number}/{name}": value
-        for (operator, number), found in zip(rows, results, strict=True)
-        for name, value in found.items()
+        for (operator, number), outputs in zip(rows, results, strict=True)
+        for name, value in outputs.items()
     }
     npz.write(path, arrays)
 
@@ -98,8 +98,8 @@ def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> Non
 def leg(
     request: pytest.FixtureRequest, run_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Leg, Mapping[str, Array]]:
-    """A leg with the outputs of all cases of those operators whose tests run on it, which one
-    worker computes for all.
+    """A leg with the outputs of all cases of the operators whose tests run on it, computed by one
+    worker.
     """
     chosen: Leg = request.param
     calls = [
@@ -130,11 +130,11 @@ def test_an_operator_agrees_with_its_reference(
         name, number, output = key.split("/")
         if name == operator:
             outputs.setdefault(int(number), {})[output] = value
-    rows = of(chosen, operator)
+    rows = cases_on(chosen, operator)
     assert rows
     assert outputs.keys() == set(range(len(rows)))
-    found = {
+    disagreements = {
         f"{number}: {item}": disagreement(outputs[number], item.reference, item.case.tolerance)
         for number, item in enumerate(rows)
     }
-    assert not {row: wrong for row, wrong in found.items() if wrong}
+    assert not {row: wrong for row, wrong in disagreements.items() if wrong}

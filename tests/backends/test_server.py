@@ -1,5 +1,5 @@
-"""The local server refuses what is malformed, too large or meant for another host, and says so in a
-line.
+"""The local server rejects requests that are malformed, too large or meant for another host, with a
+one-line message.
 """
 
 import resource
@@ -31,8 +31,10 @@ def server(folder: Path) -> Iterator[Server]:
         yield running
 
 
-def answered(server: Server, request: bytes) -> bytes:
-    """What the server answers to these bytes, until it closes the connection or falls silent."""
+def response_to(server: Server, request: bytes) -> bytes:
+    """The response of the server to these bytes, until it closes the connection or stops
+    sending.
+    """
     host, port = server.url.removeprefix("http://").split(":")
     answer = b""
     with socket.create_connection((host, int(port)), 5) as connection:
@@ -80,14 +82,14 @@ GOOD = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 def test_malformed_requests(
     server: Server, capfd: pytest.CaptureFixture[str], line: str, headers: list[str], status: int
 ) -> None:
-    answer = answered(
+    answer = response_to(
         server,
         "\r\n".join([f"{line} HTTP/1.1", "Connection: close", *headers, "", ""]).encode("latin-1"),
     )
     assert int(answer.split()[1]) == status
     assert b"secret" not in answer
     assert len(answer) < 1500
-    assert answered(server, GOOD).endswith(b"page")
+    assert response_to(server, GOOD).endswith(b"page")
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
@@ -100,7 +102,7 @@ def test_a_connection_that_breaks_prints_nothing(
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
         connection.close()
-    assert answered(server, GOOD).endswith(b"page")
+    assert response_to(server, GOOD).endswith(b"page")
     assert "".join(capfd.readouterr()) == ""
 
 
@@ -108,24 +110,24 @@ def test_a_connection_that_breaks_prints_nothing(
 def test_rejected_bodies_are_not_buffered(server: Server, host: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     head = f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: {1500 * MEGABYTE}\r\n\r\n".encode()
-    assert answered(server, head).split()[1] in (b"421", b"413")
-    answered(server, head + bytes(200 * MEGABYTE))
+    assert response_to(server, head).split()[1] in (b"421", b"413")
+    response_to(server, head + bytes(200 * MEGABYTE))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    assert grown < 450 * MEGABYTE  # the test's own 200 MB and their copy
+    assert grown < 450 * MEGABYTE  # 200 MB of the test, and their copy
 
 
 def test_an_unread_body_is_not_parsed_as_a_request(server: Server) -> None:
-    inside = b"GET /index.html HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    request = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(inside)
-    assert answered(server, request + inside).count(b"HTTP/1.1 200") == 1
+    hidden = b"GET /index.html HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(hidden)
+    assert response_to(server, request + hidden).count(b"HTTP/1.1 200") == 1
 
 
 def test_bodies_are_limited_in_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BODY_BYTES", 5)
-    seen: list[bytes] = []
+    received: list[bytes] = []
 
     def route(path: str, body: bytes) -> Answer | None:
-        seen.append(body)
+        received.append(body)
         return (200, "text/plain", b"taken") if body else None
 
     with Server({"/": folder}, route=route) as running:
@@ -133,6 +135,6 @@ def test_bodies_are_limited_in_size(folder: Path, monkeypatch: pytest.MonkeyPatc
             "POST /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length:"
             " {}\r\n\r\n{}"
         )
-        assert answered(running, head.format(5, "abcde").encode()).endswith(b"taken")
-        assert b" 413 " in answered(running, head.format(6, "abcdef").encode())
-    assert seen == [b"abcde"]
+        assert response_to(running, head.format(5, "abcde").encode()).endswith(b"taken")
+        assert b" 413 " in response_to(running, head.format(6, "abcdef").encode())
+    assert received == [b"abcde"]

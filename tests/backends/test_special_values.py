@@ -1,5 +1,5 @@
-"""Every scalar operation, every combiner, on every printer, at the values where languages disagree,
-against the numpy semantics.
+"""Every scalar operation and combiner on every printer, at values where languages disagree, against
+the numpy semantics.
 """
 
 import numpy as np
@@ -48,14 +48,14 @@ OTHERS = [name for name in EVERY_PAGE if name != "chromium"]
 LEGS = [(*row, "") for row in PRINTERS] + [
     (*row, name) for name in OTHERS for row in PRINTERS if why_not(name, row[0]) is None
 ]
-"""Each printer in Node, or in Chromium where it needs a GPU, and in the other browsers."""
+"""Each printer in Node, or in Chromium if it needs a GPU, and in the other browsers."""
 COMBINED = [
     leg
     for leg in dict.fromkeys((backend, variant, browser) for backend, variant, _, browser in LEGS)
     if leg[1] not in ("relaxed", "aligned")
 ]
 SHADERS = ("webgpu", "webgl")
-"""They know 32-bit types only and may take denormal numbers for zero."""
+"""Printers with 32-bit types only, which may flush denormal numbers to zero."""
 INEXACT = {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "turn", "madd"}
 TOLERANCE = {np.dtype(np.float32): 2e-6, np.dtype(np.float64): 2e-13}
 
@@ -65,13 +65,12 @@ def types_of(backend):
 
 
 def operations(type_, width, types=ANY):
-    """(label, result type, formula over two operands of `type_`) of everything that works on the
-    type,
-    with vectors of `width`, and gives one of `types`.
+    """Yield (label, result type, formula over two operands of `type_`) for all operations on the
+    type, with vectors of `width`, whose result is one of `types`.
     """
     rows = []
-    for op, (arity, known) in OPERATIONS.items():
-        if type_ in known and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
+    for op, (arity, supported) in OPERATIONS.items():
+        if type_ in supported and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
             result = BOOL if op in COMPARISONS else type_
             rows.append(
                 (op, result, lambda a, b, op=op, arity=arity: apply(op, *(a, b, a)[:arity]))
@@ -94,7 +93,7 @@ def pairs(type_):
 
 
 def vector_call(type_, width, types=ANY):
-    """One nest with an output per operation."""
+    """One nest with one output per operation."""
     a, b = pairs(type_)
     rows = operations(type_, width, types)
     views = [View(name, Type(DTYPES[type_], a.shape)) for name in ("a", "b")]
@@ -122,7 +121,7 @@ def oracle(call, inputs):
 
 
 def flushed(values):
-    """Zero for denormal numbers."""
+    """Flush denormal numbers to zero."""
     small = (
         (np.abs(values) < np.finfo(np.float32).tiny)
         if values.dtype == np.float32
@@ -132,12 +131,12 @@ def flushed(values):
 
 
 def agrees_on_shaders(backend, label, got, expected, zeroed, inputs):
-    """WebGPU composes `pow`, whose error grows with the exponent. `expected` are the oracle's
-    values, `zeroed` those that it has where denormal inputs are zero.
+    """WebGPU composes `pow`, whose error grows with the exponent. `expected`: the values of the
+    oracle. `zeroed`: its values with denormal inputs flushed.
     """
     same = agrees(label, got, expected, inputs)
-    for wanted in (expected, zeroed):
-        same |= agrees(label, flushed(got), flushed(wanted), inputs)
+    for reference in (expected, zeroed):
+        same |= agrees(label, flushed(got), flushed(reference), inputs)
     if label == "pow" and backend == "webgpu":
         with np.errstate(all="ignore"):
             exponent = np.abs(inputs["b"] * np.log(np.abs(inputs["a"].astype(np.float64))))
@@ -165,26 +164,26 @@ def agrees(label, got, expected, inputs):
 @pytest.mark.parametrize(("backend", "variant", "width", "browser"), LEGS, ids=str)
 @pytest.mark.sample(6)
 def test_operations(backend, variant, width, browser, tmp_path):
-    known = types_of(backend)
+    supported = types_of(backend)
     types = [
         type_
-        for type_ in known
-        if operations(type_, width, known) and (width == 1 or type_ == FLOAT)
+        for type_ in supported
+        if operations(type_, width, supported) and (width == 1 or type_ == FLOAT)
     ]
-    made = [vector_call(type_, width, known) for type_ in types]
+    calls = [vector_call(type_, width, supported) for type_ in types]
     prepared = []
-    for call, _, inputs in made:
+    for call, _, inputs in calls:
         axis = call.nest.axes[0].axis
-        whole = variant == "aligned"
+        aligned = variant == "aligned"
         schedule = (
-            Schedule((axis,), axis, width, whole=whole, aligned=whole)
+            Schedule((axis,), axis, width, whole=aligned, aligned=aligned)
             if width > 1
             else Schedule((axis,))
         )
         prepared.append(Prepared(call_program(call, schedule, backend), inputs))
     results = run_programs(prepared, backend, tmp_path, variant, browser)
     wrong = []
-    for type_, (call, labels, inputs), outputs in zip(types, made, results, strict=True):
+    for type_, (call, labels, inputs), outputs in zip(types, calls, results, strict=True):
         flat = {name: flushed(value) for name, value in inputs.items()}
         rows = zip(call.outputs, labels, oracle(call, inputs), oracle(call, flat), strict=True)
         for view, label, expected, zeroed in rows:
@@ -230,21 +229,21 @@ def reduction_call(type_, rows):
     combiners = list(COMBINERS)
     low_inputs = [View("x", Type(DTYPES[type_], rows.shape))]
     outs = [View(f"y{n}", Type(DTYPES[type_], rows.shape[:1])) for n in range(len(combiners))]
-    places = [
+    positions = [
         View(f"at{n}", Type("int32", rows.shape[:1]))
         for n, name in enumerate(combiners)
         if name.startswith("arg")
     ]
-    low = Lowering(low_inputs, [*outs, *places], "reductions")
+    low = Lowering(low_inputs, [*outs, *positions], "reductions")
     nest = low.nest()
     index = (*nest.axes(rows.shape[:1]), nest.reduce(rows.shape[1]))
     value = nest.load(low_inputs[0], index)
-    found = [nest.accumulate(name, value) for name in combiners]
-    for out, result in zip(outs, found, strict=True):
+    reductions = [nest.accumulate(name, value) for name in combiners]
+    for out, result in zip(outs, reductions, strict=True):
         nest.store(out, result)
     for out, result in zip(
-        places,
-        [r for r, name in zip(found, combiners, strict=True) if name.startswith("arg")],
+        positions,
+        [r for r, name in zip(reductions, combiners, strict=True) if name.startswith("arg")],
         strict=True,
     ):
         nest.store(out, nest.index_of(result))
@@ -254,15 +253,15 @@ def reduction_call(type_, rows):
 
 @pytest.mark.parametrize(("backend", "variant", "browser"), COMBINED, ids=str)
 @pytest.mark.sample(5)
-def test_combiners_with_extremes_and_nothing(backend, variant, browser, tmp_path):
-    made = [reduction_call(type_, rows) for type_, rows in ROWS.items()]
-    made += [reduction_call(type_, rows[:, :0]) for type_, rows in ROWS.items()]
+def test_combiners_of_extremes_and_empty_rows(backend, variant, browser, tmp_path):
+    calls = [reduction_call(type_, rows) for type_, rows in ROWS.items()]
+    calls += [reduction_call(type_, rows[:, :0]) for type_, rows in ROWS.items()]
     prepared = [
         Prepared(call_program(call, Schedule((call.nest.axes[0].axis,)), backend), inputs)
-        for call, inputs in made
+        for call, inputs in calls
     ]
     for (call, inputs), outputs in zip(
-        made, run_programs(prepared, backend, tmp_path, variant, browser), strict=True
+        calls, run_programs(prepared, backend, tmp_path, variant, browser), strict=True
     ):
         zeroed = (
             {name: flushed(value) for name, value in inputs.items()}
@@ -276,14 +275,14 @@ def test_combiners_with_extremes_and_nothing(backend, variant, browser, tmp_path
             if backend not in SHADERS:
                 np.testing.assert_array_equal(got, expected, err_msg=f"{view.name} of {COMBINERS}")
             else:
-                wanted = [flushed(expected), flushed(other)]
+                references = [flushed(expected), flushed(other)]
                 assert any(
                     np.array_equal(flushed(got), item, equal_nan=item.dtype.kind == "f")
-                    for item in wanted
+                    for item in references
                 ), (
                     view.name,
                     got,
-                    wanted,
+                    references,
                 )
 
 

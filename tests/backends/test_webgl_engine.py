@@ -1,6 +1,4 @@
-"""What the WebGL engine does besides computing: no read back within a run, freed textures, and
-errors that say what to do.
-"""
+"""The WebGL engine: no read-back within a run, freed textures, and errors that name a remedy."""
 
 import json
 from pathlib import Path
@@ -44,7 +42,7 @@ def browser(request: Any) -> str:
 
 @pytest.fixture(scope="module")
 def answers(bundle: Path, browser: str) -> dict[str, Any]:
-    """All scenarios in one page."""
+    """The answers of all scenarios, in one page."""
     folders = {"/repository/": ROOT, "/bundle/": bundle}
     request = {
         "script": "/repository/tests/backends/webgl_scenarios.mjs",
@@ -91,10 +89,10 @@ def test_a_tensor_beyond_the_largest_texture_is_refused(answers: dict[str, Any])
     assert answers["small"]["message"].endswith("holds at most 16384")
 
 
-def test_the_model_lives_in_a_worker_where_that_has_webgl(
+def test_the_model_runs_in_a_worker_that_supports_webgl(
     answers: dict[str, Any], browser: str
 ) -> None:
-    """WebKitGTK has WebGL in pages only, so that a model which asks for no other backend is moved
+    """WebKitGTK supports WebGL only in pages, so a model that requests no other backend moves
     there.
     """
     assert answers["worker"] is (browser != "webkit")
@@ -114,7 +112,7 @@ def test_disposing_deletes_everything(answers: dict[str, Any]) -> None:
 INTEGERS = "graph g\ninput x: int64[3]\ny: int64[3] = Add(x, x) {}\noutput y = y\n"
 
 
-def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Path) -> None:
+def test_integers_beyond_32_bits_are_errors_with_name_and_value(tmp_path: Path) -> None:
     with pytest.raises(
         ToolError,
         match=(
@@ -125,7 +123,7 @@ def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Pa
         run([Job(parse(INTEGERS), {"x": np.array([1, 2**40, 3])})], "webgl", tmp_path)
 
 
-def test_whole_numbers_within_32_bits_pass(tmp_path: Path) -> None:
+def test_integers_within_32_bits_pass(tmp_path: Path) -> None:
     values = np.array([1, -(2**29), 3])
     (outputs,) = run([Job(parse(INTEGERS), {"x": values})], "webgl", tmp_path)
     np.testing.assert_array_equal(outputs["y"], values * 2)

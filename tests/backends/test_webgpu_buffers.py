@@ -40,10 +40,10 @@ def _save(
     outputs: list[Any],
     weights: dict[str, Any] | None = None,
 ) -> None:
-    kept = [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()]
+    initializers = [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()]
     onnx.save(
         helper.make_model(
-            helper.make_graph(nodes, "g", inputs, outputs, kept),
+            helper.make_graph(nodes, "g", inputs, outputs, initializers),
             opset_imports=[helper.make_opsetid("", 18)],
         ),
         path,
@@ -121,7 +121,7 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     root = tmp_path_factory.mktemp("buffers")
     with Engine(root / "state") as engine:
         for name, write in MODELS.items():
@@ -138,8 +138,8 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
                 "bundle/",
                 root / "bundles" / name,
             )
-            made[f"/{name}/"] = root / "bundles" / name
-    return made
+            folders[f"/{name}/"] = root / "bundles" / name
+    return folders
 
 
 @pytest.fixture(
@@ -149,21 +149,21 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ),
 )
 def answers(request: Any, bundles: dict[str, Path]) -> dict[str, Any]:
-    """All scenarios in one page."""
+    """The answers of all scenarios, in one page."""
     folders = {"/repository/": ROOT, **bundles}
-    asked = {
+    page_request = {
         "script": "/repository/tests/backends/webgpu_buffers.mjs",
         "bundle": "/plain/index.js",
         "scenarios": SCENARIOS,
     }
     got = pages.run_page(
-        "the WebGPU buffers", folders, asked, [b""] * len(SCENARIOS), 240, request.param
+        "the WebGPU buffers", folders, page_request, [b""] * len(SCENARIOS), 240, request.param
     )
     texts = [frame.decode(answer).outputs["text"].tobytes() for answer in got]
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 
 
-def test_models_that_are_chained_on_the_gpu_give_the_bits_of_the_way_over_the_cpu(
+def test_models_chained_on_the_gpu_equal_models_chained_on_the_cpu(
     answers: dict[str, Any],
 ) -> None:
     assert answers["chained"] == {
@@ -176,7 +176,7 @@ def test_models_that_are_chained_on_the_gpu_give_the_bits_of_the_way_over_the_cp
     }
 
 
-def test_two_runs_overlap_and_come_in_order(answers: dict[str, Any]) -> None:
+def test_overlapping_runs_finish_in_order(answers: dict[str, Any]) -> None:
     assert answers["overlapping"]["begun"] == ["submit", "map", "submit", "map"]
     assert answers["overlapping"]["order"] == list(range(8))
     assert answers["overlapping"]["right"]
@@ -266,25 +266,25 @@ def test_other_backends_and_workers_refuse_buffers(answers: dict[str, Any], case
     assert message in answers["elsewhere"][case]["message"]
 
 
-def test_models_elsewhere_have_no_device(answers: dict[str, Any]) -> None:
+def test_models_in_workers_and_on_other_backends_have_no_device(answers: dict[str, Any]) -> None:
     assert answers["elsewhere"]["devices"] == [None, None]
 
 
-def test_a_page_may_give_its_device(answers: dict[str, Any]) -> None:
-    given = answers["given"]
-    assert given["same"]
-    assert given["right"]
-    assert given["usable"]
-    assert given["own"]["code"] == "no error"
-    assert given["small"]["code"] == "OutOfMemory"
-    assert "request the device with the requiredLimits" in given["small"]["message"]
+def test_a_page_may_pass_its_device(answers: dict[str, Any]) -> None:
+    device = answers["given"]
+    assert device["same"]
+    assert device["right"]
+    assert device["usable"]
+    assert device["own"]["code"] == "no error"
+    assert device["small"]["code"] == "OutOfMemory"
+    assert "request the device with the requiredLimits" in device["small"]["message"]
 
 
 def test_disposing_a_model_ends_its_runs(answers: dict[str, Any]) -> None:
     assert answers["disposed"] == {"codes": ["Disposed"] * 3, "left": 0, "lost": False}
 
 
-def test_runs_make_nothing_after_the_first(answers: dict[str, Any]) -> None:
+def test_later_runs_create_no_gpu_objects(answers: dict[str, Any]) -> None:
     assert answers["allocations"]["arrays"] == {"buffers": 0, "groups": 0, "submitted": 1}
     assert answers["allocations"]["lent"] == {"buffers": 0, "groups": 0, "submitted": 1}
     assert answers["allocations"]["fresh"] == {"buffers": 2, "groups": 0, "submitted": 1}

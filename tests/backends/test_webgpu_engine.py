@@ -1,6 +1,4 @@
-"""What the WebGPU engine does besides computing: one submission a run, freed buffers, and errors
-that say what to do.
-"""
+"""The WebGPU engine: one submission per run, freed buffers, and errors that name a remedy."""
 
 import json
 from pathlib import Path
@@ -30,7 +28,7 @@ def browser(request: Any) -> str:
 
 @pytest.fixture(scope="module")
 def answers(browser: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All scenarios in one page, on a bundle of digits."""
+    """The answers of all scenarios, in one page, on a bundle of digits."""
     folder = tmp_path_factory.mktemp("digits")
     recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
     with Engine(folder / "state") as engine:
@@ -78,7 +76,7 @@ def test_a_destroyed_device_of_the_page_is_refused(answers: dict[str, Any]) -> N
     )
 
 
-def test_an_error_of_the_device_ends_the_model_and_loading_again_helps(
+def test_a_device_error_ends_the_model_and_reloading_helps(
     answers: dict[str, Any],
 ) -> None:
     assert answers["broken"]["error"]["code"] == "Trapped"
@@ -93,7 +91,7 @@ def test_without_webgpu_the_next_backend_is_used(answers: dict[str, Any]) -> Non
     assert [failure["code"] for failure in answers["absent"]["failures"]] == ["NoBackend"]
 
 
-def test_no_adapter_is_no_backend(answers: dict[str, Any]) -> None:
+def test_without_an_adapter_there_is_no_backend(answers: dict[str, Any]) -> None:
     assert answers["blocked"]["code"] == "NoBackend"
     assert "no adapter" in answers["blocked"]["message"]
 
@@ -114,7 +112,7 @@ def test_disposing_destroys_every_buffer(answers: dict[str, Any]) -> None:
 INTEGERS = "graph g\ninput x: int64[3]\ny: int64[3] = Add(x, x) {}\noutput y = y\n"
 
 
-def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Path) -> None:
+def test_integers_beyond_32_bits_are_errors_with_name_and_value(tmp_path: Path) -> None:
     with pytest.raises(
         ToolError,
         match=(
@@ -125,7 +123,7 @@ def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Pa
         run([Job(parse(INTEGERS), {"x": np.array([1, 2**40, 3])})], "webgpu", tmp_path)
 
 
-def test_whole_numbers_within_32_bits_pass(tmp_path: Path) -> None:
+def test_integers_within_32_bits_pass(tmp_path: Path) -> None:
     values = np.array([1, -(2**29), 3])
     (outputs,) = run([Job(parse(INTEGERS), {"x": values})], "webgpu", tmp_path)
     np.testing.assert_array_equal(outputs["y"], values * 2)

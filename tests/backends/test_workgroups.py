@@ -1,4 +1,4 @@
-"""What workgroups compute together is what the graphs say: parts of blocks, guards, outer
+"""Cooperation of workgroups computes what the graphs define: partial blocks, guards, outer
 reductions, epilogues, infinities and NaN at the ends.
 """
 
@@ -63,8 +63,8 @@ GRAPHS = {
 }
 
 
-HELD = ("whole blocks", "parts of blocks", "a batch")
-"""Those without weights, whose factors memory holds as float32."""
+WITHOUT_WEIGHTS = ("whole blocks", "parts of blocks", "a batch")
+"""Graphs without weights, whose factors are float32 in memory."""
 
 SPLIT = {
     "one row by weights": (
@@ -112,12 +112,14 @@ def prepared(name, precision="float32"):
         {item: values[item] for item in graph.inputs},
         {item: values[item] for item in graph.slots},
     )
-    made = program(graph, replace(TARGETS["webgpu"], precision=precision), "float32")
+    compiled = program(graph, replace(TARGETS["webgpu"], precision=precision), "float32")
     return (
         graph,
         values,
         Prepared(
-            made, job.inputs, list(write(pieces(stored(graph), "float32"), job.weights.__getitem__))
+            compiled,
+            job.inputs,
+            list(write(pieces(stored(graph), "float32"), job.weights.__getitem__)),
         ),
     )
 
@@ -127,8 +129,8 @@ def schedules(item):
 
 
 def float16_variables(item):
-    """A program whose kernels may all be computed in float16."""
-    return all(made.get("float16") for made in schedules(item))
+    """Whether all kernels of a program may compute in float16."""
+    return all(schedule.get("float16") for schedule in schedules(item))
 
 
 def check(cases, folder, browser="", most=2e-5):
@@ -148,7 +150,9 @@ def check(cases, folder, browser="", most=2e-5):
 def test_blocks_match_the_reference(tmp_path, monkeypatch):
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     cases = {name: prepared(name) for name in GRAPHS}
-    assert all(made.get("depth") == 16 for _, _, item in cases.values() for made in schedules(item))
+    assert all(
+        schedule.get("depth") == 16 for _, _, item in cases.values() for schedule in schedules(item)
+    )
     check(cases, tmp_path)
 
 
@@ -156,8 +160,12 @@ def test_split_reductions_match_the_reference(tmp_path, monkeypatch):
     monkeypatch.setattr(invocations, "LONG_ROW", 8)
     cases = {name: prepared(name) for name in SPLIT}
     for name, (_, _, item) in cases.items():
-        made = schedules(item)[0]
-        assert (made.get("group"), made["vector"][0], made.get("depth")) == (64, "a", None), name
+        schedule = schedules(item)[0]
+        assert (schedule.get("group"), schedule["vector"][0], schedule.get("depth")) == (
+            64,
+            "a",
+            None,
+        ), name
     check(cases, tmp_path)
 
 
@@ -166,18 +174,18 @@ def test_split_reductions_match_the_reference(tmp_path, monkeypatch):
 def test_blocks_are_multiplied_in_float16_where_the_device_can(
     browser, least, tmp_path, monkeypatch
 ):
-    """Mesa's lavapipe has `shader-f16`, SwiftShader has not; factors that do not lie as float16
-    tell by their error.
+    """Mesa's lavapipe has `shader-f16`, SwiftShader does not. The error shows whether factors are
+    float16.
     """
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     cases = {name: prepared(name, ARITHMETIC) for name in GRAPHS}
     assert all(float16_variables(item) for _, _, item in cases.values())
     errors = check(cases, tmp_path, browser, 4e-3)
-    assert all(errors[name] > least for name in HELD)
-    assert least or max(errors[name] for name in HELD) < 2e-5
+    assert all(errors[name] > least for name in WITHOUT_WEIGHTS)
+    assert least or max(errors[name] for name in WITHOUT_WEIGHTS) < 2e-5
 
 
-def test_factors_beyond_float16_become_its_largest(tmp_path, monkeypatch):
+def test_factors_beyond_float16_are_clamped(tmp_path, monkeypatch):
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     graph, values, item = prepared("whole blocks", ARITHMETIC)
     values["w"] *= 2**-10
@@ -200,6 +208,6 @@ def test_only_large_contractions_are_blocked(rows, columns, depth, blocked):
         f"input x: float32[{rows},{depth}]\ninput w: float32[{depth},{columns}]\ny:"
         f" float32[{rows},{columns}] = MatMul(x, w)"
     )
-    made = program(parse(f"graph g\n{text}\noutput y = y\n"), TARGETS["webgpu"], "float32")
-    (kernel,) = made["kernels"].values()
+    compiled = program(parse(f"graph g\n{text}\noutput y = y\n"), TARGETS["webgpu"], "float32")
+    (kernel,) = compiled["kernels"].values()
     assert ("depth" in kernel["schedule"]) == blocked

@@ -1,7 +1,9 @@
 import { decode, encode } from '/harness/harness.js';
 
-/** Run by harness_page.js: each set is the text of a compute shader; the answer lists the
- * browser's errors. */
+/**
+ * Run by harness_page.js: each set is the source of a compute shader; the answer is the diagnostics
+ * of the browser.
+ */
 export async function runSets({ count }, get, put) {
   const adapter = await navigator.gpu.requestAdapter();
   const device = await adapter.requestDevice({

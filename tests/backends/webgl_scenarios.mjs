@@ -16,7 +16,7 @@ function withContext(change, action) {
   );
 }
 
-/** As on a machine whose textures have at most `size` texels per side and the given layers. */
+/** Limit textures to `size` texels per side and to `layers` while `action` runs. */
 function narrowTextures(size, layers, action) {
   const { getParameter } = CONTEXT;
   return replaced(
@@ -44,9 +44,9 @@ const SCENARIOS = {
     context.getExtension('WEBGL_lose_context').loseContext();
     const errors = [await failure(model.run(input)), await failure(model.run(input))];
     model.dispose();
-    const again = await load(LOCAL);
-    const second = await again.run(input);
-    again.dispose();
+    const reloaded = await load(LOCAL);
+    const second = await reloaded.run(input);
+    reloaded.dispose();
     const { name } = manifest.outputs[0];
     return { errors, same: first[name].every((value, at) => value === second[name][at]) };
   },

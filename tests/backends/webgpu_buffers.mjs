@@ -37,7 +37,7 @@ const METHODS = [
   [GPUQueue.prototype, 'submit', 'submitted'],
 ];
 
-/** The objects that the calls of `action` create. */
+/** The numbers of calls of METHODS while `action` runs. */
 const costOf = action =>
   counted(METHODS, async counts => {
     await action();
@@ -49,36 +49,40 @@ const SCENARIOS = {
     const [first, second] = [await load(LOCAL), await load(LOCAL)];
     const x = drawn(48);
     const { y } = await first.run({ x });
-    const wanted = await second.run({ x: y });
+    const expected = await second.run({ x: y });
     return counted([[GPUBuffer.prototype, 'mapAsync', 'mapped']], async counts => {
-      const kept = await first.run({ x }, { outputs: 'gpu' });
-      const fresh = await second.run({ x: kept.y }, { outputs: { y: 'gpu', z: 'gpu' } });
+      const onGpu = await first.run({ x }, { outputs: 'gpu' });
+      const fresh = await second.run({ x: onGpu.y }, { outputs: { y: 'gpu', z: 'gpu' } });
       const between = bufferOf(first.device, x),
         end = bufferOf(first.device, new Float32Array(60), STORAGE | FROM | TO);
       const filled = await first.run({ x: between }, { outputs: { y: between, z: end } });
-      const { y: given } = await second.run({ x: filled.y }, { outputs: { y: end, z: between } });
+      const { y: returned } = await second.run(
+        { x: filled.y },
+        { outputs: { y: end, z: between } },
+      );
       const { mapped } = counts;
-      const mixed = await second.run({ x: kept.y }, { outputs: { z: 'gpu' } });
-      const found = {
+      const mixed = await second.run({ x: onGpu.y }, { outputs: { z: 'gpu' } });
+      const results = {
         fresh:
-          equal(await read(first.device, fresh.y), wanted.y) &&
-          equal(await read(first.device, fresh.z), wanted.z),
-        given: given === end && equal(await read(first.device, end, Float32Array, 192), wanted.y),
-        mixed: equal(mixed.y, wanted.y) && equal(await read(first.device, mixed.z), wanted.z),
+          equal(await read(first.device, fresh.y), expected.y) &&
+          equal(await read(first.device, fresh.z), expected.z),
+        given:
+          returned === end && equal(await read(first.device, end, Float32Array, 192), expected.y),
+        mixed: equal(mixed.y, expected.y) && equal(await read(first.device, mixed.z), expected.z),
         same: first.device === second.device,
-        kinds: [kept.y, mixed.y].map(value => value.constructor.name),
+        kinds: [onGpu.y, mixed.y].map(value => value.constructor.name),
         mapped,
       };
       for (const model of [first, second]) model.dispose();
-      return found;
+      return results;
     });
   },
 
   async overlapping({ load }) {
     const model = await load(LOCAL);
     const inputs = Array.from({ length: 8 }, (_, index) => drawn(48, index));
-    const wanted = [];
-    for (const x of inputs) wanted.push(await model.run({ x }));
+    const expected = [];
+    for (const x of inputs) expected.push(await model.run({ x }));
     const begun = [],
       order = [];
     let slots = new Set();
@@ -87,18 +91,18 @@ const SCENARIOS = {
     const got = await replaced(
       GPUQueue.prototype,
       'submit',
-      function (...given) {
+      function (...args) {
         begun.push('submit');
-        return submit.apply(this, given);
+        return submit.apply(this, args);
       },
       () =>
         replaced(
           GPUBuffer.prototype,
           'mapAsync',
-          function (...given) {
+          function (...args) {
             begun.push('map');
             slots.add(this);
-            return mapAsync.apply(this, given);
+            return mapAsync.apply(this, args);
           },
           async () => {
             const x = new Float32Array(48);
@@ -118,14 +122,14 @@ const SCENARIOS = {
     );
     model.dispose();
     const remote = await load({ backends: 'webgpu' });
-    const there = await Promise.all(inputs.map(x => remote.run({ x })));
+    const remoteResults = await Promise.all(inputs.map(x => remote.run({ x })));
     remote.dispose();
     return {
-      worker: remote.worker && there.every(({ y }, index) => equal(y, wanted[index].y)),
+      worker: remote.worker && remoteResults.every(({ y }, index) => equal(y, expected[index].y)),
       begun,
       order,
       slots: slots.size,
-      right: got.every(({ y }, index) => equal(y, wanted[index].y)),
+      right: got.every(({ y }, index) => equal(y, expected[index].y)),
     };
   },
 
@@ -133,7 +137,7 @@ const SCENARIOS = {
     const model = await load(LOCAL);
     const { device } = model;
     const x = drawn(48);
-    const wanted = await model.run({ x });
+    const expected = await model.run({ x });
     const [foreign, destroyed, mapped] = [
       bufferOf(await other(), x),
       bufferOf(device, x),
@@ -142,7 +146,7 @@ const SCENARIOS = {
     destroyed.destroy();
     await mapped.mapAsync(GPUMapMode.WRITE);
     const sound = bufferOf(device, x);
-    const found = {};
+    const results = {};
     const runs = {
       small: [{ x: bufferOf(device, x.slice(0, 24)) }],
       usage: [{ x: bufferOf(device, x, TO | STORAGE) }],
@@ -156,15 +160,15 @@ const SCENARIOS = {
       outputValue: [{ x }, { outputs: { y: 'cpu' } }],
       outputKind: [{ x }, { outputs: 'GPU' }],
     };
-    for (const [name, given] of Object.entries(runs))
-      found[name] = await failure(model.run(...given));
-    const [, again] = await Promise.all([
+    for (const [name, args] of Object.entries(runs))
+      results[name] = await failure(model.run(...args));
+    const [, next] = await Promise.all([
       failure(model.run({ x: foreign })),
       model.run({ x: sound }),
     ]);
-    found.afterwards = equal(again.y, wanted.y) && equal((await model.run({ x })).z, wanted.z);
+    results.afterwards = equal(next.y, expected.y) && equal((await model.run({ x })).z, expected.z);
     model.dispose();
-    return found;
+    return results;
   },
 
   async elsewhere({ load }) {
@@ -174,7 +178,7 @@ const SCENARIOS = {
       await load({ backends: 'webgpu' }),
     ];
     const x = bufferOf(device, drawn(48));
-    const found = {
+    const results = {
       js: await failure(js.run({ x })),
       worker: await failure(worker.run({ x })),
       outputs: await failure(js.run({ x: drawn(48) }, { outputs: 'gpu' })),
@@ -184,23 +188,23 @@ const SCENARIOS = {
       devices: [js.device, worker.device],
     };
     for (const model of [js, worker]) model.dispose();
-    return found;
+    return results;
   },
 
   async given({ load }) {
     const x = drawn(48);
     const usual = await load(LOCAL);
-    const wanted = await usual.run({ x });
+    const expected = await usual.run({ x });
     usual.dispose();
     const device = await other();
     const model = await load({ ...LOCAL, device });
     const { y } = await model.run({ x: bufferOf(device, x) }, { outputs: 'gpu' });
-    const right = equal(await read(device, y), wanted.y);
+    const right = equal(await read(device, y), expected.y);
     device.createBuffer({ size: 16, usage: 0 });
     await device.queue.onSubmittedWorkDone();
     const own = (await failure(model.run({ x }))) ?? { code: 'no error' };
     model.dispose();
-    const usable = equal(await read(device, y), wanted.y);
+    const usable = equal(await read(device, y), expected.y);
     const limits = { maxStorageBufferBindingSize: 64, maxBufferSize: 64 };
     const small = await replaced(device, 'limits', limits, () =>
       failure(load({ ...LOCAL, device })),
@@ -214,15 +218,15 @@ const SCENARIOS = {
     const x = drawn(48);
     await model.run({ x });
     const { device } = model;
-    const made = [];
+    const buffers = [];
     const { createBuffer } = GPUDevice.prototype,
       { destroy } = GPUBuffer.prototype;
     const codes = await replaced(
       GPUDevice.prototype,
       'createBuffer',
-      function (given) {
-        const buffer = createBuffer.call(this, given);
-        made.push(buffer);
+      function (descriptor) {
+        const buffer = createBuffer.call(this, descriptor);
+        buffers.push(buffer);
         return buffer;
       },
       () =>
@@ -230,7 +234,7 @@ const SCENARIOS = {
           GPUBuffer.prototype,
           'destroy',
           function () {
-            if (made.includes(this)) made.splice(made.indexOf(this), 1);
+            if (buffers.includes(this)) buffers.splice(buffers.indexOf(this), 1);
             return destroy.call(this);
           },
           async () => {
@@ -240,27 +244,27 @@ const SCENARIOS = {
               model.run({ x }),
             ].map(failure);
             model.dispose();
-            const found = (await Promise.all(runs)).map(({ code }) => code);
+            const rejections = (await Promise.all(runs)).map(({ code }) => code);
             await new Promise(resolve => setTimeout(resolve, 500));
-            return found;
+            return rejections;
           },
         ),
     );
-    const again = await load(LOCAL);
-    const lost = again.device !== device;
-    again.dispose();
-    return { codes, left: made.length, lost };
+    const reloaded = await load(LOCAL);
+    const lost = reloaded.device !== device;
+    reloaded.dispose();
+    return { codes, left: buffers.length, lost };
   },
 
   async allocations({ load }) {
     const model = await load(LOCAL);
     const x = drawn(48),
-      given = bufferOf(model.device, x),
+      input = bufferOf(model.device, x),
       y = bufferOf(model.device, x),
       z = bufferOf(model.device, x);
     await model.run({ x });
     const arrays = await costOf(() => model.run({ x }));
-    const lent = await costOf(() => model.run({ x: given }, { outputs: { y, z } }));
+    const lent = await costOf(() => model.run({ x: input }, { outputs: { y, z } }));
     const fresh = await costOf(() => model.run({ x }, { outputs: 'gpu' }));
     model.dispose();
     const others = {};
@@ -290,13 +294,13 @@ const SCENARIOS = {
     } = await named('stateful');
     const model = await load(LOCAL);
     const runs = Array.from({ length: 5 }, (_, index) => ({ [input]: drawn(8, index) }));
-    const wanted = [];
-    for (const given of runs) wanted.push((await model.run(given))[name]);
+    const expected = [];
+    for (const inputs of runs) expected.push((await model.run(inputs))[name]);
     await model.reset();
-    const got = await Promise.all(runs.map(given => model.run(given)));
+    const got = await Promise.all(runs.map(inputs => model.run(inputs)));
     await model.reset();
-    const kept = await Promise.all(runs.map(given => model.run(given, { outputs: 'gpu' })));
-    const words = await Promise.all(kept.map(outputs => read(model.device, outputs[name])));
+    const onGpu = await Promise.all(runs.map(inputs => model.run(inputs, { outputs: 'gpu' })));
+    const words = await Promise.all(onGpu.map(outputs => read(model.device, outputs[name])));
     const [, , between] = await Promise.all([
       model.run(runs[0]),
       model.reset(),
@@ -304,10 +308,10 @@ const SCENARIOS = {
     ]);
     model.dispose();
     return {
-      overlapping: got.every((outputs, index) => equal(outputs[name], wanted[index])),
-      kept: words.every((values, index) => equal(values, wanted[index])),
-      changes: !equal(wanted[0], wanted[1]),
-      reset: equal(between[name], wanted[0]),
+      overlapping: got.every((outputs, index) => equal(outputs[name], expected[index])),
+      kept: words.every((values, index) => equal(values, expected[index])),
+      changes: !equal(expected[0], expected[1]),
+      reset: equal(between[name], expected[0]),
     };
   },
 
@@ -339,13 +343,13 @@ const SCENARIOS = {
     const shapes = [],
       sizes = [],
       words = [];
-    for (const [values, wanted] of [
+    for (const [values, output] of [
       [[0, 1, 0, 0, 2, 0], 'gpu'],
       [[3, 0, 1, 0, 0, 1], own],
     ]) {
       const { y } = await model.run(
         { x: bufferOf(device, new Float32Array(values)) },
-        { outputs: { y: wanted } },
+        { outputs: { y: output } },
       );
       const { y: shape } = model.shapes;
       shapes.push(shape);
@@ -360,9 +364,9 @@ const SCENARIOS = {
     const { load } = await named('open');
     const model = await load(LOCAL);
     const lengths = [2, 5, 2];
-    const wanted = [],
+    const expected = [],
       shapes = [];
-    for (const rows of lengths) wanted.push((await model.run({ x: drawn(16 * rows, rows) })).y);
+    for (const rows of lengths) expected.push((await model.run({ x: drawn(16 * rows, rows) })).y);
     const runs = lengths.map(rows =>
       model
         .run(
@@ -379,7 +383,7 @@ const SCENARIOS = {
       got.map(({ y }) => (ArrayBuffer.isView(y) ? y : read(model.device, y))),
     );
     model.dispose();
-    return { shapes, right: words.every((values, index) => equal(values, wanted[index])) };
+    return { shapes, right: words.every((values, index) => equal(values, expected[index])) };
   },
 };
 

@@ -1,6 +1,6 @@
 import { counted, failure, replaced, runScenarios } from './scenarios.mjs';
 
-/** The adapter with the device that `change` derives from the real one. */
+/** The adapter with a device that `change` derives from the real one. */
 const changedDevice = change =>
   async function requestAdapter(options) {
     const adapter = await GPU.prototype.requestAdapter.call(this, options);
@@ -8,7 +8,7 @@ const changedDevice = change =>
     return {
       limits,
       features,
-      requestDevice: async wanted => change(await adapter.requestDevice(wanted)),
+      requestDevice: async descriptor => change(await adapter.requestDevice(descriptor)),
     };
   };
 
@@ -35,14 +35,17 @@ const SCENARIOS = {
     );
     const errors = [pending, await failure(model.run(input)), await failure(model.run(input))];
     model.dispose();
-    const again = await load({ backends: ['webgpu'], worker: false });
-    const second = await again.run(input);
-    again.dispose();
+    const reloaded = await load({ backends: ['webgpu'], worker: false });
+    const second = await reloaded.run(input);
+    reloaded.dispose();
     const { name } = manifest.outputs[0];
     return { errors, same: first[name].every((value, at) => value === second[name][at]) };
   },
 
-  /** The page destroys the shared device during runs, and reloads at once, here and in a Worker. */
+  /**
+   * The page destroys the shared device while runs are pending, and loads again immediately, in the
+   * page and in a Worker.
+   */
   async destroyed({ load }, input) {
     const options = { backends: ['webgpu'], worker: false };
     const usable = async options => {
@@ -66,27 +69,31 @@ const SCENARIOS = {
     const inWorker = await usable({ backends: ['webgpu'] });
     errors.push(await failure(idle.run(input)));
     idle.dispose();
-    const kept = await load(options);
-    kept.device.destroy();
-    errors.push(await failure(kept.run(input, { outputs: 'gpu' })));
-    kept.dispose();
+    const model = await load(options);
+    model.device.destroy();
+    errors.push(await failure(model.run(input, { outputs: 'gpu' })));
+    model.dispose();
     return { errors, again: await again, inWorker, afterwards: await usable(options) };
   },
 
-  /** The page destroys its device before, during and after a load with it. */
+  /** The page destroys its own device before, during and after a load with it. */
   async destroyedOwn({ load }, input) {
     const make = async () => (await navigator.gpu.requestAdapter()).requestDevice();
-    const given = device => ({ backends: ['webgpu'], worker: false, device });
+    const optionsWith = device => ({ backends: ['webgpu'], worker: false, device });
     const [before, during, after] = [await make(), await make(), await make()];
     before.destroy();
-    const errors = [await failure(load(given(before)))];
-    const loading = failure(load(given(during)).then(model => model.run(input)));
+    const errors = [await failure(load(optionsWith(before)))];
+    const loading = failure(load(optionsWith(during)).then(model => model.run(input)));
     during.destroy();
     errors.push(await loading);
-    const model = await load(given(after));
+    const model = await load(optionsWith(after));
     const pending = failure(model.run(input));
     after.destroy();
-    errors.push(await pending, await failure(model.run(input)), await failure(load(given(after))));
+    errors.push(
+      await pending,
+      await failure(model.run(input)),
+      await failure(load(optionsWith(after))),
+    );
     model.dispose();
     return { errors };
   },
@@ -102,9 +109,9 @@ const SCENARIOS = {
     device.createBuffer({ size: 16, usage: 0 }).destroy();
     const error = await failure(model.run(input));
     model.dispose();
-    const again = await load({ backends: ['webgpu'], worker: false });
-    const outputs = await again.run(input);
-    again.dispose();
+    const reloaded = await load({ backends: ['webgpu'], worker: false });
+    const outputs = await reloaded.run(input);
+    reloaded.dispose();
     return { error, again: Object.keys(outputs).length };
   },
 

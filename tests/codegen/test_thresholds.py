@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.harness import EVERYTHING, TEMPLATES, write_program
+from tests.backends.harness import FINEST_THRESHOLDS, TEMPLATES, write_program
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.write_wasm import Thresholds
@@ -37,7 +37,7 @@ def test_only_long_runs_are_divided_and_warmed_up(size: int, long: bool, tmp_pat
 
 
 def test_thresholds_are_applied(tmp_path: Path) -> None:
-    main = square(8, tmp_path, EVERYTHING)
+    main = square(8, tmp_path, FINEST_THRESHOLDS)
     assert "wk_launch(work, 0)" in main
     assert "turn < 1;" in main
     undivided = square(512, tmp_path / "undivided", Thresholds(shared=2**40))

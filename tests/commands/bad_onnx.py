@@ -1,4 +1,4 @@
-"""ONNX files that are refused: each is written into a folder, with what the one error says."""
+"""Invalid ONNX files, each with a part of the expected error message."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -61,21 +61,21 @@ def no_output() -> onnx.ModelProto:
 
 
 def negative() -> onnx.ModelProto:
-    made = model([node("Add", ["x", "w"], ["y"])], [X], [Y], [weight("w", 2, 3)])
-    made.graph.initializer[0].dims[0] = -2
-    return made
+    broken = model([node("Add", ["x", "w"], ["y"])], [X], [Y], [weight("w", 2, 3)])
+    broken.graph.initializer[0].dims[0] = -2
+    return broken
 
 
 def overflowing() -> onnx.ModelProto:
-    made = model([node("Add", ["x", "w"], ["y"])], [X], [Y], [weight("w", 2, 3)])
-    made.graph.initializer[0].dims[:] = [1 << 40, 1 << 40]
-    return made
+    broken = model([node("Add", ["x", "w"], ["y"])], [X], [Y], [weight("w", 2, 3)])
+    broken.graph.initializer[0].dims[:] = [1 << 40, 1 << 40]
+    return broken
 
 
 def short() -> onnx.ModelProto:
-    made = model([node("Add", ["x", "w"], ["y"])], [X], [Y], [weight("w", 2, 3)])
-    made.graph.initializer[0].raw_data = made.graph.initializer[0].raw_data[:-4]
-    return made
+    broken = model([node("Add", ["x", "w"], ["y"])], [X], [Y], [weight("w", 2, 3)])
+    broken.graph.initializer[0].raw_data = broken.graph.initializer[0].raw_data[:-4]
+    return broken
 
 
 def huge_input() -> onnx.ModelProto:
@@ -89,9 +89,9 @@ def unknown() -> onnx.ModelProto:
         node("Glitter", ["b"], ["c"], "two"),
         node("Sparkle", ["c"], ["y"], "three", domain="my.ops"),
     ]
-    made = model(nodes, [X], [Y])
-    made.opset_import.append(helper.make_opsetid("my.ops", 1))
-    return made
+    broken = model(nodes, [X], [Y])
+    broken.opset_import.append(helper.make_opsetid("my.ops", 1))
+    return broken
 
 
 def unfit() -> onnx.ModelProto:
@@ -119,13 +119,13 @@ def from_data() -> onnx.ModelProto:
 
 def external(location: str, *, offset: int = 0, length: int = 24) -> Callable[[], onnx.ModelProto]:
     def make() -> onnx.ModelProto:
-        made = model(
+        broken = model(
             [node("Add", ["x", "w"], ["y"])],
             [X],
             [Y],
             [numpy_helper.from_array(np.zeros((2, 3), np.float32), "w")],
         )
-        tensor = made.graph.initializer[0]
+        tensor = broken.graph.initializer[0]
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
         for key, value in (
@@ -134,7 +134,7 @@ def external(location: str, *, offset: int = 0, length: int = 24) -> Callable[[]
             ("length", str(length)),
         ):
             tensor.external_data.add(key=key, value=value)
-        return made
+        return broken
 
     return make
 

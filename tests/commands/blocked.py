@@ -1,5 +1,5 @@
-"""Packages that look as if they were not installed, for the command and for the processes of its
-stages, which get few variables.
+"""Simulate missing packages for the command and for the processes of its stages, which receive few
+environment variables.
 """
 
 from pathlib import Path
@@ -19,9 +19,10 @@ sys.meta_path.insert(0, Absent())
 
 
 def without(folder: Path, *packages: str, pipeline: Path = PIPELINE) -> dict[str, str]:
-    """The environment of a command of the webkiln in `pipeline` that lacks these packages; `folder`
-    gets a file that Python runs when it starts."""
-    place = folder / "blocked"
-    place.mkdir()
-    (place / "sitecustomize.py").write_text(SCRIPT.format(packages=packages))
-    return {"PYTHONPATH": f"{place}:{pipeline}"}
+    """Return the environment of a command of the webkiln in `pipeline` that lacks these packages.
+    `folder` receives a file that Python runs at startup.
+    """
+    packages_folder = folder / "blocked"
+    packages_folder.mkdir()
+    (packages_folder / "sitecustomize.py").write_text(SCRIPT.format(packages=packages))
+    return {"PYTHONPATH": f"{packages_folder}:{pipeline}"}

@@ -49,7 +49,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with model files."""
+    """A folder of model files."""
     from tests.commands import models
 
     folder = tmp_path_factory.mktemp("sources")
@@ -74,18 +74,18 @@ def folder(
 
 @pytest.fixture
 def webkiln(tmp_path: Path, cache: Path) -> Command:
-    """Runs a command in an empty folder, with the compiler that it chooses: in this process, where
-    stages and browsers stay warm, or with `env` or other options of `subprocess.run` in a process
-    of its own.
+    """Run a command in an empty folder with the compiler that it selects. By default it runs in
+    this process, where stages and browsers stay warm; with `env` or other options of
+    `subprocess.run`, in a separate process.
     """
 
-    def run(*arguments: str | Path, **more: Any) -> "subprocess.CompletedProcess[str]":
+    def run(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
         words = [*map(str, arguments)]
         settings = {"WEBKILN_CACHE": str(cache), "WEBKILN_COMPILER": ""}
-        if not more:
-            return _here(words, tmp_path, settings)
+        if not options:
+            return _run_in_process(words, tmp_path, settings)
         command = [sys.executable, "-m", "webkiln.cli", *words]
-        environment = os.environ | settings | {"PYTHONPATH": str(PACKAGE), **more.pop("env", {})}
+        environment = os.environ | settings | {"PYTHONPATH": str(PACKAGE), **options.pop("env", {})}
         return subprocess.run(
             command,
             cwd=tmp_path,
@@ -94,29 +94,29 @@ def webkiln(tmp_path: Path, cache: Path) -> Command:
             text=True,
             timeout=240,
             check=False,
-            **more,
+            **options,
         )
 
     return run
 
 
-def _here(
+def _run_in_process(
     words: Sequence[str], folder: Path, settings: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[str]":
-    """What a command prints and returns that runs in this process."""
-    printed, told = io.StringIO(), io.StringIO()
+    """Run a command in this process; return its output and exit status."""
+    printed, errors = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("warnings.showwarning", warnings.showwarning)
         for name, value in settings.items():
             patch.setenv(name, value)
-        with redirect_stdout(printed), redirect_stderr(told):
+        with redirect_stdout(printed), redirect_stderr(errors):
             try:
                 status = main(words)
             except SystemExit as end:
                 status = end.code if isinstance(end.code, int) else 1
     return subprocess.CompletedProcess(
-        ["webkiln", *words], status, printed.getvalue(), told.getvalue()
+        ["webkiln", *words], status, printed.getvalue(), errors.getvalue()
     )
 
 
@@ -124,8 +124,8 @@ def _here(
 def call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Call:
-    """Runs a command in an empty folder with a separate cache, checks its exit status, and returns
-    its output.
+    """Run a command in an empty folder with a separate cache, check its exit status, and return its
+    output.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
@@ -148,7 +148,7 @@ def call(
 
 @pytest.fixture
 def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parsed:
-    """Returns the recipe for options of `webkiln build`."""
+    """Return the recipe for options of `webkiln build`."""
     monkeypatch.chdir(tmp_path)
     write_model(tmp_path / "model.onnx")
     (tmp_path / "model.bin").write_bytes(b"")

@@ -1,4 +1,4 @@
-"""Model files for the command line, good and bad ones, written without running anything twice."""
+"""Valid and invalid model files for the command line, written without running a model."""
 
 import zipfile
 from pathlib import Path
@@ -23,7 +23,7 @@ class Doubled(keras.layers.Layer):
 
 
 def write(folder: Path) -> None:
-    """good.keras, good.h5, and a file for each thing that can be wrong with one."""
+    """Write good.keras, good.h5, and one file for each kind of defect."""
     model = good()
     model.save(folder / "good.keras")
     model.save(folder / "good.h5")

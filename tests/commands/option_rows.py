@@ -1,4 +1,4 @@
-"""Every option with values, and what they change in a recipe."""
+"""Every option with values, and the changes that they make to a recipe."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -94,13 +94,13 @@ ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
         {"source": ModuleSource(Path(), "makes", "net", {"size": 4, "kind": "a b", "on": True})},
     ),
 }
-"""Of each option: the source, what is given, and what that changes; paths are below the working
+"""Option -> (source, arguments, changes to the recipe); paths are relative to the working
 folder.
 """
 
 
 def absolute(value: Any, folder: Path) -> Any:
-    """A value of a row as recipes have it."""
+    """The value of a row with absolute paths, as in a recipe."""
     match value:
         case Path():
             return folder / value

@@ -1,11 +1,11 @@
-"""What a command leaves and says that refuses its input."""
+"""Check a command that rejects its input."""
 
 import subprocess
 from pathlib import Path
 
 
 def check(done: "subprocess.CompletedProcess[str]", part: str, folder: Path) -> None:
-    """Exit status 2, a single error that contains `part`, and an empty folder."""
+    """Check for exit status 2, a single error that contains `part`, and an empty folder."""
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     first, *rest = done.stderr.splitlines()

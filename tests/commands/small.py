@@ -1,4 +1,4 @@
-"""A model file that takes no framework to write, and no time to build."""
+"""A small model file that is written without a framework and built in no time."""
 
 from pathlib import Path
 
@@ -10,18 +10,18 @@ W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
 
 def write_model(path: Path) -> Path:
-    """y = relu(x @ w) * factor, of an open number of rows."""
+    """Write y = relu(x @ w) * factor, with a symbolic number of rows."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"], "first"),
         helper.make_node("Relu", ["a"], ["b"], "second"),
         helper.make_node("Mul", ["b", "factor"], ["y"], "third"),
     ]
-    given = [
+    inputs = [
         helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4]),
         helper.make_tensor_value_info("factor", TensorProto.FLOAT, []),
     ]
     results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3])]
-    graph = helper.make_graph(nodes, "graph", given, results, [numpy_helper.from_array(W, "w")])
+    graph = helper.make_graph(nodes, "graph", inputs, results, [numpy_helper.from_array(W, "w")])
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
     )

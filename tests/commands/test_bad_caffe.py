@@ -1,5 +1,5 @@
-"""Bad files of Caffe through the real command line: one clear error each, exit status 2, no
-traceback, nothing half-written.
+"""Invalid Caffe files on the command line: one clear error each, exit status 2, no traceback, no
+partial output.
 """
 
 from pathlib import Path
@@ -146,7 +146,7 @@ def test_weight_files(
     check(webkiln("inspect", path), FILES[name][1], tmp_path)
 
 
-def test_a_definition_of_a_net_that_another_weight_file_belongs_to(
+def test_weights_of_another_net_are_an_error(
     webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     path = tmp_path_factory.mktemp("caffe") / "net.prototxt"

@@ -1,5 +1,5 @@
-"""Bad input through the real command line: one clear error each, exit status 2, no traceback,
-nothing half-written.
+"""Invalid input on the command line: one clear error each, exit status 2, no traceback, no partial
+output.
 """
 
 import os
@@ -51,7 +51,7 @@ def test_files(name: str, webkiln: Command, sources: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("command", ["build", "inspect"])
-def test_everything_unknown_is_named_at_once(
+def test_all_unknown_names_are_reported_at_once(
     command: str, webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
     done = webkiln(
@@ -78,9 +78,9 @@ def test_options(option: str, webkiln: Command, sources: Path, tmp_path: Path) -
 def test_a_file_at_the_output_path_is_not_overwritten(
     webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
-    place = tmp_path / "notes"
-    place.write_text("mine")
-    for output in (place, place / "model"):
+    target = tmp_path / "notes"
+    target.write_text("mine")
+    for output in (target, target / "model"):
         done = webkiln("build", sources / "good.keras", "-o", output, "--backend", "js")
         assert (done.returncode, done.stderr.count("error: "), done.stderr.count("\n")) == (
             2,
@@ -88,13 +88,13 @@ def test_a_file_at_the_output_path_is_not_overwritten(
             1,
         ), done.stderr
         assert str(output) in done.stderr
-        assert place.read_text() == "mine"
+        assert target.read_text() == "mine"
         assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
 
 @pytest.fixture
 def unwritable(tmp_path: Path) -> Iterator[Path]:
-    """A folder in which nobody, not even root, can write."""
+    """A folder in which no user can write, not even root."""
     if os.geteuid() == 0:
         yield Path("/proc/1")
     else:
@@ -132,7 +132,7 @@ def test_an_unwritable_cache_names_its_variable(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path | None]:
-    """A file system of 64 KB, or None where none can be mounted."""
+    """A file system of 64 KB; None if none can be mounted."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=64k", "webkiln", str(folder)]
@@ -149,7 +149,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path | None]:
 def test_a_full_disk(
     full: str, small_disk: Path | None, webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
-    """Where no small file system can be mounted, a limit on the size of files stands in for it."""
+    """If no small file system can be mounted, a limit on the size of files replaces it."""
     build = ("build", sources / "good.keras", "--backend", "js", "-o")
     folder = small_disk or tmp_path / "limited"
     folder.mkdir(exist_ok=True)

@@ -1,5 +1,5 @@
-"""Bad ONNX files through the real command line: one clear error each, exit status 2, no traceback,
-nothing half-written.
+"""Invalid ONNX files on the command line: one clear error each, exit status 2, no traceback, no
+partial output.
 """
 
 from pathlib import Path
@@ -51,7 +51,9 @@ def test_options(option: str, webkiln: Command, files: Path, tmp_path: Path) -> 
     )
 
 
-def test_everything_unknown_is_named_at_once(webkiln: Command, files: Path, tmp_path: Path) -> None:
+def test_all_unknown_names_are_reported_at_once(
+    webkiln: Command, files: Path, tmp_path: Path
+) -> None:
     done = webkiln("build", files / "unknown.onnx", "-o", "public/model")
     assert [line.split(":")[0].strip() for line in done.stderr.splitlines()[1:]] == [
         "one (Sparkle)",

@@ -39,22 +39,22 @@ KEYS = [digit * 64 for digit in "abc"]
 
 
 @pytest.fixture
-def filled(tmp_path: Path) -> ActionCache:
-    """A cache with three results, of which an unsigned one is from elsewhere."""
-    made = ActionCache(tmp_path / "cache")
+def filled_cache(tmp_path: Path) -> ActionCache:
+    """A cache with three results, one of them unsigned and from another machine."""
+    cache = ActionCache(tmp_path / "cache")
     for number, (key, provenance) in enumerate(zip(KEYS, ("here", "here", UNSIGNED), strict=True)):
         (tmp_path / "blob").write_bytes(bytes([number]) * 1000)
-        made._write(
-            key, ActionResult({"out": made.store.put(tmp_path / "blob")}, provenance=provenance)
+        cache._write(
+            key, ActionResult({"out": cache.store.put(tmp_path / "blob")}, provenance=provenance)
         )
-    return made
+    return cache
 
 
-def test_cache_stat_counts(filled: ActionCache, call: Call) -> None:
-    told = call("cache", "stat")
-    assert "3 results, 3 files of 3.0 KB, 0 more in the remote cache" in told
-    assert "  2 built here\n  1 from a remote cache, unsigned\n" in told
-    assert "no remote cache" in told
+def test_cache_stat_counts(filled_cache: ActionCache, call: Call) -> None:
+    printed = call("cache", "stat")
+    assert "3 results, 3 files of 3.0 KB, 0 more in the remote cache" in printed
+    assert "  2 built here\n  1 from a remote cache, unsigned\n" in printed
+    assert "no remote cache" in printed
 
 
 def test_cache_stat_prints_json(
@@ -89,7 +89,7 @@ def test_cache_stat_prints_json(
 
 
 def test_cache_gc_removes_old_unused_results(
-    filled: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch
+    filled_cache: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "removed 0 results and 0 files" in call("cache", "gc")
     monkeypatch.setattr(ActionCache.gc, "__defaults__", (-1,))
@@ -97,7 +97,7 @@ def test_cache_gc_removes_old_unused_results(
 
 
 def test_cache_gc_to_a_size_retains_recent_results(
-    filled: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch
+    filled_cache: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "removed 0 results and 0 files" in call("cache", "gc", "--max-size", "0")
     monkeypatch.setattr(ActionCache.shrink, "__defaults__", (-1,))
@@ -106,21 +106,23 @@ def test_cache_gc_to_a_size_retains_recent_results(
     assert "removed 2 results and 2 files" in call("cache", "gc", "--max-size", "999")
 
 
-def test_cache_verify_reports_and_removes_damaged_blobs(filled: ActionCache, call: Call) -> None:
+def test_cache_verify_reports_and_removes_damaged_blobs(
+    filled_cache: ActionCache, call: Call
+) -> None:
     assert "all bytes are intact" in call("cache", "verify")
-    blob = next(iter(filled.store.digests()))
-    path = filled.store.path(blob)
+    blob = next(iter(filled_cache.store.digests()))
+    path = filled_cache.store.path(blob)
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-1] + b"!")
-    told = call("cache", "verify", code=1)
-    assert f"removed: blob {blob}" in told
-    assert "2 removed, which will be rebuilt" in told
+    printed = call("cache", "verify", code=1)
+    assert f"removed: blob {blob}" in printed
+    assert "2 removed, which will be rebuilt" in printed
     assert "all bytes are intact" in call("cache", "verify")
     assert "2 results, 2 files" in call("cache", "stat")
 
 
 def test_cache_push_and_pull(
-    filled: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filled_cache: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for verb in ("push", "pull"):
         assert "WEBKILN_REMOTE_CACHE names no remote cache" in call("cache", verb, code=2)
@@ -130,43 +132,43 @@ def test_cache_push_and_pull(
     monkeypatch.setenv("WEBKILN_CACHE_KEY", f"hmac:{tmp_path}/secret")
     assert "WEBKILN_CACHE_WRITE is not 1" in call("cache", "push", code=2)
     monkeypatch.setenv("WEBKILN_CACHE_WRITE", "1")
-    told = call("cache", "push")
-    assert "2 results are stored" in told
-    assert "omitted, since this key does not sign them: 1 from a remote cache, unsigned" in told
+    printed = call("cache", "push")
+    assert "2 results are stored" in printed
+    assert "omitted, since this key does not sign them: 1 from a remote cache, unsigned" in printed
     assert (
         len([*(tmp_path / "team").glob("ac/??/*")])
         == len([*(tmp_path / "team").glob("cas/??/*")])
         == 2
     )
-    told = call("cache", "stat")
-    assert "1 from a remote cache, unsigned, not readable with this key" in told
-    assert "answers in" in told
-    assert "results are stored; signed by hmac-sha256:" in told
+    printed = call("cache", "stat")
+    assert "1 from a remote cache, unsigned, not readable with this key" in printed
+    assert "answers in" in printed
+    assert "results are stored; signed by hmac-sha256:" in printed
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", str(tmp_path / "nowhere"))
     assert "does not answer" in call("cache", "stat", code=1)
 
 
 def test_cache_pull_fetches_the_results_of_all_trees(
-    filled: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filled_cache: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "team").mkdir()
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", str(tmp_path / "team"))
     monkeypatch.setenv("WEBKILN_CACHE_WRITE", "1")
     assert "3 results are stored" in call("cache", "push")
-    result = filled.local(KEYS[0])
+    result = filled_cache.local(KEYS[0])
     assert result is not None
     state = tmp_path / "state"
     (state / "m").mkdir(parents=True)
     (state / "m" / "load.json").write_text(
         json.dumps({"key": KEYS[0], "result": result.to_json(), "provenance": "here", "reads": []})
     )
-    filled.register(state)
+    filled_cache.register(state)
     assert "0 files of 0" in call("cache", "pull")
     blob = result.outputs["out"]
-    filled.store.path(blob.sha256).unlink()
-    filled.store.mark_remote([blob])
+    filled_cache.store.path(blob.sha256).unlink()
+    filled_cache.store.mark_remote([blob])
     assert "1 files of 1.0 KB fetched" in call("cache", "pull")
-    assert filled.store.path(blob.sha256).read_bytes() == bytes(1000)
-    filled.store.path(blob.sha256).unlink()
+    assert filled_cache.store.path(blob.sha256).read_bytes() == bytes(1000)
+    filled_cache.store.path(blob.sha256).unlink()
     (tmp_path / "team" / "cas" / blob.sha256[:2] / blob.sha256).unlink()
     assert "1 files are missing" in call("cache", "pull", code=2)

@@ -1,5 +1,5 @@
-"""The options of run, profile, diff, serve, tune and worker reach the code that uses them. Browsers
-and fleets are replaced by recorders.
+"""The options of run, profile, diff, serve, tune and worker reach the code that uses them.
+Recorders replace browsers and fleets.
 """
 
 import argparse
@@ -49,14 +49,14 @@ def shell(tmp_path: Path) -> Path:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[dict[str, Any]]:
-    """How a function is called, which then ends the command."""
+    """Record the arguments of a function call, which then ends the command."""
     calls: list[dict[str, Any]] = []
 
-    def seen(*given: Any, **named: Any) -> Any:
-        calls.append({"given": given, **named})
+    def record(*args: Any, **kwargs: Any) -> Any:
+        calls.append({"args": args, **kwargs})
         raise ToolError(WATCHED)
 
-    monkeypatch.setattr(module, name, seen)
+    monkeypatch.setattr(module, name, record)
     return calls
 
 
@@ -93,18 +93,18 @@ def test_run_uses_its_options(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given, usual, wanted = OPTIONS[command][argument]
+    arguments, default, expected = OPTIONS[command][argument]
     np.savez(tmp_path / "in.npz", x=X)
-    needed = {
+    required = {
         "profile": (),
         "run": ("--inputs", "in.npz", "--outputs", "out.npz"),
         "diff": ("--against", "js"),
     }[command]
     calls = watch(monkeypatch, host, "profile_bundle" if command == "profile" else "run_bundle")
-    for more in ((), given):
-        assert WATCHED in call(command, shell, "--backend", "wasm", *needed, *more, code=2)
-    assert [seen[argument] for seen in calls] == [usual, wanted]
-    assert all(seen["given"][:2] == (shell, "wasm") for seen in calls)
+    for optional in ((), arguments):
+        assert WATCHED in call(command, shell, "--backend", "wasm", *required, *optional, code=2)
+    assert [recorded[argument] for recorded in calls] == [default, expected]
+    assert all(recorded["args"][:2] == (shell, "wasm") for recorded in calls)
 
 
 @pytest.mark.parametrize("command", ["profile", "run"])
@@ -123,19 +123,23 @@ def test_run_uses_the_named_backend_and_inputs(
         *(["--outputs", "out.npz"] if command == "run" else []),
         code=2,
     )
-    (seen,) = calls
-    folder, backend, inputs = seen["given"]
+    (recorded,) = calls
+    folder, backend, inputs = recorded["args"]
     assert (folder, backend) == (shell, "js")
     (values,) = inputs if command == "run" else [inputs]
     np.testing.assert_array_equal(values["x"], 5 * X)
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("arguments", "tolerance"),
     [((), TOLERANCES["float32"]), (("--bound", "0.5"), 0.5), (("--bound", "0.01"), 0.01)],
 )
 def test_the_tolerance_of_diff_is_used(
-    given: tuple[str, ...], wanted: float, call: Call, shell: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...],
+    tolerance: float,
+    call: Call,
+    shell: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bounds: set[float] = set()
     result = SimpleNamespace(layers=[1], outputs={}, products="")
@@ -145,9 +149,11 @@ def test_the_tolerance_of_diff_is_used(
         lambda options, bundle, backend, variant, inputs: dict.fromkeys(inputs, result),
     )
     monkeypatch.setattr(diff, "_values", lambda result: {})
-    monkeypatch.setattr(diff, "layer_errors", lambda kept, expected, bound: bounds.add(bound) or [])
-    call("diff", shell, "--backend", "wasm", "--against", "js", *given)
-    assert bounds == {wanted}
+    monkeypatch.setattr(
+        diff, "layer_errors", lambda retained, expected, bound: bounds.add(bound) or []
+    )
+    call("diff", shell, "--backend", "wasm", "--against", "js", *arguments)
+    assert bounds == {tolerance}
 
 
 def test_serve_uses_the_port_and_opens_a_browser_by_default(
@@ -165,11 +171,11 @@ def test_serve_uses_the_port_and_opens_a_browser_by_default(
 
     event = SimpleNamespace(wait=wait)
     monkeypatch.setattr("webkiln.commands.serve.threading", SimpleNamespace(Event=lambda: event))
-    told = call("serve", shell)
+    printed = call("serve", shell)
     port = opened[0].rstrip("/").rpartition(":")[2]
     assert opened == [f"http://127.0.0.1:{port}/"]
     assert b"webkiln serve" in pages[0]
-    assert opened[0] in told
+    assert opened[0] in printed
     assert opened[0] in call("serve", shell, "--no-open", "--port", port)
     assert len(opened) == 1
     assert "--port" in call("serve", shell, "--port", "65536", code=2)
@@ -179,7 +185,7 @@ def test_serve_uses_the_port_and_opens_a_browser_by_default(
 def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     calls: list[dict[str, Any]] = []
 
-    def seen(
+    def record(
         engine: Any, recipe: Any, backend: str, browser: str, file: Path, *, rerun: bool = False
     ) -> list[Retuned]:
         calls.append(
@@ -187,11 +193,11 @@ def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         )
         return [Retuned("k", "a", "b", 2.0, 1.0)]
 
-    monkeypatch.setattr(tune, "tune", seen)
+    monkeypatch.setattr(tune, "tune", record)
     return calls
 
 
-@pytest.mark.parametrize(("given", "changed"), [
+@pytest.mark.parametrize(("arguments", "changed"), [
     ((), {}),
     (("--browser", "node"), {"browser": "node"}),
     (("--force",), {"rerun": True}),
@@ -200,7 +206,7 @@ def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     (("--backend", "js"), {"backend": "js"}),
 ])  # fmt: skip
 def test_tune_measures_and_writes_the_requested_choices(
-    given: tuple[str, ...],
+    arguments: tuple[str, ...],
     changed: dict[str, Any],
     call: Call,
     tuned: list[dict[str, Any]],
@@ -209,17 +215,17 @@ def test_tune_measures_and_writes_the_requested_choices(
     (tmp_path / "m").mkdir()
     write_model(tmp_path / "m" / "model.onnx")
     (tmp_path / "m" / "recipe.toml").write_text('source = "model.onnx"\n')
-    told = call("tune", "m", *given)
-    (seen,) = tuned
-    wanted = {
+    printed = call("tune", "m", *arguments)
+    (recorded,) = tuned
+    expected = {
         "backend": "wasm",
         "browser": "chromium",
         "file": Path("m/tuned.json"),
         "rerun": False,
     } | changed
-    assert {name: seen[name] for name in wanted} == wanted
-    assert str(wanted["file"]) in told
-    assert f"{wanted['backend']} in {wanted['browser']}" in told
+    assert {name: recorded[name] for name in expected} == expected
+    assert str(expected["file"]) in printed
+    assert f"{expected['backend']} in {expected['browser']}" in printed
 
 
 def test_choices_are_written_to_the_file_of_the_recipe(
@@ -229,16 +235,16 @@ def test_choices_are_written_to_the_file_of_the_recipe(
     assert "--output" in call("tune", "model.onnx", code=2)
     (tmp_path / "recipe.toml").write_text('source = "model.onnx"\ntuned = "mine.json"\n')
     call("tune", tmp_path)
-    assert [seen["file"] for seen in tuned] == [tmp_path / "mine.json"]
+    assert [recorded["file"] for recorded in tuned] == [tmp_path / "mine.json"]
 
 
 @pytest.fixture
-def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """What a worker offers to a scheduler; it has a cache that answers, and a compiler."""
+def offers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Return what a worker offers to a scheduler, with a responding cache and a compiler."""
     calls: list[tuple[Any, ...]] = []
 
-    async def seen(*given: Any) -> None:
-        calls.append(given)
+    async def record(*arguments: Any) -> None:
+        calls.append(arguments)
 
     monkeypatch.setattr(
         worker,
@@ -248,16 +254,14 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     monkeypatch.setattr(worker, "missing_compilers", list)
     monkeypatch.setattr(worker, "find", Path)
     monkeypatch.setattr(worker.os, "cpu_count", lambda: 6)
-    monkeypatch.setattr(worker, "_work", seen)
+    monkeypatch.setattr(worker, "_work", record)
     return calls
 
 
-def test_a_worker_offers_the_requested_resources(
-    call: Call, offered: list[tuple[Any, ...]]
-) -> None:
-    told = [
-        call("worker", "tcp://there:8786", *given)
-        for given in (
+def test_a_worker_offers_the_requested_resources(call: Call, offers: list[tuple[Any, ...]]) -> None:
+    outputs = [
+        call("worker", "tcp://there:8786", *arguments)
+        for arguments in (
             (),
             ("--processors", "3"),
             ("--memory", "2.5"),
@@ -265,21 +269,21 @@ def test_a_worker_offers_the_requested_resources(
             ("--processors", "1", "--memory", "9"),
         )
     ]
-    assert [(address, processors, name) for address, processors, _, name in offered] == [
+    assert [(address, processors, name) for address, processors, _, name in offers] == [
         ("tcp://there:8786", 6, None),
         ("tcp://there:8786", 3, None),
         ("tcp://there:8786", 6, None),
         ("tcp://there:8786", 6, "oven"),
         ("tcp://there:8786", 1, None),
     ]
-    memory = [resources.pop("memory") for _, _, resources, _ in offered]
+    memory = [resources.pop("memory") for _, _, resources, _ in offers]
     assert memory == [memory[0], memory[0], 2.5, memory[0], 9]
-    for _, processors, resources, _ in offered:
+    for _, processors, resources, _ in offers:
         assert resources.pop("compiler") == 1
         assert resources
         assert {*resources.values()} == {processors}
-    assert "offers 3 processors" in told[1]
-    assert "2.5 memory" in told[2]
+    assert "offers 3 processors" in outputs[1]
+    assert "2.5 memory" in outputs[2]
     assert "not the address" in call("worker", "there:8786", code=2)
 
 
@@ -296,7 +300,7 @@ def test_a_worker_reports_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_worker_without_a_reachable_cache_reports_it(
-    call: Call, offered: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+    call: Call, offers: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         worker,
@@ -304,12 +308,12 @@ def test_a_worker_without_a_reachable_cache_reports_it(
         lambda: SimpleNamespace(probe=lambda: (False, 0.0), close=lambda: None, address="nowhere"),
     )
     assert "nowhere does not answer" in call("worker", "tcp://there:8786", code=2)
-    assert not offered
+    assert not offers
 
 
 def test_every_option_of_every_command_has_a_test() -> None:
-    """Of commands whose options are tried here, a new option needs a row."""
-    known = {
+    """A new option of a command that is tested here needs a row."""
+    tested = {
         "profile": {*OPTIONS["profile"], "backend", "inputs", "trace", "html"},
         "run": {*OPTIONS["run"], "backend", "inputs", "outputs"},
     }
@@ -318,4 +322,4 @@ def test_every_option_of_every_command_has_a_test() -> None:
         module.add_arguments(parser)
         assert {
             "host" if action.dest == "browser" else action.dest for action in parser._actions
-        } == known[name] | {"bundle"}
+        } == tested[name] | {"bundle"}

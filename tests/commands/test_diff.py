@@ -1,5 +1,5 @@
-"""`webkiln diff`: where a bundle goes wrong, against Keras or another backend, in Node and
-Chromium, with layers kept or not.
+"""`webkiln diff` finds the first wrong layer of a bundle, against Keras or another backend, in Node
+and Chromium, with and without retained layers.
 """
 
 import shutil
@@ -18,7 +18,7 @@ Built = dict[bool, Path]
 
 @pytest.fixture(scope="module")
 def built(sources: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Bundles of good.keras, without its layers and with them."""
+    """Bundles of good.keras, without and with its layers."""
     from webkiln.build.engine import Engine
     from webkiln.build.graph import ModelGraph, Selection
     from webkiln.recipe.recipe import Recipe
@@ -36,8 +36,8 @@ def built(sources: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) 
     return {layers: folder / str(layers) for layers in (False, True)}
 
 
-def spoil(bundle: Path, folder: Path) -> Path:
-    """A copy of a bundle with other weights in its second layer, which the loader accepts."""
+def alter_weights(bundle: Path, folder: Path) -> Path:
+    """Copy a bundle with different weights in its second layer, which the loader accepts."""
     copy = Path(shutil.copytree(bundle, folder / "spoilt"))
     (path,) = copy.glob("weights-*.bin")
     sealing = piecewise_digest(path)["digest"]
@@ -59,21 +59,21 @@ def test_layers_in_order(
     done = webkiln("diff", built[layers], "--backend", "wasm", *options)
     assert done.returncode == 0, done.stderr
     first = done.stdout.partition("input set natural1")[0]
-    places = [first.index(f"  {name} [1, ") for name in ("conv", "scores", "output scores")]
-    assert places == sorted(places)
+    positions = [first.index(f"  {name} [1, ") for name in ("conv", "scores", "output scores")]
+    assert positions == sorted(positions)
     assert ("has no layers; they are those of a new build" in done.stdout) == (not layers)
 
 
-def test_the_first_wrong_layer_ends_it(
+def test_diff_stops_at_the_first_wrong_layer(
     webkiln: Command, sources: Path, built: Built, tmp_path: Path
 ) -> None:
-    spoilt = spoil(built[True], tmp_path)
-    done = webkiln("diff", spoilt, "--backend", "js", "--source", sources / "good.keras")
+    altered = alter_weights(built[True], tmp_path)
+    done = webkiln("diff", altered, "--backend", "js", "--source", sources / "good.keras")
     assert done.returncode == 2
     assert "error: js differs from reference first in scores [1, 4] (relative error " in done.stderr
     assert ", bound 0.0001; worst at [0, " in done.stderr
     assert "output scores" not in done.stdout.rpartition("input set ")[2]
-    assert webkiln("diff", spoilt, "--backend", "js", "--against", "wasm").returncode == 0, (
+    assert webkiln("diff", altered, "--backend", "js", "--against", "wasm").returncode == 0, (
         "both read the same weights"
     )
 
@@ -82,13 +82,18 @@ def test_diff_reports_a_bundle_that_differs_from_its_source(
     webkiln: Command, sources: Path, built: Built, tmp_path: Path
 ) -> None:
     done = webkiln(
-        "diff", spoil(built[False], tmp_path), "--backend", "js", "--source", sources / "good.keras"
+        "diff",
+        alter_weights(built[False], tmp_path),
+        "--backend",
+        "js",
+        "--source",
+        sources / "good.keras",
     )
     assert done.returncode == 2
     assert "js differs from reference first in output scores" in done.stderr
 
 
-def test_what_cannot_be_compared(webkiln: Command, built: Built) -> None:
+def test_incomparable_bundles_are_errors(webkiln: Command, built: Built) -> None:
     for options, message in (
         (
             ("--backend", "wasm", "--against", "wasm"),
@@ -112,11 +117,11 @@ def test_what_cannot_be_compared(webkiln: Command, built: Built) -> None:
 def test_the_worst_element_is_reported() -> None:
     got, expected = np.zeros((2, 3)), np.zeros((2, 3))
     got[1, 2], expected[0, 1] = 5, np.nan
-    kept = (KeptLayer("a", "a", np.ones(2)), KeptLayer("b", "b", got), KeptLayer("c", "c", got))
-    found = list(layer_errors(kept, {"a": np.ones(2), "b": np.ones((2, 3)), "c": got}, 1e-4))
-    assert [(error.layer, error.passed, error.index) for error in found] == [
+    retained = (KeptLayer("a", "a", np.ones(2)), KeptLayer("b", "b", got), KeptLayer("c", "c", got))
+    errors = list(layer_errors(retained, {"a": np.ones(2), "b": np.ones((2, 3)), "c": got}, 1e-4))
+    assert [(error.layer, error.passed, error.index) for error in errors] == [
         ("a", True, (0,)),
         ("b", False, (1, 2)),
     ]
-    (error,) = layer_errors(kept[1:], {"b": expected}, 1e-4)
+    (error,) = layer_errors(retained[1:], {"b": expected}, 1e-4)
     assert str(error) == "b [2, 3] (non-finite values differ; worst at [0, 1]: got 0, expected nan)"

@@ -1,4 +1,4 @@
-"""`webkiln init` in projects of each kind: its changes, and that the result works."""
+"""`webkiln init` in projects of each kind: its changes, and that the resulting project works."""
 
 import json
 import subprocess
@@ -46,24 +46,26 @@ def test_init_reports_its_changes_and_is_idempotent(kind: str, folder: Folder) -
     before = folder.files()
     dry = folder.init("--dry-run")
     assert folder.files() == before
-    told = folder.init()
+    printed = folder.init()
     after = folder.files()
     assert set(after) - set(before) == WRITTEN[kind]
     assert {name for name in before if after[name] != before[name]} == CHANGED[kind]
     assert {
-        line.split()[1] for line in told.splitlines() if line.startswith("  wrote ")
+        line.split()[1] for line in printed.splitlines() if line.startswith("  wrote ")
     } == WRITTEN[kind]
     assert {
-        line.split()[1].rstrip(":") for line in told.splitlines() if line.startswith("  changed ")
+        line.split()[1].rstrip(":")
+        for line in printed.splitlines()
+        if line.startswith("  changed ")
     } == CHANGED[kind]
     assert {
         line.split()[2].rstrip(":") for line in dry.splitlines() if line.startswith("  would ")
     } == WRITTEN[kind] | CHANGED[kind]
-    again = folder.init()
+    second = folder.init()
     assert folder.files() == after
-    assert "  wrote " not in again
-    assert "  changed " not in again
-    assert "kept" not in again
+    assert "  wrote " not in second
+    assert "  changed " not in second
+    assert "kept" not in second
 
 
 def test_vite_projects_get_the_plugin_and_a_module(folder: Folder) -> None:
@@ -76,11 +78,11 @@ def test_vite_projects_get_the_plugin_and_a_module(folder: Folder) -> None:
         " defineConfig({\n  plugins: [webkiln({ types: 'src/webkiln-env.d.ts' }),"
         " react()],\n})\n"
     )
-    needed = (
+    expected_end = (
         '  "devDependencies": {\n    "unplugin-webkiln":'
         ' "file:vendor/unplugin-webkiln-0.1.0.tgz",\n    "vite": "^8.3.4"\n  }\n}\n'
     )
-    assert folder.text("package.json").endswith(needed)
+    assert folder.text("package.json").endswith(expected_end)
     assert folder.text("package.json").startswith(VITE_PACKAGE[:100])
     assert '    <script type="module" src="/src/model.ts"></script>\n  </body>' in folder.text(
         "index.html"
@@ -187,11 +189,11 @@ def test_line_endings_are_preserved(folder: Folder) -> None:
 
 
 def test_a_newer_plugin_replaces_an_older_one(folder: Folder) -> None:
-    old, mine = (
+    old, custom = (
         '"unplugin-webkiln": "file:vendor/unplugin-webkiln-0.0.9.tgz"',
         '"unplugin-webkiln": "^0.0.9"',
     )
-    for entry, changed in ((old, True), (mine, False)):
+    for entry, changed in ((old, True), (custom, False)):
         folder.fill({**VITE, "package.json": VITE_PACKAGE.replace('"vite":', f'{entry}, "vite":')})
         folder.init()
         assert (entry not in folder.text("package.json")) == changed
@@ -199,7 +201,7 @@ def test_a_newer_plugin_replaces_an_older_one(folder: Folder) -> None:
         {
             **VITE,
             "package.json": VITE_PACKAGE.replace(
-                '"devDependencies"', f'"dependencies": {{ {mine} }},\n  "devDependencies"'
+                '"devDependencies"', f'"dependencies": {{ {custom} }},\n  "devDependencies"'
             ),
         }
     )
@@ -215,10 +217,10 @@ def test_user_scripts_are_preserved(folder: Folder) -> None:
         }
     )
     before = folder.text("package.json")
-    told = folder.init()
+    printed = folder.init()
     assert (
         'skipped    package.json; add by hand: "predev": "webkiln build digits -o'
-        ' src/webkiln/digits" among its scripts' in told
+        ' src/webkiln/digits" among its scripts' in printed
     )
     assert folder.text("package.json") == before
 
@@ -252,8 +254,8 @@ def test_a_changed_file_is_overwritten_only_with_force(folder: Folder) -> None:
             "models/digits/recipe.toml": 'source = "digits.keras"\nbackends = ["js"]\n',
         }
     )
-    told = folder.init()
-    assert "kept       src/model.js, which has other content; --force overwrites it" in told
+    printed = folder.init()
+    assert "kept       src/model.js, which has other content; --force overwrites it" in printed
     assert folder.text("src/model.js") == "mine"
     assert "backends" in folder.text("models/digits/recipe.toml"), (
         "and the recipe that is there is the one that is built"
@@ -264,12 +266,12 @@ def test_a_changed_file_is_overwritten_only_with_force(folder: Folder) -> None:
 
 def test_other_bundlers_get_the_plugin_and_printed_instructions(folder: Folder) -> None:
     folder.fill(PROJECTS["webpack-ts"])
-    told = folder.init()
+    printed = folder.init()
     assert (
         "import webkiln from 'unplugin-webkiln/webpack', and webkiln({ types:"
-        " 'src/webkiln-env.d.ts' }) among the plugins" in told
+        " 'src/webkiln-env.d.ts' }) among the plugins" in printed
     )
-    assert "import { load } from 'webkiln:digits' in your code" in told
+    assert "import { load } from 'webkiln:digits' in your code" in printed
     archive = json.loads(folder.text("package.json"))["devDependencies"][
         "unplugin-webkiln"
     ].removeprefix("file:")
@@ -282,8 +284,8 @@ def test_the_plugin_of_a_copied_example_is_replaced(folder: Folder) -> None:
         {path.name: path.read_text() for path in (ROOT / "examples" / "webpack").glob("*.js*")}
     )
     folder.init()
-    named = json.loads(folder.text("package.json"))["devDependencies"]["unplugin-webkiln"]
-    assert (folder.root / named.removeprefix("file:")).is_file()
+    source = json.loads(folder.text("package.json"))["devDependencies"]["unplugin-webkiln"]
+    assert (folder.root / source.removeprefix("file:")).is_file()
     before = folder.text("package.json")
     folder.init()
     assert folder.text("package.json") == before
@@ -291,20 +293,20 @@ def test_the_plugin_of_a_copied_example_is_replaced(folder: Folder) -> None:
 
 def test_skipped_changes_come_first_in_the_next_steps(folder: Folder) -> None:
     folder.fill({**PROJECTS["vue"], "vite.config.js": "export default () => ({ plugins: [] })\n"})
-    told = folder.init()
+    printed = folder.init()
     assert (
-        told.index("skipped    vite.config.js")
-        < told.index("Next:")
-        < told.index("add by hand what was skipped")
-        < told.index("npm install")
+        printed.index("skipped    vite.config.js")
+        < printed.index("Next:")
+        < printed.index("add by hand what was skipped")
+        < printed.index("npm install")
     )
 
 
 def test_uncertain_edits_are_printed_instead(folder: Folder) -> None:
     folder.fill({**PROJECTS["vue"], "vite.config.js": "export default { plugins: common }\n"})
-    told = folder.init()
+    printed = folder.init()
     assert (
         "skipped    vite.config.js; add by hand: import webkiln from 'unplugin-webkiln/vite', and"
-        " webkiln() among its plugins" in told
+        " webkiln() among its plugins" in printed
     )
     assert folder.text("vite.config.js") == "export default { plugins: common }\n"

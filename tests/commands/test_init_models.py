@@ -1,4 +1,4 @@
-"""Models that `webkiln init` adds to a project: their recipes, types and imports, and errors."""
+"""Models that `webkiln init` adds to a project: recipes, types, imports, and errors."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def net(path: Path, names: tuple[str, str] = ("x", "y")) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("place", "beside", "source"),
+    ("path_of_model", "weights_file", "source"),
     [
         ("app/assets/net.onnx", "", "../../assets/net.onnx"),
         ("elsewhere/net.onnx", "", "net.onnx"),
@@ -46,15 +46,23 @@ def net(path: Path, names: tuple[str, str] = ("x", "y")) -> Path:
     ],
 )
 def test_a_model_file_gets_a_recipe_and_a_page(
-    place: str, beside: str, source: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+    path_of_model: str,
+    weights_file: str,
+    source: str,
+    folder: Folder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
     monkeypatch.setattr(build, "missing_compilers", lambda: ["no emcc"])
     folder.fill(PROJECTS["html"])
-    path = net(folder.root.parent / place)
-    if beside:
+    path = net(folder.root.parent / path_of_model)
+    if weights_file:
         onnx.save(
-            onnx.load(path), path, save_as_external_data=True, location=beside, size_threshold=0
+            onnx.load(path),
+            path,
+            save_as_external_data=True,
+            location=weights_file,
+            size_threshold=0,
         )
     folder.init(str(path))
     assert folder.text("models/net/recipe.toml") == f'source = "{source}"\n'
@@ -83,9 +91,9 @@ def test_a_second_model_is_typed_and_its_import_is_printed(
     folder.fill(PROJECTS["vanilla-ts"])
     folder.init()
     net(folder.root / "net.onnx")
-    told = folder.init("net.onnx")
-    assert "changed    src/webkiln-env.d.ts: types" in told
-    assert "import { load } from 'webkiln:net' in your code" in told
+    printed = folder.init("net.onnx")
+    assert "changed    src/webkiln-env.d.ts: types" in printed
+    assert "import { load } from 'webkiln:net' in your code" in printed
     types = folder.text("src/webkiln-env.d.ts")
     assert (
         types.index('declare module "webkiln:digits"')

@@ -1,5 +1,5 @@
-"""`webkiln inspect` on files, folders and archives: what they are, in words and as JSON, without a
-traceback and without running anything in them.
+"""`webkiln inspect` on files, folders and archives: the report as text and JSON, without a
+traceback and without running code of the file.
 """
 
 import gzip
@@ -25,44 +25,47 @@ CORPORA = Path(__file__).parents[1] / "frontends"
 TFLITE = CORPORA / "tflite" / "corpus" / "branches.int8.tflite"
 
 
-def told(text: str) -> dict[str, str]:
-    """What stands behind each label."""
-    found: dict[str, str] = {}
+def fields_of(text: str) -> dict[str, str]:
+    """The text after each label."""
+    fields: dict[str, str] = {}
     label = ""
     for line in text.splitlines()[1:]:
         label = line[2:16].strip() or label
-        found[label] = (
-            f"{found[label]} {line[16:].strip()}"
-            if not line[2:16].strip() and label in found
+        fields[label] = (
+            f"{fields[label]} {line[16:].strip()}"
+            if not line[2:16].strip() and label in fields
             else line[16:].strip()
         )
-    return found
+    return fields
 
 
 def test_a_model_of_keras(webkiln: Command, sources: Path) -> None:
     done = webkiln("inspect", sources / "good.keras")
     assert (done.returncode, done.stderr) == (0, "")
     assert ": a Keras model, " in " ".join(done.stdout.split())
-    said = told(done.stdout[done.stdout.index("  kind") - 1 :])
-    assert said["kind"] == "a .keras archive, Functional"
-    assert said["written by"].startswith("Keras 3.")
-    assert (said["inputs"], said["outputs"]) == ("x float32[1, 6, 6, 1]", "scores float32[1, 4]")
-    assert said["nodes"] == "3: Conv2D 1, Dense 1, Flatten 1"
-    assert said["weights"].startswith(f"{8 * 9 + 8 + 4 * 4 * 8 * 4 + 4} numbers in 4 arrays")
-    assert said["converts"] == "yes"
+    fields = fields_of(done.stdout[done.stdout.index("  kind") - 1 :])
+    assert fields["kind"] == "a .keras archive, Functional"
+    assert fields["written by"].startswith("Keras 3.")
+    assert (fields["inputs"], fields["outputs"]) == (
+        "x float32[1, 6, 6, 1]",
+        "scores float32[1, 4]",
+    )
+    assert fields["nodes"] == "3: Conv2D 1, Dense 1, Flatten 1"
+    assert fields["weights"].startswith(f"{8 * 9 + 8 + 4 * 4 * 8 * 4 + 4} numbers in 4 arrays")
+    assert fields["converts"] == "yes"
     assert all(len(line) <= 80 for line in done.stdout.splitlines()[1:])
 
 
 def test_json_contains_the_same_facts(webkiln: Command, sources: Path) -> None:
     done = webkiln("inspect", sources / "good.keras", "--json", "--batch-size", "3")
-    said = json.loads(done.stdout)
-    assert (said["schema"], said["format"], said["converts"]) == (
+    fields = json.loads(done.stdout)
+    assert (fields["schema"], fields["format"], fields["converts"]) == (
         "webkiln.inspection/1",
         "keras",
         True,
     )
-    assert said["inputs"] == [{"name": "x", "dtype": "float32", "shape": [3, 6, 6, 1]}]
-    assert said["weights"]["conv/kernel"] == {"dtype": "float32", "shape": [3, 3, 1, 8]}
+    assert fields["inputs"] == [{"name": "x", "dtype": "float32", "shape": [3, 6, 6, 1]}]
+    assert fields["weights"]["conv/kernel"] == {"dtype": "float32", "shape": [3, 3, 1, 8]}
     refused = webkiln("inspect", sources / "unknown.keras", "--json")
     assert refused.returncode == 2
     assert [item["where"] for item in json.loads(refused.stdout)["unsupported"]] == [
@@ -86,29 +89,29 @@ def test_sizes_that_a_model_needs(webkiln: Command, tmp_path: Path) -> None:
         onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 9)]),
         tmp_path / "net.onnx",
     )
-    said = told(webkiln("inspect", "net.onnx").stdout)
-    assert said["inputs"] == "x float32[1, 1, H, 8]"
-    assert said["sizes"].startswith("H is a multiple of 2 (")
+    fields = fields_of(webkiln("inspect", "net.onnx").stdout)
+    assert fields["inputs"] == "x float32[1, 1, H, 8]"
+    assert fields["sizes"].startswith("H is a multiple of 2 (")
     assert (
-        told(webkiln("inspect", "net.onnx", "--dim", "H=6").stdout)["inputs"]
+        fields_of(webkiln("inspect", "net.onnx", "--dim", "H=6").stdout)["inputs"]
         == "x float32[1, 1, 6, 8]"
     )
     done = webkiln("inspect", "net.onnx", "--dim", "H=7")
     assert done.returncode == 2
-    assert told(done.stdout)["converts"] == "no"  # fmt: skip
+    assert fields_of(done.stdout)["converts"] == "no"  # fmt: skip
 
 
 def test_a_folder_or_archive_with_one_model(webkiln: Command, tmp_path: Path) -> None:
-    inside = tmp_path / "download" / "v1"
-    inside.mkdir(parents=True)
-    shutil.copy(TFLITE, inside / "net.tflite")
-    (inside / "README.md").write_text("a model")
+    version_folder = tmp_path / "download" / "v1"
+    version_folder.mkdir(parents=True)
+    shutil.copy(TFLITE, version_folder / "net.tflite")
+    (version_folder / "README.md").write_text("a model")
     with zipfile.ZipFile(tmp_path / "net.task", "w") as archive:
         archive.write(TFLITE, "net.tflite")
         archive.writestr("metadata.txt", "1")
     with tarfile.open(tmp_path / "net.tar.gz", "w:gz") as tar:
-        tar.add(inside, "v1")
-    for source, place in (
+        tar.add(version_folder, "v1")
+    for source, member in (
         ("download", "v1/net.tflite"),
         ("net.task", "net.tflite"),
         ("net.tar.gz", "v1/net.tflite"),
@@ -116,20 +119,18 @@ def test_a_folder_or_archive_with_one_model(webkiln: Command, tmp_path: Path) ->
         done = webkiln("inspect", source)
         assert done.returncode == 0, done.stderr
         assert " ".join(done.stdout.split()).startswith(
-            f"{source}: {place}: a LiteRT (TensorFlow Lite) model"
+            f"{source}: {member}: a LiteRT (TensorFlow Lite) model"
         )
-        assert told(done.stdout)["converts"] == "yes"
+        assert fields_of(done.stdout)["converts"] == "yes"
 
 
 def test_an_archive_of_a_saved_model_is_one_model(webkiln: Command) -> None:
     done = webkiln("inspect", CORPORA / "tensorflow" / "corpus" / "activations.zip")
     assert done.returncode == 0, done.stderr
-    assert told(done.stdout[done.stdout.index("  kind") - 1 :])["kind"] == "a SavedModel"
+    assert fields_of(done.stdout[done.stdout.index("  kind") - 1 :])["kind"] == "a SavedModel"
 
 
-def test_every_signature_is_listed_where_one_has_to_be_chosen(
-    webkiln: Command, tmp_path: Path
-) -> None:
+def test_all_signatures_are_listed_if_one_must_be_chosen(webkiln: Command, tmp_path: Path) -> None:
     from webkiln.frontends.tensorflow.messages import SavedModelDef
 
     with zipfile.ZipFile(CORPORA / "tensorflow" / "corpus" / "activations.zip") as archive:
@@ -144,10 +145,10 @@ def test_every_signature_is_listed_where_one_has_to_be_chosen(
     done = webkiln("inspect", "net")
     assert done.returncode == 2
     assert "has the signatures first, second; choose one with --signature" in done.stderr
-    assert "first: x0 float32[?, 7] -> " in told(done.stdout)["signatures"]
-    assert "second: x0 float32[?, 7] -> " in told(done.stdout)["signatures"]
-    assert told(done.stdout)["converts"] == "not known"
-    assert told(webkiln("inspect", "net", "--signature", "second").stdout)["converts"] == "yes"
+    assert "first: x0 float32[?, 7] -> " in fields_of(done.stdout)["signatures"]
+    assert "second: x0 float32[?, 7] -> " in fields_of(done.stdout)["signatures"]
+    assert fields_of(done.stdout)["converts"] == "not known"
+    assert fields_of(webkiln("inspect", "net", "--signature", "second").stdout)["converts"] == "yes"
 
 
 def test_several_models_are_listed(webkiln: Command, tmp_path: Path) -> None:
@@ -180,7 +181,7 @@ class Trap:
         return exec, ("open('executed', 'w')",)
 
 
-def written(kind: str, path: Path) -> None:
+def write_program(kind: str, path: Path) -> None:
     match kind:
         case "letter":
             path.write_text("Dear webkiln, this is not a model.")
@@ -248,11 +249,11 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.sample(6)
-def test_what_is_no_model_is_one_error(
+def test_files_that_are_no_models_are_one_error(
     kind: str, webkiln: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("bad") / "net.bin"
-    written(kind, path)
+    write_program(kind, path)
     done = webkiln("inspect", path)
     check(done, REFUSED[kind], tmp_path)
     assert done.stdout == ""
@@ -260,16 +261,16 @@ def test_what_is_no_model_is_one_error(
 
 
 def test_a_program_is_described_and_not_run(webkiln: Command, tmp_path: Path) -> None:
-    written("script", tmp_path / "net.pt")
+    write_program("script", tmp_path / "net.pt")
     done = webkiln("inspect", "net.pt")
     assert done.returncode == 2
-    said = told(done.stdout)
-    assert (said["kind"], said["version"], said["arguments"]) == (
+    fields = fields_of(done.stdout)
+    assert (fields["kind"], fields["version"], fields["arguments"]) == (
         "a TorchScript file, which is a program",
         "archive 10",
         "x: Tensor",
     )
-    assert said["converts"] == "not known"
+    assert fields["converts"] == "not known"
     assert "pass --trust-source" in done.stderr
     assert [item.name for item in tmp_path.iterdir()] == ["net.pt"]
 
@@ -282,15 +283,15 @@ def test_a_program_is_described_without_torch(webkiln: Command, tmp_path: Path) 
     torch.export.save(program, tmp_path / "net.pt2")
     done = webkiln("inspect", "net.pt2", env=without(tmp_path, "torch"))
     assert done.returncode == 2
-    said = told(done.stdout)
-    assert said["written by"] == f"PyTorch {torch.__version__}"
-    assert said["nodes"] == "1: aten.linear.default 1"
-    assert (said["inputs"], said["converts"]) == ("input float32[4, 3]", "not known")
+    fields = fields_of(done.stdout)
+    assert fields["written by"] == f"PyTorch {torch.__version__}"
+    assert fields["nodes"] == "1: aten.linear.default 1"
+    assert (fields["inputs"], fields["converts"]) == ("input float32[4, 3]", "not known")
     assert "pip install torch" in done.stderr
 
 
 def test_a_large_file_is_inspected_by_its_header(webkiln: Command, tmp_path: Path) -> None:
-    """500 MB of weights beside the model, of which no byte is read."""
+    """A file with 500 MB of weights, none of which is read."""
     size = 11_000
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],
@@ -316,20 +317,18 @@ def test_a_large_file_is_inspected_by_its_header(webkiln: Command, tmp_path: Pat
     begin = time.monotonic()
     done = webkiln("inspect", "net.onnx")
     assert done.returncode == 0, done.stderr
-    assert told(done.stdout)["weights"].startswith("121,000,000 numbers in 1 array, 484.0 MB")
+    assert fields_of(done.stdout)["weights"].startswith("121,000,000 numbers in 1 array, 484.0 MB")
     assert time.monotonic() - begin < 20
 
 
-def test_names_of_a_file_do_not_reach_the_terminal_as_they_are(
-    webkiln: Command, tmp_path: Path
-) -> None:
+def test_names_of_a_file_are_escaped_for_the_terminal(webkiln: Command, tmp_path: Path) -> None:
     model = classifier()
     model.producer_name = "\x1b[31mred\n\x07"
     (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
     done = webkiln("inspect", "net.onnx")
     assert "\x1b" not in done.stdout
     assert "\x07" not in done.stdout
-    assert told(done.stdout)["written by"].startswith("[31mred")
+    assert fields_of(done.stdout)["written by"].startswith("[31mred")
 
 
 def test_the_model_of_a_recipe_is_inspected(webkiln: Command, tmp_path: Path) -> None:
@@ -345,15 +344,15 @@ def test_the_model_of_a_recipe_is_inspected(webkiln: Command, tmp_path: Path) ->
     )
     done = webkiln("inspect", "net")
     assert done.returncode == 0, done.stderr
-    assert told(done.stdout)["converts"] == "yes"
+    assert fields_of(done.stdout)["converts"] == "yes"
 
 
 @pytest.mark.long
-def test_what_a_function_returns_is_inspected(webkiln: Command, tmp_path: Path) -> None:
+def test_the_model_that_a_function_returns_is_inspected(webkiln: Command, tmp_path: Path) -> None:
     (tmp_path / "made.py").write_text(
         "import keras\n\n\ndef net():\n    return keras.Sequential([keras.Input((3,)),"
         " keras.layers.Dense(2)])\n"
     )
     done = webkiln("inspect", "made:net")
     assert done.returncode == 0, done.stderr
-    assert told(done.stdout)["nodes"] == "1: Dense 1"
+    assert fields_of(done.stdout)["nodes"] == "1: Dense 1"

@@ -12,27 +12,31 @@ PARAMETERS = {"conv": 8 * 9 + 8, "scores": 4 * 4 * 8 * 4 + 4}
 
 
 def rows(text: str, title: str) -> dict[str, list[str]]:
-    """First column -> the cells of the rows of one table, by layer; a layer with several rows keeps
-    the first.
+    """The first column -> the cells of the rows of one table, by layer. The first row of a layer
+    counts.
     """
     body = next(part for part in text.split("\n\n") if part.startswith(f"{title}\n")).splitlines()[
         3:
     ]
-    found: dict[str, list[str]] = {}
+    cells_of: dict[str, list[str]] = {}
     for line in body:
         name, *cells = re.split(r" {2,}", line.strip())
-        found.setdefault(name, cells)
-    return found
+        cells_of.setdefault(name, cells)
+    return cells_of
 
 
 def test_inspect_shows_layers_and_kernels(webkiln: Command, sources: Path, tmp_path: Path) -> None:
     done = webkiln("inspect", sources / "good.keras", "--kernels")
     assert (done.returncode, done.stderr) == (0, "")
-    said = rows(done.stdout, "good: the source")
-    assert said["x"] == ["input", "float32[1,6,6,1]", "0"]
-    assert said["conv"] == ["Conv Relu", "float32[1,4,4,8]", str(PARAMETERS["conv"])]
-    assert said["scores"] == ["MatMul Add Softmax", "float32[1,4]", str(PARAMETERS["scores"])]
-    assert said["3 layers"] == [str(sum(PARAMETERS.values()))]
+    inspected_rows = rows(done.stdout, "good: the source")
+    assert inspected_rows["x"] == ["input", "float32[1,6,6,1]", "0"]
+    assert inspected_rows["conv"] == ["Conv Relu", "float32[1,4,4,8]", str(PARAMETERS["conv"])]
+    assert inspected_rows["scores"] == [
+        "MatMul Add Softmax",
+        "float32[1,4]",
+        str(PARAMETERS["scores"]),
+    ]
+    assert inspected_rows["3 layers"] == [str(sum(PARAMETERS.values()))]
     for backend in ("wasm", "js"):
         conv = rows(done.stdout, f"good, {backend}")["conv"]
         assert conv[0].startswith("k_")

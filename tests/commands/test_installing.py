@@ -1,4 +1,4 @@
-"""`WEBKILN_INSTALL=1`: a command that lacks a package installs it and starts again."""
+"""With `WEBKILN_INSTALL=1`, a command that lacks a package installs it and restarts."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ PIP = """import pathlib, sys
 here = pathlib.Path(__file__).parent
 with (here / "asked").open("a") as file:
     file.write(" ".join(sys.argv[1:]) + "\\n")
-if {works}:
+if {succeeds}:
     (here / "sitecustomize.py").unlink()
 """
 DODO = (
@@ -28,42 +28,42 @@ DODO = (
 )
 
 
-def lacking(folder: Path, package: str, *, works: bool) -> tuple[dict[str, str], Path]:
+def without_package(folder: Path, package: str, *, succeeds: bool) -> tuple[dict[str, str], Path]:
     """The environment of a command that cannot import a package until a fake pip runs, and the file
     that records pip's arguments.
     """
     settings = without(folder, package)
-    place = folder / "blocked"
-    (place / "pip.py").write_text(PIP.format(works=works))
+    packages_folder = folder / "blocked"
+    (packages_folder / "pip.py").write_text(PIP.format(succeeds=succeeds))
     return (
         settings
         | {
             "WEBKILN_INSTALL": "1",
             "WEBKILN_CACHE": str(folder / "cache"),
         },
-        place / "asked",
+        packages_folder / "asked",
     )
 
 
 def test_a_build_installs_what_its_model_needs(webkiln: Command, tmp_path: Path) -> None:
     onnx.save(classifier(), tmp_path / "net.onnx")
-    settings, asked = lacking(tmp_path, "onnx", works=True)
+    settings, pip_log = without_package(tmp_path, "onnx", succeeds=True)
     done = webkiln("build", "net.onnx", "-o", "out", "--backend", "js", env=settings)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "js.js").is_file()
     assert done.stderr.count("installing onnx, required by this command (once)\n") == 1
-    (line,) = asked.read_text().splitlines()
+    (line,) = pip_log.read_text().splitlines()
     assert line.startswith("install ")
     assert line.endswith("requirements.lock onnx")
 
 
-def test_what_is_installed_in_vain_is_an_error(webkiln: Command, tmp_path: Path) -> None:
+def test_an_installation_without_effect_is_an_error(webkiln: Command, tmp_path: Path) -> None:
     onnx.save(classifier(), tmp_path / "net.onnx")
-    settings, asked = lacking(tmp_path, "onnx", works=False)
+    settings, pip_log = without_package(tmp_path, "onnx", succeeds=False)
     done = webkiln("build", "net.onnx", "-o", "out", "--backend", "js", env=settings)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("pip install onnx")
-    assert len(asked.read_text().splitlines()) == 1
+    assert len(pip_log.read_text().splitlines()) == 1
 
 
 def test_doit_installs_what_its_recipes_need(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_doit_installs_what_its_recipes_need(tmp_path: Path) -> None:
         'source = "net.onnx"\nbackends = ["js"]\n'
     )
     onnx.save(classifier(), tmp_path / "models" / "net" / "net.onnx")
-    settings, asked = lacking(tmp_path, "onnx", works=True)
+    settings, pip_log = without_package(tmp_path, "onnx", succeeds=True)
     command = [sys.executable, "-m", "doit", "build", "model=net"]
     done = subprocess.run(
         command,
@@ -86,13 +86,13 @@ def test_doit_installs_what_its_recipes_need(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "dist" / "net" / "js.js").is_file()
-    assert len(asked.read_text().splitlines()) == 1
+    assert len(pip_log.read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
     ("modules", "settings"), [(["onnx"], {}), (["evil-package"], {"WEBKILN_INSTALL": "1"})]
 )
-def test_nothing_is_installed_unasked_or_unknown(
+def test_only_known_packages_are_installed_and_only_on_request(
     modules: list[str], settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker of a fleet may name any module."""
@@ -105,11 +105,13 @@ def test_nothing_is_installed_unasked_or_unknown(
     package_installer.install_and_restart(modules)
 
 
-@pytest.mark.parametrize(("asked", "module"), [("", "ziglang"), ("zig", "ziglang"), ("emcc", None)])
+@pytest.mark.parametrize(
+    ("requested", "module"), [("", "ziglang"), ("zig", "ziglang"), ("emcc", None)]
+)
 def test_the_package_is_not_installed_for_another_compiler(
-    asked: str, module: str | None, monkeypatch: pytest.MonkeyPatch
+    requested: str, module: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(compilers.VARIABLE, asked)
+    monkeypatch.setenv(compilers.VARIABLE, requested)
     for name in ("_emcc_program", "_zig_program", "_with_version"):
         monkeypatch.setattr(compilers, name, lambda: None)
     monkeypatch.setenv("PATH", "")

@@ -1,5 +1,5 @@
-"""Models of old eras on the command line: files beside each other, what is rebuilt, and what is
-refused.
+"""Models of old Keras versions on the command line: separate files, rebuilds, and rejected
+files.
 """
 
 import json
@@ -26,8 +26,8 @@ def pair(folder: Path) -> tuple[Path, Path]:
     return folder / "net.json", folder / "net.h5"
 
 
-def outputs(webkiln: Command, folder: Path, bundle: str, **given: np.ndarray) -> np.ndarray:
-    np.savez(folder / "in.npz", **{name: value[:1] for name, value in given.items()})
+def outputs(webkiln: Command, folder: Path, bundle: str, **inputs: np.ndarray) -> np.ndarray:
+    np.savez(folder / "in.npz", **{name: value[:1] for name, value in inputs.items()})
     done = webkiln("run", bundle, "--backend", "js", "--inputs", "in.npz", "--outputs", "out.npz")
     assert done.returncode == 0, done.stderr
     with np.load(folder / "out.npz") as arrays:
@@ -58,7 +58,7 @@ def test_an_architecture_and_its_weights(webkiln: Command, tmp_path: Path) -> No
     )
 
 
-def test_a_recipe_names_both_and_new_weights_run_again(
+def test_new_weights_of_a_recipe_cause_a_rebuild(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))

@@ -1,4 +1,4 @@
-"""Messages that name what is really wrong, with code and files of the user's."""
+"""Messages name the actual fault, in user code and user files."""
 
 import json
 import os
@@ -51,7 +51,7 @@ class Inner(keras.layers.Layer):
 
 
 class Outer(keras.layers.Layer):
-    """A layer whose config holds another."""
+    """A layer whose config contains another layer."""
 
     def __init__(self, inner: keras.layers.Layer, **options: object) -> None:
         super().__init__(**options)
@@ -100,7 +100,7 @@ def test_defaults_that_keras_writes_are_accepted(
 def test_the_spelling_of_the_tutorial_registers_a_class(
     name: str, webkiln: Command, tmp_path: Path
 ) -> None:
-    """With the package Custom, for a file that was saved without registering."""
+    """The class has package Custom; the file was saved without registration."""
     status, text = build(webkiln, Doubled(), tmp_path, name=name, plugin=PLUGIN)
     assert status == 0, text
 
@@ -172,8 +172,8 @@ HOSTILE = {
 def test_nothing_that_a_file_names_is_imported(
     where: str, webkiln: Command, tmp_path: Path
 ) -> None:
-    """Although a plugin registers a class, which Keras then makes from the file."""
-    changed, values, said = HOSTILE[where]
+    """A plugin registers a class, which Keras then creates from the file."""
+    changed, values, message = HOSTILE[where]
     x = keras.Input((4,), name="x")
     keras.Model(x, Doubled(name="twice")(keras.layers.Dense(4, name="dense")(x))).save(
         tmp_path / "net.h5"
@@ -201,13 +201,13 @@ def test_nothing_that_a_file_names_is_imported(
         env={"PYTHONPATH": path},
     )
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("error:") == 1
     assert not {"imported", "made", "run"} & {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize(
-    ("given", "status", "said"),
+    ("arguments", "status", "message"),
     [
         (("--parameter", "weights=random"), 0, ""),
         (
@@ -234,12 +234,12 @@ def test_nothing_that_a_file_names_is_imported(
 )
 @pytest.mark.sample("no value", "no option", "nothing")
 def test_a_parameter_makes_a_function_return_random_weights(
-    given: tuple[str, ...], status: int, said: str, webkiln: Command, tmp_path: Path
+    arguments: tuple[str, ...], status: int, message: str, webkiln: Command, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(MADE)
-    done = webkiln("build", "mine:make", "-o", "out", "--backend", "js", *given)
+    done = webkiln("build", "mine:make", "-o", "out", "--backend", "js", *arguments)
     assert done.returncode == status, done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -255,7 +255,7 @@ def test_an_error_of_a_handler_is_named_by_its_file_and_line(
     )
 
 
-def test_classes_inside_others_are_named_with_them(webkiln: Command, tmp_path: Path) -> None:
+def test_nested_classes_are_named_with_their_owners(webkiln: Command, tmp_path: Path) -> None:
     status, text = build(webkiln, Outer(Inner(name="inner"), name="outer"), tmp_path)
     assert status == 2
     assert "2 unsupported parts" in text
@@ -278,7 +278,7 @@ class Outer(keras.layers.Layer):
 
 @pytest.mark.long
 @pytest.mark.parametrize("trust", [(), ("--trust-source",)], ids=["untrusted", "trusted"])
-def test_a_class_inside_a_known_one_is_named(
+def test_a_nested_class_of_a_known_class_is_named(
     trust: tuple[str, ...], webkiln: Command, tmp_path: Path
 ) -> None:
     status, text = build(

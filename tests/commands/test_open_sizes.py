@@ -1,4 +1,4 @@
-"""`webkiln run` and `webkiln diff` on a bundle of which a size is set at run time."""
+"""`webkiln run` and `webkiln diff` on a bundle with a size that is set at run time."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from webkiln.frontends.keras.converter import KerasConverter
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def model_and_bundle(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A model file and its bundle."""
     folder = tmp_path_factory.mktemp("open")
     a, b = keras.Input((None, 4), name="a"), keras.Input((None, 4), name="b")
@@ -38,22 +38,31 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     ],
 )
 def test_run_accepts_any_size(
-    webkiln: Command, made: tuple[Path, Path], tmp_path: Path, shapes: tuple, message: str | None
+    webkiln: Command,
+    model_and_bundle: tuple[Path, Path],
+    tmp_path: Path,
+    shapes: tuple,
+    message: str | None,
 ) -> None:
     np.savez(
         tmp_path / "in.npz",
         **{name: np.ones(shape, np.float32) for name, shape in zip("ab", shapes, strict=True)},
     )
     done = webkiln(
-        "run", made[1], "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz"
+        "run",
+        model_and_bundle[1],
+        "--inputs",
+        tmp_path / "in.npz",
+        "--outputs",
+        tmp_path / "out.npz",
     )
     assert (done.returncode == 0) == (message is None), done.stderr
     assert message is None or message in done.stderr
 
 
-def test_diff_builds_anew_with_the_sizes_of_the_bundle(
-    webkiln: Command, made: tuple[Path, Path]
+def test_diff_rebuilds_with_the_sizes_of_the_bundle(
+    webkiln: Command, model_and_bundle: tuple[Path, Path]
 ) -> None:
-    done = webkiln("diff", made[1], "--source", made[0])
+    done = webkiln("diff", model_and_bundle[1], "--source", model_and_bundle[0])
     assert done.returncode == 0, done.stderr
     assert "output g [1, 3]" in done.stdout

@@ -1,6 +1,4 @@
-"""Each option of a command changes what the command does: what it builds, which code it runs, what
-it says.
-"""
+"""Each option of a command has an effect: on the build, on the code that runs, or on the output."""
 
 import json
 import shutil
@@ -25,7 +23,7 @@ Call = Callable[..., str]
 def call(
     tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Call:
-    """Runs a command in an empty folder, checks its exit status, and returns its output."""
+    """Run a command in an empty folder, check its exit status, and return its output."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEBKILN_CACHE", str(cache))
 
@@ -56,11 +54,11 @@ def build(call: Call, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return run
 
 
-def shapes(manifest: dict[str, Any], what: str = "inputs") -> dict[str, list[Any]]:
-    return {item["name"]: item["shape"] for item in manifest[what]}
+def shapes(manifest: dict[str, Any], tensors: str = "inputs") -> dict[str, list[Any]]:
+    return {item["name"]: item["shape"] for item in manifest[tensors]}
 
 
-def test_what_is_built(build: Any, tmp_path: Path) -> None:
+def test_options_change_the_built_model(build: Any, tmp_path: Path) -> None:
     plain = build()
     assert (plain["name"], plain["encoding"], list(plain["backends"])) == (
         "model",
@@ -70,7 +68,7 @@ def test_what_is_built(build: Any, tmp_path: Path) -> None:
     assert shapes(plain) == {"x": [2, 4], "factor": []}
     other = build("--name", "other", "--dim", "N=5", "--value", "factor=2.5", folder="dist/other")
     assert (other["name"], shapes(other)) == ("other", {"x": [5, 4]})
-    there = build(
+    placed = build(
         "--output",
         "here/there",
         "--input-shape",
@@ -80,9 +78,9 @@ def test_what_is_built(build: Any, tmp_path: Path) -> None:
         folder="here/there",
         backend="js,webgl",
     )
-    assert (list(there["backends"]), list(shapes(there, "outputs"))) == (["js", "webgl"], ["b"])
-    assert shapes(there)["x"] not in ([2, 4], [5, 4])
-    assert "T" in json.dumps(shapes(there)["x"])
+    assert (list(placed["backends"]), list(shapes(placed, "outputs"))) == (["js", "webgl"], ["b"])
+    assert shapes(placed)["x"] not in ([2, 4], [5, 4])
+    assert "T" in json.dumps(shapes(placed)["x"])
     assert set(shapes(build("--from-layer", "first", "--from-layer", "factor"))) == {"a", "factor"}
 
 
@@ -104,7 +102,7 @@ def test_the_precision_of_a_backend(build: Any) -> None:
     )
 
 
-def test_how_a_bundle_is_written(build: Any, call: Call, tmp_path: Path) -> None:
+def test_options_select_the_form_of_a_bundle(build: Any, call: Call, tmp_path: Path) -> None:
     build("--depfile", "files.txt")
     assert str(tmp_path / "model.onnx") in (tmp_path / "files.txt").read_text().splitlines()
     plain = {path.name for path in (tmp_path / "dist/model").iterdir()}
@@ -133,7 +131,7 @@ def test_how_a_bundle_is_written(build: Any, call: Call, tmp_path: Path) -> None
     assert (package["name"], package["version"], package["license"]) == ("@me/net", "1.2.3", "MIT")
 
 
-def test_files_of_others_are_overwritten_by_force_alone(call: Call, tmp_path: Path) -> None:
+def test_existing_files_are_overwritten_only_with_force(call: Call, tmp_path: Path) -> None:
     write_model(tmp_path / "model.onnx")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "js.js").write_text("mine")
@@ -147,7 +145,7 @@ def test_files_of_others_are_overwritten_by_force_alone(call: Call, tmp_path: Pa
 
 @pytest.fixture(scope="module")
 def layered(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle with its layers, of wasm and js."""
+    """A bundle with its layers, for wasm and js."""
     folder = tmp_path_factory.mktemp("layered")
     recipe = Recipe("model", PathSource(write_model(folder / "model.onnx")), dims={"N": 2})
     with Engine(folder / ".webkiln", cache=cache) as engine:
@@ -158,21 +156,21 @@ def layered(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def one_variant(layered: Path, tmp_path: Path) -> Callable[[str], Path]:
-    """A copy whose other variants are no code, so that what runs them fails."""
+    """A copy whose other variants are invalid code, so that running them fails."""
 
-    def made(name: str) -> Path:
+    def copy_variant(name: str) -> Path:
         bundle = Path(shutil.copytree(layered, tmp_path / f"only-{name}"))
         for path in bundle.glob("*.wasm"):
             if path.stem != name:
                 path.write_bytes(b"no code")
         return bundle
 
-    return made
+    return copy_variant
 
 
 @pytest.mark.parametrize("variant", ["simd", "relaxed"])
 @pytest.mark.parametrize("command", ["run", "diff", "profile"])
-def test_the_variant_is_the_one_that_runs(
+def test_the_requested_variant_runs(
     command: str, variant: str, call: Call, one_variant: Any, tmp_path: Path
 ) -> None:
     np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32), factor=np.float32(1))
@@ -199,8 +197,8 @@ def test_diff_compares_the_requested_backend(call: Call, layered: Path) -> None:
     assert "wasm against js in node" in call("diff", layered, "--against", "js")
 
 
-def test_the_bound_of_a_comparison(call: Call, layered: Path) -> None:
-    """js and wasm add in another order, so that they differ in the last bits."""
+def test_the_tolerance_bounds_a_comparison(call: Call, layered: Path) -> None:
+    """js and wasm add in different orders, so that they differ in the last bits."""
     call("diff", layered, "--against", "js", "--bound", "1e-4")
     failed = call("diff", layered, "--against", "js", "--bound", "1e-30", code=2)
     assert "bound 1e-30" in failed
@@ -227,10 +225,10 @@ def test_run_is_limited_in_time(command: str, call: Call, layered: Path, tmp_pat
 
 
 def test_profile_uses_its_runs_and_inputs(call: Call, layered: Path, tmp_path: Path) -> None:
-    few, many = (
+    few_runs, many_runs = (
         call("profile", layered, "--backend", "js", "--runs", str(runs)) for runs in (1, 7)
     )
-    assert ("7 runs" in many, "7 runs" in few) == (True, False)
+    assert ("7 runs" in many_runs, "7 runs" in few_runs) == (True, False)
     np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32))
     assert "factor" in call(
         "profile", layered, "--backend", "js", "--inputs", tmp_path / "in.npz", code=2
@@ -251,7 +249,7 @@ def test_profile_uses_its_runs_and_inputs(call: Call, layered: Path, tmp_path: P
     assert "<html" in (tmp_path / "t.html").read_text().lower()
 
 
-def test_what_is_explained(call: Call, layered: Path) -> None:
+def test_explain_uses_its_options(call: Call, layered: Path) -> None:
     both, one = call("explain", layered), call("explain", layered, "--backend", "js")
     assert "bundle, wasm" in both
     assert "bundle, js" in both

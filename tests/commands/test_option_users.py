@@ -18,15 +18,17 @@ NOT_OF_DIFF = {
     *("name", "backend", "precision", "batch_size", "input_shape", "dim"),
     *("winograd", "tuned", "tolerance", "image", "labels"),
 }
-"""What the manifest of the bundle states, and what does not change the framework's outputs."""
+"""Options that the manifest of the bundle determines, or that do not change the outputs of the
+framework.
+"""
 
 
 @pytest.mark.parametrize("option", [option for option in ROWS if option not in NOT_OF_DIFF])
-def test_what_a_bundle_is_compared_with_is_built_as_it_was(
+def test_diff_rebuilds_the_model_with_the_options_of_the_bundle(
     option: str, parsed: Parsed, tmp_path: Path
 ) -> None:
-    """`diff` makes the recipe anew of its own options and of the bundle's manifest."""
-    (source, *before), given, wanted = ROWS[option]
+    """`diff` derives the recipe from its own options and the manifest of the bundle."""
+    (source, *before), arguments, expected = ROWS[option]
     parser = argparse.ArgumentParser(allow_abbrev=False)
     diff.add_arguments(parser)
     tensors = [
@@ -42,23 +44,25 @@ def test_what_a_bundle_is_compared_with_is_built_as_it_was(
     with Engine(tmp_path / "state", cache=tmp_path / "cache") as engine:
         recipe, changed = (
             diff._actions(
-                parser.parse_args(["bundle", "--source", source, *before, *more]),
+                parser.parse_args(["bundle", "--source", source, *before, *optional]),
                 manifest,
                 engine,
                 "",
             ).recipe
-            for more in ((), given)
+            for optional in ((), arguments)
         )
     assert (recipe.name, recipe.backends, recipe.precision) == ("m", ("webgl", "js"), "float16")
     assert recipe.input_shapes == {"x": (4, "T")}
     assert changes(recipe, changed) == {
-        name: absolute(value, tmp_path) for name, value in wanted.items()
+        name: absolute(value, tmp_path) for name, value in expected.items()
     }
 
 
-@pytest.mark.parametrize("given", [(), ("--reference", "here.npz")], ids=["recorded", "elsewhere"])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--reference", "here.npz")], ids=["recorded", "elsewhere"]
+)
 def test_a_model_of_the_project_is_compared_with_its_recipe(
-    given: tuple[str, ...], parsed: Parsed, tmp_path: Path
+    arguments: tuple[str, ...], parsed: Parsed, tmp_path: Path
 ) -> None:
     (tmp_path / "models" / "m").mkdir(parents=True)
     (tmp_path / "models" / "m" / "recipe.toml").write_text(
@@ -73,10 +77,12 @@ def test_a_model_of_the_project_is_compared_with_its_recipe(
         "encoding": "float32",
     }
     with Engine(tmp_path / "state", cache=tmp_path / "cache") as engine:
-        recipe = diff._actions(parser.parse_args(["bundle", *given]), manifest, engine, "").recipe
+        recipe = diff._actions(
+            parser.parse_args(["bundle", *arguments]), manifest, engine, ""
+        ).recipe
     assert (recipe.winograd, recipe.input_shapes) == (False, {"x": (4, 4)})
     assert recipe.reference == (
-        tmp_path / "here.npz" if given else Path("models/m/own.npz").absolute()
+        tmp_path / "here.npz" if arguments else Path("models/m/own.npz").absolute()
     )
 
 
@@ -95,48 +101,48 @@ def test_options_of_init_are_written_to_the_recipe(parsed: Parsed, tmp_path: Pat
         "app/p.py",
         "--trust-source",
     ]
-    given = init.model_setup(root, parser.parse_args(words))
+    model = init.model_setup(root, parser.parse_args(words))
     (text,) = (
-        item.data.decode() for item in given.files if item.path == Path("models/net/recipe.toml")
+        item.data.decode() for item in model.files if item.path == Path("models/net/recipe.toml")
     )
-    said = {
+    expected = {
         "source": "model.onnx",
         "source_format": "onnx",
         "plugins": ["../../p.py"],
         "trust_source": True,
     }
-    assert tomllib.loads(text) == said
-    assert (given.recipe.name, given.recipe.plugins, given.recipe.trust_source) == (
+    assert tomllib.loads(text) == expected
+    assert (model.recipe.name, model.recipe.plugins, model.recipe.trust_source) == (
         "net",
         (root / "p.py",),
         True,
     )
     (root / "makes.py").write_text("")
-    made = init.model_setup(root, parser.parse_args(["makes:net", "--trust-source"]))
-    assert tomllib.loads(made.files[0].data.decode()) == {
+    returned = init.model_setup(root, parser.parse_args(["makes:net", "--trust-source"]))
+    assert tomllib.loads(returned.files[0].data.decode()) == {
         "source": "makes:net",
         "trust_source": True,
     }
-    assert (made.recipe.name, made.recipe.trust_source) == ("net", True)
+    assert (returned.recipe.name, returned.recipe.trust_source) == ("net", True)
 
 
 @pytest.mark.parametrize("dry", [True, False])
 @pytest.mark.parametrize("force", [True, False])
-@pytest.mark.parametrize("there", [None, b"mine", b"new"])
+@pytest.mark.parametrize("existing", [None, b"mine", b"new"])
 def test_init_overwrites_existing_files_only_with_force(
-    there: bytes | None, force: bool, dry: bool, tmp_path: Path
+    existing: bytes | None, force: bool, dry: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / "page.js"
-    if there is not None:
-        path.write_bytes(there)
-    told = init_changes.apply(
+    if existing is not None:
+        path.write_bytes(existing)
+    printed = init_changes.apply(
         tmp_path, init_changes.Addition(Path("page.js"), b"new"), force=force, dry=dry
     )
-    writes = not dry and (there is None or force)
-    left = path.read_bytes() if path.exists() else None
-    assert left == (b"new" if writes else there)
-    assert ("kept" in told) == (there == b"mine" and not force)
-    assert ("would" in told) == (dry and there != b"new" and (there is None or force))
+    writes = not dry and (existing is None or force)
+    content = path.read_bytes() if path.exists() else None
+    assert content == (b"new" if writes else existing)
+    assert ("kept" in printed) == (existing == b"mine" and not force)
+    assert ("would" in printed) == (dry and existing != b"new" and (existing is None or force))
 
 
 def test_a_dry_run_of_init_changes_no_file(tmp_path: Path) -> None:
@@ -150,7 +156,7 @@ def test_a_dry_run_of_init_changes_no_file(tmp_path: Path) -> None:
     assert (tmp_path / "package.json").read_text() == "{}\nmore\n"
 
 
-def test_a_model_is_inspected_as_it_is_built(parsed: Parsed, webkiln: Any) -> None:
+def test_inspect_uses_the_options_of_a_build(parsed: Parsed, webkiln: Any) -> None:
     done = webkiln(
         "inspect",
         "model.onnx",
@@ -162,6 +168,10 @@ def test_a_model_is_inspected_as_it_is_built(parsed: Parsed, webkiln: Any) -> No
         "--name",
         "other",
     )
-    found = json.loads(done.stdout)
-    assert [(item["name"], item["shape"]) for item in found["inputs"]] == [("x", [5, 4])]
-    assert (found["name"], found["format"], found["converts"]) == ("other", "onnx", True)
+    inspected = json.loads(done.stdout)
+    assert [(item["name"], item["shape"]) for item in inspected["inputs"]] == [("x", [5, 4])]
+    assert (inspected["name"], inspected["format"], inspected["converts"]) == (
+        "other",
+        "onnx",
+        True,
+    )

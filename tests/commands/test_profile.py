@@ -1,5 +1,5 @@
-"""`webkiln profile`: every launch with its layer and how often it was done, on every backend; the
-trace, the page, and what is refused.
+"""`webkiln profile`: every launch with its layer and number of executions, on every backend; the
+trace, the page, and errors.
 """
 
 import re
@@ -25,14 +25,14 @@ from webkiln.recipe.values import BACKENDS
 
 STEPS = 5
 SHAPES = {"steps": (1, STEPS, 3)}
-PLACES = [("node", "wasm"), ("node", "js"), *(("chromium", backend) for backend in BACKENDS)]
-places = pytest.mark.parametrize(("browser", "backend"), PLACES)
+LEGS = [("node", "wasm"), ("node", "js"), *(("chromium", backend) for backend in BACKENDS)]
+on_every_leg = pytest.mark.parametrize(("browser", "backend"), LEGS)
 
 
 @pytest.fixture(scope="module")
 def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A recurrence, a network with a procedure whose result has a size of its own, and one that is
-    worth several threads.
+    """A recurrence, a network with a procedure whose result has a data-dependent size, and one that
+    is large enough for several threads.
     """
     import keras
     import onnx
@@ -50,12 +50,12 @@ def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
         helper.make_node("NonZero", ["a"], ["where"], "places"),
         helper.make_node("Neg", ["a"], ["y"], "negated"),
     ]
-    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 5])
+    x_info = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 5])
     results = [
         helper.make_tensor_value_info("where", TensorProto.INT64, [2, "n"]),
         helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 5]),
     ]
-    graph = helper.make_graph(nodes, "procedure", [given], results)
+    graph = helper.make_graph(nodes, "procedure", [x_info], results)
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
         folder / "procedure.onnx",
@@ -80,7 +80,7 @@ def profiled(bundle: Path, backend: str, browser: str, **options: Any) -> dict[s
     return host.profile_bundle(bundle, backend, inputs, host=browser, runs=2, **options)
 
 
-@places
+@on_every_leg
 @pytest.mark.sample(4)
 def test_every_launch_is_counted(built: dict[str, Path], browser: str, backend: str) -> None:
     profile = profiled(built["recurrence"], backend, browser)
@@ -107,7 +107,7 @@ def test_every_launch_is_counted(built: dict[str, Path], browser: str, backend: 
     }
 
 
-@places
+@on_every_leg
 @pytest.mark.sample(3)
 def test_procedures_and_data_dependent_launches_are_counted(
     built: dict[str, Path], browser: str, backend: str
@@ -182,15 +182,15 @@ def check_page(path: Path) -> None:
     assert "<script" not in text
     browser = browsers.session("chromium")
     browser.get(path.as_uri())
-    found = browser.execute_script(
+    shown_values = browser.execute_script(
         'return [document.title, document.querySelectorAll(\'svg[aria-label="flame chart"]'
         " rect').length, [...document.querySelectorAll('h2')].map(title => title.textContent),"
         " document.documentElement.scrollWidth <= innerWidth]"
     )
-    assert found[0] == "recurrence in node: profile"
-    assert found[1] >= 4
-    assert found[2] == ["Flame chart", "Launches", "Layers"]
-    assert found[3]
+    assert shown_values[0] == "recurrence in node: profile"
+    assert shown_values[1] >= 4
+    assert shown_values[2] == ["Flame chart", "Launches", "Layers"]
+    assert shown_values[3]
 
 
 WRONG = {
@@ -296,13 +296,11 @@ context.endQuery = () => {
   open = null;
 };
 context.getQueryParameter = (query, name) => name === 0x8867 ? query.asked++ > 0 : 2000000;"""
-"""A GPU with timer queries, each of which takes 2 ms and is told when it is asked for a second
-time.
-"""
+"""A GPU with timer queries: each measures 2 ms and is available when requested a second time."""
 
 
 def patched(bundle: Path, backend: str, patch: str) -> dict[str, Any]:
-    """The profile of three runs in a page whose engine is another one."""
+    """The profile of three runs in a page whose engine is patched."""
     script = f"""const done = arguments[0];
 {patch}
 import('/bundle/index.js').then(async ({{ load, manifest }}) => {{
@@ -338,7 +336,7 @@ def test_other_clocks(built: dict[str, Path], backend: str, patch: str, clock: s
         assert {launch["ms"] for launch in profile["launches"]} == {2, 2 * STEPS}
 
 
-def test_runs_whose_queries_failed_are_left_out(built: dict[str, Path]) -> None:
+def test_runs_with_failed_queries_are_excluded(built: dict[str, Path]) -> None:
     assert patched(built["recurrence"], "webgl", QUERIES.replace("DISJOINT", "true"))["runs"] == 0
 
 
@@ -346,15 +344,17 @@ def test_a_procedure_without_timestamps_is_refused(built: dict[str, Path]) -> No
     assert "profile another backend" in patched(built["procedure"], "webgpu", NO_STAMPS)["error"]
 
 
-def test_a_clock_too_coarse_for_anything(built: dict[str, Path]) -> None:
+def test_launches_below_the_clock_resolution_are_reported(built: dict[str, Path]) -> None:
     profile = profiled(built["recurrence"], "js", "node")
-    still = {
+    instant = {
         **profile,
         "runMs": 0,
         "resolutionMs": 1,
         "launches": [{**launch, "ms": 0} for launch in profile["launches"]],
     }
-    still["timeline"] = [{**entry, "startMs": 0, "ms": 0} for entry in profile["timeline"]]
+    instant["timeline"] = [{**entry, "startMs": 0, "ms": 0} for entry in profile["timeline"]]
     count = len(profile["launches"])
-    assert f"{count} of {count} launches take less than a clock tick each" in shown("still", still)
-    assert "All launches took less than a clock tick." in page("still", still)
+    assert f"{count} of {count} launches take less than a clock tick each" in shown(
+        "still", instant
+    )
+    assert "All launches took less than a clock tick." in page("still", instant)

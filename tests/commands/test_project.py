@@ -1,4 +1,4 @@
-"""What kind of web project a folder is, and what is changed of its files where that is certain."""
+"""Detection of web projects, and edits of their files where these are unambiguous."""
 
 from pathlib import Path
 
@@ -28,11 +28,11 @@ CONFIGS = {
     "export default { plugins: [] }\n": (
         "import webkiln from 'unplugin-webkiln/vite'\nexport default { plugins: [webkiln()] }\n"
     ),
-    # Not where it belongs, not an array, not an object, or not one.
+    # In another position, no array, no object, or ambiguous.
     "export default { worker: { plugins: [a()] } }\n": None,
     "export default { plugins: common }\n": None,
     "export default { plugins }\n": None,
-    # What comes later in an object wins.
+    # Later entries of an object override earlier ones.
     "export default { ...shared }\n": None,
     "export default { 'plugins': [a()] }\n": None,
     "export default defineConfig(({ mode }) => ({ plugins: [] }))\n": None,
@@ -70,7 +70,9 @@ def test_pages_and_packages_keep_their_form() -> None:
     ("file", "text"),
     [("pnpm-workspace.yaml", ""), ("package.json", '{"workspaces": ["app"]}'), ("other", "")],
 )
-def test_what_installs_the_packages_of_a_workspace(file: str, text: str, tmp_path: Path) -> None:
+def test_the_package_manager_of_a_workspace_is_detected(
+    file: str, text: str, tmp_path: Path
+) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "package.json").write_text('{ "devDependencies": { "vite": "^8.3.4" } }')
     (tmp_path / file).write_text(text)

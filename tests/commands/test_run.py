@@ -1,4 +1,4 @@
-"""`webkiln run`: results, and one clear error for each thing that can be wrong."""
+"""`webkiln run`: results, and one clear error for each fault."""
 
 import argparse
 import functools

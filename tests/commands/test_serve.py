@@ -1,5 +1,5 @@
-"""`webkiln serve`: the page in Chromium, with files and images dropped on it, and what the server
-answers.
+"""`webkiln serve`: the page in Chromium, with files and images dropped on it, and the responses of
+the server.
 """
 
 import io
@@ -85,7 +85,7 @@ class Page:
 
 @pytest.fixture
 def page(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Opens the page of a bundle, which may leave nothing on the console."""
+    """Open the page of a bundle; it must not log to the console."""
     servers = []
 
     def opened(bundle: Path) -> Page:
@@ -104,7 +104,7 @@ def page(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The mean of each channel of an image, and rows of any number as they are."""
+    """The mean of each channel of an image, and any number of rows unchanged."""
     folder = tmp_path_factory.mktemp("colours")
     (folder / "colours").mkdir()
     nodes = [
@@ -239,7 +239,7 @@ def test_an_image_is_chosen(page: Any, colours: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["<i4", "<i8", "|u1", "<f8"])
-def test_an_array_tells_the_open_sizes(dtype: str, page: Any, colours: Path) -> None:
+def test_an_array_determines_the_open_sizes(dtype: str, page: Any, colours: Path) -> None:
     opened = page(colours)
     assert "int32 [16, 2]" in opened.text("[data-output=same]")
     file = io.BytesIO()
@@ -295,7 +295,9 @@ def test_mismatched_inputs_are_reported(
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 400)])
 @pytest.mark.sample("light-1200")
-def test_it_looks_like_something(scheme: str, width: int, page: Any, colours: Path) -> None:
+def test_the_page_fits_and_follows_the_colour_scheme(
+    scheme: str, width: int, page: Any, colours: Path
+) -> None:
     opened = page(colours)
     pixels = screenshot(scheme, width)
     assert has_content(pixels)

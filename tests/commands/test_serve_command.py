@@ -49,7 +49,7 @@ def test_the_server_serves_only_the_bundle_and_the_page(bundle: Path) -> None:
                 assert headers["Content-Security-Policy"].startswith(
                     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; "
                 )
-            places = [
+            forbidden = [
                 "../secret.txt",
                 "..%2fsecret.txt",
                 "%2e%2e/secret.txt",
@@ -58,7 +58,7 @@ def test_the_server_serves_only_the_bundle_and_the_page(bundle: Path) -> None:
                 "%00",
                 "../../../../../../etc/passwd",
             ]
-            assert {get(f"{server.url}/bundle/{path}")[0] for path in places} == {404}
+            assert {get(f"{server.url}/bundle/{path}")[0] for path in forbidden} == {404}
             assert get(f"{server.url}/../serve.py")[0] == 404
             assert get(f"{server.url}/", Host="evil.example")[0] == 421
             assert (
@@ -68,11 +68,11 @@ def test_the_server_serves_only_the_bundle_and_the_page(bundle: Path) -> None:
         link.unlink()
 
 
-def test_what_cannot_be_served(bundle: Path, tmp_path: Path) -> None:
+def test_missing_bundles_and_used_ports_are_errors(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"no manifest\.json"), serving(tmp_path):
         pass
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         with (
             pytest.raises(RecipeError, match=f"--port is {port}, which is not available"),
             serving(bundle, port),
@@ -93,11 +93,11 @@ def test_serve_prints_its_address_and_exits(bundle: Path) -> None:
     ) as process:
         assert process.stdout
         line = process.stdout.readline()
-        found = re.fullmatch(
+        matched = re.fullmatch(
             rf"{re.escape(str(bundle))}: (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)\n", line
         )
-        assert found, line + process.stdout.read()
-        assert b"<title>webkiln serve</title>" in get(found[1])[2]
+        assert matched, line + process.stdout.read()
+        assert b"<title>webkiln serve</title>" in get(matched[1])[2]
         process.send_signal(signal.SIGINT)
         assert process.stdout.read().strip() == ""
     assert process.returncode == 0

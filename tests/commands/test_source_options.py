@@ -1,5 +1,5 @@
-"""What each option that says something of the source, and each key of a recipe, changes, and
-nothing else.
+"""Each option that describes the source, and each key of a recipe, changes its part of the recipe
+and nothing else.
 """
 
 import argparse
@@ -25,9 +25,9 @@ def test_every_option_has_a_row() -> None:
 
 @pytest.mark.parametrize("option", ROWS)
 def test_an_option_changes_the_recipe(option: str, parsed: Parsed, tmp_path: Path) -> None:
-    source, given, wanted = ROWS[option]
-    assert changes(parsed(*source), parsed(*source, *given)) == {
-        name: absolute(value, tmp_path) for name, value in wanted.items()
+    source, arguments, expected = ROWS[option]
+    assert changes(parsed(*source), parsed(*source, *arguments)) == {
+        name: absolute(value, tmp_path) for name, value in expected.items()
     }
 
 
@@ -49,19 +49,19 @@ KNOWN: dict[tuple[str, ...], dict[str, Any]] = {
     ("--trust-source",): {"trust_source": True},
     ("--labels", "scores=names.txt"): {"labels": {"scores": ("a cat", "dog, big")}},
 }
-"""What options do to a recipe that says something itself."""
+"""The effect of options on a recipe with values of its own."""
 
 
-@pytest.mark.parametrize("given", KNOWN, ids=" ".join)
+@pytest.mark.parametrize("arguments", KNOWN, ids=" ".join)
 def test_an_option_extends_or_replaces_the_recipe(
-    given: tuple[str, ...], parsed: Parsed, tmp_path: Path
+    arguments: tuple[str, ...], parsed: Parsed, tmp_path: Path
 ) -> None:
-    wanted = {name: absolute(value, tmp_path) for name, value in KNOWN[given].items()}
-    assert changes(parsed("known"), parsed("known", *given)) == wanted
+    expected = {name: absolute(value, tmp_path) for name, value in KNOWN[arguments].items()}
+    assert changes(parsed("known"), parsed("known", *arguments)) == expected
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         ("--batch-size", "0"),
         ("--weights", "w.h5"),
@@ -90,9 +90,9 @@ def test_an_option_extends_or_replaces_the_recipe(
     ],
     ids=" ".join,
 )
-def test_invalid_option_values_are_errors(given: tuple[str, ...], parsed: Parsed) -> None:
+def test_invalid_option_values_are_errors(arguments: tuple[str, ...], parsed: Parsed) -> None:
     with pytest.raises(RecipeError):
-        parsed("known", *given)
+        parsed("known", *arguments)
 
 
 def test_the_batch_size_of_a_recipe_is_preserved(parsed: Parsed, tmp_path: Path) -> None:
@@ -112,26 +112,26 @@ def test_every_key_has_a_row() -> None:
 
 @pytest.mark.parametrize("key", TOML)
 def test_a_key_changes_the_recipe(key: str, tmp_path: Path) -> None:
-    text, wanted = TOML[key]
+    text, expected = TOML[key]
     source = "script" if key == "parameters" else "file"
-    place = tmp_path / "m" / "recipe.toml"
+    path = tmp_path / "m" / "recipe.toml"
     before, after = (
-        parse_recipe("m", tomllib.loads(SOURCES[source] + more), place) for more in ("", text)
+        parse_recipe("m", tomllib.loads(SOURCES[source] + extra), path) for extra in ("", text)
     )
     if key == "source":
-        assert before.source == PathSource(place.parent / "model.bin")
+        assert before.source == PathSource(path.parent / "model.bin")
         return
-    found = changes(before, after)
+    changed = changes(before, after)
     if key == "parameters":
-        wanted = {"source": ExportSource(place.parent / "make.py", "save", {"size": 3})}
-    assert found == {name: absolute(value, place.parent) for name, value in wanted.items()}
+        expected = {"source": ExportSource(path.parent / "make.py", "save", {"size": 3})}
+    assert changed == {name: absolute(value, path.parent) for name, value in expected.items()}
 
 
-def test_tolerances_of_a_recipe_join_the_usual_ones(tmp_path: Path) -> None:
+def test_tolerances_of_a_recipe_extend_the_defaults(tmp_path: Path) -> None:
     data = {"source": "model.bin", "tolerances": {"int8": 0.5}}
-    recipe, usual = (
-        parse_recipe("m", given, tmp_path / "recipe.toml")
-        for given in (data, {"source": "model.bin"})
+    recipe, default = (
+        parse_recipe("m", arguments, tmp_path / "recipe.toml")
+        for arguments in (data, {"source": "model.bin"})
     )
     assert recipe.tolerance("js", "int8") == 0.5
-    assert recipe.tolerance("js", "float32") == usual.tolerance("js", "float32")
+    assert recipe.tolerance("js", "float32") == default.tolerance("js", "float32")

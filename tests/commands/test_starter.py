@@ -1,4 +1,4 @@
-"""The module that `webkiln init` begins a page with."""
+"""The starter module that `webkiln init` writes."""
 
 import subprocess
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from webkiln.commands.starter import answer
 
 
-def test_the_module_runs_whatever_inputs_are_called() -> None:
+def test_the_module_runs_with_any_input_names() -> None:
     def tensor(name: str, dtype: str, *shape: Any) -> dict[str, Any]:
         return {"name": name, "dtype": dtype, "shape": list(shape)}
 

@@ -1,4 +1,4 @@
-"""`webkiln tools`: which compiler is used, and why."""
+"""`webkiln tools`: the selected compiler, and the reason."""
 
 from pathlib import Path
 
@@ -14,7 +14,9 @@ def programs(folder: Path, *names: str) -> str:
     return str(folder)
 
 
-def test_which_compiler_is_used_and_why(webkiln: Command, tmp_path: Path) -> None:
+def test_the_selected_compiler_is_reported_with_the_reason(
+    webkiln: Command, tmp_path: Path
+) -> None:
     path = programs(tmp_path / "bin", "emcc", "clang-20", "wasm-ld-20")
     settings = without(tmp_path, "ziglang") | {"PATH": path, "EMSDK": ""}
     done = webkiln("tools", env=settings)
@@ -33,8 +35,11 @@ def test_which_compiler_is_used_and_why(webkiln: Command, tmp_path: Path) -> Non
     lines = webkiln("tools", env=settings).stdout.splitlines()
     assert "compiler emcc: cannot be used: not on PATH, and EMSDK names no emsdk" in lines
     assert f"{clang}: used, the first that can be" in lines
-    asked = settings | {"WEBKILN_COMPILER": "clang"}
-    assert f"{clang}: used, WEBKILN_COMPILER asks for it" in webkiln("tools", env=asked).stdout
+    settings_of_clang = settings | {"WEBKILN_COMPILER": "clang"}
+    assert (
+        f"{clang}: used, WEBKILN_COMPILER asks for it"
+        in webkiln("tools", env=settings_of_clang).stdout
+    )
 
 
 def test_a_missing_compiler_is_reported_with_instructions(webkiln: Command, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""`webkiln tune`: what it measures and writes, what a second run does, what a recipe makes of its
-file, and how `webkiln explain` tells it.
+"""`webkiln tune`: its measurements and its file, a second run, the use of the file by a recipe, and
+the report of `webkiln explain`.
 """
 
 import json
@@ -21,7 +21,7 @@ SHAPE = (1, 13, 12, 16)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A convolution that has several forms, and a product with its result."""
+    """A convolution with several candidates, and a product of its result."""
     import keras
 
     keras.utils.set_random_seed(0)
@@ -43,7 +43,7 @@ def recipe(model: Path, tmp_path: Path) -> Path:
 
 
 def executions(cache: Path) -> Counter[str]:
-    """How often each task has executed in all of the command's states."""
+    """The number of executions of each task in all states of the command."""
     logs = (path.read_text().splitlines() for path in (cache / "state").glob("*/log.jsonl"))
     return executed([json.loads(line) for lines in logs for line in lines])
 
@@ -72,7 +72,7 @@ def dense(tmp_path: Path) -> Path:
         pytest.param("recipe", {"convolution": 1, "contraction": 4}, marks=pytest.mark.long),
     ],
 )
-def test_what_is_measured_is_written_once(
+def test_measurements_are_written_once(
     fixture: str,
     kinds: dict[str, int],
     webkiln: Command,
@@ -92,16 +92,14 @@ def test_what_is_measured_is_written_once(
         len(entry["ms"]) > 1 and entry["chosen"] in entry["ms"]
         for entry in table["kernels"].values()
     )
-    written, before = (recipe / "tuned.json").read_bytes(), executions(cache)
-    again = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
-    assert again.returncode == 0, again.stderr
+    content, before = (recipe / "tuned.json").read_bytes(), executions(cache)
+    second = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
+    assert second.returncode == 0, second.stderr
     assert executions(cache) == before, "nothing runs twice"
-    assert (recipe / "tuned.json").read_bytes() == written
+    assert (recipe / "tuned.json").read_bytes() == content
 
 
-def test_what_was_measured_is_measured_again_by_force(
-    webkiln: Command, dense: Path, cache: Path
-) -> None:
+def test_force_repeats_measurements(webkiln: Command, dense: Path, cache: Path) -> None:
     words = ("tune", dense, "--browser", "node")
     assert webkiln(*words).returncode == 0
     before = executions(cache)
@@ -145,8 +143,8 @@ def test_a_recipe_uses_its_tuning_file(webkiln: Command, recipe: Path, tmp_path:
         assert np.max(np.abs(results[0][output] - results[1][output])) <= 1e-4 * np.max(
             np.abs(results[0][output])
         )
-    told = webkiln("explain", "tuned", "--backend", "wasm", "--candidates").stdout
-    part = told.partition("tuned, wasm: candidates\n")[2]
+    explained = webkiln("explain", "tuned", "--backend", "wasm", "--candidates").stdout
+    part = explained.partition("tuned, wasm: candidates\n")[2]
     rows = [re.split(r" {2,}", line.strip()) for line in part.splitlines() if key in line]
     assert {row[2]: row[3] for row in rows} == {
         name: "chosen" if name == "direct" else "rejected" for name, *_ in candidates
@@ -192,7 +190,7 @@ def test_a_damaged_file_is_not_overwritten(webkiln: Command, recipe: Path) -> No
     assert (recipe / "tuned.json").read_text() == "{"
 
 
-def test_what_has_no_choices_or_no_recipe_is_refused(
+def test_models_without_candidates_or_recipe_are_errors(
     webkiln: Command, recipe: Path, model: Path
 ) -> None:
     done = webkiln("tune", recipe, "--backend", "webgl")

@@ -1,6 +1,4 @@
-"""The command line where a package is missing: one error that says what to install, never a
-traceback.
-"""
+"""The command line without a package: one error that names what to install, never a traceback."""
 
 from pathlib import Path
 
@@ -76,7 +74,7 @@ def test_a_module_outside_the_path_is_reported(
 def test_without_a_compiler_the_bundle_has_no_wasm(
     webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
-    """The programs of this Python and of Node alone are on PATH."""
+    """PATH has only the programs of this Python and of Node."""
     import shutil
     import sys
 
@@ -84,8 +82,12 @@ def test_without_a_compiler_the_bundle_has_no_wasm(
     programs.mkdir()
     for name, path in (("python3", sys.executable), ("node", shutil.which("node"))):
         (programs / name).symlink_to(path or name)
-    nowhere = {"PATH": str(programs), "EMSDK": "", "WEBKILN_CACHE": str(tmp_path / "cache")}
-    settings = without(tmp_path, "ziglang") | nowhere
+    settings_without_compiler = {
+        "PATH": str(programs),
+        "EMSDK": "",
+        "WEBKILN_CACHE": str(tmp_path / "cache"),
+    }
+    settings = without(tmp_path, "ziglang") | settings_without_compiler
     done = webkiln("build", sources / "good.keras", "-o", "out", env=settings)
     assert done.returncode == 0, done.stderr
     assert "built without wasm" in done.stderr

@@ -1,4 +1,4 @@
-"""Web projects as the tools of each kind create them, and a fixture that runs `webkiln init` in
+"""Web projects as created by the tools of each kind, and a fixture that runs `webkiln init` in
 one.
 """
 
@@ -83,7 +83,7 @@ PROJECTS: dict[str, dict[str, str]] = {
 
 
 class Folder:
-    """A project and the command line in it."""
+    """A project, and the command line in it."""
 
     def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.root = root
@@ -95,15 +95,15 @@ class Folder:
             (self.root / name).write_text(text)
 
     def files(self) -> dict[str, bytes]:
-        """All files but those of bundles."""
-        found = {
+        """All files except those of bundles."""
+        content = {
             path.relative_to(self.root).as_posix(): path.read_bytes()
             for path in self.root.rglob("*")
             if path.is_file()
         }
         return {
             name: data
-            for name, data in found.items()
+            for name, data in content.items()
             if "webkiln/digits" not in name and "dist/" not in name
         }
 
@@ -113,5 +113,5 @@ class Folder:
     def init(self, *arguments: str, status: int = 0) -> str:
         self.capsys.readouterr()
         assert cli.main(["init", *arguments]) == status, self.capsys.readouterr().err
-        told = self.capsys.readouterr()
-        return told.out if status == 0 else told.err
+        printed = self.capsys.readouterr()
+        return printed.out if status == 0 else printed.err

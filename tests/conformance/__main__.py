@@ -1,5 +1,5 @@
-"""make conformance [backend=js,wasm] [browser=firefox]: runs the cases of the onnx package on
-backends, in a browser, and writes its table in docs/.
+"""make conformance [backend=js,wasm] [browser=firefox]: run the cases of the onnx package on
+backends, in a browser, and write its table in docs/.
 """
 
 import argparse
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.conformance.cases import cases, kept
+from tests.conformance.cases import cases, cases_in_scope
 from tests.conformance.judge import Verdict, judge
-from tests.conformance.report import USUAL, Cell, counted, skipped, state, write_page
+from tests.conformance.report import USUAL, Cell, count_exclusions, skip_reasons, state, write_page
 from webkiln.backends.browsers import BROWSERS, version, why_not
 from webkiln.recipe.values import BACKENDS, choose
 
@@ -29,7 +29,7 @@ def cells(verdicts: Sequence[Verdict], backend: str) -> dict[str, Cell]:
 
 def surprises(verdicts: Sequence[Verdict], backend: str, browser: str) -> list[str]:
     """Cases that fail without a row in the skip file, and those that pass with one."""
-    expected = skipped(backend, browser)
+    expected = skip_reasons(backend, browser)
     names = {verdict.case.name for verdict in verdicts}
     lines = [
         f"{verdict.case.name} fails: {verdict.wrong}"
@@ -54,36 +54,36 @@ def main() -> int:
     parser.add_argument("--browser", default=USUAL, choices=BROWSERS)
     options = parser.parse_args()
     chosen, browser = options.backend, options.browser
-    offered = [name for name in BACKENDS if why_not(browser, name) is None]
-    at, everything, wanted = state(browser), cases(), kept()
-    reasons = counted(everything)
-    print(f"{len(everything)} cases: {len(wanted)} kept, {sum(reasons.values())} excluded")
+    supported = [name for name in BACKENDS if why_not(browser, name) is None]
+    at, all_cases, selected = state(browser), cases(), cases_in_scope()
+    reasons = count_exclusions(all_cases)
+    print(f"{len(all_cases)} cases: {len(selected)} kept, {sum(reasons.values())} excluded")
     print("\n".join(f"  {count:4} {reason}" for reason, count in reasons.items()))
     failed = False
-    fresh, fixed = {}, {}
+    fresh, constant_counts = {}, {}
     for backend in (
-        choose("backend", chosen.split(","), offered, BROWSERS[browser].title)
+        choose("backend", chosen.split(","), supported, BROWSERS[browser].title)
         if chosen
-        else offered
+        else supported
     ):
         start = time.perf_counter()
         with TemporaryDirectory() as folder:
-            verdicts = judge(wanted, backend, Path(folder), browser)
+            verdicts = judge(selected, backend, Path(folder), browser)
         fresh[backend] = cells(verdicts, backend)
-        fixed = {
-            name: sum(v.fixed for v in verdicts if v.case.operator == name)
+        constant_counts = {
+            name: sum(v.has_constants for v in verdicts if v.case.operator == name)
             for name in fresh[backend]
         }
         lines = surprises(verdicts, backend, browser)
         passed = sum(verdict.wrong is None for verdict in verdicts)
         print(
-            f"{backend}: {passed} of {len(verdicts)} pass, {len(skipped(backend, browser))}"
+            f"{backend}: {passed} of {len(verdicts)} pass, {len(skip_reasons(backend, browser))}"
             f" skipped, {time.perf_counter() - start:.0f} s",
             flush=True,
         )
         print("".join(f"  {line}\n" for line in lines), end="")
         failed = failed or bool(lines)
-        write_page(fresh, fixed, at, browser, version(browser))
+        write_page(fresh, constant_counts, at, browser, version(browser))
     return int(failed)
 
 

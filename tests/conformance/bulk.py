@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.backends.harness import Prepared, given, in_page, write_program
+from tests.backends.harness import Prepared, frame_arrays, in_page, write_program
 from tests.backends.modules import build
 from webkiln.backends import frame
 from webkiln.backends.table import TARGETS
@@ -28,14 +28,14 @@ PATIENCE_SECONDS = 3600
 
 @dataclass(frozen=True)
 class Failed:
-    """Why a graph gave no outputs."""
+    """The reason why a graph has no outputs."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a graph gave; whether procedures of the CPU were part of it."""
+    """The outputs of a graph, and whether the program used procedures of the CPU."""
 
     outputs: Mapping[str, np.ndarray]
     host: bool
@@ -45,7 +45,7 @@ Outcome = Ran | Failed
 
 
 def optimised(graph: Graph) -> Graph:
-    """The graph after all passes, as it is built."""
+    """The graph after all passes, as in a build."""
 
     def change(part: Graph, name: str) -> Graph:
         return import_module(f"webkiln.passes.{name}").run(
@@ -68,7 +68,7 @@ def run_graphs(
 ) -> list[Outcome]:
     """The outputs of every graph, or why there are none."""
     outcomes: list[Outcome | None] = [None] * len(graphs)
-    made: dict[int, Prepared] = {}
+    prepared: dict[int, Prepared] = {}
     for number, (graph, values) in enumerate(zip(graphs, inputs, strict=True)):
         try:
             changed = optimised(graph)
@@ -80,7 +80,7 @@ def run_graphs(
                     constant_values(changed, graph.weights).__getitem__,
                 )
             )
-            made[number] = Prepared(code, values, shards)
+            prepared[number] = Prepared(code, values, shards)
         except (
             WebkilnError,
             ArithmeticError,
@@ -93,18 +93,21 @@ def run_graphs(
     modules: dict[int, str] = {}
     if backend == "wasm":
         modules, broken = build(
-            {number: item.program for number, item in made.items()}, folder, VARIANT
+            {number: item.program for number, item in prepared.items()}, folder, VARIANT
         )
         for number, reason in broken.items():
             outcomes[number] = Failed(reason)
-            del made[number]
-    request = {"backend": backend, "programs": [[number, modules.get(number)] for number in made]}
-    frames = [frame.encode(given(item)) for item in made.values()]
+            del prepared[number]
+    request = {
+        "backend": backend,
+        "programs": [[number, modules.get(number)] for number in prepared],
+    }
+    frames = [frame.encode(frame_arrays(item)) for item in prepared.values()]
     script = "/repository/tests/conformance/run_models.mjs"
     answers = in_page(script, request, frames, folder, PATIENCE_SECONDS, browser) if frames else []
-    for number, answer in zip(made, answers, strict=True):
+    for number, answer in zip(prepared, answers, strict=True):
         failure = json.loads(answer) if answer[:2] == b'{"' else None
-        host = bool(made[number].program["procedures"])
+        host = bool(prepared[number].program["procedures"])
         outcomes[number] = (
             Failed(failure["error"]) if failure else Ran(frame.decode(answer).outputs, host)
         )

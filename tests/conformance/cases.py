@@ -1,4 +1,4 @@
-"""The cases of the onnx package: which are kept, by rule, and each as graphs with data."""
+"""The cases of the onnx package: selection by rule, and conversion to graphs with data."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -39,9 +39,7 @@ SEQUENCES = ("Sequence", "ConcatFromSequence", "SplitToSequence")
 
 @dataclass(frozen=True)
 class Conformance:
-    """One case. `operator` is what it tests: of an operator that is written out by its function,
-    that operator.
-    """
+    """One case. `operator` is the tested operator, also if the case is its expanded function."""
 
     name: str
     kind: str
@@ -52,7 +50,7 @@ class Conformance:
 
     @property
     def data(self) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
-        """Inputs and outputs of each data set."""
+        """The inputs and outputs of each data set."""
         if self.source.data_sets is not None:
             return [
                 ([*map(as_array, inputs)], [*map(as_array, outputs)])
@@ -78,7 +76,7 @@ def read_all(folder: Path, role: str) -> Iterator[np.ndarray]:
 @cache
 def cases() -> tuple[Conformance, ...]:
     """All cases of the installed package, in its order."""
-    found: list[Conformance] = []
+    result: list[Conformance] = []
     operators: dict[str, tuple[str, str | None]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -88,19 +86,22 @@ def cases() -> tuple[Conformance, ...]:
             Path(source.model_dir) / "model.onnx", load_external_data=False
         )
         base, expanded, _ = source.name.partition("_expanded")
-        own = {node.op_type for node in model.graph.node}
+        operators_of_model = {node.op_type for node in model.graph.node}
         if expanded and base in operators:
             operator, reason = operators[base]
             reason = reason or excluded(model)
         else:
-            operator, reason = (min(own) if len(own) == 1 else "(several)"), excluded(model)
+            operator, reason = (
+                (min(operators_of_model) if len(operators_of_model) == 1 else "(several)"),
+                excluded(model),
+            )
             operators[source.name] = operator, reason
         operator = operator if source.kind == "node" else f"({source.kind})"
-        found.append(Conformance(source.name, source.kind, operator, model, source, reason))
-    return tuple(found)
+        result.append(Conformance(source.name, source.kind, operator, model, source, reason))
+    return tuple(result)
 
 
-def kept() -> list[Conformance]:
+def cases_in_scope() -> list[Conformance]:
     return [case for case in cases() if case.excluded is None]
 
 
@@ -113,15 +114,15 @@ def nodes(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProt
 
 
 def excluded(model: onnx.ModelProto) -> str | None:
-    """Why a case is out of scope, or None: it computes something other than inference on dense
+    """Why a case is out of scope, or None. Out of scope is everything but inference on dense
     numbers.
     """
-    found = [node for part in (model.graph, *model.functions) for node in nodes(part)]
+    all_nodes = [node for part in (model.graph, *model.functions) for node in nodes(part)]
     names, domains = (
-        {node.op_type for node in found},
-        {node.domain for node in found} - {item.domain for item in model.functions},
+        {node.op_type for node in all_nodes},
+        {node.domain for node in all_nodes} - {item.domain for item in model.functions},
     )
-    if domains & TRAINING_DOMAINS or any(is_training(node) for node in found):
+    if domains & TRAINING_DOMAINS or any(is_training(node) for node in all_nodes):
         return "training"
     if names & LOSSES:
         return "loss"
@@ -134,7 +135,7 @@ def excluded(model: onnx.ModelProto) -> str | None:
         return "optional"
     if "sequence_type" in kinds or any(name.startswith(SEQUENCES) for name in names):
         return "sequence"
-    if foreign := sorted(set(element_types(model, found)) - set(DTYPES)):
+    if foreign := sorted(set(element_types(model, all_nodes)) - set(DTYPES)):
         return foreign[0]
     if foreign := sorted(domains - DOMAINS):
         return f"domain {foreign[0]}"
@@ -147,13 +148,13 @@ def is_training(node: onnx.NodeProto) -> bool:
     return any(item.name == "training_mode" and item.i for item in node.attribute)
 
 
-def element_types(model: onnx.ModelProto, found: list[onnx.NodeProto]) -> Iterator[str]:
+def element_types(model: onnx.ModelProto, all_nodes: list[onnx.NodeProto]) -> Iterator[str]:
     for item in (*model.graph.input, *model.graph.output, *model.graph.value_info):
         if item.type.HasField("tensor_type"):
             yield dtype_name(item.type.tensor_type.elem_type)
     for tensor in model.graph.initializer:
         yield dtype_name(tensor.data_type)
-    for node in found:
+    for node in all_nodes:
         for item in node.attribute:
             if item.type == onnx.AttributeProto.TENSOR:
                 yield dtype_name(item.t.data_type)
@@ -167,8 +168,8 @@ def element_types(model: onnx.ModelProto, found: list[onnx.NodeProto]) -> Iterat
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case at one data set: its graph, and what goes in and should come out. `fixed` inputs
-    decide shapes and are part of the graph.
+    """A case at one data set: its graph, inputs and expected outputs. `constant_inputs` determine
+    shapes and are constants of the graph.
     """
 
     case: Conformance
@@ -176,46 +177,50 @@ class Prepared:
     graph: Graph
     inputs: Mapping[str, np.ndarray]
     outputs: Mapping[str, np.ndarray]
-    fixed: tuple[str, ...]
+    constant_inputs: tuple[str, ...]
 
 
 def prepare(case: Conformance) -> list[Prepared]:
-    """The case at each of its data sets, through load and convert."""
+    """Load and convert the case for each of its data sets."""
     folder = Path(case.source.model_dir) if case.source.model_dir else None
     spec, blobs = describe_model(case.model, case.name, folder)
     names, results = (
         [item.name for item in spec.graph.inputs],
         [item.name for item in spec.graph.outputs],
     )
-    made = []
-    for number, (given, expected) in enumerate(case.data):
-        values = dict(zip(names, given, strict=True))
+    prepared = []
+    for number, (inputs_of_set, expected) in enumerate(case.data):
+        values = dict(zip(names, inputs_of_set, strict=True))
         shapes = {
             item.name: item.shape
             for item in spec.graph.inputs
             if item.shape is None or not all(type(s) is int for s in item.shape)
         }
         shapes = {name: values[name].shape for name in shapes}
-        fixed: dict[str, np.ndarray] = {}
+        constant_inputs: dict[str, np.ndarray] = {}
         while True:
             try:
-                graph = OnnxConverter(input_shapes=shapes, values=fixed).convert(spec, blobs)
+                graph = OnnxConverter(input_shapes=shapes, values=constant_inputs).convert(
+                    spec, blobs
+                )
                 break
             except DataDependentError as error:
-                behind = [
-                    name for name in source_inputs(spec.graph, error.tensor) if name not in fixed
+                sources = [
+                    name
+                    for name in source_inputs(spec.graph, error.tensor)
+                    if name not in constant_inputs
                 ]
-                if not behind:
+                if not sources:
                     raise
-                fixed |= {name: values[name] for name in behind}
+                constant_inputs |= {name: values[name] for name in sources}
         inputs = {name: value for name, value in values.items() if name in graph.inputs}
         outputs = dict(zip(results, expected, strict=True))
-        made.append(Prepared(case, number, graph, inputs, outputs, tuple(fixed)))
-    return made
+        prepared.append(Prepared(case, number, graph, inputs, outputs, tuple(constant_inputs)))
+    return prepared
 
 
 def mismatch(case: Conformance, got: np.ndarray, reference: np.ndarray) -> str | None:
-    """What onnx's own runner would object to."""
+    """The objection of onnx's test runner, if any."""
     if got.shape != reference.shape or got.dtype != reference.dtype:
         return f"is {got.dtype}{list(got.shape)}, expected {reference.dtype}{list(reference.shape)}"
     try:

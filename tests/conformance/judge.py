@@ -1,4 +1,4 @@
-"""Runs cases on a backend and says what is wrong with each."""
+"""Run cases on a backend and report their failures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from webkiln.errors import WebkilnError
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong with a case, or None; whether it used the host, and whether operands were built
-    in.
+    """The fault of a case, or None; whether it used the host, and whether operands were
+    constants.
     """
 
     case: Conformance
     wrong: str | None
     host: bool = False
-    fixed: bool = False
+    has_constants: bool = False
 
 
 def judge(
@@ -41,13 +41,14 @@ def judge(
     wrong: dict[str, str] = dict(broken)
     host: set[str] = set()
     for item, outcome in zip(prepared, outcomes, strict=True):
-        if (found := objection(item, outcome)) is not None:
-            wrong.setdefault(item.case.name, found)
+        if (reason := objection(item, outcome)) is not None:
+            wrong.setdefault(item.case.name, reason)
         if isinstance(outcome, Ran) and outcome.host:
             host.add(item.case.name)
-    fixed = {item.case.name for item in prepared if item.fixed}
+    with_constants = {item.case.name for item in prepared if item.constant_inputs}
     return [
-        Verdict(case, wrong.get(case.name), case.name in host, case.name in fixed) for case in cases
+        Verdict(case, wrong.get(case.name), case.name in host, case.name in with_constants)
+        for case in cases
     ]
 
 
@@ -55,6 +56,6 @@ def objection(item: Prepared, outcome: Ran | Failed) -> str | None:
     if isinstance(outcome, Failed):
         return outcome.message
     for name, reference in item.outputs.items():
-        if (found := mismatch(item.case, outcome.outputs[name], reference)) is not None:
-            return f"{name} {found}"
+        if (reason := mismatch(item.case, outcome.outputs[name], reference)) is not None:
+            return f"{name} {reason}"
     return None

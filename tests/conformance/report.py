@@ -1,4 +1,4 @@
-"""Which cases pass on which backend: docs/operators.md, and its header of digests."""
+"""The cases that pass on each backend: docs/operators.md, and its header of digests."""
 
 import ast
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 
 from tests.backends.harness import ROOT
-from tests.conformance.cases import Conformance, cases, kept
+from tests.conformance.cases import Conformance, cases, cases_in_scope
 from webkiln.backends.browsers import BROWSERS
 from webkiln.recipe.values import BACKENDS
 
@@ -41,7 +41,9 @@ STATED = re.compile(
 
 @dataclass(frozen=True)
 class Cell:
-    """One operator on one backend: cases, passing cases, and whether some run on the host."""
+    """One operator on one backend: the number of cases, the number that pass, and whether some run
+    on the host.
+    """
 
     total: int
     passed: int
@@ -62,7 +64,7 @@ class Skip:
 
 
 def page_of(browser: str) -> Path:
-    """The page of a browser. Chromium's is published in docs/."""
+    """The page of a browser. That of Chromium is published in docs/."""
     return (
         ROOT / "docs" / "operators.md"
         if browser == USUAL
@@ -71,8 +73,8 @@ def page_of(browser: str) -> Path:
 
 
 def skip_files(browser: str) -> list[Path]:
-    own = SKIPS.with_name(f"skips-{browser}.toml")
-    return [SKIPS, own] if own.exists() else [SKIPS]
+    browser_skips = SKIPS.with_name(f"skips-{browser}.toml")
+    return [SKIPS, browser_skips] if browser_skips.exists() else [SKIPS]
 
 
 def skips(browser: str = USUAL) -> list[Skip]:
@@ -84,13 +86,13 @@ def skips(browser: str = USUAL) -> list[Skip]:
     return [Skip(row["case"], tuple(row["backends"]), row["reason"]) for row in rows]
 
 
-def skipped(backend: str, browser: str = USUAL) -> dict[str, str]:
+def skip_reasons(backend: str, browser: str = USUAL) -> dict[str, str]:
     """Case -> reason."""
     return {row.case: row.reason for row in skips(browser) if backend in row.backends}
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Of files' contents; of Python modules, without comments, docstrings and format."""
+    """A digest of file contents; of Python modules without comments, docstrings and formatting."""
     joined = hashlib.sha256()
     for path in sorted(paths):
         content = (
@@ -109,17 +111,17 @@ def _code(text: str) -> str:
 
 
 def _is_text(item: ast.stmt) -> bool:
-    """Whether a statement is a docstring, of a definition or of an attribute."""
+    """Whether a statement is the docstring of a definition or an attribute."""
     return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
 
 
 def state(browser: str = USUAL) -> tuple[str, str, str]:
-    """What results depend on: operators, skips, cases."""
+    """The digests of everything that determines results: operators, skips, cases."""
     return digest(OPERATORS.glob("*.py")), digest(skip_files(browser)), onnx.__version__
 
 
-def stated(browser: str = USUAL) -> dict[str, tuple[str, ...]]:
-    """The state at which each column of the page was computed, and the version of the browser."""
+def recorded_states(browser: str = USUAL) -> dict[str, tuple[str, ...]]:
+    """The state in which each column of the page was computed, and the version of the browser."""
     page = page_of(browser)
     return (
         {backend: tuple(rest) for backend, *rest in STATED.findall(page.read_text("utf-8"))}
@@ -129,7 +131,7 @@ def stated(browser: str = USUAL) -> dict[str, tuple[str, ...]]:
 
 
 def columns(browser: str) -> dict[str, dict[str, str]]:
-    """Backend -> operator -> cell, as the page has them."""
+    """The columns of the page: backend -> operator -> cell."""
     page = page_of(browser)
     if not page.exists():
         return {}
@@ -152,8 +154,8 @@ def columns(browser: str) -> dict[str, dict[str, str]]:
     }
 
 
-def counted(case_list: Sequence[Conformance]) -> dict[str, int]:
-    """How many cases are out of scope, by reason."""
+def count_exclusions(case_list: Sequence[Conformance]) -> dict[str, int]:
+    """The number of cases out of scope, by reason."""
     reasons: dict[str, int] = {}
     for case in case_list:
         if case.excluded is not None:
@@ -163,20 +165,20 @@ def counted(case_list: Sequence[Conformance]) -> dict[str, int]:
 
 def write_page(
     fresh: Mapping[str, Mapping[str, Cell]],
-    fixed: Mapping[str, int],
+    constant_counts: Mapping[str, int],
     at: tuple[str, ...],
     browser: str,
     version: str,
 ) -> None:
-    """Write the page with columns that were computed in the state `at` in place of old ones;
-    `fixed` counts cases by operator whose operands are built in.
+    """Write the page; columns that were computed in the state `at` replace old ones.
+    `constant_counts`: the number of cases with constant operands, by operator.
     """
     table = {backend: dict(column) for backend, column in columns(browser).items()}
     table |= {
         backend: {name: str(cell) for name, cell in column.items()}
         for backend, column in fresh.items()
     }
-    states = stated(browser) | dict.fromkeys(fresh, (*at, version))
+    states = recorded_states(browser) | dict.fromkeys(fresh, (*at, version))
     title = BROWSERS[browser].title
     head = (
         HEAD
@@ -185,15 +187,15 @@ def write_page(
     )
     heads = [name for name in BACKENDS if name not in BROWSERS[browser].lacks]
     totals: dict[str, int] = {}
-    for case in kept():
+    for case in cases_in_scope():
         totals[case.operator] = totals.get(case.operator, 0) + 1
-    reasons = counted(cases())
+    reasons = count_exclusions(cases())
     lines = [head.replace("TITLE", title), "Computed at:\n"]
     for name in (name for name in heads if name in states):
-        operators, rows, cases_, tried = states[name]
+        operators, rows, cases_, tested_version = states[name]
         lines.append(
             f"* {name}: operators `{operators}`, skips `{rows}`, onnx"
-            f" {cases_}{f', {title} {tried}' if tried else ''}"
+            f" {cases_}{f', {title} {tested_version}' if tested_version else ''}"
         )
     lines += [f"* {name}: {reason}" for name, reason in BROWSERS[browser].lacks.items()]
     lines.append(
@@ -206,7 +208,8 @@ def write_page(
     for name in sorted(totals, key=lambda name: (name.startswith("("), name)):
         cells = [table.get(backend, {}).get(name, "") for backend in heads]
         lines.append(
-            f"| `{name}` | {totals[name]} | {fixed.get(name, 0) or ''} | {' | '.join(cells)} |"
+            f"| `{name}` | {totals[name]} | {constant_counts.get(name, 0) or ''} |"
+            f" {' | '.join(cells)} |"
         )
     lines += [
         "\n## Excluded\n",

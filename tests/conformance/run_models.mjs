@@ -1,7 +1,10 @@
 import { decode, encode } from '/harness/harness.js';
 import { runProgram } from '../backends/run_program.mjs';
 
-/** Run by harness_page.js: one program per set; the answer for a failure is its error as JSON. */
+/**
+ * Run by harness_page.js: one program per set. The answer of a program that fails is its error as
+ * JSON.
+ */
 export async function runSets({ backend, programs }, get, put) {
   const compiled = new Map();
   for (const [position, [number, path]] of programs.entries()) {

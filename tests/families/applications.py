@@ -1,9 +1,8 @@
-"""Every network of keras.applications, at the smallest size that it takes, with made-up weights
-under
+"""Every network of keras.applications, at its smallest supported size, with random weights under
 which its outputs depend on the input.
 
-.venv/bin/python -m tests.families.applications [ResNet50 ...] [--backend js]; of wasm and js
-together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.applications [ResNet50 ...] [--backend js]; with wasm and js, it
+replaces the rows of docs/families.md.
 """
 
 import json
@@ -24,7 +23,7 @@ NETWORKS = tuple(name for name in dir(keras.applications) if name[0].isupper())
 
 
 def recipe(network: str, folder: Path, backends: Sequence[str]) -> Recipe:
-    """The recipe of a network, written into a folder."""
+    """Write the recipe of a network into a folder."""
     lines = [
         f'source = {{ script = "{ROOT / "models" / "applications.py"}", function = "export" }}',
         f"backends = {json.dumps(list(backends))}",
@@ -33,10 +32,10 @@ def recipe(network: str, folder: Path, backends: Sequence[str]) -> Recipe:
         'weights = "random"',
         f"size = {size(network)}",
     ]
-    place = folder / network.lower()
-    place.mkdir()
-    (place / "recipe.toml").write_text("\n".join(lines))
-    return read_recipe(place / "recipe.toml")
+    network_folder = folder / network.lower()
+    network_folder.mkdir()
+    (network_folder / "recipe.toml").write_text("\n".join(lines))
+    return read_recipe(network_folder / "recipe.toml")
 
 
 def size(network: str) -> int:

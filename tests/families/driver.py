@@ -1,4 +1,4 @@
-"""Builds the networks of a family, verifies them in Chromium and Node, and replaces their rows of
+"""Build the networks of a family, verify them in Chromium and Node, and replace their rows of
 docs/families.md.
 """
 
@@ -30,8 +30,8 @@ CACHE = user_cache_path("webkiln") / "families"
 
 @dataclass(frozen=True)
 class Family:
-    """Networks with a table of their own: `recipe(network, folder, backends)` writes one into an
-    empty folder, `inputs` says of what size they are.
+    """Networks with a separate table. `recipe(network, folder, backends)` writes a recipe into an
+    empty folder; `inputs` returns a description of their sizes.
     """
 
     name: str
@@ -41,10 +41,10 @@ class Family:
     tolerance: float = TOLERANCE
 
 
-def verified(
+def verify_network(
     family: Family, network: str, backends: Sequence[str], folder: Path
 ) -> tuple[int, dict[str, float]]:
-    """How many trained numbers a network has, and its error on each backend and variant."""
+    """The number of trained parameters of a network, and its error on each backend and variant."""
     with Engine(folder / ".webkiln", cache=CACHE) as engine:
 
         def read(action: Action, name: str) -> Any:
@@ -66,8 +66,8 @@ def verified(
 
 
 def forget_weights() -> None:
-    """Keep the compiled kernels of the networks that were run, and not their weights, which fill a
-    disk. One family at a time runs with a cache.
+    """Keep the compiled kernels of the networks that ran, but not their weights, which fill a disk.
+    Only one family at a time may run with a cache.
     """
     for path in CACHE.rglob("*"):
         if path.is_file() and path.stat().st_size > 2**20:
@@ -75,8 +75,8 @@ def forget_weights() -> None:
 
 
 def main(family: Family, description: str | None) -> int:
-    """Verify the networks that are asked for; those of wasm and js together get a row. Returns the
-    exit status: 1 where one failed.
+    """Verify the requested networks; with wasm and js, write their rows. Return the exit status: 1
+    if one failed.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -89,7 +89,7 @@ def main(family: Family, description: str | None) -> int:
         start = time.perf_counter()
         try:
             with TemporaryDirectory() as folder:
-                parameters, errors = verified(
+                parameters, errors = verify_network(
                     family, network, options.backend.split(","), Path(folder)
                 )
         except UserError as error:
@@ -97,9 +97,9 @@ def main(family: Family, description: str | None) -> int:
             print(f"{network}: {error}", flush=True)
         forget_weights()
         failed |= not errors or max(errors.values()) > family.tolerance
-        told = ", ".join(f"{name} {value:.1e}" for name, value in errors.items())
+        summary = ", ".join(f"{name} {value:.1e}" for name, value in errors.items())
         print(
-            f"{network} at {family.inputs(network)}: {told or 'FAILED'},"
+            f"{network} at {family.inputs(network)}: {summary or 'FAILED'},"
             f" {time.perf_counter() - start:.0f} s",
             flush=True,
         )

@@ -1,5 +1,5 @@
-"""Small models of KerasHub with random weights: how far their bundles are from Keras, and GPT-2's
-tokens with a cache in states.
+"""Small models of KerasHub with random weights: the errors of their bundles against Keras, and
+tokens of GPT-2 with a cache in states.
 
 .venv/bin/python -m tests.families.hub [BERT ...], with KerasHub installed into .venv/keras-hub
 (make families does so); it replaces the rows of docs/families.md.
@@ -52,8 +52,8 @@ SMALL = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64, "intermediate_dim": 
 
 
 class CachedStep(layers.Layer):
-    """token [1,1] -> the logits of the next one; the keys and values of those before, and how many
-    they are, are states.
+    """token [1,1] -> the logits of the next token. The keys and values of previous tokens, and
+    their number, are states.
     """
 
     def __init__(self, network: Any, length: int, **options: Any) -> None:
@@ -73,32 +73,36 @@ class CachedStep(layers.Layer):
         self.cache = self.add_weight(
             name="cache", shape=shape, initializer="zeros", trainable=False
         )
-        self.place = self.add_weight(
-            name="place", shape=(), dtype="int32", initializer="zeros", trainable=False
+        self.position = self.add_weight(
+            name="position", shape=(), dtype="int32", initializer="zeros", trainable=False
         )
 
     def call(self, token: Any) -> Any:
-        logits, _, cache = self.network.call_with_cache(token, self.cache.value, self.place.value)
+        logits, _, cache = self.network.call_with_cache(
+            token, self.cache.value, self.position.value
+        )
         self.cache.assign(cache)
-        self.place.assign_add(1)
+        self.position.assign_add(1)
         return logits[:, 0]
 
 
-def fixed(model: Any, shapes: dict[str, tuple[int, ...]]) -> Any:
-    """A model with its own layers over inputs of certain shapes."""
+def with_static_shapes(model: Any, shapes: dict[str, tuple[int, ...]]) -> Any:
+    """A model with the layers of another, over inputs of static shapes."""
     inputs = {
         tensor.name: keras.Input(
             batch_shape=shapes[tensor.name], dtype=tensor.dtype, name=tensor.name
         )
         for tensor in model.inputs
     }
-    given = inputs if len(inputs) > 1 else next(iter(inputs.values()))
-    return models.clone_model(model, input_tensors=given, clone_function=lambda layer: layer)
+    tensors = inputs if len(inputs) > 1 else next(iter(inputs.values()))
+    return models.clone_model(model, input_tensors=tensors, clone_function=lambda layer: layer)
 
 
 def bert() -> Any:
     model = keras_hub.models.BertBackbone(vocabulary_size=300, max_sequence_length=64, **SMALL)
-    return fixed(model, dict.fromkeys(("token_ids", "segment_ids", "padding_mask"), (1, 24)))
+    return with_static_shapes(
+        model, dict.fromkeys(("token_ids", "segment_ids", "padding_mask"), (1, 24))
+    )
 
 
 def gpt2_network() -> Any:
@@ -130,15 +134,15 @@ def whisper_encoder() -> Any:
         **SMALL,
     )
     features = next(tensor for tensor in model.inputs if tensor.name == "encoder_features")
-    return fixed(
+    return with_static_shapes(
         keras.Model(features, model.output["encoder_sequence_output"]),
         {"encoder_features": (1, 100, 80)},
     )
 
 
 def unet_block() -> Any:
-    """A residual block with the time, and attention over its places and to a text, as in Stable
-    Diffusion's U-Net.
+    """A residual block with the time step, and attention over its positions and to a text, as in
+    Stable Diffusion's U-Net.
     """
     image = keras.Input((8, 8, 32), batch_size=1, name="latent")
     time = keras.Input((64,), batch_size=1, name="time")
@@ -187,7 +191,7 @@ def values(tensor: Any, generator: np.random.Generator) -> Any:
 
 def errors(model: Any, folder: Path) -> dict[str, float]:
     generator = np.random.default_rng(1)
-    given = {
+    inputs = {
         tensor.name: values(
             keras.KerasTensor((1, *tensor.shape[1:]), tensor.dtype, name=tensor.name), generator
         )
@@ -196,37 +200,37 @@ def errors(model: Any, folder: Path) -> dict[str, float]:
     before = [np.array(variable) for variable in model.variables]
     expected = keras.tree.flatten(
         model(
-            [given[tensor.name] for tensor in model.inputs]
+            [inputs[tensor.name] for tensor in model.inputs]
             if not isinstance(model._inputs_struct, dict)
-            else given
+            else inputs
         )
     )
     for variable, value in zip(model.variables, before, strict=True):
         variable.assign(value)
     graph = KerasConverter(batch_size=1).convert(model)
-    found = {}
+    errors_by_backend = {}
     for backend in BACKENDS:
         generate_descriptor(backend, graph).save(folder)
-        (result,) = run_bundle(folder, backend, [given])
+        (result,) = run_bundle(folder, backend, [inputs])
         outputs = [result.outputs[name] for name in graph.outputs]
         pairs = zip(
             sorted(map(np.asarray, expected), key=np.size),
             sorted(outputs, key=np.size),
             strict=True,
         )
-        found[backend] = max(relative_error(other, one) for one, other in pairs)
-    return found
+        errors_by_backend[backend] = max(relative_error(other, one) for one, other in pairs)
+    return errors_by_backend
 
 
 def same_tokens(model: Any, folder: Path) -> bool:
-    """Whether bundles write what Keras's `generate` does, a token at a time."""
+    """Whether bundles generate the tokens of Keras's `generate`, one token at a time."""
     network = next(layer for layer in model.layers if isinstance(layer, CachedStep)).network
     network.compile(sampler="greedy")
     ids = np.array([PROMPT + [0] * (LENGTH - len(PROMPT))])
-    written = network.generate(
+    generated = network.generate(
         {"token_ids": ids, "padding_mask": (ids[0] > 0)[None].astype(np.int32)}, stop_token_ids=None
     )
-    expected = np.array(written["token_ids"])[0][: len(PROMPT) + TOKENS].tolist()
+    expected = np.array(generated["token_ids"])[0][: len(PROMPT) + TOKENS].tolist()
     request = json.dumps({"prompt": PROMPT, "count": TOKENS})
     for backend in BACKENDS:
         command = [
@@ -238,16 +242,16 @@ def same_tokens(model: Any, folder: Path) -> bool:
             backend,
             request,
         ]
-        found = json.loads(
+        tokens = json.loads(
             subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
         )
         print(
             f"  {backend}:"
-            f" {sum(a == b for a, b in zip(found, expected, strict=True)) - len(PROMPT)} of"
+            f" {sum(a == b for a, b in zip(tokens, expected, strict=True)) - len(PROMPT)} of"
             f" {TOKENS} tokens are Keras's",
             flush=True,
         )
-        if found != expected:
+        if tokens != expected:
             return False
     return True
 
@@ -264,13 +268,13 @@ def main() -> int:
         model = MODELS[name]()
         randomise(model)
         with TemporaryDirectory() as folder:
-            found = errors(model, Path(folder))
-            right = max(found.values()) <= TOLERANCE and (
+            errors_by_backend = errors(model, Path(folder))
+            right = max(errors_by_backend.values()) <= TOLERANCE and (
                 "GPT-2" not in name or same_tokens(model, Path(folder))
             )
         print(
             f"{name}:"
-            f" {', '.join(f'{backend} {error:.1e}' for backend, error in found.items())}"
+            f" {', '.join(f'{name} {error:.1e}' for name, error in errors_by_backend.items())}"
             f"{'' if right else ' FAILED'}",
             flush=True,
         )
@@ -282,7 +286,7 @@ def main() -> int:
                 name,
                 sizes,
                 f"{model.count_params():,}",
-                *(f"{found[backend]:.1e}" for backend in BACKENDS),
+                *(f"{errors_by_backend[backend]:.1e}" for backend in BACKENDS),
             ],
         )
     return int(failed)

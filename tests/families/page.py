@@ -97,7 +97,7 @@ def record(family: str, cells: Sequence[str]) -> None:
 
 
 def _rows() -> dict[str, dict[str, tuple[str, ...]]]:
-    found: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in FAMILIES}
+    rows_by_family: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in FAMILIES}
     family = ""
     for line in PAGE.read_text().splitlines() if PAGE.exists() else ():
         if line.startswith("## "):
@@ -105,5 +105,5 @@ def _rows() -> dict[str, dict[str, tuple[str, ...]]]:
         elif line.startswith("| "):
             cells = tuple(cell.strip() for cell in line.strip("|").split("|"))
             if cells[0] != FAMILIES[family][1][0]:
-                found[family][cells[0]] = cells
-    return found
+                rows_by_family[family][cells[0]] = cells
+    return rows_by_family

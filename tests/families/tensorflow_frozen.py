@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.families.tensorflow_parts import SPREAD, Activation, written
+from tests.families.tensorflow_parts import SPREAD, Activation, write_graph
 from webkiln.random_inputs import natural
 
 v1 = tf.compat.v1
@@ -21,16 +21,18 @@ MOBILE = (
     (6, 160, 3, 1, 2),
     (6, 320, 1, 1, 2),
 )
-"""The stages of MobileNetV2 with a stride of 16: how much wider, filters, depth, stride, dilation.
+"""The stages of MobileNetV2 with an output stride of 16: expansion, filters, depth, stride,
+dilation.
 """
 SAMPLE = 64
 FEATURES, HIDDEN, LETTERS = 494, 512, 29
-"""Of a frame with those around it, as Deep Speech has them (Hannun et al. 2014), with fewer units.
+"""The features of a frame and its neighbours, as in Deep Speech (Hannun et al. 2014), with fewer
+units.
 """
 
 
-def frozen(build: Callable[[], Sequence[str]], folder: Path) -> Path:
-    """The graph that `build` makes into the default one, whose outputs it names."""
+def freeze(build: Callable[[], Sequence[str]], folder: Path) -> Path:
+    """Freeze the default graph after `build`, which returns the names of its outputs."""
     with (
         tf.Graph().as_default() as graph,
         v1.Session() as session,
@@ -44,7 +46,7 @@ def frozen(build: Callable[[], Sequence[str]], folder: Path) -> Path:
         constant = v1.graph_util.convert_variables_to_constants(
             session, graph.as_graph_def(), list(outputs)
         )
-    return written(constant, folder)
+    return write_graph(constant, folder)
 
 
 def _variable(
@@ -61,18 +63,18 @@ def _variable(
     )
 
 
-def _convolved(
+def _conv_block(
     x: tf.Tensor,
     name: str,
     filters: int,
     size: int,
     stride: int,
     *,
-    settles: bool,
+    update_statistics: bool,
     activation: Activation = tf.nn.relu,
 ) -> tf.Tensor:
-    """A convolution and a fused batch normalisation, which where it `settles` takes the statistics
-    of its own inputs, and keeps them.
+    """A convolution and a fused batch normalisation. If `update_statistics`, it uses and stores the
+    statistics of its own inputs.
     """
     channels = int(x.shape[-1])
     with v1.variable_scope(name):
@@ -85,20 +87,22 @@ def _convolved(
             [1, stride, stride, 1],
             "VALID" if stride > 1 else "SAME",
         )
-        return _normalised(x, activation, settles=settles)
+        return _batch_norm(x, activation, update_statistics=update_statistics)
 
 
-def _normalised(x: tf.Tensor, activation: Activation = tf.nn.relu, *, settles: bool) -> tf.Tensor:
+def _batch_norm(
+    x: tf.Tensor, activation: Activation = tf.nn.relu, *, update_statistics: bool
+) -> tf.Tensor:
     count = int(x.shape[-1])
     gamma, beta = (
         _variable("gamma", (count,), 0.5),
         _variable("beta", (count,), 0.0 if activation is tf.identity else 1.0),
     )
     mean, variance = (
-        v1.get_variable(f"moving_{what}", (count,), trainable=False)
-        for what in ("mean", "variance")
+        v1.get_variable(f"moving_{statistic}", (count,), trainable=False)
+        for statistic in ("mean", "variance")
     )
-    if settles:
+    if update_statistics:
         now, spread = tf.nn.moments(x, [0, 1, 2])
         spread = tf.maximum(spread, tf.reduce_mean(spread))
         for variable, value in ((mean, now), (variance, spread)):
@@ -108,9 +112,12 @@ def _normalised(x: tf.Tensor, activation: Activation = tf.nn.relu, *, settles: b
     return activation(x)
 
 
-def _resnet(x: tf.Tensor, *, settles: bool) -> tf.Tensor:
+def _resnet(x: tf.Tensor, *, update_statistics: bool) -> tf.Tensor:
     x = v1.nn.max_pool(
-        _convolved(x, "conv1", 64, 7, 2, settles=settles), [1, 3, 3, 1], [1, 2, 2, 1], "SAME"
+        _conv_block(x, "conv1", 64, 7, 2, update_statistics=update_statistics),
+        [1, 3, 3, 1],
+        [1, 2, 2, 1],
+        "SAME",
     )
     for number, (width, depth) in enumerate(BLOCKS):
         for unit in range(depth):
@@ -119,16 +126,28 @@ def _resnet(x: tf.Tensor, *, settles: bool) -> tf.Tensor:
                 short = (
                     x
                     if unit
-                    else _convolved(
-                        x, "shortcut", 4 * width, 1, stride, activation=tf.identity, settles=settles
+                    else _conv_block(
+                        x,
+                        "shortcut",
+                        4 * width,
+                        1,
+                        stride,
+                        activation=tf.identity,
+                        update_statistics=update_statistics,
                     )
                 )
-                y = _convolved(x, "conv1", width, 1, 1, settles=settles)
-                y = _convolved(y, "conv2", width, 3, stride, settles=settles)
+                y = _conv_block(x, "conv1", width, 1, 1, update_statistics=update_statistics)
+                y = _conv_block(y, "conv2", width, 3, stride, update_statistics=update_statistics)
                 x = tf.nn.relu(
                     short
-                    + _convolved(
-                        y, "conv3", 4 * width, 1, 1, activation=tf.identity, settles=settles
+                    + _conv_block(
+                        y,
+                        "conv3",
+                        4 * width,
+                        1,
+                        1,
+                        activation=tf.identity,
+                        update_statistics=update_statistics,
                     )
                 )
     x = tf.squeeze(tf.reduce_mean(x, [1, 2], keepdims=True), [1, 2])
@@ -138,33 +157,37 @@ def _resnet(x: tf.Tensor, *, settles: bool) -> tf.Tensor:
         )
 
 
-def _settled(network: Callable[..., tf.Tensor], image: tf.Tensor, scale: float) -> tf.Tensor:
-    """What a network gives for an image, once its statistics are those of samples in 0..scale."""
+def _with_statistics(
+    network: Callable[..., tf.Tensor], image: tf.Tensor, scale: float
+) -> tf.Tensor:
+    """The output of a network for an image, with the statistics of samples in 0..scale."""
     samples = np.concatenate(
         [natural("float32", (1, SAMPLE, SAMPLE, 3), seed, scale) for seed in range(8)]
     )
-    network(tf.constant(samples), settles=True)
+    network(tf.constant(samples), update_statistics=True)
     with v1.variable_scope(v1.get_variable_scope(), reuse=True):
-        return network(image, settles=False)
+        return network(image, update_statistics=False)
 
 
 def resnet(folder: Path) -> Path:
-    """ResNet50 (He et al. 2015), with strides as version 1.5 has them."""
+    """ResNet50 (He et al. 2015), with the strides of version 1.5."""
 
     def build() -> Sequence[str]:
         image = v1.placeholder(tf.float32, [None, SAMPLE, SAMPLE, 3], "image")
-        tf.nn.softmax(_settled(_resnet, image, 1.0), name="predictions")
+        tf.nn.softmax(_with_statistics(_resnet, image, 1.0), name="predictions")
         return ["predictions"]
 
-    return frozen(build, folder)
+    return freeze(build, folder)
 
 
-def _inverted(
-    x: tf.Tensor, factor: int, filters: int, stride: int, rate: int, *, settles: bool
+def _inverted_residual(
+    x: tf.Tensor, factor: int, filters: int, stride: int, rate: int, *, update_statistics: bool
 ) -> tf.Tensor:
     wide = int(x.shape[-1]) * factor
     y = (
-        _convolved(x, "expand", wide, 1, 1, activation=tf.nn.relu6, settles=settles)
+        _conv_block(
+            x, "expand", wide, 1, 1, activation=tf.nn.relu6, update_statistics=update_statistics
+        )
         if factor > 1
         else x
     )
@@ -175,56 +198,80 @@ def _inverted(
             initializer=v1.random_normal_initializer(stddev=np.sqrt(2 / 9)),
         )
         y = v1.nn.depthwise_conv2d(y, kernel, [1, stride, stride, 1], "SAME", [rate, rate])
-        y = _normalised(y, tf.nn.relu6, settles=settles)
-    y = _convolved(y, "project", filters, 1, 1, activation=tf.identity, settles=settles)
+        y = _batch_norm(y, tf.nn.relu6, update_statistics=update_statistics)
+    y = _conv_block(
+        y, "project", filters, 1, 1, activation=tf.identity, update_statistics=update_statistics
+    )
     return x + y if stride == 1 and filters == int(x.shape[-1]) else y
 
 
-def _deep_lab(x: tf.Tensor, *, settles: bool) -> tf.Tensor:
-    whole = tf.shape(x)[1:3]
-    x = _convolved(x / 127.5 - 1.0, "conv", 32, 3, 2, activation=tf.nn.relu6, settles=settles)
+def _deep_lab(x: tf.Tensor, *, update_statistics: bool) -> tf.Tensor:
+    size_of_features = tf.shape(x)[1:3]
+    x = _conv_block(
+        x / 127.5 - 1.0,
+        "conv",
+        32,
+        3,
+        2,
+        activation=tf.nn.relu6,
+        update_statistics=update_statistics,
+    )
     for number, (factor, filters, depth, stride, rate) in enumerate(MOBILE):
         for unit in range(depth):
             with v1.variable_scope(f"stage{number}/unit{unit}"):
-                x = _inverted(x, factor, filters, 1 if unit else stride, rate, settles=settles)
+                x = _inverted_residual(
+                    x,
+                    factor,
+                    filters,
+                    1 if unit else stride,
+                    rate,
+                    update_statistics=update_statistics,
+                )
     size = tf.shape(x)[1:3]
-    pooled = _convolved(
-        tf.reduce_mean(x, [1, 2], keepdims=True), "image_pooling", 256, 1, 1, settles=settles
+    pooled = _conv_block(
+        tf.reduce_mean(x, [1, 2], keepdims=True),
+        "image_pooling",
+        256,
+        1,
+        1,
+        update_statistics=update_statistics,
     )
     branches = [
         v1.image.resize_bilinear(pooled, size, align_corners=True),
-        _convolved(x, "aspp0", 256, 1, 1, settles=settles),
+        _conv_block(x, "aspp0", 256, 1, 1, update_statistics=update_statistics),
     ]
     for number, rate in enumerate((6, 12, 18), 1):
         with v1.variable_scope(f"aspp{number}"):
             y = tf.nn.atrous_conv2d(
                 x, _variable("weights", (3, 3, int(x.shape[-1]), 256)), rate, "SAME"
             )
-            branches.append(_normalised(y, settles=settles))
-    x = _convolved(tf.concat(branches, 3), "projection", 256, 1, 1, settles=settles)
+            branches.append(_batch_norm(y, update_statistics=update_statistics))
+    x = _conv_block(
+        tf.concat(branches, 3), "projection", 256, 1, 1, update_statistics=update_statistics
+    )
     with v1.variable_scope("logits"):
         x = v1.nn.bias_add(
             v1.nn.conv2d(x, _variable("weights", (1, 1, 256, 21), gain=1.0), [1, 1, 1, 1], "SAME"),
             _variable("biases", (21,), 0.0),
         )
-    return v1.image.resize_bilinear(x, whole, align_corners=True)
+    return v1.image.resize_bilinear(x, size_of_features, align_corners=True)
 
 
 def deep_lab(folder: Path) -> Path:
-    """DeepLabv3 (Chen et al. 2017) on MobileNetV2 for images of any size, whose dilations are
-    written as batches of places.
+    """DeepLabv3 (Chen et al. 2017) on MobileNetV2 for images of any size. Dilation moves positions
+    into the batch.
     """
 
     def build() -> Sequence[str]:
         image = v1.placeholder(tf.float32, [1, None, None, 3], "image")
-        tf.identity(_settled(_deep_lab, image, 255.0), name="scores")
+        tf.identity(_with_statistics(_deep_lab, image, 255.0), name="scores")
         return ["scores"]
 
-    return frozen(build, folder)
+    return freeze(build, folder)
 
 
 class Cell:
-    """A long short-term memory with peepholes, as v1.nn.dynamic_rnn takes it."""
+    """A long short-term memory with peepholes, for v1.nn.dynamic_rnn."""
 
     state_size = (HIDDEN, HIDDEN)
     output_size = HIDDEN
@@ -232,21 +279,23 @@ class Cell:
     def __call__(
         self, x: tf.Tensor, state: tuple[tf.Tensor, tf.Tensor], scope: Any = None
     ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
-        cell, shown = state
+        cell, output = state
         with v1.variable_scope(scope or "cell"):
-            given = tf.concat([x, shown], 1)
+            inputs = tf.concat([x, output], 1)
             gates = v1.nn.xw_plus_b(
-                given,
-                _variable("kernel", (int(given.shape[1]), 4 * HIDDEN), gain=1.0),
+                inputs,
+                _variable("kernel", (int(inputs.shape[1]), 4 * HIDDEN), gain=1.0),
                 _variable("bias", (4 * HIDDEN,), 0.0),
             )
-            taken, new, kept, out = tf.split(gates, 4, 1)
-            peeps = [_variable(f"{name}_peep", (HIDDEN,), 0.0) for name in ("taken", "kept", "out")]
-            cell = tf.sigmoid(kept + 1.0 + peeps[1] * cell) * cell + tf.sigmoid(
-                taken + peeps[0] * cell
-            ) * tf.tanh(new)
-            shown = tf.sigmoid(out + peeps[2] * cell) * tf.tanh(cell)
-        return shown, (cell, shown)
+            input_gate, candidate, forget_gate, out = tf.split(gates, 4, 1)
+            peeps = [
+                _variable(f"{name}_peep", (HIDDEN,), 0.0) for name in ("input", "forget", "output")
+            ]
+            cell = tf.sigmoid(forget_gate + 1.0 + peeps[1] * cell) * cell + tf.sigmoid(
+                input_gate + peeps[0] * cell
+            ) * tf.tanh(candidate)
+            output = tf.sigmoid(out + peeps[2] * cell) * tf.tanh(cell)
+        return output, (cell, output)
 
     def zero_state(self, batch: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
         return tf.zeros(tf.stack([batch, HIDDEN]), dtype), tf.zeros(
@@ -255,8 +304,8 @@ class Cell:
 
 
 def deep_speech(folder: Path) -> Path:
-    """Layers for each frame, a recurrence in both directions that ends with each sound, the letters
-    of each frame (Hannun et al. 2014).
+    """Dense layers per frame, a bidirectional recurrence that stops at the length of each sound,
+    and the letters of each frame (Hannun et al. 2014).
     """
 
     def layer(x: tf.Tensor, name: str, units: int, *, active: bool = True) -> tf.Tensor:
@@ -292,6 +341,6 @@ def deep_speech(folder: Path) -> Path:
 
     v1.disable_control_flow_v2()
     try:
-        return frozen(build, folder)
+        return freeze(build, folder)
     finally:
         v1.enable_control_flow_v2()

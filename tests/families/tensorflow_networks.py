@@ -1,9 +1,8 @@
-"""Networks of TensorFlow as users have them, SavedModels and frozen graphs, with seeded weights
-under
+"""Typical user networks of TensorFlow, SavedModels and frozen graphs, with seeded weights under
 which their outputs depend on the input.
 
-.venv/bin/python -m tests.families.tensorflow_networks [BERT-mini ...] [--backend js]; of wasm and
-js together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.tensorflow_networks [BERT-mini ...] [--backend js]; with wasm and
+js, it replaces the rows of docs/families.md.
 """
 
 import os
@@ -23,7 +22,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from tests.families.driver import Family, main
 from tests.families.tensorflow_frozen import deep_lab, deep_speech, resnet
 from tests.families.tensorflow_images import unet_2d, unet_3d, yolo, yolo_of_one
-from tests.families.tensorflow_parts import Network, Signature, saved, written
+from tests.families.tensorflow_parts import Network, Signature, save_network, write_graph
 from tests.families.tensorflow_sequences import (
     bert,
     translator,
@@ -40,7 +39,9 @@ IMAGE = 64
 
 @dataclass(frozen=True)
 class Case:
-    """`write` makes the file; `dims` names open sizes, and `sizes` are those that are tried."""
+    """`write` writes the file, `dims` names symbolic sizes, and `sizes` are their values in the
+    verification.
+    """
 
     write: Callable[[Path], Path]
     sizes: Mapping[str, int]
@@ -66,11 +67,11 @@ def frozen(network: str, folder: Path) -> Path:
     traced = tf.function(
         model, input_signature=[tf.TensorSpec((None, IMAGE, IMAGE, 3), name="image")]
     ).get_concrete_function()
-    return written(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
+    return write_graph(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
 
 
 def classifier(network: str, folder: Path) -> Path:
-    """A function around a Keras model: resizes images of any size, and returns the best label."""
+    """Wrap a Keras model: resize images of any size, and return the best label."""
     module = tf.Module()
     module.model = application(network)
 
@@ -84,11 +85,11 @@ def classifier(network: str, folder: Path) -> Path:
     return folder / "saved"
 
 
-def of(
+def writer_of(
     network: Network, signature: Signature, *samples: int, is_frozen: bool = False
 ) -> Callable[[Path], Path]:
-    """How a function is saved, with samples of these open sizes."""
-    return partial(saved, network, signature, samples, frozen=is_frozen)
+    """Return a writer for a function, with samples of these symbolic sizes."""
+    return partial(save_network, network, signature, samples, frozen=is_frozen)
 
 
 WORDS: Signature = dict.fromkeys(
@@ -97,8 +98,8 @@ WORDS: Signature = dict.fromkeys(
 SHARED = {f"{name}_{axis}": "NT"[axis] for name in WORDS for axis in range(2)}
 COLORS: Signature = {"image": ((None, None, None, 3), "uint8")}
 WAVE: Signature = {"wave": ((None, None, 1), "float32")}
-BERT = of(bert, WORDS, 4, 16)
-TRANSLATOR = of(translator, {"ids": ((None, None), "int32")}, 2, 9)
+BERT = writer_of(bert, WORDS, 4, 16)
+TRANSLATOR = writer_of(translator, {"ids": ((None, None), "int32")}, 2, 9)
 
 CASES = {
     "MobileNetV3Large, model.export": Case(partial(exported, "MobileNetV3Large"), {"image_0": 2}),
@@ -110,26 +111,27 @@ CASES = {
     "ResNet50 of TensorFlow 1, frozen": Case(resnet, {"image_0": 2}),
     "DeepLabv3 of TensorFlow 1, frozen": Case(deep_lab, {"image_1": 64, "image_2": 90}),
     "YOLOv5n with its boxes": Case(
-        of(yolo, COLORS, 2, 64, 96), {"image_0": 2, "image_1": 64, "image_2": 96}
+        writer_of(yolo, COLORS, 2, 64, 96), {"image_0": 2, "image_1": 64, "image_2": 96}
     ),
     "YOLOv5n with the boxes of one image": Case(
-        of(yolo_of_one, {"image": ((1, 96, 64, 3), "uint8")}), {}
+        writer_of(yolo_of_one, {"image": ((1, 96, 64, 3), "uint8")}), {}
     ),
     "U-Net": Case(
-        of(unet_2d, {"image": ((None, None, None, 3), "float32")}, 2, 64, 64),
+        writer_of(unet_2d, {"image": ((None, None, None, 3), "float32")}, 2, 64, 64),
         {"image_0": 1, "image_1": 32, "image_2": 48},
     ),
     "U-Net of volumes": Case(
-        of(unet_3d, {"volume": ((None, 16, 16, 16, 1), "float32")}, 2), {"volume_0": 1}
+        writer_of(unet_3d, {"volume": ((None, 16, 16, 16, 1), "float32")}, 2), {"volume_0": 1}
     ),
     "BERT-mini": Case(BERT, {"N": 2, "T": 16}, SHARED),
     "BERT-mini, longer": Case(BERT, {"N": 1, "T": 77}, SHARED),
     "Whisper-tiny's encoder": Case(
-        of(whisper, {"wave": ((None, None), "float32")}, 1, 16000), {"wave_0": 1, "wave_1": 8000}
+        writer_of(whisper, {"wave": ((None, None), "float32")}, 1, 16000),
+        {"wave_0": 1, "wave_1": 8000},
     ),
-    "WaveNet": Case(of(wavenet, WAVE, 1, 600), {"wave_0": 1, "wave_1": 300}),
+    "WaveNet": Case(writer_of(wavenet, WAVE, 1, 600), {"wave_0": 1, "wave_1": 300}),
     "WaveNet, frozen": Case(
-        of(wavenet_as_batches, WAVE, 1, 600, is_frozen=True), {"wave_0": 1, "wave_1": 301}
+        writer_of(wavenet_as_batches, WAVE, 1, 600, is_frozen=True), {"wave_0": 1, "wave_1": 301}
     ),
     "Translator": Case(TRANSLATOR, {"ids_0": 2, "ids_1": 12}),
     "Translator, longer": Case(TRANSLATOR, {"ids_0": 1, "ids_1": 45}),
@@ -143,7 +145,7 @@ CASES = {
 
 
 def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
-    """The recipe of a network, saved into a folder."""
+    """Save a network into a folder; return its recipe."""
     case = CASES[name]
     tf.random.set_seed(20)
     return Recipe(

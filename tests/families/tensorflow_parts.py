@@ -1,5 +1,5 @@
-"""What the networks of the family TensorFlow are made of: seeded weights, and how a function is
-saved with them.
+"""Components of the networks of the family TensorFlow: seeded weights, and saving of functions with
+them.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,22 +26,21 @@ SPREAD = 0.2
 
 
 class Weights(tf.Module):
-    """Seeded variables by name, each made when it is first asked for: a network is run once on
-    samples
-    before it is traced, and the statistics of its normalisations are those of the samples. None is
-    below the average of its layer, so that rounding errors do not grow from layer to layer.
+    """Seeded variables by name, created on first use. A network runs once on samples before it is
+    traced; the statistics of its normalisations are those of the samples. No variance is below the
+    average of its layer, so that rounding errors do not grow from layer to layer.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.generator = np.random.default_rng(20)
-        self.made: dict[str, tf.Variable] = {}
+        self.by_name: dict[str, tf.Variable] = {}
 
     def kernel(
         self, name: str, *shape: int, gain: float = 2.0, products: int | None = None
     ) -> tf.Variable:
-        """As He et al. (2015) draw them; `products` are summed to one number, as default one of all
-        axes but the last.
+        """A kernel drawn as by He et al. (2015). `products` is the number of summed products; by
+        default the product of all axes but the last.
         """
         spread = np.sqrt(gain / (products or prod(shape[:-1])))
         return self._variable(name, lambda: self.generator.normal(0, spread, shape))
@@ -63,42 +62,42 @@ class Weights(tf.Module):
         return mean, self._variable(f"{name}/variance", lambda: moments()[1])
 
     def _variable(self, name: str, make: Callable[[], np.ndarray]) -> tf.Variable:
-        if name not in self.made:
-            self.made[name] = tf.Variable(make().astype(np.float32), name=name)
-        return self.made[name]
+        if name not in self.by_name:
+            self.by_name[name] = tf.Variable(make().astype(np.float32), name=name)
+        return self.by_name[name]
 
 
-def saved(
+def save_network(
     network: Network, signature: Signature, sizes: tuple[int, ...], folder: Path, *, frozen: bool
 ) -> Path:
-    """The file or folder of a network, whose open sizes are `sizes` in the samples that its weights
-    are made with.
+    """The file or folder of a network. `sizes` are the symbolic sizes of the samples that determine
+    its weights.
     """
     weights = Weights()
     samples = [
-        natural(dtype, _filled(shape, sizes), number, 1.0)
+        natural(dtype, _static_shape(shape, sizes), number, 1.0)
         for number, (shape, dtype) in enumerate(signature.values())
     ]
     network(weights, *map(tf.constant, samples))
     specs = [tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in signature.items()]
     traced = tf.function(
-        lambda *given: network(weights, *given), input_signature=specs
+        lambda *arguments: network(weights, *arguments), input_signature=specs
     ).get_concrete_function()
     if frozen:
-        return written(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
+        return write_graph(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
     tf.saved_model.save(weights, folder / "saved", signatures=traced)
     return folder / "saved"
 
 
-def written(graph: tf.compat.v1.GraphDef, folder: Path) -> Path:
+def write_graph(graph: tf.compat.v1.GraphDef, folder: Path) -> Path:
     path = folder / "frozen.pb"
     path.write_bytes(graph.SerializeToString())
     return path
 
 
-def _filled(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    given = iter(sizes)
-    return tuple(next(given) if size is None else size for size in shape)
+def _static_shape(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    remaining = iter(sizes)
+    return tuple(next(remaining) if size is None else size for size in shape)
 
 
 def batch_norm(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
@@ -128,11 +127,11 @@ def dense(
     activation: Activation = tf.identity,
     gain: float = 1.0,
 ) -> tf.Tensor:
-    made = tf.tensordot(x, w.kernel(f"{name}/kernel", int(x.shape[-1]), units, gain=gain), 1)
-    return activation(tf.nn.bias_add(made, w.vector(f"{name}/bias", units)))
+    product = tf.tensordot(x, w.kernel(f"{name}/kernel", int(x.shape[-1]), units, gain=gain), 1)
+    return activation(tf.nn.bias_add(product, w.vector(f"{name}/bias", units)))
 
 
-def convolved(
+def conv_block(
     w: Weights,
     name: str,
     x: tf.Tensor,
@@ -141,11 +140,11 @@ def convolved(
     stride: int = 1,
     activation: Activation = tf.nn.silu,
 ) -> tf.Tensor:
-    """A convolution over all axes between the first and the last, a batch normalisation, an
+    """A convolution over all axes between the first and the last, a batch normalisation, and an
     activation.
     """
     window = (size,) * (len(x.shape) - 2)
-    made = tf.nn.convolution(
+    result = tf.nn.convolution(
         x, w.kernel(f"{name}/kernel", *window, int(x.shape[-1]), filters), stride, "SAME"
     )
-    return activation(batch_norm(w, name, made))
+    return activation(batch_norm(w, name, result))

@@ -1,21 +1,21 @@
-"""Networks for texts and sounds, in raw TensorFlow."""
+"""Networks for text and sound, in raw TensorFlow."""
 
 import numpy as np
 import tensorflow as tf
 
 from tests.families.tensorflow_parts import Tensors, Weights, dense, layer_norm
 
-WORDS, WIDTH, HEADS, PLACES = 30522, 256, 4, 512
-"""Of BERT-mini (Turc et al. 2019), which has 4 blocks."""
+WORDS, WIDTH, HEADS, POSITIONS = 30522, 256, 4, 512
+"""The dimensions of BERT-mini (Turc et al. 2019), which has 4 blocks."""
 FRAME, STEP, BANDS, STATE = 400, 160, 80, 384
-"""Of Whisper-tiny (Radford et al. 2022), whose encoder has 4 blocks with 6 heads."""
-SPOKEN, UNITS, WRITTEN = 8000, 512, 20
+"""The dimensions of Whisper-tiny (Radford et al. 2022), whose encoder has 4 blocks with 6 heads."""
+VOCABULARY, UNITS, LENGTH = 8000, 512, 20
 
 
 def attention(
     w: Weights, name: str, x: tf.Tensor, heads: int, mask: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """Written with einsum. Axes: B batch, T and S positions, D width, N heads, H head width."""
+    """Attention with einsum. Axes: B batch, T and S positions, D width, N heads, H head width."""
     width = int(x.shape[-1])
     size = width // heads
 
@@ -38,17 +38,17 @@ def attention(
 def bert(
     w: Weights, input_ids: tf.Tensor, attention_mask: tf.Tensor, token_type_ids: tf.Tensor
 ) -> Tensors:
-    """BERT-mini with its heads for words and for sentences that follow (Devlin et al. 2018)."""
+    """BERT-mini with its heads for masked words and for the next sentence (Devlin et al. 2018)."""
     words = w.kernel("words", WORDS, WIDTH, gain=1.0, products=WIDTH)
-    places = w.kernel("places", PLACES, WIDTH, gain=1.0, products=WIDTH)
+    positions = w.kernel("positions", POSITIONS, WIDTH, gain=1.0, products=WIDTH)
     kinds = tf.one_hot(tf.minimum(token_type_ids, 1), 2) @ w.kernel(
         "kinds", 2, WIDTH, gain=1.0, products=WIDTH
     )
     x = layer_norm(
-        w, "embedded", tf.gather(words, input_ids) + places[: tf.shape(input_ids)[1]] + kinds
+        w, "embedded", tf.gather(words, input_ids) + positions[: tf.shape(input_ids)[1]] + kinds
     )
-    seen = tf.cast(tf.cast(attention_mask, tf.bool), tf.float32)
-    mask = (1.0 - seen[:, tf.newaxis, tf.newaxis, :]) * -10000.0
+    visible = tf.cast(tf.cast(attention_mask, tf.bool), tf.float32)
+    mask = (1.0 - visible[:, tf.newaxis, tf.newaxis, :]) * -10000.0
     for number in range(4):
         name = f"block{number}"
         x = layer_norm(w, f"{name}/seen", x + attention(w, f"{name}/attention", x, HEADS, mask))
@@ -61,10 +61,10 @@ def bert(
         )
         x = layer_norm(w, f"{name}/done", x + dense(w, f"{name}/narrow", wide, WIDTH))
     pooled = dense(w, "pooled", x[:, 0], WIDTH, tf.tanh)
-    told = layer_norm(w, "told", dense(w, "tell", x, WIDTH, tf.nn.gelu))
+    hidden = layer_norm(w, "transformed", dense(w, "transform", x, WIDTH, tf.nn.gelu))
     scores = tf.nn.bias_add(
         tf.matmul(
-            told, tf.tile(words[tf.newaxis, :1000], [tf.shape(x)[0], 1, 1]), transpose_b=True
+            hidden, tf.tile(words[tf.newaxis, :1000], [tf.shape(x)[0], 1, 1]), transpose_b=True
         ),
         w.vector("scores", 1000),
     )
@@ -90,7 +90,7 @@ def whisper(w: Weights, wave: tf.Tensor) -> Tensors:
         kernel = w.kernel(f"conv{number}/kernel", 3, int(x.shape[-1]), STATE)
         x = tf.nn.conv1d(tf.pad(x, [[0, 0], [1, 1], [0, 0]]), kernel, stride, "VALID")
         x = tf.nn.gelu(tf.nn.bias_add(x, w.vector(f"conv{number}/bias", STATE)))
-    x += _waves(1500, STATE)[: tf.shape(x)[1]]
+    x += _sinusoids(1500, STATE)[: tf.shape(x)[1]]
     for number in range(4):
         name = f"block{number}"
         x += attention(w, f"{name}/attention", layer_norm(w, f"{name}/seen", x), 6)
@@ -103,16 +103,16 @@ def whisper(w: Weights, wave: tf.Tensor) -> Tensors:
     return {"states": layer_norm(w, "done", x), "log_mel": logs}
 
 
-def _waves(count: int, width: int) -> tf.Tensor:
-    places = np.arange(count)[:, None] * np.exp(
+def _sinusoids(count: int, width: int) -> tf.Tensor:
+    angles = np.arange(count)[:, None] * np.exp(
         -np.log(10000.0) / (width // 2 - 1) * np.arange(width // 2)
     )
-    return tf.constant(np.concatenate([np.sin(places), np.cos(places)], 1), tf.float32)
+    return tf.constant(np.concatenate([np.sin(angles), np.cos(angles)], 1), tf.float32)
 
 
 def wavenet(w: Weights, wave: tf.Tensor, *, as_batches: bool = False) -> Tensors:
-    """van den Oord et al. 2016, with 2 times 10 dilated layers; `as_batches` is how
-    tf.nn.convolution writes dilation, by moving places into the batch.
+    """WaveNet (van den Oord et al. 2016), with 2 times 10 dilated layers. With `as_batches`,
+    dilation is written as by tf.nn.convolution, which moves positions into the batch.
     """
 
     def dilated(name: str, x: tf.Tensor, filters: int, dilation: int) -> tf.Tensor:
@@ -132,8 +132,8 @@ def wavenet(w: Weights, wave: tf.Tensor, *, as_batches: bool = False) -> Tensors
     skipped = []
     for number in range(20):
         name = f"layer{number}"
-        kept, gate = tf.split(dilated(name, x, 256, 2 ** (number % 10)), 2, -1)
-        gated = tf.tanh(kept) * tf.sigmoid(gate)
+        content, gate = tf.split(dilated(name, x, 256, 2 ** (number % 10)), 2, -1)
+        gated = tf.tanh(content) * tf.sigmoid(gate)
         skipped.append(dense(w, f"{name}/skip", gated, 256))
         x += dense(w, f"{name}/out", gated, 128)
     y = dense(w, "read", tf.nn.relu(tf.add_n(skipped)), 256, tf.nn.relu, 0.5)
@@ -156,46 +156,50 @@ def _gru(w: Weights, name: str, x: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
 def _lstm(
     w: Weights, name: str, x: tf.Tensor, state: tf.Tensor, cell: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    taken, new, kept, shown = tf.split(
+    input_gate, candidate, forget_gate, output_gate = tf.split(
         dense(w, f"{name}/gates", tf.concat([x, state], 1), 4 * int(state.shape[-1])), 4, 1
     )
-    cell = tf.sigmoid(kept + 1.0) * cell + tf.sigmoid(taken) * tf.tanh(new)
-    return tf.sigmoid(shown) * tf.tanh(cell), cell
+    cell = tf.sigmoid(forget_gate + 1.0) * cell + tf.sigmoid(input_gate) * tf.tanh(candidate)
+    return tf.sigmoid(output_gate) * tf.tanh(cell), cell
 
 
-def _read(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
+def _gru_states(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
     """The states [B,T,U] of a gated recurrence over x [B,T,D]."""
-    places = tf.transpose(x, [1, 0, 2])
-    count = tf.shape(places)[0]
-    given = tf.TensorArray(tf.float32, count, element_shape=[None, x.shape[-1]]).unstack(places)
+    steps = tf.transpose(x, [1, 0, 2])
+    count = tf.shape(steps)[0]
+    inputs = tf.TensorArray(tf.float32, count, element_shape=[None, x.shape[-1]]).unstack(steps)
     states = tf.TensorArray(tf.float32, count, element_shape=[None, UNITS])
 
     def step(
-        place: tf.Tensor, state: tf.Tensor, states: tf.TensorArray
+        position: tf.Tensor, state: tf.Tensor, states: tf.TensorArray
     ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
-        state = _gru(w, name, given.read(place), state)
-        return place + 1, state, states.write(place, state)
+        state = _gru(w, name, inputs.read(position), state)
+        return position + 1, state, states.write(position, state)
 
     _, _, states = tf.while_loop(
-        lambda place, *_: place < count, step, (0, tf.zeros([tf.shape(x)[0], UNITS]), states)
+        lambda position, *_: position < count, step, (0, tf.zeros([tf.shape(x)[0], UNITS]), states)
     )
     return tf.transpose(states.stack(), [1, 0, 2])
 
 
 def translator(w: Weights, ids: tf.Tensor) -> Tensors:
-    """Words are read in both directions, and written one by one with attention to what was read
-    (Bahdanau et al. 2014).
+    """A bidirectional encoder, and a decoder with attention that writes one word per step (Bahdanau
+    et al. 2014).
     """
-    x = tf.nn.embedding_lookup(w.kernel("source", SPOKEN, 256, products=16), ids)
+    x = tf.nn.embedding_lookup(w.kernel("source", VOCABULARY, 256, products=16), ids)
     memory = tf.concat(
-        [_read(w, "forward", x), tf.reverse(_read(w, "backward", tf.reverse(x, [1])), [1])], -1
+        [
+            _gru_states(w, "forward", x),
+            tf.reverse(_gru_states(w, "backward", tf.reverse(x, [1])), [1]),
+        ],
+        -1,
     )
     keys = dense(w, "keys", memory, UNITS)
-    target = w.kernel("target", SPOKEN, 256, products=16)
+    target = w.kernel("target", VOCABULARY, 256, products=16)
     batch = tf.shape(ids)[0]
 
     def write(
-        place: tf.Tensor,
+        position: tf.Tensor,
         word: tf.Tensor,
         state: tf.Tensor,
         cell: tf.Tensor,
@@ -211,13 +215,20 @@ def translator(w: Weights, ids: tf.Tensor) -> Tensors:
         state, cell = _lstm(
             w, "writer", tf.concat([tf.nn.embedding_lookup(target, word), context], 1), state, cell
         )
-        logits = dense(w, "logits", tf.concat([state, context], 1), SPOKEN, gain=16.0)
+        logits = dense(w, "logits", tf.concat([state, context], 1), VOCABULARY, gain=16.0)
         word = tf.argmax(logits, 1, tf.int32)
-        return place + 1, word, state, cell, words.write(place, word), scores.write(place, logits)
+        return (
+            position + 1,
+            word,
+            state,
+            cell,
+            words.write(position, word),
+            scores.write(position, logits),
+        )
 
     begin = dense(w, "begin", memory[:, -1], UNITS, tf.tanh)
-    words = tf.TensorArray(tf.int32, WRITTEN, element_shape=[None])
-    scores = tf.TensorArray(tf.float32, WRITTEN, element_shape=[None, SPOKEN])
+    words = tf.TensorArray(tf.int32, LENGTH, element_shape=[None])
+    scores = tf.TensorArray(tf.float32, LENGTH, element_shape=[None, VOCABULARY])
     start = (0, tf.ones([batch], tf.int32), begin, tf.zeros_like(begin), words, scores)
-    *_, words, scores = tf.while_loop(lambda place, *_: place < WRITTEN, write, start)
+    *_, words, scores = tf.while_loop(lambda position, *_: position < LENGTH, write, start)
     return {"words": tf.transpose(words.stack()), "scores": tf.transpose(scores.stack(), [1, 0, 2])}

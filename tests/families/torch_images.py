@@ -1,5 +1,5 @@
-"""Networks for images and volumes in PyTorch: a detector with its boxes and their suppression, and
-U-Nets.
+"""Networks for images and volumes in PyTorch: a detector with non-maximum suppression of its boxes,
+and U-Nets.
 """
 
 from itertools import pairwise
@@ -17,10 +17,12 @@ STRIDES = (8, 16, 32)
 
 
 class Conv(nn.Sequential):
-    def __init__(self, inside: int, outside: int, size: int = 1, stride: int = 1) -> None:
-        norm = nn.BatchNorm2d(outside, eps=1e-3, momentum=0.03)
+    def __init__(self, in_channels: int, out_channels: int, size: int = 1, stride: int = 1) -> None:
+        norm = nn.BatchNorm2d(out_channels, eps=1e-3, momentum=0.03)
         super().__init__(
-            nn.Conv2d(inside, outside, size, stride, size // 2, bias=False), norm, nn.SiLU()
+            nn.Conv2d(in_channels, out_channels, size, stride, size // 2, bias=False),
+            norm,
+            nn.SiLU(),
         )
 
 
@@ -35,24 +37,29 @@ class Bottleneck(nn.Module):
 
 
 class C2f(nn.Module):
-    """A cross-stage part whose bottlenecks' outputs are all joined."""
+    """A cross-stage partial block that concatenates the outputs of all bottlenecks."""
 
-    def __init__(self, inside: int, outside: int, count: int, *, adds: bool = True) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, count: int, *, adds: bool = True
+    ) -> None:
         super().__init__()
-        self.width = outside // 2
-        self.first, self.last = Conv(inside, outside), Conv((2 + count) * self.width, outside)
+        self.width = out_channels // 2
+        self.first, self.last = (
+            Conv(in_channels, out_channels),
+            Conv((2 + count) * self.width, out_channels),
+        )
         self.parts = nn.ModuleList(Bottleneck(self.width, adds=adds) for _ in range(count))
 
     def forward(self, x: Tensor) -> Tensor:
-        found = list(self.first(x).split((self.width, self.width), 1))
+        features = list(self.first(x).split((self.width, self.width), 1))
         for part in self.parts:
-            found.append(part(found[-1]))
-        joined: Tensor = self.last(torch.cat(found, 1))
+            features.append(part(features[-1]))
+        joined: Tensor = self.last(torch.cat(features, 1))
         return joined
 
 
 class Pyramid(nn.Module):
-    """Maxima over growing windows."""
+    """Max pooling over growing windows."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -63,16 +70,16 @@ class Pyramid(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        found = [self.first(x)]
+        features = [self.first(x)]
         for _ in range(3):
-            found.append(self.pool(found[-1]))
-        joined: Tensor = self.last(torch.cat(found, 1))
+            features.append(self.pool(features[-1]))
+        joined: Tensor = self.last(torch.cat(features, 1))
         return joined
 
 
 class Head(nn.Module):
-    """Distances to the sides of a box, as distributions over bins, and scores of classes, of three
-    maps.
+    """For three feature maps: distances to the sides of a box, as distributions over bins, and
+    scores of classes.
     """
 
     def __init__(self, widths: tuple[int, ...]) -> None:
@@ -93,13 +100,13 @@ class Head(nn.Module):
         self.register_buffer("bins", torch.arange(BINS, dtype=torch.float32))
 
     def forward(self, maps: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Boxes [anchors, 4] by their corners in pixels, scores [anchors, classes]."""
+        """Boxes [anchors, 4] by their corners in pixels, and scores [anchors, classes]."""
         boxes, scores = [], []
         for x, stride, box, score in zip(maps, STRIDES, self.boxes, self.scores, strict=True):
             height, width = x.shape[2:]
-            across, down = torch.arange(width) + 0.5, torch.arange(height) + 0.5
-            down, across = torch.meshgrid(down, across, indexing="ij")
-            centre = torch.stack((across, down), -1).view(-1, 2)
+            columns, rows = torch.arange(width) + 0.5, torch.arange(height) + 0.5
+            rows, columns = torch.meshgrid(rows, columns, indexing="ij")
+            centre = torch.stack((columns, rows), -1).view(-1, 2)
             sides = box(x).view(4, BINS, -1).softmax(1).permute(2, 0, 1) @ self.bins
             boxes.append(torch.cat((centre - sides[:, :2], centre + sides[:, 2:]), 1) * stride)
             scores.append(score(x).view(CLASSES, -1).sigmoid().T)
@@ -107,8 +114,8 @@ class Head(nn.Module):
 
 
 class Yolo(nn.Module):
-    """As YOLOv8n: a CSP backbone, a pyramid up and down, a decoupled head, and the boxes that are
-    left when overlapping ones are suppressed.
+    """As YOLOv8n: a CSP backbone, a pyramid up and down, a decoupled head, and the boxes that
+    remain after suppression of overlapping ones.
     """
 
     def __init__(self, threshold: float = 0.5, overlap: float = 0.45) -> None:
@@ -141,33 +148,33 @@ class Yolo(nn.Module):
         scores, classes = every.max(1)
         likely, step = scores > self.threshold, boxes.max() + 1
         boxes, scores, classes = boxes[likely], scores[likely], classes[likely]
-        apart = boxes + classes[:, None] * step
-        kept = VISION.nms(apart, scores, self.overlap)
-        return {"boxes": boxes[kept], "scores": scores[kept], "classes": classes[kept]}
+        separated = boxes + classes[:, None] * step
+        retained = VISION.nms(separated, scores, self.overlap)
+        return {"boxes": boxes[retained], "scores": scores[retained], "classes": classes[retained]}
 
 
 def convolutions(
-    kind: type[nn.Module], norm: type[nn.Module], inside: int, outside: int
+    kind: type[nn.Module], norm: type[nn.Module], in_channels: int, out_channels: int
 ) -> nn.Sequential:
     parts = []
-    for width in (inside, outside):
+    for width in (in_channels, out_channels):
         parts += [
-            kind(width, outside, 3, padding=1, bias=False),
-            norm(outside),
+            kind(width, out_channels, 3, padding=1, bias=False),
+            norm(out_channels),
             nn.ReLU(inplace=True),
         ]
     return nn.Sequential(*parts)
 
 
 class UNet(nn.Module):
-    """Of 2 or 3 dimensions. It goes up by transposed convolutions, or by resizing: then what was
-    left out going down is padded, so that all sizes fit.
+    """U-Net in 2 or 3 dimensions. It upsamples by transposed convolutions or by resizing. Resizing
+    pads the rows that downsampling dropped, so that all sizes fit.
     """
 
     def __init__(
         self,
         dimensions: int,
-        inside: int,
+        in_channels: int,
         widths: tuple[int, ...],
         classes: int,
         *,
@@ -180,7 +187,7 @@ class UNet(nn.Module):
         }[dimensions]
         mode = {2: "bilinear", 3: "trilinear"}[dimensions]
         pairs = list(pairwise(widths))
-        self.first = convolutions(kind, norm, inside, widths[0])
+        self.first = convolutions(kind, norm, in_channels, widths[0])
         self.down = nn.ModuleList(
             nn.Sequential(pool(2), convolutions(kind, norm, *pair)) for pair in pairs
         )

@@ -1,8 +1,8 @@
-"""Networks of PyTorch as users write them, at the width of well-known ones, with seeded weights and
-open sizes.
+"""Typical user networks of PyTorch, at the width of well-known ones, with seeded weights and
+symbolic sizes.
 
-.venv/bin/python -m tests.families.torch_networks ["U-Net" ...] [--backend js]; of wasm and js
-together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.torch_networks ["U-Net" ...] [--backend js]; with wasm and js, it
+replaces the rows of docs/families.md.
 """
 
 import sys
@@ -15,10 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
-from webkiln.inputs import make_inputs
 
 from tests.families.driver import Family, main
-from tests.families.settled import settled
+from tests.families.normalisation import settle_statistics
 from tests.families.torch_images import UNet, Yolo
 from tests.families.torch_sequences import (
     Bert,
@@ -28,6 +27,7 @@ from tests.families.torch_sequences import (
     Translator,
     WaveNet,
 )
+from webkiln.random_inputs import make_inputs
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 
@@ -37,11 +37,11 @@ LENGTH = Dim("length", min=1, max=512)
 
 @dataclass(frozen=True)
 class Network:
-    """`sizes`: what its open sizes are when it is verified, by their name in the bundle. `dynamic`:
-    which sizes are open, as torch.export takes it; None for TorchScript.
+    """`sizes`: the symbolic sizes in the verification, by their name in the bundle. `dynamic`: the
+    symbolic dimensions, for torch.export; None for TorchScript.
 
-    `recorded`: the reference are outputs that this module computes here, since it holds an operator
-    that torch does not have.
+    `recorded`: outputs that this module computes are the reference, since the network has an
+    operator that torch lacks.
     """
 
     make: Callable[[], nn.Module]
@@ -58,12 +58,10 @@ def tokens(*shape: int) -> Tensor:
 
 
 def yolo() -> nn.Module:
-    """With scores and overlaps that float32 holds apart, some of them above their bounds and some
-    below.
-    """
+    """Scores and overlaps are distinct in float32, some above their thresholds and some below."""
     model = Yolo(threshold=0.509, overlap=0.577)
     last: list[Any] = [branch[-1] for branch in model.head.scores]
-    settled(model, (1, 3, 128, 128), last)
+    settle_statistics(model, (1, 3, 128, 128), last)
     for layer in last:
         for parameter in layer.parameters():
             parameter.data.mul_(2.0)
@@ -71,20 +69,20 @@ def yolo() -> nn.Module:
 
 
 def decoder() -> nn.Module:
-    """In the middle of a text."""
+    """The state of the decoder after five tokens."""
     model = SoundDecoder(*WHISPER)
     model.keys[:, :, :5].normal_()
     model.values[:, :, :5].normal_()
-    model.place.fill_(5)
+    model.position.fill_(5)
     return model
 
 
 def bert(length: int) -> Network:
     """BERT small: 4 layers of width 512."""
-    given = (tokens(2, 8), tokens(2, 8).bool(), torch.ones(2, 8, dtype=torch.bool))
+    inputs = (tokens(2, 8), tokens(2, 8).bool(), torch.ones(2, 8, dtype=torch.bool))
     axes = ({0: Dim("batch"), 1: LENGTH},) * 3
     return Network(
-        lambda: Bert(512, 4, 8), given, axes, f"2 x {length}", {"tokens_0": 2, "tokens_1": length}
+        lambda: Bert(512, 4, 8), inputs, axes, f"2 x {length}", {"tokens_0": 2, "tokens_1": length}
     )
 
 
@@ -99,28 +97,32 @@ NETWORKS: dict[str, Network] = {
         Translator, (tokens(1, 20),), None, "1 x 20", {}, {"text": (1, 20)}
     ),
     "U-Net": Network(
-        lambda: settled(UNet(2, 3, (64, 128, 256, 512, 1024), 4), (2, 3, 64, 64)),
+        lambda: settle_statistics(UNet(2, 3, (64, 128, 256, 512, 1024), 4), (2, 3, 64, 64)),
         (torch.rand(1, 3, 64, 48),),
         ({2: 16 * Dim("rows"), 3: 16 * Dim("columns")},),
         "48 x 32",
         {"image_2": 48, "image_3": 32},
     ),
     "U-Net that resizes": Network(
-        lambda: settled(UNet(2, 3, (64, 128, 256, 512, 512), 4, resizes=True), (2, 3, 64, 64)),
+        lambda: settle_statistics(
+            UNet(2, 3, (64, 128, 256, 512, 512), 4, resizes=True), (2, 3, 64, 64)
+        ),
         (torch.rand(1, 3, 64, 48),),
         ({2: Dim("rows", min=32), 3: Dim("columns", min=32)},),
         "37 x 50",
         {"image_2": 37, "image_3": 50},
     ),
     "U-Net 3D": Network(
-        lambda: settled(UNet(3, 1, (32, 64, 128, 256), 3), (1, 1, 16, 32, 32)),
+        lambda: settle_statistics(UNet(3, 1, (32, 64, 128, 256), 3), (1, 1, 16, 32, 32)),
         (torch.rand(1, 1, 16, 32, 24),),
         ({2: 8 * Dim("slices"), 3: 8 * Dim("rows"), 4: 8 * Dim("columns")},),
         "16 x 24 x 32",
         {"image_2": 16, "image_3": 24, "image_4": 32},
     ),
     "U-Net 3D that resizes": Network(
-        lambda: settled(UNet(3, 1, (32, 64, 128, 256), 3, resizes=True), (1, 1, 16, 32, 32)),
+        lambda: settle_statistics(
+            UNet(3, 1, (32, 64, 128, 256), 3, resizes=True), (1, 1, 16, 32, 32)
+        ),
         (torch.rand(1, 1, 16, 32, 24),),
         None,
         "16 x 32 x 24",
@@ -154,7 +156,7 @@ NETWORKS: dict[str, Network] = {
 
 
 def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
-    """The recipe of a network, exported into a folder."""
+    """Export a network into a folder; return its recipe."""
     network = NETWORKS[name]
     torch.manual_seed(0)
     model = network.make().eval()
@@ -166,7 +168,9 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
             torch.export.save(
                 torch.export.export(model, network.inputs, dynamic_shapes=network.dynamic), path
             )
-    reference = recorded(model, network, folder / "expected.npz") if network.recorded else None
+    reference = (
+        record_outputs(model, network, folder / "expected.npz") if network.recorded else None
+    )
     return Recipe(
         "network",
         PathSource(path),
@@ -179,17 +183,17 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
     )
 
 
-def recorded(model: nn.Module, network: Network, path: Path) -> Path:
-    """What a module of one image computes for made-up inputs, in a file."""
+def record_outputs(model: nn.Module, network: Network, path: Path) -> Path:
+    """Record the outputs of a module of one image for random inputs in a file."""
     shape = tuple(
         network.sizes.get(f"image_{axis}", size)
         for axis, size in enumerate(network.inputs[0].shape)
     )
     arrays: dict[str, Any] = {}
-    for case, given in make_inputs({"image": ("float32", shape)}, 255.0).items():
+    for case, arrays_of_case in make_inputs({"image": ("float32", shape)}, 255.0).items():
         with torch.no_grad():
-            outputs = model(torch.from_numpy(given["image"]))
-        arrays |= {f"{case}/inputs/{name}": value for name, value in given.items()}
+            outputs = model(torch.from_numpy(arrays_of_case["image"]))
+        arrays |= {f"{case}/inputs/{name}": value for name, value in arrays_of_case.items()}
         arrays |= {f"{case}/outputs/{name}": value.numpy() for name, value in outputs.items()}
     np.savez(path, **arrays)
     return path

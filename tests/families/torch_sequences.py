@@ -1,5 +1,5 @@
-"""Networks for sequences in PyTorch: an encoder of text, one of sound with a decoder that keeps
-what it read, translation with attention, and sound sample by sample.
+"""Networks for sequences in PyTorch: a text encoder, a sound encoder with a decoder that caches its
+keys and values, translation with attention, and sound sample by sample.
 """
 
 import math
@@ -34,17 +34,17 @@ class BertLayer(nn.Module):
 
 
 class Bert(nn.Module):
-    """As BERT (Devlin et al., 2018): `second` says which tokens are of the second text, `mask`
-    which are read.
+    """BERT (Devlin et al., 2018). `second` marks the tokens of the second text, `mask` the tokens
+    that are read.
     """
 
     def __init__(
-        self, width: int, layers: int, heads: int, words: int = 30522, longest: int = 512
+        self, width: int, layers: int, heads: int, words: int = 30522, max_length: int = 512
     ) -> None:
         super().__init__()
-        self.words, self.places, self.kinds = (
+        self.words, self.positions, self.kinds = (
             nn.Embedding(words, width, padding_idx=0),
-            nn.Embedding(longest, width),
+            nn.Embedding(max_length, width),
             nn.Embedding(2, width),
         )
         self.norm, self.dropout = nn.LayerNorm(width, eps=1e-12), nn.Dropout(0.1)
@@ -52,9 +52,9 @@ class Bert(nn.Module):
         self.pooler = nn.Linear(width, width)
 
     def forward(self, tokens: Tensor, second: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        places = torch.arange(tokens.shape[1], device=tokens.device)
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
         x = self.dropout(
-            self.norm(self.words(tokens) + self.places(places) + self.kinds(second.long()))
+            self.norm(self.words(tokens) + self.positions(positions) + self.kinds(second.long()))
         )
         bias = (1.0 - mask[:, None, None, :].to(x.dtype)) * torch.finfo(x.dtype).min
         for layer in self.layers:
@@ -63,7 +63,7 @@ class Bert(nn.Module):
 
 
 class SoundAttention(nn.Module):
-    """Attention of Whisper's kind, whose keys have no bias."""
+    """Attention as in Whisper, whose keys have no bias."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -105,25 +105,25 @@ class SoundBlock(nn.Module):
 
 
 class SoundEncoder(nn.Module):
-    """As Whisper's: logarithms of mel frequencies [batch, 80, frames] through two convolutions and
-    blocks.
+    """The encoder of Whisper: logarithms of mel frequencies [batch, 80, frames] through two
+    convolutions and blocks.
     """
 
-    def __init__(self, width: int, layers: int, heads: int, longest: int = 1500) -> None:
+    def __init__(self, width: int, layers: int, heads: int, max_length: int = 1500) -> None:
         super().__init__()
         self.first, self.second = (
             nn.Conv1d(80, width, 3, padding=1),
             nn.Conv1d(width, width, 3, stride=2, padding=1),
         )
         rates = torch.exp(-math.log(10000) / (width // 2 - 1) * torch.arange(width // 2))
-        angles = torch.arange(longest)[:, None] * rates
-        self.register_buffer("places", torch.cat((angles.sin(), angles.cos()), 1))
+        angles = torch.arange(max_length)[:, None] * rates
+        self.register_buffer("positions", torch.cat((angles.sin(), angles.cos()), 1))
         self.blocks = nn.ModuleList(SoundBlock(width, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
     def forward(self, mel: Tensor) -> Tensor:
         x = functional.gelu(self.second(functional.gelu(self.first(mel)))).permute(0, 2, 1)
-        x = x + self.places[: x.shape[1]]
+        x = x + self.positions[: x.shape[1]]
         for block in self.blocks:
             x = block(x)
         out: Tensor = self.norm(x)
@@ -131,19 +131,19 @@ class SoundEncoder(nn.Module):
 
 
 class SoundDecoder(nn.Module):
-    """A step of Whisper's decoder: the scores of the next token. Keys and values of the tokens
-    before are buffers that it writes to.
+    """One step of Whisper's decoder: the scores of the next token. The keys and values of previous
+    tokens are buffers that it writes to.
     """
 
     def __init__(
-        self, width: int, layers: int, heads: int, words: int = 51865, longest: int = 448
+        self, width: int, layers: int, heads: int, words: int = 51865, max_length: int = 448
     ) -> None:
         super().__init__()
-        self.words, self.places = (
+        self.words, self.positions = (
             nn.Embedding(words, width),
-            nn.Parameter(torch.randn(longest, width) * 0.02),
+            nn.Parameter(torch.randn(max_length, width) * 0.02),
         )
-        self.own, self.cross = (
+        self.self_attention, self.cross = (
             nn.ModuleList(SoundAttention(width, heads) for _ in range(layers)) for _ in range(2)
         )
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3 * layers + 1))
@@ -151,28 +151,28 @@ class SoundDecoder(nn.Module):
             nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
             for _ in range(layers)
         )
-        self.register_buffer("keys", torch.zeros(layers, 1, longest, width))
-        self.register_buffer("values", torch.zeros(layers, 1, longest, width))
-        self.register_buffer("place", torch.zeros(1, dtype=torch.int64))
+        self.register_buffer("keys", torch.zeros(layers, 1, max_length, width))
+        self.register_buffer("values", torch.zeros(layers, 1, max_length, width))
+        self.register_buffer("position", torch.zeros(1, dtype=torch.int64))
 
     def forward(self, token: Tensor, sound: Tensor) -> Tensor:
-        x = self.words(token) + self.places[self.place]
-        known = torch.arange(self.keys.shape[2]) <= self.place
-        for number, (own, cross, inner) in enumerate(
-            zip(self.own, self.cross, self.inner, strict=True)
+        x = self.words(token) + self.positions[self.position]
+        visible = torch.arange(self.keys.shape[2]) <= self.position
+        for number, (self_attention, cross, inner) in enumerate(
+            zip(self.self_attention, self.cross, self.inner, strict=True)
         ):
             y = self.norms[3 * number](x)
-            self.keys[number].index_copy_(1, self.place, own.key(y))
-            self.values[number].index_copy_(1, self.place, own.value(y))
-            x = x + own(y, self.keys[number], self.values[number], known[None])
+            self.keys[number].index_copy_(1, self.position, self_attention.key(y))
+            self.values[number].index_copy_(1, self.position, self_attention.value(y))
+            x = x + self_attention(y, self.keys[number], self.values[number], visible[None])
             x = x + cross(self.norms[3 * number + 1](x), cross.key(sound), cross.value(sound))
             x = x + inner(self.norms[3 * number + 2](x))
-        self.place += 1
+        self.position += 1
         return self.norms[-1](x) @ self.words.weight.T
 
 
 class WaveNet(nn.Module):
-    """As WaveNet (van den Oord et al., 2016): scores of the next of 256 levels at each place, from
+    """WaveNet (van den Oord et al., 2016): scores of the next of 256 levels at each position, from
     the levels up to it.
     """
 
@@ -188,7 +188,7 @@ class WaveNet(nn.Module):
         self.gated = nn.ModuleList(
             nn.Conv1d(width, 2 * width, 2, dilation=dilation) for dilation in self.dilations
         )
-        self.kept, self.skipped = (
+        self.residuals, self.skipped = (
             nn.ModuleList(nn.Conv1d(width, out, 1) for _ in self.dilations) for out in (width, skip)
         )
         self.last = nn.Sequential(
@@ -200,13 +200,13 @@ class WaveNet(nn.Module):
             functional.pad(functional.one_hot(sound, self.levels).transpose(1, 2).float(), (1, 0))
         )
         total: Tensor | float = 0.0
-        for dilation, gated, kept, skipped in zip(
-            self.dilations, self.gated, self.kept, self.skipped, strict=True
+        for dilation, gated, residuals, skipped in zip(
+            self.dilations, self.gated, self.residuals, self.skipped, strict=True
         ):
             content, gate = gated(functional.pad(x, (dilation, 0))).chunk(2, 1)
             y = torch.tanh(content) * torch.sigmoid(gate)
             total = total + skipped(y)
-            x = x + kept(y)
+            x = x + residuals(y)
         scores: Tensor = self.last(total)
         return scores
 
@@ -221,22 +221,27 @@ class Listener(nn.Module):
         self.out = nn.Linear(hidden, letters)
 
     def forward(self, sound: Tensor) -> tuple[Tensor, Tensor]:
-        """For each step scores, and the last state."""
-        heard, _ = self.both(sound)
-        known, state = self.forth(heard)
-        return torch.log_softmax(self.out(known), -1), state
+        """The scores of each step, and the last state."""
+        features, _ = self.both(sound)
+        encoded, state = self.forth(features)
+        return torch.log_softmax(self.out(encoded), -1), state
 
 
 class Translator(nn.Module):
-    """Of words into words (Bahdanau et al., 2014): a GRU reads them in both directions; another
-    writes, each time attending to what was read, until it writes `end`.
+    """Translation of words (Bahdanau et al., 2014): a bidirectional GRU reads the words. Another
+    one writes words, with attention to the states of the first, until it writes `end`.
     """
 
     def __init__(
-        self, words: int = 8000, width: int = 256, hidden: int = 512, most: int = 24, end: int = 1
+        self,
+        words: int = 8000,
+        width: int = 256,
+        hidden: int = 512,
+        max_length: int = 24,
+        end: int = 1,
     ) -> None:
         super().__init__()
-        self.most, self.end = most, end
+        self.max_length, self.end = max_length, end
         self.source, self.target = nn.Embedding(words, width), nn.Embedding(words, width)
         self.encoder = nn.GRU(width, hidden, batch_first=True, bidirectional=True)
         self.start = nn.Linear(2 * hidden, hidden)
@@ -251,16 +256,16 @@ class Translator(nn.Module):
         )
 
     def forward(self, text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Token by token what is written and its scores, and how many there are."""
+        """The written tokens and their scores, and their number."""
         read, _ = self.encoder(self.source(text))
         state = torch.tanh(self.start(read[:, -1]))
         keys = self.of_read(read)
         token = torch.zeros([1], dtype=torch.int64)
-        written = torch.zeros([self.most], dtype=torch.int64)
-        scores = torch.zeros([self.most, self.out.out_features])
+        output_tokens = torch.zeros([self.max_length], dtype=torch.int64)
+        scores = torch.zeros([self.max_length, self.out.out_features])
         count = torch.zeros([1], dtype=torch.int64)
-        going = torch.ones([], dtype=torch.bool)
-        while bool(going):
+        unfinished = torch.ones([], dtype=torch.bool)
+        while bool(unfinished):
             word = self.target(token)
             weights = torch.softmax(
                 self.energy(torch.tanh(keys + self.of_state(state).unsqueeze(1))), 1
@@ -269,8 +274,8 @@ class Translator(nn.Module):
             state = self.step(torch.cat([word, context], 1), state)
             logits = self.out(torch.cat([state, context, word], 1))
             token = logits.argmax(1)
-            written = written.index_copy(0, count, token)
+            output_tokens = output_tokens.index_copy(0, count, token)
             scores = scores.index_copy(0, count, logits)
             count = count + 1
-            going = ((token != self.end) & (count < self.most)).all()
-        return written, scores, count
+            unfinished = ((token != self.end) & (count < self.max_length)).all()
+        return output_tokens, scores, count

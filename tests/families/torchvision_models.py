@@ -1,8 +1,8 @@
-"""Networks of torchvision at a small image, with seeded weights under which their outputs depend on
-the input.
+"""Networks of torchvision at a small image size, with seeded weights under which their outputs
+depend on the input.
 
-.venv/bin/python -m tests.families.torchvision_models [resnet50 ...] [--backend js]; of wasm and js
-together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.torchvision_models [resnet50 ...] [--backend js]; with wasm and
+js, it replaces the rows of docs/families.md.
 """
 
 import sys
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.families.driver import Family, main
-from tests.families.settled import settled
+from tests.families.normalisation import settle_statistics
 from tests.frontends.torch.vision import torchvision
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
@@ -57,8 +57,8 @@ class Detector(nn.Module):
         self.backbone, self.head = model.backbone, model.head
 
     def forward(self, image: Tensor) -> dict[str, Tensor]:
-        found: dict[str, Tensor] = self.head(list(self.backbone(image).values()))
-        return found
+        predictions: dict[str, Tensor] = self.head(list(self.backbone(image).values()))
+        return predictions
 
 
 def network(name: str) -> nn.Module:
@@ -91,11 +91,11 @@ def seeded(model: nn.Module, name: str) -> nn.Module:
         for layer in model.modules()
         if isinstance(layer, torchvision().ops.SqueezeExcitation)
     ]
-    return settled(model, (4, 3, size(name), size(name)), gates)
+    return settle_statistics(model, (4, 3, size(name), size(name)), gates)
 
 
 def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
-    """The recipe of a network, exported into a folder."""
+    """Export a network into a folder; return its recipe."""
     path = folder / f"{name}.pt2"
     with torch.no_grad():
         example = torch.rand(2, 3, size(name), size(name))

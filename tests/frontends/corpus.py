@@ -94,13 +94,13 @@ def mismatches(
         folder,
         browser,
     )
-    found = {
+    results = {
         sample.name: (
             outcome.message if isinstance(outcome, Failed) else mismatch(sample, outcome.outputs)
         )
         for sample, outcome in zip(samples, outcomes, strict=True)
     }
-    return {name: wrong for name, wrong in found.items() if wrong is not None}
+    return {name: wrong for name, wrong in results.items() if wrong is not None}
 
 
 def write_sample(

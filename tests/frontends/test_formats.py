@@ -236,7 +236,7 @@ SHA = "0" * 64
 
 
 @pytest.mark.parametrize(
-    ("source", "given", "name"),
+    ("source", "declared", "name"),
     [
         (PathSource(Path("missing.onnx")), "", "onnx"),
         (PathSource(Path("missing.h5")), "", "keras"),
@@ -256,9 +256,9 @@ SHA = "0" * 64
     ],
 )
 def test_the_format_of_absent_files_comes_from_the_name_or_the_recipe(
-    source: Any, given: str, name: str
+    source: Any, declared: str, name: str
 ) -> None:
-    assert format_of(Recipe("net", source, source_format=given)).name == name
+    assert format_of(Recipe("net", source, source_format=declared)).name == name
 
 
 def test_an_unknown_source_format_is_an_error() -> None:

@@ -43,24 +43,24 @@ HERE = Path(__file__).parent
 def check(path: Path, scratch: Path, **params: object) -> Inspection | None:
     """The inspection, if the file can be read; it must agree with a build."""
     error = conversion_error(path, scratch / "build", **params)
-    found: Inspection | UserError
+    inspection: Inspection | UserError
     try:
-        found = inspect(path, scratch / "look", **params)
+        inspection = inspect(path, scratch / "look", **params)
     except UserError as refused:
-        found = refused
-    if isinstance(found, UserError):
-        assert error is not None, found
+        inspection = refused
+    if isinstance(inspection, UserError):
+        assert error is not None, inspection
         assert not isinstance(error, UnsupportedError), "unsupported parts are not damage"
         return None
-    assert found.converts == (error is None), (error, found)
+    assert inspection.converts == (error is None), (error, inspection)
     if isinstance(error, UnsupportedError):
-        assert set(error.items) <= set(found.unsupported)
-    assert from_json(to_json(found)) == Inspection(
-        type(found.file)(found.file.rows, found.file.signatures),
-        found.model,
-        *(getattr(found, key) for key in REST),
+        assert set(error.items) <= set(inspection.unsupported)
+    assert from_json(to_json(inspection)) == Inspection(
+        type(inspection.file)(inspection.file.rows, inspection.file.signatures),
+        inspection.model,
+        *(getattr(inspection, key) for key in REST),
     )
-    return found
+    return inspection
 
 
 REST = ("converts", "unsupported", "reason", "sizes", "states")
@@ -80,35 +80,35 @@ def test_tflite_files(tmp_path: Path) -> None:
         tmp_path / name for name in sorted(names)[::12]
     ]
     for path in paths:
-        found = check(path, tmp_path / "scratch")
-        assert found is not None
-        assert found.converts
-        assert found.model.outputs
-        assert dict(found.file.rows)["version"].startswith("schema 3")
+        inspection = check(path, tmp_path / "scratch")
+        assert inspection is not None
+        assert inspection.converts
+        assert inspection.model.outputs
+        assert dict(inspection.file.rows)["version"].startswith("schema 3")
 
 
 def test_caffe_files(tmp_path: Path) -> None:
     versions = set()
     for number, path in enumerate(sorted((HERE / "caffe" / "corpus").glob("*.prototxt"))):
-        found = check(path, tmp_path / str(number))
-        if found is not None:
-            versions.add(dict(found.file.rows)["version"])
+        inspection = check(path, tmp_path / str(number))
+        if inspection is not None:
+            versions.add(dict(inspection.file.rows)["version"])
     assert versions == {"V0 (layers with a layer inside)", "V1 (layers)", "V2 (layer)"}
 
 
 def test_tensorflow_graphs(tmp_path: Path) -> None:
     folder = HERE / "tensorflow" / "corpus"
     for path in sorted(folder.glob("*.pb")):
-        found = check(path, tmp_path)
-        assert found is not None
-        assert dict(found.file.rows)["kind"] == "a frozen graph (GraphDef)"
+        inspection = check(path, tmp_path)
+        assert inspection is not None
+        assert dict(inspection.file.rows)["kind"] == "a frozen graph (GraphDef)"
     for path in sorted(folder.glob("*.zip"))[::2]:
         with zipfile.ZipFile(path) as archive:
             archive.extractall(tmp_path / path.stem)
-        found = check(tmp_path / path.stem, tmp_path / f"{path.stem}.look")
-        assert found is not None
-        assert dict(found.file.rows)["written by"].startswith("TensorFlow 2.")
-        assert [item.name for item in found.file.signatures] == ["serving_default"]
+        inspection = check(tmp_path / path.stem, tmp_path / f"{path.stem}.look")
+        assert inspection is not None
+        assert dict(inspection.file.rows)["written by"].startswith("TensorFlow 2.")
+        assert [item.name for item in inspection.file.signatures] == ["serving_default"]
 
 
 def test_pytorch_programs(tmp_path: Path) -> None:
@@ -116,11 +116,11 @@ def test_pytorch_programs(tmp_path: Path) -> None:
 
     for name in list(MODULES)[::90]:
         torch.export.save(exported(MODULES[name]), tmp_path / f"{name}.pt2")
-        found = check(tmp_path / f"{name}.pt2", tmp_path)
-        assert found is not None
-        assert dict(found.file.rows)["written by"] == f"PyTorch {torch.__version__}"
-        assert [item.dtype for item in found.file.preview.inputs] == [
-            item.dtype for item in found.model.inputs
+        inspection = check(tmp_path / f"{name}.pt2", tmp_path)
+        assert inspection is not None
+        assert dict(inspection.file.rows)["written by"] == f"PyTorch {torch.__version__}"
+        assert [item.dtype for item in inspection.file.preview.inputs] == [
+            item.dtype for item in inspection.model.inputs
         ]
 
 
@@ -128,8 +128,8 @@ def test_onnx_models(tmp_path: Path) -> None:
     converted = 0
     for path in sorted((HERE / "onnx" / "corpus").glob("*.onnx"))[::8]:
         shutil.rmtree(tmp_path / "look", ignore_errors=True)
-        found = check(path, tmp_path)
-        converted += found is not None and bool(found.converts)
+        inspection = check(path, tmp_path)
+        converted += inspection is not None and bool(inspection.converts)
     assert converted > 3
 
 
@@ -139,9 +139,11 @@ def test_invalid_onnx_models_are_reported_as_in_a_build(name: str, tmp_path: Pat
     bad_onnx.write(tmp_path / "net")
     expected = bad_onnx.REFUSED[name][1]
     try:
-        found = inspect(tmp_path / "net" / f"{name}.onnx", tmp_path)
+        inspection = inspect(tmp_path / "net" / f"{name}.onnx", tmp_path)
         message = (
-            "" if found.converts else f"{UnsupportedError(name, found.unsupported)} {found.reason}"
+            ""
+            if inspection.converts
+            else f"{UnsupportedError(name, inspection.unsupported)} {inspection.reason}"
         )
     except UserError as error:
         message = str(error)
@@ -153,9 +155,9 @@ def test_models_of_older_keras_versions(tmp_path: Path) -> None:
         (HERE / "keras" / "versions" / "written").glob("*.keras")
     )
     for path in written[::16]:
-        found = check(path, tmp_path)
-        assert found is not None
-        assert "Keras " in dict(found.file.rows)["written by"]
+        inspection = check(path, tmp_path)
+        assert inspection is not None
+        assert "Keras " in dict(inspection.file.rows)["written by"]
 
 
 def test_all_unsupported_parts_are_collected(tmp_path: Path) -> None:
@@ -177,9 +179,9 @@ def test_all_unsupported_parts_are_collected(tmp_path: Path) -> None:
         onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]),
         tmp_path / "net.onnx",
     )
-    found = inspect(tmp_path / "net.onnx", tmp_path)
-    assert found.converts is False
-    assert {where for where, _, _ in found.unsupported} == {
+    inspection = inspect(tmp_path / "net.onnx", tmp_path)
+    assert inspection.converts is False
+    assert {where for where, _, _ in inspection.unsupported} == {
         "z",
         "list (SequenceConstruct)",
         "texts (StringNormalizer)",
@@ -202,9 +204,9 @@ def test_header_only_reads_skip_large_arrays(tmp_path: Path) -> None:
     )
     with (tmp_path / "w.bin").open("r+b") as file:
         file.truncate(4_000_000)
-    found = inspect(tmp_path / "net.onnx", tmp_path / "scratch")
-    assert found.converts
-    assert found.model.weights == {"matmul/B": ("float32", (1000, 1000))}
+    inspection = inspect(tmp_path / "net.onnx", tmp_path / "scratch")
+    assert inspection.converts
+    assert inspection.model.weights == {"matmul/B": ("float32", (1000, 1000))}
     assert not is_header_only()
     assert placeholder_array("float32", (1000, 1000)) is None
     with header_only():
@@ -230,11 +232,11 @@ def inspect_format(name: str) -> files.Format:
     def attempt(folder: Path, phase: Callable[[str], None]) -> None:
         phase("reading")
         path = next(item for item in sorted(folder.iterdir()) if item.name.startswith("net."))
-        found = inspect_model(
+        inspection = inspect_model(
             name, {"source": path, **({"external/": folder} if name == "onnx" else {})}, PARAMS
         )
-        assert found.converts is not None or found.reason
-        if not found.converts:
+        assert inspection.converts is not None or inspection.reason
+        if not inspection.converts:
             raise SourceError("it does not convert")
 
     return files.Format(FUZZED[name].FORMAT.make, attempt, lambda folder: None)
@@ -243,8 +245,8 @@ def inspect_format(name: str) -> files.Format:
 @pytest.mark.parametrize("name", FUZZED)
 def test_mutated_files(name: str) -> None:
     FUZZED[name].originals()
-    found = list(
+    results = list(
         files.outcomes(inspect_format(name), range({"torch": 20, "tflite": 30}.get(name, 12)))
     )
-    assert not [item for item in found if item.is_finding]
-    assert {item.kind for item in found} == {"accepted", "refused"}
+    assert not [item for item in results if item.is_finding]
+    assert {item.kind for item in results} == {"accepted", "refused"}

@@ -71,14 +71,14 @@ def test_a_stripped_model_reads_like_the_full_one(tmp_path, monkeypatch):
     path = tmp_path / "model.onnx"
     onnx.save(model(), path)
     assert len(strip_arrays(path, MODEL)) < 4000 < 7 * LARGE.nbytes < path.stat().st_size
-    found = read_checked(path)
+    restored = read_checked(path)
     monkeypatch.setattr("webkiln.frontends.protobuf.large_arrays.MIN_BYTES", 1 << 30)
     expected = read_checked(path)
-    assert found[0] == expected[0]
-    assert found[1].keys() == expected[1].keys()
-    assert {str(array.dtype) for array in found[1].values()} == {"float32", "float64"}
+    assert restored[0] == expected[0]
+    assert restored[1].keys() == expected[1].keys()
+    assert {str(array.dtype) for array in restored[1].values()} == {"float32", "float64"}
     for key, array in expected[1].items():
-        np.testing.assert_array_equal(found[1][key], array)
+        np.testing.assert_array_equal(restored[1][key], array)
 
 
 def test_references_lead_to_the_arrays_in_the_file(tmp_path):

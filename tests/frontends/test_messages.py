@@ -26,10 +26,15 @@ def test_all_field_types_round_trip():
     tree = TYPES["Tree"](name="oak", sizes=[1, -2, 1 << 40], plain=[3, 4])
     tree.leaves.add(value=0.5)
     tree.by_name["x"].value = 1.5
-    again = TYPES["Tree"].FromString(tree.SerializeToString())
-    assert again == tree
+    decoded = TYPES["Tree"].FromString(tree.SerializeToString())
+    assert decoded == tree
     assert text_format.Parse(text_format.MessageToString(tree), TYPES["Tree"]()) == tree
-    assert (again.kind, again.count, again.flag, again.HasField("kind")) == (3, 1, True, False)
+    assert (decoded.kind, decoded.count, decoded.flag, decoded.HasField("kind")) == (
+        3,
+        1,
+        True,
+        False,
+    )
     assert text_format.Parse("kind: SMALL", TYPES["Tree"]()).kind == 0
 
 

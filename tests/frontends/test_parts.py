@@ -126,10 +126,10 @@ def computed(source: Source, subgraph: Subgraph, inputs: Arrays) -> Arrays:
         item.name: inputs[item.name].shape for item in model.graph.inputs if item.shape is None
     }
     graph = source.converter(None, shapes).convert(model, blobs)
-    taken = {name: inputs[name] for name in graph.inputs}
+    own_inputs = {name: inputs[name] for name in graph.inputs}
     return run_graph(
-        bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})),
-        taken,
+        bind(graph, placeholders(graph, {name: array.shape for name, array in own_inputs.items()})),
+        own_inputs,
     )[0]
 
 
@@ -173,48 +173,50 @@ CASES = [
 def test_two_consecutive_subgraphs_equal_the_model(kind: str, name: str) -> None:
     """At every node that splits the model in two; at others, the message suggests another node."""
     model = source(kind, name)
-    whole, _ = model.read(ENTIRE_MODEL)
-    reference, layers = model.reference(whole, sampled_inputs(whole, PARAMS, {}))
-    given = {item.name: reference[f"natural0/in/{item.name}"] for item in whole.graph.inputs}
-    expected = computed(model, ENTIRE_MODEL, given)
-    found = {node: suggested_node(model, node) for node in names(whole)[:-1]}
-    wrong = [message for message in found.values() if message is not None]
+    entire, _ = model.read(ENTIRE_MODEL)
+    reference, layers = model.reference(entire, sampled_inputs(entire, PARAMS, {}))
+    inputs = {item.name: reference[f"natural0/in/{item.name}"] for item in entire.graph.inputs}
+    expected = computed(model, ENTIRE_MODEL, inputs)
+    suggestions = {node: suggested_node(model, node) for node in names(entire)[:-1]}
+    wrong = [message for message in suggestions.values() if message is not None]
     assert all(
         re.search(r"--from-layer|--to-layer|no layer between|not known", message)
         for message in wrong
     )
-    possible = [node for node, message in found.items() if message is None]
+    possible = [node for node, message in suggestions.items() if message is None]
     assert possible
     for node in {possible[0], possible[len(possible) // 2], possible[-1]}:
         head, tail = Subgraph((), (node,)), Subgraph((node,))
-        between = computed(model, head, given)
+        between = computed(model, head, inputs)
         assert_equal(between, {node: layers[f"natural0/{node}"]})
         assert_equal(computed(model, tail, between), expected)
         part, blobs = model.read(tail)
         assert len(blobs) <= len(model.read(ENTIRE_MODEL)[1])
-        arrays, inside = model.reference(part, sampled_inputs(whole, PARAMS, {}, part))
+        arrays, layers_of_part = model.reference(part, sampled_inputs(entire, PARAMS, {}, part))
         assert {key for key in arrays if key.startswith("natural1/in/")} == {f"natural1/in/{node}"}
         assert_equal(
             computed(model, tail, {node: arrays[f"natural1/in/{node}"]}),
             {key: arrays[f"natural1/out/{key}"] for key in expected},
         )
-        assert {key.partition("/")[2] for key in inside} <= {item.name for item in part.graph.nodes}
+        assert {key.partition("/")[2] for key in layers_of_part} <= {
+            item.name for item in part.graph.nodes
+        }
 
 
 STEPS = [("torch", "states", "second"), ("tensorflow", "keeping", "MatMul.2")]
-"""Where a sum over runs lies behind a step, and what is computed beside `relu`."""
+"""Models with a running sum after a step, and a node that is computed in parallel with `relu`."""
 
 
-@pytest.mark.parametrize(("kind", "name", "beside"), STEPS)
-def test_a_subgraph_keeps_the_states_that_it_reads(kind: str, name: str, beside: str) -> None:
+@pytest.mark.parametrize(("kind", "name", "parallel"), STEPS)
+def test_a_subgraph_keeps_the_states_that_it_reads(kind: str, name: str, parallel: str) -> None:
     model = source(kind, name)
     head, _ = model.read(Subgraph((), ("tanh",)))
     tail, blobs = model.read(Subgraph(("tanh",)))
-    kept = [
+    kept_states = [
         [node.op for node in part.graph.nodes if node.op in ("STATE", "SET_STATE")]
         for part in (head, tail)
     ]
-    assert kept == [[], ["STATE", "SET_STATE"]]
+    assert kept_states == [[], ["STATE", "SET_STATE"]]
     graph = model.converter().convert(tail, blobs)
     assert [state.name for state in graph.states] == ["total"]
     with pytest.raises(
@@ -224,14 +226,14 @@ def test_a_subgraph_keeps_the_states_that_it_reads(kind: str, name: str, beside:
             r" reads from outside it; add --from-layer relu"
         ),
     ):
-        model.read(Subgraph((beside,), ("tanh",)))
+        model.read(Subgraph((parallel,), ("tanh",)))
 
 
 def test_open_sizes_are_named_after_the_inputs_of_the_subgraph() -> None:
     model = source("tensorflow", "stepping")
     part, blobs = model.read(Subgraph(("tanh",)))
-    (given,) = part.graph.inputs
-    assert (given.dtype, given.shape) == ("float32", (None, 6))
+    (part_input,) = part.graph.inputs
+    assert (part_input.dtype, part_input.shape) == ("float32", (None, 6))
     assert [
         str(size) for size in TensorFlowConverter().convert(part, blobs).type("tanh").shape
     ] == ["tanh_0", "6"]
@@ -243,17 +245,17 @@ def test_open_sizes_are_named_after_the_inputs_of_the_subgraph() -> None:
 
 def test_tensorflow_identity_nodes_are_valid_bounds() -> None:
     model = source("tensorflow", "stepping")
-    whole, _ = model.read(ENTIRE_MODEL)
-    reference, layers = model.reference(whole, sampled_inputs(whole, PARAMS, {}))
-    given = {item.name: reference[f"natural0/in/{item.name}"] for item in whole.graph.inputs}
-    between = computed(model, Subgraph((), ("middle",)), given)
+    entire, _ = model.read(ENTIRE_MODEL)
+    reference, layers = model.reference(entire, sampled_inputs(entire, PARAMS, {}))
+    inputs = {item.name: reference[f"natural0/in/{item.name}"] for item in entire.graph.inputs}
+    between = computed(model, Subgraph((), ("middle",)), inputs)
     assert_equal(between, {"middle": layers["natural0/relu"]})
     assert_equal(
-        computed(model, Subgraph(("middle",)), between), computed(model, ENTIRE_MODEL, given)
+        computed(model, Subgraph(("middle",)), between), computed(model, ENTIRE_MODEL, inputs)
     )
     for cut in (Subgraph((), ("middle",)), Subgraph(("middle",))):
         part, _ = model.read(cut)
-        arrays, _ = model.reference(part, sampled_inputs(whole, PARAMS, {}, part))
+        arrays, _ = model.reference(part, sampled_inputs(entire, PARAMS, {}, part))
         side = "in" if cut.starts else "out"
         np.testing.assert_array_equal(arrays[f"natural0/{side}/middle"], layers["natural0/relu"])
 

@@ -34,21 +34,21 @@ def network():
     y = shared(
         L.Dense(6, name="between")(shared(L.Dense(6, name="narrow")(L.Flatten(name="flat")(both))))
     )
-    made = keras.Model(
+    model = keras.Model(
         x, [L.Dense(5, name="scores")(y), L.Dense(2, name="side")(first)], name="net"
     )
-    for place, variable in enumerate(made.weights):
-        variable.assign(np.random.default_rng(place).normal(0, 0.4, variable.shape))
-    return made
+    for seed, variable in enumerate(model.weights):
+        variable.assign(np.random.default_rng(seed).normal(0, 0.4, variable.shape))
+    return model
 
 
 @pytest.fixture(scope="module", params=["memory", "keras", "h5"])
 def source(request, tmp_path_factory):
-    made = network()
+    model = network()
     if request.param == "memory":
-        return made, lambda cut: read_memory(made, "net", cut)
+        return model, lambda cut: read_memory(model, "net", cut)
     path = tmp_path_factory.mktemp("cut") / f"net.{request.param}"
-    made.save(path)
+    model.save(path)
     return keras.saving.load_model(path, compile=False), lambda cut: load_model(path, cut=cut)
 
 
@@ -72,30 +72,36 @@ def source(request, tmp_path_factory):
 )
 @pytest.mark.sample(10)
 def test_subgraphs_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
-    made, read = source
+    model, read = source
     spec, blobs = read(Subgraph(tuple(starts), tuple(ends)))
     graph = KerasConverter().convert(spec, blobs)
     assert {
         layer.name: layer.config["batch_shape"] for layer in spec.layers if layer.kind == "input"
     } == inputs
     assert (list(graph.outputs), len(graph.slots)) == (outputs, slots)
-    reference, layers = compute_reference(keras, made, spec, input_table(spec, 1, {}, {}))
+    reference, layers = compute_reference(keras, model, spec, input_table(spec, 1, {}, {}))
     assert {name.split("/")[1] for name in layers} <= {layer.name for layer in spec.layers}
-    given = {name: reference[f"natural1/in/{name}"] for name in inputs}
-    results, _ = run_graph(graph, given)
+    inputs_of_part = {name: reference[f"natural1/in/{name}"] for name in inputs}
+    results, _ = run_graph(graph, inputs_of_part)
     for name in outputs:
         np.testing.assert_allclose(
             results[name], reference[f"natural1/out/{name}"], rtol=1e-4, atol=1e-4
         )
     if starts:
-        ends_of = {"side": made.get_layer("side").output, "scores": made.get_layer("scores").output}
-        known = [name for name in outputs if name in ends_of]
-        if known and "shared" not in starts:
+        ends_of = {
+            "side": model.get_layer("side").output,
+            "scores": model.get_layer("scores").output,
+        }
+        compared = [name for name in outputs if name in ends_of]
+        if compared and "shared" not in starts:
             part = keras.Model(
-                [made.get_layer(name).output for name in starts], [ends_of[name] for name in known]
+                [model.get_layer(name).output for name in starts],
+                [ends_of[name] for name in compared],
             )
-            expected = part([given[name] for name in starts])
-            for name, value in zip(known, expected if len(known) > 1 else [expected], strict=True):
+            expected = part([inputs_of_part[name] for name in starts])
+            for name, value in zip(
+                compared, expected if len(compared) > 1 else [expected], strict=True
+            ):
                 np.testing.assert_allclose(
                     reference[f"natural1/out/{name}"], value, rtol=1e-5, atol=1e-5
                 )
@@ -185,16 +191,16 @@ def test_an_implicit_mask_is_no_input(tmp_path):
     ):
         load_model(tmp_path / "m.keras", cut=Subgraph(("embed",)))
     x = keras.Input((5,), name="words", dtype="int32")
-    made = keras.Model(
+    model = keras.Model(
         x, L.LSTM(3, name="lstm")(L.Embedding(9, 4, mask_zero=True, name="embed")(x))
     )
     with pytest.raises(
         RecipeError, match=r"the subgraph leaves not_equal(_\d+)? undefined, which lstm reads"
     ):
-        read_memory(made, "m", Subgraph(("embed",)))
-    mask = next(layer.name for layer in made.operations if layer.name.startswith("not_equal"))
-    spec, _ = read_memory(made, "m", Subgraph(("embed", mask)))
-    reference, _ = compute_reference(keras, made, spec, input_table(spec, 1, {}, {}))
+        read_memory(model, "m", Subgraph(("embed",)))
+    mask = next(layer.name for layer in model.operations if layer.name.startswith("not_equal"))
+    spec, _ = read_memory(model, "m", Subgraph(("embed", mask)))
+    reference, _ = compute_reference(keras, model, spec, input_table(spec, 1, {}, {}))
     assert {name: reference[f"natural0/in/{name}"].dtype.name for name in ("embed", mask)} == {
         "embed": "float32",
         mask: "bool",
@@ -222,13 +228,15 @@ def branched() -> onnx.ModelProto:
     node.
     """
     node = helper.make_node
-    taken = helper.make_graph([node("Mul", ["r", "k"], ["a"])], "taken", [], [floats("a", 1, 4)])
+    then_branch = helper.make_graph(
+        [node("Mul", ["r", "k"], ["a"])], "taken", [], [floats("a", 1, 4)]
+    )
     other = helper.make_graph([node("Identity", ["k"], ["b"])], "other", [], [floats("b", 1, 4)])
     nodes = [
         node("Relu", ["x"], ["r"], "relu"),
         node("ReduceSum", ["r"], ["s"], "sum", keepdims=0),
         node("Greater", ["s", "limit"], ["c"], "above"),
-        node("If", ["c"], ["d"], "choice", then_branch=taken, else_branch=other),
+        node("If", ["c"], ["d"], "choice", then_branch=then_branch, else_branch=other),
         node("Add", ["d", "r"], ["y"], "add"),
     ]
     limit = onnx.numpy_helper.from_array(np.float32(1), "limit")
@@ -263,16 +271,16 @@ def test_subgraphs_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs
             )
         ],
     )
-    whole = make()
-    del whole.graph.output[:]
-    whole.graph.output.extend(
+    full_model = make()
+    del full_model.graph.output[:]
+    full_model.graph.output.extend(
         onnx.helper.make_empty_tensor_value_info(name)
         for name in dict.fromkeys([*inputs, *outputs])
         if name != "x"
     )
     expected = {
         "x": x.astype(np.float32),
-        **onnxruntime_outputs(whole, {"x": x.astype(np.float32)}),
+        **onnxruntime_outputs(full_model, {"x": x.astype(np.float32)}),
     }
     results, _ = run_graph(graph, {name: expected[name] for name in inputs})
     for name in outputs:
@@ -300,10 +308,10 @@ def test_onnx_subgraphs_with_undefined_tensors_are_errors(tmp_path, starts, mess
 
 
 def test_unsupported_nodes_can_be_excluded(tmp_path):
-    made = classifier()
-    made.graph.node[0].op_type, made.graph.node[0].domain = "Sharpen", "somebody"
-    made.opset_import.append(helper.make_opsetid("somebody", 1))
-    onnx.save(made, tmp_path / "net.onnx")
+    model = classifier()
+    model.graph.node[0].op_type, model.graph.node[0].domain = "Sharpen", "somebody"
+    model.opset_import.append(helper.make_opsetid("somebody", 1))
+    onnx.save(model, tmp_path / "net.onnx")
     spec, _ = read_model(tmp_path / "net.onnx")
     with pytest.raises(UnsupportedError, match="or build what follows it: --from-layer conv"):
         OnnxConverter().convert(spec)
@@ -315,16 +323,16 @@ def test_unsupported_nodes_can_be_excluded(tmp_path):
         ),
     ):
         read_model(tmp_path / "net.onnx", None, Subgraph(("conv__7",)))
-    made.graph.value_info.append(floats("c__12", None, 4, 8, 8))
-    onnx.save(made, tmp_path / "net.onnx")
+    model.graph.value_info.append(floats("c__12", None, 4, 8, 8))
+    onnx.save(model, tmp_path / "net.onnx")
     spec, blobs = read_model(tmp_path / "net.onnx", None, Subgraph(("conv",)))
     assert list(OnnxConverter().convert(spec, blobs).inputs) == ["c__12"]
 
 
 def test_the_subgraph_is_part_of_the_cache_key(tmp_path):
-    whole = Recipe("net", PathSource(tmp_path / "net.keras"))
+    full_model = Recipe("net", PathSource(tmp_path / "net.keras"))
     part = Recipe("net", PathSource(tmp_path / "net.keras"), from_layers=("a",), to_layers=("b",))
-    before, after = (ModelGraph(recipe, share()) for recipe in (whole, part))
+    before, after = (ModelGraph(recipe, share()) for recipe in (full_model, part))
     cut = {"from_layers": ["a"], "to_layers": ["b"]}
     assert after.fetch().params == before.fetch().params
     for stage in ("load", "reference"):

@@ -1,4 +1,4 @@
-"""Mutated definitions and weight files of Caffe: what is accepted compiles, and nothing ends in a
+"""Mutated definitions and weight files of Caffe: accepted files compile, and nothing ends in a
 traceback.
 """
 
@@ -42,7 +42,7 @@ TOKEN = re.compile(r'"[^"]*"|[-+.\w]+|[^\s\w]')
 
 @cache
 def originals() -> list[tuple[bytes, bytes]]:
-    """Definitions with their weights; the one is empty where a net has only the other."""
+    """Definitions with their weights; a part that a net lacks is empty."""
     texts = sorted(CORPUS.glob("*.prototxt"))
     weights = [path.with_suffix(".caffemodel") for path in texts]
     pairs = [
@@ -54,7 +54,7 @@ def originals() -> list[tuple[bytes, bytes]]:
 
 def mutate_text(rng: random.Random, data: bytes) -> bytes:
     text = data.decode()
-    tokens = [(found.start(), found.end()) for found in TOKEN.finditer(text)]
+    tokens = [(token.start(), token.end()) for token in TOKEN.finditer(text)]
     start, end = rng.choice(tokens)
     other = rng.choice(tokens)
     match rng.choice(
@@ -92,15 +92,15 @@ def make(seed: int, folder: Path) -> str:
     done = []
     for _ in range(rng.choice([1, 1, 2, 3])):
         if text and (not weights or rng.random() < 0.6):
-            way = mutate_text if rng.random() < 0.85 else mutate_bytes
+            mutate = mutate_text if rng.random() < 0.85 else mutate_bytes
             try:
-                text = way(rng, text)
+                text = mutate(rng, text)
             except (UnicodeDecodeError, IndexError):
-                way = mutate_bytes
+                mutate = mutate_bytes
                 text = mutate_bytes(rng, text or b"x")
         else:
-            way, weights = mutate_bytes, mutate_bytes(rng, weights or b"x")
-        done.append(way.__name__)
+            mutate, weights = mutate_bytes, mutate_bytes(rng, weights or b"x")
+        done.append(mutate.__name__)
     if text:
         (folder / "net.prototxt").write_bytes(text)
     if weights:
@@ -109,7 +109,7 @@ def make(seed: int, folder: Path) -> str:
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the printed program of js."""
+    """Build up to the printed program of js."""
     phase("loading")
     path = next(
         item for item in (folder / "net.prototxt", folder / "net.caffemodel") if item.exists()

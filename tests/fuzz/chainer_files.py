@@ -1,5 +1,5 @@
-"""Mutated snapshots of Chainer: what is accepted has the model's weights, nothing runs, and nothing
-ends in a traceback.
+"""Mutated snapshots of Chainer: accepted files have the weights of the model, no code of theirs
+runs, and nothing ends in a traceback.
 """
 
 import io
@@ -40,7 +40,7 @@ def originals() -> tuple[tuple[str, Path], ...]:
 
 
 def mutate_member(rng: random.Random, data: bytes) -> bytes:
-    """Another header, or other bytes."""
+    """Replace the header, or change bytes."""
     if rng.random() < 0.4:
         return mutate_bytes(rng, data)
     before, after = rng.choice(HEADERS)
@@ -48,20 +48,20 @@ def mutate_member(rng: random.Random, data: bytes) -> bytes:
 
 
 def mutate_archive(rng: random.Random, data: bytes) -> tuple[bytes, str]:
-    """One array changed, removed, renamed, doubled or made large."""
+    """Change, remove, rename, duplicate or enlarge one array."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [(name, archive.read(name)) for name in archive.namelist()]
-    place = rng.randrange(len(members))
-    name, content = members[place]
-    what = rng.choice(
+    index = rng.randrange(len(members))
+    name, content = members[index]
+    mutation = rng.choice(
         ["change", "change", "change", "remove", "rename", "double", "bomb", "another"]
     )
-    if what == "change":
-        members[place] = (name, mutate_member(rng, content))
-    elif what == "remove":
-        del members[place]
-    elif what == "rename":
-        members[place] = (
+    if mutation == "change":
+        members[index] = (name, mutate_member(rng, content))
+    elif mutation == "remove":
+        del members[index]
+    elif mutation == "rename":
+        members[index] = (
             rng.choice(
                 [
                     f"../{name}",
@@ -75,19 +75,19 @@ def mutate_archive(rng: random.Random, data: bytes) -> tuple[bytes, str]:
             ),
             content,
         )
-    elif what == "double":
+    elif mutation == "double":
         members.append((name, content))
-    elif what == "bomb":
-        members[place] = (name, content + bytes(rng.choice([1, 1 << 10, 1 << 24])))
+    elif mutation == "bomb":
+        members[index] = (name, content + bytes(rng.choice([1, 1 << 10, 1 << 24])))
     else:
-        members[place] = (name, rng.choice(members)[1])
+        members[index] = (name, rng.choice(members)[1])
     file = io.BytesIO()
     with zipfile.ZipFile(
         file, "w", rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
     ) as archive:
         for label, value in members:
             archive.writestr(label, value)
-    return file.getvalue(), f"{what} {name}"
+    return file.getvalue(), f"{mutation} {name}"
 
 
 def make(seed: int, folder: Path) -> str:
@@ -95,16 +95,16 @@ def make(seed: int, folder: Path) -> str:
     name, path = rng.choice(originals())
     data = path.read_bytes()
     if path.suffix == ".npz" and rng.random() < 0.8:
-        data, what = mutate_archive(rng, data)
+        data, mutation = mutate_archive(rng, data)
     else:
-        data, what = mutate_bytes(rng, data), "bytes"
+        data, mutation = mutate_bytes(rng, data), "bytes"
     (folder / f"weights{path.suffix}").write_bytes(data)
     (folder / "net").write_text(name)
-    return f"{name}: {what}"
+    return f"{name}: {mutation}"
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the graph; an HDF5 file is looked at in a process of its own."""
+    """Build up to the graph. HDF5 files are probed in a separate process."""
     name = (folder / "net").read_text()
     phase("loading")
     write(folder / "made", *recorded(name, weights=next(folder.glob("weights.*"))))
@@ -114,15 +114,15 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 def judge(folder: Path) -> str | None:
-    """Nothing that the file names was made."""
-    found = {path.name for path in folder.iterdir()} - {
+    """Check that no file was created by the archive."""
+    written = {path.name for path in folder.iterdir()} - {
         "net",
-        "said",
+        "log",
         "made",
         "weights.npz",
         "weights.h5",
     }
-    return f"{', '.join(sorted(found))} was written" if found else None
+    return f"{', '.join(sorted(written))} was written" if written else None
 
 
 FORMAT = files.Format(make, attempt, judge)

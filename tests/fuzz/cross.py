@@ -1,6 +1,5 @@
-"""Random graphs of layers with windows and products: the cross of family, layout, stride, sizes
-that
-vectors divide and that they do not, kernel, dilation, groups, and what follows a layer.
+"""Random graphs of layers with windows and products: the cross product of family, layout, stride,
+sizes that are multiples of a vector or not, kernel, dilation, groups, and epilogue.
 """
 
 import random
@@ -15,7 +14,7 @@ from webkiln.passes.remove_unused import run as remove_unused
 
 FAMILIES = ("conv", "transposed", "depthwise", "grouped", "pool", "dense")
 FIRST, LAST = (0, 1, 2, 3), (0, 3, 1, 2)
-"""Where batch, channels, height and width lie."""
+"""The axes of batch, channels, height and width."""
 KERNELS = {LAST: [(3, 2, 0, 1), (2, 3, 0, 1)], FIRST: [(0, 1, 2, 3), (1, 0, 2, 3)]}
 SIZES = {True: (4, 8, 12, 16), False: (5, 6, 7, 9, 11)}
 CHANNELS = {True: (4, 8, 16, 24, 32), False: (1, 3, 5, 6, 10)}
@@ -34,7 +33,7 @@ ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Abs")
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the cross."""
+    """One point of the cross product."""
 
     family: str
     dims: tuple[int, ...]
@@ -56,18 +55,18 @@ def point(r):
 
 
 def corners():
-    """Every family in every layout, with and without stride, at sizes and channels that vectors
-    divide
-    and that they do not; what follows takes turns.
+    """Every family in every layout, with and without stride, at sizes and channels that are
+    multiples of a vector or not. The epilogues rotate.
     """
-    places = product(FAMILIES, (FIRST, LAST), (1, 2), (True, False), (True, False))
+    combinations = product(FAMILIES, (FIRST, LAST), (1, 2), (True, False), (True, False))
     return [
-        Point(*place, EPILOGUES[number * 3 % len(EPILOGUES)]) for number, place in enumerate(places)
+        Point(*combination, EPILOGUES[number * 3 % len(EPILOGUES)])
+        for number, combination in enumerate(combinations)
     ]
 
 
 class Layers:
-    """Layers over one graph under construction."""
+    """Add layers to one graph under construction."""
 
     def __init__(self, r):
         self.r = r
@@ -75,25 +74,25 @@ class Layers:
         self.inputs = []
 
     def window(self, kernel):
-        """Nothing, as much as keeps the size, or any number."""
-        r, how = self.r, self.r.choice(["valid", "valid", "same", "any"])
-        if how == "any":
+        """Draw the padding: none, the amounts that preserve the size, or random amounts."""
+        r, padding = self.r, self.r.choice(["valid", "valid", "same", "any"])
+        if padding == "any":
             return {
                 side: tuple(r.randint(0, size // 2) for size in kernel)
                 for side in ("pad_low", "pad_high")
             }
-        padded = [size - 1 if how == "same" else 0 for size in kernel]
+        padded = [size - 1 if padding == "same" else 0 for size in kernel]
         return {
             "pad_low": tuple(size // 2 for size in padded),
             "pad_high": tuple(size - size // 2 for size in padded),
         }
 
     def kernel(self, dims, features, channels, taps):
-        places = self.r.choice(KERNELS[dims])
+        axes = self.r.choice(KERNELS[dims])
         shape = [0] * 4
-        for place, size in zip(places, (features, channels, *taps), strict=True):
-            shape[place] = size
-        return self.b.slot(*shape), places
+        for axis, size in zip(axes, (features, channels, *taps), strict=True):
+            shape[axis] = size
+        return self.b.slot(*shape), axes
 
     def conv(self, x, at, *, groups=1, features=None, **attrs):
         r, dims = self.r, at.dims
@@ -113,13 +112,15 @@ class Layers:
                 side: tuple(size - 1 - pad for size, pad in zip(taps, values, strict=True))
                 for side, values in pads.items()
             }
-        given = {
+        attributes = {
             "strides": (at.stride, r.choice([1, at.stride, at.stride])),
             "dilation": dilation,
             "groups": groups,
             **pads,
         } | attrs
-        return self.b.op("Conv", x, w, *bias, x_dims=dims, w_dims=w_dims, out_dims=dims, **given)
+        return self.b.op(
+            "Conv", x, w, *bias, x_dims=dims, w_dims=w_dims, out_dims=dims, **attributes
+        )
 
     def transposed(self, x, at):
         spread = (at.stride, self.r.choice([1, at.stride, at.stride, at.stride]))
@@ -149,8 +150,8 @@ class Layers:
         )
 
     def dense(self, x, at):
-        """By weights, along the last axis; or of the elements of an example in one row, as after a
-        flattening.
+        """Add a product with weights, along the last axis or over the flattened elements of an
+        example.
         """
         r, shape = self.r, self.b.shape(x)
         features = r.choice(CHANNELS[at.whole_channels])
@@ -175,20 +176,20 @@ class Layers:
         if at.epilogue in ("activation", "residual_activation"):
             y = b.op(r.choice(ACTIVATIONS), y)
         if at.epilogue.startswith("residual"):
-            y = b.op(r.choice(["Add", "Mul"]), y, self.given(shape))
+            y = b.op(r.choice(["Add", "Mul"]), y, self.add_input(shape))
         if at.epilogue == "concat":
             y = b.op(
                 "Concat",
-                *r.sample([y, self.given(shape)], 2),
+                *r.sample([y, self.add_input(shape)], 2),
                 axis=r.choice([at.dims[1], at.dims[1], *at.dims[2:]]),
             )
         if at.epilogue == "concat_of_two":
-            more = r.choice(CHANNELS[r.random() < 0.5])
+            channels = r.choice(CHANNELS[r.random() < 0.5])
             wide = list(shape)
-            wide[at.dims[1]] = more
+            wide[at.dims[1]] = channels
             y = b.op(
                 "Concat",
-                *r.sample([b.op("Relu", y), b.op("Tanh", self.given(tuple(wide))), y], 3),
+                *r.sample([b.op("Relu", y), b.op("Tanh", self.add_input(tuple(wide))), y], 3),
                 axis=at.dims[1],
             )
         if at.epilogue == "norm":
@@ -204,37 +205,37 @@ class Layers:
             )
         return b.op("Mul", y, b.scalar(-0.5)) if at.epilogue == "scaled" else y
 
-    def given(self, shape):
+    def add_input(self, shape):
         name = f"x{len(self.b.variables)}"
         self.inputs.append(self.b.declare(name, Type("float32", shape)))
         return name
 
 
 def graph(seed, points=None):
-    """One to three layers of one layout; `points` of the cross instead of drawn ones."""
+    """One to three layers of one layout; `points` of the cross product replace drawn ones."""
     r = random.Random(seed)
     layers = Layers(r)
     steps = points or [point(r) for _ in range(r.choice([1, 1, 2, 3]))]
     first = steps[0]
     shape = [0] * 4
     height, width = (r.choice(SIZES[first.whole_sizes]) for _ in range(2))
-    for place, size in zip(
+    for axis, size in zip(
         first.dims,
         (r.choice([1, 1, 2]), r.choice(CHANNELS[first.whole_channels]), height, width),
         strict=True,
     ):
-        shape[place] = size
-    x = layers.given(tuple(shape))
+        shape[axis] = size
+    x = layers.add_input(tuple(shape))
     outputs = {}
     for at in (replace(step, dims=first.dims) for step in steps):
-        known = set(layers.b.variables)
+        declared = set(layers.b.variables)
         count, inputs = len(layers.b.nodes), len(layers.inputs)
         try:
             y = getattr(layers, at.family)(x, at)
             x = layers.follow(y, at)
         except ShapeError:
             del layers.b.nodes[count:], layers.inputs[inputs:]
-            for name in set(layers.b.variables) - known:
+            for name in set(layers.b.variables) - declared:
                 del layers.b.variables[name]
                 layers.b.slots.discard(name)
                 layers.b.constants.pop(name, None)
@@ -242,7 +243,7 @@ def graph(seed, points=None):
         if r.random() < 0.2:
             outputs[f"also{len(outputs)}"] = y
     b = layers.b
-    made = Graph(
+    result = Graph(
         "g",
         tuple(b.nodes),
         b.variables,
@@ -251,4 +252,4 @@ def graph(seed, points=None):
         frozenset(b.slots),
         b.constants,
     )
-    return remove_unused(made)
+    return remove_unused(result)

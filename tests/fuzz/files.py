@@ -1,13 +1,14 @@
-"""Fuzzing of model files: what is made of a mutated file within limits, in a process of its own.
+"""Fuzzing of model files: each mutated file is read and compiled within limits, in a separate
+process.
 
-A format gives `make(seed, folder)`, which writes a mutated file and says what was done to it,
-`attempt(folder, phase)`, which reads and compiles it, and `judge(folder)`, which says why a file
-that was accepted should not have been. What happens while `phase` is still `checking` happens to a
-probe, which may die: the file is refused then.
+A format has three functions. `make(seed, folder)` writes a mutated file and returns a description
+of the mutation. `attempt(folder, phase)` reads and compiles the file. `judge(folder)` returns the
+reason why an accepted file should have been rejected, if any. While `phase` is `checking`, the
+process represents a probe, which may crash: the file then counts as refused.
 
 `python -m tests.fuzz.files FORMAT [number] [--seed first] [--keep FOLDER]` tries mutated files of a
-format of `tests/fuzz/<format>_files.py`; `--keep` writes the file of the first seed instead. Files
-that ask for much time or memory (`hostile_<format>.py`) are tried first.
+format of `tests/fuzz/<format>_files.py`; `--keep` only writes the file of the first seed. Files
+that need much time or memory (`hostile_<format>.py`) come first.
 """
 
 import argparse
@@ -66,7 +67,7 @@ class Outcome:
     """`kind` is accepted, refused or one of FINDINGS."""
 
     seed: int
-    what: str
+    mutation: str
     kind: str
     text: str = ""
 
@@ -78,19 +79,19 @@ class Outcome:
 def outcome(form: Format, seed: int) -> Outcome:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        what = form.make(seed, folder)
-        said = folder / "said"
-        said.touch()
+        mutation = form.make(seed, folder)
+        log = folder / "log"
+        log.touch()
         begin = time.monotonic()
         process = os.fork()
         if not process:
-            os._exit(_inside(form, folder, said))
+            os._exit(_inside(form, folder, log))
         _, status, usage = os.wait4(process, 0)
-        lines = [json.loads(line) for line in said.read_text().splitlines()]
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
         phase, *_ = [line["phase"] for line in reversed(lines) if "phase" in line] or ["checking"]
-        told = next((line for line in lines if "kind" in line), None)
-        if told is not None:
-            kind, text = told["kind"], told["text"]
+        last = next((line for line in lines if "kind" in line), None)
+        if last is not None:
+            kind, text = last["kind"], last["text"]
         else:
             signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
             kind = "hang" if signalled in (signal.SIGXCPU, signal.SIGKILL) else "crash"
@@ -100,14 +101,14 @@ def outcome(form: Format, seed: int) -> Outcome:
             )
         if phase == "checking" and kind in ("hang", "crash", "memory"):
             kind = "refused"
-        return Outcome(seed, what, kind, text)
+        return Outcome(seed, mutation, kind, text)
 
 
-def _inside(form: Format, folder: Path, said: Path) -> int:
-    """What the process does: one line of JSON for each phase, and one for how it ended."""
-    with said.open("a") as file, Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
+def _inside(form: Format, folder: Path, log: Path) -> int:
+    """Run in the child process: write one line of JSON for each phase, and one for the outcome."""
+    with log.open("a") as file, Path(os.devnull).open("w") as devnull:
+        os.dup2(devnull.fileno(), 1)
+        os.dup2(devnull.fileno(), 2)
 
         def say(**line: str) -> None:
             file.write(f"{json.dumps(line)}\n")
@@ -129,20 +130,20 @@ def _inside(form: Format, folder: Path, said: Path) -> int:
             say(kind="refused", text=str(error))
         except MemoryError:
             say(kind="memory", text=traceback.format_exc())
-        except BaseException:  # noqa: BLE001 (whatever it is, it is a finding)
+        except BaseException:  # noqa: BLE001 (any exception is a finding)
             say(kind="traceback", text=traceback.format_exc())
         return 0
 
 
 def outcomes(form: Format, seeds: range) -> Iterator[Outcome]:
-    """In the order of the seeds, as many at a time as there are processors."""
+    """Yield outcomes in the order of the seeds, with one process per processor."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(lambda seed: outcome(form, seed), seeds)
 
 
 def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
-    """Optimise, print the program of js, and evaluate and encode the weights, as the stages of a
-    build do.
+    """Optimise, print the program of js, and evaluate and encode the weights, like the stages of a
+    build.
     """
     phase("optimising")
     slots = graph.weights
@@ -159,30 +160,30 @@ def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
 
 
 def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
-    """Bits, lengths and whole pieces of a file, which must not be empty, are changed."""
-    found = bytearray(data)
-    start, end = sorted(rng.choices(range(len(found) + 1), k=2))
+    """Change bits, lengths and entire pieces of a file, which must not be empty."""
+    result = bytearray(data)
+    start, end = sorted(rng.choices(range(len(result) + 1), k=2))
     match rng.choice(["flip", "early", "cut", "drop", "repeat", "random", "length"]):
         case "flip":
             for _ in range(rng.randint(1, 6)):
-                found[rng.randrange(len(found))] ^= 1 << rng.randrange(8)
+                result[rng.randrange(len(result))] ^= 1 << rng.randrange(8)
         case "early":
-            found[rng.randrange(min(60, len(found)))] ^= 1 << rng.randrange(8)
+            result[rng.randrange(min(60, len(result)))] ^= 1 << rng.randrange(8)
         case "cut":
-            del found[start:]
+            del result[start:]
         case "drop":
-            del found[start : min(end, start + 20)]
+            del result[start : min(end, start + 20)]
         case "repeat":
-            found[start:start] = found[start : start + 30]
+            result[start:start] = result[start : start + 30]
         case "random":
-            found[start : start + 4] = rng.randbytes(4)
+            result[start : start + 4] = rng.randbytes(4)
         case "length":
-            found[start : start + 1] = rng.choice(EXTREME)
-    return bytes(found)
+            result[start : start + 1] = rng.choice(EXTREME)
+    return bytes(result)
 
 
 def hostile(name: str) -> dict[str, Format]:
-    """The small files of `hostile_<format>.py` that request much time or memory, by name."""
+    """The small files of `hostile_<format>.py` that need much time or memory, by name."""
     if not Path(__file__).with_name(f"hostile_{name}.py").exists():
         return {}
     module, form = (
@@ -190,26 +191,28 @@ def hostile(name: str) -> dict[str, Format]:
         import_module(f"tests.fuzz.{name}_files").FORMAT,
     )
 
-    def made(source: Callable[[], object]) -> Format:
+    def format_of(source: Callable[[], object]) -> Format:
         return Format(
             lambda _, folder: f"{source.__name__}, {module.write(source, folder)}",
             form.attempt,
             lambda folder: None,
         )
 
-    return {source.__name__: made(source) for source in module.HOSTILE}
+    return {source.__name__: format_of(source) for source in module.HOSTILE}
 
 
-def try_all(form: Format, number: int, first: int = 0, more: Iterable[Format] = ()) -> int:
-    """Print what is found, and a summary; the exit status."""
+def try_all(form: Format, number: int, first: int = 0, extra: Iterable[Format] = ()) -> int:
+    """Print the findings and a summary; return the exit status."""
     kinds: Counter[str] = Counter()
-    for found in (
-        *(outcome(one, 0) for one in more),
+    for result in (
+        *(outcome(one, 0) for one in extra),
         *outcomes(form, range(first, first + number)),
     ):
-        kinds[found.kind] += 1
-        if found.is_finding:
-            print(f"seed {found.seed}: {found.what}: {found.kind}\n{found.text}", flush=True)
+        kinds[result.kind] += 1
+        if result.is_finding:
+            print(
+                f"seed {result.seed}: {result.mutation}: {result.kind}\n{result.text}", flush=True
+            )
         if sum(kinds.values()) % 500 == 0:
             print(dict(kinds), file=sys.stderr, flush=True)
     print(f"{kinds.total()} files: {dict(kinds)}")
@@ -237,7 +240,7 @@ def main() -> int:
 
 
 def keep(form: Format, seed: int, folder: Path) -> str:
-    """Write the file of a seed, to look at it."""
+    """Write the file of a seed, for inspection."""
     with suppress(FileExistsError):
         folder.mkdir(parents=True)
     return form.make(seed, folder)

@@ -1,8 +1,8 @@
 """Differential fuzzing: random graphs on every backend against the numpy references.
 
-`python -m tests.fuzz.fuzz [number] [backend,...] [--seed first] [--draw mixed,cross]`. What
-disagrees is printed as a graph in its text form with the seed, cut down to the first Variables that
-are wrong; such a graph belongs into `tests/backends/test_corner_graphs.py`.
+`python -m tests.fuzz.fuzz [number] [backend,...] [--seed first] [--draw mixed,cross]`. Disagreeing
+graphs are printed in text form with their seed, reduced to the first wrong Variables. Add such a
+graph to `tests/backends/test_corner_graphs.py`.
 """
 
 import argparse
@@ -31,23 +31,23 @@ SIZES = (1, 5, 64)
 TOLERANCE = 1e-4
 NUDGE = 3e-6
 DRAWS = {"mixed": graphs.graph, "cross": cross.graph}
-"""What a graph is drawn from: operators of all families, or the cross of layers with their layouts,
-sizes and epilogues.
+"""Sources of graphs: operators of all families, or the cross product of layers with layouts, sizes
+and epilogues.
 """
 
 
 @dataclass(frozen=True)
 class Example:
-    """A graph with values; `expected` by output, and which elements small changes of the input do
-    not
-    move far; the least and the largest of the integers that nodes read, by dtype.
+    """A graph with values. `expected`: the reference outputs. `stable`: the elements that small
+    changes of the input do not move far. `integers`: the least and largest integer that nodes read,
+    by dtype.
     """
 
     seed: int
     graph: Graph
     values: dict[str, np.ndarray]
     expected: dict[str, np.ndarray]
-    steady: dict[str, np.ndarray]
+    stable: dict[str, np.ndarray]
     integers: dict[str, tuple[int, int]]
 
     @property
@@ -61,28 +61,27 @@ class Example:
 
 
 def example(seed, draw="mixed"):
-    made = DRAWS[draw](seed)
-    return example_of(made, seed) if made.nodes else None
+    graph = DRAWS[draw](seed)
+    return example_of(graph, seed) if graph.nodes else None
 
 
-def example_of(made, seed):
-    """Where the reference itself jumps when float inputs move a little (comparisons, casts,
-    sorting),
-    there is nothing to compare; nor where a size is refused, as 1 is for what was taken to be equal
-    to another one, though numpy would repeat it.
+def example_of(graph, seed):
+    """Return None if a size is rejected, such as 1 for a size that must equal another one, which
+    numpy would broadcast. Elements are not stable if the reference jumps when float inputs move a
+    little (comparisons, casts, sorting).
     """
     sizes = {"T": SIZES[seed % len(SIZES)]}
-    if not all(need.holds(sizes) for need in needs(made, infer) if need.names <= sizes.keys()):
+    if not all(need.holds(sizes) for need in needs(graph, infer) if need.names <= sizes.keys()):
         return None
     try:
-        values = values_for(made, seed, sizes)
-        expected, computed = run_graph(made, values, values)
+        values = values_for(graph, seed, sizes)
+        expected, computed = run_graph(graph, values, values)
     except ShapeError:
         return None
     rng = np.random.default_rng(seed + 1)
-    steady = {name: np.ones(array.shape, bool) for name, array in expected.items()}
+    stable = {name: np.ones(array.shape, bool) for name, array in expected.items()}
     for _ in range(2):
-        moved = {
+        perturbed = {
             n: (
                 (v * (1 + rng.uniform(-NUDGE, NUDGE, v.shape))).astype(v.dtype)
                 if v.dtype == np.float32
@@ -90,51 +89,51 @@ def example_of(made, seed):
             )
             for n, v in values.items()
         }
-        again = run_graph(made, moved, moved)[0]
+        perturbed_outputs = run_graph(graph, perturbed, perturbed)[0]
         for name, array in expected.items():
-            if again[name].shape != array.shape:
+            if perturbed_outputs[name].shape != array.shape:
                 return None
-            steady[name] &= agrees(again[name], array)
+            stable[name] &= agrees(perturbed_outputs[name], array)
     return Example(
         seed,
-        made,
+        graph,
         values,
         expected,
-        steady,
-        extremes(computed[name] for name in {name for node in made.nodes for name in node.inputs}),
+        stable,
+        extremes(computed[name] for name in {name for node in graph.nodes for name in node.inputs}),
     )
 
 
 def extremes(arrays):
-    found = {}
+    limits = {}
     for array in arrays:
         if array.dtype.kind in "iu" and array.size:
-            least, largest = found.get(str(array.dtype), (0, 0))
-            found[str(array.dtype)] = min(least, int(array.min())), max(largest, int(array.max()))
-    return found
+            least, largest = limits.get(str(array.dtype), (0, 0))
+            limits[str(array.dtype)] = min(least, int(array.min())), max(largest, int(array.max()))
+    return limits
 
 
-def holds(backend, found):
-    """Whether a backend holds all integers that nodes of an example read: one that has none of 64
-    bits computes with others then.
+def holds(backend, case):
+    """Whether a backend represents all integers that nodes of an example read. A backend without
+    64-bit integers computes with other values.
     """
-    limits = {dtype: np.iinfo(TARGETS[backend].stored(dtype)) for dtype in found.integers}
+    limits = {dtype: np.iinfo(TARGETS[backend].stored(dtype)) for dtype in case.integers}
     return all(
         limits[dtype].min <= least and largest <= limits[dtype].max
-        for dtype, (least, largest) in found.integers.items()
+        for dtype, (least, largest) in case.integers.items()
     )
 
 
 def agrees(got, expected):
-    """Per element: equal, or near in relation to the largest."""
+    """Per element: equal, or near relative to the largest."""
     if got.dtype.kind != "f":
         return got == expected
     return relative_errors(got, expected) <= max(TOLERANCE, float(np.finfo(got.dtype).eps) * 4)
 
 
-def held(array, backend):
-    """What a backend holds of it: the numbers of nothing are the limits of the dtype, which memory
-    of 32 bits does not have.
+def clip_to_storage(array, backend):
+    """Clip integers to the range of a backend's storage. Reductions of nothing return the limits of
+    the dtype, which 32-bit storage does not have.
     """
     limits = (
         np.iinfo(TARGETS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
@@ -150,32 +149,30 @@ def held(array, backend):
     )
 
 
-def differences(found, outputs, backend):
-    """The outputs that are wrong, with their worst element."""
+def differences(case, outputs, backend):
+    """The wrong outputs, each with one wrong element."""
     wrong = []
-    for name, reference in found.expected.items():
-        got, expected = outputs[name], held(reference, backend)
+    for name, reference in case.expected.items():
+        got, expected = outputs[name], clip_to_storage(reference, backend)
         if got.shape != expected.shape or got.dtype != expected.dtype:
             wrong.append(
                 f"{name} is {got.dtype}{list(got.shape)}, expected"
                 f" {expected.dtype}{list(expected.shape)}"
             )
-        elif not (agrees(got, expected) | ~found.steady[name]).all():
-            at = tuple(np.argwhere(~(agrees(got, expected) | ~found.steady[name]))[0])
+        elif not (agrees(got, expected) | ~case.stable[name]).all():
+            at = tuple(np.argwhere(~(agrees(got, expected) | ~case.stable[name]))[0])
             wrong.append(f"{name}{list(map(int, at))} is {got[at]}, expected {expected[at]}")
     return wrong
 
 
 def disagreements(examples, backend):
-    """(example, what is wrong) on one backend; a batch that breaks as a whole is tried graph by
-    graph.
-    """
+    """Return (example, differences) pairs on one backend. A batch that fails is divided."""
     if not examples:
         return []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            results = run([found.job for found in examples], backend, Path(folder))
-        except Exception as error:  # noqa: BLE001 (whatever breaks is a finding)
+            results = run([case.job for case in examples], backend, Path(folder))
+        except Exception as error:  # noqa: BLE001 (any failure is a finding)
             if len(examples) == 1:
                 return [(examples[0], [f"{type(error).__name__}: {error}"])]
             middle = len(examples) // 2
@@ -183,31 +180,31 @@ def disagreements(examples, backend):
                 examples[middle:], backend
             )
     return [
-        (found, wrong)
-        for found, outputs in zip(examples, results, strict=True)
-        if (wrong := differences(found, outputs, backend))
+        (case, wrong)
+        for case, outputs in zip(examples, results, strict=True)
+        if (wrong := differences(case, outputs, backend))
     ]
 
 
-def cut(found, backend):
-    """The same graph up to the first node whose value is wrong."""
-    for count in range(1, len(found.graph.nodes) + 1):
-        nodes = found.graph.nodes[:count]
+def reduce(case, backend):
+    """Reduce the graph to the nodes up to the first wrong value."""
+    for count in range(1, len(case.graph.nodes) + 1):
+        nodes = case.graph.nodes[:count]
         last = dict.fromkeys(nodes[-1].outputs)
-        shown = found.graph.edit(nodes=nodes, outputs={name: name for name in last})
+        prefix = case.graph.edit(nodes=nodes, outputs={name: name for name in last})
         used = {
-            *shown.inputs,
-            *shown.slots,
-            *shown.constants,
+            *prefix.inputs,
+            *prefix.slots,
+            *prefix.constants,
             *(name for node in nodes for name in node.outputs),
         }
-        shorter = example_of(
-            shown.edit(variables={n: v for n, v in shown.variables.items() if n in used}),
-            found.seed,
+        reduced = example_of(
+            prefix.edit(variables={n: v for n, v in prefix.variables.items() if n in used}),
+            case.seed,
         )
-        if shorter is not None and disagreements([shorter], backend):
-            return shorter
-    return found
+        if reduced is not None and disagreements([reduced], backend):
+            return reduced
+    return case
 
 
 def main():
@@ -218,28 +215,26 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--draw", default=",".join(DRAWS))
     options = parser.parse_args()
-    failed, tried = 0, 0
+    failed, total = 0, 0
     for first in range(options.seed, options.seed + options.number, BATCH):
         seeds = range(first, min(first + BATCH, options.seed + options.number))
         draws = options.draw.split(",")
         examples = [
-            found
-            for seed in seeds
-            if (found := example(seed, draws[seed % len(draws)])) is not None
+            case for seed in seeds if (case := example(seed, draws[seed % len(draws)])) is not None
         ]
-        tried += len(examples)
+        total += len(examples)
         for backend in options.backends.split(","):
-            for found, wrong in disagreements(
-                [found for found in examples if holds(backend, found)], backend
+            for case, wrong in disagreements(
+                [case for case in examples if holds(backend, case)], backend
             ):
                 failed += 1
                 print(
-                    f"seed {found.seed} on {backend}:"
-                    f" {'; '.join(wrong)}\n{print_graph(cut(found, backend).graph)}",
+                    f"seed {case.seed} on {backend}:"
+                    f" {'; '.join(wrong)}\n{print_graph(reduce(case, backend).graph)}",
                     flush=True,
                 )
         print(
-            f"{tried} graphs of {seeds.stop - options.seed} seeds, {failed} disagreements",
+            f"{total} graphs of {seeds.stop - options.seed} seeds, {failed} disagreements",
             flush=True,
         )
     return 1 if failed else 0

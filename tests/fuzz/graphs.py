@@ -1,6 +1,5 @@
-"""Random graphs of all families, over the steps of `tests/lower/mixed_graphs.py`: other dtypes,
-open
-and empty sizes, scalars, choices that are made while the program runs.
+"""Random graphs of all families, based on the steps of `tests/lower/mixed_graphs.py`: other dtypes,
+symbolic and empty sizes, scalars, branches chosen at run time.
 """
 
 import numpy as np
@@ -26,7 +25,7 @@ DTYPES = ["float32"] * 6 + ["int32", "int64", "uint8", "bool"]
 
 class Draw(Random):
     def ops(self, op, *inputs, **attrs):
-        """All outputs of a node."""
+        """Add a node and return all its outputs."""
         count = len(self.b.variables)
         types = infer(
             Node(op, inputs, ("?",), attrs, op), [self.b.variables[name].type for name in inputs]
@@ -35,8 +34,8 @@ class Draw(Random):
         self.b.nodes.append(Node(op, inputs, names, attrs, f"layer{len(self.b.nodes)}"))
         return names
 
-    def whole(self, x):
-        """`x` as whole numbers that no backend has trouble with."""
+    def integers(self, x):
+        """Convert `x` to integers that every backend represents."""
         return self.b.op(
             "Cast",
             self.b.op("Clip", x, min=-100.0, max=100.0) if self.dtype(x) == "float32" else x,
@@ -49,7 +48,7 @@ def ordered(r, x, shape):
 
 
 def different(r, x, shape):
-    """Computed floats are left out: whether two of them are equal depends on the last bit."""
+    """Exclude computed floats: whether two of them are equal depends on the last bit."""
     if r.dtype(x) == "float32" and not x.startswith("x"):
         raise ShapeError(x)
     return r.choice(
@@ -74,7 +73,7 @@ def where(r, x, shape):
 
 
 def branch(r, x, shape):
-    """One of two graphs, by a comparison."""
+    """Select one of two graphs by a comparison."""
     axes = tuple(range(len(shape)))
     condition = r.b.op(
         "Less",
@@ -140,8 +139,8 @@ def running(r, x, shape):
 
 
 def gathered(r, x, shape):
-    """Elements by computed indices."""
-    index = r.whole(r.choice(r.values))
+    """Gather elements by computed indices."""
+    index = r.integers(r.choice(r.values))
     return r.b.op("Gather", x, index, axis=r.randrange(len(shape)))
 
 
@@ -158,7 +157,7 @@ WHOLE = {0: [arithmetic, arithmetic], 1: [sums, position, running]}
 
 
 def graph(seed):
-    """A graph of 3 to 14 steps, some over open or empty sizes; steps that fit no shape are left
+    """A graph of 3 to 14 steps, some over symbolic or empty sizes. Steps that fit no shape are left
     out.
     """
     r = Draw(seed)
@@ -174,7 +173,7 @@ def graph(seed):
     outputs = {"out": r.values[-1]} | {
         f"also{n}": r.choice(r.values) for n in range(r.choice([0, 1, 2]))
     }
-    made = Graph(
+    result = Graph(
         "g",
         tuple(r.b.nodes),
         r.b.variables,
@@ -183,11 +182,11 @@ def graph(seed):
         frozenset(r.b.slots),
         r.b.constants,
     )
-    return remove_unused(made)
+    return remove_unused(result)
 
 
 def is_trained_open(r):
-    """Whether a weight has an open size, which no trained weight can have."""
+    """Whether a weight has a symbolic size, which no trained weight can have."""
     return any(dim.is_symbolic(size) for name in r.b.slots for size in r.b.shape(name))
 
 
@@ -205,7 +204,7 @@ def add_step(r, x, shape):
         if rank <= len(shape) and (rank != 4 or len(shape) == 4)
         for step in rows
     ]
-    before, known = len(r.b.nodes), set(r.b.variables)
+    before, declared = len(r.b.nodes), set(r.b.variables)
     try:
         narrow = dtype not in ("float32", "bool") and r.random() < 0.3
         y = r.b.op("Cast", x, dtype="float32") if narrow else r.choice(steps)(r, x, shape)
@@ -220,17 +219,17 @@ def add_step(r, x, shape):
         r.values.append(y)
         return
     del r.b.nodes[before:]
-    for name in set(r.b.variables) - known:
+    for name in set(r.b.variables) - declared:
         del r.b.variables[name]
         r.b.slots.discard(name)
         r.b.constants.pop(name, None)
 
 
-def values_for(made, seed, sizes):
-    """Inputs and weights at sizes of the placeholders."""
+def values_for(graph, seed, sizes):
+    """Inputs and weights for given sizes of the placeholders."""
     rng = np.random.default_rng(seed)
-    bound = bind(made, sizes)
-    variances = {node.inputs[4] for node in made.nodes if node.op == "BatchNorm"}
+    bound = bind(graph, sizes)
+    variances = {node.inputs[4] for node in graph.nodes if node.op == "BatchNorm"}
 
     def values(name):
         type_ = bound.type(name)
@@ -244,7 +243,7 @@ def values_for(made, seed, sizes):
             type_.dtype
         )
 
-    return {name: values(name) for name in (*made.inputs, *sorted(made.slots))}
+    return {name: values(name) for name in (*graph.inputs, *sorted(graph.slots))}
 
 
 graphs = st.integers(0, 2**40).map(graph)

@@ -1,4 +1,4 @@
-"""Files of Keras of a few kilobytes that ask for minutes of time or gigabytes of memory."""
+"""Keras files of a few kilobytes that need minutes of time or gigabytes of memory."""
 
 import io
 import json
@@ -34,11 +34,11 @@ def tensor(name: str, call: int = 0) -> dict[str, Any]:
 
 
 def functional(name: str, layers: list[dict[str, Any]], last: str, call: int) -> dict[str, Any]:
-    given = layer("InputLayer", f"{name}_in", {"batch_shape": [None, 4], "dtype": "float32"})
+    source = layer("InputLayer", f"{name}_in", {"batch_shape": [None, 4], "dtype": "float32"})
     return {
         "name": name,
         "trainable": True,
-        "layers": [given, *layers],
+        "layers": [source, *layers],
         "input_layers": [[f"{name}_in", 0, 0]],
         "output_layers": [[last, call, 0]],
     }
@@ -51,19 +51,19 @@ def dense(units: int, *calls: Any) -> dict[str, Any]:
 
 
 def archive(config: dict[str, Any], fill: Callable[[h5py.File], None]) -> bytes:
-    weights, made = io.BytesIO(), io.BytesIO()
+    weights, archive_file = io.BytesIO(), io.BytesIO()
     with h5py.File(weights, "w") as file:
         fill(file)
-    whole = {"module": "keras", "class_name": "Functional", "config": config}
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+    model_config = {"module": "keras", "class_name": "Functional", "config": config}
+    with zipfile.ZipFile(archive_file, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("metadata.json", json.dumps({"keras_version": "3.15.1"}))
-        file.writestr("config.json", json.dumps(whole))
+        file.writestr("config.json", json.dumps(model_config))
         file.writestr("model.weights.h5", weights.getvalue())
-    return made.getvalue()
+    return archive_file.getvalue()
 
 
 def models_of_models() -> bytes:
-    """Each calls the one inside it twice: 2^30 layers."""
+    """Each calls the nested model twice: 2^30 layers."""
     config = functional("m0", [dense(4, tensor("m0_in"))], "dense", 0)
     for level in range(1, LEVELS):
         inner = layer(
@@ -84,7 +84,7 @@ def models_of_models() -> bytes:
 
 
 def unstored() -> bytes:
-    """A kernel of 4 GB of which nothing is stored."""
+    """A kernel of 4 GB with no stored data."""
 
     def fill(file: h5py.File) -> None:
         group = file.create_group("layers/dense/vars")
@@ -122,8 +122,8 @@ def compressed() -> bytes:
 
 
 def repeated() -> bytes:
-    many = layer("RepeatVector", "repeat", {"n": 1 << 40}, tensor("m_in"))
-    return archive(functional("m", [many], "repeat", 0), lambda file: None)
+    repeat_layer = layer("RepeatVector", "repeat", {"n": 1 << 40}, tensor("m_in"))
+    return archive(functional("m", [repeat_layer], "repeat", 0), lambda file: None)
 
 
 def upsampled() -> bytes:

@@ -1,4 +1,4 @@
-"""Graphs of TensorFlow of a few kilobytes that ask for minutes of time or gigabytes of memory."""
+"""TensorFlow graphs of a few kilobytes that need minutes of time or gigabytes of memory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +13,13 @@ SIDE = 32768
 
 
 def graph() -> Any:
-    made = GraphDef()
-    add(made, "x", "Placeholder", dtype=FLOAT).attr["shape"].shape.dim.add(size=4)
-    return made
+    definition = GraphDef()
+    add(definition, "x", "Placeholder", dtype=FLOAT).attr["shape"].shape.dim.add(size=4)
+    return definition
 
 
-def add(made: Any, name: str, op: str, *inputs: str, **types: int) -> Any:
-    node = made.node.add(name=name, op=op)
+def add(definition: Any, name: str, op: str, *inputs: str, **types: int) -> Any:
+    node = definition.node.add(name=name, op=op)
     node.input.extend(inputs)
     for key, value in types.items():
         node.attr[key].type = value
@@ -27,11 +27,13 @@ def add(made: Any, name: str, op: str, *inputs: str, **types: int) -> Any:
 
 
 def constant(
-    made: Any, name: str, value: np.ndarray, repeated: tuple[int, ...] | None = None
+    definition: Any, name: str, value: np.ndarray, repeated: tuple[int, ...] | None = None
 ) -> None:
-    """With `repeated` that shape, of which the file has the first element alone."""
+    """A constant. With `repeated`, it has that shape, and the file stores the first element
+    only.
+    """
     dtype = FLOAT if value.dtype == np.float32 else INT
-    tensor = add(made, name, "Const", dtype=dtype).attr["value"].tensor
+    tensor = add(definition, name, "Const", dtype=dtype).attr["value"].tensor
     tensor.dtype = dtype
     for size in repeated or value.shape:
         tensor.tensor_shape.dim.add(size=size)
@@ -41,69 +43,69 @@ def constant(
         tensor.float_val.append(float(value.ravel()[0]))
 
 
-def ended(made: Any, name: str) -> Any:
+def add_mean(definition: Any, name: str) -> Any:
     """The graph that adds the mean of a constant to its input."""
-    constant(made, "axes", np.array([0], np.int32))
-    mean = add(made, "mean", "Mean", f"{name}_flat", "axes", T=FLOAT, Tidx=INT)
+    constant(definition, "axes", np.array([0], np.int32))
+    mean = add(definition, "mean", "Mean", f"{name}_flat", "axes", T=FLOAT, Tidx=INT)
     mean.attr["keep_dims"].b = False
-    constant(made, "flat", np.array([-1], np.int32))
-    add(made, f"{name}_flat", "Reshape", name, "flat", T=FLOAT, Tshape=INT)
-    add(made, "y", "AddV2", "x", "mean", T=FLOAT)
-    return made
+    constant(definition, "flat", np.array([-1], np.int32))
+    add(definition, f"{name}_flat", "Reshape", name, "flat", T=FLOAT, Tshape=INT)
+    add(definition, "y", "AddV2", "x", "mean", T=FLOAT)
+    return definition
 
 
 def filled() -> Any:
-    made = graph()
-    constant(made, "dims", np.array([SIDE, SIDE], np.int32))
-    constant(made, "one", np.array(1, np.float32))
-    add(made, "c", "Fill", "dims", "one", T=FLOAT, index_type=INT)
-    return ended(made, "c")
+    definition = graph()
+    constant(definition, "dims", np.array([SIDE, SIDE], np.int32))
+    constant(definition, "one", np.array(1, np.float32))
+    add(definition, "c", "Fill", "dims", "one", T=FLOAT, index_type=INT)
+    return add_mean(definition, "c")
 
 
 def repeated() -> Any:
-    made = graph()
-    constant(made, "c", np.ones(1, np.float32), (SIDE, SIDE))
-    return ended(made, "c")
+    definition = graph()
+    constant(definition, "c", np.ones(1, np.float32), (SIDE, SIDE))
+    return add_mean(definition, "c")
 
 
 def many_repeated() -> Any:
-    """Each is as large as one may be, and they differ."""
-    made = graph()
+    """Each has the largest permitted size, and they differ."""
+    definition = graph()
     names = [f"c{n}" for n in range(40)]
     for n, name in enumerate(names):
-        constant(made, name, np.array([n], np.float32), (4096, 4096))
-    add(made, "c", "AddN", *names, T=FLOAT).attr["N"].i = len(names)
-    return ended(made, "c")
+        constant(definition, name, np.array([n], np.float32), (4096, 4096))
+    add(definition, "c", "AddN", *names, T=FLOAT).attr["N"].i = len(names)
+    return add_mean(definition, "c")
 
 
 def tiled() -> Any:
-    made = graph()
-    constant(made, "w", np.ones((2, 3), np.float32))
-    constant(made, "times", np.array([SIDE, SIDE], np.int32))
-    add(made, "c", "Tile", "w", "times", T=FLOAT, Tmultiples=INT)
-    return ended(made, "c")
+    definition = graph()
+    constant(definition, "w", np.ones((2, 3), np.float32))
+    constant(definition, "times", np.array([SIDE, SIDE], np.int32))
+    add(definition, "c", "Tile", "w", "times", T=FLOAT, Tmultiples=INT)
+    return add_mean(definition, "c")
 
 
 def counted() -> Any:
-    made = graph()
+    definition = graph()
     for name, value in (("from", 0), ("to", 2**31 - 1), ("by", 1)):
-        constant(made, name, np.array(value, np.int32))
-    add(made, "range", "Range", "from", "to", "by", Tidx=INT)
-    add(made, "c", "Cast", "range", SrcT=INT, DstT=FLOAT)
-    return ended(made, "c")
+        constant(definition, name, np.array(value, np.int32))
+    add(definition, "range", "Range", "from", "to", "by", Tidx=INT)
+    add(definition, "c", "Cast", "range", SrcT=INT, DstT=FLOAT)
+    return add_mean(definition, "c")
 
 
 def functions_of_functions() -> Any:
-    """Inlined they are 2^30 nodes."""
-    made = graph()
+    """Inlined, these are 2^30 nodes."""
+    definition = graph()
     for n in range(31):
-        function = made.library.function.add()
+        function = definition.library.function.add()
         function.signature.name = f"F{n}"
         function.signature.input_arg.add(name="a", type=FLOAT)
         function.signature.output_arg.add(name="b", type=FLOAT)
         if n:
-            for name, given in (("p", "a"), ("q", "p:output:0")):
-                call = add_to(function.node_def, name, "PartitionedCall", given)
+            for name, argument in (("p", "a"), ("q", "p:output:0")):
+                call = add_to(function.node_def, name, "PartitionedCall", argument)
                 call.attr["f"].func.name = f"F{n - 1}"
                 call.attr["Tin"].list.type.append(FLOAT)
                 call.attr["Tout"].list.type.append(FLOAT)
@@ -111,11 +113,11 @@ def functions_of_functions() -> Any:
         else:
             add_to(function.node_def, "r", "Relu", "a").attr["T"].type = FLOAT
             function.ret["b"] = "r:activations:0"
-    call = add(made, "y", "PartitionedCall", "x")
+    call = add(definition, "y", "PartitionedCall", "x")
     call.attr["f"].func.name = "F30"
     call.attr["Tin"].list.type.append(FLOAT)
     call.attr["Tout"].list.type.append(FLOAT)
-    return made
+    return definition
 
 
 def add_to(nodes: Any, name: str, op: str, *inputs: str) -> Any:
@@ -126,9 +128,9 @@ def add_to(nodes: Any, name: str, op: str, *inputs: str) -> Any:
 
 def endless() -> Any:
     """A loop over a constant whose condition is always true."""
-    made = graph()
+    definition = graph()
     for name, op in (("cond", "Less"), ("body", "AddV2")):
-        function = made.library.function.add()
+        function = definition.library.function.add()
         function.signature.name = name
         function.signature.input_arg.add(name="a", type=FLOAT)
         function.signature.output_arg.add(name="b", type=10 if name == "cond" else FLOAT)
@@ -141,12 +143,12 @@ def endless() -> Any:
             limit.attr["value"].tensor.tensor_shape.SetInParent()
             limit.attr["value"].tensor.float_val.append(3e38)
         function.ret["b"] = "n:z:0"
-    constant(made, "start", np.zeros((), np.float32))
-    loop = add(made, "c", "StatelessWhile", "start")
+    constant(definition, "start", np.zeros((), np.float32))
+    loop = add(definition, "c", "StatelessWhile", "start")
     loop.attr["cond"].func.name, loop.attr["body"].func.name = "cond", "body"
     loop.attr["T"].list.type.append(FLOAT)
     loop.attr["output_shapes"].list.shape.add()
-    return ended(made, "c")
+    return add_mean(definition, "c")
 
 
 HOSTILE: tuple[Callable[[], Any], ...] = (

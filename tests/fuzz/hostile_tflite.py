@@ -1,4 +1,4 @@
-"""TensorFlow Lite files of a few kilobytes that request minutes or gigabytes."""
+"""TensorFlow Lite files of a few kilobytes that need minutes of time or gigabytes of memory."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ DTYPES = {"float32": schema.TensorType.FLOAT32, "int32": schema.TensorType.INT32
 
 
 class Writer:
-    """One graph, which adds the mean of a constant to its input."""
+    """Write one graph, which adds the mean of a constant to its input."""
 
     def __init__(self) -> None:
         self.model = schema.ModelT()
@@ -25,14 +25,14 @@ class Writer:
     def tensor(
         self, name: str, dtype: str, shape: Sequence[int], value: np.ndarray | None = None
     ) -> int:
-        made = schema.TensorT()
-        made.name, made.type, made.shape, made.buffer = name, DTYPES[dtype], list(shape), 0
+        result = schema.TensorT()
+        result.name, result.type, result.shape, result.buffer = name, DTYPES[dtype], list(shape), 0
         if value is not None:
             buffer = schema.BufferT()
             buffer.data = np.frombuffer(value.tobytes(), np.uint8)
             self.model.buffers.append(buffer)
-            made.buffer = len(self.model.buffers) - 1
-        self.graph.tensors.append(made)
+            result.buffer = len(self.model.buffers) - 1
+        self.graph.tensors.append(result)
         return len(self.graph.tensors) - 1
 
     def constant(self, name: str, value: np.ndarray) -> int:
@@ -48,15 +48,15 @@ class Writer:
         kind = schema.OperatorCodeT()
         kind.builtinCode, kind.deprecatedBuiltinCode, kind.version = code, min(code, 127), 1
         self.model.operatorCodes.append(kind)
-        made = schema.OperatorT()
-        made.opcodeIndex, made.inputs, made.outputs = (
+        result = schema.OperatorT()
+        result.opcodeIndex, result.inputs, result.outputs = (
             len(self.model.operatorCodes) - 1,
             list(inputs),
             [output],
         )
         if options is not None:
-            made.builtinOptionsType, made.builtinOptions = options
-        self.graph.operators.append(made)
+            result.builtinOptionsType, result.builtinOptions = options
+        self.graph.operators.append(result)
         return output
 
     def bytes(self, constant: int) -> bytes:
@@ -133,7 +133,7 @@ def multiplied() -> bytes:
 
 
 def functions_of_functions() -> bytes:
-    """Graphs that call the one after them twice: written out they are 2^30 operators."""
+    """Graphs that call the next one twice: inlined, these are 2^30 operators."""
     w = Writer()
     graphs = []
     for n in range(31):

@@ -1,4 +1,4 @@
-"""Programs of torch.export of a few kilobytes that request minutes or gigabytes."""
+"""torch.export programs of a few kilobytes that need minutes of time or gigabytes of memory."""
 
 import warnings
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Mutated `.keras` and `.h5` files: nothing ends in a traceback, takes long or much memory."""
+"""Mutated `.keras` and `.h5` files: nothing ends in a traceback, or needs much time or memory."""
 
 import io
 import json
@@ -63,18 +63,18 @@ def models() -> list[Any]:
 
 @cache
 def originals() -> tuple[tuple[str, bytes], ...]:
-    made = []
+    saved_models = []
     with tempfile.TemporaryDirectory() as folder:
         for number, model in enumerate(models()):
             for suffix in ("keras", "h5"):
                 path = Path(folder) / f"{number}.{suffix}"
                 model.save(path)
-                made.append((suffix, path.read_bytes()))
-    return tuple(made)
+                saved_models.append((suffix, path.read_bytes()))
+    return tuple(saved_models)
 
 
-def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every container in a config with a key of it."""
+def entries(value: Any) -> list[tuple[Any, Any]]:
+    """Every container in a config, with each of its keys."""
     items = (
         list(value.items())
         if isinstance(value, dict)
@@ -82,21 +82,21 @@ def places(value: Any) -> list[tuple[Any, Any]]:
         if isinstance(value, list)
         else []
     )
-    return [place for key, inner in items for place in ((value, key), *places(inner))]
+    return [entry for key, inner in items for entry in ((value, key), *entries(inner))]
 
 
 def mutate_config(rng: random.Random, text: str) -> tuple[str, str]:
     config = json.loads(text)
-    found = places(config)
-    container, key = rng.choice(found)
+    all_entries = entries(config)
+    container, key = rng.choice(all_entries)
     match rng.choice(["change", "change", "remove", "move", "rename"]):
         case "change":
             container[key] = rng.choice(VALUES)
         case "remove":
             del container[key]
         case "move":
-            other, place = rng.choice(found)
-            container[key] = json.loads(json.dumps(other[place]))
+            other, other_key = rng.choice(all_entries)
+            container[key] = json.loads(json.dumps(other[other_key]))
         case "rename":
             if isinstance(container, dict):
                 container[f"{key}x"] = container.pop(key)
@@ -111,35 +111,33 @@ def mutate(rng: random.Random, suffix: str, data: bytes) -> tuple[bytes, str]:
 
         memory = io.BytesIO(data)
         with h5py.File(memory, "r+") as file:
-            text, what = mutate_config(rng, file.attrs["model_config"])
+            text, mutation = mutate_config(rng, file.attrs["model_config"])
             file.attrs["model_config"] = text
-        return memory.getvalue(), what
-    result, what = io.BytesIO(), ""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(result, "w") as written:
+        return memory.getvalue(), mutation
+    result, mutation = io.BytesIO(), ""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(result, "w") as output:
         damaged = rng.choice([None, None, *archive.namelist()])
         for name in archive.namelist():
             content = archive.read(name)
             if name == "config.json" and damaged is None:
-                text, what = mutate_config(rng, content.decode())
+                text, mutation = mutate_config(rng, content.decode())
                 content = text.encode()
             elif name == damaged:
-                content, what = mutate_bytes(rng, content), f"bytes of {name}"
-            written.writestr(name, content)
-    return result.getvalue(), what
+                content, mutation = mutate_bytes(rng, content), f"bytes of {name}"
+            output.writestr(name, content)
+    return result.getvalue(), mutation
 
 
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     suffix, data = rng.choice(originals())
-    data, what = mutate(rng, suffix, data)
+    data, mutation = mutate(rng, suffix, data)
     (folder / f"net.{suffix}").write_bytes(data)
-    return f"{suffix}, {what}"
+    return f"{suffix}, {mutation}"
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the printed program of js, without Keras; what the file's probe does
-    comes first.
-    """
+    """Probe the file, then build up to the printed program of js, without Keras."""
     (path,) = folder.glob("net.*")
     phase("checking")
     spec, blobs = parse_model(path)

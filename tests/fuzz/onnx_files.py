@@ -1,5 +1,5 @@
-"""Mutated ONNX files: what is accepted here, the onnx package's checker accepts too, and nothing
-ends in a traceback.
+"""Mutated ONNX files: the checker of the onnx package accepts every accepted file, and nothing ends
+in a traceback.
 """
 
 import random
@@ -14,7 +14,7 @@ from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import DecodeError, Message
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.conformance.cases import kept
+from tests.conformance.cases import cases_in_scope
 from tests.frontends.onnx.classical_cases import FAMILIES
 from tests.frontends.onnx.control_models import DATA, KNOWN, branches, doubled
 from tests.frontends.onnx.models import classifier, dynamic, floats, literal, model, weight
@@ -110,7 +110,7 @@ def shaped() -> onnx.ModelProto:
 
 
 def functional() -> onnx.ModelProto:
-    made = model(
+    result = model(
         [
             node("Twice", ["x"], ["a"], domain="own"),
             node("FusedMatMul", ["a", "w"], ["b"], domain="com.microsoft", alpha=0.5),
@@ -121,30 +121,30 @@ def functional() -> onnx.ModelProto:
         [weight("w", 3, 4)],
         microsoft=True,
     )
-    made.opset_import.append(helper.make_opsetid("own", 1))
+    result.opset_import.append(helper.make_opsetid("own", 1))
     opsets = [helper.make_opsetid("", 21)]
-    made.functions.append(
+    result.functions.append(
         helper.make_function("own", "Twice", ["a"], ["b"], [node("Add", ["a", "a"], ["b"])], opsets)
     )
-    return made
+    return result
 
 
-def beside() -> onnx.ModelProto:
-    """With a weight in the file `data.bin`, which `make` writes."""
-    made = classifier()
-    for tensor in made.graph.initializer:
+def with_external_data() -> onnx.ModelProto:
+    """A model with a weight in the file `data.bin`, which `make` writes."""
+    result = classifier()
+    for tensor in result.graph.initializer:
         data = tensor.raw_data
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
         for key, value in (("location", "data.bin"), ("offset", "0"), ("length", str(len(data)))):
             tensor.external_data.add(key=key, value=value)
-    return made
+    return result
 
 
-def learned(name: str) -> onnx.ModelProto:
-    """One of the nodes of ai.onnx.ml that are tried."""
+def ml_node(name: str) -> onnx.ModelProto:
+    """A node of ai.onnx.ml."""
     return next(
-        tried.model() for family in FAMILIES.values() for tried in family() if tried.name == name
+        case.model() for family in FAMILIES.values() for case in family() if case.name == name
     )
 
 
@@ -156,14 +156,14 @@ OWN: tuple[Callable[[], onnx.ModelProto], ...] = (
     scanned,
     shaped,
     functional,
-    beside,
+    with_external_data,
     lambda: branches(DATA),
     lambda: branches(KNOWN),
     lambda: doubled(100, 500.0),
     lambda: doubled(3, 500.0),
     lambda: doubled(None, 500.0),
     *(
-        lambda name=name: learned(name)
+        lambda name=name: ml_node(name)
         for name in (
             "classifier LOGISTIC [[0]]",
             "regressor mixed missing",
@@ -177,9 +177,13 @@ OWN: tuple[Callable[[], onnx.ModelProto], ...] = (
 
 @cache
 def originals() -> tuple[bytes, ...]:
-    """Half of what is drawn is made here, half of it is cases of the onnx package."""
+    """Half of the originals are defined here, half are cases of the onnx package."""
     return tuple(
-        sorted(data for case in kept() if len(data := case.model.SerializeToString()) < LARGEST)
+        sorted(
+            data
+            for case in cases_in_scope()
+            if len(data := case.model.SerializeToString()) < LARGEST
+        )
     )
 
 
@@ -195,8 +199,8 @@ def fields(message: Message) -> list[tuple[Message, Any]]:
     return [(part, field) for part in messages(message) for field, _ in part.ListFields()]
 
 
-def changed(rng: random.Random, field: Any, value: Any, pool: list[str]) -> Any:
-    """Another value of a field of one number or text."""
+def changed_value(rng: random.Random, field: Any, value: Any, pool: list[str]) -> Any:
+    """Another value of a numeric or string field."""
     if field.type == Field.TYPE_ENUM:
         return rng.choice([item.number for item in field.enum_type.values])
     if isinstance(value, bool):
@@ -229,18 +233,18 @@ def changed(rng: random.Random, field: Any, value: Any, pool: list[str]) -> Any:
     return rng.choice([b"", value[:-1], value + b"\0", value[::-1], b"\xff" + value[1:]])
 
 
-def mutate_field(rng: random.Random, made: onnx.ModelProto) -> str:
-    """Change, remove, double, move or clear one field."""
-    places = fields(made)
+def mutate_field(rng: random.Random, model: onnx.ModelProto) -> str:
+    """Change, remove, duplicate, move or clear one field."""
+    candidates = fields(model)
     pool = sorted(
         {
             value
-            for part, field in places
+            for part, field in candidates
             for value in [getattr(part, field.name)]
             if isinstance(value, str)
         }
     ) or ["x"]
-    message, field = rng.choice(places)
+    message, field = rng.choice(candidates)
     value, name = getattr(message, field.name), f"{message.DESCRIPTOR.name}.{field.name}"
     if rng.random() < 0.1:
         message.ClearField(field.name)
@@ -269,21 +273,21 @@ def mutate_field(rng: random.Random, made: onnx.ModelProto) -> str:
                 getattr(message, field.name).extend(copies)
                 return f"shuffled {name}"
         if field.type != Field.TYPE_MESSAGE:
-            value[number] = changed(rng, field, value[number], pool)
+            value[number] = changed_value(rng, field, value[number], pool)
             return f"changed {name}[{number}] to {value[number]!r}"
         value = value[number]
     if field.type == Field.TYPE_MESSAGE:
-        others = [part for part in messages(made) if part.DESCRIPTOR is value.DESCRIPTOR]
+        others = [part for part in messages(model) if part.DESCRIPTOR is value.DESCRIPTOR]
         other = type(value).FromString(rng.choice(others).SerializeToString())
         value.CopyFrom(other)
         return f"put another {value.DESCRIPTOR.name} in {name}"
-    setattr(message, field.name, changed(rng, field, value, pool))
+    setattr(message, field.name, changed_value(rng, field, value, pool))
     return f"changed {name} to {getattr(message, field.name)!r}"
 
 
-def mutate_attribute(rng: random.Random, made: onnx.ModelProto) -> str:
-    """Rename, double, retype or add an attribute; replace an operator."""
-    nodes = [part for part in messages(made) if isinstance(part, onnx.NodeProto)]
+def mutate_attribute(rng: random.Random, model: onnx.ModelProto) -> str:
+    """Rename, duplicate, retype or add an attribute; replace an operator."""
+    nodes = [part for part in messages(model) if isinstance(part, onnx.NodeProto)]
     if not nodes:
         return "nothing"
     chosen = rng.choice(nodes)
@@ -328,24 +332,24 @@ def mutate_attribute(rng: random.Random, made: onnx.ModelProto) -> str:
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     data = rng.choice(OWN)().SerializeToString() if rng.random() < 0.5 else rng.choice(originals())
-    done = []
+    mutations = []
     if rng.random() < 0.15:
         data = mutate_bytes(rng, data)
-        done = ["bytes"]
+        mutations = ["bytes"]
     else:
-        made = onnx.ModelProto.FromString(data)
+        model = onnx.ModelProto.FromString(data)
         for _ in range(rng.choice([1, 1, 1, 2, 3])):
-            done.append(
-                rng.choice([mutate_field, mutate_field, mutate_field, mutate_attribute])(rng, made)
+            mutations.append(
+                rng.choice([mutate_field, mutate_field, mutate_field, mutate_attribute])(rng, model)
             )
-        data = made.SerializeToString()
+        data = model.SerializeToString()
     (folder / "net.onnx").write_bytes(data)
     (folder / "data.bin").write_bytes(bytes(4096))
-    return ", ".join(done)
+    return ", ".join(mutations)
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the printed program of js; the probe's part in this process."""
+    """Build up to the printed program of js; the probe runs in this process."""
     path = folder / "net.onnx"
     phase("checking")
     load.validate_model(lambda: parse_model(path), path.name, folder)
@@ -358,15 +362,14 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 def judge(folder: Path) -> str | None:
-    """What the onnx package's checker has against the file; nodes may stand in any order, and what
-    is
-    computed need not be described.
+    """The objection of the onnx package's checker, if any. Nodes may be in any order, and computed
+    values need no description.
     """
     try:
-        made = onnx.load(folder / "net.onnx")
-        sort_nodes(made.graph, set(), "")
-        add_missing_types(made.graph)
-        onnx.checker.check_model(made)
+        model = onnx.load(folder / "net.onnx")
+        sort_nodes(model.graph, set(), "")
+        add_missing_types(model.graph)
+        onnx.checker.check_model(model)
     except (onnx.checker.ValidationError, DecodeError, ValueError, TypeError) as error:
         return str(error)
     return None

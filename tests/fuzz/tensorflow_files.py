@@ -1,5 +1,5 @@
-"""Mutated graphs of TensorFlow, as SavedModels, frozen graphs and JSON: each is built or refused,
-and nothing ends in a traceback.
+"""Mutated TensorFlow graphs, as SavedModels, frozen graphs and JSON: each is built or refused, and
+nothing ends in a traceback.
 """
 
 import json
@@ -25,7 +25,7 @@ SMALL = 60_000
 
 @cache
 def originals() -> tuple[tuple[str, bytes], ...]:
-    """Saved models and frozen graphs, by what they are."""
+    """Saved models and frozen graphs, by kind."""
     frozen = [("frozen", path.read_bytes()) for path in sorted(CORPUS.glob("*.pb"))]
     saved = []
     for path in sorted(CORPUS.glob("*.zip")):
@@ -35,7 +35,7 @@ def originals() -> tuple[tuple[str, bytes], ...]:
 
 
 def graph_of(kind: str, data: bytes) -> tuple[Any, Any]:
-    """The whole message, and the graph in it."""
+    """The entire message, and the graph in it."""
     if kind == "frozen":
         graph = GraphDef.FromString(data)
         return graph, graph
@@ -44,7 +44,7 @@ def graph_of(kind: str, data: bytes) -> tuple[Any, Any]:
 
 
 def mutate(rng: random.Random, graph: Any) -> str:
-    """Change one node: its name, operator, inputs, or an attribute."""
+    """Change the name, operator, inputs or an attribute of one node."""
     bodies = [graph.node, *(function.node_def for function in graph.library.function)]
     nodes = rng.choice([body for body in bodies if body])
     node, other = rng.choice(nodes), rng.choice(nodes)
@@ -91,19 +91,19 @@ def mutate(rng: random.Random, graph: Any) -> str:
                 ]
             )
         case "inputs":
-            more = rng.random() < 0.5
-            node.input.append(other.name) if more else node.ClearField("input")
+            appends = rng.random() < 0.5
+            node.input.append(other.name) if appends else node.ClearField("input")
         case "remove":
             nodes.remove(node)
         case "double":
             nodes.add().CopyFrom(node)
         case "attribute" if node.attr:
             name = rng.choice(sorted(node.attr))
-            given = rng.choice(sorted(other.attr)) if other.attr else name
+            other_name = rng.choice(sorted(other.attr)) if other.attr else name
             if rng.random() < 0.4:
                 del node.attr[name]
             elif rng.random() < 0.5 and other.attr:
-                node.attr[name].CopyFrom(other.attr[given])
+                node.attr[name].CopyFrom(other.attr[other_name])
             else:
                 mutate_value(rng, node.attr[name])
         case "constant":
@@ -148,12 +148,12 @@ def mutate_tensor(rng: random.Random, tensor: Any) -> None:
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     kind, data = rng.choice(originals())
-    whole, graph = graph_of(kind, data)
+    message, graph = graph_of(kind, data)
     if rng.random() < 0.15:
-        changed, done = mutate_bytes(rng, data), ["bytes"]
+        changed, mutations = mutate_bytes(rng, data), ["bytes"]
     else:
-        done = [mutate(rng, graph) for _ in range(rng.choice([1, 1, 2, 3]))]
-        changed = whole.SerializeToString()
+        mutations = [mutate(rng, graph) for _ in range(rng.choice([1, 1, 2, 3]))]
+        changed = message.SerializeToString()
         if kind == "frozen" and rng.random() < 0.2:
             changed = json.dumps(
                 {
@@ -164,11 +164,11 @@ def make(seed: int, folder: Path) -> str:
             ).encode()
             changed = mutate_bytes(rng, changed) if rng.random() < 0.5 else changed
     (folder / "net.pb").write_bytes(changed)
-    return ", ".join(done)
+    return ", ".join(mutations)
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the printed program of js."""
+    """Build up to the printed program of js."""
     phase("loading")
     spec, blobs = read_model(folder / "net.pb", folder)
     phase("converting")

@@ -1,4 +1,4 @@
-"""A fixed part of the fuzzing of files (`make fuzz-files`), and that the runner would notice."""
+"""A constant sample of the fuzzing of files (`make fuzz-files`). The runner detects failures."""
 
 import time
 
@@ -32,16 +32,16 @@ from webkiln.errors import InternalError, SourceError
 )
 def test_mutated_files(form):
     form.originals()
-    found = list(files.outcomes(form.FORMAT, range(25 if form is tflite_files else 10)))
-    assert not [item for item in found if item.is_finding]
-    assert {item.kind for item in found} == {"accepted", "refused"}
+    results = list(files.outcomes(form.FORMAT, range(25 if form is tflite_files else 10)))
+    assert not [item for item in results if item.is_finding]
+    assert {item.kind for item in results} == {"accepted", "refused"}
 
 
 def test_mutated_programs_of_pytorch():
     torch_files.originals()
-    found = list(files.outcomes(torch_files.FORMAT, range(10)))
-    assert not [item for item in found if item.is_finding]
-    assert {item.kind for item in found} == {"accepted", "refused"}
+    results = list(files.outcomes(torch_files.FORMAT, range(10)))
+    assert not [item for item in results if item.is_finding]
+    assert {item.kind for item in results} == {"accepted", "refused"}
 
 
 def test_every_original_is_accepted(tmp_path):
@@ -85,11 +85,13 @@ def spinning(phase):
 def test_outcomes(attempt, wrong, kind, monkeypatch):
     monkeypatch.setattr(files, "CPU_S", 1)
 
-    def told(folder, phase):
+    def convert(folder, phase):
         phase("converting")
         attempt(folder, phase)
 
     form = files.Format(
-        lambda seed, folder: "nothing", told if kind != "refused" else attempt, lambda folder: wrong
+        lambda seed, folder: "nothing",
+        convert if kind != "refused" else attempt,
+        lambda folder: wrong,
     )
     assert files.outcome(form, 0).kind == kind

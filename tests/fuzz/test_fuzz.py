@@ -1,4 +1,4 @@
-"""A fixed part of the fuzzing (`make fuzz`): every backend, and that a wrong one would be found."""
+"""A constant sample of the fuzzing (`make fuzz`) on every backend. A wrong backend is detected."""
 
 from dataclasses import replace
 
@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 
 from tests.fuzz import cross, fuzz
-from tests.fuzz.fuzz import cut, differences, disagreements, example, example_of
+from tests.fuzz.fuzz import differences, disagreements, example, example_of, reduce
 from tests.fuzz.graphs import graphs
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
 from webkiln.ops.table import infer
 
-EXAMPLES = [found for seed in range(7000, 7040) if (found := example(seed)) is not None]
+EXAMPLES = [case for seed in range(7000, 7040) if (case := example(seed)) is not None]
 
 
 @pytest.mark.parametrize("backend", TARGETS)
@@ -21,8 +21,8 @@ EXAMPLES = [found for seed in range(7000, 7040) if (found := example(seed)) is n
 def test_random_graphs_of_all_families(backend):
     assert len(EXAMPLES) > 30
     assert not [
-        (found.seed, wrong, print_graph(found.graph))
-        for found, wrong in disagreements(EXAMPLES, backend)
+        (case.seed, wrong, print_graph(case.graph))
+        for case, wrong in disagreements(EXAMPLES, backend)
     ]
 
 
@@ -35,16 +35,16 @@ CORNERS = [example_of(cross.graph(seed, [at]), seed) for seed, at in enumerate(c
 )
 @pytest.mark.sample("js")
 def test_layers_in_all_layouts_strides_and_sizes(backend):
-    """Every shader of them compiles, and every element is right."""
-    assert sum(bool(found.graph.nodes) for found in CORNERS) > len(CORNERS) - 5
+    """All shaders compile, and all elements are right."""
+    assert sum(bool(case.graph.nodes) for case in CORNERS) > len(CORNERS) - 5
     assert not [
-        (found.seed, wrong, print_graph(found.graph))
-        for found, wrong in disagreements(CORNERS, backend)
+        (case.seed, wrong, print_graph(case.graph))
+        for case, wrong in disagreements(CORNERS, backend)
     ]
 
 
 def test_random_graphs_contain_every_pattern():
-    operators = {node.op for found in EXAMPLES for node in found.graph.nodes}
+    operators = {node.op for case in EXAMPLES for node in case.graph.nodes}
     assert operators >= {
         "Sort",
         "NonZero",
@@ -58,7 +58,7 @@ def test_random_graphs_contain_every_pattern():
         "Cast",
         "CumSum",
     }
-    shapes = [found.graph.type(name).shape for found in EXAMPLES for name in found.graph.inputs]
+    shapes = [case.graph.type(name).shape for case in EXAMPLES for name in case.graph.inputs]
     assert any(0 in shape for shape in shapes)
     assert any("T" in map(str, shape) for shape in shapes)
     assert () in shapes
@@ -74,26 +74,26 @@ output c = c
 """
 
 
-def test_a_wrong_result_is_found_and_cut_down(monkeypatch):
+def test_a_wrong_result_is_detected_and_reduced(monkeypatch):
     right, wrong = (example_of(parse(GRAPH.format(op)), 1) for op in ("Relu", "Abs"))
     assert not disagreements([right], "js")
-    ((found, lines),) = disagreements([replace(wrong, expected=right.expected)], "js")
+    ((case, lines),) = disagreements([replace(wrong, expected=right.expected)], "js")
     assert "expected" in lines[0]
     monkeypatch.setattr(
         fuzz,
         "disagreements",
         lambda examples, backend: [n for n in examples[0].graph.nodes if n.op == "Abs"],
     )
-    assert [node.op for node in cut(found, "js").graph.nodes] == ["Tanh", "Abs"]
+    assert [node.op for node in reduce(case, "js").graph.nodes] == ["Tanh", "Abs"]
 
 
 def test_differences_name_the_element():
-    found = EXAMPLES[0]
-    outputs = dict(found.expected)
+    case = EXAMPLES[0]
+    outputs = dict(case.expected)
     name = next(iter(outputs))
     outputs[name] = outputs[name].astype("float16")
-    assert name in differences(found, outputs, "js")[0]
-    assert cut(found, "js").graph.nodes == found.graph.nodes
+    assert name in differences(case, outputs, "js")[0]
+    assert reduce(case, "js").graph.nodes == case.graph.nodes
 
 
 @settings(max_examples=60, deadline=None)

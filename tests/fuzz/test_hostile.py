@@ -1,5 +1,5 @@
-"""Small files that ask for much: each is refused or built within 20 s of a processor and 2 GB,
-which `files.outcome` enforces.
+"""Small files that need much time or memory: each is refused or built within 20 s of CPU time and 2
+GB, which `files.outcome` enforces.
 """
 
 import pytest
@@ -26,7 +26,7 @@ SLOW = {
     "keras": {"models_of_models"},
     "torch": set(),
 }
-"""Those that take longer than a second; `pytest -m long` and `make fuzz-files` try them."""
+"""Files that take longer than a second; `pytest -m long` and `make fuzz-files` try them."""
 ALL = [
     pytest.param(
         name, source, marks=[pytest.mark.long] if source in slow else [], id=f"{name}-{source}"
@@ -35,12 +35,12 @@ ALL = [
     for source in files.hostile(name)
 ]
 ACCEPTED = {"onnx": {"suppressed", "deep_branches"}, "keras": {"repeated", "upsampled"}}
-"""What is computed when the model runs, not before."""
+"""Files whose computation happens at run time."""
 PROBED = {"ranged", "doubled_sizes", "doubled_weights"}
-"""What exhausts the memory of the onnx package, in the process that checks files."""
+"""Files that exhaust the memory of the onnx package, in the process that checks files."""
 
 
-SAID = {
+MESSAGES = {
     "loop_of_a_slot": "loop (Loop): evaluating the constants of this model takes more than",
     "large": "constantofshape (Broadcast): evaluating the constants of this model takes more than",
     "many_expanded": "(Broadcast): evaluating the constants of this model takes more than",
@@ -51,12 +51,12 @@ SAID = {
     "many_repeated": "the model's weights exceed",
     "Expanded": "net: w: the model's weights exceed",
 }
-"""What the error names, where it is one of the limits."""
+"""The text that an error contains if it reports a limit."""
 
 
 @pytest.mark.parametrize(("name", "source"), ALL)
 def test_small_files_need_little_memory(name, source):
-    found = files.outcome(files.hostile(name)[source], 0)
-    assert found.kind == ("accepted" if source in ACCEPTED.get(name, ()) else "refused"), found
-    assert source in PROBED or "Traceback" not in found.text
-    assert SAID.get(source, "") in found.text
+    outcome = files.outcome(files.hostile(name)[source], 0)
+    assert outcome.kind == ("accepted" if source in ACCEPTED.get(name, ()) else "refused"), outcome
+    assert source in PROBED or "Traceback" not in outcome.text
+    assert MESSAGES.get(source, "") in outcome.text

@@ -1,4 +1,4 @@
-"""Mutated LiteRT files: nothing ends in a traceback, and none takes the machine."""
+"""Mutated LiteRT files: nothing ends in a traceback, and none exhausts the machine."""
 
 import random
 import struct
@@ -37,20 +37,20 @@ WORDS = (
 
 @cache
 def originals() -> tuple[bytes, ...]:
-    """The small files of the corpus: whole networks, and single operators."""
-    own = [path.read_bytes() for path in sorted(CORPUS.glob("*.tflite"))]
+    """The small files of the corpus: entire networks, and single operators."""
+    contents = [path.read_bytes() for path in sorted(CORPUS.glob("*.tflite"))]
     with zipfile.ZipFile(CORPUS / "singles.zip") as archive:
-        own += [
+        contents += [
             archive.read(name) for name in sorted(archive.namelist()) if name.endswith(".tflite")
         ]
-    return tuple(data for data in own if len(data) < LARGEST)
+    return tuple(data for data in contents if len(data) < LARGEST)
 
 
 def mutate_word(rng: random.Random, data: bytes) -> tuple[str, bytes]:
-    """Another number where an offset, a size, an index or an option may stand."""
-    found = bytearray(data)
-    place = rng.randrange(0, len(found) - 4) & ~3
-    before = struct.unpack_from("<I", found, place)[0]
+    """Replace a number where an offset, a size, an index or an option may be."""
+    result = bytearray(data)
+    offset = rng.randrange(0, len(result) - 4) & ~3
+    before = struct.unpack_from("<I", result, offset)[0]
     after = (
         rng.choice(
             [
@@ -60,41 +60,41 @@ def mutate_word(rng: random.Random, data: bytes) -> tuple[str, bytes]:
                 before + 4,
                 before - 4,
                 before * 2,
-                rng.randrange(len(found)),
+                rng.randrange(len(result)),
             ]
         )
         & 0xFFFFFFFF
     )
-    struct.pack_into("<I", found, place, after)
-    return f"the word at {place} is {after}, was {before}", bytes(found)
+    struct.pack_into("<I", result, offset, after)
+    return f"the word at {offset} is {after}, was {before}", bytes(result)
 
 
 def mutate_pointer(rng: random.Random, data: bytes) -> tuple[str, bytes]:
-    """Offsets that lead back, so that tables hold each other."""
-    found = bytearray(data)
+    """Make offsets point backwards, so that tables contain each other."""
+    result = bytearray(data)
     for _ in range(rng.randint(1, 4)):
-        place = rng.randrange(0, len(found) - 4) & ~3
-        struct.pack_into("<i", found, place, rng.randrange(len(found)) - place)
-    return "offsets to other tables", bytes(found)
+        offset = rng.randrange(0, len(result) - 4) & ~3
+        struct.pack_into("<i", result, offset, rng.randrange(len(result)) - offset)
+    return "offsets to other tables", bytes(result)
 
 
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     data = rng.choice(originals())
-    what: list[str] = []
+    mutations: list[str] = []
     for _ in range(rng.randint(1, 3)):
         mutation: Callable[[random.Random, bytes], tuple[str, bytes]] = rng.choice(
             [
                 mutate_word,
                 mutate_word,
                 mutate_pointer,
-                lambda own, given: ("bytes", mutate_bytes(own, given)),
+                lambda generator, content: ("bytes", mutate_bytes(generator, content)),
             ]
         )
-        said, data = mutation(rng, data) if len(data) > 8 else ("nothing", data)
-        what.append(said)
+        description, data = mutation(rng, data) if len(data) > 8 else ("nothing", data)
+        mutations.append(description)
     (folder / "net.tflite").write_bytes(data)
-    return ", ".join(what)
+    return ", ".join(mutations)
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""Mutated programs of torch.export and TorchScript files: what is accepted is read, and nothing
+"""Mutated torch.export programs and TorchScript files: accepted files are readable, and nothing
 ends in a traceback.
 """
 
@@ -37,20 +37,20 @@ NUMBERS = (0, 1, -1, 2, 7, 99, 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63), 0.5)
 
 @cache
 def originals() -> tuple[bytes, ...]:
-    found = []
+    programs = []
     for name in NAMES:
         file = io.BytesIO()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.export.save(exported(MODULES[name]), file)
-        found.append(file.getvalue())
+        programs.append(file.getvalue())
     torch_scripts.originals()
-    return tuple(found)
+    return tuple(programs)
 
 
-def places(data: Any) -> list[tuple[Any, Any]]:
-    """Every entry of what JSON holds, as its table or list and its key."""
-    found: list[tuple[Any, Any]] = []
+def entries(data: Any) -> list[tuple[Any, Any]]:
+    """Every entry of JSON data, as its container and key."""
+    result: list[tuple[Any, Any]] = []
     todo = [data]
     while todo:
         item = todo.pop()
@@ -61,22 +61,22 @@ def places(data: Any) -> list[tuple[Any, Any]]:
             if isinstance(item, list)
             else ()
         )
-        found += [(item, key) for key in keys]
+        result += [(item, key) for key in keys]
         todo += [item[key] for key in keys]
-    return found
+    return result
 
 
 def mutate_json(rng: random.Random, data: bytes) -> tuple[bytes, str]:
     """Change, remove or move one entry."""
     table = json.loads(data)
-    everything = places(table)
-    owner, key = rng.choice(everything)
-    value, (other, place) = owner[key], rng.choice(everything)
+    all_entries = entries(table)
+    owner, key = rng.choice(all_entries)
+    value, (other, other_key) = owner[key], rng.choice(all_entries)
     match rng.choice(["change", "change", "change", "remove", "another"]):
         case "remove":
             del owner[key]
         case "another":
-            owner[key] = json.loads(json.dumps(other[place]))
+            owner[key] = json.loads(json.dumps(other[other_key]))
         case _:
             if isinstance(value, bool):
                 owner[key] = not value
@@ -114,26 +114,26 @@ def make_program(rng: random.Random, folder: Path) -> str:
         members = {name: before.read(name) for name in before.namelist()}
     chosen = rng.choice([name for name in members if name.endswith(".json")] * 3 + list(members))
     if chosen.endswith(".json"):
-        members[chosen], what = mutate_json(rng, members[chosen])
+        members[chosen], mutation = mutate_json(rng, members[chosen])
     else:
-        members[chosen], what = mutate_bytes(rng, members[chosen]), "bytes"
+        members[chosen], mutation = mutate_bytes(rng, members[chosen]), "bytes"
     with zipfile.ZipFile(path, "w") as after:
         for name, content in members.items():
             after.writestr(name, content)
-    return f"{chosen}: {what}"
+    return f"{chosen}: {mutation}"
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the graph; the probe's part in this process."""
+    """Build up to the graph; the probe runs in this process."""
     phase("checking")
     with quiet():
-        found = (
+        traced = (
             scripted(folder, phase)
             if (folder / "net.pt").exists()
             else program_of(checked(folder / "net.pt2"), {}, trust_source=False)
         )
         phase("loading")
-        spec, blobs = read_program(found.program, "net", found.inputs)
+        spec, blobs = read_program(traced.program, "net", traced.inputs)
     phase("converting")
     compile_and_pack(TorchConverter().convert(spec, blobs), phase)
     phase("judging")
@@ -145,12 +145,12 @@ def checked(path: Path) -> Path:
 
 
 def scripted(folder: Path, phase: Callable[[str], None]) -> TracedProgram:
-    """Of TorchScript, the probe does no more than read the file."""
+    """The probe of TorchScript only reads the file."""
     path = checked(folder / "net.pt")
     if is_script(path):
         try:
             read_script(path)
-        except Exception as error:  # noqa: BLE001 - torch refuses files in as many ways as its probe does
+        except Exception as error:  # noqa: BLE001 - torch raises many types for invalid files
             raise SourceError(first_line(error)) from None
     phase("loading")
     return program_of(
@@ -159,11 +159,11 @@ def scripted(folder: Path, phase: Callable[[str], None]) -> TracedProgram:
 
 
 def judge(folder: Path) -> str | None:
-    """Nothing that the file names was made."""
+    """Check that no file was created by the archive."""
     return (
         None
         if {path.name for path in folder.iterdir()}
-        <= {"net.pt2", "net.pt", "shape.json", "said", "code"}
+        <= {"net.pt2", "net.pt", "shape.json", "log", "code"}
         else "something was written"
     )
 

@@ -74,45 +74,47 @@ WORDS = (
     "uninitialized",
 )
 RUNNING = b"\x80\x02cpathlib\nPath\nX\x07\x00\x00\x00written\x85R}q\x00."
-"""A pickle that would make an object of Python."""
+"""A pickle that would create a Python object."""
 TOUCHING = b"\x80\x02cos\nsystem\nX\x0d\x00\x00\x00touch written\x85R."
-"""One that would run a program."""
+"""A pickle that would run a program."""
 
 
 @cache
 def originals() -> tuple[tuple[bytes, tuple[int, ...]], ...]:
     """Files, and the shape of the input of each."""
-    found = []
+    samples = []
     for kind, shape in OWN.items():
         file = io.BytesIO()
         torch.manual_seed(0)
         with quiet():
             torch.jit.save(torch.jit.script(kind().eval()), file)
-        found.append((file.getvalue(), shape))
+        samples.append((file.getvalue(), shape))
     for path in sorted(OLD.glob("*/*.pt")):
         with np.load(path.with_suffix(".npz")) as arrays:
-            found += [
+            samples += [
                 (path.read_bytes(), arrays[name].shape)
                 for name in arrays.files
                 if name.startswith("in/")
             ]
-    return tuple(found)
+    return tuple(samples)
 
 
 def mutate_code(rng: random.Random, data: bytes) -> bytes:
-    """Change a word, drop a line, write one twice, or exchange two."""
+    """Change a word, drop or duplicate a line, or swap two lines."""
     text = data.decode()
     words, lines = list(WORD.finditer(text)), list(LINE.finditer(text))
     first, second = (
-        sorted(rng.choices(lines, k=2), key=lambda found: found.start()) if lines else (None, None)
+        sorted(rng.choices(lines, k=2), key=lambda matched: matched.start())
+        if lines
+        else (None, None)
     )
     match rng.choice(["word", "word", "another", "another", "drop", "twice", "exchange"]):
         case "word":
-            place, new = rng.choice(words), rng.choice(WORDS)
-            text = text[: place.start()] + new + text[place.end() :]
+            word, new = rng.choice(words), rng.choice(WORDS)
+            text = text[: word.start()] + new + text[word.end() :]
         case "another":
-            place, other = rng.choices(words, k=2)
-            text = text[: place.start()] + other.group() + text[place.end() :]
+            word, other = rng.choices(words, k=2)
+            text = text[: word.start()] + other.group() + text[word.end() :]
         case "drop" if first:
             text = text[: first.start()] + text[first.end() :]
         case "twice" if first:
@@ -140,7 +142,7 @@ MUTATIONS: Mapping[str, Callable[[random.Random, bytes], bytes]] = {
     ".py": mutate_code,
     ".pkl": mutate_pickle,
 }
-"""By how a member's name ends."""
+"""Mutations by the suffix of a member's name."""
 
 
 def make(rng: random.Random, folder: Path) -> str:
@@ -152,8 +154,8 @@ def make(rng: random.Random, folder: Path) -> str:
         return "bytes"
     with zipfile.ZipFile(io.BytesIO(data)) as before:
         members = {name: before.read(name) for name in before.namelist()}
-    told = [name for name in members if name.endswith(tuple(MUTATIONS))]
-    chosen = rng.choice([*told, *told, *told, *members])
+    mutable = [name for name in members if name.endswith(tuple(MUTATIONS))]
+    chosen = rng.choice([*mutable, *mutable, *mutable, *members])
     if rng.random() < 0.03:
         del members[chosen]
     else:

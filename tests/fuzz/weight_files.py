@@ -1,4 +1,4 @@
-"""Mutated files of weights, safetensors and GGUF: what is accepted is read, and nothing ends in a
+"""Mutated weight files, safetensors and GGUF: accepted files are readable, and nothing ends in a
 traceback.
 """
 
@@ -36,7 +36,7 @@ def originals() -> tuple[bytes, ...]:
 
 
 def mutate_number(rng: random.Random, data: bytes) -> tuple[bytes, str]:
-    """Another number of four or eight bytes among the first of the file."""
+    """Replace a number of four or eight bytes near the start of the file."""
     size = rng.choice((4, 8))
     at, value = rng.randrange(min(len(data) - size, 400)), rng.choice(NUMBERS) % (1 << 8 * size)
     return data[:at] + struct.pack("<I" if size == 4 else "<Q", value) + data[
@@ -49,7 +49,7 @@ def mutate_some(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 
 
 def mutate_word(rng: random.Random, data: bytes) -> tuple[bytes, str]:
-    """Another word in a header of the same length."""
+    """Replace a word in a header with one of the same length."""
     digits = [at for at in range(8, min(len(data), 400)) if chr(data[at]).isdigit()]
     if not digits or data[8:9] != b"{":
         return mutate_some(rng, data)
@@ -63,17 +63,17 @@ def mutate_word(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     number = rng.randrange(len(originals()))
-    data, what = rng.choice((mutate_some, mutate_number, mutate_number, mutate_word))(
+    data, mutation = rng.choice((mutate_some, mutate_number, mutate_number, mutate_word))(
         rng, originals()[number]
     )
     (folder / "net.weights").write_bytes(data)
-    return f"{number}: {what}"
+    return f"{number}: {mutation}"
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("converting")
-    found = read_state(folder / "net.weights")
-    assert sum(value.numel() for value in found.values()) < 1 << 20
+    state = read_state(folder / "net.weights")
+    assert sum(value.numel() for value in state.values()) < 1 << 20
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)

@@ -25,9 +25,9 @@ def test_text_round_trip(graph):
 @given(graphs())
 def test_json_round_trip_is_canonical(graph):
     data = canonical.dumps(to_json(graph))
-    again = from_json(canonical.loads(data))
-    assert again == graph
-    assert canonical.dumps(to_json(again)) == data
+    restored = from_json(canonical.loads(data))
+    assert restored == graph
+    assert canonical.dumps(to_json(restored)) == data
 
 
 def test_states_constants_and_orders():

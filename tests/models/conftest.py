@@ -1,4 +1,4 @@
-"""The repository's own models, built and verified through the actions that doit runs."""
+"""The models of the repository, built and verified through the actions that doit runs."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ MODELS = Path(__file__).resolve().parents[2] / "models"
 
 
 class Model:
-    """A recipe's actions, and their outputs laid out in a folder."""
+    """The actions of a recipe, and their outputs in a folder."""
 
     def __init__(self, engine: Engine, recipe: Recipe, folder: Path) -> None:
         self.engine, self.recipe, self.folder = engine, recipe, folder
@@ -29,15 +29,15 @@ class Model:
         return target
 
     def file(self, action: object, name: str) -> Path:
-        """A copy of one output file of an action, to change at will."""
+        """A modifiable copy of one output file of an action."""
         blob = self.engine.run(action).outputs[name]  # type: ignore[arg-type]
         copy = self.folder / blob.sha256
         shutil.copyfile(self.engine.cache.store.path(blob.sha256), copy)
         return copy
 
     def verify(self, encoding: str, browser: str) -> list[dict[str, object]]:
-        """The results on every backend that a host runs; those of the others say why they have
-        none.
+        """The results on every backend that a host runs; results of other backends have a
+        reason.
         """
         from webkiln import canonical
 

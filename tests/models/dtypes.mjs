@@ -29,12 +29,14 @@ const codeOf = promise =>
     ({ code }) => code,
   );
 
-/** Passes every dtype through an identity model, in each form that `run` accepts, and reports
- * the values and array types. */
+/**
+ * Pass every dtype to a model that returns it twice, in each form that `run` accepts; report the
+ * values and the array types of the results.
+ */
 export async function runSets({ bundle, backend, worker }, get, put) {
   const { load, manifest } = await import(bundle);
   const model = await load({ backends: [backend], worker });
-  const found = {};
+  const results = {};
   const plain = { ...NUMBERS, ...PLAIN };
   const arrays = { ...plain, float16: Float16Array.from(NUMBERS.float16) };
   const typed = name => model.run({ ...plain, [name]: arrays[name] });
@@ -42,16 +44,16 @@ export async function runSets({ bundle, backend, worker }, get, put) {
     const forms = [plain[name], ...(OTHERS[name] ? [OTHERS[name], arrays[name]] : [])];
     for (const form of forms) {
       const { [`${name}_out`]: got } = await model.run({ ...plain, [name]: form });
-      (found[dtype] ??= []).push([got.constructor.name, Array.from(got, Number)]);
+      (results[dtype] ??= []).push([got.constructor.name, Array.from(got, Number)]);
     }
     const own = (await typed(name))[`${name}_out`];
-    const again = (await model.run({ ...plain, [name]: own.slice(0, 4) }))[`${name}_out`];
-    found[dtype].push([again.constructor.name, Array.from(again, Number)]);
+    const repeated = (await model.run({ ...plain, [name]: own.slice(0, 4) }))[`${name}_out`];
+    results[dtype].push([repeated.constructor.name, Array.from(repeated, Number)]);
     const wrong = dtype === 'float64' ? new Float32Array(4) : new Float64Array(4);
-    found[dtype].push(await codeOf(model.run({ ...plain, [name]: wrong })));
+    results[dtype].push(await codeOf(model.run({ ...plain, [name]: wrong })));
   }
   model.dispose();
-  const bytes = new TextEncoder().encode(JSON.stringify(found));
+  const bytes = new TextEncoder().encode(JSON.stringify(results));
   await put(
     0,
     encode(

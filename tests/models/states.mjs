@@ -1,19 +1,19 @@
-/** The outputs of a model with states in two runs, and in a run after a reset. */
+/** The results of a model with states in two runs, and in one more after a reset. */
 export async function values(load, backend) {
   const model = await load({ backends: [backend] });
   const run = async () =>
     Array.from(Object.values(await model.run({ x: Float32Array.of(1, 1) }))[0]);
-  const found = [await run(), await run()];
+  const results = [await run(), await run()];
   await model.reset();
-  found.push(await run());
+  results.push(await run());
   await model.dispose();
-  return found.flat();
+  return results.flat();
 }
 
 /** Run by harness_page.js. */
 export async function runSets({ bundle, backend }, get, put) {
   const [{ load }, { encode }] = await Promise.all([import(bundle), import('/harness/harness.js')]);
-  const found = Float64Array.from(await values(load, backend));
-  const tensors = [{ name: 'values', dtype: 'float64', shape: [found.length] }];
-  await put(0, encode({ ms: 0, loadMs: 0, variant: null, tensors }, [found]));
+  const results = Float64Array.from(await values(load, backend));
+  const tensors = [{ name: 'values', dtype: 'float64', shape: [results.length] }];
+  await put(0, encode({ ms: 0, loadMs: 0, variant: null, tensors }, [results]));
 }

@@ -1,4 +1,4 @@
-"""Bundles that keep states, run in Node."""
+"""Bundles with states, run in Node."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ console.log(JSON.stringify(await values(load, process.argv[2])));
 
 
 def runs_and_reset(bundle: Path, backend: str) -> np.ndarray:
-    """What the first output is of two ones in two runs, and in one more after a reset."""
+    """The first output for two ones, in two runs and in one more after a reset."""
     command = [
         "node",
         "--input-type=module",

@@ -1,6 +1,4 @@
-"""Nets of Caffe from a recipe, and from the command line, to bundles that are verified against
-OpenCV.
-"""
+"""Caffe nets as bundles, from a recipe and from the command line, verified against OpenCV."""
 
 import shutil
 from pathlib import Path
@@ -18,7 +16,7 @@ from webkiln.recipe.read import read_recipe
 
 @pytest.fixture
 def built(request, tmp_path):
-    """`request.param`: a net of the corpus, and what the recipe says besides."""
+    """`request.param`: a net of the corpus, and additional lines of the recipe."""
     name, recipe = request.param
     folder = tmp_path / name
     folder.mkdir()
@@ -66,12 +64,12 @@ def test_layers_are_compared_with_those_of_opencv(tmp_path, capsys):
     )
 
 
-def test_what_opencv_does_not_have_is_named(tmp_path):
+def test_layers_that_opencv_lacks_are_named(tmp_path):
     shutil.copy(CORPUS / "argmax.prototxt", tmp_path)
     (tmp_path / "recipe.toml").write_text('source = "argmax.prototxt"\nbackends = ["js"]\n')
     with Engine(tmp_path / ".webkiln") as engine:
-        made = Model(engine, read_recipe(tmp_path / "recipe.toml"), tmp_path)
-        assert (made.bundle() / "index.js").is_file()
+        model = Model(engine, read_recipe(tmp_path / "recipe.toml"), tmp_path)
+        assert (model.bundle() / "index.js").is_file()
         with pytest.raises(
             SourceError,
             match=(
@@ -79,7 +77,7 @@ def test_what_opencv_does_not_have_is_named(tmp_path):
                 r" \(ArgMax\): OpenCV does not support it"
             ),
         ):
-            made.verify("float32", "node")
+            model.verify("float32", "node")
 
 
 def test_inspect_lists_layers(capsys):

@@ -1,5 +1,5 @@
-"""Parts of models, from a recipe or a command to bundles that are verified by themselves and
-continue each other.
+"""Subgraphs of models, from a recipe or a command: each bundle is verified separately, and
+consecutive ones compose.
 """
 
 import shutil
@@ -76,7 +76,7 @@ def write(folder, kind):
     ids=["keras", "onnx", "tflite", "pt2", "saved"],
 )
 @pytest.mark.sample("onnx", "tflite")
-def test_a_part_of_a_recipe_is_verified(tmp_path, kind, starts, ends, inputs, outputs):
+def test_a_subgraph_of_a_recipe_is_verified(tmp_path, kind, starts, ends, inputs, outputs):
     folder = tmp_path / "net"
     folder.mkdir()
     write(folder, kind)
@@ -109,10 +109,10 @@ def test_two_subgraphs_compose_and_contain_only_their_weights(tmp_path, capsys):
         for name in ("whole", "head", "tail")
     }
     assert sizes["head"] + sizes["tail"] == sizes["whole"]
-    (whole,) = run_bundle(tmp_path / "whole", "js", [{"x": x}], host="node")
+    (full_result,) = run_bundle(tmp_path / "whole", "js", [{"x": x}], host="node")
     (head,) = run_bundle(tmp_path / "head", "js", [{"x": x}], host="node")
     (tail,) = run_bundle(tmp_path / "tail", "js", [dict(head.outputs)], host="node")
-    np.testing.assert_array_equal(tail.outputs["y"], whole.outputs["y"])
+    np.testing.assert_array_equal(tail.outputs["y"], full_result.outputs["y"])
     capsys.readouterr()
     assert main([*command, "--from-layer", "second", "-o", str(tmp_path / "wrong")]) == 2
     assert (
@@ -122,7 +122,7 @@ def test_two_subgraphs_compose_and_contain_only_their_weights(tmp_path, capsys):
 
 
 def test_the_first_node_that_diverges_from_tensorflow_is_named(tmp_path, capsys):
-    """Where the bundle has another weight than the graph, what comes before it agrees."""
+    """One weight of the bundle differs from the graph; the nodes that precede it agree."""
     path = stepping(tmp_path / "net", "stepping")
     (tmp_path / "net" / "recipe.toml").write_text('source = "saved_model.pb"\nbackends = ["js"]\n')
     with Engine(tmp_path / ".webkiln") as engine:

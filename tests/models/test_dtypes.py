@@ -1,5 +1,5 @@
-"""Every dtype at the boundary of a bundle: what `run` takes and gives, on every backend, in this
-thread and from a Worker.
+"""Every dtype at the boundary of a bundle: arguments and results of `run`, on every backend, in
+this thread and from a Worker.
 """
 
 import json
@@ -106,17 +106,17 @@ def test_inputs_and_outputs_have_the_dtypes_of_the_model(bundle, browser, backen
         120,
         browser,
     )
-    found = json.loads(frame.decode(answer).outputs["found"].tobytes())
-    assert found.keys() == DTYPES.keys()
-    for dtype, (*given, refused) in found.items():
-        assert len(given) == (4 if dtype in ("bool", "uint8", "float16") else 2)
-        for array, values in given:
+    results = json.loads(frame.decode(answer).outputs["found"].tobytes())
+    assert results.keys() == DTYPES.keys()
+    for dtype, (*matching, refused) in results.items():
+        assert len(matching) == (4 if dtype in ("bool", "uint8", "float16") else 2)
+        for array, values in matching:
             assert (array, values) == (ARRAYS[dtype], VALUES[dtype] * 2), dtype
         assert refused == "WrongDtype"
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js"])
-def test_in_node_float16_travels_as_bits_where_there_are_no_halves(bundle, backend):
+def test_node_without_float16_arrays_passes_float16_as_bits(bundle, backend):
     inputs = {
         dtype: np.array(values).astype(dtype).reshape(2, 2) for dtype, values in VALUES.items()
     }

@@ -1,4 +1,4 @@
-"""Files that an export script writes, of the formats that have no program of their own for that."""
+"""Files written by an export script, of formats without a dedicated program."""
 
 from pathlib import Path
 
@@ -35,11 +35,11 @@ FILES = {
 
 def exported(format_name: str, folder: Path, function: str = "export") -> Recipe:
     """A recipe whose script copies a file of a format."""
-    made = folder / "made"
+    output = folder / "made"
     if format_name == "onnx":
-        onnx.save(classifier(), made)
+        onnx.save(classifier(), output)
     else:
-        made.write_bytes(FILES[format_name].read_bytes())
+        output.write_bytes(FILES[format_name].read_bytes())
     (folder / "make.py").write_text(SCRIPT)
     (folder / "recipe.toml").write_text(
         f'source = {{ script = "make.py", function = "{function}" }}\nparameters = {{ name = "made"'

@@ -18,7 +18,7 @@ from webkiln.recipe.values import BACKENDS, FLOAT16_BACKENDS
 
 
 def image():
-    """Odd sizes, strides and widths of which some are no multiple of four."""
+    """Odd sizes, strides, and widths of which some are no multiple of four."""
     x = keras.Input((33, 31, 3))
     y = layers.Conv2D(16, 3, strides=2, padding="same", activation="relu")(x)
     wide = layers.DepthwiseConv2D(3, padding="same", activation="relu6")(y)
@@ -37,7 +37,7 @@ def image():
 
 
 def text():
-    """A causal encoder: masked scores are far below what float16 holds."""
+    """A causal encoder: masked scores are far below the float16 range."""
     x = keras.Input((20,), dtype="int32")
     y = layers.Embedding(50, 32)(x)
     for _ in range(2):
@@ -51,14 +51,14 @@ def text():
 
 
 def sequence():
-    """Of any length, through loops whose states are carried."""
+    """A sequence of symbolic length, through loops with states."""
     x = keras.Input((24, 12))
     y = layers.Bidirectional(layers.LSTM(16, return_sequences=True))(x)
     return keras.Model(x, layers.Dense(5)(layers.GRU(12)(layers.LayerNormalization()(y))))
 
 
 def large():
-    """Numbers beyond what float16 holds, which are cut off afterwards."""
+    """Numbers beyond the float16 range, which are clipped afterwards."""
     x = keras.Input((16,))
     y = layers.Reshape((16, 16))(layers.Rescaling(1e5)(layers.Dense(256)(x)))
     y = layers.ReLU(max_value=5e4)(layers.MaxPooling1D(2)(y))
@@ -66,33 +66,33 @@ def large():
 
 
 def wide():
-    """Products that are large enough for blocks in the memory of workgroups."""
+    """Products that are large enough for blocks in workgroup memory."""
     x = keras.Input((128, 96))
     y = layers.Dense(160, activation="gelu")(x)
     return keras.Model(x, layers.Dense(128)(layers.LayerNormalization()(layers.Dense(160)(y))))
 
 
-def made(folder, make, **said):
+def recipe_of(folder, make, **keys):
     keras.utils.set_random_seed(2)
     make().save(folder / "model.keras")
-    table = {"source": "model.keras", "precision": "float16", "backends": list(BACKENDS)} | said
+    table = {"source": "model.keras", "precision": "float16", "backends": list(BACKENDS)} | keys
     return parse_recipe("model", table, folder / "recipe.toml")
 
 
 @one_page
 @pytest.mark.parametrize("make", representative([image, text, sequence, large], text))
 def test_float16_between_layers_is_close_to_keras(make, browser, tmp_path):
-    recipe = made(tmp_path, make)
+    recipe = recipe_of(tmp_path, make)
     with Engine(tmp_path / ".webkiln") as engine:
         model = Model(engine, recipe, tmp_path)
         results = model.verify("float32", browser)
-        halved = [
+        programs = [
             canonical.read(
                 model.file(model.actions.lower(name, Selection(BACKENDS)), "program.json")
             )
             for name in FLOAT16_BACKENDS
         ]
-    assert all("float16" in json.dumps(made) for made in halved)
+    assert all("float16" in json.dumps(lowered) for lowered in programs)
     assert results
     for result in results:
         worst = max(row["relative"] for row in result["outputs"])
@@ -110,8 +110,8 @@ def test_float16_between_layers_is_close_to_keras(make, browser, tmp_path):
     ),
 )
 @pytest.mark.long
-def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_path):
-    recipe = made(tmp_path, text, backends=["webgpu", "webgl"], encodings=[encoding])
+def test_weights_of_any_encoding_are_decoded_to_float16(encoding, browser, tmp_path):
+    recipe = recipe_of(tmp_path, text, backends=["webgpu", "webgl"], encodings=[encoding])
     with Engine(tmp_path / ".webkiln") as engine:
         results = Model(engine, recipe, tmp_path).verify(encoding, browser)
     assert all(row["passed"] for result in results for row in result["outputs"]), results
@@ -127,8 +127,8 @@ def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_pa
 )
 @pytest.mark.sample("chromium-float32-float32")
 def test_verification_reports_the_precision_of_products(browser, products, encoding, tmp_path):
-    """Mesa's lavapipe has `shader-f16`, SwiftShader has not."""
-    recipe = made(
+    """Mesa's lavapipe has `shader-f16`, SwiftShader does not."""
+    recipe = recipe_of(
         tmp_path,
         wide,
         backends=["webgpu", "webgl"],
@@ -154,7 +154,7 @@ def test_verification_reports_the_precision_of_products(browser, products, encod
 def test_the_manifest_lists_backends_that_store_float16(tmp_path):
     with Engine(tmp_path / ".webkiln") as engine:
         manifest = canonical.read(
-            Model(engine, made(tmp_path, sequence), tmp_path).bundle() / "manifest.json"
+            Model(engine, recipe_of(tmp_path, sequence), tmp_path).bundle() / "manifest.json"
         )
     assert {name: entry.get("precision") for name, entry in manifest["backends"].items()} == {
         "webgpu": "float16", "wasm": None, "webgl": "float16", "js": None,

@@ -1,6 +1,6 @@
-"""Sizes that a model needs equal: down and up again over open heights and widths, against Keras and
-onnxruntime at several sizes; what is solved, what is checked when sizes are set, and what a wrong
-size is told.
+"""Sizes that a model requires to be equal: downsampling and upsampling over symbolic heights and
+widths, against Keras and onnxruntime at several sizes. Some constraints are solved, others are
+checked when sizes are set; messages for invalid sizes.
 """
 
 import json
@@ -49,20 +49,20 @@ def unet(x, levels=4):
 
 
 def pyramid(x):
-    """As detectors have: features of three strides, each with those above it, doubled, added."""
+    """As in detectors: features of three strides, each added to the upsampled coarser ones."""
     levels = []
     for _ in range(4):
         x = layers.Conv2D(4, 3, strides=2, padding="same", activation="relu")(x)
         levels.append(x)
-    found = []
+    merged = []
     for level in reversed(levels):
         side = layers.Conv2D(4, 1)(level)
-        found.append(
+        merged.append(
             side
-            if not found
-            else layers.Add()([side, layers.UpSampling2D(2, interpolation="nearest")(found[-1])])
+            if not merged
+            else layers.Add()([side, layers.UpSampling2D(2, interpolation="nearest")(merged[-1])])
         )
-    return layers.Concatenate(axis=1)([layers.Reshape((-1, 4))(level) for level in found[1:]])
+    return layers.Concatenate(axis=1)([layers.Reshape((-1, 4))(level) for level in merged[1:]])
 
 
 def strided(x):
@@ -73,7 +73,7 @@ def strided(x):
 
 
 def cropped(x):
-    """Valid convolutions, whose skip connections are cropped."""
+    """Valid convolutions with cropped skip connections."""
     y = layers.Conv2D(4, 3)(x)
     z = layers.UpSampling2D(2)(layers.Conv2D(4, 3)(layers.MaxPooling2D(2)(y)))
     return layers.Concatenate()([layers.Cropping2D(2)(y), z])
@@ -91,16 +91,15 @@ def by_three(x):
 
 
 def lowest_alone(x):
-    """The remainder is only lost between a quarter and an eighth, so that 4 to a whole eighth may
-    be over.
+    """The remainder is only lost between a quarter and an eighth, so that 4 or more rows may
+    remain.
     """
     y = layers.MaxPooling2D(4)(x)
     return layers.Add()([y, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(y))])
 
 
 MODELS = {
-    # the model, what heights and widths must be, sizes that fit, and one that does not with what is
-    # said of it
+    # (layers, modulus, offset, valid sizes)
     "a sum": (
         lambda x: layers.Add(name="sum")([x, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(x))]),
         2,
@@ -132,14 +131,14 @@ def image(height, width):
 
 
 @pytest.fixture(scope="module")
-def made():
+def converted_models():
     return {name: converted(build) for name, (build, *_) in MODELS.items()}
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_sizes_become_multiples(made, name):
+def test_sizes_become_multiples(converted_models, name):
     _, multiple, offset, sizes = MODELS[name]
-    model, graph = made[name]
+    model, graph = converted_models[name]
     assert [(item.name, item.modulus, item.offset) for item in graph.divisibility] == [
         ("H", multiple, offset),
         ("W", multiple, offset),
@@ -154,21 +153,28 @@ def test_sizes_become_multiples(made, name):
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 @pytest.mark.sample("js")
-def test_backends_agree_with_keras(made, backend, tmp_path):
+def test_backends_agree_with_keras(converted_models, backend, tmp_path):
     tasks = [(name, size) for name, (*_, sizes) in MODELS.items() for size in sizes]
-    graphs = {name: optimised(graph) for name, (_, graph) in made.items()}
+    graphs = {name: optimised(graph) for name, (_, graph) in converted_models.items()}
     jobs = [
-        Job(graphs[name], {"x": image(*size)}, constant_values(graphs[name], made[name][1].weights))
+        Job(
+            graphs[name],
+            {"x": image(*size)},
+            constant_values(graphs[name], converted_models[name][1].weights),
+        )
         for name, size in tasks
     ]
     for (name, size), outputs in zip(tasks, run(jobs, backend, tmp_path), strict=True):
         (got,) = outputs.values()
-        assert relative_error(got, np.asarray(made[name][0](image(*size)))) < 1e-4, (name, size)
+        assert relative_error(got, np.asarray(converted_models[name][0](image(*size)))) < 1e-4, (
+            name,
+            size,
+        )
 
 
-def test_an_invalid_size_is_reported_with_the_constraint(made, tmp_path):
+def test_an_invalid_size_is_reported_with_the_constraint(converted_models, tmp_path):
     for backend in ("js", "wasm"):
-        generate_descriptor(backend, made["padded"][1]).save(tmp_path / "bundle")
+        generate_descriptor(backend, converted_models["padded"][1]).save(tmp_path / "bundle")
         (result,) = host.run_bundle(tmp_path / "bundle", backend, [{"x": image(3, 7)}])
         assert result.outputs[next(iter(result.outputs))].shape == (1, 4, 8, 3)
         with pytest.raises(
@@ -223,7 +229,7 @@ CHECKED = {
     + [("a pyramid", backend) for backend in ("wasm", "webgpu", "webgl")],
 )
 @pytest.mark.sample(*(f"{name}-js" for name in CHECKED), "a pyramid-webgl")
-def test_what_cannot_be_solved_is_checked_when_sizes_are_set(name, backend, tmp_path):
+def test_unsolved_constraints_are_checked_when_sizes_are_set(name, backend, tmp_path):
     build, right, wrong, message = CHECKED[name]
     model, graph = converted(build)
     assert graph.guards
@@ -249,7 +255,9 @@ def test_a_contradiction_is_an_error_that_names_the_sizes_and_the_inputs():
 
 
 def exported():
-    """The graph of exporters for concatenated upsampled features: Resize by scales, and Concat."""
+    """The graph that exporters write for concatenated upsampled features: Resize by scales, and
+    Concat.
+    """
     nodes, x = [], "image"
     for n in range(3):
         nodes.append(
@@ -277,12 +285,12 @@ def exported():
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgl"])
 @pytest.mark.sample("js")
 def test_files_of_exporters(backend, tmp_path):
-    made = exported()
-    spec, blobs = describe_model(made, "net")
+    model = exported()
+    spec, blobs = describe_model(model, "net")
     graph = OnnxConverter().convert(spec, blobs)
     assert graph.guards
     generate_descriptor(backend, graph).save(tmp_path / "bundle")
-    session = onnxruntime.InferenceSession(made.SerializeToString())
+    session = onnxruntime.InferenceSession(model.SerializeToString())
     engine = "node" if backend != "webgl" else "chromium"
     for height, width in ((8, 16), (24, 32), (7, 15)):
         x = np.random.default_rng(height).normal(size=(1, 3, height, width)).astype(np.float32)

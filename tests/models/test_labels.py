@@ -1,5 +1,5 @@
-"""Labels that a recipe has downloaded: fetched as sources are, kept in the cache, and refused by
-name where they cannot be had.
+"""Labels that a recipe downloads: fetched like sources, cached, and rejected by name if they are
+unavailable.
 """
 
 import functools
@@ -103,7 +103,7 @@ def test_forms_of_files(form, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["3", '{"1": "a"}', "[1, 2]", '[["a"]]', '{"0": []}', "\x00\xff"])
-def test_what_is_no_file_of_labels(text, tmp_path):
+def test_invalid_files_of_labels_are_errors(text, tmp_path):
     (tmp_path / "labels").write_bytes(text.encode("latin-1"))
     with pytest.raises(RecipeError, match="labels: the file is neither a JSON list of names"):
         fake_bundle.stage("bundle").read_labels(tmp_path / "labels")
@@ -140,7 +140,7 @@ def test_trained_networks_have_the_labels_of_imagenet(name):
         ),
     ],
 )
-def test_labels_that_are_declared_wrongly(labels, message, tmp_path):
+def test_invalid_declarations_of_labels_are_errors(labels, message, tmp_path):
     with pytest.raises(RecipeError, match=message):
         parse_recipe(
             "net", {"source": "net.keras", "labels": labels}, tmp_path / "net" / "recipe.toml"

@@ -1,5 +1,5 @@
-"""Constants of more elements than a graph lists: folded values of ONNX, and tables of handlers and
-of traced layers.
+"""Constants with more elements than a graph lists: folded values of ONNX, and tables of handlers
+and of traced layers.
 """
 
 import json
@@ -33,7 +33,9 @@ TABLE = np.sin(np.arange(2400, dtype=np.float32)).reshape(40, 60)
 
 
 def folded():
-    """A range that is joined with itself, cast and transposed, and indices from it."""
+    """A range that is concatenated with itself, cast and transposed, and indices computed from
+    it.
+    """
     nodes = [
         helper.make_node("Range", ["zero", "end", "one"], ["r"]),
         helper.make_node("Unsqueeze", ["r", "first"], ["row"]),
@@ -58,34 +60,34 @@ def folded():
 
 def checked(graph):
     assert any(constant.digest for constant in graph.constants.values())
-    return written_and_read(graph)
+    return round_trip(graph)
 
 
-def written_and_read(graph):
-    """A valid graph, after its JSON and its text were read again."""
+def round_trip(graph):
+    """A valid graph after a round trip through its JSON and text forms."""
     verify(graph, infer)
     data = canonical.loads(canonical.dumps(to_json(graph)))
-    again = from_json(data)
-    assert again == graph
+    restored = from_json(data)
+    assert restored == graph
     assert all(
-        again.constants[name].data == constant.data for name, constant in graph.constants.items()
+        restored.constants[name].data == constant.data for name, constant in graph.constants.items()
     )
     assert parse(print_graph(graph)) == graph
-    return again.edit(weights=graph.weights)
+    return restored.edit(weights=graph.weights)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_folded_values(backend, tmp_path):
-    made = folded()
-    spec, blobs = describe_model(made, "net")
-    graph = optimised(written_and_read(OnnxConverter().convert(spec, blobs)))
-    fixed = constant_values(graph, graph.weights)
-    assert any(value.size > INLINE_ELEMENTS for value in fixed.values()), (
+    model = folded()
+    spec, blobs = describe_model(model, "net")
+    graph = optimised(round_trip(OnnxConverter().convert(spec, blobs)))
+    constants = constant_values(graph, graph.weights)
+    assert any(value.size > INLINE_ELEMENTS for value in constants.values()), (
         "values that are evaluated and stored"
     )
     x = np.random.default_rng(1).normal(size=(3, 600)).astype(np.float32)
-    expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
-    (outputs,) = run([Job(graph, {"x": x}, fixed)], backend, tmp_path)
+    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    (outputs,) = run([Job(graph, {"x": x}, constants)], backend, tmp_path)
     for name, value in zip(("product", "y"), expected, strict=True):
         assert relative_error(outputs[name], value) < 1e-5
 
@@ -119,22 +121,22 @@ def handled():
 
 @pytest.mark.parametrize("make", [traced, handled])
 def test_tables_of_layers(make, tmp_path):
-    made, converter = make()
-    graph = optimised(checked(converter.convert(made)))
+    model, converter = make()
+    graph = optimised(checked(converter.convert(model)))
     assert len(graph.constants) <= 2
     x = np.random.default_rng(2).normal(size=(1, 40)).astype(np.float32)
     assert (
-        relative_error(next(iter(run_graph(graph, {"x": x})[0].values())), np.asarray(made(x)))
+        relative_error(next(iter(run_graph(graph, {"x": x})[0].values())), np.asarray(model(x)))
         < 1e-5
     )
     for backend in BACKENDS:
         (outputs,) = run([Job(graph, {"x": x})], backend, tmp_path / backend)
-        assert relative_error(next(iter(outputs.values())), np.asarray(made(x))) < 1e-5
+        assert relative_error(next(iter(outputs.values())), np.asarray(model(x))) < 1e-5
 
 
 def test_equal_tables_are_stored_once(tmp_path):
-    made, converter = traced()
-    graph = optimised(converter.convert(made))
+    model, converter = traced()
+    graph = optimised(converter.convert(model))
     assert [piece.bytes for piece in pieces(stored(graph), "float32") if piece.bytes > 4096] == [
         TABLE.nbytes
     ]

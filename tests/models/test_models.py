@@ -1,5 +1,5 @@
-"""digits and bias_layer on every backend, variant and engine, in every encoding, against Keras; and
-small enough.
+"""digits and bias_layer on every backend, variant and engine, in every encoding, against Keras;
+bundles are small.
 """
 
 import brotli
@@ -13,8 +13,8 @@ BOUNDS = {"float32": 1e-4, "float16": 2e-3}
 
 
 IN_NODE = ("wasm", "js")
-"""The backends that need no GPU, and so no browser; the kernels that decode weights are tried on
-all four elsewhere.
+"""Backends that need neither a GPU nor a browser. Other tests decode weights on all four
+backends.
 """
 
 
@@ -25,7 +25,7 @@ all four elsewhere.
     indirect=["model"],
 )
 @pytest.mark.sample("digits-float32-firefox", "digits-float16-chromium")
-def test_outputs_are_those_of_keras(model, encoding, browser):
+def test_outputs_agree_with_keras(model, encoding, browser):
     results = model.verify(encoding, browser)
     for result in results:
         assert {row["set"] for row in result["outputs"]} == {"natural0", "natural1", "extreme"}
@@ -67,9 +67,7 @@ def test_eightbit_is_close_and_small(model):
 
 
 ON_DEMAND = {"profile", "webdnn"}
-"""Modules that only a page that asks for them fetches: `load({ profile: true })`, and WebDNN's
-interface.
-"""
+"""Modules that a page loads only on request: `load({ profile: true })`, and WebDNN's interface."""
 
 
 @pytest.mark.parametrize("model", ["digits"], indirect=True)

@@ -1,5 +1,5 @@
-"""Names of inputs, outputs, layers and weights as files have them, however odd: in the IR, on every
-backend, in types and references.
+"""Unusual names of inputs, outputs, layers and weights: in the IR, on every backend, in types and
+references.
 """
 
 import inspect
@@ -64,15 +64,15 @@ ODD = [
     "-> x",
 ]
 IN_MEMORY = ["", "nul\0", "\0"]
-"""What a Keras model may be called, but no file of Keras can hold."""
+"""Names that a Keras model may have, but that Keras cannot write to a file."""
 SLASHES = ["sl/ash", "/", "../../up", "</script>", "*/", "nul\0", "\0"]
 ATTRIBUTES = [name for name in (*ODD, *SLASHES, "") if name != "__proto__"]
-"""What Keras tracks: not what Python keeps for itself."""
+"""Attribute names that Keras tracks; Python reserves others."""
 
 
-def of_names(names):
-    """A product with a weight of its own for each name, which is that of the input, the node and,
-    with a mark, of weight and output.
+def named_model(names):
+    """A product for each name, which is that of the input and the node and, with a suffix, of the
+    weight and output.
     """
     nodes = [helper.make_node("MatMul", [name, f"{name}\t?"], [f"{name}!"], name) for name in names]
     weights = [weight(f"{name}\t?", 3, 4, seed=number) for number, name in enumerate(names)]
@@ -84,14 +84,14 @@ def of_names(names):
     )
 
 
-def swapped(names):
-    """The names as outputs."""
+def swapped_model(names):
+    """The outputs, with the names reversed."""
     nodes = [helper.make_node("Mul", ["x", f"{name}\t?"], [name]) for name in names]
     weights = [weight(f"{name}\t?", 3, seed=number) for number, name in enumerate(names)]
     return model(nodes, [floats("x", 2, 3)], [floats(name, 2, 3) for name in names], weights)
 
 
-def of_layers(names):
+def model_of_layers(names):
     """The same in Keras, whose names have no slash."""
     inputs = [keras.Input((3,), name=name) for name in names]
     layers = [keras.layers.Dense(4, name=f"{name}!", bias_initializer="normal") for name in names]
@@ -100,8 +100,8 @@ def of_layers(names):
 
 @keras.saving.register_keras_serializable()
 class Sums(keras.layers.Layer):
-    """x [N,C] -> x + sum over k of (k + 1) * state k, where state k is (k + 1) times the sum of all
-    elements so far; an attribute for each name.
+    """x [N,C] -> x + sum over k of (k + 1) * state k, where state k is (k + 1) times the running
+    sum of all elements; one attribute for each name.
     """
 
     def __init__(self, names, **options):
@@ -127,13 +127,13 @@ class Sums(keras.layers.Layer):
         return {**super().get_config(), "names": self.names}
 
 
-def of_states(states, layers):
-    """Layers that keep one state each, and one that keeps many; x [1,2] goes through all of them,
-    times their number.
+def model_with_states(states, layers):
+    """Layers with one state each, and one layer with many; x [1,2] passes all of them and is
+    multiplied by their number.
     """
     x = keras.Input((2,), name="x")
-    kept = [Sums(["s"], name=name)(x * number) for number, name in enumerate(layers, 1)]
-    return keras.Model(x, keras.layers.Add()([*kept, Sums(states, name="many")(x)]))
+    retained = [Sums(["s"], name=name)(x * number) for number, name in enumerate(layers, 1)]
+    return keras.Model(x, keras.layers.Add()([*retained, Sums(states, name="many")(x)]))
 
 
 @pytest.fixture
@@ -155,39 +155,40 @@ def names_of(bundle):
     return tuple([tensor["name"] for tensor in manifest[role]] for role in ("inputs", "outputs"))
 
 
-@pytest.mark.parametrize("make", [of_names, swapped])
+@pytest.mark.parametrize("make", [named_model, swapped_model])
 def test_onnx(make, built, tmp_path):
-    made = make([*ODD, *SLASHES])
-    onnx.save(made, tmp_path / "net.onnx")
-    again = built("net.onnx")
+    model = make([*ODD, *SLASHES])
+    onnx.save(model, tmp_path / "net.onnx")
+    rebuilt = built("net.onnx")
     assert all(
-        row["passed"] for result in again.verify("float32", "chromium") for row in result["outputs"]
+        row["passed"]
+        for result in rebuilt.verify("float32", "chromium")
+        for row in result["outputs"]
     )
     expected = tuple(
-        [item.name for item in items] for items in (made.graph.input, made.graph.output)
+        [item.name for item in items] for items in (model.graph.input, model.graph.output)
     )
-    assert names_of(again.bundle()) == expected
-    types = (again.bundle() / "index.d.ts").read_text()
+    assert names_of(rebuilt.bundle()) == expected
+    types = (rebuilt.bundle() / "index.d.ts").read_text()
     assert [
-        json.loads(found)
-        for found in re.findall(r'^  ("(?:[^"\\]|\\.)*"): \w', types, re.MULTILINE)
+        json.loads(name) for name in re.findall(r'^  ("(?:[^"\\]|\\.)*"): \w', types, re.MULTILINE)
     ] == [*expected[0], *expected[1]]
 
 
 def test_keras(built, tmp_path):
-    made = of_layers(ODD)
-    made.save(tmp_path / "net.keras")
-    again = built("net.keras")
+    model = model_of_layers(ODD)
+    model.save(tmp_path / "net.keras")
+    rebuilt = built("net.keras")
     assert all(
-        row["passed"] for result in again.verify("float32", "node") for row in result["outputs"]
+        row["passed"] for result in rebuilt.verify("float32", "node") for row in result["outputs"]
     )
-    assert names_of(again.bundle()) == (ODD, [f"{name}!" for name in ODD])
-    made.save(tmp_path / "net.h5")
+    assert names_of(rebuilt.bundle()) == (ODD, [f"{name}!" for name in ODD])
+    model.save(tmp_path / "net.h5")
     converters = [KerasConverter(2) for _ in range(3)]
     graphs = [
         one.convert(item)
         for one, item in zip(
-            converters, (made, tmp_path / "net.keras", tmp_path / "net.h5"), strict=True
+            converters, (model, tmp_path / "net.keras", tmp_path / "net.h5"), strict=True
         )
     ]
     for graph, one in zip(graphs, converters, strict=True):
@@ -195,12 +196,12 @@ def test_keras(built, tmp_path):
         assert set(one.digests) == graph.slots
         for name, value in graph.weights.items():
             np.testing.assert_array_equal(
-                value, made.get_layer(name.rpartition("/")[0]).weights[name.endswith("bias")]
+                value, model.get_layer(name.rpartition("/")[0]).weights[name.endswith("bias")]
             )
 
 
 def test_names_that_are_invalid_in_file_systems(tmp_path):
-    graph = KerasConverter(2).convert(of_layers(IN_MEMORY))
+    graph = KerasConverter(2).convert(model_of_layers(IN_MEMORY))
     assert parse(print_graph(graph)) == graph
     assert graph.inputs == (*IN_MEMORY,)
     for backend in ("wasm", "js"):
@@ -217,14 +218,16 @@ def test_names_that_are_invalid_in_file_systems(tmp_path):
 
 
 def expect_states(bundle, states, layers, backends=USUAL_BACKENDS):
-    """That the bundle of `of_states` has them all by name, keeps them, and resets them."""
+    """Check that the bundle of `of_states` has all states by name, keeps them between runs, and
+    resets them.
+    """
     names = [*(f"many/{name}" for name in states), *(f"{name}/s" for name in layers)]
     assert sorted(read_manifest(bundle)["states"]) == sorted(names)
     ones, squares = (
         sum(range(1, len(layers) + 1)),
         sum(number * number for number in range(1, len(states) + 1)),
     )
-    expected = [1 + ones + 2 * turn * (ones + squares) for turn in (1, 2, 1) for _ in range(2)]
+    expected = [1 + ones + 2 * run * (ones + squares) for run in (1, 2, 1) for _ in range(2)]
     for backend in backends:
         assert runs_and_reset(bundle, backend).ravel().tolist() == expected
 
@@ -233,7 +236,7 @@ def expect_states(bundle, states, layers, backends=USUAL_BACKENDS):
 @pytest.mark.sample("js")
 def test_states(backends, tmp_path):
     layers = [*ODD, *IN_MEMORY]
-    graph = KerasConverter(1).convert(of_states(ATTRIBUTES, layers))
+    graph = KerasConverter(1).convert(model_with_states(ATTRIBUTES, layers))
     assert parse(print_graph(graph)) == graph
     for backend in backends:
         generate_descriptor(backend, graph).save(tmp_path / "bundle")
@@ -242,7 +245,7 @@ def test_states(backends, tmp_path):
 
 @pytest.mark.long
 def test_states_of_a_file(built, tmp_path):
-    of_states(ATTRIBUTES, ODD).save(tmp_path / "net.keras")
+    model_with_states(ATTRIBUTES, ODD).save(tmp_path / "net.keras")
     (tmp_path / "layers.py").write_text(f"import keras\n\n\n{inspect.getsource(Sums)}", "utf-8")
     expect_states(
         built("net.keras", backends=USUAL_BACKENDS, plugins=["layers.py"]).bundle(), ATTRIBUTES, ODD
@@ -258,19 +261,19 @@ def test_arrays_with_any_name_are_stored_in_files(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
-        (of_names, "Field 'name' of 'value_info' is required to be non-empty"),
-        (swapped, "an output has no name; name it"),
+        (named_model, "Field 'name' of 'value_info' is required to be non-empty"),
+        (swapped_model, "an output has no name; name it"),
     ],
 )
-def test_an_empty_name_in_an_onnx_file_is_refused(make, said):
-    with pytest.raises(SourceError, match=said):
+def test_an_empty_name_in_an_onnx_file_is_refused(make, message):
+    with pytest.raises(SourceError, match=message):
         converted(make([""]))
 
 
-def test_in_and_out_of_a_worker(built, tmp_path):
-    onnx.save(of_names(ODD), tmp_path / "net.onnx")
+def test_names_pass_through_workers(built, tmp_path):
+    onnx.save(named_model(ODD), tmp_path / "net.onnx")
     bundle = built("net.onnx").bundle()
     values = {name: np.full((2, 3), number, np.float32) for number, name in enumerate(ODD)}
     weights = {
@@ -287,7 +290,7 @@ def test_in_and_out_of_a_worker(built, tmp_path):
 
 
 def test_text_form_of_any_name():
-    graph = converted(of_names([*ODD, *SLASHES]))
+    graph = converted(named_model([*ODD, *SLASHES]))
     assert parse(print_graph(graph)) == graph
     assert len(graph.slots) == len(ODD) + len(SLASHES)
 

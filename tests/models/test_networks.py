@@ -1,5 +1,5 @@
-"""The published networks: one of keras.applications at a reduced size, and the U-Net made narrower,
-on every backend, variant and engine.
+"""Published networks on every backend, variant and engine: one of keras.applications at a reduced
+size, and a narrower U-Net.
 """
 
 import json
@@ -18,7 +18,7 @@ from webkiln.recipe.values import BACKENDS
 
 @pytest.fixture
 def build(tmp_path, monkeypatch):
-    """Makes a small MobileNetV2 where nothing can be downloaded."""
+    """Build a small MobileNetV2 without a download."""
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
     recipe = read_recipe(MODELS / "mobilenetv2" / "recipe.toml")

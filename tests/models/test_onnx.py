@@ -25,30 +25,30 @@ from webkiln.recipe.values import BACKENDS
 
 @pytest.fixture
 def built(request, tmp_path):
-    """`request.param`: a model, what the recipe says besides, and options of saving."""
-    made, recipe, options = request.param
+    """`request.param`: a model, additional lines of the recipe, and options of saving."""
+    make_model, recipe, options = request.param
     folder = tmp_path / "net"
     (folder / "data").mkdir(parents=True)
-    onnx.save(made(), folder / "net.onnx", **options)
+    onnx.save(make_model(), folder / "net.onnx", **options)
     (folder / "recipe.toml").write_text(f'source = "net.onnx"\n{recipe}')
     with Engine(tmp_path / ".webkiln") as engine:
         yield Model(engine, read_recipe(folder / "recipe.toml"), tmp_path)
 
 
-BESIDE = {
+EXTERNAL = {
     "save_as_external_data": True,
     "location": "data/weights.bin",
     "size_threshold": 0,
     "convert_attribute": False,
 }
-LONG = BESIDE | {"location": f"data/{'w' * 200}.bin"}
+LONG = EXTERNAL | {"location": f"data/{'w' * 200}.bin"}
 
 
 @pytest.mark.parametrize(
     "built",
     [
         (classifier, "[dims]\nbatch = 2\n", {}),
-        (classifier, "", BESIDE),
+        (classifier, "", EXTERNAL),
         (classifier, "", LONG),
         (dynamic, '[dims]\nx_1 = "T"\n', {}),
     ],
@@ -92,7 +92,9 @@ def test_outputs_may_be_inputs_constants_and_each_other(built):
 
 
 def pairs():
-    """Every row of x by every row, as large as x is long, twice."""
+    """The products of all pairs of rows of x, twice; the result grows with the square of the
+    rows.
+    """
     node = helper.make_node
     nodes = [
         node("Transpose", ["x"], ["t"]),
@@ -105,7 +107,7 @@ def pairs():
 
 @pytest.mark.long
 @pytest.mark.parametrize("built", [(pairs, ALL_BACKENDS, {})], indirect=True)
-def test_inputs_that_are_too_large_spoil_nothing(built):
+def test_too_large_inputs_do_not_affect_other_runs(built):
     bundle = built.bundle()
     for browser, backend in PAGE_LEGS:
         request = {
@@ -121,8 +123,8 @@ def test_inputs_that_are_too_large_spoil_nothing(built):
             120,
             browser,
         )
-        found = json.loads(frame.decode(answer).outputs["found"].tobytes())
-        assert found == ["OutOfMemory", "OutOfMemory", True, True, "OutOfMemory", True], (
+        results = json.loads(frame.decode(answer).outputs["found"].tobytes())
+        assert results == ["OutOfMemory", "OutOfMemory", True, True, "OutOfMemory", True], (
             browser,
             backend,
         )
@@ -158,9 +160,9 @@ def test_layers_are_compared_with_those_of_onnxruntime(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "built", [(classifier, 'backends = ["js"]\n[dims]\nbatch = 2\n', BESIDE)], indirect=True
+    "built", [(classifier, 'backends = ["js"]\n[dims]\nbatch = 2\n', EXTERNAL)], indirect=True
 )
-def test_edited_external_data_is_built_anew(built):
+def test_edited_external_data_is_rebuilt(built):
     def files():
         with Engine(built.folder / "again") as engine:
             return {
@@ -178,7 +180,7 @@ def test_edited_external_data_is_built_anew(built):
 
 
 def newest(*nodes):
-    """As the onnx package writes it where nobody says of which version."""
+    """A model with the default opset version of the onnx package."""
     graph = helper.make_graph([*nodes], "graph", [floats("x", 2, 3)], [floats("y", 2, 3)])
     return helper.make_model(graph)
 
@@ -188,9 +190,9 @@ def newest(*nodes):
     [(lambda: newest(helper.make_node("Softmax", ["x"], ["y"])), 'backends = ["js"]\n', {})],
     indirect=True,
 )
-def test_files_that_onnxruntime_is_too_old_for_are_verified(built):
-    made = onnx.load(built.folder / "net" / "net.onnx")
-    assert (made.ir_version, made.opset_import[0].version) == (
+def test_files_newer_than_onnxruntime_are_verified(built):
+    model = onnx.load(built.folder / "net" / "net.onnx")
+    assert (model.ir_version, model.opset_import[0].version) == (
         onnx.IR_VERSION,
         onnx.defs.onnx_opset_version(),
     )
@@ -198,8 +200,8 @@ def test_files_that_onnxruntime_is_too_old_for_are_verified(built):
     assert all(row["passed"] for row in result["outputs"])
 
 
-def test_operators_that_onnxruntime_is_too_old_for_are_named(tmp_path):
-    made = newest(helper.make_node("Softmax", ["x"], ["y"]))
+def test_operators_newer_than_onnxruntime_are_named(tmp_path):
+    model = newest(helper.make_node("Softmax", ["x"], ["y"]))
     started = []
 
     def start(data):
@@ -215,10 +217,10 @@ def test_operators_that_onnxruntime_is_too_old_for_are_named(tmp_path):
             " model with opset 12"
         ),
     ):
-        reference._load(start, made, "net.onnx")
-    made.graph.node[0].op_type = next(
+        reference._load(start, model, "net.onnx")
+    model.graph.node[0].op_type = next(
         item.name
         for item in onnx.defs.get_all_schemas()
         if not item.domain and item.since_version < 12
     )
-    assert reference._load(start, made, "net.onnx") == "session"
+    assert reference._load(start, model, "net.onnx") == "session"

@@ -1,5 +1,5 @@
-"""A size that is left open until the model runs: inferred from inputs, set by name, refused where
-it does not fit, in Node and Chromium.
+"""Symbolic sizes: inferred from inputs, set by name, rejected if they do not fit, in Node and
+Chromium.
 """
 
 import json
@@ -100,10 +100,10 @@ def test_one_bundle_serves_all_lengths(bundle, model, backend, engine):
         {"x": np.random.default_rng(steps).normal(size=(1, steps, 4)).astype(np.float32)}
         for steps in (100, 1, 300, 17)
     ]
-    for given, result in zip(
+    for inputs, result in zip(
         sets, host.run_bundle(bundle, backend, sets, host=engine), strict=True
     ):
-        expected = dict(zip(("each", "last"), map(np.asarray, model(given["x"])), strict=True))
+        expected = dict(zip(("each", "last"), map(np.asarray, model(inputs["x"])), strict=True))
         assert {name: value.shape for name, value in result.outputs.items()} == {
             name: value.shape for name, value in expected.items()
         }

@@ -1,5 +1,5 @@
-"""Orders are annotations: without them every program is the same, but for the orders that the
-manifest shows.
+"""Axis orders are annotations: without them every program is the same, except for the orders in the
+manifest.
 """
 
 from dataclasses import replace
@@ -37,6 +37,8 @@ def test_removing_all_orders_changes_no_launch(backend):
             name: replace(variable, order=None) for name, variable in graph.variables.items()
         }
     )
-    made, same = (program(optimised(item), TARGETS[backend], "float32") for item in (graph, bare))
-    assert made != same
-    assert without_orders(made) == without_orders(same)
+    ordered, unordered = (
+        program(optimised(item), TARGETS[backend], "float32") for item in (graph, bare)
+    )
+    assert ordered != unordered
+    assert without_orders(ordered) == without_orders(unordered)

@@ -1,6 +1,4 @@
-"""References that were recorded elsewhere: bundles are verified against them, and no framework
-runs.
-"""
+"""Recorded references: bundles are verified against them, and no framework runs."""
 
 import io
 import json
@@ -24,9 +22,9 @@ BLOCKED = ("keras", "tensorflow", "onnxruntime", "ai_edge_litert", "torch", "cv2
 
 
 @pytest.fixture
-def made(tmp_path):
-    """Makes a model of a source file and a recipe of further lines, in a process that has no
-    framework for references.
+def make_model(tmp_path):
+    """Create a model from a source file and additional recipe lines, in a process without
+    frameworks for references.
     """
     with Engine(tmp_path / ".webkiln") as engine:
 
@@ -47,7 +45,7 @@ def made(tmp_path):
 RECORDED = 'reference = "expected.npz"'
 
 
-def verified(model: Model) -> list[dict]:
+def verify(model: Model) -> list[dict]:
     (action,) = model.actions.verify(choice(model), "node")
     return canonical.read(model.file(action, "result.json"))
 
@@ -59,17 +57,17 @@ def choice(model: Model):
 
 
 @pytest.fixture
-def own_cache(tmp_path, monkeypatch):
-    """Nothing is cached before the test: where a verification is, its reference is not even asked
-    for. To be requested before `made`.
+def empty_cache(tmp_path, monkeypatch):
+    """Use an empty cache: a cached verification would skip its reference. Request this fixture
+    before `make_model`.
     """
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def without_frameworks(own_cache, tmp_path, monkeypatch):
-    """Every import of a framework that computes references fails, in the processes of stages too,
-    and none of their outputs is cached.
+def without_frameworks(empty_cache, tmp_path, monkeypatch):
+    """Make every import of a reference framework fail, also in the processes of stages, and cache
+    none of their outputs.
     """
     folder = tmp_path / "blocked"
     for name in BLOCKED:
@@ -87,12 +85,12 @@ def keras_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
     x = keras.Input((4,), name="x")
     model = keras.Model(x, keras.layers.Dense(3, activation="tanh", name="y")(x))
     model.save(folder / "net.keras")
-    given = np.linspace(-1, 1, 4, dtype=np.float32).reshape(1, 4)
-    return folder / "net.keras", {"x": given, "y": np.asarray(model(given))}
+    inputs = np.linspace(-1, 1, 4, dtype=np.float32).reshape(1, 4)
+    return folder / "net.keras", {"x": inputs, "y": np.asarray(model(inputs))}
 
 
 def onnx_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
-    """An open size, and whole numbers."""
+    """A model with a symbolic size, and integers."""
     helper = onnx.helper
     ends = [
         helper.make_tensor_value_info("rows", 1, ["N", 4]),
@@ -126,17 +124,17 @@ MODELS = {"keras": keras_model, "onnx": onnx_model, "tflite": tflite_model}
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.sample("onnx", "tflite")
 def test_recorded_outputs_are_verified_without_the_framework(
-    kind, without_frameworks, made, tmp_path
+    kind, without_frameworks, make_model, tmp_path
 ):
     source, arrays = MODELS[kind](tmp_path)
-    result = verified(made(source, RECORDED, **arrays))
+    result = verify(make_model(source, RECORDED, **arrays))
     assert result["reference"] == "expected.npz"
     assert {row["set"] for row in result["outputs"]} == {"recorded"}
     assert all(row["passed"] and row["noise"] == 0 for row in result["outputs"])
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_wrong_number_fails(kind, made, tmp_path):
+def test_a_wrong_number_fails(kind, make_model, tmp_path):
     source, arrays = MODELS[kind](tmp_path)
     name = next(key for key in arrays if key in ("y", "best") or key.startswith("outputs/"))
     wrong = arrays[name].copy()
@@ -148,13 +146,13 @@ def test_a_wrong_number_fails(kind, made, tmp_path):
             r"|the bundle has no layers"
         ),
     ):
-        verified(made(source, RECORDED, **{**arrays, name: wrong}))
+        verify(make_model(source, RECORDED, **{**arrays, name: wrong}))
 
 
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.sample("onnx")
 def test_without_the_framework_the_error_says_how_to_record(
-    kind, without_frameworks, made, tmp_path
+    kind, without_frameworks, make_model, tmp_path
 ):
     source, _ = MODELS[kind](tmp_path)
     with pytest.raises(
@@ -164,26 +162,26 @@ def test_without_the_framework_the_error_says_how_to_record(
             r' "expected\.npz"'
         ),
     ):
-        verified(made(source))
+        verify(make_model(source))
 
 
-def test_several_cases_of_several_sizes(made, tmp_path):
+def test_several_cases_of_several_sizes(make_model, tmp_path):
     source, arrays = onnx_model(tmp_path)
     rows = arrays["rows"]
     cases = {
         f"{case}/{role}/{name}": value
         for case, count in (("short", 2), ("long", 5))
-        for role, found in (
+        for role, arrays_of_role in (
             ("inputs", {"rows": rows[:count]}),
             ("outputs", {"best": rows[:count].argmax(1), "more": -rows[:count]}),
         )
-        for name, value in found.items()
+        for name, value in arrays_of_role.items()
     }
-    result = verified(made(source, RECORDED, **cases))
+    result = verify(make_model(source, RECORDED, **cases))
     assert {row["set"] for row in result["outputs"]} == {"short", "long"}
 
 
-def test_states_begin_anew_in_each_case(made, tmp_path):
+def test_states_are_reset_in_each_case(make_model, tmp_path):
     import keras
 
     x = keras.Input((3, 2), batch_size=1, name="x")
@@ -191,16 +189,16 @@ def test_states_begin_anew_in_each_case(made, tmp_path):
     model.save(tmp_path / "net.keras")
     cases = {}
     for case in ("one", "two"):
-        given = np.random.default_rng(len(cases)).normal(size=(1, 3, 2)).astype(np.float32)
+        inputs = np.random.default_rng(len(cases)).normal(size=(1, 3, 2)).astype(np.float32)
         model.layers[-1].reset_states()
-        cases |= {f"{case}/inputs/x": given, f"{case}/outputs/y": np.asarray(model(given))}
+        cases |= {f"{case}/inputs/x": inputs, f"{case}/outputs/y": np.asarray(model(inputs))}
     assert all(
         row["passed"]
-        for row in verified(made(tmp_path / "net.keras", RECORDED, **cases))["outputs"]
+        for row in verify(make_model(tmp_path / "net.keras", RECORDED, **cases))["outputs"]
     )
 
 
-def test_texts_are_recorded_as_strings(made, tmp_path):
+def test_string_inputs_are_recorded(make_model, tmp_path):
     import keras
 
     x = keras.Input((1,), dtype="string", name="words")
@@ -209,11 +207,11 @@ def test_texts_are_recorded_as_strings(made, tmp_path):
     )(x)
     model = keras.Model(x, keras.layers.Embedding(6, 2, name="y")(y))
     model.save(tmp_path / "net.keras")
-    given = np.array([["The cat sat"]])
-    expected = np.asarray(model(keras.ops.convert_to_tensor(given)))
+    inputs = np.array([["The cat sat"]])
+    expected = np.asarray(model(keras.ops.convert_to_tensor(inputs)))
     assert all(
         row["passed"]
-        for row in verified(made(tmp_path / "net.keras", RECORDED, words=given, y=expected))[
+        for row in verify(make_model(tmp_path / "net.keras", RECORDED, words=inputs, y=expected))[
             "outputs"
         ]
     )
@@ -257,12 +255,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_all_mismatches_are_reported_at_once(case, made, tmp_path):
+def test_all_mismatches_are_reported_at_once(case, make_model, tmp_path):
     source, arrays = onnx_model(tmp_path)
-    changes, said = WRONG[case]
+    changes, expected_messages = WRONG[case]
     with pytest.raises(RecipeError, match=r"^reference expected\.npz ") as refused:
-        verified(made(source, RECORDED, **changed(arrays, **changes)))
-    assert [line for line in said if line not in str(refused.value)] == []
+        verify(make_model(source, RECORDED, **changed(arrays, **changes)))
+    assert [line for line in expected_messages if line not in str(refused.value)] == []
 
 
 def hostile(kind: str, arrays: dict[str, np.ndarray], path: Path) -> None:
@@ -303,40 +301,40 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_files_are_one_error(kind, made, tmp_path):
+def test_hostile_files_are_one_error(kind, make_model, tmp_path):
     source, arrays = onnx_model(tmp_path)
-    model = made(source, RECORDED, **arrays)
+    model = make_model(source, RECORDED, **arrays)
     hostile(kind, arrays, tmp_path / "net" / "expected.npz")
     with pytest.raises((SourceError, RecipeError)) as refused:
-        verified(model)
+        verify(model)
     assert HOSTILE[kind] in str(refused.value)
 
 
-def test_a_zip_that_declares_a_large_size_is_not_unpacked(made, tmp_path):
+def test_a_zip_that_declares_a_large_size_is_not_unpacked(make_model, tmp_path):
     source, arrays = onnx_model(tmp_path)
-    model = made(source, RECORDED, **arrays)
+    model = make_model(source, RECORDED, **arrays)
     path = tmp_path / "net" / "expected.npz"
     data = bytearray(path.read_bytes())
-    place = data.rindex(b"PK\x01\x02")
-    data[place + 24 : place + 28] = (0xF0000000).to_bytes(4, "little")
+    offset = data.rindex(b"PK\x01\x02")
+    data[offset + 24 : offset + 28] = (0xF0000000).to_bytes(4, "little")
     path.write_bytes(data)
     with pytest.raises(UserError, match=r"expected at most|is no \.npz file|bytes, and"):
-        verified(model)
+        verify(model)
 
 
-def test_nothing_runs_again_until_the_file_changes(own_cache, made, tmp_path):
+def test_nothing_runs_again_until_the_file_changes(empty_cache, make_model, tmp_path):
     source, arrays = onnx_model(tmp_path)
-    model = made(source, RECORDED, **arrays)
-    verified(model)
+    model = make_model(source, RECORDED, **arrays)
+    verify(model)
     assert model.engine.current(model.actions.reference()) is not None
     np.savez(tmp_path / "net" / "expected.npz", **changed(arrays, more=arrays["more"] * 2))
-    with Engine(tmp_path / ".webkiln") as again, pytest.raises(VerificationError):
-        verified(Model(again, model.recipe, tmp_path))
+    with Engine(tmp_path / ".webkiln") as second_engine, pytest.raises(VerificationError):
+        verify(Model(second_engine, model.recipe, tmp_path))
 
 
-def test_a_report_states_that_the_reference_was_recorded(made, tmp_path):
+def test_a_report_states_that_the_reference_was_recorded(make_model, tmp_path):
     source, arrays = onnx_model(tmp_path)
-    model = made(source, RECORDED, **arrays)
+    model = make_model(source, RECORDED, **arrays)
     report = model.actions.report(choice(model), ["node"])
     assert (
         "as recorded in expected.npz; layers are not compared"

@@ -1,4 +1,4 @@
-"""The sizes that open models are verified at: near 16, and such that the model can have them."""
+"""The sizes at which models with symbolic sizes are verified: near 16, and valid for the model."""
 
 import json
 import re
@@ -37,28 +37,28 @@ def up_and_down(factor):
 
 
 def half():
-    """Of a picture that is twice as high as wide, the sum with what two rows of it make."""
+    """For an image twice as high as wide: its sum with the result of joining pairs of rows."""
     pooled = helper.make_node("MaxPool", ["x"], ["pooled"], kernel_shape=[2, 1], strides=[2, 1])
     turned = helper.make_node("Transpose", ["pooled"], ["turned"], perm=[0, 1, 3, 2])
-    added = helper.make_node("Add", ["pooled", "turned"], ["y"], "sum")
+    sum_node = helper.make_node("Add", ["pooled", "turned"], ["y"], "sum")
     return model(
-        [pooled, turned, added], [floats("x", 1, 1, "H", "W")], [floats("y", 1, 1, None, None)]
+        [pooled, turned, sum_node], [floats("x", 1, 1, "H", "W")], [floats("y", 1, 1, None, None)]
     )
 
 
 def joined():
-    """a [1,A,3] and b [1,B,3], of which c [1,C,3] is as long as both."""
+    """a [1,A,3] and b [1,B,3]; c [1,C,3] is as long as their concatenation."""
     both = helper.make_node("Concat", ["a", "b"], ["both"], axis=1)
-    added = helper.make_node("Add", ["both", "c"], ["y"], "sum")
+    sum_node = helper.make_node("Add", ["both", "c"], ["y"], "sum")
     return model(
-        [both, added],
+        [both, sum_node],
         [floats("a", 1, "A", 3), floats("b", 1, "B", 3), floats("c", 1, "C", 3)],
         [floats("y", 1, None, 3)],
     )
 
 
 def wide_window():
-    """A convolution without padding of a kernel of 33."""
+    """A convolution with a kernel of 33, without padding."""
     node = helper.make_node("Conv", ["x", "k"], ["y"], "conv")
     return model(
         [node], [floats("x", 1, 1, "T")], [floats("y", 1, 1, None)], [weight("k", 1, 1, 33)]
@@ -66,7 +66,7 @@ def wide_window():
 
 
 def never():
-    """A length that is 200 times another."""
+    """One length is 200 times the other."""
     tiled = helper.make_node("Concat", ["x"] * 200, ["tiled"], axis=1)
     return model(
         [tiled, helper.make_node("Add", ["tiled", "z"], ["y"], "sum")],
@@ -105,8 +105,8 @@ def built(tmp_path):
         yield make
 
 
-def shapes_of(made):
-    arrays = npz.read(made.file(made.actions.reference(), "reference.npz"))
+def shapes_of(model):
+    arrays = npz.read(model.file(model.actions.reference(), "reference.npz"))
     return {
         name.removeprefix("natural0/in/"): value.shape
         for name, value in arrays.items()
@@ -127,14 +127,14 @@ def shapes_of(made):
 )
 @pytest.mark.sample(2)
 def test_sample_sizes_satisfy_an_onnx_model(make, shapes, built):
-    made = built(make())
-    found = shapes_of(made)
+    model = built(make())
+    inferred = shapes_of(model)
     if shapes is None:
-        assert found["a"][1] + found["b"][1] == found["c"][1]
+        assert inferred["a"][1] + inferred["b"][1] == inferred["c"][1]
     else:
-        assert found == shapes
+        assert inferred == shapes
     assert all(
-        row["passed"] for result in made.verify("float32", "node") for row in result["outputs"]
+        row["passed"] for result in model.verify("float32", "node") for row in result["outputs"]
     )
 
 
@@ -142,23 +142,23 @@ def test_sample_sizes_satisfy_an_onnx_model(make, shapes, built):
 def test_sample_sizes_satisfy_a_keras_model(built):
     x = keras.Input((None, None, 3), name="x")
     y = layers.Add()([x, layers.UpSampling2D(32)(layers.MaxPooling2D(32)(x))])
-    made = built(keras.Model(x, y), input_shapes={"x": [1, "H", "W", 3]})
-    assert shapes_of(made) == {"x": (1, 32, 32, 3)}
+    model = built(keras.Model(x, y), input_shapes={"x": [1, "H", "W", 3]})
+    assert shapes_of(model) == {"x": (1, 32, 32, 3)}
     assert all(
-        row["passed"] for result in made.verify("float32", "node") for row in result["outputs"]
+        row["passed"] for result in model.verify("float32", "node") for row in result["outputs"]
     )
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "shape"),
+    ("make", "sample_sizes", "shape"),
     [(lambda: up_and_down(32), {"H": 96}, (1, 1, 96, 32)), (half, {"W": 5}, (1, 1, 11, 5))],
 )
-def test_given_sample_sizes_are_preserved(make, given, shape, built):
-    assert shapes_of(built(make(), sample_sizes=given)) == {"x": shape}
+def test_explicit_sample_sizes_are_preserved(make, sample_sizes, shape, built):
+    assert shapes_of(built(make(), sample_sizes=sample_sizes)) == {"x": shape}
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "message"),
+    ("make", "sample_sizes", "message"),
     [
         (
             lambda: up_and_down(32),
@@ -194,13 +194,13 @@ def test_given_sample_sizes_are_preserved(make, given, shape, built):
         (half, {"Q": 1}, "sample_sizes: no size is called Q; sizes are H, W"),
     ],
 )
-def test_invalid_sample_sizes_are_reported(make, given, message, built):
-    made = built(make(), sample_sizes=given)
+def test_invalid_sample_sizes_are_reported(make, sample_sizes, message, built):
+    model = built(make(), sample_sizes=sample_sizes)
     with pytest.raises(ShapeError, match=re.escape(message)):
-        made.engine.run(made.actions.reference())
+        model.engine.run(model.actions.reference())
 
 
-def test_sample_sizes_can_be_given_if_the_search_fails(built):
+def test_sample_sizes_can_be_set_if_the_search_fails(built):
     assert shapes_of(built(never(), sample_sizes={"A": 1, "B": 200})) == {
         "x": (1, 1),
         "z": (1, 200),

@@ -1,5 +1,5 @@
-"""States on every backend: a sum that goes on (2, then 4, and 2 again after reset), and two states
-that take each other's value.
+"""States on every backend: a running sum (2, then 4, and 2 again after reset), and two states that
+swap their values.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from webkiln.recipe.values import BACKENDS, USUAL_BACKENDS
 
 
 class ComputeSum(keras.layers.Layer):
-    """x [N,C] -> the sum of all elements seen so far."""
+    """x [N,C] -> the sum of all elements so far."""
 
     def build(self, _):
         self.total = self.add_weight(name="total", shape=(), initializer="zeros", trainable=False)
@@ -28,7 +28,7 @@ class ComputeSum(keras.layers.Layer):
 
 
 class Swap(keras.layers.Layer):
-    """x [N,C] -> 2 * odd + 3 * even + x, where `odd` and `even` (1 and 0 at first) change places in
+    """x [N,C] -> 2 * odd + 3 * even + x, where `odd` and `even` (initially 1 and 0) are swapped in
     every run.
     """
 

@@ -1,5 +1,5 @@
-"""The networks that write text: what they keep as states, step by step against the network as it is
-trained, in Node and on the demo page.
+"""The networks that generate text: their states, compared step by step with the trained network, in
+Node and on the demo page.
 """
 
 import json
@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).with_name("text.mjs")
 PROMPT = "The class of an object "
 LENGTH = 64
 RUNS = (7, 1, 1, 40, 90, 1, 3)
-"""Characters in one run each, together more than the decoder remembers."""
+"""Characters, one per run; together they exceed the memory of the decoder."""
 TEXTS = ("text_decoder", "text_lstm")
 pytestmark = pytest.mark.parametrize("model", TEXTS, indirect=True)
 
@@ -33,15 +33,18 @@ def bundle(model):
 
 
 def trained(name):
-    """The network as it is trained, with the weights of the bundle: the logits of what follows each
-    character.
+    """The trained network with the weights of the bundle: the logits of the next character, for
+    each character.
     """
-    whole, stateful = text_generation.NETWORKS[name](stateful=False), text_generation.trained(name)
+    network, stateful = (
+        text_generation.NETWORKS[name](stateful=False),
+        text_generation.trained(name),
+    )
     for variable, value in zip(
-        whole.trainable_variables, stateful.trainable_variables, strict=True
+        network.trainable_variables, stateful.trainable_variables, strict=True
     ):
         variable.assign(value)
-    return whole
+    return network
 
 
 def run(bundle, backend, runs):
@@ -55,19 +58,19 @@ def run(bundle, backend, runs):
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.sample("wasm-text_lstm")
 def test_a_bundle_generates_the_text_of_the_trained_network(model, bundle, backend):
-    whole = trained(model.recipe.name)
-    written = text_generation.encode(PROMPT)
+    network = trained(model.recipe.name)
+    tokens = text_generation.encode(PROMPT)
     for _ in range(LENGTH):
-        logits = np.asarray(whole(written[None], training=False))[0, -1]
-        written = np.append(written, logits.argmax().astype(np.int32))
-    runs = np.split(np.tile(written, 2)[: sum(RUNS)], np.cumsum(RUNS)[:-1])
-    found = run(bundle, backend, [part.tolist() for part in runs])
-    assert PROMPT + found["text"] == "".join(
-        text_generation.CHARACTERS[number] for number in written
+        logits = np.asarray(network(tokens[None], training=False))[0, -1]
+        tokens = np.append(tokens, logits.argmax().astype(np.int32))
+    runs = np.split(np.tile(tokens, 2)[: sum(RUNS)], np.cumsum(RUNS)[:-1])
+    generated = run(bundle, backend, [part.tolist() for part in runs])
+    assert PROMPT + generated["text"] == "".join(
+        text_generation.CHARACTERS[number] for number in tokens
     )
     read = np.concatenate(runs)
-    expected = np.exp(np.asarray(whole(read[None], training=False), np.float64))[0]
-    for end, scores in zip(np.cumsum(RUNS), found["scores"], strict=True):
+    expected = np.exp(np.asarray(network(read[None], training=False), np.float64))[0]
+    for end, scores in zip(np.cumsum(RUNS), generated["scores"], strict=True):
         if end <= text_generation.MEMORY or model.recipe.name == "text_lstm":
             np.testing.assert_allclose(
                 scores, expected[end - 1] / expected[end - 1].sum(), atol=2e-5

@@ -1,4 +1,4 @@
-"""A model that takes texts, from a file to verified bundles of every form."""
+"""A model with string inputs, from a file to verified bundles of every form."""
 
 import json
 
@@ -25,7 +25,7 @@ LONG, TEXT = np.array([["a GREAT film, with a naïve plot; dull? no!"]]), np.arr
 
 
 def reviews():
-    """Two layers read one text; categories are looked up and hashed beside them."""
+    """Two layers read one string; categories are looked up and hashed in parallel."""
     text, tags = (
         keras.Input((1,), dtype="string", name="text"),
         keras.Input((3,), dtype="string", name="tags"),
@@ -34,7 +34,7 @@ def reviews():
     pairs = L.TextVectorization(output_mode="tf_idf", ngrams=2, name="pairs")
     words.adapt(REVIEWS)
     pairs.adapt(REVIEWS)
-    known = L.StringLookup(
+    known_tags = L.StringLookup(
         vocabulary=["film", "play"], num_oov_indices=3, output_mode="multi_hot", name="known"
     )
     rows = words(text)
@@ -43,28 +43,33 @@ def reviews():
     )
     hashed = L.Hashing(5, output_mode="count", name="hashed")(tags)
     both = L.Concatenate(name="both")(
-        [row, L.Reshape((pairs.vocabulary_size(),), name="flat")(pairs(text)), known(tags), hashed]
+        [
+            row,
+            L.Reshape((pairs.vocabulary_size(),), name="flat")(pairs(text)),
+            known_tags(tags),
+            hashed,
+        ]
     )
-    made = keras.Model([text, tags], [L.Dense(2, name="score")(both), rows], name="reviews")
-    for place, variable in enumerate(made.weights):
-        variable.assign(np.random.default_rng(place).normal(0, 0.5, variable.shape))
-    return made
+    keras_model = keras.Model([text, tags], [L.Dense(2, name="score")(both), rows], name="reviews")
+    for seed, variable in enumerate(keras_model.weights):
+        variable.assign(np.random.default_rng(seed).normal(0, 0.5, variable.shape))
+    return keras_model
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reviews")
-    made = reviews()
-    made.save(folder / "reviews.keras")
+    keras_model = reviews()
+    keras_model.save(folder / "reviews.keras")
     (folder / "recipe.toml").write_text(
         'source = "reviews.keras"\nbackends = ["webgpu", "wasm", "webgl", "js"]\n'
     )
-    return made, folder
+    return keras_model, folder
 
 
 @pytest.mark.parametrize("browser", ["node", "chromium"])
 @pytest.mark.sample("node")
-def test_texts_are_verified(saved, browser, tmp_path):
+def test_string_inputs_are_verified(saved, browser, tmp_path):
     _, folder = saved
     with Engine(tmp_path / ".webkiln") as engine:
         model = Model(engine, read_recipe(folder / "recipe.toml"), tmp_path)
@@ -74,9 +79,10 @@ def test_texts_are_verified(saved, browser, tmp_path):
     assert {row["relative"] for row in rows if row["output"] == "words"} == {0}
 
 
-def expected(made, text, tags):
+def expected(keras_model, text, tags):
     return [
-        keras.ops.convert_to_numpy(value) for value in made([tf.constant(text), tf.constant(tags)])
+        keras.ops.convert_to_numpy(value)
+        for value in keras_model([tf.constant(text), tf.constant(tags)])
     ]
 
 
@@ -90,7 +96,7 @@ def expected(made, text, tags):
     ],
 )
 def test_every_form_accepts_strings(saved, options, worker, tmp_path):
-    made, folder = saved
+    keras_model, folder = saved
     bundle = tmp_path / "bundle"
     assert (
         main(
@@ -107,7 +113,7 @@ def test_every_form_accepts_strings(saved, options, worker, tmp_path):
         worker=worker,
     )
     for text, result in zip((LONG, TEXT), results, strict=True):
-        score, words = expected(made, text, tags)
+        score, words = expected(keras_model, text, tags)
         np.testing.assert_allclose(result.outputs["score"], score, rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(result.outputs["words"], words)
     types = (bundle / "index.d.ts").read_text()
@@ -117,7 +123,7 @@ def test_every_form_accepts_strings(saved, options, worker, tmp_path):
     assert (package["name"] == "reviews") or options[:1] != ["--format"]
 
 
-def test_only_such_bundles_carry_the_code(saved, tmp_path):
+def test_only_bundles_with_string_inputs_contain_their_code(saved, tmp_path):
     _, folder = saved
     x = keras.Input((1,), dtype="string", name="text")
     layer = L.StringLookup(vocabulary=["a", "b"])
@@ -153,7 +159,7 @@ def test_only_such_bundles_carry_the_code(saved, tmp_path):
 
 
 def test_the_commands_accept_strings(saved, tmp_path, capsys):
-    made, folder = saved
+    keras_model, folder = saved
     source, bundle = str(folder / "reviews.keras"), str(tmp_path / "bundle")
     assert main(["build", source, "--backend", "js", "-o", bundle]) == 0
     tags = np.array([["film", "opera", "play"]])
@@ -172,7 +178,10 @@ def test_the_commands_accept_strings(saved, tmp_path, capsys):
         == 0
     )
     np.testing.assert_allclose(
-        np.load(tmp_path / "y.npz")["score"], expected(made, LONG, tags)[0], rtol=1e-5, atol=1e-6
+        np.load(tmp_path / "y.npz")["score"],
+        expected(keras_model, LONG, tags)[0],
+        rtol=1e-5,
+        atol=1e-6,
     )
     assert main(["diff", bundle, "--source", source]) == 0
     np.savez(tmp_path / "x.npz", text=np.zeros((1, 1)), tags=tags)
@@ -193,7 +202,7 @@ def test_the_commands_accept_strings(saved, tmp_path, capsys):
     assert "input text: expected strings, got float64" in capsys.readouterr().err
 
 
-def test_behind_the_texts_a_model_can_be_cut(saved, tmp_path):
+def test_subgraphs_may_start_after_string_layers(saved, tmp_path):
     _, folder = saved
     cut = ["--from-layer", "words", "--to-layer", "mean", "--input-shape", "words=1,4"]
     assert (

@@ -52,8 +52,8 @@ def test_a_build_on_the_command_line(tmp_path, capsys):
     assert main(["build", str(tmp_path / "net.tflite"), "-o", str(out), "--backend", "js"]) == 0
     manifest = read_manifest(out)
     assert manifest["outputs"][0]["labels"] == ["cat", "dog", "owl", "elk"]
-    (found,) = run_bundle(out, "js", [{"x0": np.ones((2, 6), np.float32)}])
-    assert found.outputs["y0"].shape == (2, 4)
+    (outputs_of_run,) = run_bundle(out, "js", [{"x0": np.ones((2, 6), np.float32)}])
+    assert outputs_of_run.outputs["y0"].shape == (2, 4)
     assert (
         main(
             [

@@ -1,6 +1,8 @@
 import { generate } from '../../models/text_decoder/demo/generate.js';
 
-/** The text that a model generates at temperature 0, and probabilities for given run lengths. */
+/**
+ * The greedily generated text of a text model, and the probabilities of runs of the given lengths.
+ */
 const [bundle, backend, request] = process.argv.slice(2);
 const { load } = await import(bundle);
 const model = await load({ backends: [backend], worker: false });

@@ -1,6 +1,6 @@
-"""Random graphs of products and what stands around them: operands that are transposed, biases and
-normalisations along any axis, casts, whole numbers. Sizes are small and often equal, so that an
-axis taken for another one fits all the same.
+"""Random graphs of products and the operators around them: transposed operands, biases and
+normalisations along any axis, casts, integers. Sizes are small and often equal, so that a wrong
+axis is not a shape error.
 """
 
 from hypothesis import strategies as st

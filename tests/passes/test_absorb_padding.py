@@ -12,30 +12,30 @@ from webkiln.ir.text import parse
 
 
 @pytest.mark.parametrize("counted", ["true", "false"])
-@pytest.mark.parametrize("own", [(0, 0), (0, 1), (1, 0)])
+@pytest.mark.parametrize("pool_pads", [(0, 0), (0, 1), (1, 0)])
 @pytest.mark.parametrize(
     ("value", "low"),
     [("0.0", "[0,1,0,0]"), ("1.0", "[0,1,0,0]"), ("0.0", "[0,1,0,1]"), ("0.0", "[1,1,0,0]")],
 )
 def test_padding_of_average_pooling(
-    value: str, low: str, own: tuple[int, int], counted: str
+    value: str, low: str, pool_pads: tuple[int, int], counted: str
 ) -> None:
     rows = [int(size) for size in low.strip("[]").split(",")]
     shape = [1 + rows[0], 5, 4, 2 + rows[3]]
-    out = [shape[0], shape[1] - 1 + own[0], shape[2] - 1 + own[1], shape[3]]
+    out = [shape[0], shape[1] - 1 + pool_pads[0], shape[2] - 1 + pool_pads[1], shape[3]]
     graph = parse(
         f"""graph g
 input x: float32[1,4,4,2]
 p: float32{shape} = Pad(x) {{"high":[0,0,0,0],"low":{low},"value":{value}}}
 y: float32{out} = AvgPool(p) {{"axes":[1,2],"count_include_pad":{counted},"dilation":[1,1],\
-"pad_high":[0,0],"pad_low":[{own[0]},{own[1]}],"strides":[1,1],"window":[2,2]}}
+"pad_high":[0,0],"pad_low":[{pool_pads[0]},{pool_pads[1]}],"strides":[1,1],"window":[2,2]}}
 output out = y
 """.replace(", ", ",")
     )
     absorbed = run("absorb_padding", graph)
-    left = [node.op for node in run("remove_unused", absorbed).nodes]
-    fits = value == "0.0" and low == "[0,1,0,0]" and (counted == "true" or own == (0, 0))
-    assert left == (["AvgPool"] if fits else ["Pad", "AvgPool"])
+    remaining = [node.op for node in run("remove_unused", absorbed).nodes]
+    fits = value == "0.0" and low == "[0,1,0,0]" and (counted == "true" or pool_pads == (0, 0))
+    assert remaining == (["AvgPool"] if fits else ["Pad", "AvgPool"])
     inputs = {"x": np.random.default_rng(1).uniform(1, 2, (1, 4, 4, 2)).astype(np.float32)}
     np.testing.assert_allclose(
         evaluate_graph(absorbed, inputs)["out"], evaluate_graph(graph, inputs)["out"], rtol=1e-6
@@ -103,16 +103,16 @@ def test_folded_padding_is_dilated_with_the_input(gap):
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("counted", ["true", "false"])
 def test_padding_is_not_folded_into_means_that_exclude_padding(side, axis, counted):
-    own = {"pad_low": [0, 0], "pad_high": [0, 0]}
-    own[side][axis] = 1
+    pads = {"pad_low": [0, 0], "pad_high": [0, 0]}
+    pads[side][axis] = 1
     sizes = [5 - 1 + (axis == 0), 4 - 1 + (axis == 1)]
     graph = graph_of(f"""
         graph g
         input x: float32[1,4,4,1]
         p: float32[1,5,4,1] = Pad(x) {{"high":[0,0,0,0],"low":[0,1,0,0],"value":0.0}}
         y: float32[1,{sizes[0]},{sizes[1]},1] = AvgPool(p) {{"axes":[1,2],\
-"count_include_pad":{counted},"dilation":[1,1],"pad_high":{own["pad_high"]},\
-"pad_low":{own["pad_low"]},"strides":[1,1],"window":[2,2]}}
+"count_include_pad":{counted},"dilation":[1,1],"pad_high":{pads["pad_high"]},\
+"pad_low":{pads["pad_low"]},"strides":[1,1],"window":[2,2]}}
         output out = y
     """)
     absorbed = run("absorb_padding", graph)

@@ -26,9 +26,9 @@ def test_passes_rewrite_other_float_dtypes_alike(name, dtype):
     agree(changed, graph)
 
 
-@pytest.mark.parametrize("more", [0, 1])
-def test_constants_are_folded_up_to_the_size_of_inline_constants(more):
-    size = INLINE_ELEMENTS + more
+@pytest.mark.parametrize("excess", [0, 1])
+def test_constants_are_folded_up_to_the_size_of_inline_constants(excess):
+    size = INLINE_ELEMENTS + excess
     graph = graph_of(f"""
         graph g
         input x: float32[{size}]
@@ -38,7 +38,7 @@ def test_constants_are_folded_up_to_the_size_of_inline_constants(more):
         output out = y
     """)
     folded = run("fold_constants", graph)
-    assert [node.op for node in folded.nodes] == (["Broadcast", "Add"] if more else ["Add"])
+    assert [node.op for node in folded.nodes] == (["Broadcast", "Add"] if excess else ["Add"])
     agree(folded, graph)
 
 

@@ -54,8 +54,8 @@ def test_no_pass_changes_results(graph):
 
 
 def test_random_graphs_cover_the_operators_and_dtypes():
-    drawn = [graph(seed) for seed in range(400)]
-    operators = Counter(node.op for made in drawn for node in made.nodes)
+    random_graphs = [graph(seed) for seed in range(400)]
+    operators = Counter(node.op for item in random_graphs for node in item.nodes)
     assert (
         min(
             operators[op]
@@ -72,18 +72,20 @@ def test_random_graphs_cover_the_operators_and_dtypes():
         )
         > 30
     )
-    dtypes = {made.type(name).dtype for made in drawn for name in made.variables}
+    dtypes = {item.type(name).dtype for item in random_graphs for name in item.variables}
     assert dtypes >= {"float32", "float16", "float64", "int32", "int8", "uint8", "bool"}
-    norms = [(made, node) for made in drawn for node in made.nodes if node.op == "BatchNorm"]
+    norms = [
+        (item, node) for item in random_graphs for node in item.nodes if node.op == "BatchNorm"
+    ]
     inner = [
-        made for made, node in norms if node.attrs["axis"] < made.type(node.inputs[0]).rank - 1
+        item for item, node in norms if node.attrs["axis"] < item.type(node.inputs[0]).rank - 1
     ]
     assert min(len(inner), len(norms) - len(inner)) > 30
 
 
 def test_normalisations_over_rows_are_not_folded_into_products():
     """All sizes are equal, so that only the axis differs."""
-    made = parse(
+    graph = parse(
         """
         graph g
         input x: float32[2,3]
@@ -100,7 +102,7 @@ def test_normalisations_over_rows_are_not_folded_into_products():
         "w": np.arange(6, dtype=np.float32).reshape(3, 2),
     }
     inputs |= {"p": np.array([2, -1], np.float32), "q": np.array([0.5, 3], np.float32)}
-    folded = run("fold_batchnorm", made)
+    folded = run("fold_batchnorm", graph)
     assert next(node for node in folded.nodes if node.op == "MatMul").inputs == ("x", "w")
     centred = (inputs["x"] @ inputs["w"] - inputs["q"][:, None]) / np.sqrt(
         inputs["q"][:, None] + 0.01
@@ -115,7 +117,7 @@ def test_normalisations_over_rows_are_not_folded_into_products():
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("flip", ["true", "false"])
 def test_normalisation_over_each_axis_of_a_product(axis, flip):
-    made = parse(
+    graph = parse(
         f"""
         graph g
         input x: float32[3,3,3]
@@ -131,7 +133,7 @@ def test_normalisation_over_each_axis_of_a_product(axis, flip):
     )
     rng = np.random.default_rng(axis)
     inputs = {
-        name: rng.uniform(0.2, 2, made.type(name).shape).astype(np.float32)
+        name: rng.uniform(0.2, 2, graph.type(name).shape).astype(np.float32)
         for name in ("x", "w", "b", "p", "v")
     }
     x, w, b, p, v = (inputs[name].astype(np.float64) for name in ("x", "w", "b", "p", "v"))
@@ -142,7 +144,7 @@ def test_normalisation_over_each_axis_of_a_product(axis, flip):
         / np.sqrt(v.reshape(shape) + 0.01)
         * p.reshape(shape)
     )
-    folded = run("fold_batchnorm", made)
+    folded = run("fold_batchnorm", graph)
     assert "BatchNorm" not in {node.op for node in folded.nodes}
     assert sum(node.op == "MatMul" for node in folded.nodes) == 1
     np.testing.assert_allclose(

@@ -37,8 +37,8 @@ def ranges(draw):
 
 @settings(deadline=None)
 @given(ranges(), st.integers(0, 5))
-def test_variables_live_at_once_have_different_buffers(drawn, first):
-    items, kinds = drawn
+def test_variables_live_at_once_have_different_buffers(items_and_kinds, first):
+    items, kinds = items_and_kinds
     numbers, buffers = assign(items, kinds, first)
     assert all(buffers[number - first] == kinds[name] for name, number in numbers.items())
     for a in items:

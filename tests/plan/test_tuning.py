@@ -138,7 +138,7 @@ def test_every_candidate_computes_the_same(backend, variant, every, tmp_path):
                 {key: values[key] for key in sorted(model.slots)},
             )
         )
-    seen: dict[str, set[str]] = {}
+    used_candidates: dict[str, set[str]] = {}
     for number, trial in enumerate(trials(TARGETS[backend])):
         tuning = Tuning(trial=trial)
         results = run(jobs, backend, tmp_path / str(number), variant or "simd", tuning=tuning)
@@ -149,12 +149,12 @@ def test_every_candidate_computes_the_same(backend, variant, every, tmp_path):
             ), (trial, job.graph.nodes[0].op)
         for job in jobs:
             for item in decided(program(job.graph, TARGETS[backend], "float32", tuning=tuning)):
-                seen.setdefault(item["key"], set()).add(item["chosen"])
+                used_candidates.setdefault(item["key"], set()).add(item["chosen"])
                 assert {name for name, *_ in item["candidates"]} >= {item["chosen"]}
-    assert len(seen) >= len(names)
+    assert len(used_candidates) >= len(names)
     for name in names:
         for item in decided(program(graph(name), TARGETS[backend], "float32")):
-            assert seen[item["key"]] == {name for name, *_ in item["candidates"]}, (
+            assert used_candidates[item["key"]] == {name for name, *_ in item["candidates"]}, (
                 "each candidate was used"
             )
 

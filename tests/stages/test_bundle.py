@@ -1,6 +1,4 @@
-"""The bundle stage: the same bytes everywhere, small, typed, and refusing what does not fit
-together.
-"""
+"""The bundle stage: the same bytes everywhere, small, typed; inconsistent inputs are rejected."""
 
 import hashlib
 import json
@@ -57,7 +55,7 @@ def test_manifest_seals_all_loaded_files(bundle: Path) -> None:
     assert max(item["bytes"] for item in manifest["shards"]) > 256 << 10
 
 
-def test_publishing_knows_its_files_by_name(bundle: Path) -> None:
+def test_published_files_are_allowed_by_name(bundle: Path) -> None:
     backends = canonical.read(bundle / "manifest.json")["backends"]
     assert {path.name for path in bundle.iterdir() if not BY_BYTES.fullmatch(path.name)} == set(
         bundle_files("fake", backends)
@@ -70,7 +68,7 @@ def test_runtime_is_small(bundle: Path) -> None:
     assert sum(len(brotli.compress((bundle / name).read_bytes())) for name in shared) < 19_500
 
 
-def test_no_code_from_text(bundle: Path) -> None:
+def test_bundles_contain_no_eval_and_no_comments(bundle: Path) -> None:
     for path in bundle.glob("*.js"):
         assert not re.search(
             r"\beval\(|new Function|/\*\*|^\s*//", path.read_text(), re.MULTILINE
@@ -97,7 +95,7 @@ def test_package_and_labels(bundle: Path) -> None:
         ({"y": ["a"]}, "1 labels for"),
     ],
 )
-def test_labels_that_do_not_fit(labels: Any, part: str, tmp_path: Path) -> None:
+def test_invalid_labels_are_errors(labels: Any, part: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=re.escape(part)):
         fake_bundle.build(tmp_path, labels=labels)
 
@@ -139,7 +137,7 @@ def test_types_are_literal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("libraries", ["es2022,dom", "es2022,webworker", "esnext,dom"])
 @pytest.mark.sample(1)
 def test_types_of_dtypes_and_images(libraries: str, tmp_path: Path) -> None:
-    """In environments with and without the classes of pages and of half-precision arrays."""
+    """In environments with and without the classes of pages and of float16 arrays."""
     bundle = fake_bundle.build(tmp_path, labels=None)
     tensor = {"shape": [1, 2, 2, 3], "order": "NHWC"}
     tensors = [{**tensor, "name": dtype, "dtype": dtype} for dtype in declarations.ARRAYS]
@@ -174,8 +172,8 @@ await (await load()).run({ ...others, ...given, uint8: 'image.png' });
     compile_types(tmp_path, bundle, user, "--lib", libraries)
 
 
-def compile_types(folder: Path, bundle: Path, text: str, *more: str) -> None:
-    """Check a program that has the bundle installed as a package."""
+def compile_types(folder: Path, bundle: Path, text: str, *arguments: str) -> None:
+    """Type-check a program that has the bundle installed as a package."""
     (folder / "node_modules").mkdir()
     (folder / "node_modules" / "fake").symlink_to(bundle)
     user = folder / "user.ts"
@@ -193,7 +191,7 @@ def compile_types(folder: Path, bundle: Path, text: str, *more: str) -> None:
         "false",
     ]
     done = subprocess.run(
-        [str(TSC), *options, *more, str(user)],
+        [str(TSC), *options, *arguments, str(user)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -207,11 +205,11 @@ def test_flatten_preserves_strings_and_expressions() -> None:
         "/** a */\nconst a = '// no /* comment */';  // gone\nconst b = `${a} // kept`;\n/* gone */"
         " const c = a.replace(/\\/*$/, '/');\n"
     )
-    kept = (
+    preserved = (
         "const a = '// no /* comment */';\nconst b = `${a} // kept`;\nconst c = a.replace(/\\/*$/,"
         " '/');\n"
     )
-    assert compact(strip_comments(text)) == kept
+    assert compact(strip_comments(text)) == preserved
 
 
 def test_names_in_two_modules_are_refused(tmp_path: Path) -> None:
@@ -281,18 +279,20 @@ IMAGE = {"size": None, "fit": "stretch", "color": "RGB", "mean": 0.0, "scale": 1
         ),
     ],
 )
-def test_images_that_do_not_fit(tensor: dict[str, Any], image: dict[str, Any], part: str) -> None:
+def test_invalid_images_are_errors(
+    tensor: dict[str, Any], image: dict[str, Any], part: str
+) -> None:
     described = {"name": "x", "dtype": "float32", "shape": [1, 4, 5, 3], **tensor}
     with pytest.raises(RecipeError, match=re.escape(part)):
         stage.with_images([described], {"x": {**IMAGE, **image}})
 
 
 def test_an_image_has_the_size_of_its_input() -> None:
-    def size(shape: list[int | str], layout: str, asked: list[int] | None = None) -> Any:
+    def size(shape: list[int | str], layout: str, requested: list[int] | None = None) -> Any:
         described = {"name": "x", "dtype": "float32", "shape": shape}
-        return stage.with_images([described], {"x": {**IMAGE, "layout": layout, "size": asked}})[0][
-            "image"
-        ]["size"]
+        return stage.with_images(
+            [described], {"x": {**IMAGE, "layout": layout, "size": requested}}
+        )[0]["image"]["size"]
 
     assert size([1, 4, 5, 3], "HWC") == [4, 5]
     assert size(["N", 3, 4, 5], "CHW") == [4, 5]

@@ -1,5 +1,5 @@
-"""How a bundle may be written: for a server, for caches that keep files for ever, for npm, and as
-one file.
+"""The forms of a bundle: for a server, for caches that keep files indefinitely, for npm, and as one
+file.
 """
 
 import json
@@ -92,16 +92,16 @@ def test_npm_accepts_the_package(form: str, bundles: dict[str, Path], tmp_path: 
     assert (packed["name"], packed["version"]) == ("@me/fake", "1.2.3")
     assert {file["path"] for file in packed["files"]} == {path.name for path in folder.iterdir()}
     assert "@me/fake" in npm("publish", "--dry-run", "--access", "public")
-    said = json.loads((folder / "package.json").read_text())
-    assert said.items() >= PACKAGE.items()
+    package = json.loads((folder / "package.json").read_text())
+    assert package.items() >= PACKAGE.items()
     assert "import { load } from '@me/fake';" in (folder / "README.md").read_text()
 
 
 def test_a_package_is_imported_by_its_name_in_node(
     bundles: dict[str, Path], tmp_path: Path
 ) -> None:
-    place = tmp_path / "node_modules" / "@me" / "fake"
-    shutil.copytree(bundles["npm"], place)
+    package_folder = tmp_path / "node_modules" / "@me" / "fake"
+    shutil.copytree(bundles["npm"], package_folder)
     (tmp_path / "main.mjs").write_text(
         "import { load } from '@me/fake';\nconst model = await"
         " load();\nconsole.log(JSON.stringify([model.worker, [...(await model.run([1, 2, 3,"
@@ -176,11 +176,11 @@ RECIPES = {
 
 
 @pytest.mark.parametrize("lines", RECIPES)
-def test_recipes_that_do_not_fit(lines: str, tmp_path: Path) -> None:
+def test_invalid_recipes_are_errors(lines: str, tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text(f'source = "x.keras"\n{lines}\n')
-    with pytest.raises(RecipeError) as told:
+    with pytest.raises(RecipeError) as caught:
         read_recipe(tmp_path / "recipe.toml")
-    assert RECIPES[lines] in str(told.value)
+    assert RECIPES[lines] in str(caught.value)
 
 
 def test_the_form_of_a_recipe_is_used(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""The pack stage: shards of what runs, in the encoding that is asked for, with what the fixed part
-gives, and no blob that does not fit.
+"""The pack stage writes shards of the used weights in the requested encoding, with the values of
+the constant subgraph, and rejects blobs of the wrong size.
 """
 
 from pathlib import Path
@@ -38,7 +38,9 @@ VALUES = {
 
 
 def packed(folder: Path, encoding: str, **blobs: bytes) -> tuple[dict[str, object], bytes]:
-    """What the stage lists, and the bytes of the only shard; `blobs` are other bytes of weights."""
+    """The output of the stage, and the bytes of the only shard. `blobs` replace the bytes of
+    weights.
+    """
     (folder / "weights").mkdir(parents=True)
     slots = {}
     for name, value in VALUES.items():
@@ -78,16 +80,16 @@ def packed(folder: Path, encoding: str, **blobs: bytes) -> tuple[dict[str, objec
 def test_a_shard_contains_encoded_weights(
     encoding: str, storage: str, header: int, tmp_path: Path
 ) -> None:
-    """The kernel as the fixed part makes it, in the encoding; the bias and whole numbers as they
-    are.
+    """The kernel as computed by the constant subgraph, in the encoding; the bias and integers
+    unencoded.
     """
     _, data = packed(tmp_path, encoding)
     size = header + 15 * np.dtype(storage).itemsize
     start = -(-size // 4) * 4
     assert len(data) == start + 20 + 20
     rest = data[start:]
-    held = {rest[:20], rest[20:]}
-    assert held == {VALUES["b"].tobytes(), VALUES["whole"].tobytes()}
+    unencoded = {rest[:20], rest[20:]}
+    assert unencoded == {VALUES["b"].tobytes(), VALUES["whole"].tobytes()}
     kernel = VALUES["w"] * VALUES["scale"]
     elements = np.frombuffer(data, storage, 15, header).reshape(3, 5)
     if encoding == "int8":

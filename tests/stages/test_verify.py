@@ -1,5 +1,5 @@
-"""verify accepts a right bundle, refuses wrong ones and says where they go wrong; report shows what
-verify found.
+"""verify accepts a correct bundle, rejects wrong ones and locates the error; report shows the
+results of verify.
 """
 
 from pathlib import Path
@@ -56,7 +56,7 @@ def run(bundle: Path, folder: Path, files: dict[str, Path], **changes: Any) -> d
 
 @pytest.mark.parametrize("browser", HOSTS)
 @pytest.mark.parametrize("backend", ["js", "wasm"])
-def test_right_bundle_passes(
+def test_a_correct_bundle_passes(
     browser: str, backend: str, bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     variant = "relaxed" if backend == "wasm" else None
@@ -247,9 +247,9 @@ def test_a_backend_that_does_not_run_is_reported_and_not_verified(
     result = run(
         bundle, tmp_path, write_reference(tmp_path), backend="webgpu", variant="", browser="webkit"
     )
-    told = "webgpu: not offered by WebKitGTK"
-    assert (result["not_run"], result["outputs"], result["variant"]) == (told, [], None)
-    assert f"not verified in webkit: {told}" in capsys.readouterr().out
+    reason = "webgpu: not offered by WebKitGTK"
+    assert (result["not_run"], result["outputs"], result["variant"]) == (reason, [], None)
+    assert f"not verified in webkit: {reason}" in capsys.readouterr().out
     outputs = {
         "report.html": tmp_path / "report.html",
         "verification.json": tmp_path / "verification.json",
@@ -309,9 +309,9 @@ def test_report_states_the_errors_of_fast_convolutions() -> None:
         {
             "backend": backend,
             "variant": None,
-            "outputs": [{"relative": relative} for relative in found],
+            "outputs": [{"relative": relative} for relative in rows_of_backend],
         }
-        for backend, found in rows.items()
+        for backend, rows_of_backend in rows.items()
     ]
     fast = report.fast_convolutions(launches, results)
     assert fast == [

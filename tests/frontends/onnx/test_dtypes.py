@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import defs
 
-from tests.conformance.cases import Conformance, kept
+from tests.conformance.cases import Conformance, cases_in_scope
 from tests.frontends.onnx.running import source_inputs
 from webkiln.errors import WebkilnError
 from webkiln.frontends.nodes.call import DataDependentError
@@ -28,7 +28,7 @@ BOOLS = {"Col2Im": "sums of booleans"}
 def first_cases() -> dict[str, Conformance]:
     """The first single-node case of each operator."""
     cases: dict[str, Conformance] = {}
-    for case in kept():
+    for case in cases_in_scope():
         if case.kind == "node" and "expanded" not in case.name and len(case.model.graph.node) == 1:
             cases.setdefault(case.model.graph.node[0].op_type, case)
     return {op: case for op, case in cases.items() if defs.has(op) and op not in EXEMPT}

@@ -1,5 +1,5 @@
-"""Made-up weights of PyTorch networks under which outputs depend on the input, and float32 holds
-apart what becomes of the extreme inputs.
+"""Random weights for PyTorch networks under which outputs depend on the input, and float32
+distinguishes the results of extreme inputs.
 """
 
 from collections.abc import Iterable
@@ -12,13 +12,14 @@ from webkiln.random_inputs import make_inputs
 LARGEST_OF_GATES = 4.0
 
 
-def settled(model: nn.Module, shape: tuple[int, ...], gates: Iterable[nn.Module] = ()) -> nn.Module:
-    """With statistics of normalisations from some images of a shape, and what begins as 0 or nearly
-    so
-    drawn anew.
+def settle_statistics(
+    model: nn.Module, shape: tuple[int, ...], gates: Iterable[nn.Module] = ()
+) -> nn.Module:
+    """Set the statistics of normalisations from some images of a shape, and redraw parameters that
+    are initially near 0.
 
-    Images are of bytes, no channel varies less than those of its layer do on average, and what
-    layers give whose results are squashed to gates (`gates`) stays within LARGEST_OF_GATES.
+    Images contain bytes. No channel varies less than the average of its layer. The outputs of
+    `gates`, which are squashed afterwards, are limited to LARGEST_OF_GATES.
     """
     for parameter in model.parameters():
         if parameter.abs().max() < 1e-3 and parameter.dim() > 0:
@@ -45,8 +46,8 @@ def settled(model: nn.Module, shape: tuple[int, ...], gates: Iterable[nn.Module]
     return model
 
 
-def shrink(layer: nn.Module, given: tuple[Tensor, ...], result: Tensor) -> Tensor:
-    """Make the weights of a layer smaller where it gives more than LARGEST_OF_GATES."""
+def shrink(layer: nn.Module, inputs: tuple[Tensor, ...], result: Tensor) -> Tensor:
+    """Scale the weights of a layer down if its output exceeds LARGEST_OF_GATES."""
     factor = min(1.0, LARGEST_OF_GATES / float(result.abs().max()))
     for parameter in layer.parameters():
         parameter.mul_(factor)

@@ -1,5 +1,5 @@
-"""A model that a Python function returns: an autoencoder that samples, from modules of one's own to
-verified bundles.
+"""A model that a Python function returns: a sampling autoencoder, from user modules to verified
+bundles.
 """
 
 from pathlib import Path
@@ -79,7 +79,7 @@ def make(width=5):
 
 @pytest.fixture
 def nets(tmp_path):
-    """A folder with the package `nets`; gives a function from a recipe's lines to the model."""
+    """Create a folder with the package `nets`; return a function from recipe lines to the model."""
     (tmp_path / "nets").mkdir()
     (tmp_path / "nets" / "__init__.py").write_text("")
     (tmp_path / "nets" / "layers.py").write_text(LAYERS)
@@ -165,13 +165,13 @@ def test_keys_follow_the_modules_that_are_imported(nets, tmp_path):
     ids=["unbuilt", "int", "absent", "whim"],
 )
 @pytest.mark.sample("int")
-def test_functions_that_do_not_fit(nets, source, error, message):
+def test_invalid_functions_are_errors(nets, source, error, message):
     model = nets(f'source = "{source}"\n')
     with model.engine, pytest.raises(error, match=message):
         model.engine.run(model.actions.load())
 
 
-def test_parameters_and_modules_that_do_not_fit(nets):
+def test_invalid_parameters_and_modules_are_errors(nets):
     model = nets('source = "nets.light:make"\n[parameters]\nheight = 6\n')
     with (
         model.engine,
