@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.build.faulty_remote import faulty
-from tests.build.tree import Tree, copied
+from tests.build.tree import Tree, copy_checkout
 
 MODEL = "mobilenetv2"
 LATENCIES = (0.0, 0.1)
@@ -24,7 +24,9 @@ RUNS = 3
 
 
 def _checkout(folder: Path, name: str, model: str) -> Tree:
-    return replace(copied(folder / name, folder / f"cache-of-{name}", toy=False), model=model)
+    return replace(
+        copy_checkout(folder / name, folder / f"cache-of-{name}", toy=False), model=model
+    )
 
 
 def _processor_seconds() -> float:
