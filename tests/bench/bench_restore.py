@@ -24,9 +24,8 @@ RUNS = 3
 
 
 def _checkout(folder: Path, name: str, model: str) -> Tree:
-    return replace(
-        copy_checkout(folder / name, folder / f"cache-of-{name}", toy=False), model=model
-    )
+    checkout = copy_checkout(folder / name, folder / f"cache-of-{name}", toy=False)
+    return replace(checkout, model=model)
 
 
 def _processor_seconds() -> float:
