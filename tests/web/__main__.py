@@ -1,4 +1,4 @@
-"""Tries every row and writes the table of docs/web-projects.md: python -m tests.web [part of a
+"""Checks every row and writes the table of docs/web-projects.md: python -m tests.web [part of a
 row's name]
 """
 
@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.web import project, table, tried
+from tests.web import project, row_check, table
 from tests.web.rows import ROWS
 
 
@@ -21,9 +21,9 @@ def main(words: list[str]) -> int:
                 continue
             started = time.monotonic()
             try:
-                tried.row(row, bundle, Path(folder) / str(number))
-                outcome = "as the table says"
-            except Exception as error:  # noqa: BLE001 the next row is tried whatever became of this one
+                row_check.check_row(row, bundle, Path(folder) / str(number))
+                outcome = "as in the table"
+            except Exception as error:  # noqa: BLE001 the next row runs in any case
                 failed += 1
                 outcome = f"FAILED\n{type(error).__name__}: {error}"
             print(f"{row.name}: {time.monotonic() - started:.1f} s, {outcome}", flush=True)
