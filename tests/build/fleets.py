@@ -74,7 +74,7 @@ def scheduler(place: Path, port: int | None = None) -> Iterator[str]:
         process.kill()
 
 
-def started_worker(
+def start_worker(
     address: str,
     tree: Tree,
     shared: str,
@@ -112,7 +112,7 @@ def workers(
             lie = lies[number] if number < len(lies) else ""
             program = [sys.executable, str(LIAR), lie] if lie else WORKER
             found.append(
-                started_worker(address, tree, shared, program, processors=processors, **environment)
+                start_worker(address, tree, shared, program, processors=processors, **environment)
             )
             stack.callback(found[-1].end)
         for worker in found:

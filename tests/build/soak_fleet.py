@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.build.fleets import FleetWorker, started_worker
+from tests.build.fleets import FleetWorker, start_worker
 from tests.build.remotes import free_port, started
 from tests.build.rounds import main, run_rounds
 from tests.build.tree import Tree, checkout, executed
@@ -85,7 +85,7 @@ class Machines:
 
     def add(self, *, fitting: bool = True) -> FleetWorker:
         tree = self.good if fitting else self.other
-        worker = started_worker(
+        worker = start_worker(
             self.address,
             Tree(tree.root, self.folder / f"cache-of-{next(self.numbers)}", ""),
             str(self.shared),
