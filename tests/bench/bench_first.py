@@ -152,7 +152,7 @@ def report(
                 else ""
             )
             baseline = (
-                f"   {format_ratios(milliseconds / row_times[f'beside {row}'])} of the other bundle's"
+                f"   {format_ratios(milliseconds / row_times[f'beside {row}'])} of the other"
                 if f"beside {row}" in row_times
                 else ""
             )

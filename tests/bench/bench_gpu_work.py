@@ -24,10 +24,10 @@ COUNTED = (
     "writes",
     "copies",
     "read-backs",
-    "buffers made",
-    "bind groups made",
+    "buffers created",
+    "bind groups created",
 )
-MEGABYTES = ("bytes written", "bytes held")
+MEGABYTES = ("bytes written", "bytes allocated")
 
 
 def count_work(folder: Path, engine: str) -> dict[str, Any]:

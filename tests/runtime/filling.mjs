@@ -1,6 +1,6 @@
 /**
- * Loads weights through the runtime's own code into an engine that notes what it is told, with a network and a cache that are made up.
- * Prints the entries that were run, each with the first of its bytes and their number, and when the rest of a shard came.
+ * Loads weights through the runtime into an engine that records its calls, with a simulated network and cache.
+ * Prints the initialised entries, each with its first byte and its length, and the arrival of the rest of each shard.
  */
 import { createHash } from 'node:crypto';
 
@@ -25,10 +25,10 @@ const later = ms =>
 
 const log = [];
 
-// Node loads its own fetch at the first use, which takes longer than the delays here.
+// Node loads its fetch implementation at the first use, which takes longer than the delays below.
 await new Response('').arrayBuffer();
 
-/** Requests that wait for their turn: one file arrives after the other, in `order` among those that wait. */
+/** Pending requests. Files arrive one by one; `order` decides among the pending ones. */
 const waiting = [];
 let arriving = false;
 const next = async () => {
@@ -44,8 +44,8 @@ const over = () => {
 };
 
 /**
- * The bytes of a file in two chunks, of which the second never comes where `half`; its coming is noted. Where `other`, they are not those of the manifest.
- * `ended` is called afterwards.
+ * The bytes of a file in two chunks. The arrival of the second one is recorded; with `half` it fails instead. With `other`, the bytes
+ * differ from the manifest. `ended` is called afterwards.
  */
 const body = (index, half, other, ended) =>
   new ReadableStream({
@@ -95,7 +95,7 @@ const engine = {
 const program = { placeholders: [], states: [], init };
 const request = {
   manifest: {
-    name: 'made',
+    name: 'net',
     shards: files.map(({ file, bytes, digest }) => ({ file, bytes: bytes.length, digest })),
     backends: { js: { module: 'js.js', build: 'b' } },
   },

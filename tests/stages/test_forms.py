@@ -128,7 +128,7 @@ webkiln.fake.load({backends: ['%s']}).then(async model => {
 def test_a_single_file_is_a_script(browser: str, backend: str, bundles: dict[str, Path]) -> None:
     site = Site(bundles["single"], pages={"/": SCRIPT_PAGE % backend})
     assert in_page(site, "none", None, browser) == {"y": Y, "worker": True, "top": "d"}
-    assert [path for path in site.asked if path.startswith("/bundle/")] == ["/bundle/fake.js"], (
+    assert [path for path in site.requests if path.startswith("/bundle/")] == ["/bundle/fake.js"], (
         "nothing else is fetched"
     )
 

@@ -1,10 +1,10 @@
-/** In place of webkiln: a bundle whose code has the text of its source, some time later. */
+/** Replaces webkiln: after a pause it writes a bundle whose code contains the text of its source. */
 
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-const [, source, ...words] = process.argv.slice(2);
-const after = option => words[words.indexOf(option) + 1];
+const [, source, ...parameters] = process.argv.slice(2);
+const after = option => parameters[parameters.indexOf(option) + 1];
 const [folder, file] = [
   after('--output'),
   source.includes('/') ? source : join('models', source, 'recipe.toml'),

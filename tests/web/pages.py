@@ -160,7 +160,7 @@ def deployed(folder: Path, base: str, headers: Mapping[str, str]) -> Iterator[De
 
 
 def check_downloads(downloads: Mapping[str, bytes], bundle: Path) -> None:
-    """The page requests one variant's WebAssembly, all weights, and no backend module but wasm's."""
+    """The page requests one variant's WebAssembly, all weights, and only wasm's backend module."""
     files = {name: (bundle / name).read_bytes() for name in ("relaxed.wasm", "simd.wasm")}
     shards = [path.read_bytes() for path in bundle.glob("*.bin")]
     assert files["relaxed.wasm"] in downloads.values()

@@ -25,8 +25,7 @@ def build_example(
     assets: str = "assets/[name]-[hash][extname]",
     settings: str = "",
 ) -> Path:
-    """Build the Vite example, which loads the model in the main thread. Returns the output folder.
-    """
+    """Build the Vite example with the model in the main thread. Returns the output folder."""
     root = project.copy_project(folder, project.EXAMPLES / "vite")
     build = f"{{ rollupOptions: {{ input: '{page}', output: {{ assetFileNames: '{assets}' }} }} }}"
     project.edit(

@@ -41,7 +41,7 @@ def test_a_build_runs_in_node(tool: str, project_root: Path) -> None:
     check(project.run("node run.mjs", moved))
 
 
-def test_the_server_of_development_runs_it(project_root: Path) -> None:
+def test_the_dev_server_runs_it(project_root: Path) -> None:
     check(project.run(project.command_of(project_root, ("serve", f"'{PIXELS}'")), project_root))
 
 

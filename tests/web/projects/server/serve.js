@@ -1,4 +1,4 @@
-/** What Vite's server of development gives code that runs on the server: node serve.js PIXELS */
+/** Runs the model in server-side code with Vite's dev server: node serve.js PIXELS */
 
 import { createServer } from 'vite';
 
