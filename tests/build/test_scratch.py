@@ -1,4 +1,4 @@
-"""Scratch folders of running processes stay when the cache is swept, however old they are."""
+"""Scratch folders of running processes survive a sweep of the cache at any age."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def cache(tmp_path: Path) -> ActionCache:
 
 @pytest.fixture
 def sweep(cache: ActionCache) -> Callable[[], None]:
-    """Sweeps when everything is older than the grace period."""
+    """Sweep as if everything were older than the grace period."""
 
     def run() -> None:
         for path in cache.sandboxes.glob("*"):
@@ -70,12 +70,20 @@ def test_an_old_worker_retains_its_folder(
 ) -> None:
     (tmp_path / "stage.py").write_text(STAGE)
     pool = LocalPool(share().package.parent, 1, cache.sandboxes)
-    for turn in range(2):
+    for iteration in range(2):
         pool.execute(
-            Job("home", tmp_path / "stage.py", {}, {"home": tmp_path / f"home{turn}"}, {}, {}, 60)
+            Job(
+                "home",
+                tmp_path / "stage.py",
+                {},
+                {"home": tmp_path / f"home{iteration}"},
+                {},
+                {},
+                60,
+            )
         )
         sweep()
-        assert (tmp_path / f"home{turn}").read_text() == "True"
+        assert (tmp_path / f"home{iteration}").read_text() == "True"
     assert len(list(cache.sandboxes.glob("home-*"))) == 2, "the folder and its lock"
     pool.close()
     assert list(cache.sandboxes.iterdir()) == []

@@ -41,7 +41,7 @@ def test_each_form_runs(
     form: str, host: str, backend: str, worker: bool, bundles: dict[str, Path]
 ) -> None:
     got = perform(host, bundles[form], "warnings", {"backends": [backend], "worker": worker})
-    assert (got["y"], got["backend"], got["worker"], got["warned"]) == (Y, backend, worker, [])
+    assert (got["y"], got["backend"], got["worker"], got["messages"]) == (Y, backend, worker, [])
 
 
 @forms
