@@ -108,14 +108,14 @@ def tests_of(module: str, without: Sequence[str]) -> tuple[str, ...]:
     """The files and folders of tests for a module, except those in `without`."""
     folder, name = module.removesuffix(".py").split("/")
     if folder in TESTS:
-        listed: tuple[str, ...] = TESTS[folder]
+        paths: tuple[str, ...] = TESTS[folder]
     else:
         same_name = (name,) if (ROOT / "tests" / "build" / f"test_{name}.py").is_file() else ()
-        listed = tuple(
+        paths = tuple(
             f"tests/build/test_{item}.py"
             for item in (*same_name, *NAMED.get(f"{folder}/{name}", () if same_name else BUILD))
         )
-    return tuple(path for path in listed if path not in without)
+    return tuple(path for path in paths if path not in without)
 
 
 def command(tests: Sequence[str], without: Sequence[str]) -> str:
@@ -138,14 +138,14 @@ def command(tests: Sequence[str], without: Sequence[str]) -> str:
 
 def copy_tree(folder: Path) -> Path:
     """Copy the files that git tracks or would add into a folder, and return it."""
-    listed = subprocess.run(
+    process = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    for name in filter(None, listed.stdout.split("\0")):
+    for name in filter(None, process.stdout.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
@@ -206,27 +206,27 @@ def main() -> int:
     )
     options = parser.parse_args()
     folders = options.folder or FOLDERS
-    chosen = list(draw(folders, options.count, options.seed))
+    selected = list(draw(folders, options.count, options.seed))
     tally: Counter[tuple[str, str]] = Counter()
     with (
         tempfile.TemporaryDirectory(prefix="webkiln-mutants-") as scratch,
         ProcessPoolExecutor(options.processes, initializer=begin, initargs=(scratch,)) as pool,
     ):
-        sets = sorted({tests_of(mutant.module, options.without) for mutant in chosen})
+        sets = sorted({tests_of(mutant.module, options.without) for mutant in selected})
         for tests, printed in zip(
             sets, pool.map(failure_output, sets, [options.without] * len(sets)), strict=True
         ):
             if printed:
                 print(f"{' '.join(tests)} fails as the code is:\n{printed}", file=sys.stderr)
                 return 1
-        for mutant, result in pool.map(outcome, chosen, [options.without] * len(chosen)):
+        for mutant, result in pool.map(outcome, selected, [options.without] * len(selected)):
             tally[mutant.module.partition("/")[0], result] += 1
             print(f"{result:10} {mutant}", flush=True)
     for folder in folders:
         killed, survived = tally[folder, "killed"], tally[folder, "survived"]
         print(f"{folder}: {killed} of {killed + survived} killed")
     killed, survived = (
-        sum(count for (_, what), count in tally.items() if what == outcome_name)
+        sum(count for (_, result), count in tally.items() if result == outcome_name)
         for outcome_name in ("killed", "survived")
     )
     print(f"all: {killed} of {killed + survived} killed, {killed / max(killed + survived, 1):.0%}")

@@ -33,10 +33,10 @@ def start() -> "subprocess.Popen[bytes]":
 
 
 def watch(run: psutil.Process) -> None:
-    known: set[psutil.Process] = set()
+    recorded: set[psutil.Process] = set()
     while not select.select([sys.stdin], [], [], POLL_SECONDS)[0]:
-        known |= descendants(run)
-    for process in remaining_processes(run.pid, known):
+        recorded |= descendants(run)
+    for process in remaining_processes(run.pid, recorded):
         try:
             process.kill()
         except psutil.NoSuchProcess:
@@ -50,12 +50,12 @@ def descendants(run: psutil.Process) -> set[psutil.Process]:
         return set()
 
 
-def remaining_processes(run: int, known: set[psutil.Process]) -> list[psutil.Process]:
+def remaining_processes(run: int, recorded: set[psutil.Process]) -> list[psutil.Process]:
     """The processes of a run that still exist, except this one."""
     return [
         process
-        for process in {*known, *psutil.process_iter()}
-        if process.pid != os.getpid() and (process in known or belongs_to(run, process))
+        for process in {*recorded, *psutil.process_iter()}
+        if process.pid != os.getpid() and (process in recorded or belongs_to(run, process))
     ]
 
 

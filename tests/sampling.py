@@ -19,8 +19,8 @@ Case = tuple[str, ...]
 
 def representative(values: Iterable[Any], *chosen: Any) -> list[Any]:
     """All values. Those that are not `chosen` are marked as `long`."""
-    listed = list(values)
-    assert all(value in listed for value in chosen), "a chosen value is none of them"
+    all_values = list(values)
+    assert all(value in all_values for value in chosen), "a chosen value is none of them"
     return [
         (
             value
@@ -29,7 +29,7 @@ def representative(values: Iterable[Any], *chosen: Any) -> list[Any]:
                 *(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.long
             )
         )
-        for value in listed
+        for value in all_values
     ]
 
 

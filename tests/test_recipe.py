@@ -58,8 +58,8 @@ def test_an_export_script_and_its_parameters() -> None:
     assert recipe.source == ExportSource(
         Path("/models/m/make.py"), "save", {"size": 96, "weights": "random"}
     )
-    changed = with_parameters(recipe, {"size": 32})
-    assert changed.source == ExportSource(
+    resized = with_parameters(recipe, {"size": 32})
+    assert resized.source == ExportSource(
         Path("/models/m/make.py"), "save", {"size": 32, "weights": "random"}
     )
     with pytest.raises(RecipeError, match="m: its source is a file, which takes no parameter size"):
@@ -158,7 +158,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_images_that_are_declared_wrongly(table, message, tmp_path):
+def test_invalid_image_declarations(table, message, tmp_path):
     with pytest.raises(RecipeError, match=re.escape(message)):
         parse_recipe(
             "net", {"source": "net.keras", "inputs": {"x": table}}, tmp_path / "net" / "recipe.toml"

@@ -44,7 +44,7 @@ def test_a_sample_does_not_depend_on_the_order_of_cases() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "long", "short"), [("1", 3, 1), ('"2", "4"', 2, 2)])
-def test_the_cases_outside_of_a_sample_are_long(
+def test_the_cases_outside_a_sample_are_long(
     arguments: str, long: int, short: int, pytester: pytest.Pytester
 ) -> None:
     pytester.makeconftest(SETTINGS)

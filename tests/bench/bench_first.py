@@ -130,7 +130,7 @@ def steps_of(visits: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str
 
 def floor(visits: Mapping[str, Sequence[Mapping[str, Any]]]) -> Array:
     """The time to download the weights plus the first run, by round."""
-    return times(visits)["bytes"] + [each[RUN] for each in steps_of(visits)]
+    return times(visits)["bytes"] + [steps[RUN] for steps in steps_of(visits)]
 
 
 def report(
@@ -163,7 +163,8 @@ def report(
         steps = steps_of(visits)
         for step in steps[0] if steps else ():
             print(
-                f"{name:12} {kind:7}   {step:18} {np.median([each[step] for each in steps]):8.0f}"
+                f"{name:12} {kind:7}   {step:18}"
+                f" {np.median([visit_steps[step] for visit_steps in steps]):8.0f}"
             )
         if steps and "bytes" in row_times:
             floor_times = floor(visits)

@@ -105,10 +105,10 @@ def prepare(
 def inputs_of(model: Any) -> dict[str, Array]:
     """Reproducible random inputs of a network by name."""
     rng = np.random.default_rng(5)
-    named = ((tensor._keras_history.operation.name, tensor) for tensor in model.inputs)
+    tensors = ((tensor._keras_history.operation.name, tensor) for tensor in model.inputs)
     return {
         name: rng.standard_normal((1, *tensor.shape[1:])).astype(np.float32)
-        for name, tensor in named
+        for name, tensor in tensors
     }
 
 
@@ -260,11 +260,11 @@ def errors(
     """
     result_errors = {}
     for engine, outputs in result["outputs"].items():
-        named = (
+        outputs_by_name = (
             outputs if len(reference) > 1 else dict(zip(reference, outputs.values(), strict=True))
         )
         result_errors[engine] = max(
-            relative_error(channels_last(np.array(named[key]), engine, value), value)
+            relative_error(channels_last(np.array(outputs_by_name[key]), engine, value), value)
             for key, value in reference.items()
         )
         if not result_errors[engine] <= TOLERANCE:

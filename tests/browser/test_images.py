@@ -187,7 +187,7 @@ def test_an_image_of_another_origin(evaluate: Any) -> None:
     assert 'crossorigin="anonymous"' in result["message"]
 
 
-def test_only_bundles_with_image_inputs_carry_the_code(bundle: Path, tmp_path: Path) -> None:
+def test_only_bundles_with_image_inputs_contain_image_code(bundle: Path, tmp_path: Path) -> None:
     from tests.runtime import fake_bundle
 
     assert "drawImage" in (bundle / "runtime.js").read_text()

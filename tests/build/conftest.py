@@ -17,7 +17,7 @@ from webkiln.build.remote.signing import Signer
 from webkiln.build.share import Share
 
 HERE = Path(__file__).parent
-ALSO_REAL = {"test_two_checkouts_give_identical_bytes"}
+ALSO_REAL = {"test_two_checkouts_produce_identical_bytes"}
 """Tests that always run with a real model, too. The others do so only in `make formats`."""
 
 

@@ -30,8 +30,8 @@ def blob(cache: ActionCache, data: bytes) -> Blob:
     return cache.store.put(path)
 
 
-def entry_of(cache: ActionCache, part: str = "actions") -> Path:
-    (path,) = (cache.root / part).glob("??/*")
+def entry_of(cache: ActionCache, folder: str = "actions") -> Path:
+    (path,) = (cache.root / folder).glob("??/*")
     return path
 
 
@@ -281,7 +281,7 @@ def test_only_private_copies_do_not_share_bytes_with_the_store(
 
 def test_a_manifest_of_a_tree_has_all_fields(tmp_path: Path) -> None:
     state = TreeState(tmp_path / "state")
-    result = ActionResult({"x": Blob("c" * 64, 3)}, "said", UNSIGNED)
+    result = ActionResult({"x": Blob("c" * 64, 3)}, "printed", UNSIGNED)
     for number in range(3):
         state.save(
             "load:m:detail",
@@ -289,15 +289,15 @@ def test_a_manifest_of_a_tree_has_all_fields(tmp_path: Path) -> None:
             result,
             {Path("/f"): str(number)},
         )
-    found = state.manifest("load:m:detail")
-    assert found is not None
-    assert (found.result, found.result.provenance, found.reads, found.source_key) == (
+    manifest = state.manifest("load:m:detail")
+    assert manifest is not None
+    assert (manifest.result, manifest.result.provenance, manifest.reads, manifest.source_key) == (
         result,
         UNSIGNED,
         ("0/a", "0/b"),
         "o",
     )
-    assert found.key == canonical.key({"n": 2, "reads": {"0/b": 1, "0/a": 2}, "origin": "o"})
+    assert manifest.key == canonical.key({"n": 2, "reads": {"0/b": 1, "0/a": 2}, "origin": "o"})
     assert [(run.document["n"], run.files) for run in state.runs("load:m:detail")] == [
         (2, {"/f": "2"}),
         (1, {"/f": "1"}),

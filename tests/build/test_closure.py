@@ -258,7 +258,7 @@ def test_the_templates_that_a_writer_opens_are_in_its_key(backend: str, tmp_path
     assert OPENED
 
 
-def test_a_renamed_folder_reruns_the_bundle_alone(tree: Tree) -> None:
+def test_a_renamed_folder_reruns_only_the_bundle(tree: Tree) -> None:
     prebuilt(tree)
     before = len(tree.log())
     (tree.root / "models" / tree.model).rename(tree.root / "models" / "another")
@@ -269,7 +269,7 @@ def test_a_renamed_folder_reruns_the_bundle_alone(tree: Tree) -> None:
 
 
 @pytest.mark.long
-def test_an_edited_printer_regenerates_its_backend_alone(tmp_path: Path) -> None:
+def test_an_edited_printer_regenerates_only_its_backend(tmp_path: Path) -> None:
     tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
     tree.build("backend=js,webgl,webgpu", "encoding=float32")
     tree.edit("pipeline/webkiln/codegen/write_webgl.py", "\nDATA = ", "\nEDITED = True\nDATA = ")

@@ -189,7 +189,7 @@ def test_a_folder_in_reads_is_an_input_with_all_its_files(project: Project, tmp_
         assert project.runs == 1
 
 
-def test_a_program_that_cannot_be_observed_is_warned_of(
+def test_an_unobservable_program_causes_a_warning(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """There is no compiler for the observer. On Debian, `ldconfig` is statically linked."""
@@ -290,7 +290,7 @@ def test_reading_elsewhere_is_an_error_unless_the_recipe_lists_it(
         assert project.make(listed) == "2"
 
 
-def test_a_listed_file_counts_however_it_is_read(project: Project, tmp_path: Path) -> None:
+def test_a_listed_file_is_an_input_however_it_is_read(project: Project, tmp_path: Path) -> None:
     data = tmp_path / "data.txt"
     data.write_text("1")
     project.script(

@@ -58,7 +58,7 @@ def test_list_shows_groups_and_all_shows_every_task(unbuilt: Tree) -> None:
     } <= names
 
 
-def test_recipes_on_request_have_tasks_only_where_named(toy: Tree) -> None:
+def test_recipes_on_request_have_tasks_only_if_named(toy: Tree) -> None:
     folder = toy.root / "models"
     (folder / "rare").mkdir()
     (folder / "rare" / "recipe.toml").write_text(
@@ -131,7 +131,7 @@ def test_cache_commands(toy: Tree) -> None:
     assert "'stat', 'gc', 'verify', 'push', 'pull'" in toy.webkiln("cache", "empty", status=2)
 
 
-def test_gc_keeps_what_manifests_name(toy: Tree) -> None:
+def test_gc_keeps_results_in_manifests(toy: Tree) -> None:
     prebuilt(toy)
     toy.edit("models/toy/model.json", "0.5", "0.75")
     toy.build()
@@ -240,7 +240,7 @@ def test_an_interrupted_publication_is_completed(toy: Tree) -> None:
     }
 
 
-def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(
+def test_without_compilers_wasm_is_omitted_unless_it_was_built_elsewhere(
     toy: Tree, tmp_path: Path
 ) -> None:
     empty = tmp_path / "bin"

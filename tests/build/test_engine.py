@@ -155,7 +155,7 @@ def test_an_installed_package_uses_installed_versions_without_warnings(
     assert capsys.readouterr().err == ""
 
 
-def test_the_error_of_a_missing_tool_says_how_to_install_it(
+def test_the_error_of_a_missing_tool_explains_its_installation(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -28,7 +28,7 @@ from tests.sampling import representative
 from webkiln import canonical
 
 
-def test_two_machines_give_the_bytes_and_errors_of_one(
+def test_two_machines_produce_the_bytes_and_errors_of_one(
     slow_trees: Trees, address: str, shared: str
 ) -> None:
     user, *others = slow_trees(3)

@@ -28,7 +28,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", representative(LIES, "bytes"))
-def test_a_lying_worker_gets_no_more_work(
+def test_a_lying_worker_gets_no_further_work(
     lie: str, slow_trees: Trees, address: str, shared: str
 ) -> None:
     user, liar, *others = slow_trees(4 if lie == "other" else 3)

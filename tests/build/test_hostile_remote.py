@@ -271,7 +271,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     assert not [*(tmp_path / "outside").rglob("*")]
 
 
-def test_a_disk_without_room_is_not_filled(
+def test_an_entry_beyond_the_free_space_is_not_downloaded(
     soak_rounds: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An entry with more bytes than the disk can store causes only a warning, though the server

@@ -101,7 +101,7 @@ def test_retraining_recompiles_nothing(tree: Tree, model: Model) -> None:
     assert stages == {"fetch", "load", "convert", "reference", "pack", "bundle", "verify", "report"}
 
 
-def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers(
+def test_a_wiped_tree_is_restored_without_frameworks_and_compilers(
     tree: Tree, tmp_path: Path
 ) -> None:
     prebuilt(tree)
@@ -120,7 +120,7 @@ def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers
 
 
 @pytest.mark.sample("toy")
-def test_two_checkouts_give_identical_bytes(model: Model, tmp_path: Path) -> None:
+def test_two_checkouts_produce_identical_bytes(model: Model, tmp_path: Path) -> None:
     runs = []
     for folder, seed in (("one", "1"), ("somewhere/else", "2")):
         tree = checkout(tmp_path / folder, tmp_path / f"cache{seed}", toy=model.toy)

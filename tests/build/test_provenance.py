@@ -186,10 +186,10 @@ def test_a_provenance_from_a_remote_is_ignored(tmp_path: Path) -> None:
         shared = SharedCache(server.url, writes=True)
         shared.upload_entry(KEY, {"result": result, "provenance": HERE})
         shared.wait(lambda text: None)
-        found = ActionCache(tmp_path, shared).get(KEY, single("x"))
+        result = ActionCache(tmp_path, shared).get(KEY, single("x"))
         shared.close()
-    assert found is not None
-    assert found.provenance == UNSIGNED
+    assert result is not None
+    assert result.provenance == UNSIGNED
 
 
 def test_discovered_inputs_have_a_provenance(tmp_path: Path) -> None:
@@ -221,9 +221,9 @@ def test_an_untrusted_entry_is_replaced(tmp_path: Path) -> None:
     cache._write(KEY, ActionResult({"x": blob}, "foreign", UNSIGNED))
     assert cache.get(KEY, single("x")) is None
     cache.put(KEY, ActionResult({"x": blob}, "own"))
-    found = cache.get(KEY, single("x"))
-    assert found is not None
-    assert (found.printed, found.provenance) == ("own", HERE)
+    result = cache.get(KEY, single("x"))
+    assert result is not None
+    assert (result.printed, result.provenance) == ("own", HERE)
 
 
 def test_the_least_trusted_part_determines_the_provenance() -> None:

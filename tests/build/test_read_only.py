@@ -77,7 +77,7 @@ def test_a_damaged_blob_of_the_base_is_rebuilt_in_the_tree(toy: Tree) -> None:
     assert {path.read_bytes()[:1] for path in toy.cache.glob("blobs/??/*")} <= {b"?", b""}
 
 
-def test_commands_outside_of_checkouts(toy: Tree, tmp_path: Path) -> None:
+def test_commands_outside_checkouts(toy: Tree, tmp_path: Path) -> None:
     model = toy.root / "models" / "toy" / "model.json"
     output = read_only(
         toy,

@@ -116,7 +116,7 @@ def test_two_writers_replace_a_damaged_entry_at_once(
         shared = SharedCache(url)
         result = shared.find(KEY)
         assert result is not None
-        assert result.outputs in [result.outputs for result in results]
+        assert result.outputs in [other.outputs for other in results]
         assert not shared.lacks(result.outputs.values())
         shared.close()
 

@@ -48,7 +48,7 @@ def sweep(cache: ActionCache) -> Callable[[], None]:
     return run
 
 
-def test_a_folder_is_left_while_its_process_lives(
+def test_a_folder_is_preserved_while_its_process_runs(
     cache: ActionCache, sweep: Callable[[], None]
 ) -> None:
     environment = os.environ | {"PYTHONPATH": str(share().package.parent)}
@@ -89,7 +89,7 @@ def test_an_old_worker_retains_its_folder(
     assert list(cache.sandboxes.iterdir()) == []
 
 
-def test_an_old_sandbox_is_left(cache: ActionCache, sweep: Callable[[], None]) -> None:
+def test_an_old_sandbox_is_preserved(cache: ActionCache, sweep: Callable[[], None]) -> None:
     with sandbox(cache.sandboxes) as folder:
         sweep()
         assert folder.is_dir()

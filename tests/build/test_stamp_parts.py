@@ -35,15 +35,15 @@ def recorded_stamps(
     def read(key_id: str = "") -> Stamps:
         return Stamps(tmp_path / "stamps.json", share, digests_of_files, key_id)
 
-    written = read()
+    recorded = read()
     digest = digests_of_files.digest(tmp_path / "source")
-    written.record("bundle:m", "facts", {tmp_path / "source": digest})
+    recorded.record("bundle:m", "facts", {tmp_path / "source": digest})
     (tmp_path / "models" / "m").mkdir(parents=True)
     (tmp_path / "models" / "m" / "recipe.toml").write_text("")
-    written.record_command(
+    recorded.record_command(
         "build", stamps.recipe_stamps(tmp_path / "models"), {"bundle:m": tmp_path / "dist"}
     )
-    written.save()
+    recorded.save()
     assert holds(read(), tmp_path) == (True, [tmp_path / "dist"])
     return read
 
@@ -144,7 +144,7 @@ def test_a_file_that_changed_since_is_not_stamped(
     assert not recorded_stamps().holds("bundle:m", "facts")
 
 
-def test_a_recipe_that_changed_just_now_has_no_stamp(tmp_path: Path) -> None:
+def test_a_recently_changed_recipe_has_no_stamp(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "recipe.toml").write_text("")
     path = tmp_path / "m" / "recipe.toml"

@@ -121,7 +121,7 @@ def test_transfers_after_a_late_one_are_not_started() -> None:
     with pytest.raises(UnreachableError, match="too late"), slots.take(11):
         raise UnreachableError("too late")
     with pytest.raises(UnreachableError, match="earlier"), slots.take(11):
-        pytest.fail("it was begun")
+        pytest.fail("it was started")
     with slots.take(10):
         pass
 

@@ -73,9 +73,9 @@ def test_a_variable_changes_the_request(
 def test_weights_are_for_functions_that_accept_them() -> None:
     models = read_variables({"weights": "random", "model": "file,made,sized"}, RECIPES).models
     assert (models["file"], models["sized"]) == (FILE, SIZED)
-    made = models["made"].source
-    assert isinstance(made, ExportSource)
-    assert made.parameters == {"weights": "random", "size": 3}
+    source = models["made"].source
+    assert isinstance(source, ExportSource)
+    assert source.parameters == {"weights": "random", "size": 3}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_requested_backends_join_existing_ones(tmp_path: Path) -> None:
     ("arguments", "backends"),
     [({}, ("js",)), ({"backend": "js"}, ("js",)), ({"backend": "wasm,js"}, ("wasm", "js"))],
 )
-def test_without_compilers_wasm_is_left_out_unless_requested(
+def test_without_compilers_wasm_is_omitted_unless_requested(
     arguments: dict[str, str],
     backends: tuple[str, ...],
     engine: Engine,
@@ -220,10 +220,10 @@ def test_variables_name_the_tasks(
     tasks = tasks_of(engine, arguments, recipe, monkeypatch)
     assert tasks["build:None"]["bundles"] == bundles
     suffix = bundles[0].removeprefix("bundle:m")
-    found = {
+    verified_combinations = {
         name.removeprefix("verify:m:").removesuffix(suffix)
         for name in tasks
         if name.startswith("verify:m:") and name.endswith(suffix)
     }
-    assert {name for name in found if name.count(":") == 1} == verified
+    assert {name for name in verified_combinations if name.count(":") == 1} == verified
     assert {name.removeprefix("tune:m:") for name in tasks if name.startswith("tune:m")} == tuned

@@ -88,7 +88,7 @@ def test_an_error_is_reported_and_the_next_change_is_built(
     assert toy.bytes() != published
 
 
-def test_models_come_and_go(toy: Tree, watching: WatchProcess) -> None:
+def test_added_and_removed_models_are_noticed(toy: Tree, watching: WatchProcess) -> None:
     watching.wait_for("watching")
     (toy.root / "models" / "other").mkdir()
     (toy.root / "models" / "other" / "recipe.toml").write_text(

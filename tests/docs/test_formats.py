@@ -84,7 +84,7 @@ def section(heading: str) -> str:
     return match[1]
 
 
-def listed(stage: str, kind: str) -> set[str]:
+def listed_names(stage: str, kind: str) -> set[str]:
     match = re.search(rf"^\* {kind}: (.*?)(?=^\*|^$)", section(stage), re.DOTALL | re.MULTILINE)
     assert match is not None, f"{stage} has no {kind}"
     return names(match[1])
@@ -101,9 +101,11 @@ def test_stages_have_the_listed_roles_and_parameters(tmp_path: Path) -> None:
     differences = {}
     for stage in stages:
         for kind in ("inputs", "outputs", "parameters"):
-            expected = listed(stage, kind)
+            expected = listed_names(stage, kind)
             if (stage, kind) == ("reference", "parameters"):
-                expected |= (listed("load", kind) | listed("convert", kind)) - {"backends"}
+                expected |= (listed_names("load", kind) | listed_names("convert", kind)) - {
+                    "backends"
+                }
             if actual[stage, kind] != expected:
                 missing, extra = actual[stage, kind] - expected, expected - actual[stage, kind]
                 differences[f"{stage}, {kind}"] = (

@@ -109,9 +109,9 @@ class Clone:
 
     def page(self, text: str) -> None:
         image = "<script>const image = new Float32Array(64).fill(0.5);</script>"
-        shown = text.replace("console.log(", "document.title = String(")
+        page_text = text.replace("console.log(", "document.title = String(")
         (self.root / "example.html").write_text(
-            f'<!DOCTYPE html><link rel="icon" href="data:,">{image}{shown}'
+            f'<!DOCTYPE html><link rel="icon" href="data:,">{image}{page_text}'
         )
         with Server({"/": self.root}) as server:
             browser = browsers.session("chromium")

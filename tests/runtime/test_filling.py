@@ -77,7 +77,7 @@ def check(log: Log) -> None:
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1], [1, 3, 2, 0]])
 @pytest.mark.sample(2)
-def test_filters_are_transformed_in_their_order(order: list[int]) -> None:
+def test_filters_are_transformed_in_order(order: list[int]) -> None:
     log, is_early = decode(order, {})
     check(log)
     assert len(log) == len(INIT), "each is decoded once"

@@ -74,7 +74,7 @@ def test_results_have_equal_bits(host: str, variant: str, net: Path) -> None:
     assert result == {"threads": [1, 2, 3, 5], "results": 1, "pool": 4, "lines": [], "remaining": 0}
 
 
-def test_flags_of_v8_hold_for_workers(net: Path) -> None:
+def test_workers_inherit_flags_of_v8(net: Path) -> None:
     result = in_node(
         net,
         "threads",

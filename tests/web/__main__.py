@@ -11,13 +11,13 @@ from tests.web import project, row_check, table
 from tests.web.rows import ROWS
 
 
-def main(words: list[str]) -> int:
+def main(filters: list[str]) -> int:
     failed = 0
     with tempfile.TemporaryDirectory(prefix="webkiln-web-") as folder:
         project.need_packages()
         bundle = project.bundle_of("digits", Path(folder) / "digits")
         for number, row in enumerate(ROWS):
-            if words and not any(word in row.name for word in words):
+            if filters and not any(part in row.name for part in filters):
                 continue
             started = time.monotonic()
             try:
@@ -27,7 +27,7 @@ def main(words: list[str]) -> int:
                 failed += 1
                 outcome = f"FAILED\n{type(error).__name__}: {error}"
             print(f"{row.name}: {time.monotonic() - started:.1f} s, {outcome}", flush=True)
-    if not failed and not words:
+    if not failed and not filters:
         table.write()
     return min(failed, 1)
 

@@ -145,7 +145,7 @@ def test_vite_builds_nothing_for_one_url_of_a_page(
         assert vite.state() == before, page
 
 
-def test_vite_serves_nothing_to_another_name(vite: DevSite) -> None:
+def test_vite_rejects_other_host_names(vite: DevSite) -> None:
     """DNS rebinding: a name of the attacker resolves to this machine, so that the page has the
     server's origin.
     """
