@@ -7,8 +7,8 @@ from filelock import FileLock
 
 
 def create_once(path: Path, create: Callable[[Path], None]) -> Path:
-    """Return `path`, after the first process has created it with `make`. Other processes wait. If
-    `make` raises, no file remains, and the next caller tries again.
+    """Return `path`, after the first process has created it with `create`. Other processes wait. If
+    `create` raises, no file remains, and the next caller tries again.
     """
     with FileLock(f"{path}.lock"):
         if not path.exists():

@@ -1,4 +1,4 @@
-"""A run of the tests that is interrupted leaves no process behind."""
+"""An interrupted run of the tests leaves no process behind."""
 
 import os
 import signal

@@ -232,8 +232,8 @@ WRITERS: dict[str, Callable[[_Writer, Node, Attributes], None]] = {
 
 
 def export(graph: Graph, constants: Mapping[str, Array]) -> bytes:
-    """The bytes of the model. `fixed`: the values of weights, constants and the constant subgraph.
-    Raises KeyError for an operator without a writer.
+    """The bytes of the model. `constants`: the values of weights, constants and the constant
+    subgraph. Raises KeyError for an operator without a writer.
     """
     writer = _Writer(graph, constants)
     for node in graph.nodes:

@@ -1,4 +1,4 @@
-"""Which edits of webkiln's own code change keys."""
+"""The edits of webkiln's own code that change keys."""
 
 import ast
 import sys
@@ -197,7 +197,7 @@ def test_the_stamp_of_a_fresh_file_proves_nothing(small: Share, tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection[str]]:
+def files_in_keys(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection[str]]:
     """webkiln's own files in the key of each task."""
     reader = closures(tmp_path_factory.mktemp("reading"))
     return {
@@ -226,9 +226,9 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection
     }.items(),
 )
 def test_an_edited_printer_or_template_changes_only_dependent_keys(
-    name: str, stages: set[str], reading: Mapping[str, Collection[str]]
+    name: str, stages: set[str], files_in_keys: Mapping[str, Collection[str]]
 ) -> None:
-    assert {task for task, files in reading.items() if name in files} == stages
+    assert {task for task, files in files_in_keys.items() if name in files} == stages
 
 
 @pytest.mark.parametrize("backend", TARGETS)

@@ -1,4 +1,4 @@
-"""What doit prints about past, present and future builds; and one build at a time."""
+"""What doit prints about past, present and future builds, and that builds run one at a time."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""The environment that stages get, and which of it is part of keys."""
+"""The environment of stages, and its part in keys."""
 
 import os
 import shutil

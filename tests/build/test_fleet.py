@@ -1,4 +1,4 @@
-"""Builds on several machines produce the bytes of a build on one, even if machines fail."""
+"""Builds on several machines produce the same bytes as on one machine, even if machines fail."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Which actions run again after which change, by counting executed actions."""
+"""The actions that run again after each kind of change, by counting executed actions."""
 
 import os
 import time

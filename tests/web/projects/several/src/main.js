@@ -11,7 +11,7 @@ async function answer(load) {
   return { backend: model.backend, worker: model.worker, encoding: model.manifest.encoding, scores: [...scores] };
 }
 
-const found = {
+const results = {
   whole: await answer(load), half: await answer(loadHalf), other: await answer(loadOther), again: await answer(again), same: again === load,
 };
-document.querySelector('output').value = JSON.stringify(found);
+document.querySelector('output').value = JSON.stringify(results);
