@@ -258,7 +258,7 @@ def test_a_damaged_blob_is_not_used_and_a_missing_one_is_an_error(
     path.chmod(0o644)
     path.write_bytes(b"abd")
     assert cache.store.has(output)
-    assert not cache.store.materialise(output, tmp_path / "out", trusted_signer=True)
+    assert not cache.store.materialise(output, tmp_path / "out", own=True)
     assert not (tmp_path / "out").exists()
     assert not cache.store.has(output)
     with pytest.raises(OutputError, match="is gone"):
@@ -271,7 +271,7 @@ def test_only_private_copies_do_not_share_bytes_with_the_store(
     own_copy: bool, cache: ActionCache, tmp_path: Path
 ) -> None:
     output = blob(cache, b"abc")
-    assert cache.store.materialise(output, tmp_path / "a" / "out", trusted_signer=own_copy)
+    assert cache.store.materialise(output, tmp_path / "a" / "out", own=own_copy)
     assert (tmp_path / "a" / "out").read_bytes() == b"abc"
     is_linked = (
         os.stat(tmp_path / "a" / "out").st_ino == os.stat(cache.store.path(output.sha256)).st_ino

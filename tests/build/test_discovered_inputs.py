@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from tests.build.projects import Project, observing
+from tests.build.projects import Project, install_observer
 from tests.sampling import representative
 from webkiln.build import observer
 from webkiln.errors import RecipeError
@@ -356,7 +356,7 @@ def test_the_environment_of_user_code_is_fixed(
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         project.cache = tmp_path / f"cache {home}"
-        observing(project.cache)
+        install_observer(project.cache)
         shutil.rmtree(project.root / "state", ignore_errors=True)
         return project.make()
 

@@ -309,7 +309,7 @@ cd {project}
 doit() {{ {python} -B -m doit "$@"; }}
 {prepare}
 dd if=/dev/zero of=filler bs=1024 2>/dev/null || true
-truncate -s -{left}K filler
+truncate -s -{remaining}K filler
 status=0
 doit build > {project}-out 2> {project}-errors || status=$?
 echo "status $status"

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.build.faulty_remote import faulty
-from tests.build.proxies import certified, connect_proxy, tls_proxy
+from tests.build.proxies import connect_proxy, create_certificate, tls_proxy
 from tests.build.tree import REPOSITORY
 from webkiln import canonical
 from webkiln.build import system_paths
@@ -137,9 +137,9 @@ runpy.run_path(stage)["run"]({}, {"source": Path(target)},
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
 def test_downloads_have_the_users_proxy_and_authorities(variable: str, tmp_path: Path) -> None:
-    certificate, data, target = certified(tmp_path), b"weights", tmp_path / "source"
+    certificate, data, target = create_certificate(tmp_path), b"weights", tmp_path / "source"
     with faulty() as server, connect_proxy("me:token") as (proxy, addresses):
-        server.held["weights.h5"] = data
+        server.objects["weights.h5"] = data
         with tls_proxy(urlsplit(server.url).port or 0, certificate, "http/1.1") as port:
             shell = {
                 variable: str(certificate.authority),

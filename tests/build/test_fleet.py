@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.bench.watched import parent
 
+from tests.bench.processes import parent
 from tests.build import soak_fleet
 from tests.build.fleets import (
     Trees,
@@ -157,7 +157,7 @@ def test_a_restarted_scheduler_is_used_again(
         output_of(process)
         assert user.bytes() == expected
         assert set(executed(user.log()).values()) == {1}
-        while not any("waits for it" in line for line in worker.said):
+        while not any("waits for it" in line for line in worker.output):
             time.sleep(0.1)
         user.wipe()
         output = output_of(
@@ -216,7 +216,7 @@ def test_compilers_of_other_machines_are_used(slow_trees: Trees, address: str, s
         output = user.doit(
             "build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh")
         )
-    assert "compiler" not in bare.said[0]
+    assert "compiler" not in bare.output[0]
     assert (
         "compile: no worker offers the resources that it needs (0.5 memory, 1 compiler)" in output
     )
@@ -286,7 +286,7 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
             **client(address, shared),
             SELENIUM_REMOTE_URL=url,
         )
-    assert "chromium at SELENIUM_REMOTE_URL" in worker.said[0]
+    assert "chromium at SELENIUM_REMOTE_URL" in worker.output[0]
     assert ["results are cached separately" in line for line in warnings(output)] == [True], (
         "no lock file says what browsers a grid has"
     )
