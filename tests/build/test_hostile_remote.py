@@ -256,7 +256,7 @@ def test_only_regular_files_of_a_folder_are_read(
     monkeypatch.setattr(
         soak_rounds.random, "choice", lambda values: 1.0 if 1.0 in values else values[0]
     )
-    soak_rounds._laid_out(soak_rounds.good[False], tmp_path / "shared", broken=True)
+    soak_rounds._write_files(soak_rounds.good[False], tmp_path / "shared", broken=True)
     result = soak_rounds.build(tmp_path, {"WEBKILN_REMOTE_CACHE": str(tmp_path / "shared")})
     only_warning(soak_rounds, result, tmp_path)
 
