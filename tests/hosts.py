@@ -1,5 +1,5 @@
-"""Where tests run bundles, Node and the browsers, and what each of them runs: the table that tests
-are parametrised over.
+"""The hosts that run bundles in tests (Node and the browsers) and the backends that each of them
+supports. Tests are parametrised over these tables.
 """
 
 import pytest
@@ -12,16 +12,18 @@ from webkiln.recipe.values import BACKENDS, USUAL_BACKENDS
 
 PAGES = tuple(BROWSERS)
 BEST = dict.fromkeys(PAGES, "relaxed") | {"node": "simd"}
-"""The variant of the wasm backend that a load chooses; Node 20 runs the other behind a flag."""
+"""The variant of the wasm backend that `load()` chooses. Node 20 runs relaxed SIMD only behind a
+flag.
+"""
 
-A_PART_OF_A_VARIANT = representative([("relaxed", 4), ("relaxed", 1), ("simd", 1)], ("relaxed", 4))
-"""Variants of the wasm backend, and of how many cases of a large cross product each tries one:
-`make test` tries a quarter.
+SAMPLED_VARIANTS = representative([("relaxed", 4), ("relaxed", 1), ("simd", 1)], ("relaxed", 4))
+"""(variant of the wasm backend, N): every Nth case of a large cross product runs with this variant.
+`make test` runs a quarter of the cases.
 """
 
 every_host = pytest.mark.parametrize("host", HOSTS)
 one_page = pytest.mark.parametrize("browser", representative(PAGES, PAGES[0]))
-"""The first browser in each run of the tests, the others by `make formats` alone."""
+"""The first browser in each run of the tests. `make formats` adds the others."""
 every_page = pytest.mark.parametrize("browser", PAGES)
 PAGE_LEGS = [
     (browser, backend)
@@ -29,18 +31,18 @@ PAGE_LEGS = [
     for backend in BACKENDS
     if why_not(browser, backend) is None
 ]
-"""Every backend in every browser that has it."""
+"""Every (browser, backend) that works."""
 every_page_leg = pytest.mark.parametrize(("browser", "backend"), PAGE_LEGS)
 
 
 def backends(host: str) -> tuple[str, ...]:
-    """What is asked of a host: a browser is asked for everything, Node has no GPU."""
+    """The backends to test on a host: all of them in a browser, those without a GPU in Node."""
     return BACKENDS if host in PAGES else USUAL_BACKENDS
 
 
 def legs(host: str) -> set[tuple[str, str | None]]:
-    """The backends with their variants that a host is asked for and runs."""
-    asked = {
+    """The (backend, variant) pairs to test on a host, without those that it does not support."""
+    pairs = {
         (backend, variant) for backend in backends(host) for variant in VARIANTS[backend] or (None,)
     }
-    return {leg for leg in asked if why_not(host, *leg) is None}
+    return {leg for leg in pairs if why_not(host, *leg) is None}

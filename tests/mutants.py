@@ -1,9 +1,9 @@
-"""How many small mistakes the tests see: `make mutants`, or `python -m tests.mutants [--count 60]
-[--seed 1] [--folder passes] [--without FILE]`.
+"""Mutation testing: `make mutants`, or `python -m tests.mutants [--count 60] [--seed 1] [--folder
+passes] [--without FILE]`.
 
 Changes one operator, number, condition or return of passes/, plan/, weights/ or build/ at a time,
-in a copy of the tree, and runs the tests that matter for that module. Prints what survived, and the
-score of each folder.
+in a copy of the tree, and runs the tests of that module. Prints the surviving mutants and the score
+of each folder.
 """
 
 import argparse
@@ -28,12 +28,13 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("pipeline/webkiln")
 FOLDERS = ("passes", "plan", "weights", "build")
-LEFT_OUT = ("ReplaceBinaryOperator_BitOr_", "_Is", "_IsNot")
-"""Changes of types in annotations, and of comparisons into ones that only identity tells from them.
+EXCLUDED = ("ReplaceBinaryOperator_BitOr_", "_Is", "_IsNot")
+"""Mutations of `|` in annotations, and of comparisons into identity comparisons, which are mostly
+equivalent.
 """
 PATIENCE_SECONDS = 400
-"""After so long, which is several times what the tests of a module take, a defect counts as found:
-it made them hang.
+"""The timeout of a mutant, several times the duration of a module's tests. A mutant that times out
+counts as killed.
 """
 TESTS = {
     "passes": ("tests/passes",),
@@ -41,7 +42,7 @@ TESTS = {
     "weights": ("tests/weights",),
 }
 BUILD = ("engine", "stamps", "closure", "damage", "publish", "digests")
-"""Tests of the whole engine, for modules of build/ that have none of their own name."""
+"""Tests of the entire engine, for modules of build/ without tests of the same name."""
 NAMED = {
     "build/build_log": ("doit_questions", "progress"),
     "build/cache": ("engine", "damage", "read_only"),
@@ -66,16 +67,16 @@ NAMED = {
     "build/tools": ("environment", "command_line"),
     "build/why": ("doit_questions",),
 }
-"""Modules of build/ and their tests, by the ends of the names of both."""
+"""Modules of build/ and their tests, by the suffixes of both names."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: `operator` of cosmic-ray at its nth place in a module."""
+    """One change: cosmic-ray's `operator` at its `index`-th position in a module."""
 
     module: str
     operator: str
-    place: int
+    index: int
     line: int
 
     def __str__(self) -> str:
@@ -83,38 +84,38 @@ class Mutant:
 
 
 def mutants(folder: str) -> list[Mutant]:
-    """All that can be made of a folder's modules; those of subfolders, which talk to servers, are
-    left out.
+    """All mutants of the modules directly in a folder. Subfolders, which communicate with servers,
+    are excluded.
     """
-    found = []
+    result = []
     for path in sorted((ROOT / PACKAGE / folder).glob("*.py")):
         nodes = list(ast_nodes(get_ast_from_path(path)))
         for name in sorted(operator_names()):
             operator = get_operator(name)
-            if operator.arguments() or LEFT_OUT[0] in name or name.endswith(LEFT_OUT[1:]):
+            if operator.arguments() or EXCLUDED[0] in name or name.endswith(EXCLUDED[1:]):
                 continue
-            places = [start for node in nodes for start, _ in operator().mutation_positions(node)]
-            found += [
-                Mutant(f"{folder}/{path.name}", name, place, start[0])
-                for place, start in enumerate(places)
+            positions = [
+                start for node in nodes for start, _ in operator().mutation_positions(node)
             ]
-    return found
+            result += [
+                Mutant(f"{folder}/{path.name}", name, index, start[0])
+                for index, start in enumerate(positions)
+            ]
+    return result
 
 
 def tests_of(module: str, without: Sequence[str]) -> tuple[str, ...]:
-    """The files and folders of tests that matter for a module, those that are left out not among
-    them.
-    """
+    """The files and folders of tests for a module, except those in `without`."""
     folder, name = module.removesuffix(".py").split("/")
     if folder in TESTS:
-        listed: tuple[str, ...] = TESTS[folder]
+        paths: tuple[str, ...] = TESTS[folder]
     else:
-        own = (name,) if (ROOT / "tests" / "build" / f"test_{name}.py").is_file() else ()
-        listed = tuple(
+        same_name = (name,) if (ROOT / "tests" / "build" / f"test_{name}.py").is_file() else ()
+        paths = tuple(
             f"tests/build/test_{item}.py"
-            for item in (*own, *NAMED.get(f"{folder}/{name}", () if own else BUILD))
+            for item in (*same_name, *NAMED.get(f"{folder}/{name}", () if same_name else BUILD))
         )
-    return tuple(path for path in listed if path not in without)
+    return tuple(path for path in paths if path not in without)
 
 
 def command(tests: Sequence[str], without: Sequence[str]) -> str:
@@ -135,16 +136,16 @@ def command(tests: Sequence[str], without: Sequence[str]) -> str:
     )
 
 
-def copied(folder: Path) -> Path:
-    """What git knows of the tree, in a folder."""
-    listed = subprocess.run(
+def copy_tree(folder: Path) -> Path:
+    """Copy the files that git tracks or would add into a folder, and return it."""
+    process = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    for name in filter(None, listed.stdout.split("\0")):
+    for name in filter(None, process.stdout.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
@@ -152,23 +153,23 @@ def copied(folder: Path) -> Path:
 
 
 def begin(scratch: str) -> None:
-    """Give this process its own copy, which it works in."""
-    folder = copied(Path(tempfile.mkdtemp(dir=scratch)))
+    """Give this process its own copy of the tree as working directory."""
+    folder = copy_tree(Path(tempfile.mkdtemp(dir=scratch)))
     os.chdir(folder)
     os.environ["PYTHONPATH"] = str(folder / "pipeline")
 
 
-def passing(tests: tuple[str, ...], without: Sequence[str]) -> str:
-    """What the tests print if they fail as the code is; nothing where they pass."""
-    done = subprocess.run(
+def failure_output(tests: tuple[str, ...], without: Sequence[str]) -> str:
+    """The output of the tests if they fail on the unchanged code, otherwise ""."""
+    process = subprocess.run(
         shlex.split(command(tests, without)), capture_output=True, text=True, check=False
     )
-    return done.stdout[-2000:] if done.returncode else ""
+    return process.stdout[-2000:] if process.returncode else ""
 
 
 def outcome(mutant: Mutant, without: Sequence[str]) -> tuple[Mutant, str]:
     spec = MutationSpec(
-        PACKAGE / mutant.module, mutant.operator, mutant.place, (mutant.line, 0), (mutant.line, 1)
+        PACKAGE / mutant.module, mutant.operator, mutant.index, (mutant.line, 0), (mutant.line, 1)
     )
     result = mutate_and_test(
         [spec], command(tests_of(mutant.module, without), without), PATIENCE_SECONDS
@@ -178,9 +179,9 @@ def outcome(mutant: Mutant, without: Sequence[str]) -> tuple[Mutant, str]:
     return mutant, "survived" if result.test_outcome == TestOutcome.SURVIVED else "killed"
 
 
-def drawn(folders: Sequence[str], count: int, seed: int) -> Iterator[Mutant]:
-    """As many of each folder, the same for the same seed. Of what can become many others in a line,
-    one: an addition is no likelier than a return.
+def draw(folders: Sequence[str], count: int, seed: int) -> Iterator[Mutant]:
+    """The same number of mutants of each folder, reproducible by seed. Mutants of one kind in the
+    same line count as one, so that an addition is no likelier than a return.
     """
     for folder in folders:
         r = random.Random(f"{seed} {folder}")
@@ -205,28 +206,28 @@ def main() -> int:
     )
     options = parser.parse_args()
     folders = options.folder or FOLDERS
-    chosen = list(drawn(folders, options.count, options.seed))
+    selected = list(draw(folders, options.count, options.seed))
     tally: Counter[tuple[str, str]] = Counter()
     with (
         tempfile.TemporaryDirectory(prefix="webkiln-mutants-") as scratch,
         ProcessPoolExecutor(options.processes, initializer=begin, initargs=(scratch,)) as pool,
     ):
-        sets = sorted({tests_of(mutant.module, options.without) for mutant in chosen})
+        sets = sorted({tests_of(mutant.module, options.without) for mutant in selected})
         for tests, printed in zip(
-            sets, pool.map(passing, sets, [options.without] * len(sets)), strict=True
+            sets, pool.map(failure_output, sets, [options.without] * len(sets)), strict=True
         ):
             if printed:
                 print(f"{' '.join(tests)} fails as the code is:\n{printed}", file=sys.stderr)
                 return 1
-        for mutant, result in pool.map(outcome, chosen, [options.without] * len(chosen)):
+        for mutant, result in pool.map(outcome, selected, [options.without] * len(selected)):
             tally[mutant.module.partition("/")[0], result] += 1
             print(f"{result:10} {mutant}", flush=True)
     for folder in folders:
         killed, survived = tally[folder, "killed"], tally[folder, "survived"]
         print(f"{folder}: {killed} of {killed + survived} killed")
     killed, survived = (
-        sum(count for (_, what), count in tally.items() if what == wanted)
-        for wanted in ("killed", "survived")
+        sum(count for (_, result), count in tally.items() if result == outcome_name)
+        for outcome_name in ("killed", "survived")
     )
     print(f"all: {killed} of {killed + survived} killed, {killed / max(killed + survived, 1):.0%}")
     return 0

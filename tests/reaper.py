@@ -1,9 +1,9 @@
-"""Ends what a run of the tests leaves behind, however the run ends: browsers, drivers, displays,
-servers.
+"""Ends the processes that a run of the tests leaves behind, however the run ends: browsers,
+drivers, displays, servers.
 
-A process of its own watches the run. It notes all descendants of the run while it lasts, and kills
-those that are left when it has ended, be it by a signal that no handler sees. Descendants whose
-parents have died are found by a variable of their environment, too.
+A separate process watches the run and records its descendants. When the run has ended, even by a
+signal that cannot be handled, it kills those that are still running. Descendants whose parents have
+died are recognised by an environment variable.
 """
 
 import os
@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def start() -> "subprocess.Popen[bytes]":
-    """Watch this process; what is written to the standard input of the watcher is ignored, and its
-    end is the end of the run.
+    """Watch this process. The watcher ignores its standard input; the end of that input is the end
+    of the run.
     """
     os.environ[VARIABLE] = str(os.getpid())
     return subprocess.Popen(
@@ -33,10 +33,10 @@ def start() -> "subprocess.Popen[bytes]":
 
 
 def watch(run: psutil.Process) -> None:
-    known: set[psutil.Process] = set()
+    recorded: set[psutil.Process] = set()
     while not select.select([sys.stdin], [], [], POLL_SECONDS)[0]:
-        known |= descendants(run)
-    for process in left_of(run.pid, known):
+        recorded |= descendants(run)
+    for process in remaining_processes(run.pid, recorded):
         try:
             process.kill()
         except psutil.NoSuchProcess:
@@ -50,16 +50,16 @@ def descendants(run: psutil.Process) -> set[psutil.Process]:
         return set()
 
 
-def left_of(run: int, known: set[psutil.Process]) -> list[psutil.Process]:
-    """The processes of a run that still exist, but for this one."""
+def remaining_processes(run: int, recorded: set[psutil.Process]) -> list[psutil.Process]:
+    """The processes of a run that still exist, except this one."""
     return [
         process
-        for process in {*known, *psutil.process_iter()}
-        if process.pid != os.getpid() and (process in known or is_of(run, process))
+        for process in {*recorded, *psutil.process_iter()}
+        if process.pid != os.getpid() and (process in recorded or belongs_to(run, process))
     ]
 
 
-def is_of(run: int, process: psutil.Process) -> bool:
+def belongs_to(run: int, process: psutil.Process) -> bool:
     try:
         return process.environ().get(VARIABLE) == str(run)
     except (psutil.Error, OSError):

@@ -1,9 +1,9 @@
-"""Which cases of a large cross product run in `make test`; `make formats` runs the others.
+"""Selects the cases of a large cross product that `make test` runs. `make formats` runs the others.
 
-`@pytest.mark.sample(4)` keeps four cases of a parametrised test, `@pytest.mark.sample("js",
-"wasm")` those with these ids. A count picks the same cases in every run, and first those that cover
-values of parameters that no case before them has. `representative` chooses values of one parameter,
-also where several tests share it.
+`@pytest.mark.sample(4)` selects four cases of a parametrised test, `@pytest.mark.sample("js",
+"wasm")` the cases with these ids. A count selects the same cases in every run, and prefers cases
+with parameter values that no selected case covers. `representative` selects values of one
+parameter, which several tests can share.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ Case = tuple[str, ...]
 
 
 def representative(values: Iterable[Any], *chosen: Any) -> list[Any]:
-    """All values; those that are not `chosen` are marked as long."""
-    listed = list(values)
-    assert all(value in listed for value in chosen), "a chosen value is none of them"
+    """All values. Those that are not `chosen` are marked as `long`."""
+    all_values = list(values)
+    assert all(value in all_values for value in chosen), "a chosen value is none of them"
     return [
         (
             value
@@ -29,13 +29,13 @@ def representative(values: Iterable[Any], *chosen: Any) -> list[Any]:
                 *(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.long
             )
         )
-        for value in listed
+        for value in all_values
     ]
 
 
 def mark_long(items: Iterable[pytest.Item]) -> None:
-    """Mark the cases outside of their test's sample as `long`. Raises UsageError for an unknown id,
-    or for a count that is not smaller than the number of cases.
+    """Mark the cases outside their test's sample as `long`. Raises UsageError for an unknown id, or
+    for a count that is not smaller than the number of cases.
     """
     tests: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
@@ -46,37 +46,37 @@ def mark_long(items: Iterable[pytest.Item]) -> None:
         assert marker is not None
         ids = [case.callspec.id if hasattr(case, "callspec") else "" for case in cases]
         if marker.args and isinstance(marker.args[0], str):
-            kept = set(marker.args)
-            unknown = kept - set(ids)
+            selected = set(marker.args)
+            unknown = selected - set(ids)
         else:
             (count,) = marker.args
-            kept = set(sample([tuple(case.callspec._idlist) for case in cases], count))
+            selected = set(sample([tuple(case.callspec._idlist) for case in cases], count))
             unknown = set() if count < len(cases) else {str(count)}
         if unknown and _is_complete(name, cases):
             raise pytest.UsageError(
                 f"{name}: a sample of {', '.join(sorted(unknown))} does not fit its {len(cases)}"
                 " cases"
             )
-        for case, its in zip(cases, ids, strict=True):
-            if its not in kept:
+        for case, case_id in zip(cases, ids, strict=True):
+            if case_id not in selected:
                 case.add_marker(pytest.mark.long)
 
 
 def sample(cases: Sequence[Case], count: int) -> list[str]:
-    """The ids of `count` of these cases. Each is one with most values that are new at their
-    positions; a hash of the id decides among equals.
+    """The ids of `count` of these cases. Greedily selects the case with the most parameter values
+    that are not covered yet. Ties are broken by a hash of the id.
     """
-    left = sorted(cases, key=lambda case: hashlib.sha256("-".join(case).encode()).digest())
-    seen: set[tuple[int, str]] = set()
+    remaining = sorted(cases, key=lambda case: hashlib.sha256("-".join(case).encode()).digest())
+    covered: set[tuple[int, str]] = set()
     chosen: list[str] = []
-    for _ in range(min(count, len(left))):
-        best = max(left, key=lambda case: len({*enumerate(case)} - seen))
-        left.remove(best)
-        seen |= {*enumerate(best)}
+    for _ in range(min(count, len(remaining))):
+        best = max(remaining, key=lambda case: len({*enumerate(case)} - covered))
+        remaining.remove(best)
+        covered |= {*enumerate(best)}
         chosen.append("-".join(best))
     return chosen
 
 
 def _is_complete(name: str, cases: Sequence[pytest.Function]) -> bool:
-    """Whether all cases of a test were collected: the command line may name some of them."""
+    """Whether all cases of a test were collected. The command line may select single cases."""
     return not any("[" in argument for argument in cases[0].config.args)

@@ -1,4 +1,4 @@
-"""Files that one worker of a test run makes, and all of them read."""
+"""Files that one worker of a test run creates and all of them read."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 from filelock import FileLock
 
 
-def made_once(path: Path, make: Callable[[Path], None]) -> Path:
-    """The file at `path`, which the first process that asks writes by `make`, while others wait for
-    it. Where `make` raises, there is none, and the next one that asks tries again.
+def create_once(path: Path, create: Callable[[Path], None]) -> Path:
+    """Return `path`, after the first process has created it with `create`. Other processes wait. If
+    `create` raises, no file remains, and the next caller tries again.
     """
     with FileLock(f"{path}.lock"):
         if not path.exists():
             unfinished = path.with_name(f"unfinished-{path.name}")
-            make(unfinished)
+            create(unfinished)
             unfinished.replace(path)
     return path

@@ -1,4 +1,4 @@
-"""A run of the tests that is interrupted leaves no process behind."""
+"""An interrupted run of the tests leaves no process behind."""
 
 import os
 import signal
@@ -86,11 +86,11 @@ def test_an_interrupted_run_leaves_no_process(end: signal.Signals, tmp_path: Pat
     except BaseException:
         os.killpg(run.pid, signal.SIGKILL)
         raise
-    started = [psutil.Process(int(pid)) for pid in (tmp_path / "ready").read_text().split()]
-    browser = started[0].children(recursive=True)
+    recorded = [psutil.Process(int(pid)) for pid in (tmp_path / "ready").read_text().split()]
+    browser = recorded[0].children(recursive=True)
     assert browser, "the driver has a browser"
     os.killpg(run.pid, end) if end == signal.SIGINT else run.kill()
     assert run.wait(60) != 0
-    gone, alive = psutil.wait_procs([*started, *browser], timeout=30)
+    ended, alive = psutil.wait_procs([*recorded, *browser], timeout=30)
     assert not alive
-    assert len(gone) == len(started) + len(browser)
+    assert len(ended) == len(recorded) + len(browser)

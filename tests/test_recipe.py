@@ -58,8 +58,8 @@ def test_an_export_script_and_its_parameters() -> None:
     assert recipe.source == ExportSource(
         Path("/models/m/make.py"), "save", {"size": 96, "weights": "random"}
     )
-    changed = with_parameters(recipe, {"size": 32})
-    assert changed.source == ExportSource(
+    resized = with_parameters(recipe, {"size": 32})
+    assert resized.source == ExportSource(
         Path("/models/m/make.py"), "save", {"size": 32, "weights": "random"}
     )
     with pytest.raises(RecipeError, match="m: its source is a file, which takes no parameter size"):
@@ -134,7 +134,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "part"),
+    ("table", "message"),
     [
         (
             {"colour": "RGB"},
@@ -158,8 +158,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_images_that_are_declared_wrongly(table, part, tmp_path):
-    with pytest.raises(RecipeError, match=re.escape(part)):
+def test_invalid_image_declarations(table, message, tmp_path):
+    with pytest.raises(RecipeError, match=re.escape(message)):
         parse_recipe(
             "net", {"source": "net.keras", "inputs": {"x": table}}, tmp_path / "net" / "recipe.toml"
         )
@@ -188,9 +188,9 @@ def test_networks_declare_their_image_preprocessing(name):
         "mobilenetv2": "mobilenet_v2",
     }
     pixels = np.random.default_rng(0).integers(0, 256, (1, 4, 5, 3)).astype(np.float32)
-    wanted = getattr(keras.applications, module.get(name, name)).preprocess_input(pixels.copy())
+    expected = getattr(keras.applications, module.get(name, name)).preprocess_input(pixels.copy())
     image = read_recipe(Path(__file__).parents[1] / "models" / name / "recipe.toml").images["image"]
-    got = (pixels[..., :: -1 if image.color == "BGR" else 1] - np.array(image.mean)) / np.array(
+    result = (pixels[..., :: -1 if image.color == "BGR" else 1] - np.array(image.mean)) / np.array(
         image.scale
     )
-    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)

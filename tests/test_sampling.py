@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items):
 """
 
 
-def test_a_sample_covers_every_value_with_as_few_cases_as_can_be() -> None:
+def test_a_sample_covers_every_value_with_the_fewest_cases() -> None:
     chosen = sample(CROSS, 4)
     assert len({*chosen}) == 4
     for position, count in enumerate((3, 2, 4)):
@@ -43,12 +43,12 @@ def test_a_sample_does_not_depend_on_the_order_of_cases() -> None:
     assert sample(CROSS, 7)[:4] == sample(CROSS, 4)
 
 
-@pytest.mark.parametrize(("given", "long", "short"), [("1", 3, 1), ('"2", "4"', 2, 2)])
-def test_the_cases_outside_of_a_sample_are_long(
-    given: str, long: int, short: int, pytester: pytest.Pytester
+@pytest.mark.parametrize(("arguments", "long", "short"), [("1", 3, 1), ('"2", "4"', 2, 2)])
+def test_the_cases_outside_a_sample_are_long(
+    arguments: str, long: int, short: int, pytester: pytest.Pytester
 ) -> None:
     pytester.makeconftest(SETTINGS)
-    pytester.makepyfile(MODULE.format(sample=given))
+    pytester.makepyfile(MODULE.format(sample=arguments))
     pytester.runpytest("-m", "not long", "-p", "no:xdist").assert_outcomes(
         passed=short, deselected=long
     )
@@ -57,10 +57,10 @@ def test_the_cases_outside_of_a_sample_are_long(
     )
 
 
-@pytest.mark.parametrize("given", ["4", '"5"'])
-def test_a_sample_that_does_not_fit_is_an_error(given: str, pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("arguments", ["4", '"5"'])
+def test_a_sample_that_does_not_fit_is_an_error(arguments: str, pytester: pytest.Pytester) -> None:
     pytester.makeconftest(SETTINGS)
-    pytester.makepyfile(MODULE.format(sample=given))
-    found = pytester.runpytest("-p", "no:xdist")
-    assert found.ret == pytest.ExitCode.USAGE_ERROR
-    found.stderr.fnmatch_lines(["*test_values: a sample of * does not fit its 4 cases"])
+    pytester.makepyfile(MODULE.format(sample=arguments))
+    result = pytester.runpytest("-p", "no:xdist")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*test_values: a sample of * does not fit its 4 cases"])

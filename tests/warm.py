@@ -14,8 +14,8 @@ from webkiln.build.environment import environment
 from webkiln.build.executor import LocalPool
 from webkiln.build.share import share
 
-KEPT = 2
-"""How many pools of workers stay warm."""
+MOST_POOLS = 2
+"""The maximum number of pools that stay warm."""
 
 
 class WarmPool(LocalPool):
@@ -27,8 +27,8 @@ class WarmPool(LocalPool):
 
 @contextmanager
 def warm_workers() -> Iterator[None]:
-    """Engines of this tree whose workers would have the same environment share them; those whose
-    code has changed are replaced as ever.
+    """Share workers between the engines of this tree whose workers would have the same environment.
+    Workers with outdated code are replaced as usual.
     """
     pools: dict[tuple[tuple[str, str], ...], WarmPool] = {}
 
@@ -42,7 +42,7 @@ def warm_workers() -> Iterator[None]:
         pools[key] = pools.pop(key, None) or WarmPool(
             pythonpath, size or 1
         )  # tests run in parallel already
-        while len(pools) > KEPT:
+        while len(pools) > MOST_POOLS:
             LocalPool.close(pools.pop(next(iter(pools))))
         return pools[key]
 

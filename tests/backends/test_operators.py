@@ -9,7 +9,7 @@ import pytest
 
 from tests.backends.harness import disagreement, expected, node_job, run
 from tests.sampling import representative
-from tests.shared_files import made_once
+from tests.shared_files import create_once
 from webkiln import npz
 from webkiln.ir.types import Array
 from webkiln.ops.operator import Case
@@ -110,7 +110,7 @@ def leg(
     selected = {params["operator"] for params in calls if params.get("leg") == chosen}
     operators = [name for name in OPERATORS if name in selected]
     folder = tmp_path_factory.mktemp("operators")
-    path = made_once(
+    path = create_once(
         run_folder / f"operators-{chosen}.npz",
         lambda path: run_all(chosen, operators, folder, path),
     )

@@ -1,5 +1,5 @@
-"""Time a build of digits with nothing to do, and one of a wiped tree from a warm cache, as whole
-processes, against their bounds.
+"""Time a null build of digits, and a build of a wiped tree with a warm cache, each as a new
+process. Compares both times with their bounds.
 
 Run: python -m tests.bench.bench_build
 """

@@ -1,10 +1,10 @@
-"""How long, and with how much memory, a model of half a gigabyte becomes a bundle from each format,
-with nothing cached.
+"""Time and memory to build a bundle from a model of half a gigabyte in each format, with an empty
+cache.
 
     .venv/bin/python -m tests.bench.bench_conversion [onnx pb ...] [--layers 8]
 
-Memory is the largest sum of the proportional set sizes of all processes of the build, sampled ten
-times a second, against the weights' size.
+Memory is the maximum over time of the sum of the proportional set sizes of all processes of the
+build, sampled ten times a second. It is compared with the size of the weights.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
-from tests.bench.watched import watched
+from tests.bench.processes import measure
 
 WIDTH = 4096
 """A layer has a matrix of 64 MiB."""
@@ -26,7 +26,7 @@ GENERATOR = np.random.default_rng(0)
 
 
 def matrix() -> np.ndarray:
-    """[4096,4096] weights under which values keep their size."""
+    """Random [4096, 4096] weights that preserve the magnitude of values."""
     return (GENERATOR.random((WIDTH, WIDTH), np.float32) - np.float32(0.5)) * np.float32(
         2 * (3 / WIDTH) ** 0.5
     )
@@ -37,11 +37,11 @@ def onnx_model(folder: Path, layers: int, *, external: bool = False) -> list[str
     from onnx import TensorProto, helper, numpy_helper
 
     nodes, tensors = [], []
-    for place in range(layers):
-        tensors.append(numpy_helper.from_array(matrix(), f"w{place}"))
+    for index in range(layers):
+        tensors.append(numpy_helper.from_array(matrix(), f"w{index}"))
         nodes += [
-            helper.make_node("MatMul", [f"x{place}", f"w{place}"], [f"y{place}"]),
-            helper.make_node("Tanh", [f"y{place}"], [f"x{place + 1}"]),
+            helper.make_node("MatMul", [f"x{index}", f"w{index}"], [f"y{index}"]),
+            helper.make_node("Tanh", [f"y{index}"], [f"x{index + 1}"]),
         ]
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
@@ -115,9 +115,9 @@ def torch_module(layers: int) -> torch.nn.Module:
     torch.manual_seed(0)
     return torch.nn.Sequential(
         *(
-            part
+            module
             for _ in range(layers)
-            for part in (torch.nn.Linear(WIDTH, WIDTH, bias=False), torch.nn.Tanh())
+            for module in (torch.nn.Linear(WIDTH, WIDTH, bias=False), torch.nn.Tanh())
         )
     ).eval()
 
@@ -140,9 +140,9 @@ def caffe(folder: Path, layers: int) -> list[str]:
     from webkiln.frontends.caffe.schema import messages
 
     names = [
-        f'layer {{ name: "dense{place}" type: "InnerProduct" bottom: "x" top: "x"'
+        f'layer {{ name: "dense{index}" type: "InnerProduct" bottom: "x" top: "x"'
         f" inner_product_param {{ num_output: {WIDTH} bias_term: false }} }}"
-        for place in range(layers)
+        for index in range(layers)
     ]
     text = (
         'name: "large"\nlayer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1'
@@ -150,8 +150,8 @@ def caffe(folder: Path, layers: int) -> list[str]:
     )
     (folder / "large.prototxt").write_text(text)
     net = messages()["NetParameter"]()
-    for place in range(layers):
-        layer = net.layer.add(name=f"dense{place}", type="InnerProduct")
+    for index in range(layers):
+        layer = net.layer.add(name=f"dense{index}", type="InnerProduct")
         blob = layer.blobs.add()
         blob.shape.dim.extend((WIDTH, WIDTH))
         blob.data.extend(matrix().ravel())
@@ -185,8 +185,8 @@ def main() -> int:
     size = options.layers * WIDTH * WIDTH * 4
     failed = False
     for name in options.formats or FORMATS:
-        with TemporaryDirectory() as place:
-            folder = Path(place)
+        with TemporaryDirectory() as temporary:
+            folder = Path(temporary)
             source = FORMATS[name](folder, options.layers)
             command = [
                 str(Path(sys.executable).with_name("webkiln")),
@@ -197,7 +197,7 @@ def main() -> int:
                 "-o",
                 str(folder / "bundle"),
             ]
-            seconds, peak = watched(command, {**os.environ, "WEBKILN_CACHE": str(folder / "cache")})
+            seconds, peak = measure(command, {**os.environ, "WEBKILN_CACHE": str(folder / "cache")})
         within = seconds <= SECONDS and peak <= RATIO * size
         failed |= not within
         print(

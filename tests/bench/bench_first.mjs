@@ -1,22 +1,22 @@
-import { ENGINES, mapped } from '/bench_networks.mjs';
+import { ENGINES, mapEntries } from '/bench_networks.mjs';
 
-/** The spans of the calls of an async function, in milliseconds since the navigation. */
+/** Record the spans of calls of an async function, in milliseconds since the navigation. */
 function spans(owner, name) {
-  const found = [];
+  const calls = [];
   const call = owner[name].bind(owner);
-  owner[name] = async (...given) => {
+  owner[name] = async (...parameters) => {
     const begin = performance.now();
     try {
-      return await call(...given);
+      return await call(...parameters);
     } finally {
-      found.push([begin, performance.now()]);
+      calls.push([begin, performance.now()]);
     }
   };
-  return found;
+  return calls;
 }
 
-/** The total length of the union of the spans. */
-function covered(spans) {
+/** The total time that is covered by at least one of the spans. */
+function coveredMs(spans) {
   let [sum, last] = [0, 0];
   for (const [begin, end] of spans.toSorted((a, b) => a[0] - b[0])) {
     sum += Math.max(0, end - Math.max(begin, last));
@@ -27,31 +27,31 @@ function covered(spans) {
 
 const end = spans => Math.max(0, ...spans.map(([, end]) => end));
 
-/** The spans in which weights are decoded. Programs get wrapped functions of the module. */
-function decoded() {
-  const found = [];
+/** Record the spans in which weights are decoded. Exports are frozen, so programs get a copy of them. */
+function recordDecoding() {
+  const calls = [];
   const { instantiate } = WebAssembly;
-  WebAssembly.instantiate = async (...given) => {
-    const { exports } = await instantiate(...given);
+  WebAssembly.instantiate = async (...parameters) => {
+    const { exports } = await instantiate(...parameters);
     const init = entry => {
       const begin = performance.now();
       exports.init(entry);
-      found.push([begin, performance.now()]);
+      calls.push([begin, performance.now()]);
     };
     return { exports: { ...exports, init } };
   };
-  return found;
+  return calls;
 }
 
 const RUN = '... in the run';
 
-/** The parts of the time to a first result: the end of each step, and digests and decoding. */
+/** The end of each step until the first result, and the time for digests and decoding. */
 async function waterfall(options) {
   performance.setResourceTimingBufferSize(1000);
   const [digests, compiled, inits] = [
     spans(crypto.subtle, 'digest'),
     spans(WebAssembly, 'compile'),
-    decoded(),
+    recordDecoding(),
   ];
   const run = await ENGINES.webkiln(options);
   const loaded = performance.now();
@@ -68,21 +68,21 @@ async function waterfall(options) {
   const steps = [
     ['code arrived', end(arrived('.js'))],
     ['wasm compiled', end(compiled)],
-    ['weights asked for', Math.min(...weights.map(([begin]) => begin))],
+    ['weights requested', Math.min(...weights.map(([begin]) => begin))],
     ['weights arrived', end(weights)],
-    ['digests taken', end(digests)],
+    ['digests computed', end(digests)],
     ['weights decoded', end(inits)],
     ['loaded', loaded],
     ['first output', first],
-    ['... in digests', covered(digests)],
-    ['... in decoding', covered(inits)],
+    ['... in digests', coveredMs(digests)],
+    ['... in decoding', coveredMs(inits)],
     [RUN, first - loaded],
     ['a second run', second - first],
   ];
   return { ms: first, steps };
 }
 
-/** The time until the weights have arrived, if nothing else loads. */
+/** The time to download only the weights. */
 async function bytes() {
   const { shards } = await (await fetch('/bundle/manifest.json')).json();
   let next = 0;
@@ -101,5 +101,5 @@ export async function visit(name, options) {
   if (name === 'waterfall') return waterfall(options);
   const outputs = await (await ENGINES[name](options))();
   const ms = performance.now();
-  return { ms, outputs: mapped(Object.entries(outputs), values => Array.from(values)) };
+  return { ms, outputs: mapEntries(Object.entries(outputs), values => Array.from(values)) };
 }

@@ -1,16 +1,14 @@
-"""Time builds of many models by fleets, as far as two processors allow, and predict those on
-machines
-of their own.
+"""Time builds of many models by fleets on two processors, and predict those of separate machines.
 
 Run: python -m tests.bench.bench_fleet [MODELS]
 
-The models are convolutional networks of different widths, for the usual backends; each run begins
-with empty caches of results. On processor 0 are the user's machine, the scheduler and the cache
-(nginx); on processor 1 is a worker, and in the third run a second one is on processor 0. The run
-with one worker is recorded; simulations of both (tests/bench/simulated.py) tell how good a
-prediction is, and one of four workers with a processor each, with transfers at 100 MB/s, what a
-fleet gains. Where other programs use the processors, only their time counts: it is what is
-predicted. The table goes into docs/fleets.md.
+The models are convolutional networks of different widths, for the usual backends. Each run begins
+with empty caches of results. The user's machine, the scheduler and the cache (nginx) share
+processor 0. A worker runs on processor 1; in the third run, a second worker runs on processor 0.
+The run with one worker is recorded. Simulations of both runs (tests/bench/simulation.py) show how
+accurate the prediction is. Further simulations, of workers with one processor each and transfers at
+100 MB/s, predict the gain of a fleet. If other programs use the processors, compare the predicted
+times, which depend only on processor time. The table is copied into docs/fleets.md.
 """
 
 import json
@@ -24,18 +22,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.simulated import Message, Recording, simulate
-from tests.bench.watched import family, ticks
-from tests.build.fleets import START_SECONDS, scheduler, started_worker
+from tests.bench.processes import family, ticks
+from tests.bench.simulation import Message, Recording, simulate
+from tests.build.fleets import START_SECONDS, scheduler, start_worker
 from tests.build.remotes import nginx
 from tests.build.tree import REPOSITORY, Tree, checkout, executed
 
-RECORDED = Path(__file__).with_name("recorded.py")
+RECORDER = Path(__file__).with_name("recorder.py")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def write_network(path: Path, width: int) -> None:
-    """A small network for images of 32 x 32 pixels."""
+    """Save a small network for images of 32 x 32 pixels."""
     import keras
 
     keras.utils.set_random_seed(width)
@@ -50,35 +48,35 @@ def write_network(path: Path, width: int) -> None:
     ).save(path)
 
 
-def project(place: Path, models: int) -> Tree:
-    """A checkout whose models are these networks, as files."""
-    tree = checkout(place / "tree", place / "cache", toy=False)
-    for folder in (tree.root / "models").iterdir():
-        if folder.is_dir():
-            shutil.rmtree(folder)
+def project(folder: Path, models: int) -> Tree:
+    """A checkout with `models` of these networks as model files."""
+    tree = checkout(folder / "tree", folder / "cache", toy=False)
+    for model in (tree.root / "models").iterdir():
+        if model.is_dir():
+            shutil.rmtree(model)
     for number in range(models):
-        folder = tree.root / "models" / f"net{number:03d}"
-        folder.mkdir()
-        write_network(folder / "model.keras", 8 + number)
-        (folder / "recipe.toml").write_text('source = "model.keras"\n')
+        model = tree.root / "models" / f"net{number:03d}"
+        model.mkdir()
+        write_network(model / "model.keras", 8 + number)
+        (model / "recipe.toml").write_text('source = "model.keras"\n')
     return tree
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """`busy`: the processor time of the user's machine."""
+    """`busy`: the processor time of the user's machine in seconds."""
 
     seconds: float
     busy: float
     steps: int
 
 
-def built(tree: Tree, cache: Path, command: Sequence[str], **environment: str) -> Build:
-    """A build by a user who has webkiln's own files in the cache, and nothing else."""
+def run_build(tree: Tree, cache: Path, command: Sequence[str], **environment: str) -> Build:
+    """Build as a user whose cache has only the imports of webkiln's own files."""
     tree.wipe()
     cache.mkdir(parents=True)
     shutil.copy(tree.cache / "derived.json", cache)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     process = subprocess.Popen(
         command,
         cwd=tree.root,
@@ -88,12 +86,12 @@ def built(tree: Tree, cache: Path, command: Sequence[str], **environment: str) -
         text=True,
     )
     assert process.stdout is not None
-    told = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    assert status == 0, told
-    assert "warning:" not in told, told
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, output
+    assert "warning:" not in output, output
     return Build(
-        time.perf_counter() - begun, used.ru_utime + used.ru_stime, executed(tree.log()).total()
+        time.perf_counter() - start, usage.ru_utime + usage.ru_stime, executed(tree.log()).total()
     )
 
 
@@ -105,53 +103,60 @@ def bundles(tree: Tree) -> dict[str, bytes]:
     }
 
 
-def with_fleet(tree: Tree, place: Path, processors: Sequence[int]) -> tuple[Build, Recording]:
-    """A build by workers on these processors, and what the first of them recorded."""
-    place.mkdir()
+def build_with_fleet(
+    tree: Tree, folder: Path, processors: Sequence[int]
+) -> tuple[Build, Recording]:
+    """Build with workers on these processors. Returns the build, and the recording of the first
+    worker.
+    """
+    folder.mkdir()
     path = f"{tree.root / 'pipeline'}{os.pathsep}{REPOSITORY}"
-    with nginx(place) as reached, scheduler(place / "scheduler") as address:
-        shared = reached["WEBKILN_REMOTE_CACHE"]
-        found = [
-            started_worker(
+    with nginx(folder) as remote, scheduler(folder / "scheduler") as address:
+        shared = remote["WEBKILN_REMOTE_CACHE"]
+        workers = [
+            start_worker(
                 address,
-                Tree(tree.root, place / f"cache-of-{number}", ""),
+                Tree(tree.root, folder / f"cache-of-{number}", ""),
                 shared,
                 [
                     "taskset",
                     "-c",
                     str(processor),
                     sys.executable,
-                    str(RECORDED),
-                    str(place / f"worker-{number}"),
+                    str(RECORDER),
+                    str(folder / f"worker-{number}"),
                 ],
                 processors=1,
                 PYTHONPATH=path,
             )
             for number, processor in enumerate(processors)
         ]
-        for worker in found:
-            assert worker.offers.wait(START_SECONDS), "".join(worker.said)
+        for worker in workers:
+            assert worker.offers.wait(START_SECONDS), "".join(worker.output)
         time.sleep(5)
-        others = (
+        server_processes = (
             family(os.getpid())
             - {os.getpid()}
-            - {pid for worker in found for pid in family(worker.process.pid)}
+            - {pid for worker in workers for pid in family(worker.process.pid)}
         )
-        served = sum(map(ticks, others))
-        client = [sys.executable, str(RECORDED), str(place / "client"), "doit", "build"]
+        ticks_before = sum(map(ticks, server_processes))
+        client = [sys.executable, str(RECORDER), str(folder / "client"), "doit", "build"]
         fleet = {
             "WEBKILN_EXECUTOR": address,
             "WEBKILN_REMOTE_CACHE": shared,
             "WEBKILN_CACHE_WRITE": "1",
         }
-        build = built(tree, place / "own", client, **fleet, PYTHONPATH=path)
-        serving = (sum(map(ticks, others)) - served) / TICKS
-        for worker in found:
+        build = run_build(tree, folder / "own", client, **fleet, PYTHONPATH=path)
+        serving_seconds = (sum(map(ticks, server_processes)) - ticks_before) / TICKS
+        for worker in workers:
             worker.end()
-    messages = tuple(_message(row) for row in _rows(place / "worker-0"))
-    before = next(row["first"] for row in _rows(place / "client"))
+    messages = tuple(_message(row) for row in _rows(folder / "worker-0"))
+    client_seconds = next(row["first"] for row in _rows(folder / "client"))
     return build, Recording(
-        messages, before, (build.busy - before) / build.steps, serving / max(1, len(messages))
+        messages,
+        client_seconds,
+        (build.busy - client_seconds) / build.steps,
+        serving_seconds / max(1, len(messages)),
     )
 
 
@@ -169,7 +174,7 @@ def main(models: int) -> int:
     os.sched_setaffinity(0, {0})
     with TemporaryDirectory() as folder:
         tree = project(Path(folder), models)
-        alone = built(tree, Path(folder) / "alone", [*tree.command("-n", "1", "build")])
+        alone = run_build(tree, Path(folder) / "alone", [*tree.command("-n", "1", "build")])
         expected = bundles(tree)
         print(f"{models} models, {alone.steps} steps, {len(expected)} files")
         print(
@@ -181,7 +186,7 @@ def main(models: int) -> int:
             " 1.00 |",
             flush=True,
         )
-        one, recording = with_fleet(tree, Path(folder) / "1", [1])
+        one, recording = build_with_fleet(tree, Path(folder) / "1", [1])
         assert bundles(tree) == expected, "other bytes"
         predicted = simulate(recording, [1], network=False)
         print(
@@ -189,12 +194,12 @@ def main(models: int) -> int:
             f" {predicted / alone.busy:.2f} |",
             flush=True,
         )
-        two, _ = with_fleet(tree, Path(folder) / "2", [1, 0])
+        two, _ = build_with_fleet(tree, Path(folder) / "2", [1, 0])
         assert bundles(tree) == expected, "other bytes"
         predicted = simulate(recording, [1, 0], network=False)
         print(
-            f"| 2 workers, one of them beside the build | {two.seconds:.0f} | {two.busy:.0f} |"
-            f" {predicted:.0f} | {predicted / alone.busy:.2f} |",
+            f"| 2 workers, one of them on the processor of the build | {two.seconds:.0f} |"
+            f" {two.busy:.0f} | {predicted:.0f} | {predicted / alone.busy:.2f} |",
             flush=True,
         )
         for count in (1, 2, 4, 8):

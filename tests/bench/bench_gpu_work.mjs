@@ -1,9 +1,9 @@
 import { ENGINES } from '/bench.mjs';
 
 const counts = {};
-const count = (what, amount = 1) => (counts[what] = (counts[what] ?? 0) + amount);
+const count = (name, amount = 1) => (counts[name] = (counts[name] ?? 0) + amount);
 
-/** Call `before` with the arguments of every call of a method. */
+/** Call `before` with the arguments of each call of a method. */
 function watch(type, method, before) {
   const { [method]: original } = type.prototype;
   type.prototype[method] = function (...values) {
@@ -24,20 +24,20 @@ watch(GPUCommandEncoder, 'beginComputePass', () => count('passes'));
 watch(GPUCommandEncoder, 'copyBufferToBuffer', () => count('copies'));
 watch(GPUComputePassEncoder, 'dispatchWorkgroups', () => count('dispatches'));
 watch(GPUComputePassEncoder, 'dispatchWorkgroupsIndirect', () => count('dispatches'));
-watch(GPUDevice, 'createBindGroup', () => count('bind groups made'));
+watch(GPUDevice, 'createBindGroup', () => count('bind groups created'));
 watch(GPUDevice, 'createBuffer', ([{ size }]) => {
-  count('buffers made');
-  count('bytes held', size);
+  count('buffers created');
+  count('bytes allocated', size);
 });
-watch(GPUBuffer, 'destroy', (_, { size }) => count('bytes held', -size));
+watch(GPUBuffer, 'destroy', (_, { size }) => count('bytes allocated', -size));
 watch(GPUBuffer, 'mapAsync', () => count('read-backs'));
 
-/** The WebGPU calls of a run after several others, and the bytes of the existing buffers. */
+/** The WebGPU calls of one run after `warm` others, and the bytes of all buffers before it. */
 export async function run(name, warm) {
   const engine = await ENGINES[name]({ backend: 'webgpu', threads: 1 });
   for (let before = 0; before < warm; before++) await engine();
-  const held = counts['bytes held'];
-  for (const what of Object.keys(counts)) counts[what] = 0;
+  const allocated = counts['bytes allocated'];
+  for (const name of Object.keys(counts)) counts[name] = 0;
   await engine();
-  return { ...counts, 'bytes held': held };
+  return { ...counts, 'bytes allocated': allocated };
 }

@@ -1,12 +1,12 @@
-"""What a run asks of WebGPU, beside onnxruntime-web, LiteRT.js and TensorFlow.js: dispatches,
-submissions, buffers, and the memory that they hold.
+"""The work that one run requests from WebGPU, compared with onnxruntime-web, LiteRT.js and
+TensorFlow.js: dispatches, submissions, buffers and their memory.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
     .venv/bin/python -m tests.bench.bench_gpu_work mobilenetv2 resnet50 transformer
 
-The counts are those of a run after several others, in headless Chromium, where methods of WebGPU
-are replaced by ones that count. They are the same on every device that has the same features, and
-say nothing of how long it takes.
+The counts are those of a run after several warm-up runs, in headless Chromium, where methods of
+WebGPU are replaced by counting ones. They are equal on all devices with the same features, and do
+not predict times.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.bench.bench_networks import RIVALS, measuring, prepare
+from tests.bench.bench_networks import RIVALS, bench_page, prepare
 
 WARM = 3
 COUNTED = (
@@ -24,19 +24,19 @@ COUNTED = (
     "writes",
     "copies",
     "read-backs",
-    "buffers made",
-    "bind groups made",
+    "buffers created",
+    "bind groups created",
 )
-MEGABYTES = ("bytes written", "bytes held")
+MEGABYTES = ("bytes written", "bytes allocated")
 
 
-def counted(folder: Path, engine: str) -> dict[str, Any]:
-    """The counts of one engine in a page of its own."""
+def count_work(folder: Path, engine: str) -> dict[str, Any]:
+    """The counts of one engine in a new page."""
     script = (
         "const done = arguments[2]; import('/work.mjs').then((m) => m.run(arguments[0],"
         " arguments[1])).then(done, (e) => done({error: String(e)}))"
     )
-    with measuring(folder) as session:
+    with bench_page(folder) as session:
         result: dict[str, Any] = session.execute_async_script(script, engine, WARM)
         session.get("about:blank")
     return result
@@ -61,16 +61,16 @@ def main() -> None:
             folder = Path(temporary)
             prepare(name, ("webgpu",), RIVALS, folder)
             for engine in ("webkiln", *RIVALS):
-                found = counted(folder, engine)
+                counts = count_work(folder, engine)
                 cells = (
-                    [found["error"]]
-                    if "error" in found
-                    else [str(found.get(item, 0)) for item in COUNTED]
+                    [counts["error"]]
+                    if "error" in counts
+                    else [str(counts.get(item, 0)) for item in COUNTED]
                 )
                 cells += (
                     []
-                    if "error" in found
-                    else [f"{found.get(item, 0) / 1e6:.2f}" for item in MEGABYTES]
+                    if "error" in counts
+                    else [f"{counts.get(item, 0) / 1e6:.2f}" for item in MEGABYTES]
                 )
                 print(f"| {name} | {engine} | {' | '.join(cells)} |", flush=True)
 

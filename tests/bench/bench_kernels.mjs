@@ -3,10 +3,10 @@ const STEPS = 200000;
 
 const bytes = async path => new Uint8Array(await (await fetch(path)).arrayBuffer());
 
-/** CPU time of this thread in milliseconds. */
+/** The processor time of this thread in milliseconds. Other programs do not count. */
 const clock = async () => Number(new TextDecoder().decode(await bytes('./clock')));
 
-/** The milliseconds of a number of calls. */
+/** The processor time of `count` calls in milliseconds. */
 async function time(step, count) {
   const start = await clock();
   for (let call = 0; call < count; call++) step();
@@ -16,9 +16,9 @@ async function time(step, count) {
 /** The number of calls that take about MILLISECONDS. */
 async function calls(step) {
   let count = 1,
-    taken = await time(step, 1);
-  while (taken < MILLISECONDS / 4) taken = await time(step, (count *= 2));
-  return Math.max(1, Math.round((count * MILLISECONDS) / taken));
+    elapsed = await time(step, 1);
+  while (elapsed < MILLISECONDS / 4) elapsed = await time(step, (count *= 2));
+  return Math.max(1, Math.round((count * MILLISECONDS) / elapsed));
 }
 
 const jobs = [];
@@ -31,7 +31,7 @@ export async function begin() {
   peak = { step, flops: STEPS * 10 * 4 * 2, count: await calls(step) };
 }
 
-/** Prepare a job with a number of operations; its folder is named by the job's number. */
+/** Prepare the job in the folder with the next number. It has `flops` operations. */
 export async function prepare(flops, compilers) {
   const folder = jobs.length;
   const steps = {};
@@ -58,19 +58,19 @@ async function start(folder, compiler) {
   return engine;
 }
 
-/** GFLOP/s of the peak loop and of every job, by compiler. */
+/** GFLOP/s of the peak loop, and of every job by every compiler. */
 export async function round(compilers) {
-  const nothing = await time(() => {}, 0);
+  const overhead = await time(() => {}, 0);
   const rate = async (step, flops, count) => {
-    const taken = (await time(step, count)) - nothing;
-    return (flops * count) / taken / 1e6;
+    const elapsed = (await time(step, count)) - overhead;
+    return (flops * count) / elapsed / 1e6;
   };
   const top = await rate(peak.step, peak.flops, peak.count);
   const rates = [];
   for (const { steps, flops, count } of jobs) {
-    const made = {};
-    for (const name of compilers) made[name] = await rate(steps[name], flops, count);
-    rates.push(made);
+    const jobRates = {};
+    for (const name of compilers) jobRates[name] = await rate(steps[name], flops, count);
+    rates.push(jobRates);
   }
   return { peak: top, rates };
 }

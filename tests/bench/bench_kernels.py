@@ -1,15 +1,15 @@
-"""How close convolutions and matrix products come to the relaxed-SIMD peak of this machine, in
-Chromium, side by side in one run, by each compiler.
+"""Throughput of convolutions and matrix products in Chromium, compared with the relaxed-SIMD peak
+of this machine and between compilers.
 
     .venv/bin/python -m tests.bench.bench_kernels [--variant simd] [--compilers emcc,zig]
 
 Each round times the peak loop (ten independent relaxed multiply-adds) and then every kernel of
-every compiler, for about 30 ms each of the time that the page's thread has a processor, so that
-other programs disturb little. The table shows medians over rounds of GFLOP/s and of the ratio to
-the peak of the same round, for the first compiler. Of the others it shows how fast their code is,
-1 being as fast as that of the first: the median of the ratios of the same round, behind the slash
-the ratio of the best rounds, and how much larger their modules are, or that they are the same.
-Sizes of tensors are run-time arguments: the column `kernel` shows what is shared.
+every compiler, each for about 30 ms of processor time of the page's main thread, so that other
+programs disturb little. For the first compiler, the table shows the medians over rounds of GFLOP/s
+and of the ratio to the peak of the same round. For each other compiler it shows the speed relative
+to the first one (the median of the ratios within rounds, and after the slash the ratio of the best
+rounds), and the difference of the module sizes, or `same` if the modules are equal. Sizes of
+tensors are run-time arguments; the column `kernel` shows which jobs share a kernel.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import numpy as np
 from selenium.webdriver.remote.webdriver import WebDriver
 
 from tests.backends.harness import TEMPLATES, Job
-from tests.bench.watched import family
+from tests.bench.processes import family
 from webkiln.backends import browsers, toolchain
 from webkiln.backends.compilers import COMPILERS, Compiler, usable
 from webkiln.backends.server import ISOLATED, Answer, Server
@@ -94,17 +94,17 @@ def job(op: str, x: tuple[int, ...], w: tuple[int, ...], attrs: dict[str, object
 
 def jobs() -> dict[str, tuple[Job, float]]:
     """Name -> (job, floating-point operations of a run)."""
-    found: dict[str, tuple[Job, float]] = {}
+    results: dict[str, tuple[Job, float]] = {}
     for size, channels, k, features, stride in CONVOLUTIONS:
         pad = {
             "strides": (stride, stride),
             "pad_low": (k // 2, k // 2),
             "pad_high": (k // 2, k // 2),
         }
-        made = job("Conv", (1, size, size, channels), (k, k, channels, features), NHWC | pad)
-        found[f"conv {k}x{k}/{stride} {channels}->{features} {size}x{size}"] = (
-            made,
-            2 * prod(made.graph.type("y").shape) * k * k * channels,
+        layer_job = job("Conv", (1, size, size, channels), (k, k, channels, features), NHWC | pad)
+        results[f"conv {k}x{k}/{stride} {channels}->{features} {size}x{size}"] = (
+            layer_job,
+            2 * prod(layer_job.graph.type("y").shape) * k * k * channels,
         )
     for size, channels, k, stride in DEPTHWISE:
         pad = {
@@ -113,10 +113,10 @@ def jobs() -> dict[str, tuple[Job, float]]:
             "pad_high": (k // 2, k // 2),
             "groups": channels,
         }
-        made = job("Conv", (1, size, size, channels), (k, k, 1, channels), NHWC | pad)
-        found[f"depthwise {k}x{k}/{stride} {channels} {size}x{size}"] = (
-            made,
-            2 * prod(made.graph.type("y").shape) * k * k,
+        layer_job = job("Conv", (1, size, size, channels), (k, k, 1, channels), NHWC | pad)
+        results[f"depthwise {k}x{k}/{stride} {channels} {size}x{size}"] = (
+            layer_job,
+            2 * prod(layer_job.graph.type("y").shape) * k * k,
         )
     for size, channels, k, features, stride in TRANSPOSED:
         low, high = k - 1 - (k - stride) // 2, stride + k - 2 - (k - 1 - (k - stride) // 2)
@@ -126,25 +126,29 @@ def jobs() -> dict[str, tuple[Job, float]]:
             "pad_low": (low, low),
             "pad_high": (high, high),
         }
-        made = job("Conv", (1, size, size, channels), (k, k, channels, features), NHWC | spread)
-        found[f"transposed {k}x{k}/{stride} {channels}->{features} {size}x{size}"] = (
-            made,
+        layer_job = job(
+            "Conv", (1, size, size, channels), (k, k, channels, features), NHWC | spread
+        )
+        results[f"transposed {k}x{k}/{stride} {channels}->{features} {size}x{size}"] = (
+            layer_job,
             2 * size * size * k * k * channels * features,
         )
     for m, k, n in PRODUCTS:
-        found[f"gemm {m}x{k}x{n}"] = (job("MatMul", (m, k), (k, n), {}), 2 * m * k * n)
-    return found
+        results[f"gemm {m}x{k}x{n}"] = (job("MatMul", (m, k), (k, n), {}), 2 * m * k * n)
+    return results
 
 
 def write_job(
-    made: Job,
+    layer_job: Job,
     folder: Path,
     variant: str,
     compilers: Mapping[str, Compiler],
 ) -> tuple[str, dict[str, bytes]]:
-    """Everything the page needs to run one job; the main kernel's name, and the modules."""
-    described = program(made.graph, TARGET, "float32")
-    write_code(described, TEMPLATES, folder)
+    """Write the files with which the page runs a job. Returns the name of the main kernel and the
+    module of each compiler.
+    """
+    layer_program = program(layer_job.graph, TARGET, "float32")
+    write_code(layer_program, TEMPLATES, folder)
     sources = [*sorted((folder / "kernels").glob("*.c")), folder / "main.c"]
     objects = [source.with_suffix(".o") for source in sources]
     modules = {}
@@ -153,23 +157,23 @@ def write_job(
         toolchain.compile_objects(sources, objects, variant, compiler)
         toolchain.link(objects, module, compiler)
         modules[name] = module.read_bytes()
-    weights = write(pieces(stored(made.graph), "float32"), made.weights.__getitem__)
+    weights = write(pieces(stored(layer_job.graph), "float32"), layer_job.weights.__getitem__)
     (folder / "weights.bin").write_bytes(next(weights))
-    (folder / "x.bin").write_bytes(made.inputs["x"].tobytes())
-    first = described["main"][0]
+    (folder / "x.bin").write_bytes(layer_job.inputs["x"].tobytes())
+    first = layer_program["main"][0]
     return str(first.get("kernel") or [step["kernel"] for step in first["steps"]]), modules
 
 
 def measure(variant: str, rounds: int, compilers: Mapping[str, Compiler]) -> dict[str, Any]:
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        listed = []
-        for number, (name, (made, flops)) in enumerate(jobs().items()):
-            kernel, modules = write_job(made, folder / str(number), variant, compilers)
+        rows = []
+        for number, (name, (layer_job, flops)) in enumerate(jobs().items()):
+            kernel, modules = write_job(layer_job, folder / str(number), variant, compilers)
             digests = {name: sha256(module).hexdigest() for name, module in modules.items()}
             sizes = {name: len(module) for name, module in modules.items()}
             facts = {"kernel": kernel, "bytes": sizes, "digest": digests}
-            listed.append({"name": name, "flops": flops, **facts})
+            rows.append({"name": name, "flops": flops, **facts})
         toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
         toolchain.link([folder / "peak.o"], folder / "peak.wasm")
         (folder / "bench.mjs").write_bytes((HERE / "bench_kernels.mjs").read_bytes())
@@ -179,12 +183,15 @@ def measure(variant: str, rounds: int, compilers: Mapping[str, Compiler]) -> dic
         with Server({"/": folder}, headers=ISOLATED, route=route) as server:
             session.get(f"{server.url}/index.html")
             names = [*compilers]
-            asked(session, "begin")
-            for row in listed:
-                asked(session, "prepare", row["flops"], names)
-            turns = [number % len(names) for number in range(rounds)]
-            found = [asked(session, "round", names[turn:] + names[:turn]) for turn in turns]
-    return {"peak": median(one["peak"] for one in found), "rows": [*judged(listed, found, names)]}
+            call(session, "begin")
+            for row in rows:
+                call(session, "prepare", row["flops"], names)
+            shifts = [number % len(names) for number in range(rounds)]
+            results = [call(session, "round", names[shift:] + names[:shift]) for shift in shifts]
+    return {
+        "peak": median(result["peak"] for result in results),
+        "rows": [*summarise(rows, results, names)],
+    }
 
 
 SCRIPT = """
@@ -195,43 +202,46 @@ import('./bench.mjs')
 """
 
 
-def asked(session: WebDriver, name: str, *values: Any) -> Any:
-    """What a function of the page returns."""
+def call(session: WebDriver, name: str, *values: Any) -> Any:
+    """Call a function of the page. Returns its result."""
     result = session.execute_async_script(SCRIPT, name, values)
     if isinstance(result, dict) and "error" in result:
         raise RuntimeError(result["error"])
     return result
 
 
-def judged(
-    listed: Sequence[dict[str, Any]],
-    found: Sequence[Mapping[str, Any]],
+def summarise(
+    rows: Sequence[dict[str, Any]],
+    results: Sequence[Mapping[str, Any]],
     names: Sequence[str],
 ) -> Iterator[dict[str, Any]]:
-    """Each job with what its rounds come to."""
-    for number, row in enumerate(listed):
-        rates = [one["rates"][number] for one in found]
+    """Each job with the summary of its rounds."""
+    for number, row in enumerate(rows):
+        rates = [result["rates"][number] for result in results]
         ours = [rate[names[0]] for rate in rates]
         pairs = {name: [rate[name] / rate[names[0]] for rate in rates] for name in names}
         yield row | {
             "gflops": median(ours),
-            "ratio": median(mine / one["peak"] for mine, one in zip(ours, found, strict=True)),
+            "ratio": median(
+                rate / result["peak"] for rate, result in zip(ours, results, strict=True)
+            ),
             "relative": {name: median(values) for name, values in pairs.items()},
             "best": {name: max(rate[name] for rate in rates) for name in names},
         }
 
 
 def clock(session: WebDriver, path: str, body: bytes) -> Answer | None:
-    """Milliseconds of a processor that the main threads of a browser's pages have had: all but the
-    one that asks wait."""
+    """Answer `/clock` with the processor time in milliseconds of the main threads of the browser's
+    pages. All pages but the requesting one are idle.
+    """
     if path != "/clock":
         return None
     nanoseconds = 0
     for process in family(session.service.process.pid):
-        place = Path(f"/proc/{process}")
+        folder = Path(f"/proc/{process}")
         with contextlib.suppress(OSError):
-            if b"--type=renderer" in (place / "cmdline").read_bytes():
-                schedule = (place / "task" / str(process) / "schedstat").read_text()
+            if b"--type=renderer" in (folder / "cmdline").read_bytes():
+                schedule = (folder / "task" / str(process) / "schedstat").read_text()
                 nanoseconds += int(schedule.split()[0])
     return 200, "text/plain", str(nanoseconds / 1e6).encode()
 
@@ -242,29 +252,29 @@ def table(result: Mapping[str, Any], compilers: Sequence[str]) -> None:
     print(" " * 80 + "".join(f"{name:>22}" for name in others))
     for row in rows:
         ours = f"{row['gflops']:6.1f} GFLOP/s {100 * row['ratio']:5.1f} % of peak"
-        theirs = " ".join(compared(row, name, first) for name in others)
+        theirs = " ".join(compare(row, name, first) for name in others)
         print(f"{row['name']:36} {ours} {row['bytes'][first]:6} bytes {theirs}   {row['kernel']}")
     for name in others:
         medians = geometric_mean(row["relative"][name] for row in rows)
         best = geometric_mean(row["best"][name] / row["best"][first] for row in rows)
         size = sum(row["bytes"][name] for row in rows) / sum(row["bytes"][first] for row in rows)
-        same = sum(is_same(row, name, first) for row in rows)
+        equal = sum(is_equal(row, name, first) for row in rows)
         print(f"{name} / {first}, geometric means: {medians:.3f} (medians), {best:.3f} (the best)")
-        print(f"  {size:.3f} in bytes, {same} of {len(rows)} modules the same")
+        print(f"  {size:.3f} in bytes, {equal} of {len(rows)} equal modules")
         for row in rows:
             if abs(row["relative"][name] - 1) > 0.1:
-                print(f"  more than 10 % apart: {row['name']}, {row['relative'][name]:.3f}")
+                print(f"  more than 10 % different: {row['name']}, {row['relative'][name]:.3f}")
 
 
-def compared(row: Mapping[str, Any], name: str, first: str) -> str:
-    """A job's code by one compiler beside that of the first."""
-    more = f"{row['bytes'][name] - row['bytes'][first]:+6}"
+def compare(row: Mapping[str, Any], name: str, first: str) -> str:
+    """A job's code by one compiler, compared with that of the first compiler."""
+    difference = f"{row['bytes'][name] - row['bytes'][first]:+6}"
     best = row["best"][name] / row["best"][first]
-    size = "  same" if is_same(row, name, first) else more
+    size = "  same" if is_equal(row, name, first) else difference
     return f"{row['relative'][name]:7.3f} /{best:6.3f} {size}"
 
 
-def is_same(row: Mapping[str, Any], name: str, first: str) -> bool:
+def is_equal(row: Mapping[str, Any], name: str, first: str) -> bool:
     return bool(row["digest"][name] == row["digest"][first])
 
 
@@ -274,19 +284,23 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--variant", choices=sorted(toolchain.VARIANT_FLAGS), default="relaxed")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--compilers", help="those compared, such as emcc,zig; default: all here")
+    parser.add_argument("--compilers", help="such as emcc,zig; default: all that are installed")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    wanted = options.compilers.split(",") if options.compilers else [*COMPILERS]
-    if unknown := {*wanted} - COMPILERS.keys():
+    requested = options.compilers.split(",") if options.compilers else [*COMPILERS]
+    if unknown := {*requested} - COMPILERS.keys():
         parser.error(f"no such compiler: {', '.join(sorted(unknown))}")
-    here = {name: found for name in wanted if not isinstance(found := usable(name), str)}
-    if options.compilers and here.keys() != {*wanted}:
-        parser.error(f"not here: {', '.join(sorted({*wanted} - here.keys()))}")
-    result = measure(options.variant, options.rounds, here)
-    place = f"Chromium {browsers.version('chromium')}, variant {options.variant}"
-    print(f"peak {result['peak']:.1f} GFLOP/s, {place}, {', '.join(map(str, here.values()))}")
-    table(result, [*here])
+    available = {
+        name: compiler for name in requested if not isinstance(compiler := usable(name), str)
+    }
+    if options.compilers and available.keys() != {*requested}:
+        parser.error(f"not installed: {', '.join(sorted({*requested} - available.keys()))}")
+    result = measure(options.variant, options.rounds, available)
+    setting = f"Chromium {browsers.version('chromium')}, variant {options.variant}"
+    print(
+        f"peak {result['peak']:.1f} GFLOP/s, {setting}, {', '.join(map(str, available.values()))}"
+    )
+    table(result, [*available])
     if options.json:
         options.json.write_text(json.dumps(result))
 

@@ -1,5 +1,4 @@
-"""How long models of thousands of nodes take from an ONNX file to a bundle for js and wasm, with an
-empty cache.
+"""Time to build models of thousands of nodes from ONNX files for js and wasm, with an empty cache.
 
 `python -m tests.bench.bench_long_models [nodes] [kind,...]`
 """

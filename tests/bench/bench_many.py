@@ -1,10 +1,9 @@
-"""Time what many models cost that nobody touched, as whole processes: a build of 200 with nothing
-to
-do, and the list of 10,000 tasks.
+"""Time the cost of many unchanged models, each command as a new process: a null build of 200
+models, and the list of 10,000 tasks.
 
 Run: python -m tests.bench.bench_many [MODELS]
 
-The models are copies of digits, with one encoding; bounds are 1 s and 2 s.
+The models are copies of digits with one encoding. The bounds are 1 s and 2 s.
 """
 
 import shutil
@@ -22,7 +21,7 @@ NO_OP_SECONDS, LIST_SECONDS = 1.0, 2.0
 TASKS = 10_000
 
 
-def copies(tree: Tree, count: int) -> None:
+def copy_models(tree: Tree, count: int) -> None:
     for folder in (tree.root / "models").iterdir():
         if folder.is_dir():
             shutil.rmtree(folder)
@@ -34,9 +33,9 @@ def copies(tree: Tree, count: int) -> None:
 
 
 def main(count: int) -> int:
-    with TemporaryDirectory() as place:
-        tree = checkout(Path(place) / "tree", Path(place) / "cache", toy=False)
-        copies(tree, count)
+    with TemporaryDirectory() as temporary:
+        tree = checkout(Path(temporary) / "tree", Path(temporary) / "cache", toy=False)
+        copy_models(tree, count)
         first = seconds(lambda: tree.doit("build"))
         time.sleep(STAMP_MARGIN_NS / 1e9)
         second = seconds(lambda: tree.doit("build"))
@@ -48,16 +47,18 @@ def main(count: int) -> int:
             for _ in range(5)
         )
         tasks = len(tree.doit("list", "--all").splitlines())
-        listed = min(seconds(lambda: tree.doit("list", "--all")) for _ in range(5)) * TASKS / tasks
+        list_seconds = (
+            min(seconds(lambda: tree.doit("list", "--all")) for _ in range(5)) * TASKS / tasks
+        )
     print(
         f"{count} models: built in {first:.0f} s, found up to date in {second:.1f} s, and then in"
         f" {no_op:.2f} s (at most {NO_OP_SECONDS:g})"
     )
     print(
-        f"{tasks} tasks are listed in {listed * tasks / TASKS:.2f} s, {TASKS} in {listed:.2f} s (at"
-        f" most {LIST_SECONDS:g}); importing doit takes {startup:.2f} s"
+        f"{tasks} tasks are listed in {list_seconds * tasks / TASKS:.2f} s, {TASKS} in"
+        f" {list_seconds:.2f} s (at most {LIST_SECONDS:g}); importing doit takes {startup:.2f} s"
     )
-    return int(no_op >= NO_OP_SECONDS or listed >= LIST_SECONDS)
+    return int(no_op >= NO_OP_SECONDS or list_seconds >= LIST_SECONDS)
 
 
 if __name__ == "__main__":

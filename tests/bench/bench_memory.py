@@ -1,10 +1,11 @@
-"""Peak memory of building a network and of running it in Chromium, against the size of its weights.
+"""Peak memory of building a network and of running it in Chromium, compared with the size of its
+weights.
 
     .venv/bin/python -m tests.bench.bench_memory resnet50 [--backend js] [--worker]
 
-The build: the largest sum, over the processes of a `webkiln build` with an empty cache, of their
-proportional set sizes, sampled ten times a second. The page: the peak resident set (VmHWM) of the
-renderer through load and runs, less that of a renderer with an empty page.
+The build: the maximum over time of the sum of the proportional set sizes of all processes of a
+`webkiln build` with an empty cache, sampled ten times a second. The page: the peak resident set
+(VmHWM) of the renderer during load and runs, minus that of a renderer with an empty page.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.bench import networks
-from tests.bench.watched import family, kilobytes, ticks, watched
+from tests.bench.processes import family, kilobytes, measure, ticks
 from webkiln.backends import browsers
 from webkiln.backends.server import Server
 
@@ -37,8 +38,8 @@ const done = arguments[3];
 })(Array.from(arguments)).then(() => done(null), (error) => done(String(error)));
 """
 BUSY = "const end = performance.now() + 1500; while (performance.now() < end);"
-"""Tells the renderer of a page from others by the time of a processor that it takes, which in that
-of a new browser's own parts is up to half a second.
+"""Identifies the renderer of a page by the processor time that it uses. The renderers of a new
+browser's own user interface use up to half a second.
 """
 
 
@@ -49,7 +50,7 @@ def is_renderer(pid: int) -> bool:
 
 
 def build(source: Path, target: Path, cache: Path, backend: str) -> int:
-    """Build with an empty cache; the peak in bytes."""
+    """Build with an empty cache. Returns the peak memory in bytes."""
     command = [
         str(Path(sys.executable).with_name("webkiln")),
         "build",
@@ -59,12 +60,12 @@ def build(source: Path, target: Path, cache: Path, backend: str) -> int:
         "--backend",
         backend,
     ]
-    return watched(command, {**os.environ, "WEBKILN_CACHE": str(cache)})[1]
+    return measure(command, {**os.environ, "WEBKILN_CACHE": str(cache)})[1]
 
 
 def renderer(bundle: Path, script: tuple[object, ...] | None) -> int:
-    """The peak in bytes of the page's renderer in a new browser, with an empty page or after a load
-    and runs.
+    """The peak memory in bytes of the page's renderer in a new browser, with an empty page or after
+    a load and runs.
     """
     browsers.session.cache_clear()
     with Server(
@@ -83,8 +84,9 @@ def renderer(bundle: Path, script: tuple[object, ...] | None) -> int:
 
 
 def renderer_peak(session: Any) -> int:
-    """The peak in bytes so far of the renderer that has the session's page: the one that works
-    while the page does. A browser draws parts of itself in others.
+    """The peak memory in bytes so far of the renderer with the session's page. It is the one that
+    uses the most processor time while the page is busy; a browser has other renderers for its user
+    interface.
     """
     before = {pid: ticks(pid) for pid in family(session.service.process.pid) if is_renderer(pid)}
     session.execute_script(BUSY)
@@ -104,7 +106,7 @@ def main() -> int:
     with TemporaryDirectory() as name:
         folder = Path(name)
         networks.make(options.network, folder)
-        built = build(
+        build_peak = build(
             folder / f"{options.network}.keras",
             folder / "bundle",
             folder / "cache",
@@ -117,13 +119,13 @@ def main() -> int:
         blank = renderer(folder / "bundle", None)
         peak = renderer(folder / "bundle", (options.backend, options.worker, RUNS))
     ratio = (peak - blank) / weights
-    print(f"build: {built / 1e6:.0f} MB (at most {BUILD_BYTES / 1e6:.0f})")
+    print(f"build: {build_peak / 1e6:.0f} MB (at most {BUILD_BYTES / 1e6:.0f})")
     print(
         f"page: {(peak - blank) / 1e6:.0f} MB ({peak / 1e6:.0f} less {blank / 1e6:.0f} of an empty"
         " page)"
     )
     print(f"that is {ratio:.2f} times the weights' {weights / 1e6:.0f} MB (at most {PAGE_RATIO})")
-    return int(built > BUILD_BYTES or ratio > PAGE_RATIO)
+    return int(build_peak > BUILD_BYTES or ratio > PAGE_RATIO)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ const floats = async path => new Float32Array((await bytes(path)).buffer);
 
 const RIVALS = ['onnxruntime', 'litert', 'tfjs'];
 
-/** The name of webkiln with one thread when the other engines have several. */
+/** webkiln with one thread, for comparisons with several threads. */
 const ALONE = 'webkiln alone';
 
-/** The inputs of the network by name: a shape and the values, with channels last or first. */
+/** The inputs of the network as [name, shape, values], with channels last or first. */
 async function inputs(order) {
   const values = await floats(`/data/${order}.bin`);
   let at = 0;
@@ -16,25 +16,24 @@ async function inputs(order) {
   );
 }
 
-export const mapped = (entries, change) =>
+export const mapEntries = (entries, change) =>
   Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
 
-/** Each engine is an async function without arguments that returns the outputs by name. The call
- * includes the transfer of inputs. */
+/** Each engine loads the network. It returns an async function that runs it and returns the outputs by name. */
 export const ENGINES = {
-  async webkiln({ backend, threads, bundle = '/bundle/', ...more }) {
+  async webkiln({ backend, threads, bundle = '/bundle/', ...others }) {
     const { load } = await import(`${bundle}index.js`);
-    const options = { backends: [backend], threads, ...more };
+    const options = { backends: [backend], threads, ...others };
     let model = await load({ worker: threads > 1, ...options });
     if (threads > 1 && model.threads === 1) {
-      // A model that is too short for threads runs without a Worker, too.
+      // A model that is too small for threads needs no Worker either.
       model.dispose();
       model = await load({ ...options, worker: false });
     }
     if (!crossOriginIsolated)
-      throw new Error('the page is not isolated: no engine has threads here');
-    const given = await inputs('last');
-    return () => model.run(mapped(given, (_, data) => data));
+      throw new Error('the page is not isolated: no engine can use threads');
+    const inputValues = await inputs('last');
+    return () => model.run(mapEntries(inputValues, (_, data) => data));
   },
 
   async onnxruntime({ backend, threads }) {
@@ -47,12 +46,12 @@ export const ENGINES = {
       executionProviders: [backend],
       graphOptimizationLevel: 'all',
     });
-    const given = await inputs('first');
+    const inputValues = await inputs('first');
     return async () => {
       const outputs = await session.run(
-        mapped(given, (shape, data) => new ort.Tensor('float32', data, shape)),
+        mapEntries(inputValues, (shape, data) => new ort.Tensor('float32', data, shape)),
       );
-      return mapped(Object.entries(outputs), ({ data }) => data);
+      return mapEntries(Object.entries(outputs), ({ data }) => data);
     };
   },
 
@@ -64,9 +63,9 @@ export const ENGINES = {
       accelerator: backend,
       cpuOptions: { numThreads: threads },
     });
-    const given = await inputs('last');
+    const inputValues = await inputs('last');
     return async () => {
-      const tensors = mapped(given, (shape, data) => new Tensor(data, shape));
+      const tensors = mapEntries(inputValues, (shape, data) => new Tensor(data, shape));
       const outputs = await model.run(tensors);
       const values = {};
       for (const [name, tensor] of Object.entries(outputs))
@@ -87,39 +86,40 @@ export const ENGINES = {
       tf.wasm.setThreadsCount(threads);
       tf.env().set('WASM_HAS_MULTITHREAD_SUPPORT', threads > 1);
     }
-    if (!(await tf.setBackend(kind))) throw new Error(`TensorFlow.js has no ${kind} here`);
+    if (!(await tf.setBackend(kind)))
+      throw new Error(`TensorFlow.js has no usable backend ${kind}`);
     const { constants, calls, outputs } = await (await fetch('/data/calls.json')).json();
     const values = await floats('/data/calls.bin');
-    const held = {};
+    const constantTensors = {};
     for (const [name, { offset, shape }] of Object.entries(constants)) {
-      held[name] = tf.tensor(
+      constantTensors[name] = tf.tensor(
         values.subarray(offset, offset + shape.reduce((a, b) => a * b, 1)),
         shape,
       );
     }
-    const given = await inputs('last');
+    const inputValues = await inputs('last');
     const compute = (calls, tensors) => {
       for (const { op, names, inputs, ...attrs } of calls) {
-        const made = CALLS[op](
+        const results = CALLS[op](
           tf,
-          inputs.map(each => tensors[each]),
+          inputs.map(name => tensors[name]),
           attrs,
-          (inner, more) => compute(inner, { ...tensors, ...more }),
+          (inner, others) => compute(inner, { ...tensors, ...others }),
         );
-        [made].flat().forEach((tensor, at) => (tensors[names[at]] = tensor));
+        [results].flat().forEach((tensor, index) => (tensors[names[index]] = tensor));
       }
       return tensors;
     };
     return async () => {
-      const made = tf.tidy(() => {
+      const results = tf.tidy(() => {
         const tensors = compute(calls, {
-          ...held,
-          ...mapped(given, (shape, data) => tf.tensor(data, shape)),
+          ...constantTensors,
+          ...mapEntries(inputValues, (shape, data) => tf.tensor(data, shape)),
         });
-        return mapped(Object.entries(outputs), name => tensors[name]);
+        return mapEntries(Object.entries(outputs), name => tensors[name]);
       });
       const read = {};
-      for (const [name, tensor] of Object.entries(made)) {
+      for (const [name, tensor] of Object.entries(results)) {
         read[name] = await tensor.data();
         tensor.dispose();
       }
@@ -156,20 +156,19 @@ const conv =
       activation: activation ?? 'linear',
     });
 
-/** A size equal to the input times the strides, which TensorFlow.js calls `same`. */
+/** A transposed convolution whose output size is the input size times the stride (padding 'same'). */
 function convTranspose(tf, [x, filter, bias], { strides, pad_low: low, pad_high: high }) {
   const sizes = strides.map(
     (stride, axis) =>
       (x.shape[axis + 1] - 1) * stride + 2 + low[axis] + high[axis] - filter.shape[axis],
   );
   if (sizes.some((size, axis) => size !== x.shape[axis + 1] * strides[axis]))
-    throw new Error(`a transposed convolution gives ${sizes}`);
+    throw new Error(`a transposed convolution with the output sizes ${sizes}`);
   const y = tf.conv2dTranspose(x, filter, [x.shape[0], ...sizes, filter.shape[2]], strides, 'same');
   return bias ? tf.add(y, bias) : y;
 }
 
-/** Contraction of two tensors by transposition and matrix products; TensorFlow.js has no einsum
- * on wasm. */
+/** An einsum of two tensors by transpositions and a matrix product: TensorFlow.js has none on wasm. */
 function einsum(tf, [a, b], { equation }) {
   const [left, right, result] = equation.split(/,|->/).map(word => [...word]);
   const both = left.filter(axis => right.includes(axis) && result.includes(axis));
@@ -204,18 +203,18 @@ function einsum(tf, [a, b], { equation }) {
   );
 }
 
-/** The last states of a recurrent layer. */
+/** The final states of a recurrence. */
 function scan(tf, tensors, { body, axes }, compute) {
   let states = tensors.slice(0, body.outputs.length);
   const captured = tensors.slice(states.length + axes.length);
   const steps = axes.map((axis, at) => tf.unstack(tensors[states.length + at], axis));
   for (let step = 0; step < steps[0].length; step++) {
-    const given = [...states, ...steps.map(slices => slices[step]), ...captured];
-    const made = compute(
+    const operands = [...states, ...steps.map(slices => slices[step]), ...captured];
+    const results = compute(
       body.calls,
-      Object.fromEntries(body.inputs.map((name, at) => [name, given[at]])),
+      Object.fromEntries(body.inputs.map((name, at) => [name, operands[at]])),
     );
-    states = body.outputs.map(name => made[name]);
+    states = body.outputs.map(name => results[name]);
   }
   return states;
 }
@@ -265,10 +264,10 @@ const CALLS = {
 
 const COUNTED = 3;
 
-/** The time for which threads of other engines spin before they sleep. */
+/** Threads of other engines spin for some milliseconds after a run before they sleep. */
 const CALM_MS = 50;
 
-/** The time after which an operating system runs two threads on different processors. */
+/** The time until a system schedules two threads on separate processors. */
 const WARM_MS = 100;
 
 const calm = () => new Promise(resolve => setTimeout(resolve, CALM_MS));
@@ -287,27 +286,26 @@ async function peak() {
   };
 }
 
-/** A random order, so that the state that an engine leaves (caches, for example) affects all. */
+/** A random order, so that side effects of an engine (such as on caches) affect all others. */
 function shuffled(names) {
-  const rest = [...names];
-  return names.map(() => rest.splice(Math.floor(Math.random() * rest.length), 1)[0]);
+  const remaining = [...names];
+  return names.map(() => remaining.splice(Math.floor(Math.random() * remaining.length), 1)[0]);
 }
 
 /**
- * In each round, every engine runs once, in a new random order and after a rest: several runs in
- * a row, of which the last ones are measured. Returns milliseconds by engine and run, the first
- * outputs, the peak by round, and the errors of engines that do not run the network.
+ * Each round runs every engine in random order: after a pause it warms up, then COUNTED runs are timed. Returns
+ * milliseconds by engine and run, the first outputs, the peak by round, and the errors of other engines that cannot run the network.
  */
-export async function run(wanted, options, rounds) {
+export async function run(requested, options, rounds) {
   const engines = {};
   const outputs = {};
   const refused = {};
-  for (const name of wanted) {
+  for (const name of requested) {
     try {
       const engine = await (name === ALONE
         ? ENGINES.webkiln({ ...options, threads: 1 })
         : ENGINES[name](options));
-      outputs[name] = mapped(Object.entries(await engine()), values => Array.from(values));
+      outputs[name] = mapEntries(Object.entries(await engine()), values => Array.from(values));
       engines[name] = engine;
     } catch (error) {
       if (!RIVALS.includes(name)) throw error;
@@ -318,9 +316,9 @@ export async function run(wanted, options, rounds) {
   for (let warm = 0; warm < 3; warm++) for (const name of names) await engines[name]();
   const times = Object.fromEntries(names.map(name => [name, []]));
   const peaks = [];
-  const measured = await peak();
+  const measurePeak = await peak();
   for (let round = 0; round < rounds; round++) {
-    peaks.push(measured());
+    peaks.push(measurePeak());
     for (const name of shuffled(names)) {
       await calm();
       const begin = performance.now();

@@ -1,14 +1,14 @@
-"""Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, each on the same kind of
-backend, in one page of headless Chromium, in turn.
+"""Time of entire networks, compared with onnxruntime-web, LiteRT.js and TensorFlow.js. Each engine
+uses the same kind of backend, in one page of headless Chromium, and engines alternate.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
-    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 6] [--variant
-    simd] [--threads 2] .venv/bin/python -m tests.bench.bench_networks mobilenetv2 transformer
-    --backend webgl
+    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 6]
+        [--variant simd] [--threads 2]
+    .venv/bin/python -m tests.bench.bench_networks mobilenetv2 transformer --backend webgl
 
-All run the same weights on the same input, through their public calls, input and output included;
-outputs must agree with Keras's to 1e-3. The table has medians, and of our time divided by a rival's
-in the same round the median and the extremes.
+All engines run the same weights on the same input through their public API; times include copying
+inputs and outputs. Outputs must agree with those of Keras to 1e-3. The table lists medians, and the
+median and the extremes of our time divided by a rival's in the same round.
 """
 
 import argparse
@@ -45,20 +45,22 @@ from webkiln.recipe.sources import PathSource
 
 HERE = Path(__file__).parent
 RIVALS = ("onnxruntime", "litert", "tfjs")
-SAME = {"wasm": RIVALS, "js": ("tfjs",), "webgl": ("onnxruntime", "tfjs"), "webgpu": RIVALS}
-"""Who has a backend of the kind: JavaScript alone has TensorFlow.js, as `cpu`."""
+COMPARABLE = {"wasm": RIVALS, "js": ("tfjs",), "webgl": ("onnxruntime", "tfjs"), "webgpu": RIVALS}
+"""Backend -> the engines that have one of the same kind. In JavaScript only TensorFlow.js has one,
+`cpu`.
+"""
 ALONE = "webkiln alone"
-"""Our time with one thread, where the others have several."""
+"""Our time with one thread, for comparisons with several threads."""
 TOLERANCE = 1e-3
 PATIENCE_S = 1800
-"""What a page may take to measure one network."""
+"""The timeout of a page that measures one network."""
 PAGE = """<!doctype html><title>bench</title>
 <script type="importmap">
 {"imports": {"@litertjs/wasm-utils": "/npm/@litertjs/wasm-utils/dist/index.js"}}</script>"""
 
 
 def optimised(engine: Engine, actions: ModelGraph) -> tuple[Graph, dict[str, Array]]:
-    """The graph that the bundle is made from, and the values of its fixed part."""
+    """The optimised graph of the bundle, and the values of its constant subgraph."""
 
     def path(action: Any, name: str) -> Path:
         return engine.cache.store.path(engine.run(action).outputs[name].sha256)
@@ -78,8 +80,8 @@ def optimised(engine: Engine, actions: ModelGraph) -> tuple[Graph, dict[str, Arr
     return graph, constant_values(graph, values)
 
 
-def flattened(outputs: Any) -> dict[str, Array]:
-    """The outputs of a network of Keras by name, one output as `output`."""
+def flatten(outputs: Any) -> dict[str, Array]:
+    """The outputs of a Keras network by name. A single output is named `output`."""
     return {
         name: np.asarray(value)
         for name, value in (outputs if isinstance(outputs, dict) else {"output": outputs}).items()
@@ -89,11 +91,10 @@ def flattened(outputs: Any) -> dict[str, Array]:
 def prepare(
     name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path
 ) -> dict[str, Array]:
-    """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`;
-    give Keras's outputs by name.
+    """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`.
+    Returns the outputs of Keras by name.
 
-    That is done in processes of their own, since frameworks keep gigabytes of what they have
-    converted.
+    Runs in separate processes, since frameworks keep gigabytes of memory after a conversion.
     """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as process:
         process.submit(write_saved_model, name, folder).result()
@@ -102,12 +103,12 @@ def prepare(
 
 
 def inputs_of(model: Any) -> dict[str, Array]:
-    """Random inputs of a network by name, the same every time."""
+    """Reproducible random inputs of a network by name."""
     rng = np.random.default_rng(5)
-    named = ((tensor._keras_history.operation.name, tensor) for tensor in model.inputs)
+    tensors = ((tensor._keras_history.operation.name, tensor) for tensor in model.inputs)
     return {
         name: rng.standard_normal((1, *tensor.shape[1:])).astype(np.float32)
-        for name, tensor in named
+        for name, tensor in tensors
     }
 
 
@@ -121,13 +122,13 @@ def write_tflite(folder: Path) -> None:
 def write(
     name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path
 ) -> dict[str, Array]:
-    """The bundle, the other models, and what they are given."""
+    """Write the bundle, the other models and the inputs. Returns the outputs of Keras by name."""
     model = networks.make(name, folder)
     recipe = Recipe(
         name=name, source=PathSource(folder / f"{name}.keras"), backends=tuple(backends)
     )
     inputs = inputs_of(model)
-    outputs = flattened(
+    outputs = flatten(
         model.predict(
             [*inputs.values()] if len(inputs) > 1 else next(iter(inputs.values())), verbose=0
         )
@@ -152,47 +153,51 @@ def write(
 
 
 def write_saved_model(name: str, folder: Path) -> None:
-    """The network as constants and operators, with names for its inputs and outputs."""
+    """Write the network as constants and operators, with named inputs and outputs."""
     model = networks.make(name, folder)
     inputs = inputs_of(model)
     specs = {name: tf.TensorSpec(value.shape, tf.float32, name) for name, value in inputs.items()}
 
-    def traced(function: Callable[..., Any]) -> Any:
+    def trace(function: Callable[..., Any]) -> Any:
         return tf.function(function, autograph=False).get_concrete_function(**specs)
 
-    def compute(**given: Any) -> Any:
+    def compute(**arguments: Any) -> Any:
         outputs = model(
-            [given[name] for name in inputs] if len(inputs) > 1 else given[next(iter(inputs))]
+            [arguments[name] for name in inputs]
+            if len(inputs) > 1
+            else arguments[next(iter(inputs))]
         )
         return outputs if isinstance(outputs, dict) else {"output": outputs}
 
-    computed = traced(compute)
-    frozen = convert_variables_to_constants_v2(computed)
+    concrete = trace(compute)
+    frozen = convert_variables_to_constants_v2(concrete)
 
-    def serve(**given: Any) -> Any:
-        values = frozen(*(given[tensor.name.partition(":")[0]] for tensor in frozen.inputs))
-        return dict(zip(sorted(computed.structured_outputs), values, strict=True))
+    def serve(**arguments: Any) -> Any:
+        values = frozen(*(arguments[tensor.name.partition(":")[0]] for tensor in frozen.inputs))
+        return dict(zip(sorted(concrete.structured_outputs), values, strict=True))
 
     with redirect_stdout(sys.stderr):
         tf.saved_model.save(
             tf.Module(),
             folder / "saved_model",
-            traced(serve),
+            trace(serve),
             tf.saved_model.SaveOptions(experimental_custom_gradients=False),
         )
 
 
 def write_inputs(inputs: Mapping[str, Array], folder: Path) -> None:
-    """The values one after another, with channels last and first, and where each is."""
+    """Write all values in sequence, once with channels last and once with channels first, and an
+    index.
+    """
     first = {
         name: np.ascontiguousarray(np.moveaxis(value, -1, 1) if value.ndim == 4 else value)
         for name, value in inputs.items()
     }
-    places = {
+    layouts = {
         name: {"last": value.shape, "first": first[name].shape, "size": value.size}
         for name, value in inputs.items()
     }
-    (folder / "inputs.json").write_text(json.dumps(places))
+    (folder / "inputs.json").write_text(json.dumps(layouts))
     (folder / "last.bin").write_bytes(b"".join(value.tobytes() for value in inputs.values()))
     (folder / "first.bin").write_bytes(b"".join(value.tobytes() for value in first.values()))
 
@@ -201,19 +206,19 @@ def measure(
     folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rounds: int
 ) -> dict[str, Any]:
     """The times of each engine by round in milliseconds, its outputs, the peak of relaxed SIMD by
-    round in GFLOP/s, and why others were refused.
+    round in GFLOP/s, and the reasons why other engines were refused.
     """
     toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
     toolchain.link([folder / "peak.o"], folder / "peak.wasm")
-    with measuring(folder) as session:
+    with bench_page(folder) as session:
         engines = ["webkiln", *([ALONE] if options["threads"] > 1 else []), *rivals]
-        return ran(session, engines, options, rounds)
+        return run_page(session, engines, options, rounds)
 
 
-def ran(
+def run_page(
     session: Any, engines: Sequence[str], options: Mapping[str, Any], rounds: int
 ) -> dict[str, Any]:
-    """What the page's `run` gives."""
+    """The result of the page's `run`."""
     script = (
         "const done = arguments[3]; import('/bench.mjs').then((m) =>"
         " m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"
@@ -225,9 +230,9 @@ def ran(
 
 
 @contextmanager
-def measuring(folder: Path) -> Iterator[Any]:
-    """A session of Chromium at a page that can run every engine on what `prepare` wrote into
-    `folder`.
+def bench_page(folder: Path) -> Iterator[Any]:
+    """A Chromium session with a page that can run every engine on the files that `prepare` wrote
+    into `folder`.
     """
     modules = {"/bench.mjs": "bench_networks.mjs", "/work.mjs": "bench_gpu_work.mjs"}
     page = {"/": (200, "text/html", PAGE.encode())}
@@ -250,24 +255,24 @@ def measuring(folder: Path) -> Iterator[Any]:
 def errors(
     name: str, result: Mapping[str, Any], reference: Mapping[str, Array]
 ) -> dict[str, float]:
-    """Of each engine the largest difference of an output from Keras's. RuntimeError where it is too
-    large.
+    """The largest relative difference of each engine's outputs from those of Keras. Raises
+    RuntimeError if one is above TOLERANCE.
     """
-    found = {}
+    result_errors = {}
     for engine, outputs in result["outputs"].items():
-        named = (
+        outputs_by_name = (
             outputs if len(reference) > 1 else dict(zip(reference, outputs.values(), strict=True))
         )
-        found[engine] = max(
-            relative_error(channels_last(np.array(named[key]), engine, value), value)
+        result_errors[engine] = max(
+            relative_error(channels_last(np.array(outputs_by_name[key]), engine, value), value)
             for key, value in reference.items()
         )
-        if not found[engine] <= TOLERANCE:
+        if not result_errors[engine] <= TOLERANCE:
             raise RuntimeError(
-                f"{name}: the output of {engine} is {found[engine]:.1e} from Keras's, at most"
-                f" {TOLERANCE:.0e} is allowed"
+                f"{name}: the output of {engine} differs by {result_errors[engine]:.1e} from that"
+                f" of Keras, at most {TOLERANCE:.0e} is allowed"
             )
-    return found
+    return result_errors
 
 
 def channels_last(values: Array, engine: str, reference: Array) -> Array:
@@ -277,9 +282,9 @@ def channels_last(values: Array, engine: str, reference: Array) -> Array:
 
 
 def report(name: str, result: Mapping[str, Any], reference: Mapping[str, Array]) -> None:
-    ours, wrong = np.array(result["times"]["webkiln"]), errors(name, result, reference)
+    ours, error_of = np.array(result["times"]["webkiln"]), errors(name, result, reference)
     for engine, times in result["times"].items():
-        line = f"{name:12} {engine:14} {np.median(times):8.2f} ms   error {wrong[engine]:.1e}"
+        line = f"{name:12} {engine:14} {np.median(times):8.2f} ms   error {error_of[engine]:.1e}"
         if engine != "webkiln":
             ratio = ours / np.array(times)
             line += (
@@ -297,7 +302,7 @@ def main() -> None:
     )
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(networks.NETWORKS))
     parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--backend", choices=SAME, default="wasm")
+    parser.add_argument("--backend", choices=COMPARABLE, default="wasm")
     parser.add_argument("--variant", choices=("relaxed", "simd"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
@@ -305,7 +310,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     rivals = (
-        SAME[options.backend]
+        COMPARABLE[options.backend]
         if options.rivals is None
         else [name for name in options.rivals.split(",") if name]
     )
@@ -313,8 +318,8 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             reference = prepare(name, (options.backend,), rivals, Path(folder))
             variant = {"variant": options.variant} if options.variant else {}
-            given = {"backend": options.backend, "threads": options.threads, **variant}
-            report(name, measure(Path(folder), given, rivals, options.rounds), reference)
+            settings = {"backend": options.backend, "threads": options.threads, **variant}
+            report(name, measure(Path(folder), settings, rivals, options.rounds), reference)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
-"""Time the restoration of a bundle from an HTTP cache, as a whole process in a fresh checkout with
-an
-empty cache, against its bound.
+"""Time the restoration of a bundle from an HTTP cache, as a new process in a fresh checkout with an
+empty cache. Compares the time with its bound.
 
 Run: python -m tests.bench.bench_restore [MODEL]
 """
@@ -19,7 +18,7 @@ MODEL = "mobilenetv2"
 LATENCIES = (0.0, 0.1)
 """Seconds before the server answers a request."""
 BOUND_SECONDS = 2.0
-"""With the longest of them."""
+"""With the longest latency."""
 RUNS = 3
 
 
@@ -29,8 +28,8 @@ def _checkout(folder: Path, name: str, model: str) -> Tree:
 
 
 def _processor_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def main(model: str = MODEL) -> int:
@@ -44,16 +43,16 @@ def main(model: str = MODEL) -> int:
             runs = []
             for run in range(RUNS):
                 reader = _checkout(folder, f"reader-{latency}-{run}", model)
-                server.asked.clear()
-                begun, used = time.perf_counter(), _processor_seconds()
+                server.requests.clear()
+                start, processor_seconds = time.perf_counter(), _processor_seconds()
                 reader.doit(*build, **remote)
-                runs.append((time.perf_counter() - begun, _processor_seconds() - used))
-            seconds, used = min(runs)
-            entries = sum(" ac/" in line for line in server.asked)
+                runs.append((time.perf_counter() - start, _processor_seconds() - processor_seconds))
+            seconds, processor_seconds = min(runs)
+            entries = sum(" ac/" in line for line in server.requests)
             print(
-                f"{model}, {1000 * latency:.0f} ms before each answer: {seconds:.2f} s, {used:.2f}"
-                f" s of them on the processor, by {entries} requests for entries and"
-                f" {len(server.asked) - entries} for files"
+                f"{model}, {1000 * latency:.0f} ms before each answer: {seconds:.2f} s,"
+                f" {processor_seconds:.2f} s of processor time, {entries} requests for entries and"
+                f" {len(server.requests) - entries} for files"
             )
     print(f"at most {BOUND_SECONDS} s with {1000 * LATENCIES[-1]:.0f} ms")
     return int(seconds > BOUND_SECONDS)

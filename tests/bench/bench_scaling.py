@@ -1,11 +1,10 @@
-"""How the time of one bundle grows with the sizes that it was built open for, in headless Chromium:
-wasm, one thread.
+"""How the time of one bundle grows with its symbolic sizes, in headless Chromium: wasm, one thread.
 
     .venv/bin/python -m tests.bench.bench_scaling [batch tokens pixels] [--rounds 5]
 
-A series takes the sizes of one placeholder in turn, each for 60 ms or one run after one that does
-not count; the table has medians of the time per operation, against the best of the series. The
-bound is 1.3. The plot is docs/images/scaling.svg.
+A series measures several sizes of one placeholder, each after one warm-up run, for 60 ms or at
+least one run. The table lists medians of the time per operation, divided by the best of the series.
+The bound is 1.3. The plot is docs/images/scaling.svg.
 """
 
 import argparse
@@ -43,7 +42,7 @@ SIZE = "S"
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """`shape` is that of the only input; `sizes` are those of its placeholder."""
+    """`shape`: the shape of the only input. `sizes`: the sizes of its placeholder."""
 
     title: str
     make: Callable[[], Any]
@@ -84,21 +83,21 @@ const done = arguments[arguments.length - 1];
   const { load } = await import("/bundle/index.js");
   const model = await load({ backends: ["wasm"], worker: false, threads: 1 });
   const [{ name }] = model.manifest.inputs;
-  const given = shapes.map((shape) =>
+  const inputs = shapes.map((shape) =>
     Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) },
-    (_, at) => Math.sin(at)));
-  const run = async (at) => {
+    (_, index) => Math.sin(index)));
+  const run = async (size) => {
     const begin = performance.now();
-    await model.run({ [name]: given[at] }, { placeholders: placeholders[at] });
+    await model.run({ [name]: inputs[size] }, { placeholders: placeholders[size] });
     return performance.now() - begin;
   };
   const times = shapes.map(() => []);
   for (let round = -1; round < rounds; round++) {
-    for (let at = 0; at < shapes.length; at++) {
-      const runs = Math.ceil(60 / await run(at));
+    for (let size = 0; size < shapes.length; size++) {
+      const runs = Math.ceil(60 / await run(size));
       let ms = 0;
-      for (let turn = 0; turn < runs; turn++) ms += await run(at);
-      if (round >= 0) times[at].push(ms / runs);
+      for (let iteration = 0; iteration < runs; iteration++) ms += await run(size);
+      if (round >= 0) times[size].push(ms / runs);
     }
   }
   return times;
@@ -107,8 +106,8 @@ const done = arguments[arguments.length - 1];
 """
 
 
-def measured(series: Series, rounds: int) -> tuple[list[int], list[list[float]]]:
-    """The operations and the milliseconds by round of each size."""
+def measure(series: Series, rounds: int) -> tuple[list[int], list[list[float]]]:
+    """The operations of each size, and its times in milliseconds by round."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         keras.utils.set_random_seed(0)
@@ -144,23 +143,28 @@ def measured(series: Series, rounds: int) -> tuple[list[int], list[list[float]]]
     return [symbols.substitute(operations, {SIZE: size}) for size in series.sizes], result["times"]
 
 
-def against_best(operations: Sequence[int], times: Sequence[Sequence[float]]) -> list[float]:
-    """The time per operation of each size, divided by the least."""
-    each = [float(np.median(found)) / count for count, found in zip(operations, times, strict=True)]
-    return [cost / min(each) for cost in each]
+def relative_costs(operations: Sequence[int], times: Sequence[Sequence[float]]) -> list[float]:
+    """The time per operation of each size, divided by the minimum."""
+    costs = [
+        float(np.median(size_times)) / count
+        for count, size_times in zip(operations, times, strict=True)
+    ]
+    return [cost / min(costs) for cost in costs]
 
 
-def draw(found: Mapping[str, Sequence[float]]) -> None:
+def draw(results: Mapping[str, Sequence[float]]) -> None:
     figure = Figure(figsize=(8, 3), layout="constrained")
     FigureCanvasSVG(figure)
     for axes, (name, costs) in zip(
-        figure.subplots(1, len(found), squeeze=False, sharey=True)[0], found.items(), strict=True
+        figure.subplots(1, len(results), squeeze=False, sharey=True)[0],
+        results.items(),
+        strict=True,
     ):
         axes.plot(SERIES[name].sizes, costs, marker="o")
         axes.axhline(BOUND, color="black", linewidth=0.8, linestyle=":")
         axes.set_xscale("log", base=2)
         axes.set_xlabel(SERIES[name].title)
-        axes.set_ylim(0, 1.1 * max(BOUND, *map(max, found.values())))
+        axes.set_ylim(0, 1.1 * max(BOUND, *map(max, results.values())))
         axes.set_title(f"at most {max(costs):.2f}", fontsize=10)
     figure.supylabel("time per operation / the least", fontsize=10)
     figure.savefig(PICTURE, metadata={"Date": None})
@@ -175,19 +179,19 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    found = {}
+    results = {}
     for name in options.series or SERIES:
-        operations, times = measured(SERIES[name], options.rounds)
-        found[name] = against_best(operations, times)
+        operations, times = measure(SERIES[name], options.rounds)
+        results[name] = relative_costs(operations, times)
         for size, count, runs, cost in zip(
-            SERIES[name].sizes, operations, times, found[name], strict=True
+            SERIES[name].sizes, operations, times, results[name], strict=True
         ):
             print(
                 f"{name:8} {size:6} {count / 1e9:8.2f} GFLOP {np.median(runs):9.2f} ms"
                 f" {json.dumps(round(cost, 2)):>6} of the best",
                 flush=True,
             )
-    draw(found)
+    draw(results)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""What a page downloads of code to run a model with wasm, beside what runs the same model by other
-means.
+"""The code that a page downloads to run a model with wasm, compared with other engines.
 
     (cd tests/bench/rivals && npm ci)
     .venv/bin/python -m tests.bench.bench_sizes mobilenetv2 [--parameter weights=random]
 
-Files as they are published, compressed with Brotli 11, without the weights. Of each, the smallest
-set of files that runs on wasm with SIMD and one thread: of a bundle its `index.js`, `runtime.js`,
-`worker.js`, `wasm.js` and one variant.
+Files are measured as published, and compressed with Brotli 11; weights do not count. Of each
+engine, the smallest set of files that runs on wasm with SIMD and one thread. Of a bundle:
+`index.js`, `runtime.js`, `worker.js`, `wasm.js` and one variant.
 """
 
 import argparse
@@ -41,7 +40,7 @@ BUNDLE = ("index.js", "runtime.js", "worker.js", "wasm.js", "relaxed.wasm")
 
 
 def sizes(files: Sequence[Path]) -> tuple[int, int]:
-    """The bytes of files, as they are and compressed one by one."""
+    """The total bytes of files, uncompressed and compressed one by one."""
     data = [path.read_bytes() for path in files]
     return sum(map(len, data)), sum(len(brotli.compress(item, quality=11)) for item in data)
 
@@ -53,17 +52,17 @@ def run() -> None:
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         bundle = Path(folder) / "bundle"
-        words = [word for parameter in options.parameter for word in ("--parameter", parameter)]
-        if main(["build", options.model, "-o", str(bundle), "--backend", "wasm", *words]):
+        arguments = [word for parameter in options.parameter for word in ("--parameter", parameter)]
+        if main(["build", options.model, "-o", str(bundle), "--backend", "wasm", *arguments]):
             raise SystemExit(1)
         rows = {"webkiln": sizes([bundle / name for name in BUNDLE])}
     rows |= {name: sizes([PACKAGES / file for file in files]) for name, files in RIVALS.items()}
-    _, own = rows["webkiln"]
+    _, webkiln_size = rows["webkiln"]
     print(f"{options.model}: code that a page downloads")
-    for name, (raw, packed) in rows.items():
+    for name, (raw, compressed) in rows.items():
         print(
-            f"  {name:<16}{raw / 1000:10.1f} KB{packed / 1000:10.1f} KB with Brotli"
-            f"{packed / own:8.1f} times"
+            f"  {name:<16}{raw / 1000:10.1f} KB{compressed / 1000:10.1f} KB with Brotli"
+            f"{compressed / webkiln_size:8.1f} times"
         )
 
 

@@ -1,12 +1,11 @@
-"""Networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, written to docs/benchmarks.md:
-`make
-bench`.
+"""Compares networks with onnxruntime-web, LiteRT.js and TensorFlow.js, and writes
+docs/benchmarks.md: `make bench`.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
     .venv/bin/python -m tests.bench.benchmarks [resnet50 ...] [--rounds 6] [--threads 1,2]
 
-The page has what this run measured and nothing else: medians of rounds in which the engines took
-turns in one page of headless Chromium, and of visits to fresh pages (tests/bench/bench_first.py).
+The page contains only measurements of this run: medians of rounds in which the engines alternate in
+one page of headless Chromium, and of visits to fresh pages (tests/bench/bench_first.py).
 """
 
 import argparse
@@ -19,7 +18,15 @@ import numpy as np
 
 from tests.bench import bench_first
 from tests.bench.bench_memory import renderer_peak
-from tests.bench.bench_networks import RIVALS, SAME, errors, measure, measuring, prepare, ran
+from tests.bench.bench_networks import (
+    COMPARABLE,
+    RIVALS,
+    bench_page,
+    errors,
+    measure,
+    prepare,
+    run_page,
+)
 from tests.bench.bench_sizes import BUNDLE, sizes
 from tests.bench.benchmarks_page import (
     EMPTY,
@@ -29,26 +36,28 @@ from tests.bench.benchmarks_page import (
     PAGE,
     WEIGHTS,
     Result,
+    completed_engines,
     draw,
-    lead,
     page,
-    ran_of,
+    speedup,
 )
 from webkiln.backends import browsers
 
-ELSEWHERE = ("mobilenetv2", "transformer")
-"""What is measured on other backends than wasm, too, in fewer rounds."""
+ON_ALL_BACKENDS = ("mobilenetv2", "transformer")
+"""Networks that are also measured on other backends than wasm, in fewer rounds."""
 VISITED = ("webkiln", *RIVALS, "waterfall", "bytes")
 
 
-def measured(name: str, threads: Sequence[int], rounds: int, visits: int) -> Result:
-    """Everything about one network."""
+def measure_network(name: str, threads: Sequence[int], rounds: int, visits: int) -> Result:
+    """All measurements of one network."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         reference = prepare(name, ("wasm",), RIVALS, folder)
         runs = {}
         for count in threads:
-            run = complete(measure(folder, {"backend": "wasm", "threads": count}, RIVALS, rounds))
+            run = require_complete(
+                measure(folder, {"backend": "wasm", "threads": count}, RIVALS, rounds)
+            )
             runs[count] = {
                 "times": run["times"],
                 "peak": float(np.median(run["peaks"])),
@@ -70,8 +79,8 @@ def measured(name: str, threads: Sequence[int], rounds: int, visits: int) -> Res
         }
 
 
-def complete(run: Result) -> Result:
-    """RuntimeError where an engine did not run."""
+def require_complete(run: Result) -> Result:
+    """Return the result. Raises RuntimeError if an engine did not run."""
     if run["refused"]:
         raise RuntimeError(
             "; ".join(f"{engine}: {reason}" for engine, reason in run["refused"].items())
@@ -79,28 +88,30 @@ def complete(run: Result) -> Result:
     return run
 
 
-def elsewhere(name: str, rounds: int) -> dict[str, Result]:
-    """The times of one network on each other backend than wasm."""
+def measure_other_backends(name: str, rounds: int) -> dict[str, Result]:
+    """The times of one network on each backend other than wasm."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         reference = prepare(name, OTHERS, RIVALS, folder)
-        found = {
-            backend: measure(folder, {"backend": backend, "threads": 1}, SAME[backend], rounds)
+        results_of_others = {
+            backend: measure(
+                folder, {"backend": backend, "threads": 1}, COMPARABLE[backend], rounds
+            )
             for backend in OTHERS
         }
-        for run in found.values():
+        for run in results_of_others.values():
             errors(name, run, reference)
-        return found
+        return results_of_others
 
 
 def peak_memory(folder: Path, engine: str) -> int:
-    """The peak in bytes of a new browser's renderer in which one engine has loaded the network and
-    run it, with one thread, or of an `EMPTY` page.
+    """The peak memory in bytes of a new browser's renderer in which one engine has loaded the
+    network and run it with one thread, or of an `EMPTY` page.
     """
     browsers.session.cache_clear()
-    with measuring(folder) as session:
+    with bench_page(folder) as session:
         if engine != EMPTY:
-            complete(ran(session, [engine], {"backend": "wasm", "threads": 1}, 1))
+            require_complete(run_page(session, [engine], {"backend": "wasm", "threads": 1}, 1))
         peak = renderer_peak(session)
         session.quit()
     browsers.session.cache_clear()
@@ -119,21 +130,24 @@ def main() -> None:
     threads = [int(count) for count in options.threads.split(",")]
     results = {}
     for name in options.networks or ORDER:
-        results[name] = measured(name, threads, options.rounds, options.visits)
+        results[name] = measure_network(name, threads, options.rounds, options.visits)
         print(
             name,
-            {count: round(lead(run["times"]), 2) for count, run in results[name]["runs"].items()},
+            {
+                count: round(speedup(run["times"]), 2)
+                for count, run in results[name]["runs"].items()
+            },
             flush=True,
         )
-    found = {}
+    results_of_others = {}
     for name in results:
-        if name in ELSEWHERE:
-            found[name] = elsewhere(name, max(options.rounds // FEWER, 1))
+        if name in ON_ALL_BACKENDS:
+            results_of_others[name] = measure_other_backends(name, max(options.rounds // FEWER, 1))
             print(
                 name,
                 {
-                    backend: round(lead(run["times"], ran_of(run)), 2)
-                    for backend, run in found[name].items()
+                    backend: round(speedup(run["times"], completed_engines(run)), 2)
+                    for backend, run in results_of_others[name].items()
                 },
                 flush=True,
             )
@@ -141,7 +155,7 @@ def main() -> None:
     PAGE.write_text(
         page(
             results,
-            found,
+            results_of_others,
             threads,
             options.rounds,
             options.visits,

@@ -1,4 +1,4 @@
-"""The page and the picture of the benchmarks."""
+"""Writes the page and the plot of the benchmarks."""
 
 import json
 import os
@@ -63,8 +63,8 @@ def median(times: Mapping[str, Sequence[float]], engine: str) -> float:
     return float(np.median(times[engine]))
 
 
-def lead(times: Mapping[str, Sequence[float]], engines: Sequence[str] = RIVALS) -> float:
-    """The time of the fastest of other engines divided by ours, each round by itself."""
+def speedup(times: Mapping[str, Sequence[float]], engines: Sequence[str] = RIVALS) -> float:
+    """The median over rounds of the fastest other engine's time divided by ours."""
     fastest = min(engines, key=lambda engine: median(times, engine))
     return float(np.median(np.array(times[fastest]) / np.array(times["webkiln"])))
 
@@ -77,27 +77,27 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 
-def timed(results: Mapping[str, Result], threads: int) -> list[str]:
-    """The table of times with so many threads."""
+def times_table(results: Mapping[str, Result], threads: int) -> list[str]:
+    """The table of times with this number of threads."""
     head = [
         "network",
         "webkiln, ms",
         *(f"{title}, ms" for title in ENGINES.values()),
         "fastest of them / webkiln",
     ]
-    several = threads > 1
-    rows, leads = [], []
+    is_threaded = threads > 1
+    rows, speedups = [], []
     for name, result in results.items():
         run = result["runs"][threads]
         times = run["times"]
-        leads.append(lead(times))
+        speedups.append(speedup(times))
         row = [
             TITLES[name],
             *(f"{median(times, engine):.3g}" for engine in ("webkiln", *RIVALS)),
-            f"**{leads[-1]:.2f}**",
+            f"**{speedups[-1]:.2f}**",
         ]
-        if several:
-            rows.append([*row, f"{lead(times, (ALONE,)):.2f}"])
+        if is_threaded:
+            rows.append([*row, f"{speedup(times, (ALONE,)):.2f}"])
         else:
             share = result["operations"] / median(times, "webkiln") / 1e6 / run["peak"]
             rows.append(
@@ -108,22 +108,22 @@ def timed(results: Mapping[str, Result], threads: int) -> list[str]:
                     f"{run['errors']['webkiln']:.1e}",
                 ]
             )
-    more = ["one thread / these"] if several else ["GFLOP", "of the peak", "largest error"]
+    columns = ["one thread / these"] if is_threaded else ["GFLOP", "of the peak", "largest error"]
     return [
-        *table([*head, *more], rows),
+        *table([*head, *columns], rows),
         "",
-        f"Geometric mean of the speedups: **{mean(leads):.2f}**.",
+        f"Geometric mean of the speedups: **{mean(speedups):.2f}**.",
     ]
 
 
-def ran_of(run: Result) -> list[str]:
+def completed_engines(run: Result) -> list[str]:
     """The other engines that ran."""
     return [engine for engine in RIVALS if engine in run["times"]]
 
 
-def others(found: Mapping[str, Mapping[str, Result]], rounds: int) -> list[str]:
-    """The section about other backends than wasm."""
-    if not found:
+def others(results_of_others: Mapping[str, Mapping[str, Result]], rounds: int) -> list[str]:
+    """The section about backends other than wasm."""
+    if not results_of_others:
         return []
     head = [
         "network",
@@ -133,7 +133,7 @@ def others(found: Mapping[str, Mapping[str, Result]], rounds: int) -> list[str]:
         "fastest of them / webkiln",
     ]
     rows = []
-    for name, runs in found.items():
+    for name, runs in results_of_others.items():
         for backend, run in runs.items():
             times = run["times"]
             cells = [
@@ -152,7 +152,7 @@ def others(found: Mapping[str, Mapping[str, Result]], rounds: int) -> list[str]:
                     backend,
                     f"{median(times, 'webkiln'):.3g}",
                     *cells,
-                    f"**{lead(times, ran_of(run)):.2f}**",
+                    f"**{speedup(times, completed_engines(run)):.2f}**",
                 ]
             )
     return [
@@ -204,12 +204,12 @@ def memories(results: Mapping[str, Result]) -> list[str]:
     rows = []
     for name, result in results.items():
         memory = result["memory"]
-        least = min(memory[engine] for engine in RIVALS)
+        lowest = min(memory[engine] for engine in RIVALS)
         rows.append(
             [
                 TITLES[name],
                 *(f"{memory[engine] / 1e6:.0f}" for engine in ("webkiln", *RIVALS)),
-                f"{memory['webkiln'] / least:.2f}",
+                f"{memory['webkiln'] / lowest:.2f}",
                 f"{memory[EMPTY] / 1e6:.0f}",
             ]
         )
@@ -222,15 +222,17 @@ def first_results(results: Mapping[str, Result]) -> list[str]:
     for kind in bench_first.VISITS:
         rows = []
         for name, result in results.items():
-            told = bench_first.times(result["visits"][kind])
-            share = np.median(told["webkiln"] / np.min([told[engine] for engine in RIVALS], axis=0))
-            over = np.median(told["webkiln"] / bench_first.floor(result["visits"][kind]))
+            times = bench_first.times(result["visits"][kind])
+            share = np.median(
+                times["webkiln"] / np.min([times[engine] for engine in RIVALS], axis=0)
+            )
+            floor_ratio = np.median(times["webkiln"] / bench_first.floor(result["visits"][kind]))
             rows.append(
                 [
                     TITLES[name],
-                    *(f"{np.median(told[engine]):.0f}" for engine in ("webkiln", *RIVALS)),
+                    *(f"{np.median(times[engine]):.0f}" for engine in ("webkiln", *RIVALS)),
                     f"**{share:.2f}**",
-                    f"{over:.2f}",
+                    f"{floor_ratio:.2f}",
                 ]
             )
         head = [
@@ -245,14 +247,14 @@ def first_results(results: Mapping[str, Result]) -> list[str]:
 
 
 def waterfalls(results: Mapping[str, Result]) -> list[str]:
-    """When each step of a first visit has ended, in milliseconds since the navigation."""
-    found = {
+    """The end of each step of a first visit, in milliseconds since the navigation."""
+    steps_by_network = {
         name: bench_first.steps_of(result["visits"]["first"]) for name, result in results.items()
     }
-    steps = list(next(iter(found.values()))[0])
+    steps = list(next(iter(steps_by_network.values()))[0])
     rows = [
-        [TITLES[name], *(f"{np.median([each[step] for each in visits]):.0f}" for step in steps)]
-        for name, visits in found.items()
+        [TITLES[name], *(f"{np.median([visit[step] for visit in visits]):.0f}" for step in steps)]
+        for name, visits in steps_by_network.items()
     ]
     return table(["network", *steps], rows)
 
@@ -266,7 +268,7 @@ def processor() -> str:
 
 def page(
     results: Mapping[str, Result],
-    found: Mapping[str, Mapping[str, Result]],
+    results_of_others: Mapping[str, Mapping[str, Result]],
     threads: Sequence[int],
     rounds: int,
     visits: int,
@@ -298,14 +300,19 @@ def page(
         "",
     ]
     for count in threads:
-        lines += [f"## {count} thread{'s' if count > 1 else ''}", "", *timed(results, count), ""]
+        lines += [
+            f"## {count} thread{'s' if count > 1 else ''}",
+            "",
+            *times_table(results, count),
+            "",
+        ]
     lines += [
         (
             "GFLOP counts the operations of direct convolutions. Winograd convolutions"
             " ([kernels.md](kernels.md)) need fewer, so they can exceed the peak."
         ),
         "",
-        *others(found, max(rounds // FEWER, 1)),
+        *others(results_of_others, max(rounds // FEWER, 1)),
         "## What a page downloads",
         "",
         *downloads(results),
@@ -339,23 +346,24 @@ def page(
 
 
 def draw(results: Mapping[str, Result], threads: Sequence[int]) -> None:
-    """A bar for each network and number of threads."""
+    """Draw a bar for each network and number of threads."""
     figure = Figure(figsize=(8, 0.45 * len(results) + 1), layout="constrained")
     FigureCanvasSVG(figure)
     axes = figure.add_subplot()
-    thick = 0.8 / len(threads)
+    thickness = 0.8 / len(threads)
     for position, count in enumerate(threads):
-        places = np.arange(len(results)) + position * thick
+        positions = np.arange(len(results)) + position * thickness
         bars = axes.barh(
-            places,
-            [lead(result["runs"][count]["times"]) for result in results.values()],
-            thick,
+            positions,
+            [speedup(result["runs"][count]["times"]) for result in results.values()],
+            thickness,
             label=f"{count} thread{'s' if count > 1 else ''}",
         )
         axes.bar_label(bars, fmt="%.2f", padding=2, fontsize=8)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_yticks(
-        np.arange(len(results)) + thick * (len(threads) - 1) / 2, [TITLES[name] for name in results]
+        np.arange(len(results)) + thickness * (len(threads) - 1) / 2,
+        [TITLES[name] for name in results],
     )
     axes.invert_yaxis()
     axes.set_xlabel("time of the fastest other engine / webkiln's")

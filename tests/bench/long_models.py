@@ -9,7 +9,7 @@ KINDS = ("adds", "functions", "diamonds", "fan", "joined", "dense")
 
 
 def long_model(kind, count):
-    """A model of about `count` nodes, from x to y."""
+    """A model of about `count` nodes, with input x and output y."""
     node = helper.make_node
     nodes, weights, x = [], [], "x"
     if kind == "adds":
@@ -36,11 +36,11 @@ def long_model(kind, count):
     else:
         for n in range(count):
             nodes.append(node("Tanh", ["x"], [f"v{n}"]))
-        made = [f"v{n}" for n in range(count)]
+        outputs = [f"v{n}" for n in range(count)]
         nodes.append(
-            node("Sum", made, [x := "end"])
+            node("Sum", outputs, [x := "end"])
             if kind == "fan"
-            else node("Concat", made, [x := "end"], axis=1)
+            else node("Concat", outputs, [x := "end"], axis=1)
         )
     nodes.append(node("Identity", [x], ["y"]))
     return model(

@@ -1,4 +1,4 @@
-"""The networks that are timed, with random weights that keep activations of order one."""
+"""The measured networks, with random weights that keep activations of order one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +43,7 @@ NETWORKS: dict[str, Callable[[], Any]] = {
 
 
 def make(name: str, folder: Path) -> Any:
-    """The network, also saved as `<name>.keras` in `folder`."""
+    """Build the network, and save it as `<name>.keras` in `folder`."""
     keras.utils.set_random_seed(0)
     model = NETWORKS[name]()
     rng = np.random.default_rng(0)
@@ -54,12 +54,14 @@ def make(name: str, folder: Path) -> Any:
 
 
 def _values(rng: np.random.Generator, layer: Any, weight: Array) -> Array:
-    """Filters with a gain of about 1 through a rectifier, statistics near 0 and 1, small biases."""
+    """Random values for a weight: filters with a gain of about 1 through a ReLU, statistics near 0
+    and 1, small biases.
+    """
     if isinstance(layer, layers.Normalization):
         return weight
     if isinstance(layer, layers.BatchNormalization):
-        moved = bool(np.all(weight == 1))
-        return (1.0 if moved else 0.0) + rng.uniform(-0.2, 0.2, weight.shape)
+        is_scale = bool(np.all(weight == 1))
+        return (1.0 if is_scale else 0.0) + rng.uniform(-0.2, 0.2, weight.shape)
     if weight.ndim < 2:
         return rng.normal(0, 0.05, weight.shape)
     taps = weight.shape[:2] if isinstance(layer, layers.DepthwiseConv2D) else weight.shape[:-1]

@@ -1,5 +1,5 @@
-"""A channels-last network of webkiln's IR as an ONNX model in the layout that onnxruntime likes,
-channels first.
+"""Converts a channels-last network of webkiln's IR into an ONNX model with channels first, the
+layout for which onnxruntime is optimised.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,28 +19,28 @@ Attributes = Mapping[str, Any]
 
 
 class _Writer:
-    def __init__(self, graph: Graph, fixed: Mapping[str, Array]) -> None:
-        self.graph, self.fixed = graph, fixed
+    def __init__(self, graph: Graph, constants: Mapping[str, Array]) -> None:
+        self.graph, self.constants = graph, constants
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
-        self.named: dict[str, str] = {}
+        self.renamed: dict[str, str] = {}
 
     def constant(self, name: str, value: Array) -> str:
         self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
     def read(self, name: str) -> str:
-        """A Variable as ONNX knows it; a fixed vector lies along the channels."""
-        if name not in self.fixed:
-            return self.named.get(name, name)
-        return self.constant(f"{name}/{len(self.initializers)}", self.fixed[name])
+        """The ONNX name of a variable. A constant becomes an initializer."""
+        if name not in self.constants:
+            return self.renamed.get(name, name)
+        return self.constant(f"{name}/{len(self.initializers)}", self.constants[name])
 
     def along_channels(self, name: str, rank: int) -> str:
-        value = self.fixed.get(name)
+        value = self.constants.get(name)
         if value is None or value.ndim not in (1, 4) or rank != 4:
             return self.read(name)
-        turned = value.transpose(FIRST[4]) if value.ndim == 4 else value.reshape(-1, 1, 1)
-        return self.constant(f"{name}/{len(self.initializers)}", turned)
+        transposed_value = value.transpose(FIRST[4]) if value.ndim == 4 else value.reshape(-1, 1, 1)
+        return self.constant(f"{name}/{len(self.initializers)}", transposed_value)
 
     def transposed(self, name: str, to: str, order: Sequence[int]) -> str:
         self.nodes.append(
@@ -62,7 +62,7 @@ def _padding(attrs: Attributes) -> list[int]:
 
 def _conv(writer: _Writer, node: Node, attrs: Attributes) -> None:
     x, kernel, *bias = node.inputs
-    weights = writer.fixed[kernel].transpose(attrs["w_dims"])
+    weights = writer.constants[kernel].transpose(attrs["w_dims"])
     if attrs["x_dilation"]:
         _conv_transpose(writer, node, attrs, weights)
         return
@@ -84,20 +84,20 @@ def _conv(writer: _Writer, node: Node, attrs: Attributes) -> None:
 
 
 def _conv_transpose(writer: _Writer, node: Node, attrs: Attributes, weights: Array) -> None:
-    """ONNX has the kernel the other way round, and cuts where webkiln pads the spread input."""
+    """ONNX flips the kernel, and crops the output where webkiln pads the dilated input."""
     if {*attrs["strides"], *attrs["dilation"], attrs["groups"]} != {1}:
         raise NotImplementedError(
             f"{node.name}: a transposed convolution with strides, dilation or groups"
         )
-    cuts = [
+    crops = [
         size - 1 - pad
         for side in ("pad_low", "pad_high")
         for size, pad in zip(weights.shape[2:], attrs[side], strict=True)
     ]
-    turned = np.flip(weights, (2, 3)).swapaxes(0, 1)
+    transposed_value = np.flip(weights, (2, 3)).swapaxes(0, 1)
     inputs = [
         writer.read(node.inputs[0]),
-        writer.constant(f"{node.name}/kernel", turned),
+        writer.constant(f"{node.name}/kernel", transposed_value),
         *map(writer.read, node.inputs[2:]),
     ]
     writer.add(
@@ -105,14 +105,16 @@ def _conv_transpose(writer: _Writer, node: Node, attrs: Attributes, weights: Arr
         node,
         inputs,
         strides=attrs["x_dilation"],
-        pads=cuts,
-        kernel_shape=turned.shape[2:],
+        pads=crops,
+        kernel_shape=transposed_value.shape[2:],
     )
 
 
 def _pool(op: str) -> Callable[[_Writer, Node, Attributes], None]:
     def write(writer: _Writer, node: Node, attrs: Attributes) -> None:
-        more = {"count_include_pad": int(attrs["count_include_pad"])} if op == "AveragePool" else {}
+        options = (
+            {"count_include_pad": int(attrs["count_include_pad"])} if op == "AveragePool" else {}
+        )
         writer.add(
             op,
             node,
@@ -120,7 +122,7 @@ def _pool(op: str) -> Callable[[_Writer, Node, Attributes], None]:
             kernel_shape=attrs["window"],
             strides=attrs["strides"],
             pads=_padding(attrs),
-            **more,
+            **options,
         )
 
     return write
@@ -170,7 +172,7 @@ def _plain(writer: _Writer, node: Node, attrs: Attributes) -> None:
 
 
 def _reshape(writer: _Writer, node: Node, attrs: Attributes) -> None:
-    """The order of elements is that of channels last."""
+    """Elements are in channels-last order."""
     name = writer.read(node.inputs[0])
     if (rank := writer.graph.type(node.inputs[0]).rank) in FIRST:
         name = writer.transposed(name, f"{node.name}/last", np.argsort(FIRST[rank]))
@@ -229,16 +231,16 @@ WRITERS: dict[str, Callable[[_Writer, Node, Attributes], None]] = {
 }
 
 
-def export(graph: Graph, fixed: Mapping[str, Array]) -> bytes:
-    """The model's bytes; `fixed` holds the values of slots, constants and the fixed part. KeyError
-    names an operator that has no writer.
+def export(graph: Graph, constants: Mapping[str, Array]) -> bytes:
+    """The bytes of the model. `constants`: the values of weights, constants and the constant
+    subgraph. Raises KeyError for an operator without a writer.
     """
-    writer = _Writer(graph, fixed)
+    writer = _Writer(graph, constants)
     for node in graph.nodes:
-        if node.name not in fixed:
+        if node.name not in constants:
             WRITERS[node.op](writer, node, complete(node))
 
-    def described(name: str) -> Any:
+    def value_info(name: str) -> Any:
         shape = graph.type(name).shape
         return helper.make_tensor_value_info(
             name,
@@ -246,10 +248,10 @@ def export(graph: Graph, fixed: Mapping[str, Array]) -> bytes:
             [shape[axis] for axis in FIRST.get(len(shape), range(len(shape)))],
         )
 
-    outputs = [described(name) for name in graph.outputs.values()]
-    made = helper.make_graph(
-        writer.nodes, graph.name, list(map(described, graph.inputs)), outputs, writer.initializers
+    outputs = [value_info(name) for name in graph.outputs.values()]
+    onnx_graph = helper.make_graph(
+        writer.nodes, graph.name, list(map(value_info, graph.inputs)), outputs, writer.initializers
     )
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(onnx_graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     checker.check_model(model)
     return model.SerializeToString()

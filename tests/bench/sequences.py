@@ -1,5 +1,5 @@
-"""Networks over sequences that are timed: in Keras, and as functions of PyTorch with the same
-weights, from which torch's exporter makes ONNX.
+"""The measured networks over sequences: in Keras, and as PyTorch functions with the same weights,
+from which torch's exporter writes ONNX.
 """
 
 import io
@@ -18,12 +18,12 @@ HEAD = WIDTH // HEADS
 STEPS, FEATURES, UNITS, CLASSES = 100, 64, 128, 10
 EPSILON = 1e-5
 RECURRENT = (True, 1, 0.0, False, False, True)
-"""What torch's recurrences take by position: with biases, layers, dropout, training, in both
-directions, the batch first.
+"""Positional arguments of torch's recurrences: has_biases, num_layers, dropout, train,
+bidirectional, batch_first.
 """
 
 Weights = Mapping[str, Sequence[torch.Tensor]]
-"""By the names of layers."""
+"""By the name of the layer."""
 
 
 def _norm(name: str) -> Any:
@@ -36,8 +36,8 @@ def _feed_forward(x: Any, level: int) -> Any:
 
 
 def encoder(length: int | None) -> Any:
-    """A transformer with normalisation before each part (Xiong et al. 2020, arXiv:2002.04745), for
-    so many tokens or any number.
+    """A transformer encoder that normalises the input of each block (Xiong et al. 2020,
+    arXiv:2002.04745), for `length` tokens or any number.
     """
     x = tokens = keras.Input((length, WIDTH), name="tokens")
     for level in range(DEPTH):
@@ -52,18 +52,18 @@ def encoder(length: int | None) -> Any:
 
 
 def decoder() -> Any:
-    """One step of a decoder: a token after `LENGTH` others, whose keys and values are inputs; its
-    own are outputs.
+    """One step of a decoder: a token after `LENGTH` others, whose keys and values are inputs. The
+    keys and values of the token are outputs.
     """
     x = token = keras.Input((1, WIDTH), name="token")
-    kept, outputs = [], {}
+    caches, outputs = [], {}
     for level in range(DEPTH):
         y = _norm(f"first{level}")(x)
         query, *new = (
             layers.Dense(WIDTH, name=f"{part}{level}")(y) for part in ("query", "key", "value")
         )
         old = [keras.Input((LENGTH, WIDTH), name=f"{part}s{level}") for part in ("key", "value")]
-        kept += old
+        caches += old
         outputs |= {
             f"{part}{level}": value for part, value in zip(("key", "value"), new, strict=True)
         }
@@ -77,7 +77,7 @@ def decoder() -> Any:
         )
         x = _feed_forward(layers.Add()([x, layers.Dense(WIDTH, name=f"mixed{level}")(y)]), level)
     words = layers.Dense(WORDS, name="words")(_norm("last")(x))
-    return keras.Model([token, *kept], {"words": words, **outputs}, name="decoder")
+    return keras.Model([token, *caches], {"words": words, **outputs}, name="decoder")
 
 
 def _heads(x: Any, length: int) -> Any:
@@ -130,7 +130,7 @@ def _torch_transformer(weights: Weights, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def _torch_decoder(
-    weights: Weights, token: torch.Tensor, *kept: torch.Tensor
+    weights: Weights, token: torch.Tensor, *caches: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
     x, outputs = token, []
     for level in range(DEPTH):
@@ -140,7 +140,7 @@ def _torch_decoder(
         )
         outputs += new
         keys, values = (
-            torch.cat(pair, 1) for pair in zip(kept[2 * level : 2 * level + 2], new, strict=True)
+            torch.cat(pair, 1) for pair in zip(caches[2 * level : 2 * level + 2], new, strict=True)
         )
         x = x + _torch_dense(weights, f"mixed{level}", _torch_attention(query, keys, values))
         x = _torch_feed_forward(weights, x, level)
@@ -156,14 +156,14 @@ def _torch_lstm(weights: Weights, steps: torch.Tensor) -> torch.Tensor:
 
 
 def _torch_gru(weights: Weights, steps: torch.Tensor) -> torch.Tensor:
-    """Keras has the update gate before the reset gate, PyTorch behind it."""
+    """Keras stores the update gate before the reset gate, PyTorch after it."""
 
-    def turned(value: torch.Tensor) -> torch.Tensor:
+    def reorder(value: torch.Tensor) -> torch.Tensor:
         update, reset, candidate = value.split(UNITS, -1)
         return torch.cat((reset, update, candidate), -1).T.contiguous()
 
     kernel, recurrent_kernel, biases = weights["cell"]
-    flat = (turned(kernel), turned(recurrent_kernel), turned(biases[0]), turned(biases[1]))
+    flat = (reorder(kernel), reorder(recurrent_kernel), reorder(biases[0]), reorder(biases[1]))
     outputs, _ = torch.gru(steps, torch.zeros(1, 1, UNITS), flat, *RECURRENT)
     return _torch_dense(weights, "classes", outputs[:, -1])
 
@@ -189,18 +189,21 @@ class _Function(torch.nn.Module):
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         return self.function(
-            {name: [getattr(self, each) for each in held] for name, held in self.layers.items()},
+            {
+                name: [getattr(self, weight) for weight in names]
+                for name, names in self.layers.items()
+            },
             *inputs,
         )
 
 
 def onnx(name: str, model: Any, inputs: Mapping[str, Array], outputs: Sequence[str]) -> bytes:
-    """The network of Keras as torch's exporter writes its form in PyTorch."""
+    """The Keras network as ONNX, exported by torch from the equivalent PyTorch function."""
     file = io.BytesIO()
-    given = tuple(torch.from_numpy(value) for value in inputs.values())
+    tensors = tuple(torch.from_numpy(value) for value in inputs.values())
     torch.onnx.export(
         _Function(SEQUENCES[name][1], model).eval(),
-        given,
+        tensors,
         file,
         dynamo=False,
         opset_version=17,

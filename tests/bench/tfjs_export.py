@@ -1,5 +1,5 @@
-"""A channels-last network of webkiln's IR as the calls of TensorFlow.js that compute it, with what
-it can fuse fused, as its converter does.
+"""Converts a channels-last network of webkiln's IR into calls of TensorFlow.js. Activations are
+fused as by the TensorFlow.js converter.
 """
 
 import json
@@ -41,43 +41,45 @@ PLAIN = {
     "MaxPool": ("window", "strides", "pad_low", "pad_high"),
     "AvgPool": ("window", "strides", "pad_low", "pad_high"),
 }
-"""Operator -> the attributes that bench_networks.mjs reads. Convolutions and recurrences are
-written out below.
+"""Operator -> the attributes that bench_networks.mjs reads. Convolutions and recurrences have
+functions below.
 """
 
 
-def export(graph: Graph, fixed: Mapping[str, Array], folder: Path) -> None:
-    """Write `calls.json` and `calls.bin` (float32). NotImplementedError names an operator that it
-    does not know.
+def export(graph: Graph, known_values: Mapping[str, Array], folder: Path) -> None:
+    """Write `calls.json` and `calls.bin` (float32). Raises NotImplementedError for an unsupported
+    operator.
     """
     constants: dict[str, Array] = {}
     calls, renamed = _calls(
-        [node for node in graph.nodes if node.name not in fixed], fixed, constants
+        [node for node in graph.nodes if node.name not in known_values], known_values, constants
     )
-    places, offset = {}, 0
+    entries, offset = {}, 0
     with (folder / "calls.bin").open("wb") as file:
         for name, value in constants.items():
             file.write(np.ascontiguousarray(value, np.float32).tobytes())
-            places[name] = {"offset": offset, "shape": value.shape}
+            entries[name] = {"offset": offset, "shape": value.shape}
             offset += value.size
     outputs = {key: renamed.get(name, name) for key, name in graph.outputs.items()}
     (folder / "calls.json").write_text(
-        json.dumps({"constants": places, "calls": calls, "outputs": outputs})
+        json.dumps({"constants": entries, "calls": calls, "outputs": outputs})
     )
 
 
 def _calls(
-    nodes: Sequence[Node], fixed: Mapping[str, Array], constants: dict[str, Array]
+    nodes: Sequence[Node], known_values: Mapping[str, Array], constants: dict[str, Array]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """The calls of nodes in order, and of a rectifier that is part of the convolution before it,
-    whose name its output has.
+    """The calls of nodes in order, and the new names of outputs. A ReLU after a convolution is
+    fused into it; its output gets the name of the convolution.
     """
     readers = Counter(name for node in nodes for name in node.inputs)
     calls: list[dict[str, Any]] = []
     renamed: dict[str, str] = {}
     for node in nodes:
         constants |= {
-            name: fixed[name] for name in node.inputs if name in fixed and node.op != "Conv"
+            name: known_values[name]
+            for name in node.inputs
+            if name in known_values and node.op != "Conv"
         }
         producer = calls[-1] if calls else {"op": "", "name": ""}
         if (
@@ -89,7 +91,7 @@ def _calls(
             producer["activation"] = FUSED[node.op]
             renamed[node.name] = producer["name"]
             continue
-        call = _WRITTEN.get(node.op, _plain)(node, fixed, constants)
+        call = _CONVERTERS.get(node.op, _plain)(node, known_values, constants)
         call["inputs"] = [renamed.get(name, name) for name in call["inputs"]]
         calls.append(call)
     return calls, renamed
@@ -100,7 +102,9 @@ def _rectifies(node: Node) -> bool:
     return node.op == "Relu" or (node.op == "Clip" and (attrs["min"], attrs["max"]) == (0, 6))
 
 
-def _plain(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -> dict[str, Any]:
+def _plain(
+    node: Node, known_values: Mapping[str, Array], constants: dict[str, Array]
+) -> dict[str, Any]:
     if node.op not in PLAIN:
         raise NotImplementedError(f"{node.name}: {node.op}")
     attrs = complete(node)
@@ -112,15 +116,17 @@ def _plain(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) 
     } | {name: attrs[name] for name in PLAIN[node.op]}
 
 
-def _scan(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -> dict[str, Any]:
-    """A loop in JavaScript over calls, as a layer of TensorFlow.js has it."""
+def _scan(
+    node: Node, known_values: Mapping[str, Array], constants: dict[str, Array]
+) -> dict[str, Any]:
+    """A loop in JavaScript over calls, as in a recurrent layer of TensorFlow.js."""
     attrs = complete(node)
     body = attrs["body"]
     if attrs["out_axes"] or attrs["reverse"]:
         raise NotImplementedError(
             f"{node.name}: a recurrence with outputs of each step, or from the last one"
         )
-    calls, renamed = _calls(body.nodes, fixed, constants)
+    calls, renamed = _calls(body.nodes, known_values, constants)
     step = {
         "inputs": list(body.inputs),
         "calls": calls,
@@ -136,24 +142,26 @@ def _scan(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -
     }
 
 
-def _conv(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -> dict[str, Any]:
+def _conv(
+    node: Node, known_values: Mapping[str, Array], constants: dict[str, Array]
+) -> dict[str, Any]:
     x, kernel, *bias = node.inputs
     attrs = complete(node)
-    weights = fixed[kernel].transpose(attrs["w_dims"])
+    weights = known_values[kernel].transpose(attrs["w_dims"])
     depthwise = attrs["groups"] > 1
     if attrs["x_dilation"]:
-        return _conv_transpose(node, attrs, weights, fixed, constants)
+        return _conv_transpose(node, attrs, weights, known_values, constants)
     if depthwise and weights.shape[:2] != (attrs["groups"], 1):
         raise NotImplementedError(f"{node.name}: a convolution of groups")
     constants[kernel] = weights.transpose((2, 3, 0, 1) if depthwise else (2, 3, 1, 0))
-    constants |= {name: fixed[name] for name in bias}
-    more = {name: attrs[name] for name in ("strides", "dilation", "pad_low", "pad_high")}
+    constants |= {name: known_values[name] for name in bias}
+    padding = {name: attrs[name] for name in ("strides", "dilation", "pad_low", "pad_high")}
     return {
         "op": "DepthwiseConv" if depthwise else "Conv",
         "names": node.outputs,
         "name": node.name,
         "inputs": [x, kernel, *bias],
-        **more,
+        **padding,
     }
 
 
@@ -161,17 +169,17 @@ def _conv_transpose(
     node: Node,
     attrs: Mapping[str, Any],
     weights: Array,
-    fixed: Mapping[str, Array],
+    known_values: Mapping[str, Array],
     constants: dict[str, Array],
 ) -> dict[str, Any]:
-    """TensorFlow.js has the kernel the other way round, with the features before the channels."""
+    """TensorFlow.js flips the kernel, with the output channels before the input channels."""
     if {*attrs["strides"], *attrs["dilation"], attrs["groups"]} != {1}:
         raise NotImplementedError(
             f"{node.name}: a transposed convolution with strides, dilation or groups"
         )
     x, kernel, *bias = node.inputs
     constants[kernel] = np.flip(weights, (2, 3)).transpose(2, 3, 0, 1)
-    constants |= {name: fixed[name] for name in bias}
+    constants |= {name: known_values[name] for name in bias}
     sides = {name: attrs[name] for name in ("pad_low", "pad_high")}
     return {
         "op": "ConvTranspose",
@@ -183,4 +191,4 @@ def _conv_transpose(
     }
 
 
-_WRITTEN = {"Conv": _conv, "Scan": _scan}
+_CONVERTERS = {"Conv": _conv, "Scan": _scan}

@@ -21,17 +21,17 @@ POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src"
     " 'self'; worker-src 'self'; img-src data:"
 )
-NOTHING = "\N{EN DASH}"
+NO_DIGIT = "\N{EN DASH}"
 
 
 @functools.cache
 def examples() -> list[dict[str, Any]]:
-    """Strokes of the ten digits, and the pictures that the demo makes of them."""
-    done = subprocess.run(
+    """Strokes of the ten digits, and the pictures that the demo renders of them."""
+    process = subprocess.run(
         ["node", str(HERE / "strokes.js")], capture_output=True, text=True, timeout=30, check=True
     )
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    result: list[dict[str, Any]] = json.loads(process.stdout)
+    return result
 
 
 def wait(browser: Any, condition: Callable[[Any], Any]) -> None:
@@ -39,8 +39,8 @@ def wait(browser: Any, condition: Callable[[Any], Any]) -> None:
 
 
 @contextmanager
-def opened(bundle: Path) -> Iterator[Any]:
-    """The demo on a server of its own, under a strict policy, once its model has loaded."""
+def open_demo(bundle: Path) -> Iterator[Any]:
+    """Serve the demo with a strict policy, and open it. Its model has loaded."""
     with Server(
         {"/models/digits/demo/": FOLDER, "/dist/digits/": bundle},
         headers={"Content-Security-Policy": POLICY},
@@ -54,7 +54,7 @@ def opened(bundle: Path) -> Iterator[Any]:
 
 def clear(browser: Any) -> None:
     browser.find_element(By.ID, "clear").click()
-    wait(browser, lambda page: reading(page) == NOTHING)
+    wait(browser, lambda page: displayed_digit(page) == NO_DIGIT)
 
 
 def draw(browser: Any, strokes: list[list[list[float]]]) -> None:
@@ -71,7 +71,7 @@ def draw(browser: Any, strokes: list[list[list[float]]]) -> None:
         actions.release().perform()
 
 
-def reading(browser: Any) -> str:
+def displayed_digit(browser: Any) -> str:
     return str(browser.find_element(By.ID, "digit").text)
 
 

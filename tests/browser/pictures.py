@@ -1,4 +1,4 @@
-"""Pictures of every kind of element, and what the inputs of a bundle hold of them."""
+"""Pictures from every kind of element, and the expected values of inputs for them."""
 
 import numpy as np
 from onnx import TensorProto
@@ -21,24 +21,24 @@ INPUTS: dict[str, tuple[int, list[int | str], str]] = {
 
 
 def expected(name: str, pixels: np.ndarray) -> np.ndarray:
-    """What an input is for pixels [height, width, 4] of its size."""
+    """The values of an input for pixels [height, width, 4] of its size."""
     rgb = pixels[..., :3].astype(np.float64)
     match name:
         case "caffe":
-            made = rgb[..., ::-1] - [103.939, 116.779, 123.68]
+            values = rgb[..., ::-1] - [103.939, 116.779, 123.68]
         case "torch":
-            made = np.transpose(
+            values = np.transpose(
                 (rgb / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225], (2, 0, 1)
             )
         case "half":
-            made = rgb / 127.5 - 1
+            values = rgb / 127.5 - 1
         case "grey":
-            made = rgb @ [[0.2126], [0.7152], [0.0722]] / 255
+            values = rgb @ [[0.2126], [0.7152], [0.0722]] / 255
         case "bytes":
-            made = pixels
+            values = pixels
         case _:
-            made = rgb
-    return made.ravel()
+            values = rgb
+    return values.ravel()
 
 
 PAGE = '<!doctype html><link rel="icon" href="data:,"><title>images</title>'
@@ -89,9 +89,9 @@ const sized = { placeholders: { N: 1, H: 1, W: 1 } };
 
 def picture(width: int, height: int) -> np.ndarray:
     """The pixels of `pictureOf`, [height, width, 4]."""
-    at = np.arange(width * height * 4)
+    index = np.arange(width * height * 4)
     return (
-        np.where(at % 4 == 3, 255, (at * 73 + (at >> 3) * 31) % 256)
+        np.where(index % 4 == 3, 255, (index * 73 + (index >> 3) * 31) % 256)
         .astype(np.uint8)
         .reshape(height, width, 4)
     )

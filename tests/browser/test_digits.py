@@ -1,5 +1,5 @@
-"""The digits model as it is shipped: it verifies, the demo reads with it, and each mutation of its
-bundle is caught and located.
+"""The digits model as shipped: it verifies, the demo recognises digits, and each mutation of its
+bundle is detected and located.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser import demo, looks
+from tests.browser import demo, screenshots
 from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.build.engine import Engine
@@ -25,8 +25,8 @@ RECIPE = fake_bundle.ROOT / "models" / "digits" / "recipe.toml"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the bundle, the bundle that keeps its layers, and the reference."""
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the bundle, the bundle with outputs of layers, and the reference."""
     folder = tmp_path_factory.mktemp("digits")
     recipe = read_recipe(RECIPE)
     with Engine(folder / "state") as engine:
@@ -45,8 +45,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def check(built: Path, bundle: Path, backend: str, variant: str, folder: Path) -> Any:
-    inputs = {"bundle/": bundle, **{name: built / name for name in ("reference.npz", "layers.npz")}}
+def check(outputs: Path, bundle: Path, backend: str, variant: str, folder: Path) -> Any:
+    inputs = {
+        "bundle/": bundle,
+        **{name: outputs / name for name in ("reference.npz", "layers.npz")},
+    }
     params = {
         "backend": backend,
         "variant": variant,
@@ -63,15 +66,15 @@ def check(built: Path, bundle: Path, backend: str, variant: str, folder: Path) -
 )
 @pytest.mark.parametrize("kind", ["digits", "layers"])
 @pytest.mark.sample(3)
-def test_verifies(kind: str, backend: str, variant: str, built: Path, tmp_path: Path) -> None:
-    result = check(built, built / kind, backend, variant, tmp_path)
+def test_verifies(kind: str, backend: str, variant: str, outputs: Path, tmp_path: Path) -> None:
+    result = check(outputs, outputs / kind, backend, variant, tmp_path)
     assert all(row["relative"] < 1e-5 for row in result["outputs"])
 
 
-def test_code_is_small(built: Path) -> None:
+def test_code_is_small(outputs: Path) -> None:
     import brotli
 
-    bundle = built / "digits"
+    bundle = outputs / "digits"
     shared = ("index.js", "runtime.js", "worker.js", "webdnn.js")
     for backend in (("js.js",), ("wasm.js", "simd.wasm"), ("wasm.js", "relaxed.wasm")):
         assert (
@@ -80,14 +83,16 @@ def test_code_is_small(built: Path) -> None:
         )
 
 
-def change(path: Path, make: Callable[[bytes], bytes]) -> None:
-    """Change a file and make the loader accept it, so that only verify can tell."""
-    seals, before = [piecewise_digest(path)], path.read_bytes()
-    path.write_bytes(make(before))
+def change(path: Path, edit: Callable[[bytes], bytes]) -> None:
+    """Change a file, and its digest in index.js so that the loader accepts it. Only verify can
+    detect the change.
+    """
+    digests, before = [piecewise_digest(path)], path.read_bytes()
+    path.write_bytes(edit(before))
     assert path.read_bytes() != before
-    seals.append(piecewise_digest(path))
+    digests.append(piecewise_digest(path))
     index = path.with_name("index.js")
-    old, new = (f'"bytes":{seal["bytes"]},"digest":"{seal["digest"]}"' for seal in seals)
+    old, new = (f'"bytes":{digest["bytes"]},"digest":"{digest["digest"]}"' for digest in digests)
     index.write_text(index.read_text().replace(old, new))
 
 
@@ -98,12 +103,12 @@ def change_weight(data: bytes) -> bytes:
 
 
 def change_text(pattern: str, replacement: str) -> Callable[[bytes], bytes]:
-    def changed(data: bytes) -> bytes:
+    def edit_text(data: bytes) -> bytes:
         text, count = re.subn(pattern, replacement, data.decode())
         assert count > 0
         return text.encode()
 
-    return changed
+    return edit_text
 
 
 MUTATIONS = {
@@ -130,21 +135,21 @@ MUTATIONS = {
     ],
 )
 @pytest.mark.sample("weight-js", "packing offset-wasm", "stride-js", "epilogue-js")
-def test_mutations_are_caught_and_located(
-    mutation: str, backend: str, built: Path, tmp_path: Path
+def test_mutations_are_detected_and_located(
+    mutation: str, backend: str, outputs: Path, tmp_path: Path
 ) -> None:
-    pattern, make, layer = MUTATIONS[mutation]
-    bundle = Path(shutil.copytree(built / "layers", tmp_path / "mutant"))
+    pattern, edit, layer = MUTATIONS[mutation]
+    bundle = Path(shutil.copytree(outputs / "layers", tmp_path / "mutant"))
     (path,) = bundle.glob(pattern.format(backend=backend))
-    change(path, make)
+    change(path, edit)
     with pytest.raises(VerificationError, match=f"the first layer that diverges is {layer}"):
-        check(built, bundle, backend, "simd" if backend == "wasm" else "", tmp_path)
+        check(outputs, bundle, backend, "simd" if backend == "wasm" else "", tmp_path)
     assert not (tmp_path / "result.json").exists()
 
 
 @pytest.fixture(scope="module")
-def page(built: Path) -> Iterator[Any]:
-    with demo.opened(built / "digits") as browser:
+def page(outputs: Path) -> Iterator[Any]:
+    with demo.open_demo(outputs / "digits") as browser:
         yield browser
 
 
@@ -153,7 +158,7 @@ def page(built: Path) -> Iterator[Any]:
 def test_demo_recognises_a_drawn_digit(page: Any, digit: int) -> None:
     demo.clear(page)
     demo.draw(page, demo.examples()[digit]["strokes"])
-    demo.wait(page, lambda page: demo.reading(page) == str(digit))
+    demo.wait(page, lambda page: demo.displayed_digit(page) == str(digit))
     assert sum(demo.shares(page)) == pytest.approx(100, abs=0.6)
 
 
@@ -165,8 +170,8 @@ def test_demo_shows_its_backend(page: Any) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.sample("light")
-def test_demo_looks_drawn(page: Any, scheme: str) -> None:
+def test_demo_is_not_blank(page: Any, scheme: str) -> None:
     demo.clear(page)
     demo.draw(page, demo.examples()[3]["strokes"])
-    demo.wait(page, lambda page: demo.reading(page) == "3")
-    assert looks.has_content(looks.screenshot(scheme))
+    demo.wait(page, lambda page: demo.displayed_digit(page) == "3")
+    assert screenshots.has_content(screenshots.screenshot(scheme))

@@ -1,9 +1,8 @@
-"""Images that WebGPU can read, as inputs on it: they stay on the GPU, and become what the way over
-the
-CPU makes of them.
+"""Images as inputs of WebGPU models: they are converted on the GPU, with the same values as by the
+CPU.
 
-The software GPU of these tests imports no frame of a video; of that way its shader is compiled
-here, and frames go over the CPU.
+The software GPU of these tests cannot import video frames. For imported frames, only the shader is
+compiled here; video frames are converted on the CPU.
 """
 
 import json
@@ -38,7 +37,7 @@ for (const [what, method, count] of [[gpu.device.queue, 'copyExternalImageToText
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Each input is an output, too."""
+    """A bundle whose outputs are its inputs."""
     folder = tmp_path_factory.mktemp("external_texture")
     (folder / "net").mkdir()
     nodes = [helper.make_node("Identity", [name], [f"{name}_out"]) for name in INPUTS]
@@ -84,7 +83,7 @@ def test_an_image_of_the_input_size_is_not_resampled(source: str, evaluate: Any)
         return [await all({json.dumps(FLOATS)}, await sources.{source}(pictureOf(7, 5)), sized),
           counts.frames];
     """)
-    assert frames == len(FLOATS), "each input is made on the GPU"
+    assert frames == len(FLOATS), "each input is converted on the GPU"
     for name in FLOATS:
         scale = {"half": 127.5, "torch": 57, "grey": 255}.get(name, 1)
         np.testing.assert_allclose(
@@ -93,8 +92,8 @@ def test_an_image_of_the_input_size_is_not_resampled(source: str, evaluate: Any)
 
 
 def test_a_pixel_is_the_mean_of_its_source_area(evaluate: Any) -> None:
-    """Of a ramp in both directions, whose steps are 3 and 5 levels."""
-    got = evaluate("""
+    """The image is a ramp in both directions with steps of 3 and 5 levels."""
+    result = evaluate("""
         const data = new ImageData(Uint8ClampedArray.from({ length: 70 * 50 * 4 }, (_, at) =>
           [(at >> 2) % 70 * 3, Math.floor((at >> 2) / 70) * 5, 128, 255][at % 4]), 70, 50);
         return all(['plain', 'crop'], canvasOf(data), sized);
@@ -102,52 +101,52 @@ def test_a_pixel_is_the_mean_of_its_source_area(evaluate: Any) -> None:
     rows, columns = np.mgrid[0:50, 0:70]
     levels = np.stack([columns * 3, rows * 5, np.full_like(rows, 128)], axis=-1)
     means = levels.reshape(5, 10, 7, 10, 3).mean(axis=(1, 3)).ravel()
-    for name, values in got.items():
+    for name, values in result.items():
         np.testing.assert_allclose(values, means, atol=1.01, err_msg=name)
 
 
 @pytest.mark.parametrize(
-    ("width", "height", "place"), [(11, 5, np.s_[:, 2:9]), (7, 9, np.s_[2:7, :])]
+    ("width", "height", "crop"), [(11, 5, np.s_[:, 2:9]), (7, 9, np.s_[2:7, :])]
 )
-def test_a_crop_is_the_middle(width: int, height: int, place: Any, evaluate: Any) -> None:
-    got = evaluate(f"return all(['crop'], canvasOf(pictureOf({width}, {height})), sized);")
+def test_a_crop_is_the_middle(width: int, height: int, crop: Any, evaluate: Any) -> None:
+    result = evaluate(f"return all(['crop'], canvasOf(pictureOf({width}, {height})), sized);")
     np.testing.assert_allclose(
-        got["crop"], picture(width, height)[place][..., :3].ravel(), atol=1.01
+        result["crop"], picture(width, height)[crop][..., :3].ravel(), atol=1.01
     )
 
 
 def test_an_open_size_is_that_of_the_image(evaluate: Any) -> None:
-    got = evaluate(
+    result = evaluate(
         "return [await all(['open'], canvasOf(pictureOf(4, 9))), model.shapes.open_out];"
     )
-    np.testing.assert_allclose(got[0]["open"], picture(4, 9)[..., :3].ravel(), atol=1.01)
-    assert got[1] == [1, 9, 4, 3]
+    np.testing.assert_allclose(result[0]["open"], picture(4, 9)[..., :3].ravel(), atol=1.01)
+    assert result[1] == [1, 9, 4, 3]
 
 
-def test_integers_go_over_the_cpu(evaluate: Any) -> None:
-    got = evaluate(
+def test_integers_are_converted_on_the_cpu(evaluate: Any) -> None:
+    result = evaluate(
         "return [await all(['bytes'], canvasOf(pictureOf(7, 5)), sized), counts.frames];"
     )
-    np.testing.assert_allclose(got[0]["bytes"], picture(7, 5).ravel(), atol=1.01)
-    assert got[1] == 0
+    np.testing.assert_allclose(result[0]["bytes"], picture(7, 5).ravel(), atol=1.01)
+    assert result[1] == 0
 
 
 def test_a_video_that_cannot_be_imported_is_converted_on_the_cpu(evaluate: Any) -> None:
-    """Codecs keep colours roughly: the frame is one colour."""
-    got = evaluate("""
+    """The frame has one colour, since codecs preserve colours only roughly."""
+    result = evaluate("""
         const flat = new ImageData(
           Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]),
           64, 48);
         return [await all(['plain'], await videoOf(flat), sized), counts.frames];
     """)
     np.testing.assert_allclose(
-        np.reshape(got[0]["plain"], (-1, 3)), np.tile([200, 100, 50], (35, 1)), atol=6
+        np.reshape(result[0]["plain"], (-1, 3)), np.tile([200, 100, 50], (35, 1)), atol=6
     )
-    assert got[1] == 0
+    assert result[1] == 0
 
 
 def test_the_shader_of_imported_frames_compiles(evaluate: Any) -> None:
-    """Where frames are imported, the same shader reads another type of texture."""
+    """Imported frames need the same shader with another type of texture."""
     messages = evaluate("""
         const texts = [], { createShaderModule } = GPUDevice.prototype;
         gpu.device.createShaderModule = options =>
@@ -162,7 +161,7 @@ def test_the_shader_of_imported_frames_compiles(evaluate: Any) -> None:
     assert messages == []
 
 
-def test_buffers_are_used_again_once_their_run_is_over(evaluate: Any) -> None:
+def test_buffers_are_reused_after_their_run(evaluate: Any) -> None:
     frames, buffers, values = evaluate("""
         const frames = [10, 90, 170].map(level => canvasOf(
           new ImageData(new Uint8ClampedArray(7 * 5 * 4).fill(level)
@@ -175,18 +174,18 @@ def test_buffers_are_used_again_once_their_run_is_over(evaluate: Any) -> None:
         return [counts.frames, counts.buffers - before, both.map(outputs => outputs.plain_out[0])];
     """)
     assert frames == 3
-    assert buffers == 1, "what tells the shader of the frame"
+    assert buffers == 1, "only the parameters of the shader get a buffer"
     np.testing.assert_allclose(
-        values, [10, 90, 170], atol=1.01, err_msg="runs that wait keep their frames"
+        values, [10, 90, 170], atol=1.01, err_msg="queued runs keep their frames"
     )
 
 
 def test_other_backends_convert_images_on_the_cpu(evaluate: Any) -> None:
-    got = evaluate("""
+    result = evaluate("""
         const js = await load({ backends: 'js', worker: false });
         const outputs = await js.run({ ...zeros, plain: canvasOf(pictureOf(7, 5)) }, sized);
         js.dispose();
         return [Array.from(outputs.plain_out), counts.frames];
     """)
-    np.testing.assert_allclose(got[0], picture(7, 5)[..., :3].ravel(), atol=1.01)
-    assert got[1] == 0
+    np.testing.assert_allclose(result[0], picture(7, 5)[..., :3].ravel(), atol=1.01)
+    assert result[1] == 0

@@ -1,4 +1,4 @@
-"""Images whose height and width are open, for models that need some sizes equal."""
+"""Images with symbolic height and width, for models that constrain these sizes."""
 
 import json
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from webkiln.recipe.read import read_recipe
 PAGE = '<!doctype html><link rel="icon" href="data:,"><title>sizes of images</title>'
 
 
-def guarded(
+def build_guarded(
     folder: Path, name: str, shape: list[int | str], nodes: list[Any], tables: Sequence[Any] = ()
 ) -> Path:
-    """A bundle of one image input, of which some sizes must be equal."""
+    """A bundle with one image input. The model requires some sizes to be equal."""
     (folder / name).mkdir()
     values = [
         helper.make_tensor_value_info(tensor, TensorProto.FLOAT, shape) for tensor in ("x", "y")
@@ -40,8 +40,8 @@ def guarded(
         return Model(engine, read_recipe(folder / name / "recipe.toml"), folder / name).bundle()
 
 
-def up_and_down(factor: int) -> tuple[list[Any], list[Any]]:
-    """x + what is left of it when it is made smaller and larger again."""
+def downscale_and_upscale(factor: int) -> tuple[list[Any], list[Any]]:
+    """Nodes that add x to x, downscaled and upscaled by a factor."""
     scales = numpy_helper.from_array(np.array([1, 1, factor, factor], np.float32), "scales")
     return [
         helper.make_node(
@@ -58,7 +58,7 @@ def up_and_down(factor: int) -> tuple[list[Any], list[Any]]:
     ], [scales]
 
 
-def sizes_in_a_page(bundle: Path, body: str) -> Any:
+def run_in_page(bundle: Path, body: str) -> Any:
     script = f"""
         const done = arguments[arguments.length - 1];
         (async () => {{
@@ -80,28 +80,28 @@ def sizes_in_a_page(bundle: Path, body: str) -> Any:
     return answer.get("value", answer)
 
 
-def test_open_sizes_become_the_nearest_that_the_model_can_have(tmp_path: Path) -> None:
-    nodes, tables = up_and_down(32)
-    bundle = guarded(tmp_path, "net", [1, 3, "H", "W"], nodes, tables)
-    wanted = {(100, 70): [96, 64], (64, 32): [64, 32], (20, 40): [32, 32], (31, 1000): [32, 992]}
-    got = sizes_in_a_page(
+def test_open_sizes_are_rounded_to_valid_ones(tmp_path: Path) -> None:
+    nodes, tables = downscale_and_upscale(32)
+    bundle = build_guarded(tmp_path, "net", [1, 3, "H", "W"], nodes, tables)
+    expected = {(100, 70): [96, 64], (64, 32): [64, 32], (20, 40): [32, 32], (31, 1000): [32, 992]}
+    sizes = run_in_page(
         bundle,
-        f"const found = []; for (const size of {json.dumps(list(wanted))}) found.push(await"
+        f"const found = []; for (const size of {json.dumps(list(expected))}) found.push(await"
         " run(...size)); return found;",
     )
-    assert got == list(wanted.values())
-    assert sizes_in_a_page(bundle, "return run(100, 70, { H: 32, W: 64 });") == [64, 32]
-    wrong = sizes_in_a_page(bundle, "return run(100, 70, { H: 33 });")
-    assert wrong == {"code": "WrongSize", "message": wrong["message"]}
-    assert "H is 33; layer" in wrong["message"]
-    assert "needs it to be a multiple of 32" in wrong["message"]
+    assert sizes == list(expected.values())
+    assert run_in_page(bundle, "return run(100, 70, { H: 32, W: 64 });") == [64, 32]
+    error = run_in_page(bundle, "return run(100, 70, { H: 33 });")
+    assert error == {"code": "WrongSize", "message": error["message"]}
+    assert "H is 33; layer" in error["message"]
+    assert "needs it to be a multiple of 32" in error["message"]
 
 
-def test_sizes_that_leave_one_of_two_rests(tmp_path: Path) -> None:
-    """Down by halves that are rounded up, and up again: the remainders that survive are no multiple
-    of anything.
+def test_valid_sizes_need_not_be_multiples(tmp_path: Path) -> None:
+    """After two halvings that round up, and a doubling, the valid sizes are not the multiples of a
+    number.
     """
-    up = numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")
+    scales = numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")
     nodes = [
         helper.make_node("MaxPool", ["x"], ["half"], kernel_shape=[1, 1], strides=[2, 2]),
         helper.make_node("MaxPool", ["half"], ["quarter"], kernel_shape=[1, 1], strides=[2, 2]),
@@ -114,27 +114,27 @@ def test_sizes_that_leave_one_of_two_rests(tmp_path: Path) -> None:
         ),
         helper.make_node("Add", ["half", "again"], ["y"]),
     ]
-    bundle = guarded(tmp_path, "net", [1, 3, "H", "W"], nodes, [up])
+    bundle = build_guarded(tmp_path, "net", [1, 3, "H", "W"], nodes, [scales])
     body = (
         "const found = []; for (let size = 1; size <= 9; size++) { await run(size, size);"
         " found.push(model.shapes.y[2]); } return found;"
     )
-    assert sizes_in_a_page(bundle, body) == [2, 2, 2, 2, 2, 2, 4, 4, 4]
+    assert run_in_page(bundle, body) == [2, 2, 2, 2, 2, 2, 4, 4, 4]
 
 
 def test_a_guard_on_several_sizes_is_reported(tmp_path: Path) -> None:
-    turned = helper.make_node("Transpose", ["x"], ["turned"], perm=[0, 1, 3, 2])
-    bundle = guarded(
+    transposed = helper.make_node("Transpose", ["x"], ["turned"], perm=[0, 1, 3, 2])
+    bundle = build_guarded(
         tmp_path,
         "net",
         [1, 3, "H", "W"],
-        [turned, helper.make_node("Add", ["x", "turned"], ["y"], "sum")],
+        [transposed, helper.make_node("Add", ["x", "turned"], ["y"], "sum")],
     )
-    assert sizes_in_a_page(bundle, "return run(5, 5);") == [5, 5]
-    assert sizes_in_a_page(bundle, "return run(5, 7, { H: 6, W: 6 });") == [6, 6]
-    wrong = sizes_in_a_page(bundle, "return run(5, 7);")
-    said = (
+    assert run_in_page(bundle, "return run(5, 5);") == [5, 5]
+    assert run_in_page(bundle, "return run(5, 7, { H: 6, W: 6 });") == [6, 6]
+    error = run_in_page(bundle, "return run(5, 7);")
+    message = (
         "layer 'sum' needs the sizes H and W to be equal; they are 7 and 5 for W = 5, H = 7;"
         " change the inputs or { placeholders }"
     )
-    assert wrong == {"code": "WrongSize", "message": f"WebkilnError: {said}"}
+    assert error == {"code": "WrongSize", "message": f"WebkilnError: {message}"}

@@ -1,4 +1,4 @@
-"""Images as inputs: what a bundle makes of pictures in a page, against numpy on the same pixels."""
+"""Images as inputs: the values that a bundle computes from pictures, compared with numpy."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ HEIGHT, WIDTH = 5, 7
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Each input is an output, too."""
+    """A bundle whose outputs are its inputs."""
     folder = tmp_path_factory.mktemp("images")
     (folder / "net").mkdir()
     nodes = [helper.make_node("Identity", [name], [f"{name}_out"]) for name in INPUTS]
@@ -60,25 +60,25 @@ FIXED = [name for name in INPUTS if name != "open"]
 
 @pytest.mark.parametrize("source", ["data", "canvas", "offscreen", "bitmap", "image"])
 def test_pixels_of_the_right_size_are_exact(source: str, evaluate: Any) -> None:
-    got = evaluate(
+    result = evaluate(
         f"return all({json.dumps(FIXED)}, await sources.{source}(pictureOf(7, 5)), sized);"
     )
     for name in FIXED:
         np.testing.assert_allclose(
-            got[name], expected(name, picture(7, 5)), rtol=1e-6, atol=2e-6, err_msg=name
+            result[name], expected(name, picture(7, 5)), rtol=1e-6, atol=2e-6, err_msg=name
         )
 
 
 def test_frames_of_a_video(evaluate: Any) -> None:
-    """Codecs keep colours roughly: the frame is one colour."""
-    got = evaluate("""
+    """The frame has one colour, since codecs preserve colours only roughly."""
+    result = evaluate("""
         const flat = new ImageData(
           Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]),
           64, 48);
         return all(['plain'], await videoOf(flat), sized);
     """)
     np.testing.assert_allclose(
-        np.reshape(got["plain"], (-1, 3)), np.tile([200, 100, 50], (35, 1)), atol=6
+        np.reshape(result["plain"], (-1, 3)), np.tile([200, 100, 50], (35, 1)), atol=6
     )
 
 
@@ -87,8 +87,8 @@ def test_frames_of_a_video(evaluate: Any) -> None:
 def test_other_sizes_are_scaled_by_the_browser(
     source: str, width: int, height: int, evaluate: Any
 ) -> None:
-    """The same scaling by a canvas of the test's own, then numpy."""
-    got = evaluate(f"""
+    """A canvas of the test scales the image in the same way."""
+    result = evaluate(f"""
         const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
         Object.assign(canvas, {{ width: 7, height: 5 }});
         context.imageSmoothingQuality = 'high';
@@ -97,45 +97,45 @@ def test_other_sizes_are_scaled_by_the_browser(
         return [Array.from(context.getImageData(0, 0, 7, 5).data),
           await all(names, await sources.{source}(pictureOf({width}, {height})), sized)];
     """)
-    pixels = np.array(got[0], np.uint8).reshape(5, 7, 4)
-    for name, values in got[1].items():
+    pixels = np.array(result[0], np.uint8).reshape(5, 7, 4)
+    for name, values in result[1].items():
         np.testing.assert_allclose(
             values, expected(name, pixels), rtol=1e-6, atol=2e-6, err_msg=name
         )
 
 
 def test_scaling_preserves_positions(evaluate: Any) -> None:
-    """A ramp stays a ramp: each pixel is what lies under its middle, to a quarter of a pixel (a
-    step is 30 or 50 levels).
+    """A ramp remains a ramp: each pixel is the value at its centre, with a tolerance of a quarter
+    of a pixel (a step is 30 or 50 levels).
     """
-    got = evaluate("""
+    result = evaluate("""
         const data = new ImageData(Uint8ClampedArray.from({ length: 70 * 50 * 4 }, (_, at) =>
           [(at >> 2) % 70 * 3, Math.floor((at >> 2) / 70) * 5, 128, 255][at % 4]), 70, 50);
         return all(['plain'], data, sized);
     """)
-    values = np.reshape(got["plain"], (5, 7, 3))[1:-1, 1:-1]
+    values = np.reshape(result["plain"], (5, 7, 3))[1:-1, 1:-1]
     rows, columns = np.mgrid[1:4, 1:6]
-    middles = np.stack(
+    centres = np.stack(
         [(columns * 10 + 4.5) * 3, (rows * 10 + 4.5) * 5, np.full_like(rows, 128)], axis=-1
     )
-    np.testing.assert_allclose(values, middles, atol=7.5)
+    np.testing.assert_allclose(values, centres, atol=7.5)
 
 
 @pytest.mark.parametrize(
-    ("width", "height", "place"),
+    ("width", "height", "crop"),
     [(11, 5, np.s_[:, 2:9]), (7, 9, np.s_[2:7, :]), (7, 5, np.s_[:, :])],
 )
-def test_a_crop_is_the_middle(width: int, height: int, place: Any, evaluate: Any) -> None:
-    got = evaluate(f"return all(['crop'], canvasOf(pictureOf({width}, {height})), sized);")
-    np.testing.assert_array_equal(got["crop"], picture(width, height)[place][..., :3].ravel())
+def test_a_crop_is_the_middle(width: int, height: int, crop: Any, evaluate: Any) -> None:
+    result = evaluate(f"return all(['crop'], canvasOf(pictureOf({width}, {height})), sized);")
+    np.testing.assert_array_equal(result["crop"], picture(width, height)[crop][..., :3].ravel())
 
 
 def test_open_sizes_are_those_of_the_image_unless_they_are_set(evaluate: Any) -> None:
-    got = evaluate(
+    result = evaluate(
         "return [await all(['open'], canvasOf(pictureOf(4, 9))), model.shapes.open_out];"
     )
-    np.testing.assert_array_equal(got[0]["open"], picture(4, 9)[..., :3].ravel())
-    assert got[1] == [1, 9, 4, 3]
+    np.testing.assert_array_equal(result[0]["open"], picture(4, 9)[..., :3].ravel())
+    assert result[1] == [1, 9, 4, 3]
     assert evaluate(
         "await all(['open'], canvasOf(pictureOf(4, 9)), { placeholders: { H: 6, W: 5 } }); return"
         " model.shapes.open_out;"
@@ -148,7 +148,7 @@ def test_open_sizes_are_those_of_the_image_unless_they_are_set(evaluate: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("value", "code", "part"),
+    ("value", "code", "message"),
     [
         (
             "new Image()",
@@ -168,26 +168,26 @@ def test_open_sizes_are_those_of_the_image_unless_they_are_set(evaluate: Any) ->
         ("pictureOf(7, 5).data", "WrongDtype", "got Uint8ClampedArray of 140"),
     ],
 )
-def test_what_is_no_image(value: str, code: str, part: str, evaluate: Any) -> None:
-    got = evaluate(f"return all(['plain'], {value}, sized);")
-    assert got["code"] == code
-    assert part in got["message"]
+def test_inputs_that_are_not_images(value: str, code: str, message: str, evaluate: Any) -> None:
+    result = evaluate(f"return all(['plain'], {value}, sized);")
+    assert result["code"] == code
+    assert message in result["message"]
 
 
 def test_an_image_of_another_origin(evaluate: Any) -> None:
     with serve(Site(Path(__file__).parent)) as other:
         url = other.url.replace("127.0.0.1", "localhost") + "/bundle/dot.png"
-        got = evaluate(f"""
+        result = evaluate(f"""
             const image = new Image();
             image.src = {json.dumps(url)};
             await image.decode();
             return all(['plain'], image, sized);
         """)
-    assert got["code"] == "Tainted", got
-    assert 'crossorigin="anonymous"' in got["message"]
+    assert result["code"] == "Tainted", result
+    assert 'crossorigin="anonymous"' in result["message"]
 
 
-def test_only_bundles_with_image_inputs_carry_the_code(bundle: Path, tmp_path: Path) -> None:
+def test_only_bundles_with_image_inputs_contain_image_code(bundle: Path, tmp_path: Path) -> None:
     from tests.runtime import fake_bundle
 
     assert "drawImage" in (bundle / "runtime.js").read_text()

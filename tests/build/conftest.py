@@ -17,19 +17,17 @@ from webkiln.build.remote.signing import Signer
 from webkiln.build.share import Share
 
 HERE = Path(__file__).parent
-BRIEF = {"test_two_checkouts_give_identical_bytes"}
-"""Tests that also run with a real model every time. The toy, whose stages take no time, goes
-through all tests.
-"""
+ALSO_REAL = {"test_two_checkouts_produce_identical_bytes"}
+"""Tests that always run with a real model, too. The others do so only in `make formats`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        known = getattr(item, "callspec", None) if item.path.parent == HERE else None
+        callspec = getattr(item, "callspec", None) if item.path.parent == HERE else None
         if (
-            known is not None
-            and known.params.get("model") == "digits"
-            and getattr(item, "originalname", "") not in BRIEF
+            callspec is not None
+            and callspec.params.get("model") == "digits"
+            and getattr(item, "originalname", "") not in ALSO_REAL
         ):
             item.add_marker(pytest.mark.long)
 
@@ -52,7 +50,7 @@ def toy(tmp_path: Path) -> Tree:
 
 @pytest.fixture
 def share(tmp_path: Path) -> Share:
-    """A root with two stages, and a package outside of it."""
+    """A root with two stages, and a package outside it."""
     root, package = tmp_path / "root", tmp_path / "lib" / "webkiln"
     (root / "stages").mkdir(parents=True)
     package.mkdir(parents=True)
@@ -69,25 +67,25 @@ def share(tmp_path: Path) -> Share:
 
 @pytest.fixture(scope="session")
 def unbuilt(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """A checkout in which nothing is built or edited, for queries."""
-    place = tmp_path_factory.mktemp("unbuilt")
-    return checkout(place / "tree", place / "cache", toy=True)
+    """A checkout for queries: nothing in it is built or edited."""
+    folder = tmp_path_factory.mktemp("unbuilt")
+    return checkout(folder / "tree", folder / "cache", toy=True)
 
 
 @pytest.fixture(scope="session")
-def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def remote_objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The contents of a server after a build of the toy with uploads."""
-    place = tmp_path_factory.mktemp("held")
+    folder = tmp_path_factory.mktemp("remote")
     with faulty() as server:
-        checkout(place / "tree", place / "cache", toy=True).make(
+        checkout(folder / "tree", folder / "cache", toy=True).make(
             WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_WRITE="1"
         )
-        return dict(server.held)
+        return dict(server.objects)
 
 
 @pytest.fixture
 def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy or authority except those that a test sets."""
+    """Remove all proxies and certificate authorities from the environment."""
     for name in [name for name in os.environ if name.lower().endswith("_proxy") or name in BUNDLES]:
         monkeypatch.delenv(name)
 
@@ -100,39 +98,39 @@ def trees(tmp_path: Path) -> list[Tree]:
 
 @pytest.fixture(scope="module")
 def buildgrid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A server that takes seconds to start, for all tests whose entries differ."""
-    with REAL["reapi"](tmp_path_factory.mktemp("buildgrid")) as reached:
-        yield reached
+    """A server that takes seconds to start, shared by tests with different entries."""
+    with REAL["reapi"](tmp_path_factory.mktemp("buildgrid")) as server_environment:
+        yield server_environment
 
 
 @pytest.fixture
-def filled(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
-    """A server with the results of another tree, which fails on demand; and a tree that has built
-    nothing.
+def filled_server(remote_objects: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
+    """A server with the results of another tree, which can simulate faults, and a tree without a
+    build.
     """
     with faulty() as server:
-        server.held |= held
+        server.objects |= remote_objects
         yield server, toy
 
 
 @pytest.fixture(params=representative(REAL, "nginx"))
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
-    place = tmp_path / "server"
-    place.mkdir()
-    with REAL[request.param](place) as reached:
-        yield reached
+    folder = tmp_path / "server"
+    folder.mkdir()
+    with REAL[request.param](folder) as server_environment:
+        yield server_environment
 
 
 @pytest.fixture(scope="module", params=representative(REAL, *QUICK))
-def standing(
+def shared_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
-    """A server for several tests, whose entries differ."""
+    """A server, shared by tests with different entries."""
     if request.param == "reapi":
         yield request.getfixturevalue("buildgrid")
         return
-    with REAL[request.param](tmp_path_factory.mktemp("server")) as reached:
-        yield reached
+    with REAL[request.param](tmp_path_factory.mktemp("server")) as server_environment:
+        yield server_environment
 
 
 @pytest.fixture
@@ -141,7 +139,7 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Signer:
+def trusted_signer(tmp_path: Path) -> Signer:
     return hmac_signer(tmp_path, "s")
 
 
@@ -151,7 +149,7 @@ SLOW_STAGES = ("lower", "generate", "pack")
 @pytest.fixture
 def slow_trees(tmp_path: Path) -> Trees:
     """Checkouts of one project, each with its own cache, as on separate machines. Some stages sleep
-    for 0.3 s, and meanwhile there is a file of theirs in `tmp_path/seen` if this folder exists.
+    for 0.3 s. Meanwhile a file of each exists in `tmp_path/running` if this folder exists.
     """
 
     def create(count: int) -> list[Tree]:
@@ -161,12 +159,12 @@ def slow_trees(tmp_path: Path) -> Trees:
         for tree in checkouts:
             for stage in SLOW_STAGES:
                 delay = (
-                    "    import os, pathlib, time\n    seen ="
-                    f" pathlib.Path({str(tmp_path / 'seen')!r}, f'{stage}-{{os.getpid()}}')\n"
+                    "    import os, pathlib, time\n    mark ="
+                    f" pathlib.Path({str(tmp_path / 'running')!r}, f'{stage}-{{os.getpid()}}')\n"
                 )
                 delay += (
-                    "    if seen.parent.exists(): seen.write_text('')\n    time.sleep(0.3)\n   "
-                    " seen.unlink(missing_ok=True)\n"
+                    "    if mark.parent.exists(): mark.write_text('')\n    time.sleep(0.3)\n   "
+                    " mark.unlink(missing_ok=True)\n"
                 )
                 tree.edit(
                     f"stages/{stage}.py",
@@ -186,5 +184,5 @@ def shared(tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with scheduler(tmp_path_factory.mktemp("fleet") / "scheduler") as found:
-        yield found
+    with scheduler(tmp_path_factory.mktemp("fleet") / "scheduler") as scheduler_address:
+        yield scheduler_address

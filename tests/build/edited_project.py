@@ -1,4 +1,4 @@
-"""A project that is edited and built at random."""
+"""A project with random edits and builds."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def export(path):
 """
 HELPER = "import shutil\n\n\ndef write(path, source):\n    shutil.copyfile(source, path)\n"
 SLOWEST_KILL = {"toy": 0.9, "digits": 4.0}
-ELSEWHERE = (
+ENVIRONMENTS = (
     {"HOME": "/nonexistent"},
     {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"},
     {"TZ": "Asia/Tokyo"},
@@ -79,30 +79,30 @@ class Soak:
         return name.partition("_")[2]
 
     def check(self) -> str:
-        """Build in one of several ways and compare. Returns the way."""
-        ways: list[Callable[[], None]] = [self.build_here] * 6 + [
+        """Build in a random way and compare with a clean build. Returns the name of the way."""
+        builds: list[Callable[[], None]] = [self.build_here] * 6 + [
             self.build_by_doit,
             self.build_twice_at_once,
             self.build_after_kill,
             self.build_elsewhere,
         ]
-        way = self.random.choice(ways)
-        self.place.mkdir(parents=True, exist_ok=True)
-        (self.place / "mine.txt").write_text("mine")
-        way()
-        found, expected = (
-            {path.name: path.read_bytes() for path in self.place.iterdir()},
+        build = self.random.choice(builds)
+        self.publish_folder.mkdir(parents=True, exist_ok=True)
+        (self.publish_folder / "mine.txt").write_text("mine")
+        build()
+        published, expected = (
+            {path.name: path.read_bytes() for path in self.publish_folder.iterdir()},
             self.clean(),
         )
-        assert found.pop("mine.txt") == b"mine", "a user file"
-        assert found.keys() == expected.keys(), f"{found.keys() ^ expected.keys()} differ"
+        assert published.pop("mine.txt") == b"mine", "a user file"
+        assert published.keys() == expected.keys(), f"{published.keys() ^ expected.keys()} differ"
         for name, data in expected.items():
-            assert found[name] == data, f"{name} differs"
-        return way.__name__.removeprefix("build_")
+            assert published[name] == data, f"{name} differs"
+        return build.__name__.removeprefix("build_")
 
     @property
-    def place(self) -> Path:
-        """The folder that doit publishes into, by the encoding of the recipe."""
+    def publish_folder(self) -> Path:
+        """The folder into which doit publishes, which depends on the encoding of the recipe."""
         (encoding,) = self.recipe.get("encodings", ["float32"])
         return (
             self.tree.bundle
@@ -125,7 +125,7 @@ class Soak:
             return {path.name: path.read_bytes() for path in (empty / "bundle").iterdir()}
 
     def build_here(self) -> None:
-        self.bundle(self.tree.state, self.tree.cache, self.place)
+        self.bundle(self.tree.state, self.tree.cache, self.publish_folder)
 
     def build_by_doit(self) -> None:
         self.tree.doit("build", f"model={self.tree.model}")
@@ -133,7 +133,7 @@ class Soak:
     def build_elsewhere(self) -> None:
         before = os.umask(self.random.choice((0o077, 0o002)))
         try:
-            self.tree.doit("build", f"model={self.tree.model}", **self.random.choice(ELSEWHERE))
+            self.tree.doit("build", f"model={self.tree.model}", **self.random.choice(ENVIRONMENTS))
         finally:
             os.umask(before)
 
@@ -148,7 +148,7 @@ class Soak:
             process.wait(self.random.uniform(0.1, SLOWEST_KILL[self.tree.model]))
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        assert (self.place / "mine.txt").read_text() == "mine"
+        assert (self.publish_folder / "mine.txt").read_text() == "mine"
         self.build_here()
 
     def start(self) -> subprocess.Popen[str]:
@@ -191,7 +191,7 @@ class Soak:
         (self.model / "recipe.toml").write_text("\n".join(lines) + "\n")
 
     def append(self, path: Path, text: str) -> None:
-        """Append a line, so that the rest stays the same."""
+        """Append a line. The rest is unchanged."""
         self.versions += 1
         path.write_text(path.read_text() + text.format(self.random.choice((1, 2, self.versions))))
 
@@ -248,8 +248,8 @@ class Soak:
 
     def edit_times(self) -> None:
         for path in self.random.sample(self.sources(), 5):
-            when = self.random.choice((0, 1_000_000_000, time.time() - 30, time.time() + 3600))
-            os.utime(path, (when, when))
+            modified = self.random.choice((0, 1_000_000_000, time.time() - 30, time.time() + 3600))
+            os.utime(path, (modified, modified))
 
     def edit_within_one_stamp(self) -> None:
         """Keep size and modification time, as version control and copying tools do."""
@@ -276,10 +276,10 @@ class Soak:
 
     def edit_link(self) -> None:
         path = self.random.choice([path for path in self.sources() if not path.is_symlink()])
-        aside = self.folder / "linked" / path.relative_to(self.tree.root)
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, aside)
-        path.symlink_to(aside)
+        target = self.folder / "linked" / path.relative_to(self.tree.root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, target)
+        path.symlink_to(target)
 
     def edit_cache_damaged(self) -> None:
         for path in self.random.choices(
@@ -302,18 +302,18 @@ class Soak:
     def edit_state_lost(self) -> None:
         if self.random.random() < 0.5:
             shutil.rmtree(self.tree.state, ignore_errors=True)
-        elif found := [
+        elif files := [
             path
             for path in self.tree.state.rglob("*")
             if path.is_file() and "doit.db" not in path.name
         ]:
-            path = self.random.choice(found)
+            path = self.random.choice(files)
             self.random.choice([path.unlink, lambda: path.write_bytes(path.read_bytes()[:-3])])()
 
     def edit_published_lost(self) -> None:
-        found = [path for path in self.place.glob("*") if path.name != "mine.txt"]
-        if found:
-            self.random.choice(found).unlink()
+        files = [path for path in self.publish_folder.glob("*") if path.name != "mine.txt"]
+        if files:
+            self.random.choice(files).unlink()
 
     def edit_nothing(self) -> None:
         pass
@@ -358,12 +358,12 @@ class Soak:
 
     def toy_helper_of_the_script(self) -> None:
         path = self.model / "helper.py"
-        extra = self.random.choice(
+        suffix = self.random.choice(
             (
                 "",
                 "\n    with open(path, 'a') as file:\n        file.write(' ')",
                 f"  # {self.versions}",
             )
         )
-        path.write_text(HELPER.rstrip() + extra + "\n")
+        path.write_text(HELPER.rstrip() + suffix + "\n")
         self.versions += 1

@@ -10,15 +10,16 @@ from urllib.parse import urlsplit
 
 
 class Faulty:
-    """The HTTP protocol for a table. `fault`: how it fails. `asked`: the requests, as `GET ac/...`.
-    `latency`: the seconds before each answer. `logins`: the proxy authorisation of requests.
+    """The HTTP protocol for a table of objects. `fault`: the simulated fault. `requests`: all
+    requests, as `GET ac/...`. `latency`: the delay of each answer in seconds. `logins`: the proxy
+    authorisation of each request.
     """
 
     def __init__(self, fault: str = "") -> None:
         self.fault = fault
         self.latency = 0.0
-        self.held: dict[str, bytes] = {}
-        self.asked: list[str] = []
+        self.objects: dict[str, bytes] = {}
+        self.requests: list[str] = []
         self.logins: list[str | None] = []
         self.lock = threading.Lock()
         self.released = threading.Event()
@@ -37,7 +38,7 @@ class Faulty:
                 outer.answer(self, with_body=False)
 
             def do_PUT(self) -> None:
-                outer.take(self)
+                outer.store(self)
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -55,19 +56,19 @@ class Faulty:
     def answer(self, request: BaseHTTPRequestHandler, *, with_body: bool) -> None:
         name = urlsplit(request.path).path.lstrip("/")
         with self.lock:
-            self.asked.append(f"{request.command} {name}")
+            self.requests.append(f"{request.command} {name}")
             self.logins.append(request.headers["Proxy-Authorization"])
         time.sleep(self.latency)
-        data = self.held.get(name)
+        data = self.objects.get(name)
         if self.fault == "never":
             self.released.wait()
             request.close_connection = True
             return
         if self.fault in REFUSALS:
-            self.say(request, REFUSALS[self.fault], b"")
+            self.reply(request, REFUSALS[self.fault], b"")
             return
         if data is None:
-            self.say(request, 404, b"")
+            self.reply(request, 404, b"")
             return
         if self.fault == "bytes" and name.startswith("cas/"):
             data = data[:-1] + bytes([data[-1] ^ 1]) if data else b"?"
@@ -78,18 +79,20 @@ class Faulty:
         start = int(
             request.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-")
         )
-        cut = self.fault == "cut" and name.startswith("cas/") and len(data) > 100 and start == 0
+        is_truncated = (
+            self.fault == "cut" and name.startswith("cas/") and len(data) > 100 and start == 0
+        )
         request.send_response(206 if start else 200)
         request.send_header("Content-Length", str(len(data) - start))
         request.end_headers()
         if with_body:
-            request.wfile.write(data[start : len(data) // 2] if cut else data[start:])
-        request.close_connection = cut
+            request.wfile.write(data[start : len(data) // 2] if is_truncated else data[start:])
+        request.close_connection = is_truncated
 
-    def take(self, request: BaseHTTPRequestHandler) -> None:
+    def store(self, request: BaseHTTPRequestHandler) -> None:
         name = urlsplit(request.path).path.lstrip("/")
         with self.lock:
-            self.asked.append(f"PUT {name}")
+            self.requests.append(f"PUT {name}")
         time.sleep(self.latency)
         if self.fault == "never":
             self.released.wait()
@@ -101,16 +104,16 @@ class Faulty:
             else _chunks(request)
         )
         if self.fault in WRITE_REFUSALS:
-            self.say(request, WRITE_REFUSALS[self.fault], b"")
+            self.reply(request, WRITE_REFUSALS[self.fault], b"")
             return
         if "If-None-Match" in request.headers:
-            self.held.setdefault(name, data)
+            self.objects.setdefault(name, data)
         else:
-            self.held[name] = data
-        self.say(request, 201, b"")
+            self.objects[name] = data
+        self.reply(request, 201, b"")
 
     @staticmethod
-    def say(request: BaseHTTPRequestHandler, status: int, body: bytes) -> None:
+    def reply(request: BaseHTTPRequestHandler, status: int, body: bytes) -> None:
         request.send_response(status)
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.build.remotes import free_port, started
+from tests.build.remotes import free_port, run_server
 from tests.build.tree import Tree
 
 Trees = Callable[[int], list[Tree]]
@@ -30,19 +30,19 @@ class FleetWorker:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        self.said: list[str] = []
+        self.output: list[str] = []
         self.offers = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.said.append(line)
+            self.output.append(line)
             if line.startswith("offers "):
                 self.offers.set()
 
     def kill(self) -> None:
-        """Kill it without a farewell, as a power failure does."""
+        """Kill it with SIGKILL, as after a power failure."""
         os.kill(self.process.pid, signal.SIGKILL)
 
     def end(self) -> None:
@@ -55,9 +55,9 @@ class FleetWorker:
 
 
 @contextmanager
-def scheduler(place: Path, port: int | None = None) -> Iterator[str]:
-    """The address of a scheduler, which is killed at the end."""
-    place.mkdir(exist_ok=True)
+def scheduler(folder: Path, port: int | None = None) -> Iterator[str]:
+    """Run a scheduler, and yield its address. It is killed at the end."""
+    folder.mkdir(exist_ok=True)
     port = port or free_port()
     command = [
         sys.executable,
@@ -69,12 +69,12 @@ def scheduler(place: Path, port: int | None = None) -> Iterator[str]:
         str(port),
         "--no-dashboard",
     ]
-    with started(command, port, place) as process:
+    with run_server(command, port, folder) as process:
         yield f"tcp://127.0.0.1:{port}"
         process.kill()
 
 
-def started_worker(
+def start_worker(
     address: str,
     tree: Tree,
     shared: str,
@@ -83,7 +83,7 @@ def started_worker(
     processors: int = 2,
     **environment: str,
 ) -> FleetWorker:
-    """A worker with the code and the cache of a tree. It may not be ready yet."""
+    """Start a worker with the code and the cache of a tree. It may not be ready yet."""
     process = subprocess.Popen(
         [*program, "worker", address, "--processors", str(processors), "--memory", "16"],
         cwd=tree.root,
@@ -105,29 +105,31 @@ def workers(
     processors: int = 2,
     **environment: str,
 ) -> Iterator[list[FleetWorker]]:
-    """A worker for each tree, with its code and its cache. The first ones lie in the given ways."""
+    """Run a worker for each tree, with its code and its cache. The first ones lie as listed in
+    `lies`.
+    """
     with ExitStack() as stack:
-        found = []
+        running = []
         for number, tree in enumerate(trees):
             lie = lies[number] if number < len(lies) else ""
             program = [sys.executable, str(LIAR), lie] if lie else WORKER
-            found.append(
-                started_worker(address, tree, shared, program, processors=processors, **environment)
+            running.append(
+                start_worker(address, tree, shared, program, processors=processors, **environment)
             )
-            stack.callback(found[-1].end)
-        for worker in found:
-            assert worker.offers.wait(START_SECONDS), "".join(worker.said)
-        yield found
+            stack.callback(running[-1].end)
+        for worker in running:
+            assert worker.offers.wait(START_SECONDS), "".join(worker.output)
+        yield running
 
 
 GRID_FLAGS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage")
-"""The options that the nodes of a grid pass to their browsers, and sessions do not request."""
+"""Options that the nodes of a grid add for their browsers."""
 
 
 @contextmanager
-def grid(place: Path) -> Iterator[str]:
+def grid(folder: Path) -> Iterator[str]:
     """A WebDriver server, like a Selenium Grid with one node that has Chromium."""
-    place.mkdir()
+    folder.mkdir()
     port = free_port()
 
     class Hub(BaseHTTPRequestHandler):
@@ -137,14 +139,14 @@ def grid(place: Path) -> Iterator[str]:
         def forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if self.path == "/session":
-                asked = json.loads(body)
+                capabilities_request = json.loads(body)
                 options = (
-                    asked["capabilities"]
+                    capabilities_request["capabilities"]
                     .setdefault("alwaysMatch", {})
                     .setdefault("goog:chromeOptions", {})
                 )
                 options["args"] = [*options.get("args", ()), *GRID_FLAGS]
-                body = json.dumps(asked).encode()
+                body = json.dumps(capabilities_request).encode()
             request = urllib.request.Request(
                 f"http://127.0.0.1:{port}{self.path}", body or None, method=self.command
             )
@@ -171,7 +173,7 @@ def grid(place: Path) -> Iterator[str]:
             self.forward()
 
     with (
-        started(["chromedriver", f"--port={port}"], port, place),
+        run_server(["chromedriver", f"--port={port}"], port, folder),
         ThreadingHTTPServer(("127.0.0.1", 0), Hub) as hub,
     ):
         threading.Thread(target=hub.serve_forever, daemon=True).start()
@@ -184,7 +186,7 @@ def warnings(output: str) -> list[str]:
 
 
 def addresses(output: str) -> set[str]:
-    """The workers that warnings mention."""
+    """The addresses of workers in warnings."""
     return set(re.findall(r"tcp://[\d.]+:\d+", "\n".join(warnings(output))))
 
 
@@ -192,9 +194,9 @@ def client(address: str, shared: str) -> dict[str, str]:
     return {"WEBKILN_EXECUTOR": address, "WEBKILN_REMOTE_CACHE": shared, "WEBKILN_CACHE_WRITE": "1"}
 
 
-def start_build(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Popen[str]:
-    """A running build."""
-    environment = tree.environment(**client(address, shared), **more)
+def start_build(tree: Tree, address: str, shared: str, **variables: str) -> subprocess.Popen[str]:
+    """Start a build of the toy."""
+    environment = tree.environment(**client(address, shared), **variables)
     return subprocess.Popen(
         tree.command("build", "model=toy"),
         cwd=tree.root,
@@ -206,14 +208,14 @@ def start_build(tree: Tree, address: str, shared: str, **more: str) -> subproces
 
 
 def output_of(process: subprocess.Popen[str]) -> str:
-    """The output of a build that succeeded."""
+    """The output of a build, which must succeed."""
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
     assert "Traceback" not in output
     return output
 
 
-def emptied(shared: str) -> str:
+def clear_results(shared: str) -> str:
     for path in Path(shared).glob("*/*/*"):
         path.unlink()
     return shared

@@ -1,5 +1,5 @@
-"""Entries that webkiln did not write, derived from good ones. `FORGED` contains what is possible
-without the key; none of it may be used.
+"""Forged entries, derived from valid ones. `FORGED` lists what an attacker can write without the
+key; none of it may be used.
 """
 
 import json
@@ -118,23 +118,25 @@ HEADERS = (
 FORGED = (*OUTPUTS, *TEXTS, "reads", "header")
 
 
-def forged(entry: bytes, how: str, random: random.Random) -> bytes:
-    """An entry changed in one of the ways of `FORGED`. The header stays, except for "header"."""
+def forged(entry: bytes, kind: str, random: random.Random) -> bytes:
+    """Forge an entry in one of the ways of `FORGED`. The header is unchanged,
+    except for "header".
+    """
     header, _, body = entry.partition(b"\n")
-    if how == "header":
+    if kind == "header":
         return random.choice(HEADERS) + body
-    if how in TEXTS:
-        return header + b"\n" + TEXTS[how](body, random)
+    if kind in TEXTS:
+        return header + b"\n" + TEXTS[kind](body, random)
     data = json.loads(body)
-    if how == "reads" or "result" not in data:
+    if kind == "reads" or "result" not in data:
         data = {**data, "reads": [random.choice(READS)]}
     else:
-        OUTPUTS[how](data["result"]["outputs"], random)
+        OUTPUTS[kind](data["result"]["outputs"], random)
     return header + b"\n" + json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
 
 
 def poisoned(entry: bytes, blob: bytes) -> bytes:
-    """A well-formed entry whose outputs have other bytes. Without a key it is accepted."""
+    """A well-formed entry whose outputs have other bytes. A build without a key accepts it."""
     header, _, body = entry.partition(b"\n")
     data = json.loads(body)
     for output in data.get("result", {}).get("outputs", {}).values():

@@ -1,4 +1,4 @@
-"""Hostile remote caches: their contents are good, but their answers are not."""
+"""Hostile remote caches: their contents are valid, but their answers are not."""
 
 import functools
 import random
@@ -13,13 +13,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 DRIP_SECONDS = 3.0
-Held = dict[str, bytes]
-Give = Callable[["Peer", bytes], None]
-"""Answers a request for an object with these bytes, in one of the ways."""
+Objects = dict[str, bytes]
+Respond = Callable[["Peer", bytes], None]
+"""Answers a request for an object with these bytes in one particular way."""
 
 
 class Peer:
-    """One connection, from which a request was read."""
+    """One connection from which a request was read."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Peer:
         self.connection.sendall(data)
 
     def drip(self, data: bytes) -> None:
-        """One byte every three seconds."""
+        """Send one byte every DRIP_SECONDS."""
         for byte in data:
             self.send(bytes([byte]))
             if self.ended.wait(DRIP_SECONDS):
@@ -50,23 +50,23 @@ class Peer:
     def stall(self) -> None:
         self.ended.wait(120)
 
-    def head(self, size: int | str, status: str = "200 OK", *more: str) -> bytes:
+    def head(self, size: int | str, status: str = "200 OK", *extra_headers: str) -> bytes:
         lines = [
             f"HTTP/1.1 {status}",
             f"Content-Length: {size}",
             'ETag: "x"',
             "Last-Modified: Thu, 26 Nov 2026 00:00:00 GMT",
-            *more,
+            *extra_headers,
         ]
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
-    def good(self, data: bytes, *more: str) -> None:
+    def good(self, data: bytes, *extra_headers: str) -> None:
         body = data[self.start :]
         span = f"Content-Range: bytes {self.start}-{len(data) - 1}/{len(data)}"
         self.send(
-            self.head(len(body), "206 Partial Content", span, *more)
+            self.head(len(body), "206 Partial Content", span, *extra_headers)
             if self.start
-            else self.head(len(body), "200 OK", *more)
+            else self.head(len(body), "200 OK", *extra_headers)
         )
         self.body(body)
 
@@ -75,22 +75,22 @@ class Peer:
             self.send(data)
 
 
-def _status(line: str, *more: str) -> Give:
-    return lambda peer, data: peer.send(peer.head(0, line, *more))
+def _status(line: str, *extra_headers: str) -> Respond:
+    return lambda peer, data: peer.send(peer.head(0, line, *extra_headers))
 
 
-def _flood(piece: bytes, head: bytes = b"HTTP/1.1 200 OK\r\n", pieces: int = 4000) -> Give:
-    """Repeat data as long as the other side reads."""
+def _flood(piece: bytes, head: bytes = b"HTTP/1.1 200 OK\r\n", pieces: int = 4000) -> Respond:
+    """Repeat data as long as the peer reads."""
 
-    def give(peer: Peer, data: bytes) -> None:
+    def respond(peer: Peer, data: bytes) -> None:
         peer.send(head)
         for _ in range(pieces):
             peer.send(piece)
 
-    return give
+    return respond
 
 
-def _sent(*parts: bytes) -> Give:
+def _sent(*parts: bytes) -> Respond:
     return lambda peer, data: [peer.send(part) for part in parts] and None
 
 
@@ -104,16 +104,16 @@ def _bomb(peer: Peer, data: bytes) -> None:
     peer.body(_packed())
 
 
-def _later(first: Callable[[Peer, bytes], bytes], then: Callable[[Peer, bytes], None]) -> Give:
-    def give(peer: Peer, data: bytes) -> None:
+def _later(first: Callable[[Peer, bytes], bytes], then: Callable[[Peer, bytes], None]) -> Respond:
+    def respond(peer: Peer, data: bytes) -> None:
         peer.send(first(peer, data))
         then(peer, data)
 
-    return give
+    return respond
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-QUICK: Mapping[str, Give] = {
+QUICK: Mapping[str, Respond] = {
     "500": _status("500 Oops"),
     "403": _status("403 No"),
     "404": _status("404 None"),
@@ -177,7 +177,7 @@ QUICK: Mapping[str, Give] = {
     ),
     "control characters": _status("500 \x1b]0;title\x07\x1b[2J", "X: \x00\x01"),
 }
-SLOW: Mapping[str, Give] = {
+SLOW: Mapping[str, Respond] = {
     "no answer": lambda peer, data: peer.stall(),
     "slow head": lambda peer, data: peer.drip(peer.head(len(data)) + data),
     "slow body": _later(
@@ -193,17 +193,17 @@ SLOW: Mapping[str, Give] = {
         lambda peer, data: CHUNKED + b"0\r\n", lambda peer, data: peer.drip(b"X: y\r\n" * 100)
     ),
 }
-HTTP: Mapping[str, Give] = {"": Peer.good, **QUICK, **SLOW}
+HTTP: Mapping[str, Respond] = {"": Peer.good, **QUICK, **SLOW}
 
 
 class Hostile:
-    """An HTTP server on raw sockets that serves a table. `choose` names the fault of each request.
-    `counts`: how often each fault was used. `visits`: the number of requests to the target of
-    redirects, and `leaks` the number of those with a login.
+    """An HTTP server on raw sockets that serves a table of objects. `choose` selects the fault of
+    each request. `counts`: the uses of each fault. `visits`: the requests to the target of
+    redirects. `leaks`: those of them with a login.
     """
 
     def __init__(self, choose: Callable[[str, str], str]) -> None:
-        self.held: Held = {}
+        self.objects: Objects = {}
         self.choose = choose
         self.counts: Counter[str] = Counter()
         self.visits = self.leaks = 0
@@ -226,7 +226,7 @@ class Hostile:
     def close(self) -> None:
         self.ended.set()
         for listening in (self.socket, self.canary):
-            # A thread that waits in accept keeps the port open.
+            # A thread that is blocked in accept keeps the port open.
             with suppress(OSError):
                 listening.shutdown(socket.SHUT_RDWR)
             listening.close()
@@ -258,7 +258,7 @@ class Hostile:
         path: str,
         headers: Mapping[str, str],
     ) -> bool:
-        """Whether the connection can be reused."""
+        """Answer one request. Returns whether the connection can be reused."""
         name = f"{'ac' if '/ac/' in path else 'cas'}/{path.rpartition('/')[2]}"
         fault = self.choose(method, name)
         self.counts[f"http {fault or 'good'}"] += 1
@@ -273,27 +273,27 @@ class Hostile:
             if fault and fault != "404":
                 HTTP[fault](peer, b"")
                 return False
-            self.held.setdefault(name, data)
+            self.objects.setdefault(name, data)
             peer.send(peer.head(0))
             return True
-        if name not in self.held and not (
+        if name not in self.objects and not (
             fault in SLOW or fault.startswith(("redirect", "endless"))
         ):
             peer.send(peer.head(0, "404 Not Found"))
             return True
-        HTTP[fault](peer, self.held.get(name, b""))
+        HTTP[fault](peer, self.objects.get(name, b""))
         return not fault
 
 
 def _request(stream: Any) -> tuple[str, str, dict[str, str]] | None:
-    words = stream.readline(70_000).decode("latin-1").split()
-    if len(words) != 3:
+    parts = stream.readline(70_000).decode("latin-1").split()
+    if len(parts) != 3:
         return None
     headers: dict[str, str] = {}
     while (line := stream.readline(70_000).decode("latin-1").strip()) != "":
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
-    return words[0], urlsplit(words[1]).path, headers
+    return parts[0], urlsplit(parts[1]).path, headers
 
 
 def _body(stream: Any, headers: Mapping[str, str]) -> bytes:

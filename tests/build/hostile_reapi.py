@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.build import hostile
-from tests.build.hostile import Held
+from tests.build.hostile import Objects
 from webkiln.build.remote import wire
 
 RPC = (
@@ -36,13 +36,13 @@ RPC_SLOW = ("no answer", "slow stream", "stalled stream")
 
 
 class HostileReapi:
-    """A server of the Remote Execution API for the same table."""
+    """A server of the Remote Execution API that serves a table of objects."""
 
     def __init__(self, choose: Callable[[str, str], str]) -> None:
         import grpc
 
         self.grpc = grpc
-        self.held: Held = {}
+        self.objects: Objects = {}
         self.choose = choose
         self.counts: Counter[str] = Counter()
         self.ended = threading.Event()
@@ -99,7 +99,7 @@ class HostileReapi:
         return fault
 
     def _odd(self, fault: str, good: bytes) -> bytes:
-        made = {
+        answers = {
             "no message": b"\xff\xff\xff\xff",
             "cut off": good[:-1] + b"\x2a",
             "garbage": random.randbytes(100),
@@ -111,33 +111,33 @@ class HostileReapi:
             "endless": wire.field(9, b"") * 100_000,
             "empty messages": wire.field(2, b""),
         }
-        return made.get(fault, good)
+        return answers.get(fault, good)
 
-    def _get(self, asked: bytes, context: Any) -> bytes:
-        key = wire.values(wire.values(asked, 2)[0], 1)[0].decode()
+    def _get(self, request: bytes, context: Any) -> bytes:
+        key = wire.values(wire.values(request, 2)[0], 1)[0].decode()
         fault = self._fault("GET", f"ac/{key}", context)
-        if f"ac/{key}" not in self.held and not fault:
+        if f"ac/{key}" not in self.objects and not fault:
             context.abort(self.grpc.StatusCode.NOT_FOUND, "")
-        return self._odd(fault, self.held.get(f"ac/{key}", b""))
+        return self._odd(fault, self.objects.get(f"ac/{key}", b""))
 
-    def _update(self, asked: bytes, context: Any) -> bytes:
+    def _update(self, request: bytes, context: Any) -> bytes:
         self._fault("PUT", "ac/", context)
-        key = wire.values(wire.values(asked, 2)[0], 1)[0].decode()
-        self.held.setdefault(f"ac/{key}", wire.values(asked, 3)[0])
+        key = wire.values(wire.values(request, 2)[0], 1)[0].decode()
+        self.objects.setdefault(f"ac/{key}", wire.values(request, 3)[0])
         return b""
 
-    def _missing(self, asked: bytes, context: Any) -> bytes:
+    def _missing(self, request: bytes, context: Any) -> bytes:
         fault = self._fault("HEAD", "cas/", context)
         digests = [
             digest
-            for digest in wire.values(asked, 2)
-            if f"cas/{wire.values(digest, 1)[0].decode()}" not in self.held
+            for digest in wire.values(request, 2)
+            if f"cas/{wire.values(digest, 1)[0].decode()}" not in self.objects
         ]
         return self._odd(fault, b"".join(wire.field(2, digest) for digest in digests))
 
-    def _read(self, asked: bytes, context: Any) -> Iterator[bytes]:
-        name = wire.values(asked, 1)[0].decode().split("/")[-2]
-        data, start = self.held.get(f"cas/{name}"), wire.integer(asked, 2)
+    def _read(self, request: bytes, context: Any) -> Iterator[bytes]:
+        name = wire.values(request, 1)[0].decode().split("/")[-2]
+        data, start = self.objects.get(f"cas/{name}"), wire.integer(request, 2)
         fault = self.choose("GET", f"cas/{name}")
         if fault in ("slow stream", "stalled stream"):
             self.counts[f"grpc {fault}"] += 1
@@ -153,13 +153,13 @@ class HostileReapi:
             for _ in range(2000):
                 yield wire.field(10, bytes(1000)) if fault == "endless" else b""
             return
-        changed = {
+        altered = {
             "fewer bytes": data[: len(data) // 2],
             "more bytes": data + b"more",
             "other bytes": bytes(len(data)),
         }
-        sent = changed.get(fault, data)[start:]
-        yield self._odd(fault, wire.field(10, sent))
+        payload = altered.get(fault, data)[start:]
+        yield self._odd(fault, wire.field(10, payload))
 
     def _write(self, requests: Iterator[bytes], context: Any) -> bytes:
         fault = self._fault("PUT", "cas/", context)
@@ -167,5 +167,5 @@ class HostileReapi:
         data = b"".join(part for request in parts for part in wire.values(request, 10))
         name = wire.values(parts[0], 1)[0].decode().split("/")[-2]
         if not fault:
-            self.held.setdefault(f"cas/{name}", data)
+            self.objects.setdefault(f"cas/{name}", data)
         return self._odd(fault, wire.field(1, len(data)))

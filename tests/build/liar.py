@@ -11,8 +11,8 @@ from webkiln.build.fleet import worker
 from webkiln.build.fleet.remote_action import RemoteAction
 from webkiln.build.remote.shared import SharedCache
 
-honest = worker.RemoteWorker.perform
-delivered = SharedCache._upload_blob
+original_perform = worker.RemoteWorker.perform
+original_upload = SharedCache._upload_blob
 
 
 def stores_nothing(shared: SharedCache, blob: Blob, path: Path) -> bool:
@@ -24,21 +24,21 @@ def stores_other_bytes(shared: SharedCache, blob: Blob, path: Path) -> bool:
     wrong = path.with_name(f".wrong-{blob.sha256}")
     data = path.read_bytes()
     wrong.write_bytes(bytes([data[0] ^ 1]) + data[1:] if data else b"")
-    return delivered(shared, blob, wrong)
+    return original_upload(shared, blob, wrong)
 
 
 def names_other_outputs(worker: worker.RemoteWorker, request: RemoteAction) -> dict[str, Any]:
-    return {**honest(worker, request), "outputs": {"../../escaped": ["0" * 64, 1]}}
+    return {**original_perform(worker, request), "outputs": {"../../escaped": ["0" * 64, 1]}}
 
 
-def says_nothing_sensible(worker: worker.RemoteWorker, request: RemoteAction) -> Any:
+def answers_nonsense(worker: worker.RemoteWorker, request: RemoteAction) -> Any:
     del worker, request
     return ["done"]
 
 
 def computes_something_else(worker: worker.RemoteWorker, request: RemoteAction) -> dict[str, Any]:
-    """Replace each of the outputs by one of the inputs."""
-    answer = honest(worker, request)
+    """Replace each output by one of the inputs."""
+    answer = original_perform(worker, request)
     blob = next(iter(request.blobs()))
     return {**answer, "outputs": {path: [blob.sha256, blob.bytes] for path in answer["outputs"]}}
 
@@ -47,7 +47,7 @@ LIES: Mapping[str, tuple[type, str, Callable[..., Any]]] = {
     "absent": (SharedCache, "_upload_blob", stores_nothing),
     "bytes": (SharedCache, "_upload_blob", stores_other_bytes),
     "outputs": (worker.RemoteWorker, "perform", names_other_outputs),
-    "nonsense": (worker.RemoteWorker, "perform", says_nothing_sensible),
+    "nonsense": (worker.RemoteWorker, "perform", answers_nonsense),
     "other": (worker.RemoteWorker, "perform", computes_something_else),
 }
 

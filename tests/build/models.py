@@ -1,4 +1,4 @@
-"""The edits that the tests of the build make in each model. A new row runs all of them on another
+"""The edits that the build tests make in each model. A new row runs all of these tests on another
 DAG.
 """
 
@@ -14,8 +14,8 @@ from tests.build.tree import Tree
 
 @dataclass(frozen=True)
 class Model:
-    """`template` is a (path, text) in a template that some kernels use. `quiet` is a pass that
-    changes nothing in this model.
+    """`template`: (path, text) of a template that some kernels use. `quiet`: a pass that changes
+    nothing in this model.
     """
 
     toy: bool

@@ -22,30 +22,30 @@ def run(inputs, outputs, params):
 
 
 @functools.cache
-def compiled() -> tuple[str, bytes]:
-    """The library that observes native code, which is compiled once for each cache: its path there,
-    and its bytes.
+def observer_library() -> tuple[str, bytes]:
+    """The library that observes native code: its path in a cache, and its bytes. It is compiled
+    once per process.
     """
     with tempfile.TemporaryDirectory() as folder:
-        made = observer.library(Path(folder))
-        assert made is not None
-        return made.relative_to(folder).as_posix(), made.read_bytes()
+        library = observer.library(Path(folder))
+        assert library is not None
+        return library.relative_to(folder).as_posix(), library.read_bytes()
 
 
-def observing(cache: Path) -> None:
-    """Put the library into a cache."""
-    name, data = compiled()
+def install_observer(cache: Path) -> None:
+    """Install the library in a cache."""
+    name, data = observer_library()
     (cache / name).parent.mkdir(parents=True, exist_ok=True)
     (cache / name).write_bytes(data)
 
 
 class Project:
-    """A folder with a script whose `make` is run by an action."""
+    """A folder with a script. An action runs the script's `make`."""
 
     def __init__(self, root: Path, cache: Path) -> None:
         self.root = root
         self.cache = cache
-        observing(cache)
+        install_observer(cache)
         self.runs = 0
         (root / "stages").mkdir(parents=True)
         (root / "stages" / "make.py").write_text(STAGE)

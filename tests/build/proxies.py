@@ -22,9 +22,11 @@ class Certificate:
     key: Path
 
 
-def certified(place: Path) -> Certificate:
-    made = Certificate(*(place / name for name in ("authority.pem", "chain.pem", "key.pem")))
-    authority_key, request = place / "authority-key.pem", place / "request.pem"
+def create_certificate(folder: Path) -> Certificate:
+    certificate = Certificate(
+        *(folder / name for name in ("authority.pem", "chain.pem", "key.pem"))
+    )
+    authority_key, request = folder / "authority-key.pem", folder / "request.pem"
     names = ["-addext", "subjectAltName=DNS:localhost"]
     for command in (
         [
@@ -38,7 +40,7 @@ def certified(place: Path) -> Certificate:
             "-keyout",
             authority_key,
             "-out",
-            made.authority,
+            certificate.authority,
         ],
         [
             "req",
@@ -49,7 +51,7 @@ def certified(place: Path) -> Certificate:
             "/CN=localhost",
             *names,
             "-keyout",
-            made.key,
+            certificate.key,
             "-out",
             request,
         ],
@@ -59,66 +61,67 @@ def certified(place: Path) -> Certificate:
             "-in",
             request,
             "-CA",
-            made.authority,
+            certificate.authority,
             "-CAkey",
             authority_key,
             "-copy_extensions",
             "copy",
             "-out",
-            made.chain,
+            certificate.chain,
         ],
     ):
         subprocess.run(["openssl", *command], check=True, capture_output=True)
-    return made
+    return certificate
 
 
 @contextmanager
 def tls_proxy(port: int, certificate: Certificate, protocol: str) -> Iterator[int]:
-    """The port of a proxy that terminates TLS for a server without it. `protocol` is its name in
-    ALPN.
+    """Run a proxy that terminates TLS for a server without it, and yield its port. `protocol` is
+    the ALPN name.
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate.chain, certificate.key)
     context.set_alpn_protocols([protocol])
-    with forwarding(lambda near: (context.wrap_socket(near, server_side=True), port)) as here:
-        yield here
+    with forward(lambda near: (context.wrap_socket(near, server_side=True), port)) as proxy_port:
+        yield proxy_port
 
 
 @contextmanager
 def connect_proxy(login: str = "") -> Iterator[tuple[int, list[str]]]:
-    """The port of a proxy that supports only CONNECT and resolves every host name to this machine,
-    and the requested addresses. With a `login`, `user:password`, it requires that.
+    """Run a proxy that supports only CONNECT and resolves every host name to this machine. Yields
+    its port and the list of requested addresses. With a `login`, `user:password`, it requires
+    authorisation.
     """
-    asked: list[str] = []
+    addresses: list[str] = []
     expected = f"Proxy-Authorization: Basic {base64.b64encode(login.encode()).decode()}"
 
-    def connected(near: socket.socket) -> tuple[socket.socket, int]:
+    def accept_connect(near: socket.socket) -> tuple[socket.socket, int]:
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             head += near.recv(1)
         lines = head.decode().split("\r\n")
-        method, place, _ = lines[0].split()
+        method, address, _ = lines[0].split()
         if method != "CONNECT" or (login and expected.lower() not in map(str.lower, lines)):
             near.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
             raise OSError(lines[0])
-        asked.append(place)
+        addresses.append(address)
         near.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-        return near, int(place.rpartition(":")[2])
+        return near, int(address.rpartition(":")[2])
 
-    with forwarding(connected) as here:
-        yield here, asked
+    with forward(accept_connect) as proxy_port:
+        yield proxy_port, addresses
 
 
 @contextmanager
-def forwarding(accepted: Callable[[socket.socket], tuple[socket.socket, int]]) -> Iterator[int]:
-    """The port of a server that forwards bytes. `accepted` returns, for a connection, its label and
-    the target port.
+def forward(accept: Callable[[socket.socket], tuple[socket.socket, int]]) -> Iterator[int]:
+    """Run a server that forwards bytes, and yield its port. `accept` returns the wrapped connection
+    and the target port.
     """
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             with suppress(OSError):
-                near, port = accepted(self.request)
+                near, port = accept(self.request)
                 with near, socket.create_connection(("127.0.0.1", port)) as far:
                     _exchange(near, far)
 
@@ -133,7 +136,7 @@ def forwarding(accepted: Callable[[socket.socket], tuple[socket.socket, int]]) -
 
 
 def _exchange(near: socket.socket, far: socket.socket) -> None:
-    """Forward bytes in both directions until one side ends."""
+    """Forward bytes in both directions until one side closes."""
     other = {near: far, far: near}
     while True:
         is_read = isinstance(near, ssl.SSLSocket) and near.pending()

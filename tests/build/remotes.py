@@ -1,4 +1,4 @@
-"""Servers of remote caches: real ones, and one of the HTTP protocol that fails in a chosen way."""
+"""Real servers of remote caches."""
 
 import base64
 import hmac
@@ -15,15 +15,15 @@ from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.build.proxies import Certificate, certified, tls_proxy
+from tests.build.proxies import Certificate, create_certificate, tls_proxy
 
 SERVERS = Path(__file__).resolve().parents[2] / ".venv" / "servers" / "bin"
-"""Programs of packages that have a separate environment."""
+"""Programs of packages that are installed in a separate environment."""
 STORES = Path(__file__).parent / "servers" / "node_modules" / ".bin"
 START_SECONDS = 60.0
 DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "ci.md"
-Reached = dict[str, str]
-"""The environment in which a build reaches a server."""
+ServerEnvironment = dict[str, str]
+"""The environment of a build that uses a server."""
 
 NGINX = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
@@ -71,16 +71,18 @@ thread-pool-size: 20
 
 
 def free_port() -> int:
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @contextmanager
-def started(
+def run_server(
     command: Sequence[str | Path], port: int, folder: Path, **environment: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server process that listens on a port."""
+    """Run a server process until the block ends. It accepts connections on `port` when the block
+    starts.
+    """
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
             list(map(str, command)), stdout=log, stderr=log, env=os.environ | environment
@@ -111,36 +113,38 @@ def _await(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 @contextmanager
-def folder(place: Path) -> Iterator[Reached]:
-    (place / "shared").mkdir()
-    yield {"WEBKILN_REMOTE_CACHE": str(place / "shared")}
+def shared_folder(folder: Path) -> Iterator[ServerEnvironment]:
+    (folder / "shared").mkdir()
+    yield {"WEBKILN_REMOTE_CACHE": str(folder / "shared")}
 
 
 def documented_directives() -> str:
-    """The configuration of nginx in docs/ci.md."""
-    (found,) = re.findall(r"nginx with `([^`]+)`", DOCUMENTED.read_text())
-    return found
+    """The directives of nginx in docs/ci.md."""
+    (directives,) = re.findall(r"nginx with `([^`]+)`", DOCUMENTED.read_text())
+    return directives
 
 
 @contextmanager
 def nginx(
-    place: Path, directives: str = "", certificate: "Certificate | None" = None
-) -> Iterator[Reached]:
-    """Nginx with directives, by default those of docs/ci.md; with TLS if there is a certificate."""
+    folder: Path, directives: str = "", certificate: "Certificate | None" = None
+) -> Iterator[ServerEnvironment]:
+    """Run nginx with these directives, by default those of docs/ci.md, and with TLS if there is a
+    certificate.
+    """
     port = free_port()
-    (place / "data").mkdir()
+    (folder / "data").mkdir()
     tls = (
         f"ssl; ssl_certificate {certificate.chain}; ssl_certificate_key {certificate.key}"
         if certificate is not None
         else ""
     )
-    (place / "nginx.conf").write_text(
+    (folder / "nginx.conf").write_text(
         NGINX.format(
-            folder=place, port=port, tls=tls, directives=directives or documented_directives()
+            folder=folder, port=port, tls=tls, directives=directives or documented_directives()
         )
     )
     program = shutil.which("nginx") or "/usr/sbin/nginx"
-    with started([program, "-c", place / "nginx.conf", "-p", place], port, place):
+    with run_server([program, "-c", folder / "nginx.conf", "-p", folder], port, folder):
         yield {
             "WEBKILN_REMOTE_CACHE": (
                 f"http://127.0.0.1:{port}" if certificate is None else f"https://localhost:{port}"
@@ -149,24 +153,24 @@ def nginx(
 
 
 @contextmanager
-def nginx_with_tls(place: Path) -> Iterator[Reached]:
-    certificate = certified(place)
-    with nginx(place, certificate=certificate) as reached:
-        yield reached | {"SSL_CERT_FILE": str(certificate.authority)}
+def nginx_with_tls(folder: Path) -> Iterator[ServerEnvironment]:
+    certificate = create_certificate(folder)
+    with nginx(folder, certificate=certificate) as server_environment:
+        yield server_environment | {"SSL_CERT_FILE": str(certificate.authority)}
 
 
 @contextmanager
-def s3(place: Path) -> Iterator[Reached]:
-    """A bucket of moto's server."""
+def s3(folder: Path) -> Iterator[ServerEnvironment]:
+    """Run moto's server with one bucket."""
     port = free_port()
-    with started([SERVERS / "moto_server", "-H", "127.0.0.1", "-p", str(port)], port, place):
+    with run_server([SERVERS / "moto_server", "-H", "127.0.0.1", "-p", str(port)], port, folder):
         urllib.request.urlopen(
             urllib.request.Request(f"http://127.0.0.1:{port}/cache", method="PUT")
         ).close()
         yield _bucket(port)
 
 
-def _bucket(port: int) -> Reached:
+def _bucket(port: int) -> ServerEnvironment:
     return {
         "WEBKILN_REMOTE_CACHE": "s3://cache/team",
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
@@ -177,14 +181,14 @@ def _bucket(port: int) -> Reached:
 
 
 @contextmanager
-def azurite(place: Path) -> Iterator[Reached]:
-    """A container of Azurite, the local emulator of Azure Blob Storage."""
+def azurite(folder: Path) -> Iterator[ServerEnvironment]:
+    """Run Azurite, the local emulator of Azure Blob Storage, with one container."""
     port = free_port()
     options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
-    with started(
+    with run_server(
         [STORES / "azurite-blob", "--blobHost", "127.0.0.1", "--blobPort", str(port), *options],
         port,
-        place,
+        folder,
     ):
         _make_container(f"http://127.0.0.1:{port}/{AZURITE}/cache")
         yield {
@@ -195,7 +199,7 @@ def azurite(place: Path) -> Iterator[Reached]:
 
 
 AZURITE = "devstoreaccount1"
-# the same everywhere
+# the well-known key of every emulator
 AZURITE_KEY = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
@@ -203,10 +207,12 @@ AZURITE_KEY = (
 
 def _make_container(url: str) -> None:
     headers = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
-    listed = "".join(f"{name}:{value}\n" for name, value in headers.items())
-    signed = f"PUT{12 * chr(10)}{listed}/{AZURITE}{urlsplit(url).path}\nrestype:container"
+    canonical_headers = "".join(f"{name}:{value}\n" for name, value in headers.items())
+    signed_text = (
+        f"PUT{12 * chr(10)}{canonical_headers}/{AZURITE}{urlsplit(url).path}\nrestype:container"
+    )
     signature = base64.b64encode(
-        hmac.digest(base64.b64decode(AZURITE_KEY), signed.encode(), "sha256")
+        hmac.digest(base64.b64decode(AZURITE_KEY), signed_text.encode(), "sha256")
     ).decode()
     headers |= {"Authorization": f"SharedKey {AZURITE}:{signature}", "Content-Type": ""}
     urllib.request.urlopen(
@@ -215,19 +221,19 @@ def _make_container(url: str) -> None:
 
 
 @contextmanager
-def reapi(place: Path) -> Iterator[Reached]:
+def reapi(folder: Path) -> Iterator[ServerEnvironment]:
     port = free_port()
-    (place / "buildgrid.yml").write_text(BUILDGRID.format(port=port))
-    with started([SERVERS / "bgd", "server", "start", place / "buildgrid.yml"], port, place):
+    (folder / "buildgrid.yml").write_text(BUILDGRID.format(port=port))
+    with run_server([SERVERS / "bgd", "server", "start", folder / "buildgrid.yml"], port, folder):
         yield {"WEBKILN_REMOTE_CACHE": f"grpc://127.0.0.1:{port}"}
 
 
 @contextmanager
-def reapi_with_tls(place: Path) -> Iterator[Reached]:
-    certificate = certified(place)
+def reapi_with_tls(folder: Path) -> Iterator[ServerEnvironment]:
+    certificate = create_certificate(folder)
     with (
-        reapi(place) as reached,
-        tls_proxy(_port(reached["WEBKILN_REMOTE_CACHE"]), certificate, "h2") as port,
+        reapi(folder) as server_environment,
+        tls_proxy(_port(server_environment["WEBKILN_REMOTE_CACHE"]), certificate, "h2") as port,
     ):
         yield {
             "WEBKILN_REMOTE_CACHE": f"grpcs://localhost:{port}",
@@ -236,13 +242,13 @@ def reapi_with_tls(place: Path) -> Iterator[Reached]:
 
 
 @contextmanager
-def s3_with_tls(place: Path) -> Iterator[Reached]:
-    certificate = certified(place)
+def s3_with_tls(folder: Path) -> Iterator[ServerEnvironment]:
+    certificate = create_certificate(folder)
     with (
-        s3(place) as reached,
-        tls_proxy(_port(reached["AWS_ENDPOINT_URL"]), certificate, "http/1.1") as port,
+        s3(folder) as server_environment,
+        tls_proxy(_port(server_environment["AWS_ENDPOINT_URL"]), certificate, "http/1.1") as port,
     ):
-        yield reached | {
+        yield server_environment | {
             "AWS_ENDPOINT_URL": f"https://localhost:{port}",
             "SSL_CERT_FILE": str(certificate.authority),
         }
@@ -253,7 +259,7 @@ def _port(url: str) -> int:
 
 
 REAL = {
-    "folder": folder,
+    "folder": shared_folder,
     "nginx": nginx,
     "s3": s3,
     "reapi": reapi,

@@ -1,4 +1,4 @@
-"""Shared by the soaks of builds: rounds with a report now and then, and a command line."""
+"""Shared by the random tests of builds: rounds with regular reports, and a command line."""
 
 import sys
 import tempfile
@@ -12,30 +12,32 @@ EVERY = 10
 
 
 class Rounds(Protocol):
-    """`counts` are the events so far. A round raises AssertionError where builds differ."""
+    """`counts`: the events so far. A round raises AssertionError if builds differ."""
 
     counts: Counter[str]
 
     def round(self, number: int) -> None: ...
 
 
-def run_rounds(made: Rounds, builds: int) -> Counter[str]:
-    """Run rounds, and report on stderr. Returns the counts."""
+def run_rounds(rounds: Rounds, builds: int) -> Counter[str]:
+    """Run rounds, and report progress on stderr. Returns the counts."""
     for number in range(builds):
-        made.round(number)
+        rounds.round(number)
         if (number + 1) % EVERY == 0:
-            output = ", ".join(f"{count} {name}" for name, count in sorted(made.counts.items()))
+            output = ", ".join(f"{count} {name}" for name, count in sorted(rounds.counts.items()))
             print(
                 f"{number + 1} of {builds} builds without a difference: {output}",
                 file=sys.stderr,
                 flush=True,
             )
-    return made.counts
+    return rounds.counts
 
 
 def main(soak: Callable[[Path, int, int], Counter[str]]) -> None:
-    """Run `[BUILDS] [SEED]` of the command line, by default 500 and 0, and print the counts."""
-    given = [int(value) for value in sys.argv[1:]]
+    """Run with `[BUILDS] [SEED]` of the command line, by default 500 and 0, and
+    print the counts.
+    """
+    arguments = [int(value) for value in sys.argv[1:]]
     with tempfile.TemporaryDirectory() as scratch:
-        counted = soak(Path(scratch), *(given + [500, 0][len(given) :]))
-    print("\n".join(f"{number:7d} {name}" for name, number in sorted(counted.items())))
+        counts = soak(Path(scratch), *(arguments + [500, 0][len(arguments) :]))
+    print("\n".join(f"{number:7d} {name}" for name, number in sorted(counts.items())))

@@ -1,10 +1,11 @@
-"""Whether two commits build the same bundles: `python -m tests.build.same_bundles OLD [NEW]`.
+"""Checks whether two commits build the same bundles: `python -m tests.build.same_bundles OLD
+[NEW]`.
 
-Each commit is checked out into a folder of its own and builds, with its own code and a cache of
-its own, the recipes of models/ (with random weights) and a recipe for each model file of the
-corpora in tests/frontends. NEW is the working tree's commit unless it is given. Prints each file of
-a bundle that differs, and each recipe that builds on one side only. Takes 20 to 40 minutes; digests
-of a commit are kept in the folder that WEBKILN_SAME_BUNDLES names, by default /tmp/same-bundles.
+Each commit is checked out into a separate folder. With its own code and cache, it builds the
+recipes of models/ (with random weights) and a recipe for each model file of the corpora in
+tests/frontends. NEW defaults to HEAD. Prints each file of a bundle that differs, and each recipe
+that only one commit can build. Takes 20 to 40 minutes. Digests of a commit are stored in the folder
+WEBKILN_SAME_BUNDLES, by default /tmp/same-bundles.
 """
 
 import hashlib
@@ -20,10 +21,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CORPORA = Path("tests/frontends")
 SUFFIXES = (".onnx", ".tflite", ".pb", ".prototxt", ".keras", ".h5")
 BACKENDS = ("webgpu", "wasm", "webgl", "js")
-KEPT = Path(os.environ.get("WEBKILN_SAME_BUNDLES", "/tmp/same-bundles"))
+STORED = Path(os.environ.get("WEBKILN_SAME_BUNDLES", "/tmp/same-bundles"))
 
 Digests = dict[str, dict[str, str]]
-"""For each bundle, by recipe: the SHA-256 of each file, by its path."""
+"""Recipe -> path of each file in its bundle -> SHA-256."""
 
 
 def corpus_files(root: Path) -> list[Path]:
@@ -32,12 +33,12 @@ def corpus_files(root: Path) -> list[Path]:
 
 
 def write_recipes(tree: Path, project: Path) -> None:
-    """A recipe for each model file. The file stays in its folder, since other files there may
-    belong to it.
+    """Write a recipe for each model file. The file is not copied, since it may need other files in
+    its folder.
     """
     for path in corpus_files(tree):
-        where = path.relative_to(tree / CORPORA)
-        name = "-".join((*where.parts[:-1], where.name)).replace(".", "_").lower()
+        relative = path.relative_to(tree / CORPORA)
+        name = "-".join((*relative.parts[:-1], relative.name)).replace(".", "_").lower()
         folder = project / "models" / name
         folder.mkdir(parents=True)
         lines = [f"source = {json.dumps(str(path))}", f"backends = {json.dumps(BACKENDS)}"]
@@ -54,8 +55,8 @@ def digests(dist: Path) -> Digests:
 
 
 def build(tree: Path, project: Path, cache: Path) -> Digests:
-    """Build all recipes of a project with the code of a checkout. A recipe that fails has no
-    bundle.
+    """Build all recipes of a project with the code of a checkout. Recipes that
+    fail have no bundle.
     """
     names = ",".join(sorted(path.parent.name for path in project.glob("models/*/recipe.toml")))
     environment = {**os.environ, "PYTHONPATH": str(tree / "pipeline"), "WEBKILN_CACHE": str(cache)}
@@ -68,40 +69,40 @@ def build(tree: Path, project: Path, cache: Path) -> Digests:
         "weights=random",
         f"model={names}",
     ]
-    with (KEPT / "log.txt").open("a") as log:
+    with (STORED / "log.txt").open("a") as log:
         subprocess.run(command, cwd=project, env=environment, stdout=log, stderr=log, check=False)
     return digests(project / "dist")
 
 
 def bundles_of(commit: str) -> Digests:
-    KEPT.mkdir(parents=True, exist_ok=True)
-    kept = KEPT / f"{commit}.json"
-    if kept.exists():
-        found: Digests = json.loads(kept.read_text())
-        return found
-    # The path is the same for every commit: a bundle may contain the path of its source.
-    place = Path(tempfile.gettempdir()) / "same-bundles-tree"
-    shutil.rmtree(place, ignore_errors=True)
-    subprocess.run(["git", "clone", "-q", str(REPOSITORY), str(place)], check=True)
-    subprocess.run(["git", "checkout", "-q", commit], cwd=place, check=True)
+    STORED.mkdir(parents=True, exist_ok=True)
+    stored = STORED / f"{commit}.json"
+    if stored.exists():
+        digests_of_commit: Digests = json.loads(stored.read_text())
+        return digests_of_commit
+    # The path is the same for every commit, since a bundle may contain the path of its source.
+    tree = Path(tempfile.gettempdir()) / "same-bundles-tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    subprocess.run(["git", "clone", "-q", str(REPOSITORY), str(tree)], check=True)
+    subprocess.run(["git", "checkout", "-q", commit], cwd=tree, check=True)
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch) / "corpora"
-        write_recipes(place, project)
-        bundles = build(place, project, Path(scratch) / "cache")
-        bundles |= build(place, place, Path(scratch) / "cache")
-    kept.write_text(json.dumps(bundles, indent=1))
+        write_recipes(tree, project)
+        bundles = build(tree, project, Path(scratch) / "cache")
+        bundles |= build(tree, tree, Path(scratch) / "cache")
+    stored.write_text(json.dumps(bundles, indent=1))
     return bundles
 
 
 def differences(old: Digests, new: Digests) -> list[str]:
-    found = [
+    differing = [
         f"{name}: built by {'OLD' if name in old else 'NEW'} alone"
         for name in sorted(old.keys() ^ new.keys())
     ]
     for name in sorted(old.keys() & new.keys()):
         files = sorted({*old[name].items()} ^ {*new[name].items()})
-        found += [f"{name}/{file} differs" for file in sorted({file for file, _ in files})]
-    return found
+        differing += [f"{name}/{file} differs" for file in sorted({file for file, _ in files})]
+    return differing
 
 
 def main(old: str, new: str = "HEAD") -> int:
@@ -112,9 +113,9 @@ def main(old: str, new: str = "HEAD") -> int:
         for name in (old, new)
     ]
     before, after = map(bundles_of, commits)
-    found = differences(before, after)
-    print("\n".join([*found, f"{len(before)} bundles, {len(found)} differences"]))
-    return int(bool(found) or not before)
+    differing = differences(before, after)
+    print("\n".join([*differing, f"{len(before)} bundles, {len(differing)} differences"]))
+    return int(bool(differing) or not before)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Random edits of a checkout. After each, the result of an incremental build must equal, byte for
-byte, that of a clean build.
+"""Random edits of a checkout. After each edit, an incremental build must have the same result, byte
+for byte, as a clean build.
 
-`python -m tests.build.soak [EDITS] [SEED] [MODEL]`; MODEL is `toy`, whose stages take no time, or
+`python -m tests.build.soak [EDITS] [SEED] [MODEL]`. MODEL is `toy`, whose stages take no time, or
 `digits`.
 """
 
@@ -15,8 +15,8 @@ from tests.build.edited_project import Soak
 
 
 def soak(folder: Path, edits: int, seed: int, model: str = "toy") -> Counter[str]:
-    """Make random edits and compare each time. Returns how often each edit and each way to build
-    occurred. AssertionError names a difference.
+    """Make random edits and compare after each. Returns the number of each edit and each kind of
+    build. Raises AssertionError for a difference.
     """
     run = Soak(folder, seed, model)
     history: list[str] = []
@@ -24,13 +24,13 @@ def soak(folder: Path, edits: int, seed: int, model: str = "toy") -> Counter[str
         for number in range(edits):
             history.append(run.edit())
             try:
-                way = run.check()
+                build = run.check()
             except AssertionError as error:
                 raise AssertionError(
                     f"seed {seed}, edit {number} of {model}: {error}; the last edits:"
                     f" {', '.join(history[-8:])}"
                 ) from error
-            run.counts.update((history[-1], f"built {way}"))
+            run.counts.update((history[-1], f"built {build}"))
             if sys.stdout.isatty() or (number + 1) % 50 == 0:
                 print(f"{number + 1} of {edits} edits of {model} without a difference", flush=True)
     finally:
@@ -49,8 +49,8 @@ def main() -> None:
         else [("toy", edits - edits // 10), ("digits", edits // 10)]
     ):
         with tempfile.TemporaryDirectory() as folder:
-            for what, times in sorted(soak(Path(folder), count, seed, model).items()):
-                print(f"  {times:5} {what}")
+            for event, times in sorted(soak(Path(folder), count, seed, model).items()):
+                print(f"  {times:5} {event}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""Edits of sources while a build runs: what is published, kept and shared must belong to a state
-that
-existed.
+"""Edits of sources during a build: published, cached and uploaded results must belong to a state
+that existed.
 
 `python -m tests.build.soak_during [BUILDS] [SEED]`. During each build of the toy, sources are
 replaced, rewritten, truncated, deleted and touched at random moments. The bundle must equal a clean
-build of a state of that time. Afterwards, with nothing changing, the next build must equal a clean
-build of the final state, and so must that of a second machine which shares nothing but the remote
-cache.
+build of one of the states at that time. Afterwards, without further edits, the next build must
+equal a clean build of the final state. So must the build of a second machine, which shares only the
+remote cache.
 """
 
 import json
@@ -61,7 +60,7 @@ Bundle = Mapping[str, bytes]
 
 
 def content(name: str, number: int) -> bytes:
-    """One of the variants of a source. Two of each have the same size."""
+    """One of the variants of a source. Some variants have equal sizes."""
     if name in PYTHON:
         return PYTHON[name].replace("{}", f"{number}").encode()
     layers = ["conv", "relu", "noop", "dense"][: 2 + number % 3]
@@ -71,8 +70,8 @@ def content(name: str, number: int) -> bytes:
 
 
 class Editor(threading.Thread):
-    """Edits the files of a folder a few times, at random moments. `states` are all states that the
-    folder was in.
+    """Edits the files of a folder a few times at random moments. `states`: all states of the
+    folder.
     """
 
     def __init__(self, folder: Path, seed: int, *, scripted: bool) -> None:
@@ -92,45 +91,45 @@ class Editor(threading.Thread):
                 self.touched,
                 self.there_and_back,
             ]
-            edit = self.random.choice(edits if not self.scripted else [*edits, self.beside])
+            edit = self.random.choice(edits if not self.scripted else [*edits, self.add_or_remove])
             name = self.random.choice(["model.json", *(PYTHON if self.scripted else [])])
             edit(self.folder / name, content(name, self.random.randrange(4)))
             self.counts[edit.__name__] += 1
 
-    def note(self) -> None:
+    def record_state(self) -> None:
         self.states.append(state(self.folder))
 
     def replaced(self, path: Path, data: bytes) -> None:
-        """Restore the old times, as copying tools may do."""
+        """Replace the file and restore the old times, as copying tools may do."""
         times = path.stat() if path.exists() else None
         copy = self.folder / ".copy"
         copy.write_bytes(data)
         if times is not None:
             os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
         copy.replace(path)
-        self.note()
+        self.record_state()
 
     def rewritten(self, path: Path, data: bytes) -> None:
-        """Write in place, and in parts."""
+        """Write in place, in parts."""
         with path.open("wb") as file:
-            self.note()
+            self.record_state()
             file.write(data[: len(data) // 2])
             file.flush()
-            self.note()
+            self.record_state()
             time.sleep(self.random.choice((0, 0.001, 0.05)))
             file.write(data[len(data) // 2 :])
-        self.note()
+        self.record_state()
 
     def truncated(self, path: Path, data: bytes) -> None:
         if path.exists():
             os.truncate(path, path.stat().st_size // 2)
-            self.note()
+            self.record_state()
         time.sleep(self.random.choice((0, 0.001, 0.05)))
         self.replaced(path, data)
 
     def deleted(self, path: Path, data: bytes) -> None:
         path.unlink(missing_ok=True)
-        self.note()
+        self.record_state()
         time.sleep(self.random.choice((0, 0.05)))
         if self.random.random() < 0.9:
             self.replaced(path, data)
@@ -146,14 +145,14 @@ class Editor(threading.Thread):
         time.sleep(self.random.uniform(0, 0.1))
         self.replaced(path, before)
 
-    def beside(self, path: Path, data: bytes) -> None:
-        """Create or delete a file of which only the name counts."""
+    def add_or_remove(self, path: Path, data: bytes) -> None:
+        """Create or delete a file of which only the name matters."""
         other = self.folder / f"{self.random.choice('ab')}.txt"
         if other.exists():
             other.unlink()
         else:
             other.touch()
-        self.note()
+        self.record_state()
 
 
 def state(folder: Path) -> State:
@@ -177,63 +176,63 @@ class Soak:
 
     def round(self, number: int) -> None:
         scripted = self.random.random() < 0.4
-        place = self.folder / f"{number}"
-        model = place / "models" / "toy"
+        root = self.folder / f"{number}"
+        model = root / "models" / "toy"
         model.mkdir(parents=True)
         (model / "recipe.toml").write_text((SCRIPT if scripted else FILE) + 'backends = ["js"]\n')
         for name in ("model.json", *(PYTHON if scripted else [])):
             (model / name).write_bytes(content(name, 0))
-        (place / "pyproject.toml").touch()
-        what = f"seed {self.seed}, build {number}{' of a script' if scripted else ''}"
+        (root / "pyproject.toml").touch()
+        description = f"seed {self.seed}, build {number}{' of a script' if scripted else ''}"
         with mock.patch.dict(
-            os.environ, {"WEBKILN_REMOTE_CACHE": str(place / "remote"), "WEBKILN_CACHE_WRITE": "1"}
+            os.environ, {"WEBKILN_REMOTE_CACHE": str(root / "remote"), "WEBKILN_CACHE_WRITE": "1"}
         ):
-            (place / "remote").mkdir()
-            for again in range(self.random.randint(1, 2)):
+            (root / "remote").mkdir()
+            for repetition in range(self.random.randint(1, 2)):
                 editor = Editor(model, self.random.randrange(1 << 30), scripted=scripted)
                 editor.start()
-                found = self.build(model, place)
+                bundle = self.build(model, root)
                 editor.join()
-                editor.note()
+                editor.record_state()
                 self.counts.update(editor.counts)
-                possible = [self.clean(each) for each in editor.states]
-                assert found is None or found in possible, (
-                    f"{what}.{again}: a bundle of no state that existed"
+                clean_bundles = [self.clean(edited_state) for edited_state in editor.states]
+                assert bundle is None or bundle in clean_bundles, (
+                    f"{description}.{repetition}: a bundle of no state that existed"
                 )
                 self.counts[
                     "built while sources changed"
-                    if found is not None
+                    if bundle is not None
                     else "failed while sources changed"
                 ] += 1
             final = self.clean(state(model))
-            assert self.build(model, place) == final, (
-                f"{what}: the next build differs from a clean one"
+            assert self.build(model, root) == final, (
+                f"{description}: the next build differs from a clean one"
             )
-            assert self.build(model, place / "second") == final, (
-                f"{what}: a second machine's build differs from a clean one"
+            assert self.build(model, root / "second") == final, (
+                f"{description}: a second machine's build differs from a clean one"
             )
         self.counts[
             "final states that build" if final is not None else "final states that do not"
         ] += 1
 
-    def build(self, model: Path, place: Path) -> Bundle | None:
-        """The bundle that a build publishes; None where it fails. The imports of webkiln's own
-        files are cached, so that most of its time is spent in steps.
+    def build(self, model: Path, root: Path) -> Bundle | None:
+        """The bundle that a build publishes, or None if it fails. The imports of webkiln's own
+        files are cached, so that most of the time is spent in steps.
         """
-        if self.derived and not (place / "cache").exists():
-            (place / "cache").mkdir(parents=True)
-            (place / "cache" / "derived.json").write_bytes(self.derived)
+        if self.derived and not (root / "cache").exists():
+            (root / "cache").mkdir(parents=True)
+            (root / "cache" / "derived.json").write_bytes(self.derived)
         try:
             with Engine(
-                place / "state", cache=place / "cache", shared=self.share, executor=self.pool
+                root / "state", cache=root / "cache", shared=self.share, executor=self.pool
             ) as engine:
                 recipe = read_recipe(model / "recipe.toml")
                 action = ModelGraph(recipe, self.share, PASSES).bundle(Selection(recipe.backends))
-                engine.publish(action, "bundle/", place / "bundle")
+                engine.publish(action, "bundle/", root / "bundle")
         except WebkilnError:
             return None
-        self.derived = (place / "cache" / "derived.json").read_bytes()
-        return {path.name: path.read_bytes() for path in (place / "bundle").iterdir()}
+        self.derived = (root / "cache" / "derived.json").read_bytes()
+        return {path.name: path.read_bytes() for path in (root / "bundle").iterdir()}
 
     def clean(self, files: State) -> Bundle | None:
         """The bundle that a clean build publishes from these sources."""
@@ -255,12 +254,12 @@ class Soak:
 
 
 def soak(folder: Path, builds: int, seed: int) -> Counter[str]:
-    """Returns how often each edit and each result occurred. AssertionError names a difference."""
-    made = Soak(folder, seed)
+    """Returns the number of each edit and each result. Raises AssertionError for a difference."""
+    soak_run = Soak(folder, seed)
     try:
-        return run_rounds(made, builds)
+        return run_rounds(soak_run, builds)
     finally:
-        made.pool.close()
+        soak_run.pool.close()
 
 
 if __name__ == "__main__":

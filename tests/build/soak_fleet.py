@@ -1,13 +1,13 @@
-"""Builds by a fleet whose machines fail at random: each must end well, with the bytes of a build
-alone.
+"""Builds by a fleet whose machines fail at random. Each build must succeed with the bytes of a
+build on one machine.
 
-`python -m tests.build.soak_fleet [BUILDS] [SEED]`. Most builds are of one to three toys, 15 steps
-each; every fiftieth is of forty, 600 steps. While a build runs workers are killed, stopped in
-order, paused, added and replaced by those of another version, and the scheduler is killed and
-started again at its address. A build may print no traceback, ends with status 0, and does no step
-again but those that machines were at when they failed. A step is its stage, its parameters and the
-bytes of its inputs. Two toys may need the same step, which two machines may do at the same time: a
-step was done again if it ran more often than there are toys that need it.
+`python -m tests.build.soak_fleet [BUILDS] [SEED]`. Most builds are of one to three toys with 15
+steps each; every fiftieth is of forty toys with 600 steps. During a build workers are killed,
+terminated, paused, added, and replaced by workers of another version. The scheduler is killed and
+restarted at its address. A build may print no traceback, exits with status 0, and repeats only
+steps that failing machines were running. A step is its stage, its parameters and the bytes of its
+inputs. Two toys may need the same step, which two machines may run concurrently: a step is repeated
+if it ran more often than the number of toys that need it.
 """
 
 import itertools
@@ -23,15 +23,15 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.build.fleets import FleetWorker, started_worker
-from tests.build.remotes import free_port, started
+from tests.build.fleets import FleetWorker, start_worker
+from tests.build.remotes import free_port, run_server
 from tests.build.rounds import main, run_rounds
 from tests.build.tree import Tree, checkout, executed
 
 STEPS = 15
 """The steps of one toy."""
 CHAIN = 9
-"""The number of them that a worker may run together."""
+"""The number of steps that a worker may run in one request."""
 SIZES = (1, 1, 2, 3)
 BIG, BIG_EVERY = 40, 50
 WORKERS = 3
@@ -42,23 +42,23 @@ LONGEST_SECONDS = 300.0
 NAP = """def run(inputs, outputs, params):
     import hashlib, json, os, pathlib, time
     files = {{}}
-    for role, given in inputs.items():
-        place = pathlib.Path(given)
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+    for role, source in inputs.items():
+        root = pathlib.Path(source)
+        for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
             if path.is_file():
                 digest = hashlib.sha256(path.read_bytes()).hexdigest()
-                files[f"{{role}}/{{path.relative_to(place)}}"] = digest
-    what = json.dumps([files, params], sort_keys=True, default=str)
+                files[f"{{role}}/{{path.relative_to(root)}}"] = digest
+    state = json.dumps([files, params], sort_keys=True, default=str)
     with open({!r}, "a") as file:
         file.write(os.path.basename(__file__) + " "
-          + hashlib.sha256(what.encode()).hexdigest() + "\\n")
+          + hashlib.sha256(state.encode()).hexdigest() + "\\n")
     time.sleep({})
 """
-"""Logs which step runs, then sleeps."""
+"""Logs the running step, then sleeps."""
 
 
 class Machines:
-    """A scheduler, and workers that come and go."""
+    """A scheduler, and a varying set of workers."""
 
     def __init__(self, folder: Path, good: Tree, other: Tree, shared: Path, seed: int) -> None:
         self.folder, self.good, self.other, self.shared = folder, good, other, shared
@@ -81,11 +81,11 @@ class Machines:
             str(self.port),
             "--no-dashboard",
         ]
-        self.scheduler = self.scheduling.enter_context(started(command, self.port, self.folder))
+        self.scheduler = self.scheduling.enter_context(run_server(command, self.port, self.folder))
 
     def add(self, *, fitting: bool = True) -> FleetWorker:
         tree = self.good if fitting else self.other
-        worker = started_worker(
+        worker = start_worker(
             self.address,
             Tree(tree.root, self.folder / f"cache-of-{next(self.numbers)}", ""),
             str(self.shared),
@@ -95,7 +95,7 @@ class Machines:
         return worker
 
     def restore(self) -> None:
-        """Start workers that can run every step, if there are too few, before a build begins."""
+        """Before a build, start workers that can run every step if there are too few."""
         for worker, fitting in [*self.workers.items()]:
             worker.process.send_signal(signal.SIGCONT)
             if worker.process.poll() is not None or not fitting:
@@ -108,23 +108,23 @@ class Machines:
         worker.process.wait()
         self.workers.pop(worker, None)
 
-    def one(self) -> FleetWorker | None:
-        found = [worker for worker in self.workers if worker.process.poll() is None]
-        return self.random.choice(found) if found else None
+    def pick(self) -> FleetWorker | None:
+        running = [worker for worker in self.workers if worker.process.poll() is None]
+        return self.random.choice(running) if running else None
 
     def kill(self) -> int:
-        if (worker := self.one()) is not None:
+        if (worker := self.pick()) is not None:
             self.end(worker)
         return 1
 
     def stop(self) -> int:
-        if (worker := self.one()) is not None:
+        if (worker := self.pick()) is not None:
             worker.process.terminate()
         return 1
 
     def pause(self) -> int:
-        """Pause it for a moment, or for longer than a timeout."""
-        if (worker := self.one()) is not None:
+        """Pause a worker for a moment, or for longer than a timeout."""
+        if (worker := self.pick()) is not None:
             worker.process.send_signal(signal.SIGSTOP)
             time.sleep(self.random.uniform(0.1, 1.6 * PATIENCE_SECONDS))
             worker.process.send_signal(signal.SIGCONT)
@@ -136,14 +136,14 @@ class Machines:
         return 0
 
     def replace(self) -> int:
-        """Replace it by one of another version."""
+        """Replace a worker by one of another version."""
         self.kill()
         if len(self.workers) < MOST_WORKERS:
             self.add(fitting=False)
         return 1
 
     def reschedule(self) -> int:
-        """Kill it, or let it shut down in order."""
+        """Kill the scheduler or shut it down, and restart it."""
         if self.random.random() < 0.5:
             self.scheduler.kill()
         self.scheduling.close()
@@ -153,7 +153,9 @@ class Machines:
 
     @property
     def troubles(self) -> tuple[Callable[[], int], ...]:
-        """The possible events. Each returns how many workers may have lost their steps."""
+        """The possible events. Each returns the number of workers that may have
+        lost their steps.
+        """
         return (self.kill, self.stop, self.pause, self.grow, self.replace, self.reschedule)
 
     def close(self) -> None:
@@ -165,7 +167,7 @@ class Machines:
 class Soak:
     def __init__(self, folder: Path, seed: int, big: int) -> None:
         self.random, self.seed, self.folder = random.Random(seed), seed, folder
-        self.ran = folder / "ran"
+        self.step_log = folder / "step-log"
         self.tree, self.other = (self.checkout(folder / name) for name in ("tree", "other"))
         self.other.edit("stages/pack.py", "def run(", "import sys\n\n\ndef run(")
         self.models = [f"toy{number}" for number in range(max(big, *SIZES))]
@@ -175,10 +177,10 @@ class Soak:
             self.tree.edit(f"models/{name}/model.json", "0.25", f"0.25{number}")
         self.big = big
         self.counts: Counter[str] = Counter()
-        self.before = 0
+        self.lost_before = 0
         self.shared = folder / "shared"
         self.shared.mkdir()
-        self.known: dict[str, tuple[dict[str, bytes], Counter[str]]] = {}
+        self.alone_results: dict[str, tuple[dict[str, bytes], Counter[str]]] = {}
         self.machines = Machines(folder, self.tree, self.other, self.shared, seed)
 
     def checkout(self, root: Path) -> Tree:
@@ -187,7 +189,7 @@ class Soak:
             tree.edit(
                 f"stages/{stage.name}",
                 "def run(inputs, outputs, params):\n",
-                NAP.format(str(self.ran), NAP_SECONDS),
+                NAP.format(str(self.step_log), NAP_SECONDS),
             )
         tree.edit(
             "pipeline/webkiln/build/fleet/scheduler.py",
@@ -200,9 +202,9 @@ class Soak:
         size = self.big if number % BIG_EVERY == BIG_EVERY - 1 else self.random.choice(SIZES)
         expected, steps = self.alone(self.models[:size])
         self.machines.restore()
-        # Shared results are deleted, so that every step runs.
+        # Without shared results every step runs.
         shutil.rmtree(self.shared / "ac", ignore_errors=True)
-        process = self.begun(
+        process = self.start_build(
             self.models[:size],
             f"cache{number}",
             WEBKILN_EXECUTOR=self.machines.address,
@@ -226,23 +228,26 @@ class Soak:
                 events[trouble.__name__] += 1
         output, _ = process.communicate()
         ending.cancel()
-        what = f"seed {self.seed}, build {number} of {size} toys ({', '.join(events.elements())})"
-        assert process.returncode == 0, f"{what} ended with status {process.returncode}:\n{output}"
-        assert "Traceback" not in output, f"{what}:\n{output}"
-        assert self.files() == expected, f"{what} published other bytes"
-        lost, self.before = (
-            lost + self.before,
-            lost,
-        )  # a paused worker may continue its earlier step
-        again = sum(count - 1 for count in executed(self.tree.log()).values())
-        assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{output}"
-        ran = self.ran_steps()
-        repeated = (ran - steps).total()
-        assert repeated <= lost * CHAIN, (
-            f"{what} ran {repeated} steps again, though {lost} workers were disturbed:\n{output}"
+        description = (
+            f"seed {self.seed}, build {number} of {size} toys ({', '.join(events.elements())})"
         )
-        assert not steps.keys() - ran.keys(), (
-            f"{what} ran no step of these: {steps.keys() - ran.keys()}"
+        assert process.returncode == 0, (
+            f"{description} ended with status {process.returncode}:\n{output}"
+        )
+        assert "Traceback" not in output, f"{description}:\n{output}"
+        assert self.files() == expected, f"{description} published other bytes"
+        # a paused worker may continue its earlier step
+        lost, self.lost_before = lost + self.lost_before, lost
+        restarted = sum(count - 1 for count in executed(self.tree.log()).values())
+        assert restarted <= lost * CHAIN, f"{description} restarted {restarted} steps:\n{output}"
+        step_log = self.ran_steps()
+        repeated = (step_log - steps).total()
+        assert repeated <= lost * CHAIN, (
+            f"{description} repeated {repeated} steps, though {lost} workers were"
+            f" disturbed:\n{output}"
+        )
+        assert not steps.keys() - step_log.keys(), (
+            f"{description} did not run these steps: {steps.keys() - step_log.keys()}"
         )
         self.counts += events + Counter(
             {
@@ -255,29 +260,29 @@ class Soak:
         shutil.rmtree(self.folder / f"cache{number}")
 
     def alone(self, models: Sequence[str]) -> tuple[dict[str, bytes], Counter[str]]:
-        """The bundles that one machine publishes of these toys, and the sum of the steps that it
-        runs.
-        """
+        """The bundles of these toys from one machine, and the total of the steps that it runs."""
         expected: dict[str, bytes] = {}
         steps: Counter[str] = Counter()
         for model in models:
-            if model not in self.known:
-                process = self.begun([model], f"alone-{model}")
+            if model not in self.alone_results:
+                process = self.start_build([model], f"alone-{model}")
                 output, _ = process.communicate()
                 assert process.returncode == 0, output
-                self.known[model] = self.files(), self.ran_steps()
-            expected |= self.known[model][0]
-            steps += self.known[model][1]
+                self.alone_results[model] = self.files(), self.ran_steps()
+            expected |= self.alone_results[model][0]
+            steps += self.alone_results[model][1]
         return expected, steps
 
     def ran_steps(self) -> Counter[str]:
-        """How often each step has run since the last build began."""
-        return Counter(self.ran.read_text().splitlines())
+        """The number of runs of each step since the last build started."""
+        return Counter(self.step_log.read_text().splitlines())
 
-    def begun(self, models: Sequence[str], cache: str, **environment: str) -> subprocess.Popen[str]:
-        """A build of some toys by a user who has built nothing yet."""
+    def start_build(
+        self, models: Sequence[str], cache: str, **environment: str
+    ) -> subprocess.Popen[str]:
+        """Start a build of some toys with an empty cache."""
         self.tree.wipe()
-        self.ran.write_text("")
+        self.step_log.write_text("")
         (self.folder / cache).mkdir()
         shutil.copy(self.tree.cache / "derived.json", self.folder / cache)
         return subprocess.Popen(
@@ -299,12 +304,12 @@ class Soak:
 
 
 def soak(folder: Path, builds: int, seed: int, big: int = BIG) -> Counter[str]:
-    """The number of each event. AssertionError names a difference."""
-    made = Soak(folder, seed, big)
+    """Returns the number of each event. Raises AssertionError for a difference."""
+    soak_run = Soak(folder, seed, big)
     try:
-        return run_rounds(made, builds)
+        return run_rounds(soak_run, builds)
     finally:
-        made.machines.close()
+        soak_run.machines.close()
 
 
 if __name__ == "__main__":

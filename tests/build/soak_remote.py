@@ -1,11 +1,11 @@
-"""Builds against remote caches that attack at random, each in a tree and a cache of its own.
+"""Builds with remote caches that attack at random, each in a separate tree and cache.
 
 `python -m tests.build.soak_remote [BUILDS] [SEED] [PROCESSES]`. A server (HTTP, S3, gRPC, a folder)
-holds good entries and blobs. In each round some entries are forged, some answers are broken, or
-both; in good rounds, which may not warn, nothing is. None may cost a wrong byte, a failed build,
-more than one warning, a traceback, a request to another host, or 30 seconds in all. Some rounds
-poison entries in ways that are believed without a key: a later build with the key may use nothing
-of that.
+has valid entries and blobs. In each round some entries are forged, some answers are broken, or
+both. In good rounds, which may not warn, nothing is. No attack may cause a wrong byte, a failed
+build, more than one warning, a traceback, a request to another host, or more than 30 seconds in
+total. Some rounds poison entries in ways that builds without a key accept; a later build with the
+key may use nothing of that.
 """
 
 import io
@@ -25,7 +25,7 @@ from pathlib import Path
 from unittest import mock
 
 from tests.build.forgeries import FORGED, forged, poisoned
-from tests.build.hostile import QUICK, SLOW, Held, Hostile
+from tests.build.hostile import QUICK, SLOW, Hostile, Objects
 from tests.build.hostile_reapi import RPC, RPC_SLOW, HostileReapi
 from tests.build.tree import checkout
 from webkiln import canonical
@@ -48,7 +48,7 @@ SPECIAL = ("pipe", "folder", "link", "short", "device", "loop")
 
 @dataclass(frozen=True)
 class Round:
-    """The outcome of one build."""
+    """The result of one build."""
 
     files: dict[str, bytes]
     warnings: tuple[str, ...]
@@ -70,49 +70,51 @@ class Soak:
         self.longest = 0.0
         self.expected = self.build(folder / "alone", {}).files
         self.good = {
-            keyed: self._written(folder / f"written-{keyed}", keyed=keyed)
+            keyed: self._valid_objects(folder / f"written-{keyed}", keyed=keyed)
             for keyed in (False, True)
         }
 
     def keyed(self) -> dict[str, str]:
         return {"WEBKILN_CACHE_KEY": f"hmac:{self.key}"}
 
-    def build(self, place: Path, environment: Mapping[str, str]) -> Round:
-        """One build, with the digests of the machine's own files cached."""
+    def build(self, root: Path, environment: Mapping[str, str]) -> Round:
+        """Run one build. The digests of the machine's own files are cached."""
         for part, name in (("state", "digests.json"), ("cache", "derived.json")):
-            (place / part).mkdir(parents=True, exist_ok=True)
-            if (known := self.folder / "alone" / part / name).is_file() and not (
-                place / part / name
+            (root / part).mkdir(parents=True, exist_ok=True)
+            if (cached := self.folder / "alone" / part / name).is_file() and not (
+                root / part / name
             ).exists():
-                shutil.copyfile(known, place / part / name)
+                shutil.copyfile(cached, root / part / name)
         recipe = read_recipe(self.tree.root / "models" / "toy" / "recipe.toml")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("WEBKILN")}
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith("WEBKILN")
+        }
         output: list[str] = []
         warn.cache_clear()
-        begun, errors = time.monotonic(), io.StringIO()
+        start, errors = time.monotonic(), io.StringIO()
         with (
-            mock.patch.dict(os.environ, kept | dict(environment), clear=True),
+            mock.patch.dict(os.environ, inherited | dict(environment), clear=True),
             mock.patch("webkiln.build.remote.connection.warn", output.append),
             mock.patch("sys.stderr", errors),
             Engine(
-                place / "state", cache=place / "cache", shared=self.share, executor=self.pool
+                root / "state", cache=root / "cache", shared=self.share, executor=self.pool
             ) as engine,
         ):
             action = ModelGraph(recipe, self.share, PASSES).bundle(Selection(recipe.backends))
-            engine.publish(action, "bundle/", place / "bundle")
+            engine.publish(action, "bundle/", root / "bundle")
         files = {
-            path.relative_to(place / "bundle").as_posix(): path.read_bytes()
-            for path in (place / "bundle").rglob("*")
+            path.relative_to(root / "bundle").as_posix(): path.read_bytes()
+            for path in (root / "bundle").rglob("*")
             if path.is_file()
         }
-        return Round(files, tuple(output), time.monotonic() - begun, errors.getvalue())
+        return Round(files, tuple(output), time.monotonic() - start, errors.getvalue())
 
-    def _written(self, place: Path, *, keyed: bool) -> Held:
-        """The files that a good build stores in a folder, as `ac/KEY` and `cas/DIGEST`."""
-        shared = place / "shared"
+    def _valid_objects(self, root: Path, *, keyed: bool) -> Objects:
+        """The files that a build stores in a shared folder, as `ac/KEY` and `cas/DIGEST`."""
+        shared = root / "shared"
         shared.mkdir(parents=True)
         self.build(
-            place,
+            root,
             {
                 "WEBKILN_REMOTE_CACHE": str(shared),
                 "WEBKILN_CACHE_WRITE": "1",
@@ -133,83 +135,93 @@ class Soak:
         poison = not keyed and self.random.random() < 0.2
         good = not poison and self.random.random() < GOOD_ROUNDS
         slow = not poison and not good and self.random.random() < SLOW_ROUNDS
-        held = dict(self.good[keyed]) if good else self._held(keyed=keyed, poison=poison)
+        objects = dict(self.good[keyed]) if good else self._objects(keyed=keyed, poison=poison)
         traits = {"key": keyed, "poison": poison, "good": good, "slow": slow}
-        named = ", ".join([transport, *(name for name, holds in traits.items() if holds)])
-        what = f"seed {self.seed}, build {number} ({named})"
+        label = ", ".join([transport, *(name for name, is_set in traits.items() if is_set)])
+        description = f"seed {self.seed}, build {number} ({label})"
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
-            place = Path(name)
-            with self._served(
-                transport, held, place, slow=slow, broken=not poison and not good
-            ) as reached:
-                found = self.build(place, environment | reached)
-            self.check(what, found, place, poison=poison, good=good)
+            root = Path(name)
+            with self._serve(
+                transport, objects, root, slow=slow, broken=not poison and not good
+            ) as server_environment:
+                result = self.build(root, environment | server_environment)
+            self.check(description, result, root, poison=poison, good=good)
             if poison:
-                found = self.build(place, self.keyed())
-                self.check(f"{what}, and then with the key", found, place, poison=False, good=True)
+                result = self.build(root, self.keyed())
+                self.check(
+                    f"{description}, and then with the key", result, root, poison=False, good=True
+                )
 
     def check(
-        self, what: str, found: Round, place: Path, *, poison: bool, good: bool = False
+        self, description: str, result: Round, root: Path, *, poison: bool, good: bool = False
     ) -> None:
-        self.longest = max(self.longest, found.seconds)
-        self.counts["builds with a warning" if found.warnings else "builds without one"] += 1
-        assert poison or found.files == self.expected, f"{what} published other bytes"
-        assert len(found.warnings) <= (0 if good else 1), (
-            f"{what} warned {len(found.warnings)} times: {found.warnings}"
+        self.longest = max(self.longest, result.seconds)
+        self.counts["builds with a warning" if result.warnings else "builds without one"] += 1
+        assert poison or result.files == self.expected, f"{description} published other bytes"
+        assert len(result.warnings) <= (0 if good else 1), (
+            f"{description} warned {len(result.warnings)} times: {result.warnings}"
         )
-        assert all(line.isprintable() for line in found.warnings), f"{what}: {found.warnings!r}"
-        assert found.seconds < LONGEST_SECONDS, (
-            f"{what} took {found.seconds:.0f} s: {found.warnings}"
+        assert all(line.isprintable() for line in result.warnings), (
+            f"{description}: {result.warnings!r}"
         )
-        assert "Traceback" not in found.stderr, f"{what}: {found.stderr}"
-        arriving = sum(path.stat().st_size for path in (place / "cache" / "arriving").glob("*"))
-        assert arriving < 1 << 20, f"{what} left {arriving} bytes of transfers"
+        assert result.seconds < LONGEST_SECONDS, (
+            f"{description} took {result.seconds:.0f} s: {result.warnings}"
+        )
+        assert "Traceback" not in result.stderr, f"{description}: {result.stderr}"
+        bytes_arriving = sum(
+            path.stat().st_size for path in (root / "cache" / "arriving").glob("*")
+        )
+        assert bytes_arriving < 1 << 20, f"{description} left {bytes_arriving} bytes of transfers"
 
-    def _held(self, *, keyed: bool, poison: bool) -> Held:
-        held = dict(self.good[keyed])
-        names = [name for name in held if name.startswith("ac/")]
-        # Without some entries, builds request those of earlier steps.
+    def _objects(self, *, keyed: bool, poison: bool) -> Objects:
+        objects = dict(self.good[keyed])
+        names = [name for name in objects if name.startswith("ac/")]
+        # Builds request the entries of earlier steps if some are missing.
         for name in self.random.sample(names, self.random.choice((0, 0, 1, 2, len(names) // 2))):
-            del held[name]
+            del objects[name]
         if poison:
             blob = b"export const stolen = true;"
-            held[f"cas/{canonical.digest(blob)}"] = blob
+            objects[f"cas/{canonical.digest(blob)}"] = blob
             return {
                 name: poisoned(data, blob) if name.startswith("ac/") else data
-                for name, data in held.items()
+                for name, data in objects.items()
             }
         share = self.random.choice((0.0, 0.1, 0.5, 1.0))
-        how = self.random.choice(FORGED)
-        for name in [*held]:
+        kind = self.random.choice(FORGED)
+        for name in [*objects]:
             if self.random.random() < share and name.startswith("ac/"):
-                held[name] = self._forged(held[name], how, keyed=keyed)
+                objects[name] = self._forged(objects[name], kind, keyed=keyed)
             elif self.random.random() < 0.02:
-                del held[name]
-        return held
+                del objects[name]
+        return objects
 
-    def _forged(self, entry: bytes, how: str, *, keyed: bool) -> bytes:
-        self.counts[f"forged: {how}"] += 1
+    def _forged(self, entry: bytes, kind: str, *, keyed: bool) -> bytes:
+        self.counts[f"forged: {kind}"] += 1
         if keyed and self.random.random() < 0.3:
-            at = self.random.randrange(len(entry))
-            return entry[:at] + bytes([entry[at] ^ 1 << self.random.randrange(8)]) + entry[at + 1 :]
-        return forged(entry, how, self.random)
+            index = self.random.randrange(len(entry))
+            return (
+                entry[:index]
+                + bytes([entry[index] ^ 1 << self.random.randrange(8)])
+                + entry[index + 1 :]
+            )
+        return forged(entry, kind, self.random)
 
     @contextmanager
-    def _served(
-        self, transport: str, held: Held, place: Path, *, slow: bool, broken: bool
+    def _serve(
+        self, transport: str, objects: Objects, root: Path, *, slow: bool, broken: bool
     ) -> Iterator[dict[str, str]]:
-        """The environment in which a build reaches the server."""
+        """Run the server, and yield the environment of builds that use it."""
         if transport == "folder":
-            self._laid_out(held, place / "shared", broken=broken)
-            yield {"WEBKILN_REMOTE_CACHE": str(place / "shared")}
+            self._write_files(objects, root / "shared", broken=broken)
+            yield {"WEBKILN_REMOTE_CACHE": str(root / "shared")}
             return
         choose = self._chooser(transport, slow=slow, broken=broken)
         server = HostileReapi(choose) if transport == "grpc" else Hostile(choose)
         wrapped = {
             name: wire.wrapped(data, []) if name.startswith("ac/") else data
-            for name, data in held.items()
+            for name, data in objects.items()
         }
-        server.held = dict(held) if transport == "s3" else wrapped
+        server.objects = dict(objects) if transport == "s3" else wrapped
         try:
             if transport == "s3":
                 access = {
@@ -230,7 +242,7 @@ class Soak:
                 }
             )
         if isinstance(server, Hostile):
-            # obstore follows redirects, without credentials.
+            # obstore follows redirects, but without credentials.
             assert not (server.leaks if transport == "s3" else server.visits), (
                 "a redirect was followed"
             )
@@ -238,19 +250,19 @@ class Soak:
     def _chooser(self, transport: str, *, slow: bool, broken: bool) -> Callable[[str, str], str]:
         faults = [*(RPC if transport == "grpc" else QUICK)]
         patient = [*(RPC_SLOW if transport == "grpc" else SLOW)]
-        chosen = [self.random.choice(patient)] if slow else self.random.sample(faults, 2)
+        selected = [self.random.choice(patient)] if slow else self.random.sample(faults, 2)
         share = self.random.choice((0.05, 0.3, 1.0)) if broken else 0.0
-        own = random.Random(self.random.random())
+        generator = random.Random(self.random.random())
 
         def choose(method: str, name: str) -> str:
-            return own.choice(chosen) if own.random() < share else ""
+            return generator.choice(selected) if generator.random() < share else ""
 
         return choose
 
-    def _laid_out(self, held: Held, root: Path, *, broken: bool) -> None:
-        """Write objects as files, and some as something else."""
+    def _write_files(self, objects: Objects, root: Path, *, broken: bool) -> None:
+        """Write objects as files, some of them as special files."""
         share = self.random.choice((0.0, 0.1, 1.0)) if broken else 0.0
-        for name, data in held.items():
+        for name, data in objects.items():
             part, digest = name.split("/")
             path = root / part / digest[:2] / digest
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -279,33 +291,35 @@ class Soak:
 
 
 def soak(builds: int, seed: int) -> tuple[Counter[str], float]:
-    """The number of each event, and the seconds of the longest build. Raises the failure of a
-    round.
+    """Returns the number of each event, and the seconds of the longest build. Raises the failure of
+    a round.
     """
     with tempfile.TemporaryDirectory() as folder:
-        made = Soak(Path(folder), seed)
+        soak_run = Soak(Path(folder), seed)
         try:
             for number in range(builds):
-                made.round(number)
+                soak_run.round(number)
         finally:
-            made.close()
-    return made.counts, made.longest
+            soak_run.close()
+    return soak_run.counts, soak_run.longest
 
 
 def main(builds: int, seed: int, processes: int) -> tuple[Counter[str], float]:
-    """As `soak`, in parts of fifty builds, several in parallel. The first failure ends it."""
-    shares = [min(PART, builds - begun) for begun in range(0, builds, PART)]
+    """Like `soak`, in parts of fifty builds, several of them in parallel. Stops at the first
+    failure.
+    """
+    shares = [min(PART, builds - start) for start in range(0, builds, PART)]
     counts, longest, context = Counter[str](), 0.0, multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, context) as pool:
         parts = [pool.submit(soak, share, seed + number) for number, share in enumerate(shares)]
-        for done, part in enumerate(as_completed(parts), 1):
+        for finished, part in enumerate(as_completed(parts), 1):
             try:
-                more, seconds = part.result()
+                part_counts, seconds = part.result()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-            counts, longest = counts + more, max(longest, seconds)
-            print(f"{done} of {len(parts)} parts of {PART} builds", file=sys.stderr, flush=True)
+            counts, longest = counts + part_counts, max(longest, seconds)
+            print(f"{finished} of {len(parts)} parts of {PART} builds", file=sys.stderr, flush=True)
     return counts, longest
 
 
@@ -314,8 +328,8 @@ if __name__ == "__main__":
         int(sys.argv[n]) if len(sys.argv) > n else default
         for n, default in ((1, 1000), (2, 0), (3, 4))
     )
-    counted, longest = main(count, start, width)
-    print("\n".join(f"{number:7d} {name}" for name, number in sorted(counted.items())))
+    counts, longest = main(count, start, width)
+    print("\n".join(f"{number:7d} {name}" for name, number in sorted(counts.items())))
     print(
         f"{count} builds: no wrong byte, no traceback, at most one warning each; the longest took"
         f" {longest:.1f} s"

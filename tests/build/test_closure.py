@@ -1,4 +1,4 @@
-"""Which edits of webkiln's own code change keys."""
+"""The edits of webkiln's own code that change keys."""
 
 import ast
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.harness import TEMPLATES, node_job
-from tests.build.tree import REPOSITORY, Tree, built, checkout, executed
+from tests.build.tree import REPOSITORY, Tree, checkout, executed, prebuilt
 from webkiln.backends.table import TARGETS
 from webkiln.build.action import Action
 from webkiln.build.closure import Closures
@@ -44,11 +44,11 @@ PARTS = 6
     "",
 ])  # fmt: skip
 def test_stripped_source_has_the_same_ast(source: str) -> None:
-    left, _ = stripped(source)
-    assert ast.dump(ast.parse(left)) == ast.dump(ast.parse(source))
-    assert left.count("#") == source.count("#") - sum(
-        word in source
-        for word in (
+    result, _ = stripped(source)
+    assert ast.dump(ast.parse(result)) == ast.dump(ast.parse(source))
+    assert result.count("#") == source.count("#") - sum(
+        term in source
+        for term in (
             "# one",
             "# two",
             "# three",
@@ -67,8 +67,8 @@ def test_stripped_webkiln_has_the_same_ast(part: int) -> None:
     assert len(SOURCES) > 500
     for path in SOURCES[part::PARTS]:
         source = path.read_text("utf-8")
-        left, _ = stripped(source)
-        assert ast.dump(ast.parse(left)) == ast.dump(ast.parse(source)), path
+        result, _ = stripped(source)
+        assert ast.dump(ast.parse(result)) == ast.dump(ast.parse(source)), path
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -100,7 +100,7 @@ def test_a_relative_import_is_an_error() -> None:
 
 
 def test_a_comment_reruns_nothing(toy: Tree) -> None:
-    built(toy)
+    prebuilt(toy)
     for name in (
         "pipeline/webkiln/errors.py",
         "stages/generate.py",
@@ -124,9 +124,9 @@ def actions() -> list[Action]:
     return list(graph.actions())
 
 
-def closures(place: Path, shared: Share | None = None) -> Closures:
+def closures(state: Path, shared: Share | None = None) -> Closures:
     return Closures(
-        shared or share(), FileDigests(place / "digests.json"), Derived(place / "derived.json")
+        shared or share(), FileDigests(state / "digests.json"), Derived(state / "derived.json")
     )
 
 
@@ -139,8 +139,8 @@ DATA = ("kernels/*.txt",)
 
 @pytest.fixture
 def small(tmp_path: Path) -> Share:
-    """A package of four files with one stage, a template, and a file that is not imported."""
-    place = tmp_path / "shared"
+    """A package with four files, one stage, a template, and a file that is not imported."""
+    state = tmp_path / "shared"
     for name, text in {
         "webkiln/__init__.py": "",
         "webkiln/a.py": "one = 1\n",
@@ -151,10 +151,10 @@ def small(tmp_path: Path) -> Share:
         "kernels/template.txt": "text",
         "kernels/unused.c": "text",
     }.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_text(text)
+        (state / name).parent.mkdir(parents=True, exist_ok=True)
+        (state / name).write_text(text)
     time.sleep(2 * TICK_SECONDS)
-    return Share(place, place / "webkiln")
+    return Share(state, state / "webkiln")
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
@@ -171,8 +171,8 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_a_closure_is_noticed(small: Share, tmp_path: Path, change: str) -> None:
-    known, roots = closures(tmp_path, small), (small.stage("stage"),)
-    assert {*known.of(roots)[0]} == {
+    reader, roots = closures(tmp_path, small), (small.stage("stage"),)
+    assert {*reader.of(roots)[0]} == {
         *(
             "webkiln/__init__.py",
             "webkiln/a.py",
@@ -184,24 +184,24 @@ def test_a_change_of_a_closure_is_noticed(small: Share, tmp_path: Path, change: 
     }
     (small.root / "webkiln" / "unused.py").write_text("three = 3\n")
     (small.root / "kernels" / "unused.c").write_text("more")
-    assert known.is_unchanged(roots)
+    assert reader.is_unchanged(roots)
     CHANGES[change](small.root)
-    assert not known.is_unchanged(roots)
+    assert not reader.is_unchanged(roots)
 
 
 def test_the_stamp_of_a_fresh_file_proves_nothing(small: Share, tmp_path: Path) -> None:
     (small.root / "webkiln" / "a.py").write_text("one = 2\n")
-    known = closures(tmp_path, small)
-    known.of((small.stage("stage"),))
-    assert not known.is_unchanged((small.stage("stage"),))
+    reader = closures(tmp_path, small)
+    reader.of((small.stage("stage"),))
+    assert not reader.is_unchanged((small.stage("stage"),))
 
 
 @pytest.fixture(scope="module")
-def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection[str]]:
+def files_in_keys(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection[str]]:
     """webkiln's own files in the key of each task."""
-    known = closures(tmp_path_factory.mktemp("reading"))
+    reader = closures(tmp_path_factory.mktemp("reading"))
     return {
-        action.task.replace(":model", ""): known.of((share().stage(action.stage), *action.code))[0]
+        action.task.replace(":model", ""): reader.of((share().stage(action.stage), *action.code))[0]
         for action in actions()
     }
 
@@ -226,9 +226,9 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection
     }.items(),
 )
 def test_an_edited_printer_or_template_changes_only_dependent_keys(
-    name: str, stages: set[str], reading: Mapping[str, Collection[str]]
+    name: str, stages: set[str], files_in_keys: Mapping[str, Collection[str]]
 ) -> None:
-    assert {task for task, files in reading.items() if name in files} == stages
+    assert {task for task, files in files_in_keys.items() if name in files} == stages
 
 
 @pytest.mark.parametrize("backend", TARGETS)
@@ -258,8 +258,8 @@ def test_the_templates_that_a_writer_opens_are_in_its_key(backend: str, tmp_path
     assert OPENED
 
 
-def test_a_renamed_folder_reruns_the_bundle_alone(tree: Tree) -> None:
-    built(tree)
+def test_a_renamed_folder_reruns_only_the_bundle(tree: Tree) -> None:
+    prebuilt(tree)
     before = len(tree.log())
     (tree.root / "models" / tree.model).rename(tree.root / "models" / "another")
     tree.doit("build", "model=another")
@@ -269,7 +269,7 @@ def test_a_renamed_folder_reruns_the_bundle_alone(tree: Tree) -> None:
 
 
 @pytest.mark.long
-def test_an_edited_printer_regenerates_its_backend_alone(tmp_path: Path) -> None:
+def test_an_edited_printer_regenerates_only_its_backend(tmp_path: Path) -> None:
     tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
     tree.build("backend=js,webgl,webgpu", "encoding=float32")
     tree.edit("pipeline/webkiln/codegen/write_webgl.py", "\nDATA = ", "\nEDITED = True\nDATA = ")

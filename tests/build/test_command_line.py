@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.tree import Tree, built, python, warm
+from tests.build.tree import Tree, prebuilt, python, warm
 from webkiln import cli
 
 TUTORIAL = """
@@ -26,7 +26,7 @@ generate_descriptor("js", graph).save("output")
 
 
 def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:
-    built(toy)
+    prebuilt(toy)
     output = python(
         toy,
         "-m",
@@ -41,8 +41,8 @@ def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:
     lines = output.splitlines()
     printed = next(number for number, line in enumerate(lines) if line.startswith("public/toy: "))
     assert all(line.endswith("  cached") for line in lines[:printed])
-    found = {path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()}
-    assert found == toy.bytes()
+    published = {path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()}
+    assert published == toy.bytes()
 
 
 def test_build_prints_user_errors_in_one_line(toy: Tree) -> None:
@@ -170,7 +170,7 @@ def test_a_descriptor_adds_backends_to_one_bundle(toy: Tree, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("source", ["toy", "models/toy"])
 def test_a_recipe_of_the_project_is_built_by_its_name_or_folder(toy: Tree, source: str) -> None:
-    built(toy)
+    prebuilt(toy)
     printed = webkiln(toy, "build", source, "-o", "public/toy", "--depfile", "public/toy.d")
     assert "backends  wasm, js" in printed
     assert {

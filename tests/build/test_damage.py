@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.tree import Tree, built, checkout, executed, toy_bundle
+from tests.build.tree import Tree, checkout, executed, prebuilt, toy_bundle
 from tests.sampling import representative
 
 
@@ -24,16 +24,16 @@ def _flip(path: Path) -> None:
     path.write_bytes(data)
 
 
-def _damage(tree: Tree, part: str, damage: Callable[[Path], None]) -> None:
+def _damage(tree: Tree, folder: str, damage: Callable[[Path], None]) -> None:
     for path in [
-        path for path in (tree.cache / part).rglob("*") if path.is_file() and path.stat().st_size
+        path for path in (tree.cache / folder).rglob("*") if path.is_file() and path.stat().st_size
     ]:
         path.chmod(0o644)
         damage(path)
 
 
 @pytest.mark.parametrize(
-    ("wipe", "part", "damage"),
+    ("wipe", "folder", "damage"),
     representative(
         product([True, False], ["actions", "blobs"], [_truncate, _flip, Path.unlink]),
         (True, "actions", _flip),
@@ -42,11 +42,11 @@ def _damage(tree: Tree, part: str, damage: Callable[[Path], None]) -> None:
     ),
 )
 def test_damaged_cache_entries_are_misses(
-    toy: Tree, damage: Callable[[Path], None], part: str, wipe: bool
+    toy: Tree, damage: Callable[[Path], None], folder: str, wipe: bool
 ) -> None:
-    built(toy)
+    prebuilt(toy)
     before = toy.bytes()
-    _damage(toy, part, damage)
+    _damage(toy, folder, damage)
     if wipe:
         toy.wipe()
     else:
@@ -56,7 +56,7 @@ def test_damaged_cache_entries_are_misses(
 
 
 def test_a_fully_damaged_cache_misses_everything(tree: Tree) -> None:
-    built(tree)
+    prebuilt(tree)
     before = tree.bytes()
     _damage(tree, "blobs", _flip)
     tree.wipe()
@@ -65,7 +65,7 @@ def test_a_fully_damaged_cache_misses_everything(tree: Tree) -> None:
 
 
 def test_a_damaged_blob_reruns_only_its_producer(tree: Tree) -> None:
-    built(tree)
+    prebuilt(tree)
     published = next(path for path in tree.bundle.iterdir() if path.suffix == ".bin")
     shard = published.read_bytes()
     blob = next(

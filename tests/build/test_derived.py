@@ -15,11 +15,11 @@ def test_trees_merge_their_values(tmp_path):
     other.remember("b", "2")
     for session in (one, other):
         session.save()
-    again = Derived(path)
-    assert (again.get("a"), again.get("b")) == ([["x"], []], "2")
-    written = path.stat().st_mtime_ns
-    again.save()
-    assert path.stat().st_mtime_ns == written
+    reloaded = Derived(path)
+    assert (reloaded.get("a"), reloaded.get("b")) == ([["x"], []], "2")
+    written_ns = path.stat().st_mtime_ns
+    reloaded.save()
+    assert path.stat().st_mtime_ns == written_ns
 
 
 @pytest.mark.parametrize(

@@ -21,19 +21,19 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileDigests:
-    """Remembers files of any age."""
+    """The stored digests, including those of new files."""
     monkeypatch.setattr(digests, "STAMP_MARGIN_NS", -(1 << 62))
     return FileDigests(tmp_path / "state" / "digests.json")
 
 
 def wait_for_a_tick(path: Path) -> None:
-    """Wait until the clock of the file system differs from a file's last change."""
+    """Wait until the file system's clock is later than the file's last change."""
     while time.time_ns() - os.stat(path).st_ctime_ns < 40_000_000:
         time.sleep(0.01)
 
 
 def in_place(path: Path) -> None:
-    """Keep size and modification time, as rsync -t, tar and restored backups do."""
+    """Keep the size and modification time, as rsync -t, tar and restored backups do."""
     stat = os.stat(path)
     path.write_bytes(b"after!")
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
@@ -59,19 +59,19 @@ def later(path: Path) -> None:
     path.write_bytes(b"after!")
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["same process", "next process"])
+@pytest.mark.parametrize("reload", [False, True], ids=["same process", "next process"])
 @pytest.mark.parametrize("change", [in_place, replaced, longer, later])
 def test_a_changed_file_is_read_again(
-    change: Callable[[Path], None], again: bool, file: Path, memo: FileDigests, tmp_path: Path
+    change: Callable[[Path], None], reload: bool, file: Path, memo: FileDigests, tmp_path: Path
 ) -> None:
     before = memo.digest(file)
     assert before == canonical.file_digest(file)
     wait_for_a_tick(file)
     memo.save()
     change(file)
-    asked = FileDigests(tmp_path / "state" / "digests.json") if again else memo
-    assert asked.stamp_of(file, before) is None
-    assert asked.digest(file) == canonical.file_digest(file) != before
+    reloaded = FileDigests(tmp_path / "state" / "digests.json") if reload else memo
+    assert reloaded.stamp_of(file, before) is None
+    assert reloaded.digest(file) == canonical.file_digest(file) != before
 
 
 @pytest.mark.parametrize("field", range(4), ids=["inode", "size", "mtime", "ctime"])
@@ -125,9 +125,9 @@ def test_a_damaged_file_of_digests_is_ignored(
 ) -> None:
     path = tmp_path / "digests.json"
     path.write_text(damage)
-    again = FileDigests(path)
-    assert again.digest(file) == canonical.file_digest(file)
-    again.save()
+    reload = FileDigests(path)
+    assert reload.digest(file) == canonical.file_digest(file)
+    reload.save()
     assert list(FileDigests(path)._rows) == [os.fspath(file)]
 
 

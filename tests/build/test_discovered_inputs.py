@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from tests.build.projects import Project, observing
+from tests.build.projects import Project, install_observer
 from tests.sampling import representative
 from webkiln.build import observer
 from webkiln.errors import RecipeError
@@ -157,9 +157,9 @@ MOST = (
 """The other ways to read are observed by the same means as one of these."""
 
 
-@pytest.mark.parametrize("what", representative(READS, *MOST))
-def test_a_change_of_a_read_file_reruns_the_action(project: Project, what: str) -> None:
-    body, write = READS[what]
+@pytest.mark.parametrize("kind", representative(READS, *MOST))
+def test_a_change_of_a_read_file_reruns_the_action(project: Project, kind: str) -> None:
+    body, write = READS[kind]
     project.script(body)
     write(project.project, 0)
     first = project.make()
@@ -175,7 +175,7 @@ def test_a_change_of_a_read_file_reruns_the_action(project: Project, what: str) 
 
 
 def test_a_folder_in_reads_is_an_input_with_all_its_files(project: Project, tmp_path: Path) -> None:
-    """Files whose reads were not observed count, too."""
+    """All files count, even if their reads were not observed."""
     listed = tmp_path / "listed"
     (listed / "below").mkdir(parents=True)
     (listed / "below" / "data.txt").write_text("1")
@@ -189,10 +189,10 @@ def test_a_folder_in_reads_is_an_input_with_all_its_files(project: Project, tmp_
         assert project.runs == 1
 
 
-def test_a_program_that_cannot_be_observed_is_warned_of(
+def test_an_unobservable_program_causes_a_warning(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a compiler for the observer. `ldconfig` is statically linked on Debian."""
+    """There is no compiler for the observer. On Debian, `ldconfig` is statically linked."""
     project.script(
         "import subprocess\nsubprocess.run(['/sbin/ldconfig', '--version'],"
         " stdout=subprocess.DEVNULL)\nreturn 1"
@@ -207,16 +207,16 @@ def test_a_program_that_cannot_be_observed_is_warned_of(
 def test_the_cache_of_the_observers_compiler_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """As zig does, by default below the user's home."""
+    """By default, zig has a cache in the home folder."""
     output = tmp_path / "told"
     script = (
         f'touch "$ZIG_GLOBAL_CACHE_DIR/kept" && echo "$ZIG_GLOBAL_CACHE_DIR" > {output}; exit 1'
     )
     monkeypatch.setattr(observer, "COMPILERS", (("/bin/sh", "-c", script),))
     assert observer.library(tmp_path / "cache") is None
-    place = Path(output.read_text().strip())
-    assert place.is_absolute()
-    assert not place.exists()
+    folder = Path(output.read_text().strip())
+    assert folder.is_absolute()
+    assert not folder.exists()
 
 
 def test_transitive_helpers_and_their_reads_are_inputs(project: Project) -> None:
@@ -243,9 +243,9 @@ def test_reverting_an_edit_finds_the_earlier_result(project: Project) -> None:
     project.script("return (HERE / (HERE / 'which.txt').read_text()).read_text()")
     for name in "ab":
         (project.project / name).write_text(f"content of {name}")
-    for which, runs in (("a", 1), ("b", 1), ("a", 0), ("b", 0)):
-        (project.project / "which.txt").write_text(which)
-        assert project.make() == f"content of {which}"
+    for content, runs in (("a", 1), ("b", 1), ("a", 0), ("b", 0)):
+        (project.project / "which.txt").write_text(content)
+        assert project.make() == f"content of {content}"
         assert project.runs == runs
     (project.project / "a").write_text("other")
     assert project.make() == "content of b"
@@ -290,7 +290,7 @@ def test_reading_elsewhere_is_an_error_unless_the_recipe_lists_it(
         assert project.make(listed) == "2"
 
 
-def test_a_listed_file_counts_however_it_is_read(project: Project, tmp_path: Path) -> None:
+def test_a_listed_file_is_an_input_however_it_is_read(project: Project, tmp_path: Path) -> None:
     data = tmp_path / "data.txt"
     data.write_text("1")
     project.script(
@@ -356,7 +356,7 @@ def test_the_environment_of_user_code_is_fixed(
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         project.cache = tmp_path / f"cache {home}"
-        observing(project.cache)
+        install_observer(project.cache)
         shutil.rmtree(project.root / "state", ignore_errors=True)
         return project.make()
 
@@ -382,13 +382,13 @@ def test_the_environment_of_user_code_is_fixed(
 
 
 def test_a_linked_script_reads_files_next_to_the_link(project, tmp_path):
-    """Files next to the target of the link are outside the project."""
+    """Files next to the link's target are outside the project."""
     project.script("return (HERE / 'words.txt').read_text()")
     (project.project / "words.txt").write_text("inside")
-    aside = tmp_path / "elsewhere" / "made.py"
-    aside.parent.mkdir()
-    (project.project / "make.py").rename(aside)
-    (project.project / "make.py").symlink_to(aside)
+    target = tmp_path / "elsewhere" / "made.py"
+    target.parent.mkdir()
+    (project.project / "make.py").rename(target)
+    (project.project / "make.py").symlink_to(target)
     assert project.make() == "inside"
     (project.project / "words.txt").write_text("edited")
     assert project.make() == "edited"

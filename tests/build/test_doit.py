@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.tree import Tree, built, executed, warm
+from tests.build.tree import Tree, executed, prebuilt, warm
 from tests.commands.blocked import without
 from webkiln import canonical
 from webkiln.build.backends import present
@@ -58,7 +58,7 @@ def test_list_shows_groups_and_all_shows_every_task(unbuilt: Tree) -> None:
     } <= names
 
 
-def test_recipes_on_request_have_tasks_only_where_named(toy: Tree) -> None:
+def test_recipes_on_request_have_tasks_only_if_named(toy: Tree) -> None:
     folder = toy.root / "models"
     (folder / "rare").mkdir()
     (folder / "rare" / "recipe.toml").write_text(
@@ -131,8 +131,8 @@ def test_cache_commands(toy: Tree) -> None:
     assert "'stat', 'gc', 'verify', 'push', 'pull'" in toy.webkiln("cache", "empty", status=2)
 
 
-def test_gc_keeps_what_manifests_name(toy: Tree) -> None:
-    built(toy)
+def test_gc_keeps_results_in_manifests(toy: Tree) -> None:
+    prebuilt(toy)
     toy.edit("models/toy/model.json", "0.5", "0.75")
     toy.build()
     for path in toy.cache.rglob("*"):
@@ -169,7 +169,7 @@ def test_report_keeps_a_backend_that_a_build_added(toy: Tree) -> None:
 
 
 def test_user_files_in_a_bundle_folder_remain(toy: Tree) -> None:
-    built(toy)
+    prebuilt(toy)
     (toy.bundle / "index.html").write_text("mine")
     (toy.bundle / "pages").mkdir()
     (toy.bundle / "pages" / "about.html").write_text("mine too")
@@ -215,7 +215,7 @@ def test_files_that_no_build_wrote_are_reported_before_the_build(toy: Tree) -> N
 
 
 def test_the_manifest_replaces_lost_records_of_a_publication(toy: Tree) -> None:
-    built(toy)
+    prebuilt(toy)
     shutil.rmtree(toy.state)
     shutil.rmtree(toy.cache)
     toy.edit("models/toy/model.json", "0.5", "0.75")
@@ -226,7 +226,7 @@ def test_the_manifest_replaces_lost_records_of_a_publication(toy: Tree) -> None:
 
 
 def test_an_interrupted_publication_is_completed(toy: Tree) -> None:
-    built(toy)
+    prebuilt(toy)
     (record,) = (path for path in (toy.cache / "published").iterdir() if not path.suffix)
     (toy.bundle / ".webkiln-0123456789abcdef-0").write_text("half a copy")
     data = canonical.read(record)
@@ -240,7 +240,7 @@ def test_an_interrupted_publication_is_completed(toy: Tree) -> None:
     }
 
 
-def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(
+def test_without_compilers_wasm_is_omitted_unless_it_was_built_elsewhere(
     toy: Tree, tmp_path: Path
 ) -> None:
     empty = tmp_path / "bin"
@@ -268,15 +268,19 @@ def test_a_forced_compiler_has_separate_results(toy: Tree, tmp_path: Path) -> No
     for name in ("clang-19", "wasm-ld-19"):
         (programs / name).write_text("#!/bin/sh\necho clang version 19.9.9, LLD 19.9.9\n")
         (programs / name).chmod(0o755)
-    asked = {"PATH": f"{programs}:{os.environ['PATH']}", "EMSDK": "", "WEBKILN_COMPILER": "clang"}
+    variables = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "EMSDK": "",
+        "WEBKILN_COMPILER": "clang",
+    }
     toy.build()
-    text = toy.doit("build", "model=toy", **asked)
+    text = toy.doit("build", "model=toy", **variables)
     assert "warning: emcc is not used here, " in text
     assert "clang is clang version 19.9.9, LLD 19.9.9 here, " in text
-    assert not toy.build(**asked)
-    made = executed(toy.log())
-    assert (made["compile:toy:wasm:simd"], made["link:toy:wasm:simd"]) == (2, 2)
-    assert made["generate:toy:wasm"] == 1
+    assert not toy.build(**variables)
+    executions = executed(toy.log())
+    assert (executions["compile:toy:wasm:simd"], executions["link:toy:wasm:simd"]) == (2, 2)
+    assert executions["generate:toy:wasm"] == 1
     assert not toy.build(), "the results of the other compiler are cached"
     unknown = toy.doit("build", "model=toy", status=2, WEBKILN_COMPILER="gcc")
     assert "WEBKILN_COMPILER is 'gcc', expected emcc, clang, zig" in unknown
@@ -284,11 +288,11 @@ def test_a_forced_compiler_has_separate_results(toy: Tree, tmp_path: Path) -> No
 
 
 def test_a_custom_dodo_needs_two_lines(toy: Tree, tmp_path: Path) -> None:
-    own = Tree(tmp_path / "own", warm(toy).cache, "mine")
-    shutil.copytree(toy.root / "models" / "toy", own.root / "recipes" / "mine")
-    (own.root / "dodo.py").write_text(
+    other_tree = Tree(tmp_path / "own", warm(toy).cache, "mine")
+    shutil.copytree(toy.root / "models" / "toy", other_tree.root / "recipes" / "mine")
+    (other_tree.root / "dodo.py").write_text(
         "from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return"
         " tasks('recipes')\n",
     )
-    own.doit("build", PYTHONPATH=str(toy.root / "pipeline"))
-    assert (own.bundle / "manifest.json").exists()
+    other_tree.doit("build", PYTHONPATH=str(toy.root / "pipeline"))
+    assert (other_tree.bundle / "manifest.json").exists()

@@ -1,4 +1,4 @@
-"""What doit prints about past, present and future builds; and one build at a time."""
+"""What doit prints about past, present and future builds, and that builds run one at a time."""
 
 import fcntl
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.tree import Tree, built, executed, toy_bundle, warm
+from tests.build.tree import Tree, executed, prebuilt, toy_bundle, warm
 from webkiln.build.doit_run import Run, options_first
 
 
@@ -28,7 +28,7 @@ def state(tree: Tree) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "command",
     [
         "build --dry-run model=toy",
         "--dry-run build model=toy",
@@ -36,8 +36,8 @@ def state(tree: Tree) -> dict[str, bytes]:
         "build model=toy --dry-run",
     ],
 )
-def test_a_dry_run_runs_nothing(words: str, unbuilt: Tree) -> None:
-    output = unbuilt.doit(*words.split())
+def test_a_dry_run_runs_nothing(command: str, unbuilt: Tree) -> None:
+    output = unbuilt.doit(*command.split())
     assert output.startswith(
         "fetch:toy  runs: it has not run here before\nload:toy  may run: it reads outputs of"
         " fetch:toy\n"
@@ -145,7 +145,7 @@ def test_why_is_short(toy: Tree) -> None:
 
 
 def test_query(toy: Tree) -> None:
-    built(toy)
+    prebuilt(toy)
     output = toy.doit("query", "load:toy").splitlines()
     assert output[0] == "load:toy needs"
     assert output[1:3] == ["  fetch:toy", "  models/toy/model.json"]
@@ -190,8 +190,8 @@ def test_a_trace_of_a_build(toy: Tree) -> None:
         assert all(end <= begin for (_, end), (begin, _) in pairwise(times)), (
             "steps of one row do not overlap"
         )
-    named = {event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M"}
-    assert "steps 1" in named
+    lanes = {event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M"}
+    assert "steps 1" in lanes
     toy.wipe()
     toy.doit("build", "model=toy", "--trace=again.json")
     kinds = [
@@ -272,9 +272,8 @@ def test_clean_stale(toy: Tree) -> None:
     (toy.root / "dist" / "mine").mkdir()
     (toy.root / "dist" / "mine" / "manifest.json").write_text("{}")
     (toy.root / "dist" / "other" / "js.js").write_text("mine now")
-    shutil.copytree(
-        toy.bundle, toy.root / "dist" / "elsewhere"
-    )  # as `webkiln build -o dist/elsewhere` may have written it
+    # as written by `webkiln build -o dist/elsewhere`
+    shutil.copytree(toy.bundle, toy.root / "dist" / "elsewhere")
     assert (
         toy.doit("clean", "--stale", "--dry-run")
         == "dist/other: would be removed\ndist/toy-eightbit: would be removed\n"
@@ -310,7 +309,7 @@ cd {project}
 doit() {{ {python} -B -m doit "$@"; }}
 {prepare}
 dd if=/dev/zero of=filler bs=1024 2>/dev/null || true
-truncate -s -{left}K filler
+truncate -s -{remaining}K filler
 status=0
 doit build > {project}-out 2> {project}-errors || status=$?
 echo "status $status"
@@ -324,7 +323,7 @@ cat dist/toy/*
 
 
 @pytest.mark.parametrize(
-    ("prepare", "left", "status"),
+    ("prepare", "remaining", "status"),
     [
         pytest.param("", 0, 2, id="nothing at all"),
         pytest.param("", 24, 2, id="room for some steps"),
@@ -339,34 +338,34 @@ cat dist/toy/*
 )
 @pytest.mark.sample("nothing at all", "room for steps, not for the bundle")
 def test_a_full_disk_under_the_project_is_one_line(
-    prepare: str, left: int, status: int, toy: Tree, tmp_path: Path
+    prepare: str, remaining: int, status: int, toy: Tree, tmp_path: Path
 ) -> None:
     project = tmp_path / "project"
     project.mkdir()
     if not status:
         warm(toy)
     script = FULL.format(
-        project=project, tree=toy.root, python=sys.executable, prepare=prepare, left=left
+        project=project, tree=toy.root, python=sys.executable, prepare=prepare, remaining=remaining
     )
-    done = subprocess.run(
+    process = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script],
         env=toy.environment(),
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     output = Path(f"{project}-errors").read_text()
     if status:
         assert re.fullmatch(r"error: .*No space left on device.*\n", output)
     else:
         assert output == ""
     bundle = toy_bundle()
-    assert done.stdout == b"status %d\n" % status + b"".join(
+    assert process.stdout == b"status %d\n" % status + b"".join(
         bundle[name] for name in sorted(bundle)
     )
 
 
-@pytest.mark.parametrize(("words", "expected"), {
+@pytest.mark.parametrize(("command", "expected"), {
     "build --dry-run": "--dry-run build",
     "build -n 2 model=toy": "-n 2 build model=toy",
     "-n2 build": "-n2 build",
@@ -375,7 +374,7 @@ def test_a_full_disk_under_the_project_is_one_line(
     "build --unknown": "build --unknown",
     "bundle:a bundle:b -c": "-c bundle:a bundle:b",
 }.items())  # fmt: skip
-def test_options_may_follow_tasks(words: str, expected: str) -> None:
+def test_options_may_follow_tasks(command: str, expected: str) -> None:
     class Option:
         def __init__(self, table: dict[str, object]) -> None:
             self.short, self.long, self.type = (
@@ -385,6 +384,6 @@ def test_options_may_follow_tasks(words: str, expected: str) -> None:
             )
 
     assert (
-        options_first(words.split(), [Option(table) for table in Run.cmd_options])
+        options_first(command.split(), [Option(table) for table in Run.cmd_options])
         == expected.split()
     )

@@ -155,7 +155,7 @@ def test_an_installed_package_uses_installed_versions_without_warnings(
     assert capsys.readouterr().err == ""
 
 
-def test_the_error_of_a_missing_tool_says_how_to_install_it(
+def test_the_error_of_a_missing_tool_explains_its_installation(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -186,22 +186,22 @@ def test_editing_an_imported_module_replaces_the_warm_worker(share: Share) -> No
         "from webkiln.shade import SHADE\ndef run(inputs, outputs, params):\n   "
         " outputs['out'].write_text(SHADE + params['n'])\n"
     )
-    own = Share(share.root, package)
-    found = []
-    with Engine(share.root / "state", cache=share.root / "cache", shared=own) as session:
+    installed = Share(share.root, package)
+    results = []
+    with Engine(share.root / "state", cache=share.root / "cache", shared=installed) as session:
         for n, shade in enumerate(("red", "blue")):
             (package / "shade.py").write_text(f"SHADE = {shade!r}\n")
             with Engine(
                 share.root / f"s{n}",
                 cache=share.root / "cache",
-                shared=own,
+                shared=installed,
                 executor=session.executor,
             ) as other:
                 blob = other.run(
                     Action("paint:m", "paint", ("out",), params={"n": str(n)})
                 ).outputs["out"]
-            found.append(session.cache.store.path(blob.sha256).read_text())
-    assert found == ["red0", "blue1"]
+            results.append(session.cache.store.path(blob.sha256).read_text())
+    assert results == ["red0", "blue1"]
 
 
 def test_a_product_that_is_missing_reruns_its_producer_once(share: Share) -> None:

@@ -24,7 +24,7 @@ READS = {"reads": ["0/a"]}
 
 
 def edited(data: bytes, **changes: Any) -> bytes:
-    """An entry with other fields in its body and the old header."""
+    """Replace fields in the body of an entry. The header is unchanged."""
     head, _, body = data.partition(b"\n")
     return head + b"\n" + canonical.dumps({**json.loads(body), **changes})
 
@@ -45,31 +45,35 @@ FORGED: dict[str, Callable[[bytes], bytes]] = {
     ),
     "a changed byte": lambda data: data[:-3] + bytes([data[-3] ^ 1]) + data[-2:],
     "cut off": lambda data: data[:-1],
-    "more behind": lambda data: data + b" ",
+    "trailing bytes": lambda data: data + b" ",
     "another key": lambda data: edited(data, key=OTHER),
     "another printed text": lambda data: edited(data, result={"outputs": {}, "printed": "x"}),
 }
 
 
-@pytest.mark.parametrize("said", [BODY, READS], ids=["result", "reads"])
-@pytest.mark.parametrize("how", FORGED)
-def test_a_modified_signed_entry_is_rejected(how: str, said: dict[str, Any], own: Signer) -> None:
-    data = entries.written(KEY, said, own)
-    assert entries.read(data, KEY, own)["key"] == KEY
+@pytest.mark.parametrize("body", [BODY, READS], ids=["result", "reads"])
+@pytest.mark.parametrize("kind", FORGED)
+def test_a_modified_signed_entry_is_rejected(
+    kind: str, body: dict[str, Any], trusted_signer: Signer
+) -> None:
+    data = entries.written(KEY, body, trusted_signer)
+    assert entries.read(data, KEY, trusted_signer)["key"] == KEY
     with pytest.raises(EntryError):
-        entries.read(FORGED[how](data), KEY, own)
+        entries.read(FORGED[kind](data), KEY, trusted_signer)
 
 
-def test_an_entry_of_another_key_or_signer_is_rejected(own: Signer, tmp_path: Path) -> None:
-    signed, plain = entries.written(KEY, BODY, own), entries.written(KEY, BODY, None)
-    for data, key, by in (
-        (signed, OTHER, own),
+def test_an_entry_of_another_key_or_signer_is_rejected(
+    trusted_signer: Signer, tmp_path: Path
+) -> None:
+    signed, plain = entries.written(KEY, BODY, trusted_signer), entries.written(KEY, BODY, None)
+    for data, key, author in (
+        (signed, OTHER, trusted_signer),
         (signed, KEY, hmac_signer(tmp_path, "t")),
         (plain, OTHER, None),
-        (plain, KEY, own),
+        (plain, KEY, trusted_signer),
     ):
         with pytest.raises(EntryError):
-            entries.read(data, key, by)
+            entries.read(data, key, author)
     assert (
         entries.read(signed, KEY, None)["result"]
         == entries.read(plain, KEY, None)["result"]
@@ -150,36 +154,36 @@ def team(tmp_path: Path) -> Path:
     return tmp_path / "team"
 
 
-def stored(team: Path, key: str, data: bytes) -> None:
-    place = entries.entry_key(key)
-    (team / "ac" / place[:2]).mkdir(parents=True, exist_ok=True)
-    (team / "ac" / place[:2] / place).write_bytes(data)
+def store(team: Path, key: str, data: bytes) -> None:
+    name = entries.entry_key(key)
+    (team / "ac" / name[:2]).mkdir(parents=True, exist_ok=True)
+    (team / "ac" / name[:2] / name).write_bytes(data)
 
 
 @pytest.fixture
-def shared(team: Path, own: Signer) -> Iterator[SharedCache]:
-    made = SharedCache(str(team), own)
-    yield made
-    made.close()
+def shared(team: Path, trusted_signer: Signer) -> Iterator[SharedCache]:
+    cache = SharedCache(str(team), trusted_signer)
+    yield cache
+    cache.close()
 
 
-@pytest.mark.parametrize("by", ["nobody", "another", "own"])
+@pytest.mark.parametrize("author", ["nobody", "another", "own"])
 @pytest.mark.parametrize("kind", ["result", "reads"])
 def test_a_build_with_a_key_accepts_its_own_signatures(
-    kind: str, by: str, shared: SharedCache, team: Path, own: Signer, tmp_path: Path
+    kind: str, author: str, shared: SharedCache, team: Path, trusted_signer: Signer, tmp_path: Path
 ) -> None:
-    signers = {"nobody": None, "another": hmac_signer(tmp_path, "t"), "own": own}
-    stored(team, KEY, entries.written(KEY, BODY if kind == "result" else READS, signers[by]))
-    found = shared.find(KEY) if kind == "result" else shared.reads(KEY)
-    assert (found is not None) == (by == "own")
-    if isinstance(found, ActionResult):
-        assert found.provenance == own.key_id
+    signers = {"nobody": None, "another": hmac_signer(tmp_path, "t"), "own": trusted_signer}
+    store(team, KEY, entries.written(KEY, BODY if kind == "result" else READS, signers[author]))
+    result = shared.find(KEY) if kind == "result" else shared.reads(KEY)
+    assert (result is not None) == (author == "own")
+    if isinstance(result, ActionResult):
+        assert result.provenance == trusted_signer.key_id
 
 
 def test_entries_of_results_and_of_reads_are_not_interchangeable(
-    shared: SharedCache, team: Path, own: Signer
+    shared: SharedCache, team: Path, trusted_signer: Signer
 ) -> None:
-    stored(team, KEY, entries.written(KEY, READS, own))
+    store(team, KEY, entries.written(KEY, READS, trusted_signer))
     assert shared.find(KEY) is None
-    stored(team, OTHER, entries.written(OTHER, BODY, own))
+    store(team, OTHER, entries.written(OTHER, BODY, trusted_signer))
     assert shared.reads(OTHER) is None

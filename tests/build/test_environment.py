@@ -1,4 +1,4 @@
-"""The environment that stages get, and which of it is part of keys."""
+"""The environment of stages, and its part in keys."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.build.faulty_remote import faulty
-from tests.build.proxies import certified, connect_proxy, tls_proxy
+from tests.build.proxies import connect_proxy, create_certificate, tls_proxy
 from tests.build.tree import REPOSITORY
 from webkiln import canonical
 from webkiln.build import system_paths
@@ -40,33 +40,35 @@ SHELL = {
 
 
 def test_stages_get_only_variables_that_locate_tools() -> None:
-    given = environment(Path("/home/stage"), Path("/pipeline"), SHELL)
-    assert given["PATH"] == "/opt/strange/bin"
-    assert given["EMSDK"] == "/opt/emsdk"
-    assert given["WEBKILN_COMPILER"] == "zig"
-    assert given["HOME"] == "/home/stage"
-    assert given["PYTHONHASHSEED"] == "0"
-    assert given["LANG"] == "C.UTF-8"
+    variables = environment(Path("/home/stage"), Path("/pipeline"), SHELL)
+    assert variables["PATH"] == "/opt/strange/bin"
+    assert variables["EMSDK"] == "/opt/emsdk"
+    assert variables["WEBKILN_COMPILER"] == "zig"
+    assert variables["HOME"] == "/home/stage"
+    assert variables["PYTHONHASHSEED"] == "0"
+    assert variables["LANG"] == "C.UTF-8"
     assert (
         not {"WEBKILN_WIDTH", "EM_LLVM_ROOT", "EMSDK_NODE", "SE_OFFLINE", "EDITOR", "VIRTUAL_ENV"}
-        & given.keys()
+        & variables.keys()
     )
 
 
 def test_user_code_finds_only_system_programs() -> None:
-    given = environment(Path("/home/stage"), Path("/pipeline"), SHELL, foreign=True)
-    assert str(Path(sys.executable).parent) in given["PATH"].split(os.pathsep)
-    assert "/opt/strange/bin" not in given["PATH"]
-    assert not {"EMSDK", "WEBKILN_COMPILER"} & given.keys()
-    assert given["HTTPS_PROXY"] == "http://proxy:3128"
+    variables = environment(Path("/home/stage"), Path("/pipeline"), SHELL, foreign=True)
+    assert str(Path(sys.executable).parent) in variables["PATH"].split(os.pathsep)
+    assert "/opt/strange/bin" not in variables["PATH"]
+    assert not {"EMSDK", "WEBKILN_COMPILER"} & variables.keys()
+    assert variables["HTTPS_PROXY"] == "http://proxy:3128"
 
 
 def test_variables_in_keys() -> None:
     assert keyed(SHELL, reaches_network=False) == {}
-    found = keyed({**SHELL, "HTTPS_PROXY": "http://me:secret@proxy:3128"}, reaches_network=True)
-    assert found.keys() == {"HTTPS_PROXY", "SSL_CERT_FILE"}
-    assert "secret" not in str(found)
-    assert found != keyed(SHELL, reaches_network=True)
+    keyed_variables = keyed(
+        {**SHELL, "HTTPS_PROXY": "http://me:secret@proxy:3128"}, reaches_network=True
+    )
+    assert keyed_variables.keys() == {"HTTPS_PROXY", "SSL_CERT_FILE"}
+    assert "secret" not in str(keyed_variables)
+    assert keyed_variables != keyed(SHELL, reaches_network=True)
     assert keyed({"LD_LIBRARY_PATH": "/opt/lib"}, reaches_network=False) == {
         "LD_LIBRARY_PATH": "/opt/lib"
     }
@@ -112,8 +114,8 @@ def test_upgrading_a_compiler_during_a_build_is_noticed(
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.delenv("EMSDK", raising=False)
     tools = Toolchain(REPOSITORY, Derived(tmp_path / "derived.json"), installed=True)
-    known = tools.actual(["clang"])
-    assert known == tools.actual(["clang"])
+    facts = tools.actual(["clang"])
+    assert facts == tools.actual(["clang"])
     for version in ("1.0", "1.1", "2.0"):
         for name in ("clang-19", "wasm-ld-19"):
             time.sleep(pause)
@@ -121,7 +123,7 @@ def test_upgrading_a_compiler_during_a_build_is_noticed(
             (folder / name).chmod(0o755)
         assert tools.actual(["clang"]) == {"clang": f"clang version {version}, LLD"}
     shutil.rmtree(folder)
-    assert tools.actual(["clang"]) == known
+    assert tools.actual(["clang"]) == facts
 
 
 DOWNLOAD = """
@@ -135,15 +137,15 @@ runpy.run_path(stage)["run"]({}, {"source": Path(target)},
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
 def test_downloads_have_the_users_proxy_and_authorities(variable: str, tmp_path: Path) -> None:
-    certificate, data, target = certified(tmp_path), b"weights", tmp_path / "source"
-    with faulty() as server, connect_proxy("me:token") as (proxy, asked):
-        server.held["weights.h5"] = data
+    certificate, data, target = create_certificate(tmp_path), b"weights", tmp_path / "source"
+    with faulty() as server, connect_proxy("me:token") as (proxy, addresses):
+        server.objects["weights.h5"] = data
         with tls_proxy(urlsplit(server.url).port or 0, certificate, "http/1.1") as port:
             shell = {
                 variable: str(certificate.authority),
                 "HTTPS_PROXY": f"http://me:token@127.0.0.1:{proxy}",
             }
-            given = environment(tmp_path / "home", REPOSITORY / "pipeline", shell)
+            variables = environment(tmp_path / "home", REPOSITORY / "pipeline", shell)
             url = f"https://localhost:{port}/weights.h5"
             command = [
                 sys.executable,
@@ -154,15 +156,15 @@ def test_downloads_have_the_users_proxy_and_authorities(variable: str, tmp_path:
                 canonical.digest(data),
                 target,
             ]
-            subprocess.run(command, env=given, check=True, timeout=60)
+            subprocess.run(command, env=variables, check=True, timeout=60)
     assert target.read_bytes() == data
-    assert asked == [f"localhost:{port}"]
+    assert addresses == [f"localhost:{port}"]
 
 
 def test_packages_reached_through_a_link_count_as_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A virtual environment may be a link, and a library may be opened by its real path."""
+    """A virtual environment may be a link, and libraries may be opened by their real paths."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.setattr("sys.prefix", str(tmp_path / "link"))

@@ -1,4 +1,4 @@
-"""How worker processes end."""
+"""The end of worker processes."""
 
 from pathlib import Path
 

@@ -89,9 +89,9 @@ def test_an_export_script_reruns_for_its_helper_and_its_data(kind: str, tmp_path
     operator.write_text(operator.read_text() + "# a comment\n")
     assert not build() & {"fetch", "load", "reference"}
     source = tree.root / "models" / ("toy/model.json" if is_toy else "digits/digits.keras")
-    made = folder / f"made{source.suffix}"
-    shutil.copyfile(source, made)
-    (folder / "recipe.toml").write_text(f'source = "{made.name}"\nbackends = ["js"]\n')
+    exported = folder / f"made{source.suffix}"
+    shutil.copyfile(source, exported)
+    (folder / "recipe.toml").write_text(f'source = "{exported.name}"\nbackends = ["js"]\n')
     assert "fetch" in build(), (
         "the task has the name that it had, and reads nothing of what it read"
     )

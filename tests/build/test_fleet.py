@@ -1,4 +1,4 @@
-"""Builds on several machines produce the bytes of a build on one, even if machines fail."""
+"""Builds on several machines produce the same bytes as on one machine, even if machines fail."""
 
 import signal
 import subprocess
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.watched import parent
+from tests.bench.processes import parent
 from tests.build import soak_fleet
 from tests.build.fleets import (
     Trees,
+    clear_results,
     client,
-    emptied,
     grid,
     output_of,
     scheduler,
@@ -28,7 +28,7 @@ from tests.sampling import representative
 from webkiln import canonical
 
 
-def test_two_machines_give_the_bytes_and_errors_of_one(
+def test_two_machines_produce_the_bytes_and_errors_of_one(
     slow_trees: Trees, address: str, shared: str
 ) -> None:
     user, *others = slow_trees(3)
@@ -45,8 +45,8 @@ def test_two_machines_give_the_bytes_and_errors_of_one(
     assert not warnings(output)
     assert user.bytes() == expected
     assert executed(user.log()).total() > 10
-    here = {path.name for path in (user.cache / "blobs").glob("??/*")}
-    assert here == {canonical.digest(data) for data in (*expected.values(), good, b"{")}, (
+    own_blobs = {path.name for path in (user.cache / "blobs").glob("??/*")}
+    assert own_blobs == {canonical.digest(data) for data in (*expected.values(), good, b"{")}, (
         "what lies between comes to nobody who does not need it"
     )
     assert not user.build(WEBKILN_REMOTE_CACHE=shared), (
@@ -59,8 +59,8 @@ def test_a_worker_killed_during_a_step_is_replaced(
 ) -> None:
     user, *others = slow_trees(3)
     expected = toy_bundle()
-    seen = tmp_path / "seen"
-    seen.mkdir()
+    running_steps = tmp_path / "running"
+    running_steps.mkdir()
     with workers(address, others, shared) as fleet:
         process = subprocess.Popen(
             user.command("build", "model=toy"),
@@ -69,7 +69,7 @@ def test_a_worker_killed_during_a_step_is_replaced(
         )
         victim = None
         while victim is None and process.poll() is None:
-            napping = [int(path.name.rpartition("-")[2]) for path in seen.iterdir()]
+            napping = [int(path.name.rpartition("-")[2]) for path in running_steps.iterdir()]
             victim = next(
                 (
                     worker
@@ -86,22 +86,22 @@ def test_a_worker_killed_during_a_step_is_replaced(
     assert user.bytes() == expected
 
 
-def at_work(seen: Path, process: subprocess.Popen[str]) -> None:
+def wait_until_working(running_steps: Path, process: subprocess.Popen[str]) -> None:
     """Wait until a slow step runs."""
-    while process.poll() is None and not [*seen.iterdir()]:
+    while process.poll() is None and not [*running_steps.iterdir()]:
         time.sleep(0.01)
     assert process.poll() is None, "no slow step ran"
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> Path:
-    (tmp_path / "seen").mkdir()
-    return tmp_path / "seen"
+def running_steps(tmp_path: Path) -> Path:
+    (tmp_path / "running").mkdir()
+    return tmp_path / "running"
 
 
 @pytest.mark.long
 def test_a_paused_worker_is_replaced_by_an_added_one(
-    slow_trees: Trees, address: str, shared: str, seen: Path
+    slow_trees: Trees, address: str, shared: str, running_steps: Path
 ) -> None:
     user, first, added = slow_trees(3)
     expected = toy_bundle()
@@ -112,7 +112,7 @@ def test_a_paused_worker_is_replaced_by_an_added_one(
     )
     with workers(address, [first], shared) as (paused,):
         process = start_build(user, address, shared)
-        at_work(seen, process)
+        wait_until_working(running_steps, process)
         paused.process.send_signal(signal.SIGSTOP)
         try:
             with workers(address, [added], shared):
@@ -125,7 +125,7 @@ def test_a_paused_worker_is_replaced_by_an_added_one(
 
 @pytest.mark.long
 def test_a_worker_replaced_by_another_version_gets_no_work(
-    slow_trees: Trees, address: str, shared: str, seen: Path
+    slow_trees: Trees, address: str, shared: str, running_steps: Path
 ) -> None:
     user, first, other = slow_trees(3)
     expected = toy_bundle()
@@ -133,7 +133,7 @@ def test_a_worker_replaced_by_another_version_gets_no_work(
         other.edit(f"stages/{stage.name}", "def run(", "import sys\n\n\ndef run(")
     with workers(address, [first], shared) as (replaced,):
         process = start_build(user, address, shared)
-        at_work(seen, process)
+        wait_until_working(running_steps, process)
         replaced.process.send_signal(signal.SIGSTOP)
         with workers(address, [other], shared):
             replaced.kill()
@@ -144,7 +144,7 @@ def test_a_worker_replaced_by_another_version_gets_no_work(
 
 @pytest.mark.long
 def test_a_restarted_scheduler_is_used_again(
-    slow_trees: Trees, shared: str, seen: Path, tmp_path: Path
+    slow_trees: Trees, shared: str, running_steps: Path, tmp_path: Path
 ) -> None:
     user, other = slow_trees(2)
     expected, port = toy_bundle(), free_port()
@@ -152,16 +152,18 @@ def test_a_restarted_scheduler_is_used_again(
         with scheduler(tmp_path / "scheduler", port) as address:
             (worker,) = stack.enter_context(workers(address, [other], shared))
             process = start_build(user, address, shared)
-            at_work(seen, process)
+            wait_until_working(running_steps, process)
         stack.enter_context(scheduler(tmp_path / "scheduler", port))
         output_of(process)
         assert user.bytes() == expected
         assert set(executed(user.log()).values()) == {1}
-        while not any("waits for it" in line for line in worker.said):
+        while not any("waits for it" in line for line in worker.output):
             time.sleep(0.1)
         user.wipe()
         output = output_of(
-            start_build(user, address, emptied(shared), WEBKILN_CACHE=str(user.root / "fresh"))
+            start_build(
+                user, address, clear_results(shared), WEBKILN_CACHE=str(user.root / "fresh")
+            )
         )
     assert user.bytes() == expected
     assert not warnings(output), "the worker has found the new scheduler"
@@ -169,7 +171,7 @@ def test_a_restarted_scheduler_is_used_again(
 
 @pytest.mark.long
 def test_a_cancelled_answer_is_requested_again(
-    slow_trees: Trees, address: str, shared: str, seen: Path
+    slow_trees: Trees, address: str, shared: str, running_steps: Path
 ) -> None:
     from distributed import Client, Future
 
@@ -177,8 +179,8 @@ def test_a_cancelled_answer_is_requested_again(
     expected = toy_bundle()
     with workers(address, [other], shared), Client(address, set_as_default=False) as client:
         process = start_build(user, address, shared)
-        at_work(seen, process)
-        keys = [key for held in client.processing().values() for key in held]
+        wait_until_working(running_steps, process)
+        keys = [key for worker_keys in client.processing().values() for key in worker_keys]
         assert keys
         client.cancel([Future(key, client) for key in keys], force=True)
         output = output_of(process)
@@ -188,15 +190,15 @@ def test_a_cancelled_answer_is_requested_again(
 
 @pytest.mark.long
 def test_random_failures_of_workers(tmp_path: Path) -> None:
-    """`make soak` runs more of them."""
+    """`make soak` runs more builds."""
     counts = soak_fleet.soak(tmp_path, 2, 5, big=1)
     assert counts["builds"] == 2
 
 
 @pytest.mark.long
 def test_compilers_of_other_machines_are_used(slow_trees: Trees, address: str, shared: str) -> None:
-    """A user without compilers uses those of the fleet. A fleet without compilers leaves these
-    steps to the user.
+    """A user without compilers uses those of the fleet. If the fleet has none either, the user's
+    machine runs these steps.
     """
     user, other = slow_trees(2)
     expected = toy_bundle()
@@ -207,14 +209,14 @@ def test_compilers_of_other_machines_are_used(slow_trees: Trees, address: str, s
     assert not warnings(output)
     assert user.bytes() == expected
     user.wipe()
-    emptied(shared)
+    clear_results(shared)
     fresh = {"WEBKILN_CACHE": str(other.root / "fresh")}
     lacking = without(other.root, "ziglang", pipeline=other.root / "pipeline") | nowhere | fresh
     with workers(address, [other], shared, **lacking) as (bare,):
         output = user.doit(
             "build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh")
         )
-    assert "compiler" not in bare.said[0]
+    assert "compiler" not in bare.output[0]
     assert (
         "compile: no worker offers the resources that it needs (0.5 memory, 1 compiler)" in output
     )
@@ -235,7 +237,7 @@ def test_a_missing_scheduler_is_an_error(toy: Tree, shared: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("variables_changed", "message"),
     [
         ({"WEBKILN_EXECUTOR": "build.local:8786"}, "expected the address of a dask scheduler"),
         ({"WEBKILN_REMOTE_CACHE": ""}, "WEBKILN_REMOTE_CACHE names no remote cache"),
@@ -243,10 +245,13 @@ def test_a_missing_scheduler_is_an_error(toy: Tree, shared: str) -> None:
     ],
 )
 def test_invalid_variables_of_fleets_are_errors(
-    changed: dict[str, str], message: str, toy: Tree, shared: str
+    variables_changed: dict[str, str], message: str, toy: Tree, shared: str
 ) -> None:
     assert message in toy.doit(
-        "build", "model=toy", status=2, **{**client("tcp://127.0.0.1:8786", shared), **changed}
+        "build",
+        "model=toy",
+        status=2,
+        **{**client("tcp://127.0.0.1:8786", shared), **variables_changed},
     )
 
 
@@ -263,8 +268,8 @@ def test_a_worker_needs_a_cache_that_answers(toy: Tree) -> None:
 def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
     address: str, shared: str, tmp_path: Path
 ) -> None:
-    """A real model with the compilers and the frameworks of another machine, verified in a browser
-    of a WebDriver server.
+    """A real model is built with the compilers and frameworks of another machine, and verified in a
+    browser of a WebDriver server.
     """
     user, other = (
         checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=False) for n in range(2)
@@ -281,7 +286,7 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
             **client(address, shared),
             SELENIUM_REMOTE_URL=url,
         )
-    assert "chromium at SELENIUM_REMOTE_URL" in worker.said[0]
+    assert "chromium at SELENIUM_REMOTE_URL" in worker.output[0]
     assert ["results are cached separately" in line for line in warnings(output)] == [True], (
         "no lock file says what browsers a grid has"
     )
@@ -294,8 +299,8 @@ def test_doit_runs_the_requested_number_of_steps(
     count: int, slow_trees: Trees, tmp_path: Path
 ) -> None:
     (user,) = slow_trees(1)
-    seen = tmp_path / "seen"
-    seen.mkdir()
+    running_steps = tmp_path / "running"
+    running_steps.mkdir()
     process = subprocess.Popen(
         user.command("-n", str(count), "build", "model=toy"),
         cwd=user.root,
@@ -303,7 +308,7 @@ def test_doit_runs_the_requested_number_of_steps(
     )
     most = 0
     while process.poll() is None:
-        most = max(most, len([*seen.iterdir()]))
+        most = max(most, len([*running_steps.iterdir()]))
         time.sleep(0.01)
     assert process.returncode == 0
     assert most == count

@@ -28,7 +28,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", representative(LIES, "bytes"))
-def test_a_lying_worker_gets_no_more_work(
+def test_a_lying_worker_gets_no_further_work(
     lie: str, slow_trees: Trees, address: str, shared: str
 ) -> None:
     user, liar, *others = slow_trees(4 if lie == "other" else 3)
@@ -36,7 +36,7 @@ def test_a_lying_worker_gets_no_more_work(
     checks = "1" if lie == "other" else "0"
     with ExitStack() as stack:
         stack.enter_context(workers(address, [liar], shared, [lie]))
-        if lie == "other":  # a single worker cannot be contradicted
+        if lie == "other":  # one worker alone cannot be contradicted
             stack.enter_context(workers(address, others, shared))
         process = start_build(user, address, shared, WEBKILN_EXECUTOR_CHECKS=checks)
         if lie != "other":

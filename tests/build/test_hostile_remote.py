@@ -1,4 +1,4 @@
-"""A hostile remote cache costs one warning: forged entries, and answers that break every rule, over
+"""Hostile remote caches cost one warning: forged entries, and answers that violate every rule, for
 each transport.
 """
 
@@ -56,52 +56,52 @@ STALLS = ("no answer", "slow head", "slow body")
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stalls end after three seconds instead of ten. `make soak` uses the ten."""
+    """Stalls are detected after three seconds instead of ten. `make soak` uses ten seconds."""
     for module in ("timeouts", "objects", "reapi"):
         monkeypatch.setattr(f"webkiln.build.remote.{module}.ANSWER_SECONDS", 3.0)
     monkeypatch.setattr("tests.build.hostile.DRIP_SECONDS", 1.0)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Soak]:
-    found = Soak(tmp_path_factory.mktemp("hostile"), 0)
-    yield found
-    found.close()
+def soak_rounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Soak]:
+    rounds = Soak(tmp_path_factory.mktemp("hostile"), 0)
+    yield rounds
+    rounds.close()
 
 
-def checked(made: Soak, found: Round, place: Path) -> str:
-    """The one warning of a build that published the right bytes."""
-    made.check("the build", found, place, poison=False)
-    (warning,) = found.warnings
+def only_warning(soak_rounds: Soak, result: Round, folder: Path) -> str:
+    """The only warning of a build, which must have published the right bytes."""
+    soak_rounds.check("the build", result, folder, poison=False)
+    (warning,) = result.warnings
     return warning
 
 
-def served(held: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Entries and blobs in the form of HTTP and gRPC servers."""
+def in_server_format(objects: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Entries and blobs in the format of HTTP and gRPC servers."""
     return {
         name: wire.wrapped(data, []) if name.startswith("ac/") else data
-        for name, data in held.items()
+        for name, data in objects.items()
     }
 
 
-def wrapped(made: Soak, how: str = "") -> dict[str, bytes]:
-    """The contents of a server, with every entry forged in one way."""
-    changed = {
-        name: forged(data, how, random.Random(0)) if how and name.startswith("ac/") else data
-        for name, data in made.good[False].items()
+def server_objects(soak_rounds: Soak, kind: str = "") -> dict[str, bytes]:
+    """The contents of a server with entries forged in one way."""
+    altered = {
+        name: forged(data, kind, random.Random(0)) if kind and name.startswith("ac/") else data
+        for name, data in soak_rounds.good[False].items()
     }
-    return served(changed)
+    return in_server_format(altered)
 
 
 @contextmanager
-def serving(
-    fault: str, held: Mapping[str, bytes], *, method: str = "", s3: bool = False
+def hostile_server(
+    fault: str, objects: Mapping[str, bytes], *, method: str = "", s3: bool = False
 ) -> Iterator[tuple[Hostile, dict[str, str]]]:
-    """An HTTP server that fails in one way, for requests of one method or all, and the environment
-    of builds that use it.
+    """An HTTP server with one fault for requests of one method or all, and the environment of
+    builds that use it.
     """
-    server = Hostile(lambda asked, name: fault if method in ("", asked) else "")
-    server.held = dict(held)
+    server = Hostile(lambda request_method, name: fault if method in ("", request_method) else "")
+    server.objects = dict(objects)
     access = {
         "AWS_ENDPOINT_URL": server.url,
         "AWS_ACCESS_KEY_ID": "test",
@@ -119,93 +119,97 @@ def serving(
         server.close()
 
 
-@pytest.mark.parametrize("how", representative(FORGED, *LISTED))
-def test_forged_entries_are_not_used(how: str, made: Soak, tmp_path: Path) -> None:
-    with serving("", wrapped(made, how)) as (_, reached):
-        found = made.build(tmp_path, reached)
-    made.check("the build", found, tmp_path, poison=False)
-    assert len(found.warnings) == (how != "reads")
+@pytest.mark.parametrize("kind", representative(FORGED, *LISTED))
+def test_forged_entries_are_not_used(kind: str, soak_rounds: Soak, tmp_path: Path) -> None:
+    with hostile_server("", server_objects(soak_rounds, kind)) as (_, server_environment):
+        result = soak_rounds.build(tmp_path, server_environment)
+    soak_rounds.check("the build", result, tmp_path, poison=False)
+    assert len(result.warnings) == (kind != "reads")
     assert not [*(tmp_path / "cache" / "arriving").glob("*")]
 
 
-def test_an_incomplete_bundle_is_rejected(made: Soak, tmp_path: Path) -> None:
-    """Whatever the keyless remote answers, `runtime.js` is published, now and later."""
-    with serving("", wrapped(made, "no runtime")) as (_, reached):
-        first = made.build(tmp_path, reached)
-        assert "lacks the output bundle/runtime.js" in checked(made, first, tmp_path)
-        again = made.build(tmp_path, reached)
-    assert again.files == made.expected
-    assert not again.warnings
+def test_an_incomplete_bundle_is_rejected(soak_rounds: Soak, tmp_path: Path) -> None:
+    """Although the remote lists no `runtime.js`, this build and the next one publish it."""
+    with hostile_server("", server_objects(soak_rounds, "no runtime")) as (_, server_environment):
+        first = soak_rounds.build(tmp_path, server_environment)
+        assert "lacks the output bundle/runtime.js" in only_warning(soak_rounds, first, tmp_path)
+        second = soak_rounds.build(tmp_path, server_environment)
+    assert second.files == soak_rounds.expected
+    assert not second.warnings
 
 
-def test_a_bundle_must_match_its_manifest(made: Soak, tmp_path: Path) -> None:
-    """A missing shard is not a missing name, but the manifest lists it."""
-    held = dict(made.good[False])
-    for name, data in held.items():
+def test_a_bundle_must_match_its_manifest(soak_rounds: Soak, tmp_path: Path) -> None:
+    """Shards have no fixed names, but the manifest lists a missing one."""
+    objects = dict(soak_rounds.good[False])
+    for name, data in objects.items():
         if b'"bundle/weights-' in data and name.startswith("ac/"):
             header, _, body = data.partition(b"\n")
             entry = canonical.loads(body)
             outputs = entry["result"]["outputs"]
             del outputs[next(path for path in outputs if path.startswith("bundle/weights-"))]
-            held[name] = header + b"\n" + canonical.dumps(entry)
-    with serving("", served(held)) as (_, reached):
-        assert "is not what its bundle/manifest.json lists" in checked(
-            made, made.build(tmp_path, reached), tmp_path
+            objects[name] = header + b"\n" + canonical.dumps(entry)
+    with hostile_server("", in_server_format(objects)) as (_, server_environment):
+        assert "is not what its bundle/manifest.json lists" in only_warning(
+            soak_rounds, soak_rounds.build(tmp_path, server_environment), tmp_path
         )
 
 
 def test_a_result_that_becomes_suspect_while_another_input_is_built(
-    made: Soak, tmp_path: Path
+    soak_rounds: Soak, tmp_path: Path
 ) -> None:
-    """`bundle` has got empty code for wasm from the remote when `link`, another of its inputs,
-    fails with that.
+    """`bundle` has received empty wasm code from the remote when `link`, which produces another of
+    its inputs, fails because of that code.
     """
-    held = {name: data for name, data in made.good[False].items() if not name.startswith("ac/")}
+    objects = {
+        name: data for name, data in soak_rounds.good[False].items() if not name.startswith("ac/")
+    }
     (code,) = (
         name
-        for name, data in made.good[False].items()
+        for name, data in soak_rounds.good[False].items()
         if name.startswith("ac/") and b'"code/main.c"' in data
     )
-    held[code] = forged(made.good[False][code], "none", random.Random(0))
-    with serving("", served(held)) as (_, reached):
-        assert "failed with inputs from it" in checked(
-            made, made.build(tmp_path, reached), tmp_path
+    objects[code] = forged(soak_rounds.good[False][code], "none", random.Random(0))
+    with hostile_server("", in_server_format(objects)) as (_, server_environment):
+        assert "failed with inputs from it" in only_warning(
+            soak_rounds, soak_rounds.build(tmp_path, server_environment), tmp_path
         )
 
 
 @pytest.mark.parametrize("fault", representative(QUICK, *ANSWERS))
-def test_broken_answers(fault: str, made: Soak, tmp_path: Path) -> None:
-    with serving(fault, wrapped(made)) as (server, reached):
-        found = made.build(tmp_path, reached)
+def test_broken_answers(fault: str, soak_rounds: Soak, tmp_path: Path) -> None:
+    with hostile_server(fault, server_objects(soak_rounds)) as (server, server_environment):
+        result = soak_rounds.build(tmp_path, server_environment)
         assert not server.visits, "a redirect was followed"
-    made.check("the build", found, tmp_path, poison=False)
+    soak_rounds.check("the build", result, tmp_path, poison=False)
 
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", representative(SLOW, *STALLS))
 @pytest.mark.sample(1)
-def test_slow_answers(fault: str, made: Soak, tmp_path: Path) -> None:
-    with serving(fault, wrapped(made)) as (_, reached):
-        assert "does not answer" in checked(made, made.build(tmp_path, reached), tmp_path)
+def test_slow_answers(fault: str, soak_rounds: Soak, tmp_path: Path) -> None:
+    with hostile_server(fault, server_objects(soak_rounds)) as (_, server_environment):
+        assert "does not answer" in only_warning(
+            soak_rounds, soak_rounds.build(tmp_path, server_environment), tmp_path
+        )
 
 
 @pytest.mark.usefixtures("impatient")
-def test_blobs_that_drip(made: Soak, tmp_path: Path) -> None:
-    """Entries are good, and their blobs arrive byte by byte."""
+def test_blobs_that_drip(soak_rounds: Soak, tmp_path: Path) -> None:
+    """Entries are valid, but blobs arrive byte by byte."""
     server = Hostile(lambda method, name: "slow body" if name.startswith("cas/") else "")
-    server.held = wrapped(made)
+    server.objects = server_objects(soak_rounds)
     try:
-        found = made.build(tmp_path, {"WEBKILN_REMOTE_CACHE": server.url})
+        result = soak_rounds.build(tmp_path, {"WEBKILN_REMOTE_CACHE": server.url})
     finally:
         server.close()
-    assert "does not answer" in checked(made, found, tmp_path)
+    assert "does not answer" in only_warning(soak_rounds, result, tmp_path)
 
 
 @pytest.mark.usefixtures("impatient")
-def test_an_upload_that_stalls(made: Soak, tmp_path: Path) -> None:
-    with serving("no answer", {}, method="PUT") as (_, reached):
-        found = made.build(tmp_path, {**reached, "WEBKILN_CACHE_WRITE": "1"})
-    assert "does not answer" in checked(made, found, tmp_path)
+def test_an_upload_that_stalls(soak_rounds: Soak, tmp_path: Path) -> None:
+    with hostile_server("no answer", {}, method="PUT") as (_, server_environment):
+        result = soak_rounds.build(tmp_path, {**server_environment, "WEBKILN_CACHE_WRITE": "1"})
+    assert "does not answer" in only_warning(soak_rounds, result, tmp_path)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -213,11 +217,11 @@ def test_an_upload_that_stalls(made: Soak, tmp_path: Path) -> None:
     "fault", ["giant length", "redirect to a host", "more than announced", "slow body", "gzip bomb"]
 )
 @pytest.mark.sample("giant length", "redirect to a host", "gzip bomb")
-def test_broken_buckets(fault: str, made: Soak, tmp_path: Path) -> None:
-    with serving(fault, made.good[False], s3=True) as (server, reached):
-        found = made.build(tmp_path, {**reached, "WEBKILN_CACHE_WRITE": "1"})
+def test_broken_buckets(fault: str, soak_rounds: Soak, tmp_path: Path) -> None:
+    with hostile_server(fault, soak_rounds.good[False], s3=True) as (server, server_environment):
+        result = soak_rounds.build(tmp_path, {**server_environment, "WEBKILN_CACHE_WRITE": "1"})
         assert not server.leaks, "a redirect was followed with credentials"
-    made.check("the build", found, tmp_path, poison=False)
+    soak_rounds.check("the build", result, tmp_path, poison=False)
 
 
 CALLS = (
@@ -232,27 +236,29 @@ CALLS = (
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", representative((*RPC, *RPC_SLOW), *CALLS))
-def test_broken_calls(fault: str, made: Soak, tmp_path: Path) -> None:
+def test_broken_calls(fault: str, soak_rounds: Soak, tmp_path: Path) -> None:
     server = HostileReapi(lambda method, name: fault)
-    server.held = wrapped(made)
+    server.objects = server_objects(soak_rounds)
     try:
-        found = made.build(
+        result = soak_rounds.build(
             tmp_path, {"WEBKILN_REMOTE_CACHE": server.url, "WEBKILN_CACHE_WRITE": "1"}
         )
     finally:
         server.close()
-    made.check("the build", found, tmp_path, poison=False)
+    soak_rounds.check("the build", result, tmp_path, poison=False)
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
 def test_only_regular_files_of_a_folder_are_read(
-    kind: str, made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, soak_rounds: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.build.soak_remote.SPECIAL", (kind,))
-    monkeypatch.setattr(made.random, "choice", lambda values: 1.0 if 1.0 in values else values[0])
-    made._laid_out(made.good[False], tmp_path / "shared", broken=True)
-    found = made.build(tmp_path, {"WEBKILN_REMOTE_CACHE": str(tmp_path / "shared")})
-    checked(made, found, tmp_path)
+    monkeypatch.setattr(
+        soak_rounds.random, "choice", lambda values: 1.0 if 1.0 in values else values[0]
+    )
+    soak_rounds._write_files(soak_rounds.good[False], tmp_path / "shared", broken=True)
+    result = soak_rounds.build(tmp_path, {"WEBKILN_REMOTE_CACHE": str(tmp_path / "shared")})
+    only_warning(soak_rounds, result, tmp_path)
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
@@ -265,15 +271,15 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     assert not [*(tmp_path / "outside").rglob("*")]
 
 
-def test_a_disk_without_room_is_not_filled(
-    made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_entry_beyond_the_free_space_is_not_downloaded(
+    soak_rounds: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An entry that names more bytes than fit causes only a warning, though the server would send
-    them.
+    """An entry with more bytes than the disk can store causes only a warning, though the server
+    would send them.
     """
     monkeypatch.setattr("webkiln.build.remote.shared.FREE_BYTES", 1 << 60)
     blob = Blob(canonical.digest(bytes(2 << 20)), 2 << 20)
-    with serving("", {f"cas/{blob.sha256}": bytes(2 << 20)}) as (server, _):
+    with hostile_server("", {f"cas/{blob.sha256}": bytes(2 << 20)}) as (server, _):
         output: list[str] = []
         monkeypatch.setattr("webkiln.build.remote.connection.warn", output.append)
         shared = SharedCache(server.url)
@@ -287,15 +293,20 @@ def test_a_disk_without_room_is_not_filled(
 
 def test_signatures_are_checked_before_anything_is_parsed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"s" * 32)
-    key, own = 64 * "a", signer(f"hmac:{tmp_path}/secret")
+    key, trusted_signer = 64 * "a", signer(f"hmac:{tmp_path}/secret")
     deep = b"[" * 1_000_000
     for header in (
         b"webkiln.entry/2 unsigned\n",
         b"webkiln.entry/2 hmac-sha256 " + b"00" * 32 + b"\n",
     ):
         with pytest.raises(EntryError, match=r"is not signed|is signed by another key"):
-            entries.read(header + deep, key, own)
-    assert entries.read(entries.written(key, {"reads": []}, own), key, own)["reads"] == []
+            entries.read(header + deep, key, trusted_signer)
+    assert (
+        entries.read(entries.written(key, {"reads": []}, trusted_signer), key, trusted_signer)[
+            "reads"
+        ]
+        == []
+    )
 
 
 LEADING_OUT = (
@@ -339,16 +350,18 @@ def test_valid_discovered_inputs() -> None:
     assert entries.reads_of({"reads": [*names]}) == names
 
 
-def test_a_resumed_transfer_with_wrong_bytes_is_restarted(made: Soak, tmp_path: Path) -> None:
-    """The remains of a transfer from a bad server do not make a good one look bad."""
+def test_a_resumed_transfer_with_wrong_bytes_is_restarted(
+    soak_rounds: Soak, tmp_path: Path
+) -> None:
+    """Partial downloads from a hostile server do not discredit a good one."""
     (tmp_path / "cache" / "arriving").mkdir(parents=True)
-    for name in made.good[False]:
+    for name in soak_rounds.good[False]:
         if name.startswith("cas/"):
             (tmp_path / "cache" / "arriving" / name.removeprefix("cas/")).write_bytes(b"?")
-    with serving("", wrapped(made)) as (_, reached):
-        found = made.build(tmp_path, reached)
-    assert found.files == made.expected
-    assert not found.warnings
+    with hostile_server("", server_objects(soak_rounds)) as (_, server_environment):
+        result = soak_rounds.build(tmp_path, server_environment)
+    assert result.files == soak_rounds.expected
+    assert not result.warnings
 
 
 def test_an_invalid_address_is_an_error() -> None:
@@ -362,8 +375,8 @@ def test_an_invalid_address_is_an_error() -> None:
     ("builds", "seed", "warned"), representative([(6, 1, 3), (12, 1, 6)], (6, 1, 3))
 )
 def test_attacks_at_random(builds: int, seed: int, warned: int) -> None:
-    """Seed 1 begins with two poisoned rounds and a good one: three builds without warnings. `make
-    soak` runs more rounds.
+    """Seed 1 begins with two poisoned rounds and a good one, which are three builds without
+    warnings. `make soak` runs more rounds.
     """
     counts, longest = soak(builds, seed)
     assert counts["builds with a warning"] >= warned

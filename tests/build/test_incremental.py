@@ -1,4 +1,4 @@
-"""Which actions run again after which change, by counting executed actions."""
+"""The actions that run again after each kind of change, by counting executed actions."""
 
 import os
 import time
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.models import Model
-from tests.build.tree import Tree, built, checkout, executed, warm
+from tests.build.tree import Tree, checkout, executed, prebuilt, warm
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.build.state import TreeState
@@ -23,7 +23,7 @@ def test_a_second_run_executes_nothing(tree: Tree) -> None:
 
 
 def test_touching_every_file_executes_nothing(tree: Tree) -> None:
-    built(tree)
+    prebuilt(tree)
     later = time.time() + 60
     for path in tree.root.rglob("*"):
         if path.is_file() and tree.state not in path.parents:
@@ -61,7 +61,7 @@ def test_an_edited_template_recompiles_only_its_kernel(tree: Tree, model: Model)
 
 
 def test_an_edited_pass_stops_at_the_first_identical_output(tree: Tree, model: Model) -> None:
-    built(tree)
+    prebuilt(tree)
     path = tree.root / "pipeline" / "webkiln" / "passes" / f"{model.quiet}.py"
     path.write_text(path.read_text() + "\nEDITED = True\n")
     assert tree.build() == {f"optimize:{tree.model}:{model.quiet}": 1}
@@ -101,10 +101,10 @@ def test_retraining_recompiles_nothing(tree: Tree, model: Model) -> None:
     assert stages == {"fetch", "load", "convert", "reference", "pack", "bundle", "verify", "report"}
 
 
-def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers(
+def test_a_wiped_tree_is_restored_without_frameworks_and_compilers(
     tree: Tree, tmp_path: Path
 ) -> None:
-    built(tree)
+    prebuilt(tree)
     before = tree.bytes()
     tree.wipe()
     blocked = tmp_path / "blocked"
@@ -120,13 +120,13 @@ def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers
 
 
 @pytest.mark.sample("toy")
-def test_two_checkouts_give_identical_bytes(model: Model, tmp_path: Path) -> None:
-    found = []
+def test_two_checkouts_produce_identical_bytes(model: Model, tmp_path: Path) -> None:
+    runs = []
     for folder, seed in (("one", "1"), ("somewhere/else", "2")):
         tree = checkout(tmp_path / folder, tmp_path / f"cache{seed}", toy=model.toy)
         tree.build(PYTHONHASHSEED=seed)
-        found.append(tree.bytes())
-    assert found[0] == found[1]
+        runs.append(tree.bytes())
+    assert runs[0] == runs[1]
 
 
 def test_two_checkouts_share_a_cache(model: Model, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_two_checkouts_share_a_cache(model: Model, tmp_path: Path) -> None:
 
 
 def test_backends_and_encodings_are_built_separately(tree: Tree) -> None:
-    built(tree)
+    prebuilt(tree)
     counts = tree.build("encoding=eightbit")
     assert {task.split(":")[0] for task in counts} >= {"lower", "pack", "bundle"}
     assert not {"fetch", "load", "convert", "optimize"} & {task.split(":")[0] for task in counts}
@@ -177,7 +177,7 @@ def test_tuned_choices_are_an_input_of_lowering_alone(tree: Tree, model: Model) 
 
 
 def test_tuning_builds_do_not_use_tuned_choices(tmp_path: Path) -> None:
-    """Measurements do not depend on earlier measurements."""
+    """A measurement does not depend on earlier ones."""
     plain = Recipe("m", PathSource(tmp_path / "m.keras"), backends=("wasm",))
     tuned = replace(plain, tuned=tmp_path / "tuned.json")
     trial, usual = Selection(("wasm",), trial=(1, 2)), Selection(("wasm",))
@@ -192,12 +192,15 @@ def test_tuning_builds_do_not_use_tuned_choices(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_doit_tune_writes_next_to_the_recipe(tmp_path: Path) -> None:
     tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
-    asked = ("tune", "model=digits", "browser=node", "encoding=float32")
-    assert "choices change" in tree.doit(*asked)
+    command = ("tune", "model=digits", "browser=node", "encoding=float32")
+    assert "choices change" in tree.doit(*command)
     assert executed(tree.log())["tune:digits:wasm:node"] == 1
-    written, done = (tree.root / "models" / "digits" / "tuned.json").read_bytes(), len(tree.log())
-    tree.doit(*asked)
-    assert not executed(tree.log()[done:]), "nothing is measured twice"
-    assert (tree.root / "models" / "digits" / "tuned.json").read_bytes() == written
-    tree.doit(*asked, "force=yes")
-    assert executed(tree.log()[done:]) == {"tune:digits:wasm:node": 1}
+    tuned_bytes, log_length = (
+        (tree.root / "models" / "digits" / "tuned.json").read_bytes(),
+        len(tree.log()),
+    )
+    tree.doit(*command)
+    assert not executed(tree.log()[log_length:]), "nothing is measured twice"
+    assert (tree.root / "models" / "digits" / "tuned.json").read_bytes() == tuned_bytes
+    tree.doit(*command, "force=yes")
+    assert executed(tree.log()[log_length:]) == {"tune:digits:wasm:node": 1}

@@ -20,8 +20,8 @@ DODO = (
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory) -> Path:
-    """A new virtual environment with webkiln installed from a wheel. Third-party packages are those
-    of this one.
+    """A new virtual environment with webkiln installed from a wheel. Third-party packages come from
+    this environment.
     """
     folder = tmp_path_factory.mktemp("install") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
@@ -45,14 +45,14 @@ def environment(tmp_path_factory) -> Path:
 
 
 def run(environment: Path, folder: Path, *arguments: str, status: int = 0) -> str:
-    keep = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PYTHONPATH", "WEBKILN"))
     }
-    variables = keep | {"WEBKILN_CACHE": str(environment.with_name("cache"))}
+    variables = inherited | {"WEBKILN_CACHE": str(environment.with_name("cache"))}
     program, *rest = arguments
-    done = subprocess.run(
+    process = subprocess.run(
         [environment / "bin" / program, *rest],
         cwd=folder,
         env=variables,
@@ -60,8 +60,8 @@ def run(environment: Path, folder: Path, *arguments: str, status: int = 0) -> st
         text=True,
         check=False,
     )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    assert process.returncode == status, process.stdout + process.stderr
+    return process.stdout + process.stderr
 
 
 def test_digits_in_an_empty_folder(environment, tmp_path):

@@ -1,4 +1,4 @@
-"""Everything that a result depends on is part of its key."""
+"""All inputs of a result are part of its key."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,13 +17,13 @@ from webkiln.build.tools import Toolchain
 from webkiln.errors import ToolError
 
 
-def keys(share: Share, action: Action, inputs: dict[str, str] | None = None, **more: Any) -> str:
+def keys(share: Share, action: Action, inputs: dict[str, str] | None = None, **extra: Any) -> str:
     with Engine(share.root / "state", cache=share.root / "cache", shared=share) as engine:
-        return canonical.key(engine._consumption.keys.document(action, inputs or {}, **more))
+        return canonical.key(engine._consumption.keys.document(action, inputs or {}, **extra))
 
 
 PLAIN = Action("one:m", "one", ("out",), {}, {"n": 1})
-ALONE: dict[str, Callable[[Share], tuple[Action, dict[str, Any]]]] = {
+VARIATIONS: dict[str, Callable[[Share], tuple[Action, dict[str, Any]]]] = {
     "stage": lambda share: (replace(PLAIN, stage="two"), {}),
     "parameter": lambda share: (replace(PLAIN, params={"n": 2}), {}),
     "type of a parameter": lambda share: (replace(PLAIN, params={"n": "1"}), {}),
@@ -41,23 +41,23 @@ ALONE: dict[str, Callable[[Share], tuple[Action, dict[str, Any]]]] = {
 
 
 def test_every_part_of_an_action_is_in_its_key(share: Share) -> None:
-    found = {
-        name: keys(share, action, **more)
-        for name, (action, more) in ((name, made(share)) for name, made in ALONE.items())
+    variants = {
+        name: keys(share, action, **extra)
+        for name, (action, extra) in ((name, create(share)) for name, create in VARIATIONS.items())
     }
-    found["plain"] = keys(share, PLAIN)
-    assert len({*found.values()}) == len(found)
+    variants["plain"] = keys(share, PLAIN)
+    assert len({*variants.values()}) == len(variants)
 
 
-@pytest.mark.parametrize("said", ["task", "timeout", "source", "final"])
-def test_metadata_of_an_action_is_not_in_its_key(said: str, share: Share) -> None:
+@pytest.mark.parametrize("field", ["task", "timeout", "source", "final"])
+def test_metadata_of_an_action_is_not_in_its_key(field: str, share: Share) -> None:
     values: dict[str, Any] = {
         "task": "other:m",
         "timeout": 5.0,
         "source": "mine.onnx",
         "final": True,
     }
-    assert keys(share, replace(PLAIN, **{said: values[said]})) == keys(share, PLAIN)
+    assert keys(share, replace(PLAIN, **{field: values[field]})) == keys(share, PLAIN)
 
 
 EDITS: dict[str, Callable[[Share], object]] = {
@@ -88,8 +88,8 @@ def test_which_files_of_webkiln_are_in_a_key(
     monkeypatch.setattr(digests, "STAMP_MARGIN_NS", 1 << 62)
     before = keys(share, PLAIN)
     EDITS[edit](share)
-    seen = not edit.endswith(("another stage", "not imported", "not used"))
-    assert (keys(share, PLAIN) != before) == seen
+    is_keyed = not edit.endswith(("another stage", "not imported", "not used"))
+    assert (keys(share, PLAIN) != before) == is_keyed
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,18 @@ def test_which_variables_are_in_a_key(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for action, seen in ((PLAIN, plain), (replace(PLAIN, roots=(tmp_path,)), foreign)):
+    for action, is_keyed in ((PLAIN, plain), (replace(PLAIN, roots=(tmp_path,)), foreign)):
         monkeypatch.delenv(name, raising=False)
         before = keys(share, action)
         monkeypatch.setenv(name, str(tmp_path))
-        assert (keys(share, action) != before) == seen
+        assert (keys(share, action) != before) == is_keyed
 
 
 def source_key(share: Share, action: Action) -> str:
     with Engine(share.root / "state", cache=share.root / "cache", shared=share) as engine:
-        found = engine._consumption.source_key(action)
-        assert found is not None
-        return found.key
+        source = engine._consumption.source_key(action)
+        assert source is not None
+        return source.key
 
 
 def test_a_source_key_includes_the_selected_part_of_a_product(share: Share) -> None:
@@ -143,8 +143,11 @@ def test_a_source_key_includes_the_selected_part_of_a_product(share: Share) -> N
         {"in/": Folder((("y", share.root / "x"),))},
         {"in/": Folder((("x", share.root / "y"),))},
     ]
-    found = [source_key(share, Action("two:m", "two", ("out",), given)) for given in inputs]
-    assert len({*found}) == len(found)
+    source_keys = [
+        source_key(share, Action("two:m", "two", ("out",), action_inputs))
+        for action_inputs in inputs
+    ]
+    assert len({*source_keys}) == len(source_keys)
 
 
 def test_versions_that_match_the_lock_file_count_as_locked(
@@ -156,9 +159,9 @@ def test_versions_that_match_the_lock_file_count_as_locked(
     (share.root / "requirements.lock").write_text(
         "numpy==1.0\nNumPy==2.0 ; python_version < '3'\nTorch_Vision==3\n# no==1\n"
     )
-    here = {"numpy": "2.0", "torch-vision": "3+cpu", "other": "7"}
+    installed = {"numpy": "2.0", "torch-vision": "3+cpu", "other": "7"}
     monkeypatch.setattr(
-        "webkiln.build.tools._installed_version", lambda name: here.get(name, "absent")
+        "webkiln.build.tools._installed_version", lambda name: installed.get(name, "absent")
     )
     tools = Toolchain(share.root, Derived(share.root / "derived.json"))
     assert tools.distributions(["sklearn", "cv2", "numpy.linalg", "PIL_x"]) == (
@@ -171,15 +174,15 @@ def test_versions_that_match_the_lock_file_count_as_locked(
     assert tools.locked(["numpy", "torch-vision", "node"]) == locked
     assert tools.actual(["numpy", "torch-vision"]) == {"numpy": "1.0|2.0", "torch-vision": "3"}
     assert capsys.readouterr().err == ""
-    here["numpy"] = "2.1"
-    again = Toolchain(share.root, Derived(share.root / "derived.json"))
+    installed["numpy"] = "2.1"
+    reloaded = Toolchain(share.root, Derived(share.root / "derived.json"))
     for output in (
         "warning: numpy is 2.1 here, 1.0|2.0 in the lock file; results are cached separately\n",
         "",
     ):
-        assert again.actual(["numpy", "gone"]) == {"numpy": "2.1", "gone": "absent"}
+        assert reloaded.actual(["numpy", "gone"]) == {"numpy": "2.1", "gone": "absent"}
         assert capsys.readouterr().err == output
-    assert again.locked(["other", "gone"]) == {"other": "7", "gone": "absent"}
+    assert reloaded.locked(["other", "gone"]) == {"other": "7", "gone": "absent"}
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(ToolError, match="node is required"):
         Toolchain(share.root, Derived(share.root / "derived.json")).actual(["node"])
@@ -197,10 +200,10 @@ def test_the_version_of_a_program_is_queried_again_when_it_changes(
         program.with_name("new").replace(program)
 
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    found = []
+    versions = []
     for version in ("20", "22"):
         install(version)
         derived = Derived(share.root / "derived.json")
-        found.append(Toolchain(share.root, derived, installed=True).actual(["node"])["node"])
+        versions.append(Toolchain(share.root, derived, installed=True).actual(["node"])["node"])
         derived.save()
-    assert found == ["20", "22"]
+    assert versions == ["20", "22"]

@@ -1,5 +1,5 @@
-"""Two builds into one folder: the second waits before it does any work. Output of steps reaches a
-terminal without control characters.
+"""Two builds into one folder: the second waits before it starts any work. The output of steps
+reaches the terminal without control characters.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from webkiln.build.progress import Lines, plain
 BUILD = (sys.executable, "-m", "webkiln.cli", "build", "models/toy/model.json", "-o", "public/toy")
 
 
-def started(tree: Tree, *arguments: str) -> subprocess.Popen[str]:
+def start_build(tree: Tree, *arguments: str) -> subprocess.Popen[str]:
     command = [*BUILD, *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, cwd=tree.root, env=tree.environment(), text=True, **pipes)
@@ -30,16 +30,16 @@ def test_the_second_build_waits_before_it_works(toy: Tree) -> None:
         toy.cache / "published" / f"{canonical.digest(os.fsencode(os.path.realpath(folder)))}.build"
     )
     lock.parent.mkdir(parents=True)
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with started(toy) as build:
+    with lock.open("w") as lock_file:
+        fcntl.flock(lock_file, fcntl.LOCK_EX)
+        with start_build(toy) as build:
             assert build.stderr is not None
             assert (
                 "another build is writing there; this one waits for it" in build.stderr.readline()
             )
             assert not folder.exists()
             assert not (toy.cache / "actions").exists()
-            fcntl.flock(held, fcntl.LOCK_UN)
+            fcntl.flock(lock_file, fcntl.LOCK_UN)
             printed, errors = build.communicate(timeout=120)
     assert (build.returncode, errors) == (0, "")
     assert "public/toy: written" in printed
@@ -47,11 +47,13 @@ def test_the_second_build_waits_before_it_works(toy: Tree) -> None:
 
 def test_many_builds_of_several_models_into_one_folder(toy: Tree) -> None:
     names = ("toy", "second", "third")
-    builds = [started(toy, "--name", name, "--backend", "js") for name in names]
-    ended = [(*build.communicate(timeout=240), build.returncode) for build in builds]
-    assert [status for *_, status in ended] == [0] * len(names), ended
+    builds = [start_build(toy, "--name", name, "--backend", "js") for name in names]
+    results = [(*build.communicate(timeout=240), build.returncode) for build in builds]
+    assert [status for *_, status in results] == [0] * len(names), results
     assert not any(
-        "Traceback" in text or "FileNotFoundError" in text for *texts, _ in ended for text in texts
+        "Traceback" in text or "FileNotFoundError" in text
+        for *texts, _ in results
+        for text in texts
     )
     folder = toy.root / "public" / "toy"
     manifest = canonical.read(folder / "manifest.json")
@@ -65,7 +67,7 @@ def test_many_builds_of_several_models_into_one_folder(toy: Tree) -> None:
 
 
 @pytest.mark.parametrize(
-    ("printed", "shown"),
+    ("printed", "expected"),
     [
         ("epoch 1\tloss 0.5\n", "epoch 1\tloss 0.5\n"),
         ("\x1b[31mred\x1b[0m \x1b[2K\x1b[1A\x1b[?25l", "red "),
@@ -79,14 +81,14 @@ def test_many_builds_of_several_models_into_one_folder(toy: Tree) -> None:
         ("\x1b]0;never ended", ""),
     ],
 )
-def test_control_characters_do_not_reach_the_terminal(printed: str, shown: str) -> None:
-    assert plain(printed) == shown
-    for tell in ("hit", "done"):
+def test_control_characters_do_not_reach_the_terminal(printed: str, expected: str) -> None:
+    assert plain(printed) == expected
+    for method in ("hit", "done"):
         stream = io.StringIO()
         lines = Lines(stream)
         lines.start("load:model")
-        getattr(lines, tell)("load:model", printed)
-        assert stream.getvalue().split("\n", 1)[1].rstrip("\n") == shown.rstrip("\n")
+        getattr(lines, method)("load:model", printed)
+        assert stream.getvalue().split("\n", 1)[1].rstrip("\n") == expected.rstrip("\n")
 
 
 def test_warnings_contain_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,5 @@
 """User files with the same name: each is run, each is in the keys, and each reruns the steps that
-it is part of.
+use it.
 """
 
 import sys
@@ -29,13 +29,13 @@ def handler(call):
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Recipe:
-    """A model of two operators, each converted by a plugin in its own folder; both have the same
-    name.
+    """A model of two operators, which two plugins with the same file name convert. Each is in a
+    separate folder.
     """
     folder = tmp_path / "models" / "net"
-    for part, name in {"a": "First", "b": "Second"}.items():
-        (folder / part).mkdir(parents=True)
-        (folder / part / "plugin.py").write_text(HANDLER.format(name=name, alpha=0.5))
+    for folder_name, name in {"a": "First", "b": "Second"}.items():
+        (folder / folder_name).mkdir(parents=True)
+        (folder / folder_name / "plugin.py").write_text(HANDLER.format(name=name, alpha=0.5))
     nodes = [
         helper.make_node("First", ["x"], ["z"], domain="mine"),
         helper.make_node("Second", ["z"], ["y"], domain="mine"),
@@ -69,9 +69,9 @@ def test_both_plugins_run_and_are_in_the_keys(recipe: Recipe, tmp_path: Path) ->
         (0.125, recipe.plugins[1], "Second"),
     ):
         plugin.write_text(HANDLER.format(name=name, alpha=alpha))
-        again = graph_of(recipe, tmp_path)
-        assert again != first
-        first = again
+        second_graph = graph_of(recipe, tmp_path)
+        assert second_graph != first
+        first = second_graph
 
 
 def test_keys_contain_the_digest_of_each_plugin(recipe: Recipe, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_keys_contain_the_digest_of_each_plugin(recipe: Recipe, tmp_path: Path) 
 
 
 def test_modules_of_equal_files_are_distinct(tmp_path: Path) -> None:
-    files = [tmp_path / part / "plugin.py" for part in ("a", "b")]
+    files = [tmp_path / folder_name / "plugin.py" for folder_name in ("a", "b")]
     for file in files:
         file.parent.mkdir()
         file.write_text(

@@ -1,4 +1,4 @@
-"""What is printed while actions run."""
+"""Output while actions run."""
 
 import io
 from pathlib import Path

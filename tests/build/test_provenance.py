@@ -1,5 +1,5 @@
-"""The provenance of results. With a key, only results count that were built here or signed by the
-key, whatever a build without it accepted.
+"""The provenance of results. A build with a key uses only results that were built here or signed by
+the key, even if a build without the key has accepted others.
 """
 
 import json
@@ -41,14 +41,14 @@ def secret(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
-    """A server with the results of a build except bundles, whose generated code was replaced; and a
-    tree that has built from it.
+def poisoned(remote_objects: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
+    """A server with the results of a build, whose bundles are missing and whose generated code was
+    replaced, and a tree that has built from it.
     """
     with faulty() as server:
-        server.held |= held
-        server.held[f"cas/{canonical.digest(STOLEN)}"] = STOLEN
-        for name, data in list(server.held.items()):
+        server.objects |= remote_objects
+        server.objects[f"cas/{canonical.digest(STOLEN)}"] = STOLEN
+        for name, data in list(server.objects.items()):
             if name.startswith("ac/"):
                 header, _, text = wire.unwrapped(data).partition(b"\n")
                 body = json.loads(text)
@@ -58,16 +58,16 @@ def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]
                         "sha256": canonical.digest(STOLEN),
                         "bytes": len(STOLEN),
                     }
-                    server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
+                    server.objects[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
                 elif "bundle/manifest.json" in outputs:
-                    del server.held[name]
+                    del server.objects[name]
         toy.make(WEBKILN_REMOTE_CACHE=server.url)
         assert toy.bytes()["js.js"] == STOLEN, "without a key it is accepted"
         yield server, toy
 
 
 def stamp(tree: Tree) -> None:
-    """Make stamps prove that a tree is up to date."""
+    """Record stamps which state that a tree is up to date."""
     time.sleep(STAMP_MARGIN_NS / 1e9)
     tree.doit("build", "model=toy")
     assert [*canonical.read(tree.state / "stamps.json")["rows"]] == ["bundle:toy"]
@@ -82,8 +82,8 @@ def stamp(tree: Tree) -> None:
 def test_a_key_invalidates_results_accepted_without_it(
     state: str, remote: bool, poisoned: tuple[Faulty, Tree], secret: dict[str, str]
 ) -> None:
-    """The former inputs of a tree no longer count: not by its stamps, its manifests, its cache, or
-    the source key of its bundle.
+    """The previous inputs of the tree are invalid in its stamps, its manifests, its cache, and the
+    source key of its bundle.
     """
     server, second = poisoned
     if state == "stamped":
@@ -162,9 +162,9 @@ def test_key_ids_reveal_no_secret(tmp_path: Path) -> None:
     data = b"s" * 32
     (tmp_path / "secret").write_bytes(data)
     (tmp_path / "other").write_bytes(b"t" * 32)
-    found, other = (signer(f"hmac:{tmp_path}/{name}") for name in ("secret", "other"))
-    assert found.key_id == signer(f"hmac:{tmp_path}/secret").key_id != other.key_id
-    assert found.key_id.partition(":")[2] not in canonical.digest(data)
+    team_signer, other = (signer(f"hmac:{tmp_path}/{name}") for name in ("secret", "other"))
+    assert team_signer.key_id == signer(f"hmac:{tmp_path}/secret").key_id != other.key_id
+    assert team_signer.key_id.partition(":")[2] not in canonical.digest(data)
     private, public = tmp_path / "private.pem", tmp_path / "public.pem"
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
     subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True)
@@ -180,31 +180,35 @@ def test_entries_of_earlier_versions_do_not_count(toy: Tree) -> None:
 
 
 def test_a_provenance_from_a_remote_is_ignored(tmp_path: Path) -> None:
-    """A provenance in an entry is not read."""
+    """The provenance in an entry is not read."""
     result = {"outputs": {"x": {"sha256": KEY, "bytes": 1}}, "printed": "", "provenance": HERE}
     with faulty() as server:
         shared = SharedCache(server.url, writes=True)
         shared.upload_entry(KEY, {"result": result, "provenance": HERE})
         shared.wait(lambda text: None)
-        found = ActionCache(tmp_path, shared).get(KEY, single("x"))
+        result = ActionCache(tmp_path, shared).get(KEY, single("x"))
         shared.close()
-    assert found is not None
-    assert found.provenance == UNSIGNED
+    assert result is not None
+    assert result.provenance == UNSIGNED
 
 
 def test_discovered_inputs_have_a_provenance(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"s" * 32)
-    own = signer(f"hmac:{tmp_path}/secret")
+    trusted_signer = signer(f"hmac:{tmp_path}/secret")
     with faulty() as server:
         keyless = ActionCache(tmp_path / "cache", SharedCache(server.url))
         keyless.record_reads(KEY, ["0/a"], KEY, UNSIGNED)
         assert keyless.reads(KEY) == [("0/a",)]
-        keyed = ActionCache(tmp_path / "cache", SharedCache(server.url, own, writes=True), own)
+        keyed = ActionCache(
+            tmp_path / "cache", SharedCache(server.url, trusted_signer, writes=True), trusted_signer
+        )
         assert keyed.reads(KEY) == []
         keyed.record_reads(KEY, ["0/b"], KEY, UNSIGNED)
         assert keyed.shared is not None
         keyed.shared.wait(lambda text: None)
-        assert not [name for name in server.asked if name.startswith("PUT")], "they are not signed"
+        assert not [name for name in server.requests if name.startswith("PUT")], (
+            "they are not signed"
+        )
         keyed.record_reads(KEY, ["0/c"], KEY)
         assert keyed.reads(KEY) == [("0/c",)]
 
@@ -217,9 +221,9 @@ def test_an_untrusted_entry_is_replaced(tmp_path: Path) -> None:
     cache._write(KEY, ActionResult({"x": blob}, "foreign", UNSIGNED))
     assert cache.get(KEY, single("x")) is None
     cache.put(KEY, ActionResult({"x": blob}, "own"))
-    found = cache.get(KEY, single("x"))
-    assert found is not None
-    assert (found.printed, found.provenance) == ("own", HERE)
+    result = cache.get(KEY, single("x"))
+    assert result is not None
+    assert (result.printed, result.provenance) == ("own", HERE)
 
 
 def test_the_least_trusted_part_determines_the_provenance() -> None:
@@ -232,24 +236,24 @@ def test_the_least_trusted_part_determines_the_provenance() -> None:
 
 
 def test_a_step_that_fails_with_foreign_inputs_is_built_here(
-    held: dict[str, bytes], toy: Tree
+    remote_objects: dict[str, bytes], toy: Tree
 ) -> None:
-    """Without a key, a remote may return any result. If that makes a step fail, its inputs are
+    """Without a key, a remote may return any result. If a step fails because of it, its inputs are
     built here.
     """
     with faulty() as server:
-        server.held |= held
+        server.objects |= remote_objects
         junk = Blob(canonical.digest(b"{"), 1)
-        server.held[f"cas/{junk.sha256}"] = b"{"
-        for name, data in list(server.held.items()):
+        server.objects[f"cas/{junk.sha256}"] = b"{"
+        for name, data in list(server.objects.items()):
             if name.startswith("ac/"):
                 header, _, text = wire.unwrapped(data).partition(b"\n")
                 body = json.loads(text)
                 if "program.json" in body["result"]["outputs"]:
                     body["result"]["outputs"]["program.json"] = {"sha256": junk.sha256, "bytes": 1}
-                    server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
+                    server.objects[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
                 elif "graph.json" not in body["result"]["outputs"]:
-                    del server.held[name]
+                    del server.objects[name]
         output = toy.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
     (warning,) = [line for line in output.splitlines() if line.startswith("warning:")]
     assert "succeeded with inputs built here" in warning

@@ -21,7 +21,7 @@ from webkiln.errors import OutputError
 
 
 class Bench:
-    """A folder and a new publisher. `publish(index="1")` publishes a file `index.js` with the
+    """A folder with a new publisher. `publish(index="1")` publishes a file `index.js` with the
     content `1`.
     """
 
@@ -44,9 +44,9 @@ class Bench:
             outputs[f"bundle/{name}.js"] = self.store.put(path)
         return ActionResult(outputs)
 
-    def publish(self, *, force: bool = False, whole: bool = True, **texts: str) -> bool:
+    def publish(self, *, force: bool = False, replace_all: bool = True, **texts: str) -> bool:
         return self.publisher.publish(
-            self.result(**texts), "bundle/", self.folder, replace_all=whole, force=force
+            self.result(**texts), "bundle/", self.folder, replace_all=replace_all, force=force
         )
 
     def texts(self) -> dict[str, str]:
@@ -195,9 +195,9 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("where", ["manifest", "record", "temporary"])
+@pytest.mark.parametrize("location", ["manifest", "record", "temporary"])
 def test_forged_manifests_and_records_never_affect_user_files(
-    bench: Bench, name: str, where: str
+    bench: Bench, name: str, location: str
 ) -> None:
     name = name.replace("{root}", str(bench.root))
     bench.publish(a="1")
@@ -205,7 +205,7 @@ def test_forged_manifests_and_records_never_affect_user_files(
         (folder / "precious").write_text("precious")
     (bench.folder / "link").symlink_to(bench.root)
     digest = canonical.digest(b"precious")
-    if where == "manifest":
+    if location == "manifest":
         files = {name: {"sha256": digest, "bytes": 8}}
         canonical.write(
             bench.folder / "manifest.json",
@@ -219,7 +219,7 @@ def test_forged_manifests_and_records_never_affect_user_files(
                 data
                 | (
                     {"temporary": [name]}
-                    if where == "temporary"
+                    if location == "temporary"
                     else {"files": data["files"] | {name: [digest]}}
                 )
             )
@@ -227,8 +227,8 @@ def test_forged_manifests_and_records_never_affect_user_files(
     before = {
         path: path.read_text() for path in bench.root.rglob("precious") if "link" not in path.parts
     }
-    if (where, name) == ("record", "precious"):
-        # records belong to webkiln: a plain name with this digest counts as published
+    if (location, name) == ("record", "precious"):
+        # records are trusted: a plain file name with this digest counts as published
         return
     bench.publish(a="2")
     bench.publisher.remove(bench.folder)
@@ -237,7 +237,7 @@ def test_forged_manifests_and_records_never_affect_user_files(
 
 
 def _kills(bench: Bench, step: int, **texts: str) -> Iterator[int]:
-    """Kill a publication at every `step`-th system call, each time from the same initial state."""
+    """Kill a publication at every `step`-th system call. Each starts from the same state."""
     saved = bench.root.parent / "saved"
     shutil.copytree(bench.root, saved, symlinks=True)
     number = 0
@@ -260,15 +260,20 @@ def test_a_kill_at_any_system_call_loses_nothing(step: int, tmp_path: Path) -> N
     new = {"index": "new 1", "runtime": "new 2", "more": "new 4", "same": "same"}
     bench.publish(**old)
     bench.result(**new)
-    mine = {"mine.txt": "mine", ".hidden": "mine", "sub/page.html": "mine", "zebra.js": "mine"}
-    for name, text in mine.items():
+    user_files = {
+        "mine.txt": "mine",
+        ".hidden": "mine",
+        "sub/page.html": "mine",
+        "zebra.js": "mine",
+    }
+    for name, text in user_files.items():
         (bench.folder / name).parent.mkdir(exist_ok=True)
         (bench.folder / name).write_text(text)
     before, after = ({f"{name}.js": text for name, text in texts.items()} for texts in (old, new))
-    seen = set()
+    states = set()
     for _ in _kills(bench, step, **new):
         texts = bench.texts()
-        assert {name: texts.pop(name) for name in mine} == mine
+        assert {name: texts.pop(name) for name in user_files} == user_files
         if "index.js" in texts:
             bundle = {
                 name: text for name, text in texts.items() if not name.startswith(".webkiln-")
@@ -276,11 +281,11 @@ def test_a_kill_at_any_system_call_loses_nothing(step: int, tmp_path: Path) -> N
             assert bundle == before or after.items() <= bundle.items(), (
                 "what loads is the old bundle or the new one"
             )
-        seen.add(tuple(sorted(texts.items())))
+        states.add(tuple(sorted(texts.items())))
         assert bench.publish(**new)
-        assert bench.texts() == after | mine
+        assert bench.texts() == after | user_files
         assert bench.publisher.intact(bench.result(**new), "bundle/", bench.folder)
-    assert len(seen) > 8, "the kills hit publishing in many states"
+    assert len(states) > 8, "the kills hit publishing in many states"
 
 
 @pytest.mark.parametrize("step", [1, 5])

@@ -1,5 +1,5 @@
-"""After any sequence of edits, before builds and during them, an incremental build gives the result
-of a clean build.
+"""After any sequence of edits, before and during builds, an incremental build has the result of a
+clean build.
 """
 
 from pathlib import Path

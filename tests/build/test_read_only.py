@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.build.tree import Tree, built, executed, toy_bundle, warm
+from tests.build.tree import Tree, executed, prebuilt, toy_bundle, warm
 
 SCRIPT = """
 set -e
@@ -16,9 +16,9 @@ cd {root}
 
 
 def read_only(tree: Tree, command: str, **environment: str) -> str:
-    """Run a command with the cache of a tree on a read-only file system. Returns its output."""
+    """Run a command with the cache of a tree on a read-only file system. Returns the output."""
     script = SCRIPT.format(cache=tree.cache, root=tree.root, command=command)
-    done = subprocess.run(
+    process = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script],
         env=tree.environment(**environment),
         stdout=subprocess.PIPE,
@@ -26,8 +26,8 @@ def read_only(tree: Tree, command: str, **environment: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+    assert process.returncode == 0, process.stdout
+    return process.stdout
 
 
 DOIT = f"{sys.executable} -m doit build model=toy"
@@ -35,9 +35,9 @@ WEBKILN = f"{sys.executable} -m webkiln.cli"
 
 
 def test_a_read_only_cache_is_read_and_new_results_are_stored_in_the_tree(toy: Tree) -> None:
-    built(toy)
+    prebuilt(toy)
     before = toy.bytes()
-    held = {path: path.stat().st_mtime_ns for path in toy.cache.rglob("*")}
+    times = {path: path.stat().st_mtime_ns for path in toy.cache.rglob("*")}
     toy.wipe()
     count = len(toy.log())
     output = read_only(toy, DOIT)
@@ -57,14 +57,14 @@ def test_a_read_only_cache_is_read_and_new_results_are_stored_in_the_tree(toy: T
         for task in executed(toy.log()[count:])
         if task.startswith(("optimize", "lower", "generate", "compile", "link"))
     }
-    changed = toy.bytes()
+    edited = toy.bytes()
     count = len(toy.log())
     read_only(toy, DOIT)
     assert not executed(toy.log()[count:]), "the cache of the tree has it"
-    assert {path: path.stat().st_mtime_ns for path in toy.cache.rglob("*")} == held
+    assert {path: path.stat().st_mtime_ns for path in toy.cache.rglob("*")} == times
     toy.edit("models/toy/model.json", "0.125", "0.25")
     read_only(toy, DOIT)
-    assert toy.bytes() == before != changed
+    assert toy.bytes() == before != edited
 
 
 def test_a_damaged_blob_of_the_base_is_rebuilt_in_the_tree(toy: Tree) -> None:
@@ -77,7 +77,7 @@ def test_a_damaged_blob_of_the_base_is_rebuilt_in_the_tree(toy: Tree) -> None:
     assert {path.read_bytes()[:1] for path in toy.cache.glob("blobs/??/*")} <= {b"?", b""}
 
 
-def test_commands_outside_of_checkouts(toy: Tree, tmp_path: Path) -> None:
+def test_commands_outside_checkouts(toy: Tree, tmp_path: Path) -> None:
     model = toy.root / "models" / "toy" / "model.json"
     output = read_only(
         toy,

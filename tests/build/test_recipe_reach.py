@@ -1,4 +1,4 @@
-"""What each key of a recipe changes: the actions that depend on it, and no others."""
+"""The actions that each key of a recipe affects."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def described(action: Action) -> Any:
-    """An action as it enters keys and messages, without its producers."""
+    """An action as it is used in keys and messages, without its producers."""
 
     def output(value: Any) -> Any:
         return (
@@ -52,7 +52,7 @@ def stages_of(recipe: Recipe, choice: Selection = CHOICE) -> dict[str, Any]:
     return {action.task: described(action) for action in graph.actions()}
 
 
-def changed(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
+def changed_stages(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
     return {
         task.split(":")[0]
         for task in before.keys() | after.keys()
@@ -99,11 +99,11 @@ def test_every_key_of_a_recipe_has_a_row() -> None:
 
 @pytest.mark.parametrize("row", REACH)
 def test_actions_that_depend_on_a_recipe_key(row: str, tmp_path: Path) -> None:
-    """The actions that change themselves. Those that follow run only if their inputs change."""
-    kind, given, stages = REACH[row]
+    """The actions whose description changes. Later actions run only if their inputs change."""
+    kind, change, stages = REACH[row]
     (tmp_path / "a").write_bytes(b"")
     recipe = Recipe("m", PathSource(tmp_path / "a"), source_format=kind)
-    assert changed(stages_of(recipe), stages_of(replace(recipe, **given))) == stages
+    assert changed_stages(stages_of(recipe), stages_of(replace(recipe, **change))) == stages
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_actions_that_depend_on_the_selection(
     choice: Selection, stages: set[str], model: Path
 ) -> None:
     recipe = Recipe("m", PathSource(model))
-    assert changed(stages_of(recipe), stages_of(recipe, choice)) == stages
+    assert changed_stages(stages_of(recipe), stages_of(recipe, choice)) == stages
 
 
 def test_encodings_layers_and_trials_are_parameters(model: Path) -> None:
@@ -152,19 +152,19 @@ def test_a_bundle_is_verified_by_the_tolerance_of_its_encoding_and_memory(model:
     tolerances = {"float32": 1.0, "float16": 2.0, "int8": 3.0, "eightbit": 4.0, "precision": 2.5}
     recipe = Recipe("m", PathSource(model), tolerances=tolerances, precision="float16")
     graph = ModelGraph(recipe, Share(PACKAGE.parent.parent, PACKAGE))
-    found = {
+    actual = {
         (encoding, action.params["backend"]): action.params["tolerance"]
         for encoding in ("float32", "float16", "int8", "eightbit")
         for action in graph.verify(Selection(("webgl", "js"), encoding), "chromium")
     }
-    assert [found[encoding, "js"] for encoding in ("float32", "float16", "int8", "eightbit")] == [
+    assert [actual[encoding, "js"] for encoding in ("float32", "float16", "int8", "eightbit")] == [
         1,
         2,
         3,
         4,
     ]
     assert [
-        found[encoding, "webgl"] for encoding in ("float32", "float16", "int8", "eightbit")
+        actual[encoding, "webgl"] for encoding in ("float32", "float16", "int8", "eightbit")
     ] == [2.5, 2.5, 3, 4]
 
 
@@ -173,10 +173,10 @@ def test_each_variant_browser_and_requested_backend_is_verified(
 ) -> None:
     graph = ModelGraph(Recipe("m", PathSource(model)), Share(PACKAGE.parent.parent, PACKAGE))
     choice = Selection(("wasm", "js"), layers=True)
-    made = [*graph.verify(choice, "node"), *graph.verify(choice, "firefox", ("js",))]
+    verifications = [*graph.verify(choice, "node"), *graph.verify(choice, "firefox", ("js",))]
     output = [
         tuple(action.params[name] for name in ("backend", "variant", "browser", "layers"))
-        for action in made
+        for action in verifications
     ]
     assert output == [
         ("wasm", "relaxed", "node", True),
@@ -184,7 +184,7 @@ def test_each_variant_browser_and_requested_backend_is_verified(
         ("js", "", "node", True),
         ("js", "", "firefox", True),
     ]
-    assert [action.tools for action in made] == [("node",)] * 3 + [("firefox",)]
+    assert [action.tools for action in verifications] == [("node",)] * 3 + [("firefox",)]
 
 
 def test_a_tuning_candidate_uses_no_tuned_choices(model: Path) -> None:
@@ -213,14 +213,14 @@ def test_every_part_of_a_fetched_source_is_in_its_key(tmp_path: Path) -> None:
         replace(module, module="other"),
     ]
     formats = {UrlSource: "onnx", ExportSource: "onnx", ModuleSource: "torch"}
-    found = []
+    actual = []
     for source in sources:
         graph = ModelGraph(
             Recipe("m", source, source_format=formats[type(source)]),
             Share(PACKAGE.parent.parent, PACKAGE),
         )
-        found.append(described(graph.fetch()))
-    assert all(a != b for number, a in enumerate(found) for b in found[:number])
+        actual.append(described(graph.fetch()))
+    assert all(a != b for number, a in enumerate(actual) for b in actual[:number])
 
 
 def test_user_code_may_only_read_below_its_roots(tmp_path: Path, model: Path) -> None:

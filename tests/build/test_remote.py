@@ -1,5 +1,5 @@
 """The remote cache: real servers, failing servers, concurrent writers, signatures, and the requests
-of a restored build.
+for a restored bundle.
 """
 
 import os
@@ -27,25 +27,25 @@ KEY = 64 * "a"
 pytestmark = pytest.mark.usefixtures("direct")
 
 
-@pytest.mark.parametrize("standing", representative(REAL, "folder", "reapi"), indirect=True)
+@pytest.mark.parametrize("shared_server", representative(REAL, "folder", "reapi"), indirect=True)
 def test_results_of_one_machine_are_used_by_another(
-    standing: dict[str, str], trees: list[Tree]
+    shared_server: dict[str, str], trees: list[Tree]
 ) -> None:
     for tree in trees:
         tree.edit("models/toy/model.json", "0.5", "0.625")
     first, second = trees
-    assert first.make(**standing, **WRITES)
-    assert not second.make(**standing)
+    assert first.make(**shared_server, **WRITES)
+    assert not second.make(**shared_server)
     assert second.bytes() == first.bytes()
-    assert not second.make(**standing), "local results are not requested"
+    assert not second.make(**shared_server), "local results are not requested"
 
 
 def test_nothing_is_uploaded_without_permission(toy: Tree) -> None:
     with faulty() as server:
         assert toy.make(WEBKILN_REMOTE_CACHE=server.url)
-        assert server.asked
-        assert not [line for line in server.asked if not line.startswith(("GET ", "HEAD "))]
-        assert not server.held
+        assert server.requests
+        assert not [line for line in server.requests if not line.startswith(("GET ", "HEAD "))]
+        assert not server.objects
 
 
 @pytest.mark.long
@@ -90,28 +90,28 @@ def test_an_entire_cache_is_pushed_and_pulled(server: dict[str, str], trees: lis
     assert not second.make(), "nothing is requested any more"
 
 
-def test_a_bundle_needs_one_lookup_and_its_files(filled: tuple[Faulty, Tree]) -> None:
-    server, second = filled
+def test_a_bundle_needs_one_lookup_and_its_files(filled_server: tuple[Faulty, Tree]) -> None:
+    server, second = filled_server
     second.webkiln("build", "models/toy", "-o", "out", WEBKILN_REMOTE_CACHE=server.url)
-    entries = [line for line in server.asked if line.startswith("GET ac/")]
-    blobs = [line for line in server.asked if line.startswith("GET cas/")]
+    entries = [line for line in server.requests if line.startswith("GET ac/")]
+    blobs = [line for line in server.requests if line.startswith("GET cas/")]
     assert len(entries) == 1
     assert sorted(blobs) == sorted(
         {f"GET cas/{canonical.digest(data)}" for data in toy_bundle().values()}
     )
-    assert len(server.asked) == len(entries) + len(blobs)
+    assert len(server.requests) == len(entries) + len(blobs)
 
 
-def test_doit_sends_one_request_per_bundle(filled: tuple[Faulty, Tree]) -> None:
-    server, second = filled
+def test_doit_sends_one_request_per_bundle(filled_server: tuple[Faulty, Tree]) -> None:
+    server, second = filled_server
     assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
-    assert len([line for line in server.asked if line.startswith("GET ac/")]) == 1
+    assert len([line for line in server.requests if line.startswith("GET ac/")]) == 1
     assert second.bytes() == toy_bundle()
     assert not second.build(), "restored results are up to date without the remote cache"
 
 
 def test_a_build_ends_after_its_uploads(trees: list[Tree]) -> None:
-    """A server that answers late still receives results after doit has printed its last line."""
+    """A slow server still receives results after doit has printed its last line."""
     first, second = trees
     with faulty() as server:
         server.latency = 0.3
@@ -119,16 +119,16 @@ def test_a_build_ends_after_its_uploads(trees: list[Tree]) -> None:
             "build", f"model={first.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES
         )
         server.latency = 0.0
-        server.asked.clear()
+        server.requests.clear()
         assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
-        assert len([line for line in server.asked if line.startswith("GET ac/")]) == 1
+        assert len([line for line in server.requests if line.startswith("GET ac/")]) == 1
 
 
 def test_damaged_blobs_of_a_remote_are_replaced(
-    filled: tuple[Faulty, Tree], tmp_path: Path
+    filled_server: tuple[Faulty, Tree], tmp_path: Path
 ) -> None:
-    server, second = filled
-    server.held = {name: data[: len(data) // 2] for name, data in server.held.items()}
+    server, second = filled_server
+    server.objects = {name: data[: len(data) // 2] for name, data in server.objects.items()}
     assert (
         len(
             warnings(
@@ -159,8 +159,8 @@ def test_discovered_inputs_are_stored_locally(tmp_path: Path) -> None:
     assert cache.reads(KEY) == [("0/a",)]
     cache.gc(grace=-1)
     assert cache.reads(KEY) == [("0/a",)]
-    (noted,) = (path for path in (tmp_path / "two" / "reads").glob("*/*"))
-    os.utime(noted, (0, 0))
+    (recorded,) = (path for path in (tmp_path / "two" / "reads").glob("*/*"))
+    os.utime(recorded, (0, 0))
     cache.gc()
     assert cache.reads(KEY) == []
 
@@ -182,8 +182,8 @@ def test_a_rejected_large_file_does_not_affect_others(trees: list[Tree], tmp_pat
         )
 
 
-def test_a_server_that_rejects_uploads_is_still_read(filled: tuple[Faulty, Tree]) -> None:
-    server, second = filled
+def test_a_server_that_rejects_uploads_is_still_read(filled_server: tuple[Faulty, Tree]) -> None:
+    server, second = filled_server
     server.fault = "no puts"
     second.edit("models/toy/model.json", "1 2 3", "4 5 6")
     output = second.doit(
@@ -195,17 +195,17 @@ def test_a_server_that_rejects_uploads_is_still_read(filled: tuple[Faulty, Tree]
 
 
 @pytest.mark.parametrize(
-    ("said", "writes"),
+    ("value", "writes"),
     [("0", False), ("false", False), ("", False), ("true", True), ("TRUE", True), ("1", True)],
 )
 def test_values_of_the_write_variable(
-    said: str, writes: bool, monkeypatch: pytest.MonkeyPatch
+    value: str, writes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", "/somewhere")
-    monkeypatch.setenv("WEBKILN_CACHE_WRITE", said)
-    found = remote_cache_from_environment()
-    assert found is not None
-    assert found.writes is writes
+    monkeypatch.setenv("WEBKILN_CACHE_WRITE", value)
+    cache_settings = remote_cache_from_environment()
+    assert cache_settings is not None
+    assert cache_settings.writes is writes
 
 
 def test_an_invalid_write_variable_is_an_error(toy: Tree) -> None:
@@ -215,13 +215,13 @@ def test_an_invalid_write_variable_is_an_error(toy: Tree) -> None:
     assert "WEBKILN_CACHE_WRITE is 'yes', expected one of 1, 0, true, false" in output
 
 
-def test_an_entry_is_never_changed(filled: tuple[Faulty, Tree]) -> None:
-    server, second = filled
-    before = dict(server.held)
+def test_an_entry_is_never_changed(filled_server: tuple[Faulty, Tree]) -> None:
+    server, second = filled_server
+    before = dict(server.objects)
     second.make(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
-    assert server.held == before
+    assert server.objects == before
     second.webkiln("cache", "push", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
-    assert {name: data for name, data in server.held.items() if name in before} == before
+    assert {name: data for name, data in server.objects.items() if name in before} == before
 
 
 EVIL = {
@@ -241,7 +241,7 @@ def test_names_in_entries_cannot_escape_as_paths(outputs: object) -> None:
     key = 64 * "b"
     with faulty() as server:
         entry = entries.written(key, {"result": {"outputs": outputs, "printed": ""}}, None)
-        server.held[f"ac/{entries.entry_key(key)}"] = wire.wrapped(entry, [])
+        server.objects[f"ac/{entries.entry_key(key)}"] = wire.wrapped(entry, [])
         shared = SharedCache(server.url)
         assert shared.find(key) is None
         shared.close()

@@ -28,8 +28,8 @@ def signed(folder: Path) -> Signer:
     return signer(f"hmac:{folder}/secret")
 
 
-class Written:
-    """Results of one action and their files, in a folder."""
+class ActionFiles:
+    """Results of one action and their files in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,9 +43,9 @@ class Written:
         return self.folder / blob.sha256
 
     def store(
-        self, url: str, result: ActionResult, own: Signer | None = None, key: str = KEY
+        self, url: str, result: ActionResult, trusted_signer: Signer | None = None, key: str = KEY
     ) -> None:
-        shared = SharedCache(url, own, writes=True)
+        shared = SharedCache(url, trusted_signer, writes=True)
         shared.upload_result(key, result, self.path)
         shared.close()
         assert not shared.failed_uploads
@@ -72,27 +72,32 @@ DAMAGED = {
 FOREIGN = Signer("hmac-sha256", "", lambda body, value: False, lambda body: b"foreign")
 
 
-@pytest.mark.parametrize("how", DAMAGED)
+@pytest.mark.parametrize("kind", DAMAGED)
 def test_a_damaged_entry_is_replaced_by_the_next_writer(
-    how: str, standing: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, shared_server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A writer that has not read it before replaces it, too. An intact entry stays."""
-    for name, value in standing.items():
+    """A writer that has not read the entry before replaces it, too. An intact
+    entry is unchanged.
+    """
+    for name, value in shared_server.items():
         monkeypatch.setenv(name, value)
-    url, own = standing["WEBKILN_REMOTE_CACHE"], signed(tmp_path) if "signed" in how else None
-    key, written = canonical.digest(how.encode()), Written(tmp_path)
-    result = ActionResult({"x": written.file(b"one")}, "first")
+    url, trusted_signer = (
+        shared_server["WEBKILN_REMOTE_CACHE"],
+        signed(tmp_path) if "signed" in kind else None,
+    )
+    key, files = canonical.digest(kind.encode()), ActionFiles(tmp_path)
+    result = ActionResult({"x": files.file(b"one")}, "first")
     with closing(open_remote(url)) as remote:
         remote.create(
             entries.entry_key(key),
-            DAMAGED[how](key, entries.written(key, {"result": result.to_json()}, None)),
+            DAMAGED[kind](key, entries.written(key, {"result": result.to_json()}, None)),
             [],
             overwrite=True,
         )
-        written.store(url, result, own, key)
-        good = entries.written(key, {"result": result.to_json()}, own)
+        files.store(url, result, trusted_signer, key)
+        good = entries.written(key, {"result": result.to_json()}, trusted_signer)
         assert remote.entry(entries.entry_key(key)) == good
-        written.store(url, ActionResult({"x": written.file(b"one")}, "second"), own, key)
+        files.store(url, ActionResult({"x": files.file(b"one")}, "second"), trusted_signer, key)
         assert remote.entry(entries.entry_key(key)) == good
 
 
@@ -101,18 +106,18 @@ def test_two_writers_replace_a_damaged_entry_at_once(
 ) -> None:
     for name, value in server.items():
         monkeypatch.setenv(name, value)
-    url, written = server["WEBKILN_REMOTE_CACHE"], Written(tmp_path)
-    results = [ActionResult({"x": written.file(data)}) for data in (b"one", b"two")]
+    url, files = server["WEBKILN_REMOTE_CACHE"], ActionFiles(tmp_path)
+    results = [ActionResult({"x": files.file(data)}) for data in (b"one", b"two")]
     for _ in range(5):
         with closing(open_remote(url)) as remote:
             remote.create(entries.entry_key(KEY), b"garbage", [], overwrite=True)
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda result: written.store(url, result), results))
+            list(pool.map(lambda result: files.store(url, result), results))
         shared = SharedCache(url)
-        found = shared.find(KEY)
-        assert found is not None
-        assert found.outputs in [result.outputs for result in results]
-        assert not shared.lacks(found.outputs.values())
+        result = shared.find(KEY)
+        assert result is not None
+        assert result.outputs in [other.outputs for other in results]
+        assert not shared.lacks(result.outputs.values())
         shared.close()
 
 
@@ -130,9 +135,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.sample("401", "bytes", "garbage")
 def test_a_build_continues_without_a_failing_remote(
-    fault: str, filled: tuple[Faulty, Tree]
+    fault: str, filled_server: tuple[Faulty, Tree]
 ) -> None:
-    server, second = filled
+    server, second = filled_server
     server.fault = fault
     output = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url)
     assert second.bytes() == toy_bundle()
@@ -146,9 +151,9 @@ def test_a_build_continues_without_a_failing_remote(
     [("full", "accepts no more files"), ("read-only", "denies access")],
 )
 def test_a_remote_that_rejects_writes_is_still_read(
-    fault: str, message: str, filled: tuple[Faulty, Tree]
+    fault: str, message: str, filled_server: tuple[Faulty, Tree]
 ) -> None:
-    server, second = filled
+    server, second = filled_server
     server.fault = fault
     second.edit("models/toy/model.json", "0.5", "0.75")
     output = second.doit(
@@ -183,8 +188,8 @@ def test_an_invalid_address_is_an_error(url: str, toy: Tree) -> None:
     )
 
 
-def test_an_interrupted_transfer_is_resumed(filled: tuple[Faulty, Tree]) -> None:
-    server, second = filled
+def test_an_interrupted_transfer_is_resumed(filled_server: tuple[Faulty, Tree]) -> None:
+    server, second = filled_server
     server.fault = "cut"
     second.make(WEBKILN_REMOTE_CACHE=server.url)
     assert second.bytes() == toy_bundle()
@@ -192,15 +197,15 @@ def test_an_interrupted_transfer_is_resumed(filled: tuple[Faulty, Tree]) -> None
     assert arriving
     server.fault = ""
     second.wipe()
-    for part in ("actions", "blobs", "reads"):
-        subprocess.run(["rm", "-rf", second.cache / part], check=True)
+    for folder_name in ("actions", "blobs", "reads"):
+        subprocess.run(["rm", "-rf", second.cache / folder_name], check=True)
     assert not second.make(WEBKILN_REMOTE_CACHE=server.url)
     assert not list((second.cache / "arriving").glob("*"))
 
 
-def test_missing_blobs_of_a_remote_are_rebuilt(filled: tuple[Faulty, Tree]) -> None:
-    server, second = filled
-    server.held = {name: data for name, data in server.held.items() if name.startswith("ac/")}
+def test_missing_blobs_of_a_remote_are_rebuilt(filled_server: tuple[Faulty, Tree]) -> None:
+    server, second = filled_server
+    server.objects = {name: data for name, data in server.objects.items() if name.startswith("ac/")}
     output = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
     assert second.bytes() == toy_bundle()
     assert not warnings(output)

@@ -1,4 +1,4 @@
-"""The remote cache through proxies, and with the certificates of the environment."""
+"""The remote cache through proxies, and with the certificate authorities of the environment."""
 
 from base64 import b64encode
 from contextlib import closing, nullcontext
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("direct")
 
 
 def test_a_proxy_of_the_environment(trees: list[Tree]) -> None:
-    """A host that only the proxy reaches, for builds and for `webkiln cache`."""
+    """Only the proxy can reach the host, for builds and for `webkiln cache`."""
     first, second = trees
     with faulty() as proxy:
         by_proxy = {
@@ -89,8 +89,8 @@ def test_the_choice_of_a_proxy(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    found = proxy(scheme, host, PORTS[scheme])
-    assert (found.url if found is not None else "") == expected
+    result = proxy(scheme, host, PORTS[scheme])
+    assert (result.url if result is not None else "") == expected
 
 
 BUCKETS = [
@@ -122,7 +122,7 @@ def test_proxies_of_buckets(
             monkeypatch.setenv(name, value)
         with closing(open_remote("s3://cache/team")) as remote:
             assert remote.entry(KEY) is None
-        assert (bool(proxy.asked), bool(server.asked)) == (by_proxy, not by_proxy)
+        assert (bool(proxy.requests), bool(server.requests)) == (by_proxy, not by_proxy)
         assert {*proxy.logins} <= {f"Basic {b64encode(b'me:a@b').decode()}"}
 
 
@@ -137,22 +137,22 @@ def test_proxies_of_buckets(
 def test_connections_through_a_proxy(
     kind: str, excluded: bool, trees: list[Tree], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Connections use CONNECT. A proxy that `NO_PROXY` excludes is not used."""
+    """Connections use CONNECT. Hosts in `NO_PROXY` do not use the proxy."""
     first, second = trees
     running = (
         nullcontext(request.getfixturevalue("buildgrid"))
         if kind == "reapi"
         else REAL[kind](tmp_path)
     )
-    with running as reached, connect_proxy("me:to@ken") as (port, asked):
+    with running as server_environment, connect_proxy("me:to@ken") as (port, addresses):
         by_proxy = {
-            **reached,
+            **server_environment,
             "HTTPS_PROXY": f"http://me:to%40ken@127.0.0.1:{port}",
             **({"NO_PROXY": "localhost,127.0.0.1"} if excluded else {}),
         }
         warm(first).webkiln("cache", "push", **by_proxy, **WRITES)
         assert not second.make(**by_proxy)
-        assert bool(asked) is not excluded
+        assert bool(addresses) is not excluded
         assert "answers in" in second.webkiln("cache", "stat", **by_proxy)
         if not excluded:
             wrong = by_proxy | {"HTTPS_PROXY": f"http://me:wrong@127.0.0.1:{port}"}
@@ -176,16 +176,18 @@ CERTIFIED = [
 def test_an_authority_of_the_environment(
     kind: str, variable: str, toy: Tree, tmp_path: Path
 ) -> None:
-    with REAL[kind](tmp_path) as reached:
-        authority = reached.pop("SSL_CERT_FILE")
-        (warning,) = warnings(toy.webkiln("cache", "stat", status=1, **reached))
+    with REAL[kind](tmp_path) as server_environment:
+        authority = server_environment.pop("SSL_CERT_FILE")
+        (warning,) = warnings(toy.webkiln("cache", "stat", status=1, **server_environment))
         assert "certificate" in warning.lower()
         if kind == "nginx with TLS":
             assert (
                 "its certificate is not trusted (unable to get local issuer certificate); set"
                 " SSL_CERT_FILE to the certificate of its authority" in warning
             )
-        assert "answers in" in toy.webkiln("cache", "stat", **reached, **{variable: authority})
+        assert "answers in" in toy.webkiln(
+            "cache", "stat", **server_environment, **{variable: authority}
+        )
 
 
 def test_invalid_certificates_are_reported(toy: Tree, tmp_path: Path) -> None:

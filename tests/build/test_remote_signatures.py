@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("direct")
 
 
 def keys(folder: Path, kind: str) -> tuple[str, str]:
-    """(environment of the writer, environment of the reader)"""
+    """(environment of the writer, environment of the reader)."""
     if kind == "hmac":
         (folder / "secret").write_bytes(b"s" * 32)
         return f"hmac:{folder}/secret", f"hmac:{folder}/secret"
@@ -54,24 +54,22 @@ def test_only_signed_entries_are_accepted(kind: str, trees: list[Tree], tmp_path
 
 
 def poison(server: Faulty) -> None:
-    """Let every entry name other bytes, stored under their own digest, as anyone with write access
-    could.
-    """
+    """Replace the outputs of every entry, as anyone with write access could."""
     other = b"export const stolen = true;"
-    server.held[f"cas/{canonical.digest(other)}"] = other
-    for name, data in list(server.held.items()):
+    server.objects[f"cas/{canonical.digest(other)}"] = other
+    for name, data in list(server.objects.items()):
         if name.startswith("ac/"):
             header, _, rest = wire.unwrapped(data).partition(b"\n")
             body = json.loads(rest)
             for blob in body.get("result", {}).get("outputs", {}).values():
                 blob |= {"sha256": canonical.digest(other), "bytes": len(other)}
-            server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
+            server.objects[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
 
 
 def test_unsigned_entries_are_rejected_with_a_key(
-    filled: tuple[Faulty, Tree], tmp_path: Path
+    filled_server: tuple[Faulty, Tree], tmp_path: Path
 ) -> None:
-    server, second = filled
+    server, second = filled_server
     output = second.doit(
         "build",
         "model=toy",

@@ -1,4 +1,4 @@
-"""Scratch folders of running processes stay when the cache is swept, however old they are."""
+"""Scratch folders of running processes survive a sweep of the cache at any age."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def cache(tmp_path: Path) -> ActionCache:
 
 @pytest.fixture
 def sweep(cache: ActionCache) -> Callable[[], None]:
-    """Sweeps when everything is older than the grace period."""
+    """Sweep as if everything were older than the grace period."""
 
     def run() -> None:
         for path in cache.sandboxes.glob("*"):
@@ -48,7 +48,7 @@ def sweep(cache: ActionCache) -> Callable[[], None]:
     return run
 
 
-def test_a_folder_is_left_while_its_process_lives(
+def test_a_folder_is_preserved_while_its_process_runs(
     cache: ActionCache, sweep: Callable[[], None]
 ) -> None:
     environment = os.environ | {"PYTHONPATH": str(share().package.parent)}
@@ -70,18 +70,26 @@ def test_an_old_worker_retains_its_folder(
 ) -> None:
     (tmp_path / "stage.py").write_text(STAGE)
     pool = LocalPool(share().package.parent, 1, cache.sandboxes)
-    for turn in range(2):
+    for iteration in range(2):
         pool.execute(
-            Job("home", tmp_path / "stage.py", {}, {"home": tmp_path / f"home{turn}"}, {}, {}, 60)
+            Job(
+                "home",
+                tmp_path / "stage.py",
+                {},
+                {"home": tmp_path / f"home{iteration}"},
+                {},
+                {},
+                60,
+            )
         )
         sweep()
-        assert (tmp_path / f"home{turn}").read_text() == "True"
+        assert (tmp_path / f"home{iteration}").read_text() == "True"
     assert len(list(cache.sandboxes.glob("home-*"))) == 2, "the folder and its lock"
     pool.close()
     assert list(cache.sandboxes.iterdir()) == []
 
 
-def test_an_old_sandbox_is_left(cache: ActionCache, sweep: Callable[[], None]) -> None:
+def test_an_old_sandbox_is_preserved(cache: ActionCache, sweep: Callable[[], None]) -> None:
     with sandbox(cache.sandboxes) as folder:
         sweep()
         assert folder.is_dir()

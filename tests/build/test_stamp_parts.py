@@ -1,4 +1,4 @@
-"""All that a stamped bundle depends on is checked, part by part."""
+"""All dependencies of a stamped bundle are checked, one by one."""
 
 import os
 import sys
@@ -18,9 +18,11 @@ from webkiln.cli import main
 
 
 @pytest.fixture
-def noted(share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stamps]:
-    """The recorded stamps of a tree with one bundle, built from one file, as the next build reads
-    them.
+def recorded_stamps(
+    share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Stamps]:
+    """The recorded stamps of a tree with one bundle and one source file, as
+    read by the next build.
     """
     monkeypatch.setattr(digests, "STAMP_MARGIN_NS", -(1 << 62))
     monkeypatch.setattr(stamps, "is_fresh", lambda stamp, now: False)
@@ -28,20 +30,20 @@ def noted(share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call
         (share.root / name).mkdir()
         (share.root / name / "file").write_text("")
     (tmp_path / "source").write_text("1")
-    known = FileDigests(tmp_path / "digests.json")
+    digests_of_files = FileDigests(tmp_path / "digests.json")
 
     def read(key_id: str = "") -> Stamps:
-        return Stamps(tmp_path / "stamps.json", share, known, key_id)
+        return Stamps(tmp_path / "stamps.json", share, digests_of_files, key_id)
 
-    made = read()
-    digest = known.digest(tmp_path / "source")
-    made.record("bundle:m", "facts", {tmp_path / "source": digest})
+    recorded = read()
+    digest = digests_of_files.digest(tmp_path / "source")
+    recorded.record("bundle:m", "facts", {tmp_path / "source": digest})
     (tmp_path / "models" / "m").mkdir(parents=True)
     (tmp_path / "models" / "m" / "recipe.toml").write_text("")
-    made.record_command(
+    recorded.record_command(
         "build", stamps.recipe_stamps(tmp_path / "models"), {"bundle:m": tmp_path / "dist"}
     )
-    made.save()
+    recorded.save()
     assert holds(read(), tmp_path) == (True, [tmp_path / "dist"])
     return read
 
@@ -72,37 +74,39 @@ SURROUNDINGS: dict[str, Callable[[Share, pytest.MonkeyPatch], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", SURROUNDINGS)
+@pytest.mark.parametrize("change", SURROUNDINGS)
 def test_the_environment_of_a_tree_is_part_of_its_stamps(
-    what: str,
-    noted: Callable[..., Stamps],
+    change: str,
+    recorded_stamps: Callable[..., Stamps],
     share: Share,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    SURROUNDINGS[what](share, monkeypatch)
-    assert holds(noted(), tmp_path) == (False, None)
+    SURROUNDINGS[change](share, monkeypatch)
+    assert holds(recorded_stamps(), tmp_path) == (False, None)
 
 
 def test_unused_files_are_not_part_of_the_stamps(
-    noted: Callable[..., Stamps], share: Share, tmp_path: Path
+    recorded_stamps: Callable[..., Stamps], share: Share, tmp_path: Path
 ) -> None:
     for folder in ("__pycache__", "node_modules"):
         (share.package / folder).mkdir()
         (share.package / folder / "new").write_text("")
-    assert holds(noted(), tmp_path)[0]
+    assert holds(recorded_stamps(), tmp_path)[0]
 
 
-def test_stamps_count_only_with_the_same_key(noted: Callable[..., Stamps], tmp_path: Path) -> None:
-    assert holds(noted("hmac-sha256:1"), tmp_path) == (False, None)
-    assert holds(noted(), tmp_path)[0]
+def test_stamps_count_only_with_the_same_key(
+    recorded_stamps: Callable[..., Stamps], tmp_path: Path
+) -> None:
+    assert holds(recorded_stamps("hmac-sha256:1"), tmp_path) == (False, None)
+    assert holds(recorded_stamps(), tmp_path)[0]
 
 
 @pytest.mark.parametrize(
     "change", ["source", "gone", "facts", "task", "command", "recipe", "another recipe", "schema"]
 )
 def test_stamps_count_only_with_the_same_facts_and_files(
-    change: str, noted: Callable[..., Stamps], tmp_path: Path
+    change: str, recorded_stamps: Callable[..., Stamps], tmp_path: Path
 ) -> None:
     task, facts, command = "bundle:m", "facts", "build"
     match change:
@@ -124,23 +128,23 @@ def test_stamps_count_only_with_the_same_facts_and_files(
         case "schema":
             path = tmp_path / "stamps.json"
             canonical.write(path, {**canonical.read(path), "schema": "webkiln.stamps/0"})
-    read = noted()
+    read = recorded_stamps()
     assert read.holds(task, facts) == (change in ("command", "recipe", "another recipe"))
-    found = read.command(command, stamps.recipe_stamps(tmp_path / "models"))
-    assert (found is not None) == (change in ("facts", "task"))
+    result = read.command(command, stamps.recipe_stamps(tmp_path / "models"))
+    assert (result is not None) == (change in ("facts", "task"))
 
 
 def test_a_file_that_changed_since_is_not_stamped(
-    noted: Callable[..., Stamps], tmp_path: Path
+    recorded_stamps: Callable[..., Stamps], tmp_path: Path
 ) -> None:
-    read = noted()
+    read = recorded_stamps()
     read.record("bundle:m", "facts", {tmp_path / "source": "0" * 64})
     assert not read.holds("bundle:m", "facts")
     read.save()
-    assert not noted().holds("bundle:m", "facts")
+    assert not recorded_stamps().holds("bundle:m", "facts")
 
 
-def test_a_recipe_that_changed_just_now_has_no_stamp(tmp_path: Path) -> None:
+def test_a_recently_changed_recipe_has_no_stamp(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "recipe.toml").write_text("")
     path = tmp_path / "m" / "recipe.toml"
@@ -153,8 +157,8 @@ def test_a_recipe_that_changed_just_now_has_no_stamp(tmp_path: Path) -> None:
 
 
 def in_place(path: Path, old: bytes, new: bytes) -> None:
-    """Other bytes of the same size with the old modification time, as rsync -t, tar and restored
-    backups leave them.
+    """Write other bytes of the same size and restore the modification time, as rsync -t, tar and
+    restored backups do.
     """
     stat, data = os.stat(path), path.read_bytes()
     assert data.count(old) == 1
@@ -178,7 +182,7 @@ def test_a_build_notices_a_model_that_changed_with_equal_stamps(
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
     model = write_model(tmp_path / "model.onnx")
 
-    def built() -> tuple[str, bytes]:
+    def build() -> tuple[str, bytes]:
         assert main(["build", "model.onnx", "--backend", "js", "--dim", "N=2", "-o", "out"]) == 0
         (shard,) = (tmp_path / "out").glob("weights-*.bin")
         return next(
@@ -186,7 +190,7 @@ def test_a_build_notices_a_model_that_changed_with_equal_stamps(
         ), shard.read_bytes()
 
     old, new = np.float32(-1).tobytes(), np.float32(-2).tobytes()
-    _, before = built()
-    assert built() == ("out: up to date", before)
+    _, before = build()
+    assert build() == ("out: up to date", before)
     in_place(model, old, new)
-    assert built() == ("out: written", before.replace(old, new))
+    assert build() == ("out: written", before.replace(old, new))

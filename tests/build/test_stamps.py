@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.build.tree import Tree, built
+from tests.build.tree import Tree, prebuilt
 from webkiln import canonical
 from webkiln.build.digests import STAMP_MARGIN_NS
 from webkiln.build.tasks import _only_builds
@@ -13,32 +13,32 @@ from webkiln.build.tasks import _only_builds
 
 @pytest.fixture
 def stamped(toy: Tree) -> Tree:
-    """A tree with a stamped bundle: it was built, and found up to date when its files were old
-    enough for their stamps to count.
+    """A tree with a stamped bundle. It was built, and was up to date when its files were old enough
+    for stamps.
     """
-    built(toy)
+    prebuilt(toy)
     time.sleep(STAMP_MARGIN_NS / 1e9)
     toy.build()
     assert [*canonical.read(toy.state / "stamps.json")["rows"]] == ["bundle:toy"]
     return toy
 
 
-def noticed(tree: Tree, **environment: str) -> bool:
-    """Whether a build checks the steps: it then reads their manifests, or reports that they ran."""
+def checks_steps(tree: Tree, **environment: str) -> bool:
+    """Whether a build checks the steps: then it reads their manifests, or reports that they ran."""
     manifests = tree.state / tree.model
     hidden = manifests.rename(manifests.with_name("hidden"))
     before = len(tree.log())
     output = tree.doit("build", f"model={tree.model}", **environment)
-    looked = len(tree.log()) > before
-    if not looked:
+    checked_steps = len(tree.log()) > before
+    if not checked_steps:
         hidden.rename(manifests)
         assert output == "dist/toy: up to date\n"
-    return looked
+    return checked_steps
 
 
 def test_a_null_build_only_compares_stamps(stamped: Tree) -> None:
-    assert not noticed(stamped)
-    assert not noticed(stamped), "the next build is a null build"
+    assert not checks_steps(stamped)
+    assert not checks_steps(stamped), "the next build is a null build"
 
 
 CHANGES: dict[str, Callable[[Tree], object]] = {
@@ -59,7 +59,7 @@ CHANGES: dict[str, Callable[[Tree], object]] = {
 @pytest.mark.sample(2)
 def test_every_change_is_noticed(change: str, stamped: Tree) -> None:
     CHANGES[change](stamped)
-    assert noticed(stamped)
+    assert checks_steps(stamped)
 
 
 def test_manual_changes_are_not_overwritten(stamped: Tree) -> None:
@@ -70,26 +70,26 @@ def test_manual_changes_are_not_overwritten(stamped: Tree) -> None:
 def test_a_changed_tree_builds_the_right_bundle(stamped: Tree) -> None:
     stamped.edit("models/toy/model.json", "0.5", "0.75")
     assert stamped.build()
-    changed = stamped.bytes()
+    published = stamped.bytes()
     stamped.wipe()
     stamped.build(WEBKILN_CACHE=str(stamped.root / "fresh"))
-    assert stamped.bytes() == changed
+    assert stamped.bytes() == published
 
 
 def test_other_commands_ignore_stamps(stamped: Tree) -> None:
     assert "optimize:toy:drop_noop" in stamped.doit("list", "--all")
-    assert noticed(stamped, PATH=f"{stamped.root}:/usr/bin:/bin"), (
+    assert checks_steps(stamped, PATH=f"{stamped.root}:/usr/bin:/bin"), (
         "programs are looked for elsewhere"
     )
 
 
 def test_another_compiler_invalidates_stamps(stamped: Tree) -> None:
-    assert noticed(stamped, WEBKILN_COMPILER="emcc")
+    assert checks_steps(stamped, WEBKILN_COMPILER="emcc")
 
 
 def test_forgetting_a_task_discards_stamps(stamped: Tree) -> None:
     stamped.doit("forget", "bundle:toy")
-    assert noticed(stamped)
+    assert checks_steps(stamped)
 
 
 def test_a_damaged_file_of_stamps_is_ignored(stamped: Tree) -> None:
@@ -98,7 +98,7 @@ def test_a_damaged_file_of_stamps_is_ignored(stamped: Tree) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "quick"),
+    ("command", "quick"),
     [
         ("", True),
         ("build", True),
@@ -114,5 +114,5 @@ def test_a_damaged_file_of_stamps_is_ignored(stamped: Tree) -> None:
         ("clean", False),
     ],
 )
-def test_which_commands_only_build_bundles(words: str, quick: bool) -> None:
-    assert _only_builds(words.split()) is quick
+def test_which_commands_only_build_bundles(command: str, quick: bool) -> None:
+    assert _only_builds(command.split()) is quick

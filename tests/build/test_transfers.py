@@ -21,8 +21,8 @@ from webkiln.build.remote.timeouts import Deadline, Turns
 
 @contextmanager
 def throttled(port: int, rate: int) -> Iterator[int]:
-    """The port of a proxy that forwards a limited number of bytes a second in each direction, for
-    all connections together.
+    """Run a proxy that forwards a limited number of bytes per second in each direction, over all
+    connections, and yield its port.
     """
     ended, locks = threading.Event(), (threading.Lock(), threading.Lock())
     listening = socket.socket()
@@ -67,8 +67,8 @@ def throttled(port: int, rate: int) -> Iterator[int]:
 def test_a_slow_but_steady_remote_is_used(
     scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connection of 100 KB a second transfers several blobs both ways, for longer than the
-    timeout of an answer.
+    """At 100 KB per second, several blobs are transferred both ways for longer than the timeout of
+    an answer.
     """
     output: list[str] = []
     monkeypatch.setattr("webkiln.build.remote.connection.warn", output.append)
@@ -84,19 +84,19 @@ def test_a_slow_but_steady_remote_is_used(
         if scheme == "http"
         else HostileReapi(lambda method, name: "")
     )
-    kept = []
+    retained = []
     try:
         with throttled(server.port, 100_000) as port:
             shared = SharedCache(f"{scheme}://127.0.0.1:{port}", writes=True)
             assert shared.upload_blobs(paths, paths.__getitem__)
             shared.download(
-                paths, lambda blob: tmp_path / blob.sha256, lambda blob, path: kept.append(blob)
+                paths, lambda blob: tmp_path / blob.sha256, lambda blob, path: retained.append(blob)
             )
             shared.close()
     finally:
         server.close()
     assert not output
-    assert set(kept) == set(paths)
+    assert set(retained) == set(paths)
 
 
 def test_a_stall_is_noticed_after_a_fast_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,14 +115,14 @@ def test_a_stall_is_noticed_after_a_fast_start(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_transfers_after_a_late_one_are_not_started() -> None:
-    turns = Turns(10)
-    with turns.take(11):
+    slots = Turns(10)
+    with slots.take(11):
         pass
-    with pytest.raises(UnreachableError, match="too late"), turns.take(11):
+    with pytest.raises(UnreachableError, match="too late"), slots.take(11):
         raise UnreachableError("too late")
-    with pytest.raises(UnreachableError, match="earlier"), turns.take(11):
-        pytest.fail("it was begun")
-    with turns.take(10):
+    with pytest.raises(UnreachableError, match="earlier"), slots.take(11):
+        pytest.fail("it was started")
+    with slots.take(10):
         pass
 
 

@@ -47,7 +47,7 @@ def test_the_defaults_without_variables() -> None:
     )
 
 
-@pytest.mark.parametrize(("given", "changed"), [
+@pytest.mark.parametrize(("arguments", "expected"), [
     ({"model": "sized,file"}, {"models": {"file": FILE, "sized": SIZED}}),
     ({"backend": "js,webgl"}, {"backends": ("webgl", "js")}),
     ({"encoding": "int8,float16"}, {"encodings": ("float16", "int8")}),
@@ -57,12 +57,14 @@ def test_the_defaults_without_variables() -> None:
     ({"force": "yes"}, {"force": True}),
     ({"force": "no"}, {}),
 ])  # fmt: skip
-def test_a_variable_changes_the_request(given: dict[str, str], changed: dict[str, Any]) -> None:
-    plain, read = read_variables({}, RECIPES), read_variables(given, RECIPES)
-    for name, value in changed.items():
-        found = getattr(read, name)
-        assert {*found} == {*value} if name == "browsers" else found == value
-    others = {"models", "backends", "encodings", "browsers", "layers", "force"} - changed.keys()
+def test_a_variable_changes_the_request(
+    arguments: dict[str, str], expected: dict[str, Any]
+) -> None:
+    plain, read = read_variables({}, RECIPES), read_variables(arguments, RECIPES)
+    for name, value in expected.items():
+        actual = getattr(read, name)
+        assert {*actual} == {*value} if name == "browsers" else actual == value
+    others = {"models", "backends", "encodings", "browsers", "layers", "force"} - expected.keys()
     assert {name: getattr(read, name) for name in others} == {
         name: getattr(plain, name) for name in others
     }
@@ -71,13 +73,13 @@ def test_a_variable_changes_the_request(given: dict[str, str], changed: dict[str
 def test_weights_are_for_functions_that_accept_them() -> None:
     models = read_variables({"weights": "random", "model": "file,made,sized"}, RECIPES).models
     assert (models["file"], models["sized"]) == (FILE, SIZED)
-    made = models["made"].source
-    assert isinstance(made, ExportSource)
-    assert made.parameters == {"weights": "random", "size": 3}
+    source = models["made"].source
+    assert isinstance(source, ExportSource)
+    assert source.parameters == {"weights": "random", "size": 3}
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"models": "file"},
         {"model": "fil"},
@@ -88,20 +90,20 @@ def test_weights_are_for_functions_that_accept_them() -> None:
         {"force": "1"},
     ],
 )
-def test_unknown_variables_and_values_are_errors(given: dict[str, str]) -> None:
+def test_unknown_variables_and_values_are_errors(arguments: dict[str, str]) -> None:
     with pytest.raises(RecipeError, match=r"valid: "):
-        read_variables(given, RECIPES)
+        read_variables(arguments, RECIPES)
     with pytest.raises(RecipeError):
         read_variables({}, {"sized": SIZED})
 
 
 def test_each_selection_has_a_folder() -> None:
-    places = {
+    folders = {
         destination("m", Selection(("js",), encoding, layers))
         for encoding in ("float32", "int8", "float16")
         for layers in (False, True)
     }
-    assert places == {
+    assert folders == {
         Path("dist") / name
         for name in ("m", "m-layers", "m-int8", "m-int8-layers", "m-float16", "m-float16-layers")
     }
@@ -109,8 +111,8 @@ def test_each_selection_has_a_folder() -> None:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Any:
-    with Engine(tmp_path / "state", cache=tmp_path / "cache") as made:
-        yield made
+    with Engine(tmp_path / "state", cache=tmp_path / "cache") as new_engine:
+        yield new_engine
 
 
 def test_requested_backends_join_existing_ones(tmp_path: Path) -> None:
@@ -129,11 +131,11 @@ def test_requested_backends_join_existing_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "backends"),
+    ("arguments", "backends"),
     [({}, ("js",)), ({"backend": "js"}, ("js",)), ({"backend": "wasm,js"}, ("wasm", "js"))],
 )
-def test_without_compilers_wasm_is_left_out_unless_requested(
-    given: dict[str, str],
+def test_without_compilers_wasm_is_omitted_unless_requested(
+    arguments: dict[str, str],
     backends: tuple[str, ...],
     engine: Engine,
     tmp_path: Path,
@@ -145,22 +147,22 @@ def test_without_compilers_wasm_is_left_out_unless_requested(
     monkeypatch.setattr(variables, "missing_compilers", lambda: ["no compiler"])
     monkeypatch.setattr(variables, "install_and_restart", lambda packages, close: None)
     recipe = Recipe("m", PathSource(write_model(tmp_path / "m.onnx")), dims={"N": 2})
-    read = read_variables(given, {"m": recipe})
+    read = read_variables(arguments, {"m": recipe})
     graph = ModelGraph(recipe, engine.share)
     assert choice_of(engine, graph, "int8", read) == Selection(backends, "int8")
-    assert ("no compiler" in capsys.readouterr().err) == (given == {})
+    assert ("no compiler" in capsys.readouterr().err) == (arguments == {})
     assert buildable(engine, graph, Selection(("wasm",))).backends == ("wasm",), (
         "which is then an error that says what is missing"
     )
 
 
 def tasks_of(
-    engine: Engine, given: dict[str, str], recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, arguments: dict[str, str], recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, dict[str, Any]]:
-    """The tasks of a command by name."""
+    """The task names of a command."""
     monkeypatch.setattr("webkiln.build.backends.missing_compilers", list)
     session = SimpleNamespace(
-        engine=engine, folder=Path("models"), variables=read_variables(given, {"m": recipe})
+        engine=engine, folder=Path("models"), variables=read_variables(arguments, {"m": recipe})
     )
     monkeypatch.setattr(
         "webkiln.build.model_tasks.build",
@@ -170,7 +172,7 @@ def tasks_of(
 
 
 @pytest.mark.parametrize(
-    ("given", "bundles", "verified", "tuned"),
+    ("arguments", "bundles", "verified", "tuned"),
     [
         ({}, ["bundle:m", "bundle:m:int8"], {"js:chromium", "webgl:chromium"}, {"js:chromium"}),
         (
@@ -200,7 +202,7 @@ def tasks_of(
     ],
 )
 def test_variables_name_the_tasks(
-    given: dict[str, str],
+    arguments: dict[str, str],
     bundles: list[str],
     verified: set[str],
     tuned: set[str],
@@ -215,13 +217,13 @@ def test_variables_name_the_tasks(
         encodings=("float32", "int8"),
         backends=("webgl", "js"),
     )
-    tasks = tasks_of(engine, given, recipe, monkeypatch)
+    tasks = tasks_of(engine, arguments, recipe, monkeypatch)
     assert tasks["build:None"]["bundles"] == bundles
     suffix = bundles[0].removeprefix("bundle:m")
-    found = {
+    verified_combinations = {
         name.removeprefix("verify:m:").removesuffix(suffix)
         for name in tasks
         if name.startswith("verify:m:") and name.endswith(suffix)
     }
-    assert {name for name in found if name.count(":") == 1} == verified
+    assert {name for name in verified_combinations if name.count(":") == 1} == verified
     assert {name.removeprefix("tune:m:") for name in tasks if name.startswith("tune:m")} == tuned

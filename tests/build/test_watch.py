@@ -1,4 +1,4 @@
-"""`doit watch`: what it rebuilds, what it prints, and how it ends."""
+"""`doit watch`: its rebuilds, its output, and its end."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ from webkiln.build.watch import LOOK_SECONDS, Watcher
 from webkiln.recipe.read import read_recipes
 
 
-class Watching:
+class WatchProcess:
     """A running `doit watch` and its output."""
 
     def __init__(self, tree: Tree, *arguments: str) -> None:
@@ -35,8 +35,8 @@ class Watching:
     def lines(self) -> list[str]:
         return self.output.read_text().splitlines()
 
-    def waits_for(self, *parts: str) -> str:
-        """The newest line, once it contains all of these."""
+    def wait_for(self, *parts: str) -> str:
+        """Wait until the last line contains all of these parts. Returns that line."""
         deadline = time.monotonic() + 120
         while not (self.lines() and all(part in self.lines()[-1] for part in parts)):
             assert time.monotonic() < deadline, (parts, self.lines())
@@ -50,20 +50,20 @@ class Watching:
 
 
 @pytest.fixture
-def watching(toy: Tree) -> Iterator[Watching]:
-    started = Watching(toy)
-    yield started
-    if started.process.poll() is None:
-        started.process.kill()
-        started.process.wait()
+def watching(toy: Tree) -> Iterator[WatchProcess]:
+    watch = WatchProcess(toy)
+    yield watch
+    if watch.process.poll() is None:
+        watch.process.kill()
+        watch.process.wait()
 
 
-def test_changes_are_rebuilt(toy: Tree, watching: Watching) -> None:
-    watching.waits_for("watching 2 files; press Ctrl-C to stop")
+def test_changes_are_rebuilt(toy: Tree, watching: WatchProcess) -> None:
+    watching.wait_for("watching 2 files; press Ctrl-C to stop")
     assert watching.lines()[0].startswith("dist/toy: written, ")
     before = len(toy.log())
     toy.edit("models/toy/model.json", "0.5", "0.75")
-    watching.waits_for("dist/toy: written, ")
+    watching.wait_for("dist/toy: written, ")
     assert len(watching.lines()) == 3, "one line for a build"
     ran = executed(toy.log()[before:])
     assert ran["load:toy"] == 1, ran
@@ -71,31 +71,33 @@ def test_changes_are_rebuilt(toy: Tree, watching: Watching) -> None:
     assert not toy.build(), "the bundle equals that of a build"
 
 
-def test_an_error_is_reported_and_the_next_change_is_built(toy: Tree, watching: Watching) -> None:
-    watching.waits_for("watching")
-    kept = toy.bytes()
+def test_an_error_is_reported_and_the_next_change_is_built(
+    toy: Tree, watching: WatchProcess
+) -> None:
+    watching.wait_for("watching")
+    published = toy.bytes()
     model = toy.root / "models" / "toy" / "model.json"
     text = model.read_text()
     model.unlink()
-    watching.waits_for("dist/toy: error: ", "model.json: cannot be read")
+    watching.wait_for("dist/toy: error: ", "model.json: cannot be read")
     toy.edit("models/toy/recipe.toml", 'json"', 'json"\nbackends = ["jx"]')
-    watching.waits_for("models: error: ", "unknown backend 'jx'; valid: webgpu, wasm, webgl, js")
+    watching.wait_for("models: error: ", "unknown backend 'jx'; valid: webgpu, wasm, webgl, js")
     toy.edit("models/toy/recipe.toml", '\nbackends = ["jx"]', "")
     model.write_text(text.replace("0.5", "0.75"))
-    watching.waits_for("dist/toy: written, ")
-    assert toy.bytes() != kept
+    watching.wait_for("dist/toy: written, ")
+    assert toy.bytes() != published
 
 
-def test_models_come_and_go(toy: Tree, watching: Watching) -> None:
-    watching.waits_for("watching")
+def test_added_and_removed_models_are_noticed(toy: Tree, watching: WatchProcess) -> None:
+    watching.wait_for("watching")
     (toy.root / "models" / "other").mkdir()
     (toy.root / "models" / "other" / "recipe.toml").write_text(
         'source = "../toy/model.json"\nbackends = ["js"]\n'
     )
-    watching.waits_for("dist/other: written, ")
+    watching.wait_for("dist/other: written, ")
     (toy.root / "models" / "other" / "recipe.toml").unlink()
     toy.edit("models/toy/model.json", "0.5", "0.75")
-    watching.waits_for("dist/toy: written, ")
+    watching.wait_for("dist/toy: written, ")
     assert [line.partition(":")[0] for line in watching.lines()] == [
         "dist/toy",
         "watching 2 files; press Ctrl-C to stop",
@@ -104,8 +106,8 @@ def test_models_come_and_go(toy: Tree, watching: Watching) -> None:
     ]
 
 
-def test_ctrl_c_ends_it_cleanly(toy: Tree, watching: Watching) -> None:
-    watching.waits_for("watching")
+def test_ctrl_c_ends_it_cleanly(toy: Tree, watching: WatchProcess) -> None:
+    watching.wait_for("watching")
     assert watching.interrupt() == 0
     assert "Traceback" not in watching.output.read_text()
     assert not _children_of(toy.root)
@@ -117,7 +119,7 @@ def test_ctrl_c_ends_it_during_a_build(toy: Tree) -> None:
         "def run(inputs, outputs, params):",
         "def run(inputs, outputs, params):\n    import time; time.sleep(60)",
     )
-    watching = Watching(toy)
+    watching = WatchProcess(toy)
     deadline = time.monotonic() + 60
     while not any(line["event"] == "execute" and line["task"] == "load:toy" for line in toy.log()):
         assert time.monotonic() < deadline
@@ -128,22 +130,22 @@ def test_ctrl_c_ends_it_during_a_build(toy: Tree) -> None:
 
 
 def _children_of(root: Path) -> list[str]:
-    """The processes that work for this checkout."""
-    found = []
+    """The processes of this checkout."""
+    processes = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             if f"PYTHONPATH={root}".encode() in path.read_bytes():
-                found.append((path.parent / "cmdline").read_text())
+                processes.append((path.parent / "cmdline").read_text())
         except OSError:
             continue
-    return found
+    return processes
 
 
 def test_one_model_can_be_watched(toy: Tree) -> None:
     (toy.root / "models" / "other").mkdir()
     (toy.root / "models" / "other" / "recipe.toml").write_text('source = "../toy/model.json"\n')
-    watching = Watching(toy, "model=toy", "backend=js")
-    watching.waits_for("watching")
+    watching = WatchProcess(toy, "model=toy", "backend=js")
+    watching.wait_for("watching")
     assert watching.interrupt() == 0
     assert sorted(path.name for path in (toy.root / "dist").iterdir()) == ["toy"]
     assert list(canonical.read(toy.bundle / "manifest.json")["backends"]) == ["js"]
@@ -167,16 +169,16 @@ def test_a_build_waits_until_a_file_is_written(
         lambda _: None,
     )
     builds: list[int] = []
-    turns = iter(range(100))
-    monkeypatch.setattr(watcher, "build", lambda: builds.append(next(turns)))
+    iterations = iter(range(100))
+    monkeypatch.setattr(watcher, "build", lambda: builds.append(next(iterations)))
     monkeypatch.setattr(watcher, "files", lambda: frozenset({source}))
 
     def sleep(seconds: float) -> None:
-        turn = next(turns)
+        iteration = next(iterations)
         assert seconds == LOOK_SECONDS
-        if turn < 8:
-            source.write_text(json.dumps(list(range(turn))))
-        if turn > 12:
+        if iteration < 8:
+            source.write_text(json.dumps(list(range(iteration))))
+        if iteration > 12:
             raise Stop
 
     with pytest.raises(Stop):
@@ -207,10 +209,10 @@ def test_changes_during_the_first_build_are_rebuilt(
 
     monkeypatch.setattr(watcher, "build", build)
     monkeypatch.setattr(watcher, "files", lambda: frozenset({recipe}))
-    turns = iter(range(10))
+    iterations = iter(range(10))
 
     def sleep(_: float) -> None:
-        if next(turns) == 9:
+        if next(iterations) == 9:
             raise Stop
 
     with pytest.raises(Stop):
@@ -225,8 +227,8 @@ def test_watched_files_are_those_in_depfiles(toy: Tree) -> None:
         action = ModelGraph(recipes["toy"], engine.share).bundle(
             Selection(recipes["toy"].backends, "float32")
         )
-        listed = {
+        dependencies = {
             toy.root / "models" / "toy" / "recipe.toml",
             toy.root / "models" / "toy" / "model.json",
         }
-        assert engine.files(action) | {toy.root / "models" / "toy" / "recipe.toml"} == listed
+        assert engine.files(action) | {toy.root / "models" / "toy" / "recipe.toml"} == dependencies

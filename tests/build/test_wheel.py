@@ -6,11 +6,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-from tests.build.tree import REPOSITORY, Tree, built, executed
+from tests.build.tree import REPOSITORY, Tree, executed, prebuilt
 
 
 def test_a_wheel_builds_models_in_any_folder(toy: Tree, tmp_path: Path) -> None:
-    built(toy)
+    prebuilt(toy)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copyfile(REPOSITORY / name, toy.root / name)
     for name in ("runtime/src", "runtime/node_modules", "models/digits"):
@@ -30,9 +30,9 @@ def test_a_wheel_builds_models_in_any_folder(toy: Tree, tmp_path: Path) -> None:
     shutil.copytree(
         toy.root / "runtime", site / "webkiln" / "_share" / "runtime", dirs_exist_ok=True
     )
-    own = Tree(tmp_path / "own", toy.cache, "toy")
-    shutil.copytree(toy.root / "models" / "toy", own.root / "models" / "toy")
-    shutil.copyfile(toy.root / "dodo.py", own.root / "dodo.py")
-    own.doit("build", "model=toy", PYTHONPATH=str(site))
-    assert not executed(own.log()), "keys do not depend on the location of the files"
-    assert own.bytes() == toy.bytes()
+    other_tree = Tree(tmp_path / "own", toy.cache, "toy")
+    shutil.copytree(toy.root / "models" / "toy", other_tree.root / "models" / "toy")
+    shutil.copyfile(toy.root / "dodo.py", other_tree.root / "dodo.py")
+    other_tree.doit("build", "model=toy", PYTHONPATH=str(site))
+    assert not executed(other_tree.log()), "keys do not depend on the location of the files"
+    assert other_tree.bytes() == toy.bytes()

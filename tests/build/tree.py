@@ -34,7 +34,7 @@ UNFINISHED = shutil.ignore_patterns("*.pyc.*")
 
 @dataclass(frozen=True)
 class Tree:
-    """A checkout with its own cache. `model` is the model that it builds."""
+    """A checkout with its own cache. `model`: the model that it builds."""
 
     root: Path
     cache: Path
@@ -48,27 +48,27 @@ class Tree:
     def bundle(self) -> Path:
         return self.root / "dist" / self.model
 
-    def environment(self, **more: str) -> dict[str, str]:
-        keep = {
+    def environment(self, **variables: str) -> dict[str, str]:
+        inherited = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("WEBKILN", "PYTEST", "PYTHONPATH"))
         }
-        return keep | {
+        return inherited | {
             "PYTHONPATH": str(self.root / "pipeline"),
             "WEBKILN_CACHE": str(self.cache),
-            **more,
+            **variables,
         }
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "doit", *arguments]
 
     def doit(self, *arguments: str, status: int = 0, **environment: str) -> str:
-        """Run doit in this tree. Returns stdout and stderr together."""
+        """Run doit in this tree. Returns stdout and stderr."""
         return self._run(self.command(*arguments), status, environment)
 
     def webkiln(self, *arguments: str, status: int = 0, **environment: str) -> str:
-        """Run webkiln in this tree. Returns stdout and stderr together."""
+        """Run webkiln in this tree. Returns stdout and stderr."""
         return self._run([sys.executable, "-m", "webkiln.cli", *arguments], status, environment)
 
     def _run(self, command: list[str], status: int, environment: dict[str, str]) -> str:
@@ -85,21 +85,23 @@ class Tree:
         return process.stdout
 
     def build(self, *arguments: str, **environment: str) -> Counter[str]:
-        """Build the model. Returns how often each task was executed; cache hits do not count."""
+        """Build the model. Returns the number of executions of each task, without cache hits."""
         before = len(self.log())
         self.doit("build", f"model={self.model}", *arguments, **environment)
         return executed(self.log()[before:])
 
     def make(self, **environment: str) -> Counter[str]:
-        """As `build`; the toy is built by the engine of this process with the stages of this tree,
-        if nothing in its package is edited.
+        """Like `build`, but the engine of this process builds the toy, with the stages of this
+        tree. The toy's package must be unchanged.
         """
         if self.model != "toy":
             return self.build(**environment)
         toy = _toy()
-        package, own = self.root / "pipeline" / "webkiln", toy.root / "pipeline" / "webkiln"
+        package, toy_package = self.root / "pipeline" / "webkiln", toy.root / "pipeline" / "webkiln"
         edited = [
-            path for path in own.rglob("*.py") if not _same(path, package / path.relative_to(own))
+            path
+            for path in toy_package.rglob("*.py")
+            if not _has_equal_stamp(path, package / path.relative_to(toy_package))
         ]
         assert not edited, f"{edited} are edited: build by doit"
         before = len(self.log())
@@ -123,7 +125,7 @@ class Tree:
     def edit(self, path: str, old: str, new: str) -> None:
         file = self.root / path
         text = file.read_text()
-        assert old in text, f"{path} does not hold {old!r}"
+        assert old in text, f"{path} does not contain {old!r}"
         file.write_text(text.replace(old, new))
 
     def wipe(self) -> None:
@@ -143,11 +145,10 @@ def executed(log: list[dict[str, object]]) -> Counter[str]:
 
 
 def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """Copy the working tree. A toy has its own stages, passes, kernels and one model instead of the
-    real ones.
+    """Copy the working tree. A toy replaces stages, passes, kernels and models by small ones.
 
-    The cache starts with the imports of webkiln's own files and the versions of the compilers,
-    which take most of the time of a first build.
+    The cache contains the imports of webkiln's own files and the versions of the compilers, which
+    take most of the time of a first build.
     """
     tree = copy_checkout(root, cache, toy=toy)
     cache.mkdir(parents=True, exist_ok=True)
@@ -157,9 +158,7 @@ def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
 
 @dataclass(frozen=True)
 class CleanBuild:
-    """What a clean build of the unchanged toy publishes, by path in the bundle, and stores in its
-    cache, by path there.
-    """
+    """The bundle and the cache of a clean build of the unchanged toy: path -> content."""
 
     bundle: dict[str, bytes]
     cache: dict[str, bytes]
@@ -171,7 +170,7 @@ class CleanBuild:
 
 @dataclass(frozen=True)
 class Toy:
-    """A checkout of the toy, and workers with its package that serve all checkouts with the same
+    """A checkout of the toy, and workers with its package. They serve all checkouts with an equal
     package.
     """
 
@@ -189,7 +188,7 @@ def _toy() -> Toy:
     return Toy(tree.root, pool)
 
 
-def _same(one: Path, other: Path) -> bool:
+def _has_equal_stamp(one: Path, other: Path) -> bool:
     a, b = (path.stat() if path.exists() else None for path in (one, other))
     return (
         a is not None and b is not None and (a.st_size, a.st_mtime_ns) == (b.st_size, b.st_mtime_ns)
@@ -201,7 +200,7 @@ def _clean_build() -> CleanBuild:
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_checkout(Path(folder) / "tree", Path(folder) / "cache", toy=True)
         tree.build()
-        kept = (
+        paths = (
             path
             for name in ("derived.json", "actions", "blobs", "reads")
             for path in (tree.cache / name, *(tree.cache / name).rglob("*"))
@@ -210,20 +209,20 @@ def _clean_build() -> CleanBuild:
             tree.bytes(),
             {
                 path.relative_to(tree.cache).as_posix(): path.read_bytes()
-                for path in kept
+                for path in paths
                 if path.is_file()
             },
         )
 
 
 def toy_bundle() -> dict[str, bytes]:
-    """The bundle of the unchanged toy. It is built once in a process."""
+    """The bundle of the unchanged toy, which is built once per process."""
     return dict(_clean_build().bundle)
 
 
 def warm(tree: Tree) -> Tree:
-    """The same tree, with all results of the unchanged toy in its cache, as if another tree had
-    built it; other models are not prepared.
+    """Fill the cache of the tree with all results of the unchanged toy, as if another tree had
+    built it. Does nothing for other models.
     """
     if tree.model != "toy":
         return tree
@@ -234,20 +233,18 @@ def warm(tree: Tree) -> Tree:
     return tree
 
 
-def built(tree: Tree) -> Tree:
-    """The same tree with its bundle, which for the toy comes from the cache: for tests of what
-    happens afterwards.
-    """
+def prebuilt(tree: Tree) -> Tree:
+    """Publish the bundle of the tree, for the toy from the cache."""
     warm(tree).make()
     return tree
 
 
 def copy_checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """As `checkout`, with an empty cache. Byte code is copied too, so that new processes need not
+    """Like `checkout`, with an empty cache. Byte code is copied too, so that new processes need not
     compile the modules that they import.
     """
     shutil.copytree(
-        REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED, copy_function=_put
+        REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED, copy_function=_link_or_copy
     )
     for name in ("dodo.py", "toolchain.lock", "requirements.lock"):
         shutil.copyfile(REPOSITORY / name, root / name)
@@ -269,8 +266,8 @@ def copy_checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
     return Tree(root, cache, "toy")
 
 
-def _put(source: str, target: str) -> None:
-    """Link byte code, which Python replaces and never changes in place. Copy all other files."""
+def _link_or_copy(source: str, target: str) -> None:
+    """Link byte code, which Python never changes in place. Copy all other files."""
     if source.endswith(".pyc"):
         with suppress(OSError):  # the target is on another file system
             os.link(source, target)
@@ -279,7 +276,7 @@ def _put(source: str, target: str) -> None:
 
 
 def _register(pipeline: Path) -> None:
-    """Register the entry points of this checkout with doit, without installing it."""
+    """Register the entry points of this checkout with doit, without an installation."""
     entry_points = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"][
         "entry-points"
     ]

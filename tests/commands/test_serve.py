@@ -16,7 +16,7 @@ from PIL import Image
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.browser.looks import has_content, screenshot
+from tests.browser.screenshots import has_content, screenshot
 from tests.frontends.onnx.models import model
 from tests.models.conftest import Model
 from tests.runtime import fake_bundle

@@ -114,7 +114,7 @@ def options(name: str) -> str:
         messages()["LayerParameter"].DESCRIPTOR.fields_by_name[f"{parameter}_param"].message_type
     )
     assert parameter_type.name in PARAMETERS
-    omitted = (
+    excluded = (
         "engine",
         "force_nd_im2col",
         "moving_average_fraction",
@@ -127,7 +127,7 @@ def options(name: str) -> str:
     return ", ".join(
         f"`{field.name}`"
         for field in parameter_type.fields
-        if field.name not in omitted and not field.name.endswith(("filler", "save_output_param"))
+        if field.name not in excluded and not field.name.endswith(("filler", "save_output_param"))
     )
 
 
@@ -136,7 +136,7 @@ def nets(name: str) -> int:
         name in TYPE.findall(text)
         for text in (
             *(case.current or case.text for case in NETS.values()),
-            *(make() for make in LARGE.values()),
+            *(generate() for generate in LARGE.values()),
         )
     )
 

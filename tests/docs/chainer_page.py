@@ -1,4 +1,4 @@
-"""Writes the tables of docs/from-chainer.md: python -m tests.docs.chainer_page."""
+"""Writes the tables of docs/from-chainer.md: python -m tests.docs.chainer_page"""
 
 import re
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ MARK = "<!-- The tables below are written by python -m tests.docs.chainer_page -
 CODE = "".join((HERE / f"{name}.py").read_text("utf-8") for name in (*MODULES, "small"))
 
 
-def tried(letter: str, name: str) -> bool:
+def is_tested(letter: str, name: str) -> bool:
     return re.search(rf"\b{letter}\.{name}\(", CODE) is not None
 
 
-def grouped(groups: Mapping[str, Mapping[str, object]]) -> list[str]:
+def supported_table(groups: Mapping[str, Mapping[str, object]]) -> list[str]:
     return [
         "\n| | converted |",
         "|---|---|",
@@ -31,8 +31,8 @@ def grouped(groups: Mapping[str, Mapping[str, object]]) -> list[str]:
     ]
 
 
-def refused(rows: Mapping[str, str]) -> list[str]:
-    """By their reasons."""
+def unsupported_table(rows: Mapping[str, str]) -> list[str]:
+    """The table of unsupported names, grouped by their reasons."""
     reasons: dict[str, list[str]] = {}
     for name, reason in rows.items():
         reasons.setdefault(reason, []).append(f"`{name}`")
@@ -47,20 +47,20 @@ def tables() -> str:
     links, functions = (sum(map(len, groups.values())) for groups in (LINKS, FUNCTIONS))
     lines = [
         f"\n## Links\n\n{links} links of `chainer.links` are recorded.",
-        *grouped(LINKS),
-        *refused(NO_LINKS),
+        *supported_table(LINKS),
+        *unsupported_table(NO_LINKS),
         (
             f"\n## Functions\n\n{functions} functions of `chainer.functions` are recorded; dropout,"
             " zoneout and the like are what they are at inference."
         ),
-        *grouped(FUNCTIONS),
-        *refused(NO_FUNCTIONS),
+        *supported_table(FUNCTIONS),
+        *unsupported_table(NO_FUNCTIONS),
     ]
     return "\n".join(lines) + "\n"
 
 
 def page() -> str:
-    """The page as it should be."""
+    """The page with current tables."""
     return wrap(_text())
 
 

@@ -7,5 +7,5 @@ from tests.docs.programs import Programs, programs
 
 @pytest.fixture(scope="session")
 def with_keras() -> Iterator[Programs]:
-    with programs() as found:
-        yield found
+    with programs() as keras_programs:
+        yield keras_programs

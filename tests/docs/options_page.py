@@ -49,8 +49,8 @@ def _section(option: Option) -> str:
     forms = [] if "." in option.key else [f"recipe: `{option.key}`"]
     if option.flag:
         value = f" {option.metavar}" if option.metavar else ""
-        again = ", several times" if option.kind == "many" else ""
-        forms.append(f"command line: `--{option.flag}{value}`{again}")
+        repetition = ", several times" if option.kind == "many" else ""
+        forms.append(f"command line: `--{option.flag}{value}`{repetition}")
         if option.in_imports:
             forms.append(f"import: `{option.flag}`")
     if option.variable:
@@ -66,14 +66,20 @@ def script() -> str:
     rows: dict[str, dict[str, bool]] = {"name": {}, "weights": {"path": True}}
     for option in OPTIONS:
         if option.flag and option.in_imports:
-            facts = {
+            properties = {
                 "many": option.kind == "many",
                 "flag": option.kind == "switch",
                 "path": option.path,
                 "named": option.flag == "labels",
             }
-            rows[option.flag] = {name: fact for name, fact in facts.items() if fact}
-    lines = "".join(f"    {_key(name)}: {_object(facts)},\n" for name, facts in rows.items())
+            rows[option.flag] = {
+                name: property_value
+                for name, property_value in properties.items()
+                if property_value
+            }
+    lines = "".join(
+        f"    {_key(name)}: {_object(properties)},\n" for name, properties in rows.items()
+    )
     return (
         "/* Written by `make docs` from pipeline/webkiln/recipe/options.py. */\n\n"
         "/**\n * The options of an import: whether they may be given several times, have no value,"
@@ -89,9 +95,11 @@ def _key(name: str) -> str:
     return f"'{name}'" if "-" in name else name
 
 
-def _object(facts: dict[str, bool]) -> str:
-    inside = ", ".join(f"{name}: {json.dumps(fact)}" for name, fact in facts.items())
-    return f"{{ {inside} }}" if inside else "{}"
+def _object(properties: dict[str, bool]) -> str:
+    content = ", ".join(
+        f"{name}: {json.dumps(property_value)}" for name, property_value in properties.items()
+    )
+    return f"{{ {content} }}" if content else "{}"
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ FENCE = re.compile(r"^```(\S*)[ ]?(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """`marks`: the words after the language, such as `network`."""
+    """`marks`: the words after the language of a block, such as `network`."""
 
     language: str
     marks: tuple[str, ...]

@@ -1,5 +1,5 @@
-"""Runs programs of the documents that import Keras, which takes longer than all that they do: each
-in a process of its own that has it already.
+"""Runs programs of the documents that import Keras. Since that import takes most of their time,
+each runs in a fork of a process that has imported it.
 """
 
 import json
@@ -39,13 +39,13 @@ for line in sys.stdin:
 
 
 class Programs:
-    """Runs them one after the other."""
+    """Runs programs one by one."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def run(self, folder: Path, name: str) -> tuple[int, str]:
-        """As `python name` in a folder: its status, and what it printed."""
+        """Run `python name` in a folder. Returns its status and output."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps([str(folder), name]), file=self._process.stdin, flush=True)

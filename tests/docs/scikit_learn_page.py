@@ -1,5 +1,5 @@
 """Writes the end of docs/from-scikit-learn.md: `python -m tests.docs.scikit_learn_page`. Its tables
-are those of the operators of ai.onnx.ml and of the corpus of models.
+list the operators of ai.onnx.ml and the models of the corpus.
 """
 
 from pathlib import Path
@@ -15,23 +15,24 @@ MARK = "<!-- What follows is written by python -m tests.docs.scikit_learn_page -
 
 
 def page() -> str:
-    """The page as it should be."""
+    """The page with current tables."""
     return wrap(_text())
 
 
 def _text() -> str:
-    """The page as it should be; what stands before the mark stays."""
-    before = PAGE.read_text("utf-8").partition(MARK)[0]
-    known = ", ".join(f"`{op}`" for op in sorted(DOMAINS["ai.onnx.ml"]))
+    """The page with current tables. The text before the mark is unchanged."""
+    text = PAGE.read_text("utf-8").partition(MARK)[0]
+    operators = ", ".join(f"`{op}`" for op in sorted(DOMAINS["ai.onnx.ml"]))
     names = ", ".join(
         f"`{path.stem}`"
         for path in corpus(ROOT / "tests" / "frontends" / "onnx" / "corpus", [".onnx"])
     )
     rows = "\n".join(
-        f"| `{op}` | {what} | {way} |" for op, (what, way) in sorted(UNSUPPORTED.items())
+        f"| `{op}` | {reason} | {alternative} |"
+        for op, (reason, alternative) in sorted(UNSUPPORTED.items())
     )
     return (
-        f"{before}{MARK}\nConverted are, in all versions of the domain (1 to 5), {known}. Refused"
+        f"{text}{MARK}\nConverted are, in all versions of the domain (1 to 5), {operators}. Refused"
         f" are\n\n| operator | because it | instead |\n|---|---|---|\n{rows}\n\nModels that are"
         f" compared with onnxruntime on every backend (`tests/frontends/onnx/make.py`): {names}.\n"
     )

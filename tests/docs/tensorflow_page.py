@@ -83,7 +83,7 @@ def page() -> str:
 
 
 def _operators(reason: str, hint: str) -> str:
-    """The refused operators with this reason and hint."""
+    """The unsupported operators with this reason and hint."""
     return ", ".join(f"`{name}`" for name, item in REFUSED.items() if item == (reason, hint))
 
 

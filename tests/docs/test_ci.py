@@ -1,5 +1,5 @@
-"""docs/ci.md: the workflows are what their services read, and their steps do what the page says:
-the main branch stores, others take.
+"""docs/ci.md: the workflows are valid, and their steps do what the page states: only the main
+branch writes to the cache, all branches read it.
 """
 
 import os
@@ -22,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 
 def github() -> tuple[list[str], dict[str, str], dict[str, str]]:
-    """The steps that run commands, and the environment on the main branch and elsewhere."""
+    """The commands of the steps, and the environments on the main branch and elsewhere."""
     job = yaml.safe_load(blocks("yaml")[0])["jobs"]["build"]
     writes = job["env"]["WEBKILN_CACHE_WRITE"]
     assert writes == "${{ github.ref == 'refs/heads/main' && '1' || '' }}"
@@ -41,13 +41,13 @@ def gitlab() -> tuple[list[str], dict[str, str], dict[str, str]]:
 
 
 def run(tree: Tree, steps: list[str], programs: Path, **environment: str) -> str:
-    """Every step in a shell, as a runner does; pip says what it is asked for, since this checkout
-    is what it would install.
+    """Run each step in a shell, as a runner does. `pip` only prints its arguments, since it would
+    install this checkout.
     """
-    told = ""
+    output = ""
     for step in steps:
         path = f"{programs}:{os.environ['PATH']}"
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", step],
             cwd=tree.root,
             env=tree.environment(**environment, PATH=path),
@@ -56,9 +56,9 @@ def run(tree: Tree, steps: list[str], programs: Path, **environment: str) -> str
             timeout=240,
             check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        told += done.stdout + done.stderr
-    return told
+        assert process.returncode == 0, process.stdout + process.stderr
+        output += process.stdout + process.stderr
+    return output
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def test_only_the_main_branch_writes_to_the_cache(
     first, second, third = (
         checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(3)
     )
-    told = run(first, steps, programs, WEBKILN_REMOTE_CACHE=str(shared), **others)
-    assert "pip install webkiln[remote]" in told
+    output = run(first, steps, programs, WEBKILN_REMOTE_CACHE=str(shared), **others)
+    assert "pip install webkiln[remote]" in output
     assert not any(shared.iterdir()), "a pull request stores nothing"
     run(second, steps, programs, WEBKILN_REMOTE_CACHE=str(shared), **main)
     assert any(shared.iterdir())
@@ -97,8 +97,8 @@ def test_only_the_main_branch_writes_to_the_cache(
 
 
 def test_a_cache_is_reused_between_runs(programs: Path, tmp_path: Path) -> None:
-    kept = yaml.safe_load(blocks("yaml")[1])[0]["with"]["path"]
-    assert kept == "~/.cache/webkiln", "the platform's folder where WEBKILN_CACHE says nothing"
+    cached_path = yaml.safe_load(blocks("yaml")[1])[0]["with"]["path"]
+    assert cached_path == "~/.cache/webkiln", "the default folder without WEBKILN_CACHE"
     first, second = (
         checkout(tmp_path / f"tree{n}", tmp_path / "cache", toy=True) for n in range(2)
     )
@@ -113,7 +113,7 @@ def test_keys_are_created_as_documented(tmp_path: Path) -> None:
     tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=True)
     for part, algorithm in zip(text.split("\n\n"), ("hmac-sha256", "ed25519"), strict=True):
         command = f"{part}\n{sys.executable} -m webkiln.cli cache stat || true"
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "-e", "-c", command],
             cwd=tree.root,
             env=tree.environment(WEBKILN_REMOTE_CACHE=str(tmp_path)),
@@ -122,4 +122,4 @@ def test_keys_are_created_as_documented(tmp_path: Path) -> None:
             timeout=120,
             check=True,
         )
-        assert algorithm in done.stdout
+        assert algorithm in process.stdout

@@ -1,5 +1,5 @@
-"""The Dockerfile: hadolint finds nothing in it, and its lines, run here one by one, give a webkiln
-that builds a model as the page says.
+"""The Dockerfile passes hadolint. Its instructions, run here one by one, result in a webkiln that
+builds a model as documented.
 """
 
 import os
@@ -30,22 +30,24 @@ def instructions() -> list[tuple[str, str]]:
         if line.strip() and not line.startswith("#")
     ]
     return [
-        (word, rest)
-        for word, _, rest in (
+        (instruction, arguments)
+        for instruction, _, arguments in (
             line.partition(" ") for line in "\n".join(lines).replace("\\\n", " ").splitlines()
         )
     ]
 
 
 def context(folder: Path) -> None:
-    """What `docker build` is given: the tracked files that .dockerignore does not hold back."""
-    kept = [
+    """Copy the build context of `docker build`: the tracked files that .dockerignore does not
+    exclude.
+    """
+    patterns = [
         line[1:]
         for line in (REPOSITORY / ".dockerignore").read_text().splitlines()
         if line.startswith("!")
     ]
     tracked = subprocess.run(
-        ["git", "ls-files", "-z", "--", *kept],
+        ["git", "ls-files", "-z", "--", *patterns],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -59,8 +61,8 @@ def context(folder: Path) -> None:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """Debian's installer, which has installed here what it is asked for; and nothing is removed of
-    this machine's.
+    """A replacement of Debian's installer, which checks that the requested packages are installed
+    here, and of `rm`, which removes nothing.
     """
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -77,9 +79,7 @@ def programs(tmp_path: Path) -> Path:
 
 
 def python(folder: Path) -> None:
-    """The image's Python: it has no package but pip, which is this environment's and compiles
-    nothing that is not run.
-    """
+    """The Python of the image. It has no packages except pip, which is that of this environment."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     pip = folder / "bin" / "pip"
     pip.write_text(
@@ -89,8 +89,8 @@ def python(folder: Path) -> None:
     pip.chmod(0o755)
 
 
-def told(*command: str | Path, folder: Path, environment: Mapping[str, str]) -> str:
-    done = subprocess.run(
+def run_command(*command: str | Path, folder: Path, environment: Mapping[str, str]) -> str:
+    process = subprocess.run(
         list(map(str, command)),
         cwd=folder,
         env=dict(environment),
@@ -99,29 +99,29 @@ def told(*command: str | Path, folder: Path, environment: Mapping[str, str]) -> 
         timeout=280,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout + process.stderr
 
 
 def test_hadolint_finds_nothing() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [SERVERS / "hadolint", DOCKERFILE], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (process.returncode, process.stdout) == (0, "")
 
 
 def variables(text: str) -> Iterator[tuple[str, str]]:
-    for word in shlex.split(text):
-        name, _, value = word.partition("=")
+    for instruction in shlex.split(text):
+        name, _, value = instruction.partition("=")
         yield name, value
 
 
 def test_every_line_runs_and_builds_a_model(programs: Path, tmp_path: Path) -> None:
-    place, home, source = (tmp_path / name for name in ("opt", "home", "src"))
-    for folder in (place, home, source):
+    workdir, home, source = (tmp_path / name for name in ("opt", "home", "src"))
+    for folder in (workdir, home, source):
         folder.mkdir()
     python(tmp_path / "python")
-    given = {
+    build_values = {
         "EXTRAS": "onnx",
         "PIP_EXTRA_INDEX_URL": os.environ.get("PIP_EXTRA_INDEX_URL", ""),
         "WEBKILN_CACHE": str(tmp_path / "cache"),
@@ -134,27 +134,28 @@ def test_every_line_runs_and_builds_a_model(programs: Path, tmp_path: Path) -> N
     }
     environment |= {"PATH": f"{programs}:{tmp_path / 'python' / 'bin'}:{environment['PATH']}"}
     entry = ""
-    for word, rest in instructions():
-        match word:
+    for instruction, arguments in instructions():
+        match instruction:
             case "COPY":
-                assert rest == ". ."
-                context(place)
+                assert arguments == ". ."
+                context(workdir)
             case "ARG" | "ENV":
                 environment |= {
-                    name: given[name] or environment.get(name, "") for name, _ in variables(rest)
+                    name: build_values[name] or environment.get(name, "")
+                    for name, _ in variables(arguments)
                 }
             case "RUN":
-                told(
+                run_command(
                     "bash",
                     "-ec",
-                    rest,
-                    folder=place,
+                    arguments,
+                    folder=workdir,
                     environment={name: value for name, value in environment.items() if value},
                 )
             case "ENTRYPOINT":
-                (entry,) = canonical.loads(rest.encode())
+                (entry,) = canonical.loads(arguments.encode())
             case _:
-                assert word in ("FROM", "WORKDIR", "VOLUME", "CMD"), word
+                assert instruction in ("FROM", "WORKDIR", "VOLUME", "CMD"), instruction
     (command,) = re.findall(
         r"docker run --rm -v \"\$PWD:/src\" webkiln (.*)", DOCKERFILE.read_text()
     )
@@ -162,7 +163,7 @@ def test_every_line_runs_and_builds_a_model(programs: Path, tmp_path: Path) -> N
     shared = tmp_path / "shared"
     shared.mkdir()
     team = {"WEBKILN_REMOTE_CACHE": str(shared)}
-    printed = told(
+    printed = run_command(
         entry,
         *command.split(),
         folder=source,
@@ -177,7 +178,7 @@ def test_every_line_runs_and_builds_a_model(programs: Path, tmp_path: Path) -> N
     }
     assert (tmp_path / "cache").stat().st_mode & 0o7777 == 0o1777
     fresh = {"WEBKILN_CACHE": str(tmp_path / "fresh"), "PYTHONPATH": str(REPOSITORY / "pipeline")}
-    told(
+    run_command(
         sys.executable,
         "-m",
         "webkiln.cli",
@@ -189,7 +190,7 @@ def test_every_line_runs_and_builds_a_model(programs: Path, tmp_path: Path) -> N
     )
     (log,) = (tmp_path / "fresh" / "state").glob("*/log.jsonl")
     assert {canonical.loads(line)["event"] for line in log.read_text().splitlines()} == {"hit"}, (
-        "a checkout takes what the image has built"
+        "a checkout uses the results of the image"
     )
 
 

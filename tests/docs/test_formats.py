@@ -46,7 +46,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def recipes(folder: Path) -> Iterator[Recipe]:
-    """Each format with each setting, and with each kind of source."""
+    """Each format with each setting and each kind of source."""
     file = folder / "model"
     file.write_bytes(b"")
     function = ModuleSource(folder, "m", "f", {})
@@ -71,64 +71,68 @@ def actions(folder: Path) -> Iterator[Action]:
 
 
 def names(text: str) -> set[str]:
-    """The names in backticks outside of parentheses."""
-    bare = re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\([^()]*\)[^()]*\)", "", text))
-    return set(re.findall(r"`([^`]+)`", bare))
+    """The names in backticks outside parentheses."""
+    text_outside = re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\([^()]*\)[^()]*\)", "", text))
+    return set(re.findall(r"`([^`]+)`", text_outside))
 
 
 def section(heading: str) -> str:
-    found = re.search(
+    match = re.search(
         rf"^##+ {re.escape(heading)}\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE
     )
-    assert found is not None, f"docs/formats.md has no section {heading}"
-    return found[1]
+    assert match is not None, f"docs/formats.md has no section {heading}"
+    return match[1]
 
 
-def listed(stage: str, what: str) -> set[str]:
-    found = re.search(rf"^\* {what}: (.*?)(?=^\*|^$)", section(stage), re.DOTALL | re.MULTILINE)
-    assert found is not None, f"{stage} has no {what}"
-    return names(found[1])
+def listed_names(stage: str, kind: str) -> set[str]:
+    match = re.search(rf"^\* {kind}: (.*?)(?=^\*|^$)", section(stage), re.DOTALL | re.MULTILINE)
+    assert match is not None, f"{stage} has no {kind}"
+    return names(match[1])
 
 
 def test_stages_have_the_listed_roles_and_parameters(tmp_path: Path) -> None:
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    actual: dict[tuple[str, str], set[str]] = defaultdict(set)
     for action in actions(tmp_path):
-        found[action.stage, "inputs"] |= {re.sub(r"\d+", "<n>", role) for role in action.inputs}
-        found[action.stage, "outputs"] |= {*action.outputs}
-        found[action.stage, "parameters"] |= action.params.keys()
-    stages = {stage for stage, _ in found}
+        actual[action.stage, "inputs"] |= {re.sub(r"\d+", "<n>", role) for role in action.inputs}
+        actual[action.stage, "outputs"] |= {*action.outputs}
+        actual[action.stage, "parameters"] |= action.params.keys()
+    stages = {stage for stage, _ in actual}
     assert stages == {path.stem for path in (ROOT / "stages").glob("*.py")}
-    wrong = {}
+    differences = {}
     for stage in stages:
-        for what in ("inputs", "outputs", "parameters"):
-            expected = listed(stage, what)
-            if (stage, what) == ("reference", "parameters"):
-                expected |= (listed("load", what) | listed("convert", what)) - {"backends"}
-            if found[stage, what] != expected:
-                missing, extra = found[stage, what] - expected, expected - found[stage, what]
-                wrong[f"{stage}, {what}"] = f"not listed: {missing}; listed in vain: {extra}"
-    assert not wrong
+        for kind in ("inputs", "outputs", "parameters"):
+            expected = listed_names(stage, kind)
+            if (stage, kind) == ("reference", "parameters"):
+                expected |= (listed_names("load", kind) | listed_names("convert", kind)) - {
+                    "backends"
+                }
+            if actual[stage, kind] != expected:
+                missing, extra = actual[stage, kind] - expected, expected - actual[stage, kind]
+                differences[f"{stage}, {kind}"] = (
+                    f"not listed: {missing}; listed but unused: {extra}"
+                )
+    assert not differences
 
 
 def keys(file: str) -> tuple[set[str], set[str]]:
-    """The keys that the section of a file lists, and those of them that are optional."""
+    """The keys in the section of a file, and the subset of optional keys."""
     required: set[str] = set()
     optional: set[str] = set()
     for item in re.findall(r"^\* (.*?)(?=^\* |^\S|^$)", section(file), re.DOTALL | re.MULTILINE):
         for part in re.split(r"; (?=`)", item):
             if head := re.match(r"(`\w+`(?:, `\w+`)*)( \(optional\))?(?=:|$)", part.strip()):
-                found = set(re.findall(r"\w+", head[1]))
-                required |= found
-                optional |= found if head[2] else set()
+                item_keys = set(re.findall(r"\w+", head[1]))
+                required |= item_keys
+                optional |= item_keys if head[2] else set()
     return required, optional
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """The JSON files of digits, by name."""
+    """The contents of the JSON files of digits, by file name."""
     state = tmp_path_factory.mktemp("state")
     recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
-    found: dict[str, list[Any]] = defaultdict(list)
+    contents: dict[str, list[Any]] = defaultdict(list)
     with Engine(state) as engine:
         graph = ModelGraph(recipe, engine.share)
         graph.report(Selection(BACKENDS), ("node",), ("js", "wasm"))
@@ -136,8 +140,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             for role, blob in engine.run(action).outputs.items():
                 if role.endswith(".json"):
                     data = canonical.read(engine.cache.store.path(blob.sha256))
-                    found[role.rpartition("/")[2]].append(data)
-    return found
+                    contents[role.rpartition("/")[2]].append(data)
+    return contents
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""docs/keras.md says what the table of layers says."""
+"""docs/keras.md matches the table of layers."""
 
 from tests.docs.keras_page import PAGE, page
 
 
-def test_the_page_is_that_of_the_table() -> None:
-    assert PAGE.read_text("utf-8") == page(), "write it anew: python -m tests.docs.keras_page"
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run: python -m tests.docs.keras_page"

@@ -1,4 +1,6 @@
-"""The blocks of README.md and docs/recipes.md run, in order, in a fresh clone with a fresh home."""
+"""The code blocks of README.md and docs/recipes.md run in order, in a fresh clone with an empty
+home folder.
+"""
 
 import json
 import os
@@ -32,15 +34,15 @@ NOT_RUN = {"make test"}
 
 
 class Clone:
-    """A fresh clone, with the changes of the working tree, the packages of this environment, and
-    the cache of this user.
+    """A fresh clone with the changes of the working tree, the packages of this environment, and the
+    cache of this user.
     """
 
     def __init__(self, folder: Path) -> None:
         self.root, self.home = folder / "webkiln", folder / "home"
         self.home.mkdir()
         subprocess.run(["git", "clone", "-q", str(ROOT), str(self.root)], check=True)
-        listed = [
+        command = [
             "git",
             "ls-files",
             "-z",
@@ -52,7 +54,7 @@ class Clone:
         for name in filter(
             None,
             subprocess.run(
-                listed, cwd=ROOT, check=True, capture_output=True, text=True
+                command, cwd=ROOT, check=True, capture_output=True, text=True
             ).stdout.split("\0"),
         ):
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -71,32 +73,32 @@ class Clone:
         (self.root / "runtime" / "node_modules" / ".package-lock.json").touch()
 
     def shell(self, text: str) -> str:
-        """Run a block as if typed: the working directory and the environment last from block to
-        block.
-        """
+        """Run a block in a shell. The working directory and the environment persist."""
         state = self.home / "state.sh"
-        kept = "\n".join(line for line in text.splitlines() if line.strip() not in NOT_RUN)
+        commands = "\n".join(line for line in text.splitlines() if line.strip() not in NOT_RUN)
         script = (
-            f"[ ! -f {state} ] || . {state}\nset -e\n{kept}\n{{ export -p; printf 'cd %q\\n'"
+            f"[ ! -f {state} ] || . {state}\nset -e\n{commands}\n{{ export -p; printf 'cd %q\\n'"
             f' "$PWD"; }} > {state}\n'
         )
-        keep = {name: os.environ[name] for name in ("PATH", "LANG", "EMSDK") if name in os.environ}
-        own = {
+        inherited = {
+            name: os.environ[name] for name in ("PATH", "LANG", "EMSDK") if name in os.environ
+        }
+        changed = {
             "HOME": str(self.home),
             "WEBKILN_CACHE": str(cache_folder()),
             "PYTHONPATH": str(self.root / "pipeline"),
         }
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "-c", script],
             cwd=self.root,
-            env=keep | own,
+            env=inherited | changed,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"{text}\n{done.stdout}"
-        return done.stdout
+        assert process.returncode == 0, f"{text}\n{process.stdout}"
+        return process.stdout
 
     def node(self, text: str) -> None:
         (self.root / "example.mjs").write_text(
@@ -107,9 +109,9 @@ class Clone:
 
     def page(self, text: str) -> None:
         image = "<script>const image = new Float32Array(64).fill(0.5);</script>"
-        shown = text.replace("console.log(", "document.title = String(")
+        page_text = text.replace("console.log(", "document.title = String(")
         (self.root / "example.html").write_text(
-            f'<!DOCTYPE html><link rel="icon" href="data:,">{image}{shown}'
+            f'<!DOCTYPE html><link rel="icon" href="data:,">{image}{page_text}'
         )
         with Server({"/": self.root}) as server:
             browser = browsers.session("chromium")
@@ -240,18 +242,20 @@ def test_every_block_runs_in_a_fresh_clone(tmp_path: Path) -> None:
 
 
 def supported(row: str) -> list[str]:
-    """The names in a row of the table of what is supported, with braces spelled out."""
+    """The names in a row of the README's table of features, with braces expanded."""
     line = next(
         line
         for line in (ROOT / "README.md").read_text().splitlines()
         if line.startswith(f"| {row} ")
     )
     return [
-        name for text in re.findall(r"`([^`]+)`", line.split("|")[2]) for name in spelled_out(text)
+        name
+        for text in re.findall(r"`([^`]+)`", line.split("|")[2])
+        for name in expand_braces(text)
     ]
 
 
-def spelled_out(text: str) -> list[str]:
+def expand_braces(text: str) -> list[str]:
     parts = [part.split(",") for part in re.split(r"[{}]", text)]
     return ["".join(choice) for choice in product(*parts)]
 
@@ -282,7 +286,7 @@ def test_the_readme_matches_the_tables() -> None:
         *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
     ],
 )
-def test_links_lead_somewhere(page: str) -> None:
+def test_links_have_targets(page: str) -> None:
     text = (ROOT / page).read_text()
     for link in re.findall(r"\]\(([^)]+)\)|<img src=\"([^\"]+)\"", text):
         target, _, anchor = "".join(link).partition("#")
@@ -294,16 +298,16 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 def anchors(path: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """The anchors of a page's headings, as GitHub generates them."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
 
 
-WRITTEN = {
+WITHOUT_PATH = {
     *("dist/", ".webkiln/", "__init__.py", "index.js", "index.d.ts", "format.py", "facts.py"),
     *("stage_load.py", "stage_convert.py", "stage_reference.py", "stage_fetch.py", "main.c"),
 }
-"""Files that builds write, and that every package or format has."""
+"""Files that builds write, and files that exist in every package or format."""
 
 
 @pytest.mark.parametrize(
@@ -314,8 +318,8 @@ WRITTEN = {
         *sorted(p.name for p in (ROOT / "docs/design").iterdir()),
     ],
 )
-def test_files_that_pages_of_the_design_name_exist(page: str) -> None:
-    """A path starts from the root, from the package, or from frontends/."""
+def test_files_named_by_design_pages_exist(page: str) -> None:
+    """A path is relative to the root, the package, or frontends/."""
     path = ROOT / page if (ROOT / page).exists() else ROOT / "docs" / "design" / page
     text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
     package = ROOT / "pipeline" / "webkiln"
@@ -330,4 +334,4 @@ def test_files_that_pages_of_the_design_name_exist(page: str) -> None:
         runtime.parent / "unplugin/src",
     )
     missing = [name for name in names if not any((folder / name).exists() for folder in folders)]
-    assert not set(missing) - WRITTEN
+    assert not set(missing) - WITHOUT_PATH

@@ -1,4 +1,4 @@
-"""The custom-layer tutorial: its code runs as it stands, and its page prints 100 to 109 in a real
+"""The tutorial of custom layers: its code runs unchanged, and its page prints 100 to 109 in a
 browser.
 """
 
@@ -25,7 +25,7 @@ EXPECTED = list(range(100, 110))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, with_keras: Programs) -> Path:
-    """Where the tutorial's Python ran, its blocks in order in one process."""
+    """The working directory of the tutorial's Python blocks, which ran in order in one process."""
     folder = tmp_path_factory.mktemp("tutorial")
     (folder / "tutorial.py").write_text(
         "\n".join(block.text for block in TUTORIAL if block.language == "python")
@@ -41,7 +41,7 @@ def test_the_page_prints_100_to_109(bundle: str, folder: Path) -> None:
     (folder / f"{bundle}.html").write_text(
         f'<!DOCTYPE html><link rel="icon" href="data:,">{page.replace("./output", f"./{bundle}")}'
     )
-    with Server({"/": folder}) as server, kept_console() as browser:
+    with Server({"/": folder}) as server, console_values() as browser:
         browser.get(f"{server.url}/{bundle}.html")
         printed = WebDriverWait(browser, 30).until(
             lambda page: page.execute_script("return printed")
@@ -51,16 +51,16 @@ def test_the_page_prints_100_to_109(bundle: str, folder: Path) -> None:
 
 
 @contextmanager
-def kept_console() -> Iterator[Any]:
-    """The browser, whose pages keep what they print in `printed`, as numbers: its own log only says
+def console_values() -> Iterator[Any]:
+    """A browser whose pages store printed values as numbers in `printed`. Its own log contains only
     Float32Array(10).
     """
     browser = browsers.session("chromium")
-    keep = (
+    override = (
         "window.printed = []; console.log = (...values) => printed.push(values.map((value) =>"
         " Array.from(value)));"
     )
-    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": keep})
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": override})
     yield browser
     browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
 
@@ -72,19 +72,19 @@ def test_the_page_of_the_model_shows_it(folder: Path) -> None:
         browser = browsers.session("chromium")
         browser.get(server.url)
         script = "return document.getElementById('result').textContent.replace('loading', '')"
-        shown = WebDriverWait(browser, 30).until(lambda page: page.execute_script(script))
+        text = WebDriverWait(browser, 30).until(lambda page: page.execute_script(script))
         browser.get("about:blank")
-    assert [int(number) for number in shown.split()] == EXPECTED
+    assert [int(number) for number in text.split()] == EXPECTED
 
 
 def test_the_command_builds_a_file_with_its_plugin(tmp_path: Path, with_keras: Programs) -> None:
     layer, model = next(block.text for block in TUTORIAL if block.language == "python").split(
         "\nx = "
     )
-    registered = layer.replace(
+    registered_layer = layer.replace(
         "class ", '@keras.saving.register_keras_serializable(package="mine")\nclass '
     )
-    (tmp_path / "my_layers.py").write_text(registered)
+    (tmp_path / "my_layers.py").write_text(registered_layer)
     (tmp_path / "save.py").write_text(
         f'from my_layers import *\nx = {model}\nmodel.save("my.keras")\n'
     )
@@ -93,16 +93,16 @@ def test_the_command_builds_a_file_with_its_plugin(tmp_path: Path, with_keras: P
     status, printed = with_keras.run(tmp_path, "save.py")
     assert status == 0, printed
     build = [sys.executable, "-m", "webkiln.cli", *command[1:]]
-    done = subprocess.run(
+    process = subprocess.run(
         build, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    given = {
+    assert process.returncode == 0, process.stdout + process.stderr
+    inputs = {
         read_manifest(tmp_path / "public" / "my")["inputs"][0]["name"]: np.arange(
             10, dtype=np.float32
         )[None]
     }
     for backend in ("wasm", "js"):
-        (result,) = run_bundle(tmp_path / "public" / "my", backend, [given])
+        (result,) = run_bundle(tmp_path / "public" / "my", backend, [inputs])
         (output,) = result.outputs.values()
         assert output.tolist() == [EXPECTED]

@@ -1,5 +1,5 @@
-"""The tutorial of operators: its files run as they stand, the bundle is right on every backend, and
-a kernel that is missing is one error.
+"""The tutorial of operators: its files run unchanged, the bundle is correct on every backend, and a
+missing kernel is one error.
 """
 
 import subprocess
@@ -22,16 +22,16 @@ FILES = {
 }
 
 
-def written(folder: Path, **replaced: str) -> Path:
-    """A folder with the tutorial's files."""
+def write_files(folder: Path, **replacements: str) -> Path:
+    """Write the tutorial's files into a folder."""
     for name, text in FILES.items():
-        (folder / name).write_text(replaced.get(name.removesuffix(".py"), text))
+        (folder / name).write_text(replacements.get(name.removesuffix(".py"), text))
     return folder
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, with_keras: Programs) -> Path:
-    folder = written(tmp_path_factory.mktemp("operators"))
+    folder = write_files(tmp_path_factory.mktemp("operators"))
     status, printed = with_keras.run(folder, "model.py")
     assert status == 0, printed
     return folder
@@ -42,22 +42,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory, with_keras: Programs) -> Pa
 def test_every_backend_computes_the_operators(backend: str, folder: Path) -> None:
     bundle = folder / "output"
     (name,) = (tensor["name"] for tensor in read_manifest(bundle)["inputs"])
-    given = np.arange(-4, 6, dtype=np.float32)[None] / 3
-    (result,) = run_bundle(bundle, backend, [{name: given}], host="chromium")
+    x = np.arange(-4, 6, dtype=np.float32)[None] / 3
+    (result,) = run_bundle(bundle, backend, [{name: x}], host="chromium")
     (output,) = result.outputs.values()
-    np.testing.assert_allclose(output, given.astype(np.float64) ** 6, rtol=1e-6)
+    np.testing.assert_allclose(output, x.astype(np.float64) ** 6, rtol=1e-6)
 
 
 def test_a_missing_kernel_is_one_error_before_any_work(
     tmp_path: Path, with_keras: Programs
 ) -> None:
-    without = "\n".join(line for line in FILES["power.py"].splitlines() if '"webgl"' not in line)
-    twice = FILES["model.py"].replace(
+    without_webgl = "\n".join(
+        line for line in FILES["power.py"].splitlines() if '"webgl"' not in line
+    )
+    two_layers = FILES["model.py"].replace(
         'SquareLayer(name="square")(x)',
         'PowerLayer(2, name="other")(SquareLayer(name="square")(x))',
     )
-    only = twice.replace('("webgpu", "wasm", "webgl", "js")', '("webgl",)')
-    status, message = with_keras.run(written(tmp_path, power=without, model=only), "model.py")
+    webgl_only = two_layers.replace('("webgpu", "wasm", "webgl", "js")', '("webgl",)')
+    status, message = with_keras.run(
+        write_files(tmp_path, power=without_webgl, model=webgl_only), "model.py"
+    )
     assert status != 0
     assert "2 unsupported parts" in message
     assert "cube: MyPower has no kernel for webgl" in message
@@ -67,18 +71,18 @@ def test_a_missing_kernel_is_one_error_before_any_work(
 
 @pytest.mark.long
 def test_a_recipe_names_the_files(tmp_path: Path, with_keras: Programs) -> None:
-    """The same from a file, whose keys hold the operators' files."""
-    written(tmp_path)
-    saved = (
+    """The model is a file. Its keys contain the operators' files."""
+    write_files(tmp_path)
+    source = (
         FILES["model.py"]
         .partition("graph = ")[0]
         .replace("class ", '@keras.saving.register_keras_serializable(package="mine")\nclass ')
     )
     (tmp_path / "layers.py").write_text(
-        saved.partition("\nx = ")[0].replace("import power\nimport square\n", "")
+        source.partition("\nx = ")[0].replace("import power\nimport square\n", "")
     )
     (tmp_path / "save.py").write_text(
-        "from layers import *\nx = " + saved.partition("\nx = ")[2] + 'model.save("my.keras")\n'
+        "from layers import *\nx = " + source.partition("\nx = ")[2] + 'model.save("my.keras")\n'
     )
     command = [
         "-m",
@@ -102,7 +106,7 @@ def test_a_recipe_names_the_files(tmp_path: Path, with_keras: Programs) -> None:
     ]
     status, printed = with_keras.run(tmp_path, "save.py")
     assert status == 0, printed
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *command],
         cwd=tmp_path,
         capture_output=True,
@@ -110,13 +114,13 @@ def test_a_recipe_names_the_files(tmp_path: Path, with_keras: Programs) -> None:
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     (name,) = (tensor["name"] for tensor in read_manifest(tmp_path / "out")["inputs"])
     (result,) = run_bundle(tmp_path / "out", "js", [{name: np.full((1, 10), 2, np.float32)}])
     assert set(next(iter(result.outputs.values())).ravel().tolist()) == {64.0}
     broken = (tmp_path / "power.py").read_text().replace("y *= x0(i);", "y *= x0(i) + 1;", 2)
     (tmp_path / "power.py").write_text(broken)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *command],
         cwd=tmp_path,
         capture_output=True,
@@ -124,13 +128,13 @@ def test_a_recipe_names_the_files(tmp_path: Path, with_keras: Programs) -> None:
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     (result,) = run_bundle(tmp_path / "out", "js", [{name: np.full((1, 10), 2, np.float32)}])
     assert set(next(iter(result.outputs.values())).ravel().tolist()) == {125.0}
 
 
 def test_an_onnx_file_uses_the_operator(tmp_path: Path) -> None:
-    written(tmp_path)
+    write_files(tmp_path)
     value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 5])
     out = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 5])
     node = onnx.helper.make_node("Squared", ["x"], ["y"], domain="my.operators")
@@ -152,16 +156,16 @@ def test_an_onnx_file_uses_the_operator(tmp_path: Path) -> None:
         "--backend",
         "js",
     ]
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
     )
-    assert done.returncode == 2
-    assert "my.operators" in done.stderr + done.stdout
+    assert process.returncode == 2
+    assert "my.operators" in process.stderr + process.stdout
     command += ["--plugin", "onnx_square.py", "--operators", "square.py"]
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     x = np.arange(10, dtype=np.float32).reshape(2, 5)
     (result,) = run_bundle(tmp_path / "out", "js", [{"x": x}])
     np.testing.assert_array_equal(result.outputs["y"], x * x)

@@ -1,4 +1,4 @@
-"""docs/web-projects.md says what the examples do, and what tests/web tries."""
+"""docs/web-projects.md matches the examples, and the rows that tests/web checks."""
 
 import json
 from pathlib import Path
@@ -21,17 +21,17 @@ MAINS = sorted(
 )
 
 
-def test_the_table_is_that_of_the_rows() -> None:
-    assert table.PAGE.read_text("utf-8") == table.page(), "write it anew: make web"
+def test_the_table_is_current() -> None:
+    assert table.PAGE.read_text("utf-8") == table.page(), "run: make web"
 
 
 @pytest.mark.parametrize("block", SHOWN, ids=lambda block: block.marks[0])
-def test_what_is_shown_stands_in_the_example(block: Block) -> None:
+def test_a_shown_block_is_part_of_the_example(block: Block) -> None:
     assert block.text in (ROOT / block.marks[0]).read_text("utf-8")
 
 
-def test_a_file_of_several_examples_is_the_same_in_all() -> None:
-    """But for what it imports the model from."""
+def test_files_of_several_examples_are_equal() -> None:
+    """Only the import of the model may differ."""
     assert len(MAINS) == 6
     assert len({path.read_text("utf-8").partition("\n")[2] for path in MAINS}) == 1
     for name in ("style.css", "useModel.js"):
@@ -47,10 +47,10 @@ def test_a_file_of_several_examples_is_the_same_in_all() -> None:
 )
 def test_examples_name_exact_versions(folder: Path) -> None:
     package = json.loads((folder / "package.json").read_text("utf-8"))
-    wanted = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
-    assert wanted
+    dependencies = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
+    assert dependencies
     assert all(
         version[0].isdigit() or version == "file:../../runtime/unplugin"
-        for version in wanted.values()
+        for version in dependencies.values()
     )
     assert (folder / "README.md").exists()

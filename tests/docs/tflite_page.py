@@ -210,7 +210,7 @@ crashes while it calibrates them.
 """
 
 
-def tried() -> dict[str, list[str]]:
+def tested_dtypes() -> dict[str, list[str]]:
     """The dtypes of the single-operator tests, by operator."""
     dtypes: dict[str, list[str]] = {}
     for single in (*SINGLES, *INTEGER_SINGLES):
@@ -226,15 +226,15 @@ def tried() -> dict[str, list[str]]:
         dtype = (
             "float32, weights int8" if item.dtype == "float32" and "int8" in weights else item.dtype
         )
-        kinds = dtypes.setdefault(single.op, [])
-        if dtype not in kinds:
-            kinds.append(dtype)
+        op_dtypes = dtypes.setdefault(single.op, [])
+        if dtype not in op_dtypes:
+            op_dtypes.append(dtype)
     return dtypes
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """(operator, "yes" or the reason why not, tested dtypes)."""
-    dtypes = tried()
+    """(operator, "yes" or "no: " and the reason, tested dtypes)."""
+    dtypes = tested_dtypes()
     supported = OPERATORS.keys() | FOLDS.ops | VARIABLES
     return [
         (op, "yes" if op in supported else f"no: {REASONS[op]}", ", ".join(dtypes.get(op, ())))

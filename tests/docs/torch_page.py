@@ -22,21 +22,21 @@ REFUSED = {
 
 
 def core() -> list[str]:
-    """The operators of ATen that the installed torch calls core, `name.overload`."""
-    found = []
-    for full in torch._C._dispatch_get_all_op_names():
-        space, _, name = full.partition("::")
+    """The operators that the installed torch tags as core ATen, as `name.overload`."""
+    names = []
+    for qualified_name in torch._C._dispatch_get_all_op_names():
+        space, _, name = qualified_name.partition("::")
         packet, _, overload = name.partition(".")
         if space != "aten":
             continue
         op = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
         if op is not None and torch.Tag.core in op.tags:
-            found.append(f"{packet}.{overload or 'default'}")
-    return sorted(found)
+            names.append(f"{packet}.{overload or 'default'}")
+    return sorted(names)
 
 
 def reason(op: str) -> str:
-    """Why an operator is refused, or nothing."""
+    """The reason why an operator is not supported, or ""."""
     name = op.partition(".")[0]
     if HANDLERS.find("", name) or name in HANDLERS.folds.ops or name in COMPLEX or name in IGNORED:
         return ""
@@ -45,18 +45,19 @@ def reason(op: str) -> str:
 
 def table() -> str:
     ops = core()
-    refused = [(op, why) for op in ops if (why := reason(op))]
-    kept = [op for op in ops if not reason(op)]
+    refused = [(op, op_reason) for op in ops if (op_reason := reason(op))]
+    converted = [op for op in ops if not reason(op)]
     lines = [
         (
             f"\nOf the {len(ops)} operators that torch {torch.__version__.partition('+')[0]} calls"
-            f" core ATen, {len(kept)} are converted ({len(kept) / len(ops):.0%}). Refused are\n"
+            f" core ATen, {len(converted)} are converted"
+            f" ({len(converted) / len(ops):.0%}). Refused are\n"
         ),
         "| operator | why |",
         "|---|---|",
-        *(f"| `{op}` | {why} |" for op, why in refused),
+        *(f"| `{op}` | {op_reason} |" for op, op_reason in refused),
         "\nConverted are\n",
-        ", ".join(f"`{op}`" for op in kept),
+        ", ".join(f"`{op}`" for op in converted),
         "\nand of those that torch would write with others, by their names without overload,\n",
         ", ".join(
             f"`{name}`"
@@ -71,7 +72,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """The page as it should be."""
+    """The page with the current table."""
     return wrap(_text())
 
 

@@ -1,14 +1,14 @@
-"""Markdown at 100 columns: paragraphs and list items are wrapped, all else stays."""
+"""Wraps paragraphs and list items of Markdown at 100 columns."""
 
 import re
 from collections.abc import Iterator
 
 COLUMNS = 100
 TOKEN = re.compile(r"(?:`[^`]*`|\[[^\]]*\]\([^)]*\)|\S)+")
-"""A word; code and links are not broken."""
+"""A word. Code and links are not split."""
 MARKER = re.compile(r"(\s*)([-*]|\d+\.)\s+")
-KEPT = ("#", "|", "<", "    ")
-"""Starts of lines that are neither paragraphs nor items: headings, tables, HTML, code."""
+UNWRAPPED = ("#", "|", "<", "    ")
+"""Prefixes of lines that are neither paragraphs nor items: headings, tables, HTML, code."""
 
 
 def wrap(text: str) -> str:
@@ -22,7 +22,12 @@ def _lines(lines: list[str]) -> Iterator[str]:
         number += 1
         if line.lstrip().startswith("```"):
             fenced = not fenced
-        if fenced or not line.strip() or line.startswith(KEPT) or line.lstrip().startswith("```"):
+        if (
+            fenced
+            or not line.strip()
+            or line.startswith(UNWRAPPED)
+            or line.lstrip().startswith("```")
+        ):
             yield line
             continue
         marker = MARKER.match(line)
@@ -31,15 +36,19 @@ def _lines(lines: list[str]) -> Iterator[str]:
         while number < len(lines) and _continues(lines[number]):
             block.append(lines[number].strip())
             number += 1
-        yield from _filled(" ".join(block), first, " " * len(first))
+        yield from _fill(" ".join(block), first, " " * len(first))
 
 
 def _continues(line: str) -> bool:
-    bare = line.strip()
-    return bool(bare) and not bare.startswith(("```", "|", "#", "<")) and not MARKER.match(line)
+    stripped = line.strip()
+    return (
+        bool(stripped)
+        and not stripped.startswith(("```", "|", "#", "<"))
+        and not MARKER.match(line)
+    )
 
 
-def _filled(text: str, first: str, rest: str) -> Iterator[str]:
+def _fill(text: str, first: str, rest: str) -> Iterator[str]:
     line, empty = first, True
     for token in TOKEN.findall(text):
         if not empty and len(line) + 1 + len(token) > COLUMNS:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import expected, node_job, run
-from tests.hosts import A_PART_OF_A_VARIANT
+from tests.hosts import SAMPLED_VARIANTS
 from webkiln.backends.compare import relative_error
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering
@@ -65,7 +65,7 @@ def images():
         yield Case((x, w, b), attrs, 1e-5, f"{height}x{width}/{stride} pad {pad} of {features}")
 
 
-@pytest.mark.parametrize(("variant", "every"), A_PART_OF_A_VARIANT)
+@pytest.mark.parametrize(("variant", "every"), SAMPLED_VARIANTS)
 def test_images_of_every_size(variant, every, tmp_path):
     cases = list(images())[::every]
     results = run(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import expected, node_job, run
-from tests.hosts import A_PART_OF_A_VARIANT
+from tests.hosts import SAMPLED_VARIANTS
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
@@ -104,7 +104,7 @@ def images():
             yield Case((x, w, rng.standard_normal(features).astype(np.float32)), attrs, 1e-5, name)
 
 
-@pytest.mark.parametrize(("variant", "every"), A_PART_OF_A_VARIANT)
+@pytest.mark.parametrize(("variant", "every"), SAMPLED_VARIANTS)
 def test_rows_of_every_size(variant, every, tmp_path):
     cases = list(images())[::every]
     results = run(

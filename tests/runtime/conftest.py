@@ -17,5 +17,5 @@ def layers_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copied(bundle: Path, tmp_path: Path) -> Path:
+def bundle_copy(bundle: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(bundle, tmp_path / "fake"))

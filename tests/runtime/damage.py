@@ -19,7 +19,7 @@ def alter(path: Path) -> None:
 
 
 def break_off(path: Path) -> None:
-    """End a module in the middle of a table."""
+    """Truncate a module in the middle of a table."""
     text = path.read_text("utf-8")
     end = re.search(r"(program|launches) = \{", text)
     assert end is not None
@@ -27,6 +27,8 @@ def break_off(path: Path) -> None:
 
 
 def rebuild(path: Path) -> None:
-    """Make a module that of another build, as a cache or half a deployment leaves it."""
+    """Replace the build id of a module, as if it came from another build because of a cache or an
+    incomplete deployment.
+    """
     text = path.read_text("utf-8")
     path.write_text(re.sub(r'build = "[0-9a-f]+"', 'build = "0123456789abcdef"', text), "utf-8")

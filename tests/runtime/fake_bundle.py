@@ -1,8 +1,7 @@
-"""A hand-written model, built into bundles through the real stage: y = x * w + total, where total
-adds
-up all inputs so far.
+"""A hand-written model, built into bundles by the real stage: y = x * w + total, where total is the
+sum of all previous inputs.
 
-It traps when x[0] is above 1e9.
+It traps if x[0] is above 1e9.
 """
 
 import importlib.util
@@ -30,10 +29,10 @@ export function create() {{
   const buffer = new ArrayBuffer({MEMORY});
   const f = new Float32Array(buffer);
   const move = (to, bytes) => new Uint8Array(buffer).copyWithin(to, {STAGING}, {STAGING} + bytes);
-  let tell = () => {{}};
+  let notify = () => {{}};
   return {{
     buffer, base: 0,
-    watch(given) {{ tell = given; }},
+    watch(callback) {{ notify = callback; }},
     init(i) {{ move([{W}, {BULK}, {INITIAL}][i], [16, {BULK_BYTES}, 4][i]); }},
     run() {{
       if (f[{X // 4}] > 1e9) throw new RangeError('trap');
@@ -44,7 +43,7 @@ export function create() {{
       }}
       for (let i = 0; i < 4; i++) total += f[{X // 4} + i];
       f[{NEXT // 4}] = total;
-      tell(0);
+      notify(0);
     }},
   }};
 }}
@@ -54,13 +53,13 @@ WASM = """
 export async function create(module) {
   const { exports } = await WebAssembly.instantiate(module, {});
   const base = exports.base();
-  let tell = () => {};
+  let notify = () => {};
   const run = () => {
     exports.run();
-    tell(0);
+    notify(0);
   };
   return { get buffer() { return exports.memory.buffer; }, base, init: exports.init,
-    run, watch(given) { tell = given; } };
+    run, watch(callback) { notify = callback; } };
 }
 """
 
@@ -100,8 +99,8 @@ def stage(name: str) -> Any:
     return module
 
 
-def expected(x: np.ndarray, before: float = float(INITIAL_TOTAL)) -> np.ndarray:
-    return (x * WEIGHT + np.float32(before)).astype(np.float32)
+def expected(x: np.ndarray, total_before: float = float(INITIAL_TOTAL)) -> np.ndarray:
+    return (x * WEIGHT + np.float32(total_before)).astype(np.float32)
 
 
 def program(backend: str, keep_layers: bool) -> dict[str, Any]:
@@ -180,7 +179,7 @@ def build(
         canonical.write(inputs[f"program.{backend}.json"], description)
         folder = inputs[f"code.{backend}/"] = work / f"code.{backend}"
         folder.mkdir(exist_ok=True)
-        layout, rest = (
+        layout, constants = (
             canonical.dumps({key: description[key] for key in keys}).decode()
             for keys in (
                 ("memory", "inputs", "outputs", "layers", "guards"),
@@ -188,7 +187,7 @@ def build(
             )
         )
         (folder / f"{backend}.js").write_text(
-            f"export const program = {{ ...{rest}, layout: () => ({layout}) }};\n{code}"
+            f"export const program = {{ ...{constants}, layout: () => ({layout}) }};\n{code}"
         )
     for variant in ("simd", "relaxed"):
         inputs[f"wasm.{variant}"] = compile_wasm(work, variant)

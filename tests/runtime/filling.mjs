@@ -1,7 +1,6 @@
 /**
- * Loads weights through the runtime into a recording engine, with a fake network and cache.
- * Prints the init entries in order, each with its first byte and length, and when the rest of a
- * shard arrived.
+ * Loads weights through the runtime into an engine that records its calls, with a simulated network and cache.
+ * Prints the initialised entries, each with its first byte and its length, and the arrival of the rest of each shard.
  */
 import { createHash } from 'node:crypto';
 
@@ -26,10 +25,10 @@ const later = ms =>
 
 const log = [];
 
-// Node loads its fetch on first use, which takes longer than the delays here.
+// Node loads its fetch implementation at the first use, which takes longer than the delays below.
 await new Response('').arrayBuffer();
 
-/** Requests that are answered one at a time, in `order` among the pending ones. */
+/** Pending requests. Files arrive one by one; `order` decides among the pending ones. */
 const waiting = [];
 let arriving = false;
 const next = async () => {
@@ -45,8 +44,8 @@ const over = () => {
 };
 
 /**
- * The bytes of a file in two chunks. With `half`, the second never arrives; otherwise its arrival
- * is recorded. With `other`, the bytes differ from the manifest. `ended` is called afterwards.
+ * The bytes of a file in two chunks. The arrival of the second one is recorded; with `half` it fails instead. With `other`, the bytes
+ * differ from the manifest. `ended` is called afterwards.
  */
 const body = (index, half, other, ended) =>
   new ReadableStream({
@@ -96,7 +95,7 @@ const engine = {
 const program = { placeholders: [], states: [], init };
 const request = {
   manifest: {
-    name: 'made',
+    name: 'net',
     shards: files.map(({ file, bytes, digest }) => ({ file, bytes: bytes.length, digest })),
     backends: { js: { module: 'js.js', build: 'b' } },
   },

@@ -1,4 +1,4 @@
-"""Loads of the fake bundle: where they run, one of its files, and what it computes."""
+"""Parameters and results of loads of the fake bundle."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from webkiln import canonical
 
 Y = [11.5, 6.0, 10.75, 42.0]
-places = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
+worker_or_main = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 
 
 def shard(bundle: Path, index: int = 0) -> str:

@@ -20,7 +20,7 @@ export async function run({ load }, options) {
   return { y: Array.from(outputs.y), backend, variant, worker, failures, stats };
 }
 
-/** Load with all files inside the URLs, as bundlers do for small files. */
+/** Load with all files as data URLs, as bundlers inline small files. */
 export async function inlined({ load, manifest }, options) {
   const url = name => new URL(`/bundle/${name}`, location.href);
   const files = [
@@ -46,24 +46,26 @@ export async function loadError({ load }, options) {
 }
 
 /** Load after the browser has stored files in its HTTP cache. */
-export async function kept({ load }, { files, ...options }) {
+export async function fromHttpCache({ load }, { files, ...options }) {
   for (const file of files)
     await (await fetch(new URL(`/bundle/${file}`, location.href))).arrayBuffer();
   return run({ load }, options);
 }
 
-/** Load several times with given options: outputs, or the code of an error. */
-export async function inTurn({ load }, { each, ...options }) {
+/** Load several times in sequence with the options of `each`. Returns outputs or error codes. */
+export async function sequence({ load }, { each, ...options }) {
   await globalThis.caches?.delete('webkiln:fake');
   const results = [];
-  for (const more of each) {
-    const model = await load({ ...options, ...more }).catch(error => error.code);
+  for (const loadOptions of each) {
+    const model = await load({ ...options, ...loadOptions }).catch(error => error.code);
     results.push(typeof model === 'string' ? model : plain(await model.run({ x: X })).y);
     if (typeof model === 'string') continue;
     model.dispose();
     for (
       let wait = 0;
-      more.saveCache && wait < 300 && (await (await caches.open('webkiln:fake')).keys()).length < 3;
+      loadOptions.saveCache &&
+      wait < 300 &&
+      (await (await caches.open('webkiln:fake')).keys()).length < 3;
       wait++
     )
       await new Promise(resolve => setTimeout(resolve, 50));
@@ -74,9 +76,9 @@ export async function inTurn({ load }, { each, ...options }) {
 export async function profile({ load }, options) {
   const model = await load(options);
   for (let run = 0; run < 3; run++) await model.run({ x: X });
-  const found = [await model.profile(), await model.profile(), model.threads];
+  const profiles = [await model.profile(), await model.profile(), model.threads];
   model.dispose();
-  return found;
+  return profiles;
 }
 
 export async function profileError({ load }, options) {
@@ -91,7 +93,7 @@ export async function profileError({ load }, options) {
   return { code: 'no error' };
 }
 
-/** Simultaneous loads, one of which fails and one of which is aborted. */
+/** Concurrent loads, one of which fails and one of which is aborted. */
 export async function concurrent({ load }, options) {
   const controller = new AbortController();
   const loading = [1, 2, 3].map(() => load(options));
@@ -219,19 +221,19 @@ export async function order({ load }, options) {
 }
 
 export async function progress({ load, manifest }, options) {
-  const seen = [];
+  const reported = [];
   const model = await load({
     ...options,
-    onProgress: ({ loaded, total }) => seen.push([loaded, total]),
+    onProgress: ({ loaded, total }) => reported.push([loaded, total]),
   });
   const entry = manifest.backends[model.backend];
   const chosen = (entry.variants ?? []).filter(({ name }) => name === model.variant);
   const expected = [...chosen, ...manifest.shards].reduce((sum, { bytes }) => sum + bytes, 0);
   model.dispose();
   return {
-    monotone: seen.every(([loaded], index) => index === 0 || loaded >= seen[index - 1][0]),
-    totals: [...new Set(seen.map(([, total]) => total))],
-    last: seen.at(-1)?.[0],
+    monotone: reported.every(([loaded], index) => index === 0 || loaded >= reported[index - 1][0]),
+    totals: [...new Set(reported.map(([, total]) => total))],
+    last: reported.at(-1)?.[0],
     expected,
   };
 }
@@ -239,9 +241,9 @@ export async function progress({ load, manifest }, options) {
 export async function layers({ load }, options) {
   const model = await load(options);
   await model.run({ x: X });
-  const kept = await model.layers();
+  const values = await model.layers();
   model.dispose();
-  return kept.map(({ data, ...layer }) => ({
+  return values.map(({ data, ...layer }) => ({
     ...layer,
     data: Array.from(data),
     type: data.constructor.name,
@@ -254,25 +256,25 @@ export async function unhashed(bundle, options) {
 }
 
 export async function warnings(bundle, options) {
-  const warned = [];
+  const messages = [];
   const warn = console.warn;
-  console.warn = (...parts) => warned.push(parts.join(' '));
+  console.warn = (...parts) => messages.push(parts.join(' '));
   try {
-    return { ...(await run(bundle, options)), warned };
+    return { ...(await run(bundle, options)), messages };
   } finally {
     console.warn = warn;
   }
 }
 
-export async function webdnn(_, { directory, options, ...wanted }) {
+export async function webdnn(_, { directory, options, ...extra }) {
   const { default: WebDNN } = await import(
     new URL('webdnn.js', new URL(directory, globalThis.location?.href)).href
   );
-  const seen = [];
+  const reported = [];
   const urls = [];
   const runner = await WebDNN.load(directory, {
     ...options,
-    progressCallback: (loaded, total) => seen.push(loaded / total),
+    progressCallback: (loaded, total) => reported.push(loaded / total),
     transformUrlDelegate: url => {
       urls.push(new URL(url).pathname);
       return url;
@@ -300,12 +302,12 @@ export async function webdnn(_, { directory, options, ...wanted }) {
     shape: input.shape,
     order: input.order,
     count: runner.inputs.length,
-    progress: seen.at(-1),
+    progress: reported.at(-1),
     urls: [...new Set(urls)],
     global: globalThis.WebDNN === WebDNN,
     placeholder: await codeOf(runner.setPlaceholderValue({ N: 2 })),
     none: await codeOf(runner.setPlaceholderValue({})),
-    ...wanted,
+    ...extra,
   };
 }
 

@@ -1,4 +1,4 @@
-"""A web server that can misbehave, and the engines that run a scenario against it."""
+"""A web server that can misbehave, and functions that run a scenario against it in an engine."""
 
 import gzip
 import hashlib
@@ -24,15 +24,14 @@ PATIENCE = 30
 
 @dataclass
 class Site:
-    """`/bundle/` is a bundle, `/tests/` this folder; `faults` maps a file name to what goes wrong
-    with
-    it, `scripts` to what does with its first requests.
+    """A web site. `/bundle/` is a bundle, `/tests/` this folder. `faults` maps a file name to a
+    permanent fault, `scripts` to the faults of its first requests.
 
-    A step of a script is a name, with a number for some: `drop:9`, `stall:9` and `gzip:9` end after
-    9 bytes of what was asked for, `status:503`, `busy:0` (429 and its Retry-After), `whole` (passes
-    over Range), `wrong` (bytes that may be kept for a year), `tag` (another ETag), `changed` (and
-    other bytes), `short:9` (all of a shorter file) and `right`. Files with a script have an ETag
-    and are served by Range.
+    A step of a script is a name, some with a number. `drop:9`, `stall:9` and `gzip:9` end after 9
+    bytes of the response. `status:503` and `busy:0` (429 with Retry-After) are errors. `whole`
+    ignores Range. `wrong` sends wrong bytes that may be cached for a year. `tag` changes the ETag,
+    `changed` also the bytes. `short:9` is a complete file of 9 bytes. `right` has no fault. Files
+    with a script have an ETag and support Range.
     """
 
     bundle: Path
@@ -43,10 +42,10 @@ class Site:
     request: Any = None
     answer: Any = None
     answered: threading.Event = field(default_factory=threading.Event)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     url: str = ""
     host: str = ""
-    """Where the bundle is taken from; without it, from the page's own server."""
+    """The host name from which the bundle is loaded, by default that of the page."""
 
 
 class SiteServer(ThreadingHTTPServer):
@@ -69,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = urlsplit(self.path).path
-        self.server.site.asked.append(path)
+        self.server.site.requests.append(path)
         if path == "/request":
             return self.reply("application/json", json.dumps(self.server.site.request).encode())
         if path in self.server.site.pages:
@@ -121,12 +120,12 @@ class Handler(BaseHTTPRequestHandler):
         )
         if name in ("wrong", "changed"):
             data = bytes(byte ^ 255 for byte in data)
-        keep = (
+        caching = (
             {"Cache-Control": "public, max-age=31536000, immutable"}
             if name == "wrong"
             else {"Cache-Control": "no-store"}
         )
-        head = {"Content-Type": kind, "ETag": tag, **keep}
+        head = {"Content-Type": kind, "ETag": tag, **caching}
         if name == "short":
             return self.send(200, data[: int(argument)], head)
         if name == "gzip":
@@ -134,10 +133,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(
                 200, data, {**head, "Content-Encoding": "gzip"}, int(argument) if argument else None
             )
-        asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        resumed = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
         start = (
-            int(asked[1])
-            if asked and name != "whole" and self.headers.get("If-Range", tag) == tag
+            int(resumed[1])
+            if resumed and name != "whole" and self.headers.get("If-Range", tag) == tag
             else 0
         )
         if start:
@@ -154,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
         *,
         stalls: bool = False,
     ) -> None:
-        """Announce all of the data and send it up to `end`."""
+        """Send headers for all of the data, but the data only up to `end`."""
         self.send_response(status)
         for name, value in {
             **headers,
@@ -243,9 +242,9 @@ def in_node(bundle: Path, scenario: str, argument: Any, *flags: str) -> Any:
         scenario,
         json.dumps(argument),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])["result"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout.splitlines()[-1])["result"]
 
 
 def perform(host: str, bundle: Path, scenario: str, argument: Any) -> Any:

@@ -1,5 +1,5 @@
-"""In which order the runtime decodes weights and transforms filters, whatever arrives first and is
-right: memory is planned for that.
+"""The order in which the runtime decodes weights and transforms filters, for any order of arrivals
+and retries. Memory is planned for that order.
 """
 
 import json
@@ -11,7 +11,7 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("filling.mjs")
 SHARDS = [(1, 1000), (2, 600), (3, 800), (4, 200)]
-"""The byte that each consists of, and how often."""
+"""(byte value, length) of each shard."""
 INIT = [
     [0, 0, 400],
     [0, 400, 600],
@@ -23,45 +23,47 @@ INIT = [
     [-1, 3, 1],
     [-1, 4, 2],
 ]
-"""Ranges of shards, then what follows entries: 1 and 2, 3, and 4 and 5."""
+"""Ranges of shards (shard, start, length), and entries (-1, first, count) that follow others:
+entries 1 and 2, 3, 4 and 5.
+"""
 
 
 Log = list[tuple[int, int | None, int]]
 
 
-def filled(
+def decode(
     order: list[int],
     cached: dict[int, str],
     broken: tuple[int, ...] = (),
     wrong: tuple[int, ...] = (),
     strategy: str = "latest",
 ) -> tuple[Log, bool]:
-    """What the engine was told, and whether it was told of the first range before the rest of its
-    shard came.
+    """The calls of the engine, and whether the first range was decoded before the rest of its shard
+    arrived.
     """
-    given: dict[str, Any] = {"init": INIT, "shards": SHARDS, "order": order, "cached": cached}
-    given |= {"broken": broken, "wrong": wrong, "strategy": strategy}
-    done = subprocess.run(
-        ["node", str(SCRIPT), json.dumps(given)],
+    request: dict[str, Any] = {"init": INIT, "shards": SHARDS, "order": order, "cached": cached}
+    request |= {"broken": broken, "wrong": wrong, "strategy": strategy}
+    process = subprocess.run(
+        ["node", str(SCRIPT), json.dumps(request)],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    told: list[list[Any]] = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    events: list[list[Any]] = json.loads(process.stdout)
     log: Log = [
-        (entry, byte, length) for entry, byte, length in (row for row in told if row[0] != "rest")
+        (entry, byte, length) for entry, byte, length in (row for row in events if row[0] != "rest")
     ]
-    return log, [row[0] for row in told].index(0) < told.index(["rest", 0])
+    return log, [row[0] for row in events].index(0) < events.index(["rest", 0])
 
 
 def check(log: Log) -> None:
-    """What was decoded last is right, and each filter is transformed once, in its order, when its
-    ranges are decoded for good.
+    """The last decoding of each range has the right bytes. Each filter is transformed once, in
+    order, after the last decoding of its ranges.
     """
     numbers = [entry for entry, *_ in log]
-    last = {entry: at for at, entry in enumerate(numbers)}
+    last = {entry: position for position, entry in enumerate(numbers)}
     assert set(last) == set(range(len(INIT)))
     for entry, (shard, start, count) in enumerate(INIT):
         _, byte, length = log[last[entry]]
@@ -70,18 +72,18 @@ def check(log: Log) -> None:
         else:
             assert all(last[other] < last[entry] for other in range(start, start + count))
     transforms = [entry for entry in numbers if INIT[entry][0] < 0]
-    assert transforms == sorted(set(transforms)), "once, in their order"
+    assert transforms == sorted(set(transforms)), "once, in order"
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1], [1, 3, 2, 0]])
 @pytest.mark.sample(2)
-def test_filters_are_transformed_in_their_order(order: list[int]) -> None:
-    log, early = filled(order, {})
+def test_filters_are_transformed_in_order(order: list[int]) -> None:
+    log, is_early = decode(order, {})
     check(log)
-    assert len(log) == len(INIT), "each once"
-    assert early, "what arrives is decoded before the rest of its shard"
+    assert len(log) == len(INIT), "each is decoded once"
+    assert is_early, "ranges are decoded before the rest of their shard arrives"
     if order[0] == 3:
-        assert next(entry for entry, *_ in log) == 5, "what arrives first is decoded first"
+        assert next(entry for entry, *_ in log) == 5, "the first shard to arrive is decoded first"
 
 
 @pytest.mark.parametrize(
@@ -97,10 +99,10 @@ def test_filters_are_transformed_in_their_order(order: list[int]) -> None:
 def test_a_shard_that_arrives_twice_is_decoded_from_the_complete_copy(
     cached: dict[int, str], broken: tuple[int, ...], strategy: str
 ) -> None:
-    """A cached file that breaks off is taken from the network, and a connection that does from the
+    """A cached file that breaks off is downloaded. A download that breaks off is read from the
     cache.
     """
-    log, _ = filled([0, 1, 2, 3], cached, broken, strategy=strategy)
+    log, _ = decode([0, 1, 2, 3], cached, broken, strategy=strategy)
     check(log)
 
 
@@ -108,10 +110,10 @@ def test_a_shard_that_arrives_twice_is_decoded_from_the_complete_copy(
 @pytest.mark.parametrize("wrong", [(0,), (1, 3), (0, 1, 2, 3)])
 @pytest.mark.sample(3)
 def test_wrong_bytes_are_decoded_again(wrong: tuple[int, ...], strategy: str) -> None:
-    """The HTTP cache holds wrong bytes, which are decoded as they arrive; the server has the right
+    """The HTTP cache has wrong bytes, which are decoded as they arrive. The server has the right
     ones.
     """
-    log, early = filled([2, 3, 0, 1], {}, wrong=wrong, strategy=strategy)
+    log, is_early = decode([2, 3, 0, 1], {}, wrong=wrong, strategy=strategy)
     check(log)
-    assert early
+    assert is_early
     assert len(log) == len(INIT) + sum(INIT[entry][0] in wrong for entry in range(6))

@@ -11,7 +11,7 @@ RUNTIME = ROOT / "runtime"
 
 
 def test_node_tests() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         ["node", "--test", "--test-concurrency=3"],
         cwd=RUNTIME,
         capture_output=True,
@@ -19,20 +19,20 @@ def test_node_tests() -> None:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert process.returncode == 0, process.stdout
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("project", ["tsconfig.json", "unplugin"])
 def test_types(project: str) -> None:
-    """`make check` finds the same."""
+    """`make check` runs the same command."""
     tsc = RUNTIME / "node_modules" / ".bin" / "tsc"
     if not tsc.exists():
         pytest.fail(
             "TypeScript is missing: run `make setup`, or `npm ci` in runtime/ (npm comes with"
             " Node.js; on Debian it is the package npm)"
         )
-    done = subprocess.run(
+    process = subprocess.run(
         [str(tsc), "--project", project],
         cwd=RUNTIME,
         capture_output=True,
@@ -40,7 +40,7 @@ def test_types(project: str) -> None:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert process.returncode == 0, process.stdout
 
 
 @pytest.mark.parametrize("folder", ["runtime", "examples"])

@@ -1,4 +1,4 @@
-"""How a load answers missing, wrong, damaged and forbidden files, in both engines."""
+"""The handling of missing, wrong, damaged and forbidden files by a load, in all engines."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from tests.hosts import BEST, every_host, every_page
 from tests.runtime.damage import alter, rebuild, truncate
-from tests.runtime.loads import Y, places, shard
+from tests.runtime.loads import Y, shard, worker_or_main
 from tests.runtime.tampering import Site, in_node, in_page, perform, serve
 
 STRICT = (
@@ -18,64 +18,66 @@ WASM_ONLY = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-
 
 
 @every_host
-@places
+@worker_or_main
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.sample(2)
-def test_loads_at_the_same_time(host: str, worker: bool, backend: str, bundle: Path) -> None:
-    got = perform(host, bundle, "concurrent", {"worker": worker, "backends": [backend]})
-    assert got == {"results": [Y] * 3, "codes": ["MissingFile", "Aborted"]}
+def test_concurrent_loads(host: str, worker: bool, backend: str, bundle: Path) -> None:
+    result = perform(host, bundle, "concurrent", {"worker": worker, "backends": [backend]})
+    assert result == {"results": [Y] * 3, "codes": ["MissingFile", "Aborted"]}
 
 
 @every_page
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 @pytest.mark.sample(2)
 def test_each_file_is_requested_once(browser: str, worker: bool, bundle: Path) -> None:
-    """But for modules, of which a page and its Worker have one each where nothing may be kept."""
+    """Modules are an exception: a page and its Worker each request one, unless the HTTP cache may
+    store it.
+    """
     site = Site(bundle)
     in_page(site, "run", {"backends": ["wasm"], "worker": worker}, browser)
-    asked = [path for path in site.asked if path.startswith("/bundle/")]
-    data = [path for path in asked if not path.endswith(".js")]
+    requests = [path for path in site.requests if path.startswith("/bundle/")]
+    data = [path for path in requests if not path.endswith(".js")]
     assert len(data) == len(set(data)) == 3
-    assert asked.count("/bundle/wasm.js") == 1
+    assert requests.count("/bundle/wasm.js") == 1
 
 
 @every_host
-@places
+@worker_or_main
 @pytest.mark.sample(2)
-def test_modules_may_be_rewritten(host: str, worker: bool, copied: Path) -> None:
-    """As bundlers and servers of development do it."""
-    for module in copied.glob("*.js"):
+def test_modules_may_be_rewritten(host: str, worker: bool, bundle_copy: Path) -> None:
+    """Bundlers and dev servers rewrite modules."""
+    for module in bundle_copy.glob("*.js"):
         module.write_text("/* rewritten */\n" + module.read_text("utf-8"), "utf-8")
     for backend in ("wasm", "js"):
-        got = perform(host, copied, "run", {"worker": worker, "backends": [backend]})
-        assert (got["y"], got["backend"]) == (Y, backend)
+        result = perform(host, bundle_copy, "run", {"worker": worker, "backends": [backend]})
+        assert (result["y"], result["backend"]) == (Y, backend)
 
 
 @every_host
 @pytest.mark.sample(1)
-def test_damaged_backend_falls_back_with_a_warning(host: str, copied: Path) -> None:
-    rebuild(copied / "wasm.js")
-    got = perform(host, copied, "warnings", {"backends": ["webgpu", "wasm", "js"]})
-    assert (got["y"], got["backend"]) == (Y, "js")
-    assert [failure["code"] for failure in got["failures"]] == ["Altered"]
-    assert len(got["warned"]) == 1
-    assert "wasm.js" in got["warned"][0]
+def test_damaged_backend_falls_back_with_a_warning(host: str, bundle_copy: Path) -> None:
+    rebuild(bundle_copy / "wasm.js")
+    result = perform(host, bundle_copy, "warnings", {"backends": ["webgpu", "wasm", "js"]})
+    assert (result["y"], result["backend"]) == (Y, "js")
+    assert [failure["code"] for failure in result["failures"]] == ["Altered"]
+    assert len(result["messages"]) == 1
+    assert "wasm.js" in result["messages"][0]
 
 
 @every_host
 @pytest.mark.sample(1)
-def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
-    rebuild(copied / "wasm.js")
-    (copied / "js.js").unlink()
-    got = perform(host, copied, "loadError", {"backends": ["wasm", "js"]})
-    assert got["code"] == "NoBackend"
-    assert "wasm: wasm.js" in got["message"]
-    assert "js: js.js" in got["message"]
+def test_failure_of_all_backends_lists_the_reasons(host: str, bundle_copy: Path) -> None:
+    rebuild(bundle_copy / "wasm.js")
+    (bundle_copy / "js.js").unlink()
+    result = perform(host, bundle_copy, "loadError", {"backends": ["wasm", "js"]})
+    assert result["code"] == "NoBackend"
+    assert "wasm: wasm.js" in result["message"]
+    assert "js: js.js" in result["message"]
 
 
 @every_host
 @pytest.mark.parametrize(
-    ("options", "code", "part"),
+    ("options", "code", "message"),
     [
         ({"backends": ["cuda"]}, "UnknownBackend", "'webgpu', 'wasm', 'webgl', 'js'"),
         ({"backends": ["webgl"]}, "NoBackend", "it has 'js', 'wasm'"),
@@ -91,11 +93,11 @@ def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
 )
 @pytest.mark.sample(10)
 def test_wrong_options(
-    host: str, options: dict[str, Any], code: str, part: str, bundle: Path
+    host: str, options: dict[str, Any], code: str, message: str, bundle: Path
 ) -> None:
-    got = perform(host, bundle, "loadError", options)
-    assert got["code"] == code
-    assert part in got["message"]
+    result = perform(host, bundle, "loadError", options)
+    assert result["code"] == code
+    assert message in result["message"]
 
 
 @every_host
@@ -115,51 +117,53 @@ def test_wrong_options(
 def test_misbehaving_server(
     host: str, worker: bool, case: tuple[str, str, str], bundle: Path
 ) -> None:
-    which, fault, code = case
-    name = shard(bundle) if which == "weights" else f"{BEST[host]}.wasm"
+    kind, fault, code = case
+    name = shard(bundle) if kind == "weights" else f"{BEST[host]}.wasm"
     options: dict[str, Any] = {"worker": worker, "backends": ["wasm"]}
     site = Site(bundle, {name: fault})
     if host != "node":
-        got = in_page(site, "loadError", options, host)
+        result = in_page(site, "loadError", options, host)
     else:
         with serve(site):
-            got = in_node(bundle, "loadError", {**options, "baseURL": f"{site.url}/bundle"})
-    assert got["code"] == code, got
-    assert name in got["message"]
+            result = in_node(bundle, "loadError", {**options, "baseURL": f"{site.url}/bundle"})
+    assert result["code"] == code, result
+    assert name in result["message"]
 
 
 @every_page
 @pytest.mark.parametrize("fault", ["type:text/plain", "page", "broken"])
 @pytest.mark.sample(3)
 def test_misserved_module(browser: str, fault: str, bundle: Path) -> None:
-    got = in_page(Site(bundle, {"js.js": fault}), "loadError", {"backends": ["js"]}, browser)
-    # Of a script that breaks off, some engines run what arrived.
-    told = {
+    result = in_page(Site(bundle, {"js.js": fault}), "loadError", {"backends": ["js"]}, browser)
+    # Some engines run the part of a truncated script that arrived.
+    messages = {
         "MissingFile": "js.js could not be imported",
         **({"Altered": "js.js belongs to another build"} if fault == "broken" else {}),
     }
-    assert got["code"] in told, got
-    assert told[got["code"]] in got["message"]
+    assert result["code"] in messages, result
+    assert messages[result["code"]] in result["message"]
 
 
 @every_host
 @pytest.mark.parametrize("build", ["stale", "shorter"])
 @pytest.mark.sample(3)
 def test_stale_code_is_requested_again(host: str, build: str, bundle: Path) -> None:
-    """The server imitates an HTTP cache with an earlier build of the same size or smaller, which it
-    serves unless the request revalidates.
+    """The server imitates an HTTP cache with an earlier build of the same or a smaller size, which
+    it serves unless the request revalidates.
     """
     site = Site(bundle, dict.fromkeys(("relaxed.wasm", "simd.wasm"), build))
     if host != "node":
-        got = in_page(site, "run", {"backends": ["wasm"]}, host)
+        result = in_page(site, "run", {"backends": ["wasm"]}, host)
     else:
         with serve(site):
-            got = in_node(bundle, "run", {"backends": ["wasm"], "baseURL": site.url + "/bundle/"})
-    assert got["y"] == Y
+            result = in_node(
+                bundle, "run", {"backends": ["wasm"], "baseURL": site.url + "/bundle/"}
+            )
+    assert result["y"] == Y
 
 
 @every_host
-@places
+@worker_or_main
 @pytest.mark.sample(3)
 def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) -> None:
     site = Site(bundle, {shard(bundle): "stalled"})
@@ -178,34 +182,36 @@ def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) ->
 @every_host
 @pytest.mark.sample(1)
 def test_unreachable_server(host: str, bundle: Path) -> None:
-    got = perform(host, bundle, "loadError", {"backends": ["js"], "baseURL": "http://127.0.0.1:9/"})
-    assert got["code"] == "Unavailable"
-    assert "could not be fetched" in got["message"]
-    assert "attempt 4 of 4" in got["message"]
+    result = perform(
+        host, bundle, "loadError", {"backends": ["js"], "baseURL": "http://127.0.0.1:9/"}
+    )
+    assert result["code"] == "Unavailable"
+    assert "could not be fetched" in result["message"]
+    assert "attempt 4 of 4" in result["message"]
 
 
 @every_host
 @pytest.mark.sample(2)
-def test_missing_worker_script(host: str, copied: Path) -> None:
-    (copied / "worker.js").unlink()
-    got = perform(host, copied, "warnings", {"backends": ["js"]})
-    assert (got["y"], got["worker"]) == (Y, False)
-    assert len(got["warned"]) == 1
-    assert "main thread" in got["warned"][0]
+def test_missing_worker_script(host: str, bundle_copy: Path) -> None:
+    (bundle_copy / "worker.js").unlink()
+    result = perform(host, bundle_copy, "warnings", {"backends": ["js"]})
+    assert (result["y"], result["worker"]) == (Y, False)
+    assert len(result["messages"]) == 1
+    assert "main thread" in result["messages"][0]
 
 
 @pytest.mark.parametrize(
     ("damage", "code"), [(alter, "no error"), (truncate, "Truncated")], ids=["altered", "truncated"]
 )
 def test_without_digests_the_length_is_checked(
-    damage: Callable[[Path], None], code: str, copied: Path
+    damage: Callable[[Path], None], code: str, bundle_copy: Path
 ) -> None:
-    damage(copied / shard(copied))
-    assert in_node(copied, "unhashed", {"backends": ["js"]})["code"] == code
+    damage(bundle_copy / shard(bundle_copy))
+    assert in_node(bundle_copy, "unhashed", {"backends": ["js"]})["code"] == code
 
 
 @every_page
-@places
+@worker_or_main
 @pytest.mark.parametrize(
     ("policy", "backend", "code"),
     [
@@ -222,8 +228,8 @@ def test_content_security_policy(
     site = Site(bundle, headers={"Content-Security-Policy": policy})
     options = {"worker": worker, "backends": [backend]}
     if code is None:
-        got = in_page(site, "run", options, browser)
-        assert (got["y"], got["worker"]) == (Y, worker)
+        result = in_page(site, "run", options, browser)
+        assert (result["y"], result["worker"]) == (Y, worker)
     else:
         assert in_page(site, "loadError", options, browser)["code"] == code
 
@@ -233,28 +239,28 @@ def test_content_security_policy(
 def test_only_the_chosen_variant_is_downloaded(browser: str, bundle: Path) -> None:
     site = Site(bundle)
     in_page(site, "run", {"backends": ["wasm"]}, browser)
-    assert "/bundle/relaxed.wasm" in site.asked
+    assert "/bundle/relaxed.wasm" in site.requests
     assert not {
         "/bundle/simd.wasm",
         "/bundle/js.js",
         "/bundle/webdnn.js",
         "/bundle/profile.js",
-    } & set(site.asked)
+    } & set(site.requests)
 
 
 @every_page
-@places
+@worker_or_main
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.sample(3)
 def test_files_inside_urls_need_no_other_policy(
     browser: str, worker: bool, backend: str, bundle: Path
 ) -> None:
     site = Site(bundle, headers={"Content-Security-Policy": WASM_ONLY})
-    got = in_page(site, "inlined", {"worker": worker, "backends": [backend]}, browser)
-    assert (got["y"], got["backend"]) == (Y, backend)
+    result = in_page(site, "inlined", {"worker": worker, "backends": [backend]}, browser)
+    assert (result["y"], result["backend"]) == (Y, backend)
 
 
-ELSEWHERE = (
+OTHER_ORIGIN = (
     "default-src 'none'; script-src 'self' http://localhost:* 'wasm-unsafe-eval'; connect-src"
     " 'self' http://localhost:*"
 )
@@ -265,8 +271,8 @@ ELSEWHERE = (
     ("policy", "worker"),
     [
         (None, True),
-        (f"{ELSEWHERE}; worker-src blob: http://localhost:*", True),
-        (f"{ELSEWHERE}; worker-src 'self'", False),
+        (f"{OTHER_ORIGIN}; worker-src blob: http://localhost:*", True),
+        (f"{OTHER_ORIGIN}; worker-src 'self'", False),
     ],
     ids=["no policy", "blob", "no blob"],
 )
@@ -279,11 +285,11 @@ def test_a_bundle_of_another_origin(
         "Access-Control-Allow-Origin": "*",
         **({"Content-Security-Policy": policy} if policy else {}),
     }
-    got = in_page(
+    result = in_page(
         Site(bundle, headers=headers, host="localhost"),
         "warnings",
         {"backends": [backend]},
         browser,
     )
-    assert (got["y"], got["backend"], got["worker"]) == (Y, backend, worker)
-    assert len(got["warned"]) == (0 if worker else 1)
+    assert (result["y"], result["backend"], result["worker"]) == (Y, backend, worker)
+    assert len(result["messages"]) == (0 if worker else 1)

@@ -1,5 +1,5 @@
-"""What a loaded model does, and how each misuse of it is answered, in every engine, with and
-without a Worker.
+"""The behaviour of a loaded model and its errors for each misuse, in all engines, with and without
+a Worker.
 """
 
 from pathlib import Path
@@ -15,18 +15,23 @@ from webkiln.recipe.form import Form
 Y = [11.5, 6.0, 10.75, 42.0]
 Z = [21.5, 16.0, 20.75, 52.0]
 
-places = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
+worker_or_main = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 backends = pytest.mark.parametrize("backend", ["js", "wasm"])
 
 
 @every_host
-@places
+@worker_or_main
 @backends
 @pytest.mark.sample(8)
 def test_runs(host: str, worker: bool, backend: str, bundle: Path) -> None:
-    got = perform(host, bundle, "run", {"backends": backend, "worker": worker})
-    assert (got["y"], got["backend"], got["worker"], got["failures"]) == (Y, backend, worker, [])
-    assert got["variant"] == (BEST[host] if backend == "wasm" else None)
+    result = perform(host, bundle, "run", {"backends": backend, "worker": worker})
+    assert (result["y"], result["backend"], result["worker"], result["failures"]) == (
+        Y,
+        backend,
+        worker,
+        [],
+    )
+    assert result["variant"] == (BEST[host] if backend == "wasm" else None)
 
 
 @every_host
@@ -38,7 +43,7 @@ def test_variant_can_be_chosen(host: str, bundle: Path) -> None:
 
 
 @every_host
-@places
+@worker_or_main
 @pytest.mark.sample(3)
 def test_wrong_inputs(host: str, worker: bool, bundle: Path) -> None:
     assert perform(host, bundle, "inputs", {"worker": worker}) == {
@@ -62,37 +67,42 @@ def test_wrong_inputs(host: str, worker: bool, bundle: Path) -> None:
 
 
 @every_host
-@places
+@worker_or_main
 @pytest.mark.sample(3)
 def test_after_dispose(host: str, worker: bool, bundle: Path) -> None:
-    got = perform(host, bundle, "dispose", {"worker": worker})
-    assert got.pop("pending") == ["Disposed", "Disposed"]
-    assert set(got.values()) == {"Disposed"}
+    result = perform(host, bundle, "dispose", {"worker": worker})
+    assert result.pop("pending") == ["Disposed", "Disposed"]
+    assert set(result.values()) == {"Disposed"}
 
 
 @every_host
-@places
+@worker_or_main
 @pytest.mark.sample(3)
 def test_abort_of_a_load(host: str, worker: bool, bundle: Path) -> None:
-    got = perform(host, bundle, "abortLoad", {"worker": worker})
-    assert got == {"before": "Aborted", "now": "Aborted", "later": "Aborted", "progress": "Aborted"}
+    result = perform(host, bundle, "abortLoad", {"worker": worker})
+    assert result == {
+        "before": "Aborted",
+        "now": "Aborted",
+        "later": "Aborted",
+        "progress": "Aborted",
+    }
 
 
 @every_host
-@places
+@worker_or_main
 @pytest.mark.sample(3)
 def test_abort_of_a_queued_run(host: str, worker: bool, bundle: Path) -> None:
-    got = perform(host, bundle, "abortRun", {"worker": worker})
-    assert got == {"second": "Aborted", "first": Y, "third": Z, "early": "Aborted"}
+    result = perform(host, bundle, "abortRun", {"worker": worker})
+    assert result == {"second": "Aborted", "first": Y, "third": Z, "early": "Aborted"}
 
 
 @every_host
-@places
+@worker_or_main
 @backends
 @pytest.mark.sample(4)
 def test_trap(host: str, worker: bool, backend: str, bundle: Path) -> None:
-    got = perform(host, bundle, "trap", {"worker": worker, "backends": backend})
-    assert got == {
+    result = perform(host, bundle, "trap", {"worker": worker, "backends": backend})
+    assert result == {
         "runs": ["no error", "Trapped", "Trapped"],
         "after": "Trapped",
         "disposed": "Disposed",
@@ -100,30 +110,30 @@ def test_trap(host: str, worker: bool, backend: str, bundle: Path) -> None:
 
 
 @every_host
-@places
+@worker_or_main
 @backends
 @pytest.mark.sample(4)
 def test_concurrent_runs_keep_their_order(
     host: str, worker: bool, backend: str, bundle: Path
 ) -> None:
-    got = perform(host, bundle, "order", {"worker": worker, "backends": backend})
+    result = perform(host, bundle, "order", {"worker": worker, "backends": backend})
     totals = [10.0 + 4 * sum(range(index)) + 8 * index for index in range(10)]
-    assert got == {"sums": totals, "fresh": 10, "again": 10.0, "kept": 4, "timed": True}
+    assert result == {"sums": totals, "fresh": 10, "again": 10.0, "kept": 4, "timed": True}
 
 
 @every_host
-@places
+@worker_or_main
 @backends
 @pytest.mark.sample(3)
 def test_progress_counts_all_bytes(host: str, worker: bool, backend: str, bundle: Path) -> None:
-    got = perform(host, bundle, "progress", {"worker": worker, "backends": backend})
-    assert got["monotone"]
-    assert got["totals"] == [got["expected"]]
-    assert got["last"] == got["expected"]
+    result = perform(host, bundle, "progress", {"worker": worker, "backends": backend})
+    assert result["monotone"]
+    assert result["totals"] == [result["expected"]]
+    assert result["last"] == result["expected"]
 
 
 @every_host
-@places
+@worker_or_main
 @backends
 @pytest.mark.sample(3)
 def test_profile(host: str, worker: bool, backend: str, bundle: Path) -> None:
@@ -149,11 +159,11 @@ def test_profile(host: str, worker: bool, backend: str, bundle: Path) -> None:
 
 
 @every_host
-@places
+@worker_or_main
 @pytest.mark.sample(2)
 def test_a_model_without_a_profile(host: str, worker: bool, bundle: Path) -> None:
-    got = perform(host, bundle, "profileError", {"worker": worker})
-    assert (got["code"], got["message"]) == (
+    result = perform(host, bundle, "profileError", {"worker": worker})
+    assert (result["code"], result["message"]) == (
         "WrongOption",
         "profile() needs load({ profile: true })",
     )
@@ -163,18 +173,18 @@ def test_a_model_without_a_profile(host: str, worker: bool, bundle: Path) -> Non
 @pytest.mark.sample(1)
 def test_a_single_file_has_no_profile(host: str, tmp_path: Path) -> None:
     single = fake_bundle.build(tmp_path, form=Form("single"))
-    got = perform(host, single, "loadError", {"profile": True})
-    assert got["code"] == "WrongOption"
-    assert "build a folder" in got["message"]
+    result = perform(host, single, "loadError", {"profile": True})
+    assert result["code"] == "WrongOption"
+    assert "build a folder" in result["message"]
 
 
 @every_host
-@places
+@worker_or_main
 @backends
 @pytest.mark.sample(3)
 def test_layers(host: str, worker: bool, backend: str, bundle: Path, layers_bundle: Path) -> None:
     options: dict[str, Any] = {"worker": worker, "backends": backend}
     layer = {"layer": "scale", "variable": "scale.out", "dtype": "float32", "shape": [1, 4]}
-    got = perform(host, layers_bundle, "layers", options)
-    assert got == [{**layer, "data": [1.5, -4.0, 0.75, 32.0], "type": "Float32Array"}]
+    result = perform(host, layers_bundle, "layers", options)
+    assert result == [{**layer, "data": [1.5, -4.0, 0.75, 32.0], "type": "Float32Array"}]
     assert perform(host, bundle, "layers", options) == []

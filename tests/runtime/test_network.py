@@ -1,5 +1,5 @@
-"""Loads over a network that fails: what is repeated, resumed or refused, in every engine, from a
-server that misbehaves.
+"""Loads over a failing network: what is repeated, resumed or rejected, in all engines, with a
+misbehaving server.
 """
 
 from pathlib import Path
@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.hosts import BEST, PAGES, every_host, every_page
-from tests.runtime.loads import Y, places, shard
+from tests.runtime.loads import Y, shard, worker_or_main
 from tests.runtime.tampering import Site, in_node, in_page, serve
 
 STALL_MS = 400
 
 
-def loaded(site: Site, host: str, scenario: str, options: dict[str, Any]) -> Any:
-    """What a scenario gives; the bundle's data come from the site in Node, too."""
+def run_scenario(site: Site, host: str, scenario: str, options: dict[str, Any]) -> Any:
+    """The result of a scenario. In Node, too, the data of the bundle come from the site."""
     options = {"backends": ["wasm"], "stallTimeout": STALL_MS, **options}
     if host != "node":
         return in_page(site, scenario, options, host)
@@ -23,8 +23,8 @@ def loaded(site: Site, host: str, scenario: str, options: dict[str, Any]) -> Any
         return in_node(site.bundle, scenario, {**options, "baseURL": f"{site.url}/bundle"})
 
 
-def named(which: str, host: str, bundle: Path) -> str:
-    return shard(bundle) if which == "weights" else f"{BEST[host]}.wasm"
+def file_name(kind: str, host: str, bundle: Path) -> str:
+    return shard(bundle) if kind == "weights" else f"{BEST[host]}.wasm"
 
 
 RECOVERED = {
@@ -45,9 +45,9 @@ IN_WASM = ("dropped", "failed", "stalled", "altered")
 @every_host
 @pytest.mark.parametrize("fault", RECOVERED)
 @pytest.mark.sample(10)
-def test_weights_arrive_nevertheless(host: str, fault: str, bundle: Path) -> None:
+def test_weights_arrive_despite_faults(host: str, fault: str, bundle: Path) -> None:
     site = Site(bundle, scripts={shard(bundle): list(RECOVERED[fault])})
-    assert loaded(site, host, "run", {"worker": host != "node"})["y"] == Y
+    assert run_scenario(site, host, "run", {"worker": host != "node"})["y"] == Y
     assert site.scripts[shard(bundle)] == []
 
 
@@ -55,30 +55,32 @@ def test_weights_arrive_nevertheless(host: str, fault: str, bundle: Path) -> Non
 @pytest.mark.sample(1)
 def test_weights_arrive_without_a_worker(fault: str, bundle: Path) -> None:
     site = Site(bundle, scripts={shard(bundle): list(RECOVERED[fault])})
-    assert loaded(site, PAGES[0], "run", {"worker": False})["y"] == Y
+    assert run_scenario(site, PAGES[0], "run", {"worker": False})["y"] == Y
 
 
 @every_host
 @pytest.mark.parametrize("fault", IN_WASM)
 @pytest.mark.sample(4)
-def test_code_arrives_nevertheless(host: str, fault: str, bundle: Path) -> None:
-    name = named("wasm", host, bundle)
+def test_code_arrives_despite_faults(host: str, fault: str, bundle: Path) -> None:
+    name = file_name("wasm", host, bundle)
     steps = [step.replace("200000", "100").replace("20000", "50") for step in RECOVERED[fault]]
-    assert loaded(Site(bundle, scripts={name: steps}), host, "run", {})["y"] == Y
+    assert run_scenario(Site(bundle, scripts={name: steps}), host, "run", {})["y"] == Y
     assert steps == []
 
 
 @every_page
-@places
+@worker_or_main
 @pytest.mark.sample(2)
 def test_wrong_bytes_in_the_http_cache(browser: str, worker: bool, bundle: Path) -> None:
-    """The browser has kept wrong weights and code, which it may for a year: it asks for each once
-    more.
+    """The browser has cached wrong weights and code that are valid for a year. Each file is
+    requested once more.
     """
-    names = [shard(bundle, 0), shard(bundle, 1), named("wasm", browser, bundle)]
+    names = [shard(bundle, 0), shard(bundle, 1), file_name("wasm", browser, bundle)]
     site = Site(bundle, scripts={name: ["wrong"] for name in names})
-    assert loaded(site, browser, "kept", {"files": names, "worker": worker})["y"] == Y
-    assert [site.asked.count(f"/bundle/{name}") for name in names] == [2, 2, 2]
+    assert (
+        run_scenario(site, browser, "fromHttpCache", {"files": names, "worker": worker})["y"] == Y
+    )
+    assert [site.requests.count(f"/bundle/{name}") for name in names] == [2, 2, 2]
 
 
 REFUSED = {
@@ -97,7 +99,8 @@ REFUSED = {
     ),
 }
 SLOW = ("dropped", "failed", "stalled")
-"""What is tried four times: in the first browser and Node, in the others by `make formats` alone.
+"""Faults with four attempts: tested in the first browser and Node, in the others only by `make
+formats`.
 """
 
 
@@ -114,20 +117,20 @@ def refused_rows() -> list[Any]:
 @pytest.mark.parametrize(("host", "fault"), refused_rows())
 @pytest.mark.sample(9)
 def test_errors_state_the_cause(host: str, fault: str, bundle: Path) -> None:
-    steps, code, part = REFUSED[fault]
+    steps, code, message = REFUSED[fault]
     site = Site(bundle, scripts={shard(bundle): list(steps)})
-    got = loaded(site, host, "loadError", {"worker": host != "node"})
-    assert got["code"] == code, got
-    assert shard(bundle) in got["message"]
-    assert part in got["message"]
-    assert ("deploy" in got["message"]) == (code in ("MissingFile", "Truncated", "Altered"))
+    result = run_scenario(site, host, "loadError", {"worker": host != "node"})
+    assert result["code"] == code, result
+    assert shard(bundle) in result["message"]
+    assert message in result["message"]
+    assert ("deploy" in result["message"]) == (code in ("MissingFile", "Truncated", "Altered"))
     assert site.scripts[shard(bundle)] == []
-    assert site.asked.count(f"/bundle/{shard(bundle)}") == len(steps)
+    assert site.requests.count(f"/bundle/{shard(bundle)}") == len(steps)
 
 
 @every_page
 @pytest.mark.sample(1)
-def test_a_stored_copy_stands_in_after_one_failure(browser: str, bundle: Path) -> None:
+def test_a_cached_copy_is_used_after_one_failure(browser: str, bundle: Path) -> None:
     name = shard(bundle)
     each = [
         {"cacheStrategy": "networkFirst", "saveCache": True},
@@ -135,31 +138,33 @@ def test_a_stored_copy_stands_in_after_one_failure(browser: str, bundle: Path) -
         {"cacheStrategy": "latest"},
     ]
     site = Site(bundle, scripts={name: ["drop:200000", "right", "stall:1000", "right"]})
-    assert loaded(site, browser, "inTurn", {"each": each}) == [Y, Y, Y]
-    # WebKitGTK may make one request more than the page, seen in two runs of three.
+    assert run_scenario(site, browser, "sequence", {"each": each}) == [Y, Y, Y]
+    # WebKitGTK sometimes sends one more request than the page, in about two of three runs.
     assert site.scripts[name] in ([["right"], []] if browser == "webkit" else [["right"]])
 
 
-def test_what_was_resumed_is_stored(bundle: Path) -> None:
+def test_a_resumed_download_is_cached(bundle: Path) -> None:
     name = shard(bundle)
     each = [{"cacheStrategy": "latest", "saveCache": True}, {"cacheStrategy": "cacheOnly"}]
     site = Site(bundle, scripts={name: ["drop:200000", "stall:20000"]})
-    assert loaded(site, PAGES[0], "inTurn", {"each": each}) == [Y, Y]
-    assert site.asked.count(f"/bundle/{name}") == 3
+    assert run_scenario(site, PAGES[0], "sequence", {"each": each}) == [Y, Y]
+    assert site.requests.count(f"/bundle/{name}") == 3
 
 
 @every_page
 @pytest.mark.sample(2)
-def test_modules_are_imported_again_where_the_browser_does_so(browser: str, bundle: Path) -> None:
-    """Firefox remembers that an import failed for as long as the page or Worker lives."""
+def test_modules_are_imported_again_if_the_browser_can(browser: str, bundle: Path) -> None:
+    """Firefox remembers a failed import until the page or Worker ends."""
     steps = ["status:503", "status:503"]
-    got = loaded(Site(bundle, scripts={"js.js": steps}), browser, "loadError", {"backends": ["js"]})
-    assert got["code"] == {"firefox": "MissingFile", "webkit": "MissingFile"}.get(
+    result = run_scenario(
+        Site(bundle, scripts={"js.js": steps}), browser, "loadError", {"backends": ["js"]}
+    )
+    assert result["code"] == {"firefox": "MissingFile", "webkit": "MissingFile"}.get(
         browser, "no error"
-    ), got
+    ), result
     if browser == "webkit":
         assert (
-            loaded(
+            run_scenario(
                 Site(bundle, scripts={"js.js": ["status:503"]}),
                 browser,
                 "run",
@@ -172,38 +177,38 @@ def test_modules_are_imported_again_where_the_browser_does_so(browser: str, bund
 def test_a_module_that_the_server_refuses(bundle: Path) -> None:
     for status, code in ((404, "MissingFile"), (403, "Refused")):
         site = Site(bundle, scripts={"js.js": [f"status:{status}"] * 3})
-        got = loaded(site, PAGES[0], "loadError", {"backends": ["js"]})
-        assert (got["code"], str(status) in got["message"]) == (code, True)
+        result = run_scenario(site, PAGES[0], "loadError", {"backends": ["js"]})
+        assert (result["code"], str(status) in result["message"]) == (code, True)
 
 
 @every_page
-@places
+@worker_or_main
 @pytest.mark.sample(2)
 def test_a_module_that_stalls(browser: str, worker: bool, bundle: Path) -> None:
-    got = loaded(
+    result = run_scenario(
         Site(bundle, scripts={"js.js": ["stall:0"]}),
         browser,
         "loadError",
         {"backends": ["js"], "worker": worker},
     )
-    assert got["code"] == "Stalled"
-    assert "js.js: nothing has arrived for 0.4 s" in got["message"]
+    assert result["code"] == "Stalled"
+    assert "js.js: nothing has arrived for 0.4 s" in result["message"]
 
 
 @pytest.mark.long
 @every_page
 def test_a_worker_whose_script_stalls(browser: str, bundle: Path) -> None:
-    got = loaded(
+    result = run_scenario(
         Site(bundle, scripts={"worker.js": ["stall:0"]}), browser, "warnings", {"backends": ["js"]}
     )
-    assert (got["y"], got["worker"]) == (Y, False)
-    assert "did not start within 10 s" in got["warned"][0]
+    assert (result["y"], result["worker"]) == (Y, False)
+    assert "did not start within 10 s" in result["messages"][0]
 
 
 @pytest.mark.parametrize("host", ["node", PAGES[0]])
 @pytest.mark.parametrize("value", [-1, "30", None, True])
 @pytest.mark.sample(4)
 def test_wrong_limits(host: str, value: Any, bundle: Path) -> None:
-    got = loaded(Site(bundle), host, "loadError", {"stallTimeout": value})
-    assert got["code"] == "WrongOption"
-    assert "stallTimeout: expected milliseconds" in got["message"]
+    result = run_scenario(Site(bundle), host, "loadError", {"stallTimeout": value})
+    assert result["code"] == "WrongOption"
+    assert "stallTimeout: expected milliseconds" in result["message"]

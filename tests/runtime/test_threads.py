@@ -1,5 +1,5 @@
-"""Threads that help with runs: the same bits however many there are, one pool for all models of a
-page, one thread where memory cannot be shared.
+"""Threads of runs: results have the same bits for any number of threads, all models of a page share
+one pool, and there is one thread if memory cannot be shared.
 """
 
 from pathlib import Path
@@ -16,9 +16,9 @@ from webkiln.build.engine import Engine
 from webkiln.recipe.read import read_recipe
 
 
-def built(folder: Path, shape: tuple[int | None, ...], recipe: str = "") -> Path:
-    """A bundle of a network of all that processors share: convolutions of each kind, products,
-    sums, a normalisation.
+def build_bundle(folder: Path, shape: tuple[int | None, ...], recipe: str = "") -> Path:
+    """A bundle of a network with all operations that run on several threads: several kinds of
+    convolutions, matrix products, sums, a normalisation.
     """
     keras.utils.set_random_seed(1)
     x = y = keras.Input(shape, name="x")
@@ -39,13 +39,13 @@ def built(folder: Path, shape: tuple[int | None, ...], recipe: str = "") -> Path
 
 @pytest.fixture(scope="session")
 def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("threads") / "net", (48, 48, 32))
+    return build_bundle(tmp_path_factory.mktemp("threads") / "net", (48, 48, 32))
 
 
 @pytest.fixture(scope="session")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(
-        tmp_path_factory.mktemp("threads") / "opened",
+def symbolic_net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_bundle(
+        tmp_path_factory.mktemp("threads") / "symbolic",
         (None, None, 32),
         'input_shapes = {x = [1, "H", "W", 32]}\n',
     )
@@ -65,44 +65,44 @@ def perform(host: str, bundle: Path, scenario: str, argument: Any) -> Any:
 )
 @pytest.mark.sample(2)
 def test_results_have_equal_bits(host: str, variant: str, net: Path) -> None:
-    got = perform(
+    result = perform(
         host,
         net,
         "threads",
         {"counts": [1, 2, 3, 5], "rounds": 8, "backends": "wasm", "variant": variant},
     )
-    assert got == {"threads": [1, 2, 3, 5], "results": 1, "pool": 4, "lines": [], "left": 0}
+    assert result == {"threads": [1, 2, 3, 5], "results": 1, "pool": 4, "lines": [], "remaining": 0}
 
 
-def test_flags_of_v8_hold_for_workers(net: Path) -> None:
-    got = in_node(
+def test_workers_inherit_flags_of_v8(net: Path) -> None:
+    result = in_node(
         net,
         "threads",
         {"counts": [2], "rounds": 1, "backends": "wasm", "worker": True},
         "--max-old-space-size=2048",
     )
-    assert got == {"threads": [2], "results": 1, "pool": 1, "lines": [], "left": 0}
+    assert result == {"threads": [2], "results": 1, "pool": 1, "lines": [], "remaining": 0}
 
 
 @every_host
 @pytest.mark.sample(2)
 def test_models_are_disposed_of_while_they_run(host: str, net: Path) -> None:
-    got = perform(host, net, "threadsDisposed", {"threads": 3, "backends": "wasm"})
-    assert got == {"same": True, "pool": 2, "left": 0, "codes": []}
+    result = perform(host, net, "threadsDisposed", {"threads": 3, "backends": "wasm"})
+    assert result == {"same": True, "pool": 2, "remaining": 0, "codes": []}
 
 
 @every_page
 @pytest.mark.sample(1)
 def test_an_aborted_load_leaves_no_worker(browser: str, net: Path) -> None:
-    """Aborted while a Worker starts, while weights arrive, while helpers start."""
-    got = perform(browser, net, "workersAborted", {"threads": 3, "backends": "wasm"})
-    assert got == {"codes": ["Aborted"], "left": 0, "pool": 0}
+    """The load is aborted while a Worker starts, while weights arrive, or while helpers start."""
+    result = perform(browser, net, "workersAborted", {"threads": 3, "backends": "wasm"})
+    assert result == {"codes": ["Aborted"], "remaining": 0, "pool": 0}
 
 
 @every_host
 @pytest.mark.sample(2)
-def test_memory_grows_under_threads(host: str, opened: Path) -> None:
-    assert perform(host, opened, "threadsGrown", {"threads": 2, "backends": "wasm"}) == [
+def test_memory_grows_under_threads(host: str, symbolic_net: Path) -> None:
+    assert perform(host, symbolic_net, "threadsGrown", {"threads": 2, "backends": "wasm"}) == [
         True,
         True,
         True,
@@ -112,11 +112,11 @@ def test_memory_grows_under_threads(host: str, opened: Path) -> None:
 @every_page
 @pytest.mark.sample(1)
 def test_pages_that_are_not_isolated_have_one_thread(browser: str, net: Path) -> None:
-    got = in_page(
+    result = in_page(
         Site(net), "threads", {"counts": ["auto"], "rounds": 1, "backends": "wasm"}, browser
     )
-    (line,) = got.pop("lines")
-    assert got == {"threads": [1], "results": 1, "pool": 0, "left": 0}
+    (line,) = result.pop("lines")
+    assert result == {"threads": [1], "results": 1, "pool": 0, "remaining": 0}
     assert "Cross-Origin-Opener-Policy: same-origin" in line
     assert "Cross-Origin-Embedder-Policy: require-corp" in line
 
@@ -124,16 +124,16 @@ def test_pages_that_are_not_isolated_have_one_thread(browser: str, net: Path) ->
 @every_host
 @pytest.mark.sample(2)
 def test_a_model_outside_a_worker(host: str, net: Path) -> None:
-    """A page must not wait; Node may."""
-    got = perform(
+    """The main thread of a page must not block. That of Node may."""
+    result = perform(
         host, net, "threads", {"counts": [2, 1], "rounds": 3, "backends": "wasm", "worker": False}
     )
-    assert got["threads"] == ([2, 1] if host == "node" else [1, 1])
-    assert (got["results"], got["left"]) == (1, 0)
+    assert result["threads"] == ([2, 1] if host == "node" else [1, 1])
+    assert (result["results"], result["remaining"]) == (1, 0)
 
 
 @every_host
 @pytest.mark.sample(1)
 def test_other_backends_have_one_thread(host: str, net: Path) -> None:
-    got = perform(host, net, "threads", {"counts": [4], "rounds": 1, "backends": "js"})
-    assert got == {"threads": [1], "results": 1, "pool": 0, "lines": [], "left": 0}
+    result = perform(host, net, "threads", {"counts": [4], "rounds": 1, "backends": "js"})
+    assert result == {"threads": [1], "results": 1, "pool": 0, "lines": [], "remaining": 0}

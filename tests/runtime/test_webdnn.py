@@ -30,28 +30,28 @@ def shards(bundle: Path) -> list[str]:
     ],
 )
 def test_load_and_run(order: Any, backend: str, bundle: Path) -> None:
-    got = in_page(
+    result = in_page(
         Site(bundle), "webdnn", {"directory": "/bundle/", "options": {"backendOrder": order}}
     )
-    assert (got["first"], got["second"], got["same"], got["backend"]) == (
+    assert (result["first"], result["second"], result["same"], result["backend"]) == (
         FIRST,
         SECOND,
         True,
         backend,
     )
-    assert (got["type"], got["name"], got["length"], got["shape"], got["order"]) == (
+    assert (result["type"], result["name"], result["length"], result["shape"], result["order"]) == (
         "SymbolicFloat32Array",
         "x",
         4,
         [1, 4],
         "NC",
     )
-    assert (got["count"], got["progress"], got["global"]) == (1, 1, True)
-    assert (got["placeholder"], got["none"]) == ("UnknownPlaceholder", "no error")
+    assert (result["count"], result["progress"], result["global"]) == (1, 1, True)
+    assert (result["placeholder"], result["none"]) == ("UnknownPlaceholder", "no error")
 
 
 def test_in_node(bundle: Path) -> None:
-    got = in_node(
+    result = in_node(
         bundle,
         "webdnn",
         {
@@ -59,7 +59,7 @@ def test_in_node(bundle: Path) -> None:
             "options": {"backendOrder": ["webassembly", "fallback"]},
         },
     )
-    assert (got["first"], got["second"], got["backend"]) == (FIRST, SECOND, "webassembly")
+    assert (result["first"], result["second"], result["backend"]) == (FIRST, SECOND, "webassembly")
 
 
 def test_default_order(bundle: Path) -> None:
@@ -69,7 +69,7 @@ def test_default_order(bundle: Path) -> None:
 def test_weight_directory(bundle: Path, tmp_path: Path) -> None:
     code = Path(shutil.copytree(bundle, tmp_path / "code", ignore=shutil.ignore_patterns("*.bin")))
     site = Site(bundle)
-    got = in_page(
+    result = in_page(
         site,
         "webdnn",
         {
@@ -77,10 +77,10 @@ def test_weight_directory(bundle: Path, tmp_path: Path) -> None:
             "options": {"weightDirectory": "/weights", "cacheStrategy": "networkOnly"},
         },
     )
-    assert got["first"] == FIRST
-    assert {f"/weights/{name}" for name in shards(bundle)} <= set(site.asked)
+    assert result["first"] == FIRST
+    assert {f"/weights/{name}" for name in shards(bundle)} <= set(site.requests)
     assert {f"/weights/{name}" for name in shards(bundle)} | {"/bundle/index.js"} <= set(
-        got["urls"]
+        result["urls"]
     )
     assert in_page(Site(code), "webdnnError", {"directory": "/bundle/"}) == "MissingFile"
 
@@ -126,8 +126,8 @@ def test_cache_strategies(page: tuple[Site, Any], bundle: Path) -> None:
     weight = f"/bundle/{shards(bundle)[0]}"
 
     def load(options: str) -> Any:
-        site.asked.clear()
-        return run(f"{LOAD} return await load({options});"), weight in site.asked
+        site.requests.clear()
+        return run(f"{LOAD} return await load({options});"), weight in site.requests
 
     assert load("{cacheStrategy: 'cacheOnly'}") == ("MissingFile", False)
     assert load("{cacheStrategy: 'networkOnly', saveCache: false}") == (1, True)
@@ -153,41 +153,41 @@ def test_cache_holds_this_build_only(page: tuple[Site, Any], bundle: Path) -> No
     )
     run(f"{LOAD} return await load();")
     stored = f"/bundle/{shards(bundle)[0]}"
-    # A load does not wait for what it stores and forgets.
-    kept = run(
-        "let kept = []; const cache = await caches.open('webkiln:fake'); const until ="
-        " performance.now() + 10_000; do {kept = (await cache.keys()).map(request => new"
-        " URL(request.url).pathname);} while ((kept.includes('/bundle/weights-0.bin') ||"
-        f" !kept.includes('{stored}')) && performance.now() < until); return kept;"
+    # A load does not wait until the cache is updated.
+    names = run(
+        "let names = []; const cache = await caches.open('webkiln:fake'); const until ="
+        " performance.now() + 10_000; do {names = (await cache.keys()).map(request => new"
+        " URL(request.url).pathname);} while ((names.includes('/bundle/weights-0.bin') ||"
+        f" !names.includes('{stored}')) && performance.now() < until); return names;"
     )
-    assert stored in kept
-    assert "/bundle/weights-0.bin" not in kept
+    assert stored in names
+    assert "/bundle/weights-0.bin" not in names
 
 
 def test_cached_files_of_another_length_are_not_used(page: tuple[Site, Any], bundle: Path) -> None:
     site, run = page
     weight = f"/bundle/{shards(bundle)[0]}"
     run(f"{LOAD} return await load();")
-    site.asked.clear()
+    site.requests.clear()
     assert run(f"{LOAD} return await load();") == 1
-    assert weight not in site.asked
-    cut = (
+    assert weight not in site.requests
+    truncate = (
         "const cache = await caches.open('webkiln:fake'); const { url } = (await"
-        " cache.keys()).find(({ url }) => url.endsWith('%s'));const found = await cache.match(url);"
-        " await cache.put(url, new Response((await found.blob()).slice(1), { headers: found.headers"
+        " cache.keys()).find(({ url }) => url.endsWith('%s'));const file = await cache.match(url);"
+        " await cache.put(url, new Response((await file.blob()).slice(1), { headers: file.headers"
         " }));"
     )
-    run(cut % weight)
+    run(truncate % weight)
     assert run(f"{LOAD} return await load();") == 1
-    assert weight in site.asked
+    assert weight in site.requests
 
 
 def test_availability_and_configuration(page: tuple[Site, Any]) -> None:
     _, run = page
-    got = run("return WebDNN.getBackendAvailability();")
-    assert got["status"]["webassembly"] is True
-    assert got["status"]["fallback"] is True
-    assert [name for name in got["defaultOrder"] if name in ("webassembly", "fallback")] == [
+    result = run("return WebDNN.getBackendAvailability();")
+    assert result["status"]["webassembly"] is True
+    assert result["status"]["fallback"] is True
+    assert [name for name in result["defaultOrder"] if name in ("webassembly", "fallback")] == [
         "webassembly",
         "fallback",
     ]
@@ -271,32 +271,33 @@ def test_grey_is_luma(page: tuple[Site, Any]) -> None:
 
 def test_image_sources(page: tuple[Site, Any]) -> None:
     _, run = page
-    whole = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120]
-    assert run(f"{PIXELS} return await array(canvas.toDataURL(), {{}});") == whole
+    pixels = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120]
+    assert run(f"{PIXELS} return await array(canvas.toDataURL(), {{}});") == pixels
     assert (
         run(
             f"{PIXELS} return await array(await WebDNN.Image.loadImageByUrl(canvas.toDataURL()),"
             " {});"
         )
-        == whole
+        == pixels
     )
-    assert run(f"{PIXELS} return await array(await createImageBitmap(pixels), {{}});") == whole
+    assert run(f"{PIXELS} return await array(await createImageBitmap(pixels), {{}});") == pixels
     assert (
         run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromImageData(pixels));")
-        == whole
+        == pixels
     )
     assert (
-        run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromCanvas(canvas));") == whole
+        run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromCanvas(canvas));") == pixels
     )
     assert (
-        run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromDrawable(canvas));") == whole
+        run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromDrawable(canvas));")
+        == pixels
     )
     file = (
         "const blob = await new Promise(resolve => canvas.toBlob(resolve)); const input ="
         " document.createElement('input');input.type = 'file'; const list = new DataTransfer();"
         " list.items.add(new File([blob], 'a.png')); input.files = list.files;"
     )
-    assert run(f"{PIXELS} {file} return await array(input, {{}});") == whole
+    assert run(f"{PIXELS} {file} return await array(input, {{}});") == pixels
     assert (
         run("return await WebDNN.Image.getImageArray(document.createElement('input'));")
         == "MissingFile"
@@ -314,7 +315,7 @@ const shown = () => Array.from(target.getContext('2d').getImageData(0, 0, 2, 2).
 
 def test_images_are_drawn(page: tuple[Site, Any]) -> None:
     _, run = page
-    whole = [10, 20, 30, 255, 40, 50, 60, 255, 70, 80, 90, 255, 100, 110, 120, 255]
+    pixels = [10, 20, 30, 255, 40, 50, 60, 255, 70, 80, 90, 255, 100, 110, 120, 255]
     for options in (
         "{}",
         "{ color: Color.BGR, order: Order.CHW }",
@@ -325,7 +326,7 @@ def test_images_are_drawn(page: tuple[Site, Any]) -> None:
             f"const o = {options}; WebDNN.Image.setImageArrayToCanvas(await array(canvas, o), 2, 2,"
             " target, o); return shown();"
         )
-        assert run(PIXELS + SHOW + body) == whole
+        assert run(PIXELS + SHOW + body) == pixels
     nested = (
         "WebDNN.Image.setImageArrayToCanvas([[0, 1], [0.5, 1]], 2, 2, target, { color: 'GREY',"
         " scale: [200] }); return shown();"
@@ -353,11 +354,11 @@ def test_images_are_drawn(page: tuple[Site, Any]) -> None:
         " srcW: 1, srcH: 1 }); return shown();"
     )
     assert run(PIXELS + SHOW + crop) == [100, 110, 120, 255] * 4
-    place = (
+    placement = (
         "WebDNN.Image.setImageArrayToCanvas(await array(canvas), 2, 2, target, { srcW: 1, srcH: 1,"
         " dstX: 1, dstY: 1, dstW: 1, dstH: 1 });"
     )
-    assert run(PIXELS + SHOW + place + "return shown();") == [0] * 12 + [10, 20, 30, 255]
+    assert run(PIXELS + SHOW + placement + "return shown();") == [0] * 12 + [10, 20, 30, 255]
     assert (
         run(PIXELS + SHOW + "WebDNN.Image.setImageArrayToCanvas([1], 2, 2, target);")
         == "WrongLength"

@@ -30,7 +30,7 @@ async function withConsole(action) {
   }
 }
 
-/** Models with different numbers of threads that run at the same time. */
+/** Models with several numbers of threads that run concurrently. */
 export async function threads({ load }, { counts, rounds, ...options }) {
   const [models, lines] = await withConsole(() =>
     Promise.all(counts.map(threads => load({ ...options, threads }))),
@@ -41,21 +41,21 @@ export async function threads({ load }, { counts, rounds, ...options }) {
     for (const outputs of await Promise.all(models.map(model => model.run(inputs))))
       bits.add(bitsOf(outputs));
   }
-  const found = {
+  const result = {
     threads: models.map(model => model.threads),
     results: bits.size,
     pool: helpers(),
     lines,
   };
   models.forEach(model => model.dispose());
-  return { ...found, left: helpers() };
+  return { ...result, remaining: helpers() };
 }
 
-/** Models that are disposed of during a run return their threads to the pool. */
+/** Models that are disposed of while they run do not affect the pool for others. */
 export async function threadsDisposed({ load }, options) {
-  const kept = await load(options);
-  const inputs = noise(kept);
-  const expected = bitsOf(await kept.run(inputs));
+  const survivor = await load(options);
+  const inputs = noise(survivor);
+  const expected = bitsOf(await survivor.run(inputs));
   const codes = [];
   for (let round = 0; round < 5; round++) {
     const model = await load(options);
@@ -65,51 +65,51 @@ export async function threadsDisposed({ load }, options) {
     model.dispose();
     codes.push(await pending);
   }
-  const same = bitsOf(await kept.run(inputs)) === expected;
+  const same = bitsOf(await survivor.run(inputs)) === expected;
   const pool = helpers();
-  kept.dispose();
+  survivor.dispose();
   return {
     same,
     pool,
-    left: helpers(),
+    remaining: helpers(),
     codes: codes.filter(code => code !== 'Disposed' && code !== 'no error'),
   };
 }
 
-/** Loads aborted at each kind of message from a Worker, and the Workers that remain. */
+/** Abort loads after a message of each kind from a Worker. Returns the number of Workers that remain. */
 export async function workersAborted({ load }, options) {
-  const Made = globalThis.Worker;
+  const Original = globalThis.Worker;
   const codes = [];
-  const left = new Set();
-  for (const phase of ['made', 'ready', 'progress', 'threads', 'help', 'helping']) {
+  const running = new Set();
+  for (const phase of ['created', 'ready', 'progress', 'threads', 'help', 'helping']) {
     const controller = new AbortController();
-    let made = 0;
-    globalThis.Worker = class extends Made {
-      constructor(...given) {
-        super(...given);
-        const number = made++;
-        left.add(this);
+    let created = 0;
+    globalThis.Worker = class extends Original {
+      constructor(...parameters) {
+        super(...parameters);
+        const number = created++;
+        running.add(this);
         const at = name => {
           if (name === phase) controller.abort();
         };
-        at(number === 0 ? 'made' : 'help');
+        at(number === 0 ? 'created' : 'help');
         this.addEventListener('message', ({ data }) => {
           if (number > 0) at('helping');
           else at(data.id === -1 ? 'ready' : Object.keys(data)[0]);
         });
       }
       terminate() {
-        left.delete(this);
+        running.delete(this);
         super.terminate();
       }
     };
     codes.push(await codeOf(load({ ...options, signal: controller.signal })));
   }
-  globalThis.Worker = Made;
-  return { codes: [...new Set(codes)], left: left.size, pool: helpers() };
+  globalThis.Worker = Original;
+  return { codes: [...new Set(codes)], remaining: running.size, pool: helpers() };
 }
 
-/** Sizes that grow the shared memory of threads. */
+/** Runs with sizes that grow the shared memory of the threads. */
 export async function threadsGrown({ load, manifest }, options) {
   const models = [await load({ ...options, threads: 1 }), await load(options)];
   const results = [];

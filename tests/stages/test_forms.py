@@ -41,7 +41,7 @@ def test_each_form_runs(
     form: str, host: str, backend: str, worker: bool, bundles: dict[str, Path]
 ) -> None:
     got = perform(host, bundles[form], "warnings", {"backends": [backend], "worker": worker})
-    assert (got["y"], got["backend"], got["worker"], got["warned"]) == (Y, backend, worker, [])
+    assert (got["y"], got["backend"], got["worker"], got["messages"]) == (Y, backend, worker, [])
 
 
 @forms
@@ -128,7 +128,7 @@ webkiln.fake.load({backends: ['%s']}).then(async model => {
 def test_a_single_file_is_a_script(browser: str, backend: str, bundles: dict[str, Path]) -> None:
     site = Site(bundles["single"], pages={"/": SCRIPT_PAGE % backend})
     assert in_page(site, "none", None, browser) == {"y": Y, "worker": True, "top": "d"}
-    assert [path for path in site.asked if path.startswith("/bundle/")] == ["/bundle/fake.js"], (
+    assert [path for path in site.requests if path.startswith("/bundle/")] == ["/bundle/fake.js"], (
         "nothing else is fetched"
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser import looks
+from tests.browser import screenshots
 from tests.hosts import HOSTS
 from tests.runtime import fake_bundle
 from webkiln import canonical
@@ -227,8 +227,8 @@ def test_report_is_a_page_with_plots(reported: Path, scheme: str) -> None:
     assert "webgpu: not offered by WebKitGTK" in text
     browser = browsers.session("chromium")
     browser.get((reported / "report.html").as_uri())
-    pixels = looks.screenshot(scheme)
-    assert looks.has_content(pixels)
+    pixels = screenshots.screenshot(scheme)
+    assert screenshots.has_content(pixels)
     assert (pixels.mean() > 128) == (scheme == "light")
     counts = browser.execute_script(
         "return ['circle', 'rect:not(.track)', 'tr'].map(name =>"

@@ -1,4 +1,4 @@
-"""Tries every row and writes the table of docs/web-projects.md: python -m tests.web [part of a
+"""Checks every row and writes the table of docs/web-projects.md: python -m tests.web [part of a
 row's name]
 """
 
@@ -7,27 +7,27 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.web import project, table, tried
+from tests.web import project, row_check, table
 from tests.web.rows import ROWS
 
 
-def main(words: list[str]) -> int:
+def main(filters: list[str]) -> int:
     failed = 0
     with tempfile.TemporaryDirectory(prefix="webkiln-web-") as folder:
         project.need_packages()
         bundle = project.bundle_of("digits", Path(folder) / "digits")
         for number, row in enumerate(ROWS):
-            if words and not any(word in row.name for word in words):
+            if filters and not any(part in row.name for part in filters):
                 continue
             started = time.monotonic()
             try:
-                tried.row(row, bundle, Path(folder) / str(number))
-                outcome = "as the table says"
-            except Exception as error:  # noqa: BLE001 the next row is tried whatever became of this one
+                row_check.check_row(row, bundle, Path(folder) / str(number))
+                outcome = "as in the table"
+            except Exception as error:  # noqa: BLE001 the next row runs in any case
                 failed += 1
                 outcome = f"FAILED\n{type(error).__name__}: {error}"
             print(f"{row.name}: {time.monotonic() - started:.1f} s, {outcome}", flush=True)
-    if not failed and not words:
+    if not failed and not filters:
         table.write()
     return min(failed, 1)
 

@@ -7,6 +7,6 @@ from tests.web import project
 
 @pytest.fixture(scope="session")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That of digits."""
+    """The bundle of digits."""
     project.need_packages()
     return project.bundle_of("digits", tmp_path_factory.mktemp("web") / "digits")

@@ -1,4 +1,4 @@
-"""Projects with hostile imports, and development servers that serve them."""
+"""Projects with hostile imports, and dev servers that serve them."""
 
 import json
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def model(units: int = 2):
     (PLACE / f"ran-model-{units}").touch()
     return keras.Sequential([keras.Input((4,), name="x"), keras.layers.Dense(units)])
 """
-"""The module is run from a copy, which is gone afterwards."""
+"""The module runs from a temporary copy."""
 SIMPLE = """
 import { manifest } from './tiny.onnx?webkiln&backend=js';
 
@@ -50,11 +50,11 @@ def save_onnx(path: Path) -> None:
     from onnx import helper, numpy_helper
 
     weights = numpy_helper.from_array(np.eye(4, dtype=np.float32), "W")
-    places = [
+    values = [
         helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 4]) for name in ("x", "y")
     ]
     graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "W"], ["y"])], "tiny", places[:1], places[1:], [weights]
+        [helper.make_node("MatMul", ["x", "W"], ["y"])], "tiny", values[:1], values[1:], [weights]
     )
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path
@@ -62,7 +62,7 @@ def save_onnx(path: Path) -> None:
 
 
 def save_lambda(path: Path, mark: Path) -> None:
-    """A model whose Lambda writes a file wherever its code is run."""
+    """Save a model whose Lambda creates the file `mark` wherever its code runs."""
     import keras
 
     code = f"lambda x: (open({str(mark)!r}, 'w').close(), x * 2)[1]"
@@ -72,10 +72,10 @@ def save_lambda(path: Path, mark: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Own:
-    """What the page of a project imports: its module, or None for that of the project; what it
-    shows;
-    one of its imports by URL; and the code that its builds run.
+class PageImports:
+    """The imports of a project's page. `module`: the source of the page's module, or None for the
+    unchanged one. `shown`: the expected title. `path`: the URL of one of the imports. `ran`: marks
+    of the code that its builds run.
     """
 
     module: str | None
@@ -90,40 +90,38 @@ import { manifest as plain } from './tiny.onnx?webkiln&backend=js';
 
 document.title = JSON.stringify([handled, plain].map(({ outputs }) => outputs[0].shape.at(-1)));
 """  # noqa: E501
-OWN = {
-    "tiny": Own(
+PAGE_IMPORTS = {
+    "tiny": PageImports(
         TWICE, [4, 4], "/src/tiny.onnx?import&webkiln&backend=js", {"ran-plugin", "ran-operators"}
     ),
-    "all": Own(
+    "all": PageImports(
         None,
         [4, 3, 4],
         "/src/lambda.keras?import&webkiln&backend=js&trust-source",
         {"ran-plugin", "ran-operators", "ran-model-3", "ran-lambda"},
     ),
 }
-"""Each build of a model of Keras takes ten seconds of a processor or more."""
+"""Each build of a Keras model takes ten seconds of processor time or more."""
 
 
 @dataclass(frozen=True)
-class Served:
-    """A dev server, its project, and a folder beside it whose code and models are not of the
-    project.
-    """
+class DevSite:
+    """A dev server, its project, and a folder outside the project with foreign code and models."""
 
     dev: project.Dev
-    place: Path
+    root: Path
     evil: Path
-    own: Own
+    imports: PageImports
 
     @property
     def address(self) -> str:
         return self.dev.url.removesuffix("/")
 
     def state(self) -> tuple[list[str], ...]:
-        """The builds that were begun, the code that ran, and the bundles that lie there."""
-        builds = self.place / "builds.txt"
-        ran = [*self.place.glob("ran-*"), *self.evil.glob("ran-*")]
-        bundles = self.place.glob(".webkiln/bundles/*")
+        """The builds that were started, the code that ran, and the existing bundles."""
+        builds = self.root / "builds.txt"
+        ran = [*self.root.glob("ran-*"), *self.evil.glob("ran-*")]
+        bundles = self.root.glob(".webkiln/bundles/*")
         return (
             builds.read_text("utf-8").splitlines() if builds.exists() else [],
             sorted(map(str, ran)),
@@ -136,7 +134,7 @@ class Served:
     def get(
         self, path: str, method: str = "GET", body: bytes | None = None, **headers: str
     ) -> tuple[int, bytes]:
-        """The answer to a request with these headers alone."""
+        """The answer to a request with exactly these headers."""
         host = urlsplit(self.address)
         connection = HTTPConnection(host.hostname or "", host.port, timeout=150)
         try:
@@ -155,37 +153,37 @@ class Served:
 
 
 def start(name: str, folder: Path) -> tuple[Path, Path]:
-    """A project, and a folder of what is not its own."""
+    """Copy a project. Returns its folder, and a folder outside of it with foreign code."""
     project.need_packages()
-    place = project.lay(folder, PROJECTS / name)
-    evil = place.parent.parent / "downloads"
+    root = project.copy_project(folder, PROJECTS / name)
+    evil = root.parent.parent / "downloads"
     evil.mkdir()
-    (place / "src").mkdir(exist_ok=True)
-    for path in (place / "src" / "tiny.onnx", place / "src" / "unused.onnx", evil / "outside.onnx"):
+    (root / "src").mkdir(exist_ok=True)
+    for path in (root / "src" / "tiny.onnx", root / "src" / "unused.onnx", evil / "outside.onnx"):
         save_onnx(path)
-    save_lambda(place / "src" / "lambda.keras", place / "ran-lambda")
-    save_lambda(place / "src" / "evil.keras", evil / "ran-lambda")
-    (place / "mine.py").write_text(MODEL.replace("{place}", str(place)), "utf-8")
+    save_lambda(root / "src" / "lambda.keras", root / "ran-lambda")
+    save_lambda(root / "src" / "evil.keras", evil / "ran-lambda")
+    (root / "mine.py").write_text(MODEL.replace("{place}", str(root)), "utf-8")
     for option, file in (("plugin", "handlers"), ("operators", "operators")):
-        (place / f"{file}.py").write_text(MARK.format(name=option), "utf-8")
+        (root / f"{file}.py").write_text(MARK.format(name=option), "utf-8")
     (evil / "evil.py").write_text(MARK.format(name="evil"), "utf-8")
     request = f"{evil}/outside.onnx?webkiln&backend=js&plugin={evil}/evil.py"
     (evil / "evil.js").write_text(f"export * from {json.dumps(request)};\n", "utf-8")
-    (place / "src" / "link.onnx").symlink_to(evil / "outside.onnx")
-    (place / "src" / "link.js").symlink_to(evil / "evil.js")
-    return place, evil
+    (root / "src" / "link.onnx").symlink_to(evil / "outside.onnx")
+    (root / "src" / "link.js").symlink_to(evil / "evil.js")
+    return root, evil
 
 
-def open_page(served: Served, expected: list[int]) -> None:
-    """The project's own page shows that its own imports have what their options say."""
+def open_page(served: DevSite, expected: list[int]) -> None:
+    """Open the project's page, and check that its imports were built with their options."""
     pages.console()
     pages.browser().get(served.dev.url)
     title = pages.until(
         lambda: pages.browser().title.startswith("[") and pages.browser().title, 120
     )
-    said = "\n".join([*pages.console(), served.dev.log.read_text("utf-8")[-3000:]])
-    assert title, said
-    assert json.loads(title) == expected, said
+    messages = "\n".join([*pages.console(), served.dev.log.read_text("utf-8")[-3000:]])
+    assert title, messages
+    assert json.loads(title) == expected, messages
     pages.browser().get("about:blank")
 
 
@@ -217,4 +215,4 @@ GADGETS = {
     "lazy compilation of Vite": "/@vite/lazy?id={evil}/evil.js&clientId=1",
     "lazy compilation of Farm": "/__lazy_compile?paths={evil}/evil.js",
 }
-"""Paths by what they try; `{evil}` is a folder beside that of the project."""
+"""Paths by the attack. `{evil}` is a folder outside of the project."""

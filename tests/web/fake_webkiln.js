@@ -1,10 +1,10 @@
-/** A fake webkiln: a bundle whose code contains the text of its source, written after a delay. */
+/** Replaces webkiln: after a pause it writes a bundle whose code contains the text of its source. */
 
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-const [, source, ...words] = process.argv.slice(2);
-const after = option => words[words.indexOf(option) + 1];
+const [, source, ...parameters] = process.argv.slice(2);
+const after = option => parameters[parameters.indexOf(option) + 1];
 const [folder, file] = [
   after('--output'),
   source.includes('/') ? source : join('models', source, 'recipe.toml'),
@@ -23,7 +23,6 @@ writeFileSync(join(folder, 'relaxed.wasm'), text);
 writeFileSync(join(folder, 'index.d.ts'), `export declare const text: ${JSON.stringify(text)};\n`);
 writeFileSync(
   join(folder, 'index.js'),
-  `export const manifest = ${JSON.stringify({ text })};\n` +
-    `export const load = () => new URL('./relaxed.wasm', import.meta.url);\n`,
+  `export const manifest = ${JSON.stringify({ text })};\nexport const load = () => new URL('./relaxed.wasm', import.meta.url);\n`,
 );
 writeFileSync(after('--depfile'), `${resolve(file)}\n`);

@@ -1,4 +1,4 @@
-/** Which modules may request builds from Vite's dev server, with a fast command. */
+/** The modules for which Vite's dev server builds models, with a fast fake command. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -39,12 +39,12 @@ const get = async path => {
   return { status: answer.status, text: await answer.text() };
 };
 
-/** Plugins may generate code from a URL. */
+/** A plugin that generates code from a URL. */
 const reflecting = {
   name: 'reflecting',
   load(id) {
-    const made = id.split('?make=')[1];
-    return made === undefined ? null : `export * from '${decodeURIComponent(made)}';`;
+    const source = id.split('?make=')[1];
+    return source === undefined ? null : `export * from '${decodeURIComponent(source)}';`;
   },
 };
 
@@ -61,8 +61,8 @@ before(async () => {
   ]) {
     put(`app/src/${name}.onnx`, name);
   }
-  for (const place of ['src/never', 'node_modules/dep/dep', 'node_modules/listed/listed']) {
-    put(`app/${place}.onnx`, place.split('/').at(-1));
+  for (const path of ['src/never', 'node_modules/dep/dep', 'node_modules/listed/listed']) {
+    put(`app/${path}.onnx`, path.split('/').at(-1));
   }
   put('app/models/net/recipe.toml', 'net');
   put('app/src/secret/hidden.onnx', 'hidden');
@@ -119,13 +119,13 @@ after(async () => {
   rmSync(home, { recursive: true });
 });
 
-/** Request a path; expect that no model is built, and why. */
-async function refused(path, reason) {
-  const known = builds();
+/** Request a path. Expect that the request fails for this reason, and that no model is built. */
+async function assertRefused(path, reason) {
+  const buildsBefore = builds();
   const { status, text } = await get(path);
   assert.equal(status, 500, text);
   assert.match(text, reason);
-  assert.deepEqual(builds(), known);
+  assert.deepEqual(builds(), buildsBefore);
 }
 
 test('every way in which a module of the project imports a model', async () => {
@@ -134,44 +134,50 @@ test('every way in which a module of the project imports a model', async () => {
   }
   const { text } = await get('/src/worker.js?worker_file&type=module');
   assert.match(text, /\.webkiln\/bundles\/worker-/);
-  const wanted = ['alias', 'glob-1', 'glob-2', 'inline', 'later', 'net', 'plain', 'worker'];
-  assert.deepEqual([...new Set(builds())].sort(), wanted);
+  const expected = ['alias', 'glob-1', 'glob-2', 'inline', 'later', 'net', 'plain', 'worker'];
+  assert.deepEqual([...new Set(builds())].sort(), expected);
 });
 
-test('a URL is served whose request a module makes, and builds nothing', async () => {
-  const known = builds();
+test('the URL of an import is served, and builds nothing', async () => {
+  const buildsBefore = builds();
   const { status, text } = await get('/src/plain.onnx?import&webkiln');
   assert.equal(status, 200);
   assert.match(text, /"text":"plain"/);
-  assert.deepEqual(builds(), known);
+  assert.deepEqual(builds(), buildsBefore);
 });
 
-test('a URL whose request no module makes builds nothing', async () => {
-  await refused('/src/never.onnx?import&webkiln', /no module of the project imports it/);
-  await refused('/src/plain.onnx?import&webkiln&encoding=float16', /no module of the project/);
-  await refused('/@id/webkiln:mine:model?import', /no module of the project imports it/);
-  await refused('/src/main.ts?import&webkiln', /no module of the project imports it/);
+test('a URL that no module imports builds nothing', async () => {
+  await assertRefused('/src/never.onnx?import&webkiln', /no module of the project imports it/);
+  await assertRefused(
+    '/src/plain.onnx?import&webkiln&encoding=float16',
+    /no module of the project/,
+  );
+  await assertRefused('/@id/webkiln:mine:model?import', /no module of the project imports it/);
+  await assertRefused('/src/main.ts?import&webkiln', /no module of the project imports it/);
 });
 
-test('what is in the module graph has a model built only if its own code imports it', async () => {
+test('a module of the graph has a model built only if its code imports it', async () => {
   const { pluginContainer } = server.environments.client;
   const importer = join(root, 'src/main.ts');
   await get('/src/main.ts?seen');
-  const known = builds();
+  const buildsBefore = builds();
   for (const id of [importer, `${importer}?seen`]) {
     const resolving = pluginContainer.resolveId('./never.onnx?webkiln', id);
     await assert.rejects(resolving, /does not import it/);
   }
   const fetching = server.environments.ssr.fetchModule('/src/never.onnx?webkiln', importer);
   await assert.rejects(fetching, /no module of the project imports it/);
-  assert.deepEqual(builds(), known);
+  assert.deepEqual(builds(), buildsBefore);
 });
 
 test('modules of packages, of the public folder and of other folders', async () => {
-  await refused('/node_modules/dep/index.js', /is not a module of the project.*option importers/s);
-  await refused('/public/upload.js?import', /is not a module of the project/);
-  await refused(`/@fs${home}/packages/linked.js`, /is not a module of the project/);
-  await refused('/src/linked.js', /is not a module of the project/);
+  await assertRefused(
+    '/node_modules/dep/index.js',
+    /is not a module of the project.*option importers/s,
+  );
+  await assertRefused('/public/upload.js?import', /is not a module of the project/);
+  await assertRefused(`/@fs${home}/packages/linked.js`, /is not a module of the project/);
+  await assertRefused('/src/linked.js', /is not a module of the project/);
 });
 
 test('folders that are listed as importers', async () => {
@@ -180,31 +186,34 @@ test('folders that are listed as importers', async () => {
   assert.deepEqual(builds().slice(-2), ['listed', 'ui']);
 });
 
-test('code that a plugin makes of a URL', async () => {
+test('code that a plugin generates from a URL', async () => {
   const path = '/src/worker.js?make=';
-  await refused(`${path}./never.onnx%3Fwebkiln%26encoding=float16`, /does not import it/);
-  await refused(`${path}webkiln:mine:model`, /does not import it/);
-  await refused(`${path}webkiln:mine:model%3F`, /does not import it/);
+  await assertRefused(`${path}./never.onnx%3Fwebkiln%26encoding=float16`, /does not import it/);
+  await assertRefused(`${path}webkiln:mine:model`, /does not import it/);
+  await assertRefused(`${path}webkiln:mine:model%3F`, /does not import it/);
 });
 
 test('models that server.fs does not let Vite serve', async () => {
   imports('app/src/outside.js', '../../elsewhere/outside.onnx?webkiln');
-  await refused('/src/outside.js', /outside the folders that Vite may serve.*server\.fs\.allow/s);
-  await refused(`${home}/elsewhere/outside.onnx?import&webkiln`, /server\.fs\.allow/);
+  await assertRefused(
+    '/src/outside.js',
+    /outside the folders that Vite may serve.*server\.fs\.allow/s,
+  );
+  await assertRefused(`${home}/elsewhere/outside.onnx?import&webkiln`, /server\.fs\.allow/);
   imports('app/src/absolute.js', `${home}/elsewhere/outside.onnx?webkiln&name=other`);
-  await refused('/src/absolute.js', /server\.fs\.allow/);
+  await assertRefused('/src/absolute.js', /server\.fs\.allow/);
   imports('app/src/linking.js', './link.onnx?webkiln');
-  await refused('/src/linking.js', /link\.onnx, which links to .*server\.fs\.allow/s);
+  await assertRefused('/src/linking.js', /link\.onnx, which links to .*server\.fs\.allow/s);
   imports('app/src/hidden.js', './secret/hidden.onnx?webkiln');
-  await refused('/src/hidden.js', /matches server\.fs\.deny/);
+  await assertRefused('/src/hidden.js', /matches server\.fs\.deny/);
   imports('app/src/recipe.js', 'webkiln:../elsewhere/outside.onnx');
-  await refused('/src/recipe.js', /server\.fs\.allow/);
+  await assertRefused('/src/recipe.js', /server\.fs\.allow/);
 });
 
-test('a module that no longer imports a model does not vouch for its URL', async () => {
+test('a module that no longer imports a model does not permit its URL', async () => {
   imports('app/src/fickle.js', './fickle.onnx?webkiln');
   assert.equal((await get('/src/fickle.js')).status, 200);
   const [changed] = [once(server.watcher, 'change'), put('app/src/fickle.js', 'export {};\n')];
   await changed;
-  await refused('/src/fickle.onnx?import&webkiln', /no module of the project imports it/);
+  await assertRefused('/src/fickle.onnx?import&webkiln', /no module of the project imports it/);
 });

@@ -1,4 +1,4 @@
-"""Opens pages and reads the answer of the model that they show."""
+"""Opens pages and reads the model's answer that they show."""
 
 import base64
 import functools
@@ -20,10 +20,10 @@ from webkiln.backends import browsers
 from webkiln.backends.server import Answer, Server
 
 PIXELS = "000afb10005f9f4002e9081005f8100008ff800002f9f60000aff7000018c000"
-"""The picture of the examples, of which the model is not sure: a 6, or perhaps an 8 or a 0."""
+"""The picture of the examples, which is ambiguous: a 6, or perhaps an 8 or a 0."""
 
 CHATTER = ("[vite]", "[HMR]", "[webpack-dev-server]", "React DevTools", "[Fast Refresh]", "[HMR]")
-"""What servers of development say in the console."""
+"""Messages of dev servers in the console."""
 
 READ = """
 const text = selector => document.querySelector(selector)?.textContent ?? '';
@@ -34,14 +34,14 @@ return { label: document.querySelector('output')?.value ?? '', how: text('p'), s
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A page once it has an answer. `said`: the console."""
+class PageResult:
+    """What a page shows once it has an answer. `messages`: the lines in the console."""
 
     label: str
     how: str
     scores: tuple[float, ...]
     isolated: bool
-    said: tuple[str, ...]
+    messages: tuple[str, ...]
 
 
 def browser(name: str = "chromium") -> Any:
@@ -67,46 +67,48 @@ def pixels() -> np.ndarray:
 
 @functools.cache
 def reference() -> tuple[float, ...]:
-    """Keras's own scores of the picture."""
+    """The scores that Keras computes for the picture."""
     return tuple(float(score) for score in model()({"image": pixels()}, training=False).numpy()[0])
 
 
 def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
-    """The first true value of `condition`, or its last one."""
+    """Poll `condition` until it is true or the time is up. Returns its last value."""
     end = time.monotonic() + seconds
     while not (value := condition()) and time.monotonic() < end:
         time.sleep(0.05)
     return value
 
 
-def look(url: str, seconds: float = 30, name: str = "chromium") -> Seen:
+def visit(url: str, seconds: float = 30, name: str = "chromium") -> PageResult:
     console(name)
     browser(name).get(url)
     return read(seconds, name)
 
 
-def read(seconds: float = 30, name: str = "chromium") -> Seen:
-    """The open page, when it has an answer, or has none in time."""
+def read(seconds: float = 30, name: str = "chromium") -> PageResult:
+    """The content of the open page, once it has an answer or the time is up."""
 
-    def there() -> bool:
-        found = browser(name).execute_script(READ)
-        return len(found["scores"]) == 10 and "Loading" not in found["how"]
+    def has_answer() -> bool:
+        content = browser(name).execute_script(READ)
+        return len(content["scores"]) == 10 and "Loading" not in content["how"]
 
-    until(there, seconds)
-    found = browser(name).execute_script(READ)
-    said = tuple(line for line in console(name) if not any(word in line for word in CHATTER))
-    return Seen(found["label"], found["how"], tuple(found["scores"]), found["isolated"], said)
-
-
-def check(seen: Seen) -> None:
-    """The answer is Keras's, and came from wasm in a Worker, without a word."""
-    assert not seen.said, "\n".join(seen.said)
-    assert (seen.label, seen.how) == ("6", "wasm, relaxed, in a Worker")
-    np.testing.assert_allclose(seen.scores, reference(), atol=1e-5)
+    until(has_answer, seconds)
+    content = browser(name).execute_script(READ)
+    messages = tuple(line for line in console(name) if not any(word in line for word in CHATTER))
+    return PageResult(
+        content["label"], content["how"], tuple(content["scores"]), content["isolated"], messages
+    )
 
 
-def hashes(page: Path) -> str:
-    """Of the scripts that stand in a page, as a policy takes them."""
+def check(result: PageResult) -> None:
+    """The answer is that of Keras, and was computed by wasm in a Worker, without messages."""
+    assert not result.messages, "\n".join(result.messages)
+    assert (result.label, result.how) == ("6", "wasm, relaxed, in a Worker")
+    np.testing.assert_allclose(result.scores, reference(), atol=1e-5)
+
+
+def script_hashes(page: Path) -> str:
+    """The hashes of the inline scripts of a page, in the syntax of a policy."""
     scripts = re.findall(
         r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", page.read_text("utf-8"), re.DOTALL
     )
@@ -119,7 +121,7 @@ def hashes(page: Path) -> str:
 def policy(inline: str, page: Path) -> str:
     match inline:
         case "hashed":
-            return STRICT.replace("script-src", f"script-src {hashes(page)}")
+            return STRICT.replace("script-src", f"script-src {script_hashes(page)}")
         case "allowed":
             return STRICT.replace("'self' 'wasm", "'self' 'unsafe-inline' 'wasm").replace(
                 "style-src 'self'", "style-src 'self' 'unsafe-inline'"
@@ -128,13 +130,13 @@ def policy(inline: str, page: Path) -> str:
 
 
 class Deployed:
-    """A folder behind a server; `asked`: each request; `fetched`: what was asked of it, with what
-    it answered.
+    """A folder behind a server. `requests`: all requested paths. `downloads`: the content of each
+    path that was answered with status 200.
     """
 
     def __init__(self, folder: Path, base: str, headers: Mapping[str, str]) -> None:
-        self.asked: list[str] = []
-        self.fetched: dict[str, bytes] = {}
+        self.requests: list[str] = []
+        self.downloads: dict[str, bytes] = {}
         self.missing: list[str] = []
         self._files = Server({base: folder})
         self._server = Server({}, headers=headers, route=self._note)
@@ -142,9 +144,9 @@ class Deployed:
 
     def _note(self, path: str, body: bytes) -> Answer:
         answer = self._files.answer(path, body)
-        self.asked.append(path)
+        self.requests.append(path)
         if answer[0] == 200:
-            self.fetched[path] = answer[2]
+            self.downloads[path] = answer[2]
         else:
             self.missing.append(path)
         return answer
@@ -157,19 +159,17 @@ def deployed(folder: Path, base: str, headers: Mapping[str, str]) -> Iterator[De
         yield site
 
 
-def check_fetched(fetched: Mapping[str, bytes], bundle: Path) -> None:
-    """One variant's WebAssembly, the weights once, and of the modules of backends that of wasm
-    alone.
-    """
+def check_downloads(downloads: Mapping[str, bytes], bundle: Path) -> None:
+    """The page requests one variant's WebAssembly, all weights, and only wasm's backend module."""
     files = {name: (bundle / name).read_bytes() for name in ("relaxed.wasm", "simd.wasm")}
     shards = [path.read_bytes() for path in bundle.glob("*.bin")]
-    assert files["relaxed.wasm"] in fetched.values()
-    assert files["simd.wasm"] not in fetched.values()
-    assert all(shard in fetched.values() for shard in shards)
+    assert files["relaxed.wasm"] in downloads.values()
+    assert files["simd.wasm"] not in downloads.values()
+    assert all(shard in downloads.values() for shard in shards)
     manifest = canonical.read(bundle / "manifest.json")
     texts = {
         path: data.decode("utf-8", "ignore")
-        for path, data in fetched.items()
+        for path, data in downloads.items()
         if data[:4] != b"\0asm"
     }
     code = {
@@ -181,5 +181,5 @@ def check_fetched(fetched: Mapping[str, bytes], bundle: Path) -> None:
         ]
         for name, entry in manifest["backends"].items()
     }
-    assert code["wasm"], "no module of wasm was fetched by itself"
-    assert code["js"] == [], "the module of js was fetched, which wasm does not need"
+    assert code["wasm"], "no separate module of wasm was requested"
+    assert code["js"] == [], "the module of js was requested without need"

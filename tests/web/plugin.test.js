@@ -1,4 +1,4 @@
-/** The plugin while files change, with a command that is sometimes fast and sometimes slow. */
+/** The plugin while files change, with a fake command that takes 0.3 s. */
 
 import assert from 'node:assert/strict';
 import {
@@ -47,36 +47,36 @@ const serve = (options = {}, server = {}, folder = root) =>
     plugins: [webkiln({ command, root, types: false, ...options })],
     server: { ws: false, ...server },
   });
-/** The entry of the bundle that a module of the project imports. */
-async function imported(server, id, path = 'main.js') {
+/** Let a module of the project import a model. Returns the entry file of its bundle. */
+async function importModel(server, id, path = 'main.js') {
   put(path, `export * from ${JSON.stringify(id)};\n`);
   const { code } = await server.environments.client.transformRequest(`/@fs${join(root, path)}`);
   return { id: join(root, /\.webkiln\/bundles\/[^"/]+\/index\.js/.exec(code)[0]) };
 }
 
-async function until(found) {
-  for (let turn = 0; turn < 100; turn++) {
-    if (found()) return;
+async function until(condition) {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (condition()) return;
     await wait(50);
   }
-  assert.ok(found(), JSON.stringify(builds()));
+  assert.ok(condition(), JSON.stringify(builds()));
 }
 
-test('a build that something has changed under is not taken for one that knows it', async () => {
+test('a build that started before a change is not reused after it', async () => {
   const source = put('a.keras', 'one');
   const builder = new Builder(root, command, () => {});
   const request = { source, recipe: false, options: [] };
   const first = builder.build(request);
-  const same = builder.build(request);
+  const second = builder.build(request);
   await until(() => builds().length === 1);
   put('a.keras', 'two');
   const { folder } = await builder.build(request, true);
   assert.equal(JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')), 'two');
-  assert.equal(await first, await same);
+  assert.equal(await first, await second);
   assert.deepEqual(builds(), ['one', 'two']);
 });
 
-test('an error is found though other output has no end of line', async () => {
+test('an error is recognised after output without a line end', async () => {
   const source = put('a.keras', 'broken model');
   await assert.rejects(
     new Builder(root, command, () => {}).build({ source, recipe: false, options: [] }),
@@ -84,24 +84,24 @@ test('an error is found though other output has no end of line', async () => {
   );
 });
 
-test('a folder on PATH that is called webkiln is not the command', () => {
+test('a folder on PATH with the name webkiln is not the command', () => {
   const before = process.env.PATH;
   mkdirSync(join(root, 'one', 'webkiln'), { recursive: true });
-  const own = put('two/webkiln', '#!/bin/sh\n');
-  chmodSync(own, 0o755);
+  const program = put('two/webkiln', '#!/bin/sh\n');
+  chmodSync(program, 0o755);
   process.env.PATH = `${join(root, 'one')}:${join(root, 'two')}`;
   delete process.env.VIRTUAL_ENV;
   try {
-    assert.deepEqual(findCommand(root, undefined), [own]);
+    assert.deepEqual(findCommand(root, undefined), [program]);
   } finally {
     process.env.PATH = before;
   }
 });
 
-test('a model that changes while it is built for the first time is built again', async () => {
+test('a model that changes during its first build is built again', async () => {
   const source = put('a.keras', 'one');
   const server = await serve();
-  const first = imported(server, `${source}?webkiln`);
+  const first = importModel(server, `${source}?webkiln`);
   await until(() => builds().length === 1);
   put('a.keras', 'two');
   await first;
@@ -109,10 +109,10 @@ test('a model that changes while it is built for the first time is built again',
   await server.close();
 });
 
-test('a model that changes twice is built as it is at last', async () => {
+test('a model that changes twice is built in its last state', async () => {
   const source = put('a.keras', 'one');
   const server = await serve();
-  await imported(server, `${source}?webkiln`);
+  await importModel(server, `${source}?webkiln`);
   put('a.keras', 'two');
   await until(() => builds().at(-1) === 'two');
   put('a.keras', 'three');
@@ -120,10 +120,10 @@ test('a model that changes twice is built as it is at last', async () => {
   await server.close();
 });
 
-test('a recipe that is broken from the start is built when it is mended', async () => {
+test('a recipe that is invalid at first is built when it is corrected', async () => {
   put('models/net/recipe.toml', 'broken recipe');
   const server = await serve();
-  await assert.rejects(imported(server, 'webkiln:net'), /broken recipe/);
+  await assert.rejects(importModel(server, 'webkiln:net'), /broken recipe/);
   put('models/net/recipe.toml', 'mended');
   await until(() => builds().at(-1) === 'mended');
   await server.close();
@@ -132,18 +132,18 @@ test('a recipe that is broken from the start is built when it is mended', async 
 test('a server that has ended builds nothing', async () => {
   const source = put('a.keras', 'one');
   const server = await serve();
-  await imported(server, `${source}?webkiln`);
+  await importModel(server, `${source}?webkiln`);
   await server.close();
   put('a.keras', 'two');
   await wait(500);
   assert.deepEqual(builds(), ['one']);
 });
 
-test('without hot replacement a bundle is served as it is', async () => {
+test('without hot replacement a bundle is served unchanged', async () => {
   const source = put('a.keras', 'one');
   for (const hmr of [true, false]) {
     const server = await serve({}, { hmr });
-    const { id } = await imported(server, `${source}?webkiln`);
+    const { id } = await importModel(server, `${source}?webkiln`);
     const { code } = await server.environments.client.transformRequest(id);
     assert.equal(code.includes('import.meta.hot.accept()'), hmr);
     await server.close();
@@ -155,7 +155,7 @@ test('files of bundles are served, also from above the folder of the server', as
   put('web/package.json', '{}');
   const server = await serve({}, { port: 0, host: '127.0.0.1' }, join(root, 'web'));
   await server.listen();
-  const { id } = await imported(server, 'webkiln:net', 'web/main.js');
+  const { id } = await importModel(server, 'webkiln:net', 'web/main.js');
   const { port } = server.httpServer.address();
   const answer = await fetch(
     `http://127.0.0.1:${port}/@fs${encodeURI(dirname(id)).replaceAll('#', '%23')}/relaxed.wasm`,
@@ -164,7 +164,7 @@ test('files of bundles are served, also from above the folder of the server', as
   await server.close();
 });
 
-test('models of the same name in two folders have types of their own, or none', () => {
+test('models of the same name in two folders have separate types, or none', () => {
   const file = join(root, 'env.d.ts');
   const bundle = name =>
     dirname(put(`${name}/index.d.ts`, `export declare const name: '${name}';\n`));
@@ -192,7 +192,7 @@ test('models of the same name in two folders have types of their own, or none', 
   assert.match(declared('*/model.keras?webkiln'), /load: \(options\?: any\)/);
 });
 
-test('types of builds at the same time are all kept', () => {
+test('concurrent builds keep the types of each other', () => {
   const file = join(root, 'env.d.ts');
   const folder = dirname(put('one/index.d.ts', 'export declare const one: 1;\n'));
   const builds = [new Types(file), new Types(file)];

@@ -1,5 +1,5 @@
-"""Copies projects to a folder with an awkward name, builds them there, and serves them as their
-tools do.
+"""Copies projects into a folder with an awkward name, builds them there, and serves them with their
+tools.
 """
 
 import functools
@@ -26,10 +26,10 @@ RECORDER = Path(__file__).with_name("recorder.js")
 SOURCE = Path(__file__).parent / "projects" / "several"
 AWKWARD = "räume & wege"
 PLAINER = "rooms & ways"
-"""Turbopack 16.4 panics where letters beyond ASCII are in the path from its root."""
+"""Turbopack 16.4 panics if the path from its root contains non-ASCII letters."""
 MODEL = ROOT / "models" / "digits" / "digits.keras"
 VITE_WORKER = "worker: { format: 'es' }"
-"""As the plugin has it: Vite's default is one file with the modules of all backends."""
+"""The setting of the plugin. By default Vite bundles the modules of all backends into one file."""
 WEBKILN = ("--backend", "wasm,js")
 
 
@@ -41,39 +41,41 @@ def need_packages() -> None:
         )
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment(**variables: str) -> dict[str, str]:
     path = os.pathsep.join([str(COMMANDS), str(ROOT / ".venv" / "bin"), os.environ["PATH"]])
     quiet = {"NO_COLOR": "1", "CI": "1", "NEXT_TELEMETRY_DISABLED": "1", "BROWSER": "none"}
-    return {**os.environ, "PATH": path, **quiet, **more}
+    return {**os.environ, "PATH": path, **quiet, **variables}
 
 
-def run(command: str, folder: Path, *, timeout: float = 280, **more: str) -> str:
-    """What a command says; AssertionError with it where it fails."""
-    done = subprocess.run(
+def run(command: str, folder: Path, *, timeout: float = 280, **variables: str) -> str:
+    """The output of a command. Raises AssertionError with the output if the command fails."""
+    process = subprocess.run(
         command,
         shell=True,
         cwd=folder,
-        env=environment(**more),
+        env=environment(**variables),
         capture_output=True,
         text=True,
         timeout=timeout,
         check=False,
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, f"{command} ended with status {done.returncode}:\n{said[-4000:]}"
-    return said
+    output = process.stdout + process.stderr
+    assert process.returncode == 0, (
+        f"{command} ended with status {process.returncode}:\n{output[-4000:]}"
+    )
+    return output
 
 
 @functools.cache
 def bundle_of(model: str, folder: Path) -> Path:
-    """The bundle of digits, or of a file, once a session."""
-    words = (model, *WEBKILN, "--output", str(folder))
-    run(" ".join(f"'{word}'" for word in ("webkiln", "build", *words)), ROOT)
+    """The bundle of digits, or of a file. Built once per session."""
+    arguments = (model, *WEBKILN, "--output", str(folder))
+    run(" ".join(f"'{word}'" for word in ("webkiln", "build", *arguments)), ROOT)
     return folder
 
 
-def lay(folder: Path, source: Path) -> Path:
-    """A copy of a project, with the packages of the examples beside it."""
+def copy_project(folder: Path, source: Path) -> Path:
+    """Copy a project, and link the packages of the examples next to it."""
     home = folder / (PLAINER if source.name == "next" else AWKWARD)
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "node_modules").exists():
@@ -84,43 +86,43 @@ def lay(folder: Path, source: Path) -> Path:
     return Path(shutil.copytree(source, home / source.name, ignore=ignored))
 
 
-def laid(row: Row, folder: Path, bundle: Path) -> Path:
-    """The project of a row, ready to be built."""
-    place = lay(folder, ROOT / row.project)
+def prepare(row: Row, folder: Path, bundle: Path) -> Path:
+    """Prepare the project of a row for its build."""
+    root = copy_project(folder, ROOT / row.project)
     if row.tool in ("Farm", "Parcel"):
-        shutil.copyfile(EXAMPLES / "vite" / "index.html", place / "index.html")
-        shutil.copytree(EXAMPLES / "vite" / "src", place / "src")
+        shutil.copyfile(EXAMPLES / "vite" / "index.html", root / "index.html")
+        shutil.copytree(EXAMPLES / "vite" / "src", root / "src")
     elif row.project.startswith("tests"):
         for name in ("src", "public"):
             shutil.copytree(
-                EXAMPLES / "webpack" / name, place / name, ignore=shutil.ignore_patterns("build")
+                EXAMPLES / "webpack" / name, root / name, ignore=shutil.ignore_patterns("build")
             )
     if row.model == "bundle":
-        put_bundle(row, place, bundle)
-    return place
+        put_bundle(row, root, bundle)
+    return root
 
 
-def put_bundle(row: Row, place: Path, bundle: Path) -> None:
-    """Lay a bundle into the project, and leave the plugin out of it."""
-    where = {"next": "app/digits", "plain": "digits"}.get(place.name, "src/digits")
-    shutil.copytree(bundle, place / where)
-    if place.name == "next":
-        edit(place / "package.json", r"npm run model && ", "")
-        # The packages are linked into the copy, and Turbopack follows no link that leaves its root.
+def put_bundle(row: Row, root: Path, bundle: Path) -> None:
+    """Copy a bundle into the project, and remove the plugin from its configuration."""
+    target = {"next": "app/digits", "plain": "digits"}.get(root.name, "src/digits")
+    shutil.copytree(bundle, root / target)
+    if root.name == "next":
+        edit(root / "package.json", r"npm run model && ", "")
+        # The packages are linked into the copy, and Turbopack follows no link out of its root.
         edit(
-            place / "next.config.mjs",
+            root / "next.config.mjs",
             r"export default \{",
             "export default { turbopack: { root: '/' },",
         )
-    for config in [*place.glob("*.config.js"), *place.glob("build.js")]:
+    for config in [*root.glob("*.config.js"), *root.glob("build.js")]:
         edit(config, r"import webkiln .*\n", "")
         edit(
             config,
             r"plugins: \[webkiln\(\)\]",
-            VITE_WORKER if place.name == "vite" else "plugins: []",
+            VITE_WORKER if root.name == "vite" else "plugins: []",
         )
-    if where == "src/digits":
-        edit(place / "src" / "main.js", r"'webkiln:[^']*'", "'./digits/index.js'")
+    if target == "src/digits":
+        edit(root / "src" / "main.js", r"'webkiln:[^']*'", "'./digits/index.js'")
 
 
 def edit(path: Path, pattern: str, replacement: str) -> None:
@@ -129,18 +131,18 @@ def edit(path: Path, pattern: str, replacement: str) -> None:
     path.write_text(text, "utf-8")
 
 
-def command_of(place: Path, script: tuple[str, ...]) -> str:
-    name, *words = script
-    command = json.loads((place / "package.json").read_text("utf-8"))["scripts"][name]
+def command_of(root: Path, script: tuple[str, ...]) -> str:
+    name, *arguments = script
+    command = json.loads((root / "package.json").read_text("utf-8"))["scripts"][name]
     first, *rest = command.split(" && ")
-    return " && ".join([" ".join([first, *words]), *rest])
+    return " && ".join([" ".join([first, *arguments]), *rest])
 
 
-def build(row: Row, place: Path) -> Path:
-    """The folder that is deployed."""
+def build(row: Row, root: Path) -> Path:
+    """Build the project of a row. Returns the folder to deploy."""
     if row.script:
-        run(command_of(place, row.script), place, BASE_PATH=BASE.rstrip("/"))
-    return place / row.deployed
+        run(command_of(root, row.script), root, BASE_PATH=BASE.rstrip("/"))
+    return root / row.deployed
 
 
 def free_port() -> int:
@@ -151,48 +153,48 @@ def free_port() -> int:
 
 
 class Dev:
-    """A server of development that runs."""
+    """A running dev server."""
 
     def __init__(self, url: str, record: Path, log: Path) -> None:
         self.url = url
         self.record = record
         self.log = log
 
-    def fetched(self) -> dict[str, bytes]:
-        """What was asked for, with the answers that it gets now."""
+    def downloads(self) -> dict[str, bytes]:
+        """The requested paths with the content that they have now."""
         paths = (
             dict.fromkeys(self.record.read_text("utf-8").splitlines())
             if self.record.exists()
             else {}
         )
         origin = "/".join(self.url.split("/")[:3])
-        found = {}
+        content = {}
         for path in paths:
             try:
                 with urlopen(origin + path, timeout=30) as answer:
-                    found[path] = answer.read()
+                    content[path] = answer.read()
             except URLError:
                 continue
-        return found
+        return content
 
 
 @contextmanager
-def serving(place: Path, script: tuple[str, ...], base: str, **more: str) -> Iterator[Dev]:
-    """Run a server of development until the block ends."""
+def serving(root: Path, script: tuple[str, ...], base: str, **variables: str) -> Iterator[Dev]:
+    """Run a dev server until the block ends."""
     port = free_port()
-    record, log = place.parent / f"{place.name}-asked.txt", place.parent / f"{place.name}.log"
-    command = command_of(place, script).replace("{port}", str(port))
+    record, log = root.parent / f"{root.name}-asked.txt", root.parent / f"{root.name}.log"
+    command = command_of(root, script).replace("{port}", str(port))
     variables = environment(
         BASE_PATH=base.rstrip("/"),
         NODE_OPTIONS=f'--import="{RECORDER.as_uri()}"',
         WEB_RECORD=str(record),
-        **more,
+        **variables,
     )
     with log.open("wb") as out:
         process = subprocess.Popen(
             command,
             shell=True,
-            cwd=place,
+            cwd=root,
             env=variables,
             stdout=out,
             stderr=out,

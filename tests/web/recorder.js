@@ -1,4 +1,4 @@
-/** Records the requests to servers of this process, one line each, in the file WEB_RECORD. */
+/** Records the GET requests to the servers of this process in the file WEB_RECORD, one path per line. */
 
 import { appendFileSync } from 'node:fs';
 import { Server } from 'node:http';

@@ -1,4 +1,4 @@
-"""Every tool that a model is imported in, how it is built there, and what is expected of it."""
+"""Every tool that imports a model, how it is built there, and the expected result."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,10 +7,10 @@ STRICT = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src"
     " 'self'; style-src 'self'; img-src data:"
 )
-"""What docs/deploying.md asks for, and what the page itself shows."""
+"""The policy that docs/deploying.md recommends, with what the page itself needs."""
 
 BASE = "/some/app/"
-PLACE = f"--base={BASE}"
+BASE_OPTION = f"--base={BASE}"
 
 EXAMPLES = "examples"
 PROJECTS = "tests/web/projects"
@@ -18,13 +18,13 @@ PROJECTS = "tests/web/projects"
 
 @dataclass(frozen=True)
 class Row:
-    """A tool that brings the model into a page.
+    """A tool that imports the model into a page.
 
-    `model`: what is imported, by the plugin (`webkiln:digits`) or a bundle that lies in the
-    project. `project`: its folder, which gets the `src` and `public` of the webpack example where
-    it has none. `script`: of its package.json, with further words. `deployed`: the folder that the
-    build wrote. `inline`: how a strict policy allows the scripts that stand in the page. `limit`:
-    what is seen instead of an answer. `quick`: `make test` runs it, too.
+    `model`: whether the import uses the plugin (`webkiln:digits`) or a bundle in the project.
+    `project`: its folder; if that has no `src` and `public`, those of the webpack example are
+    copied. `script`: a script of package.json, with additional arguments. `deployed`: the output
+    folder of the build. `inline`: how a strict policy allows inline scripts of the page. `limit`:
+    the known limitation if the page shows no answer. `quick`: whether `make test` includes the row.
     """
 
     tool: str
@@ -54,14 +54,23 @@ def project(name: str) -> str:
 NOT_CARRIED = "needs the plugin: the bundle's files are not carried along"
 
 ROWS = (
-    Row("Vite", "vite", "plugin", "build", example("vite"), ("build", PLACE), "dist", quick=True),
+    Row(
+        "Vite",
+        "vite",
+        "plugin",
+        "build",
+        example("vite"),
+        ("build", BASE_OPTION),
+        "dist",
+        quick=True,
+    ),
     Row(
         "Vite",
         "vite",
         "plugin",
         "dev",
         example("vite"),
-        ("dev", PLACE, "--strictPort", "--host=127.0.0.1", "--port={port}"),
+        ("dev", BASE_OPTION, "--strictPort", "--host=127.0.0.1", "--port={port}"),
         quick=True,
     ),
     Row("Vite", "vite", "bundle", "build", example("vite"), ("build", "--base=./"), "dist"),
@@ -71,7 +80,7 @@ ROWS = (
         "bundle",
         "dev",
         example("vite"),
-        ("dev", PLACE, "--strictPort", "--host=127.0.0.1", "--port={port}"),
+        ("dev", BASE_OPTION, "--strictPort", "--host=127.0.0.1", "--port={port}"),
     ),
     Row(
         "Vite with React",
@@ -89,7 +98,7 @@ ROWS = (
         "plugin",
         "dev",
         example("vite-react"),
-        ("dev", PLACE, "--strictPort", "--host=127.0.0.1", "--port={port}"),
+        ("dev", BASE_OPTION, "--strictPort", "--host=127.0.0.1", "--port={port}"),
     ),
     Row("Rollup", "rollup", "plugin", "build", example("rollup"), ("build",), quick=True),
     Row("Rollup", "rollup", "bundle", "build", example("rollup"), ("build",), limit=NOT_CARRIED),

@@ -1,6 +1,4 @@
-"""The table of docs/web-projects.md, from the rows that are tried and the locked versions of the
-tools.
-"""
+"""The table of docs/web-projects.md, from the tested rows and the locked versions of the tools."""
 
 from tests.web.project import ROOT, versions
 from tests.web.rows import ROWS
@@ -27,8 +25,8 @@ def text() -> str:
     ]
     for tool in dict.fromkeys(row.tool for row in ROWS):
         rows = [row for row in ROWS if row.tool == tool]
-        found = {(row.model, row.mode): row.limit or "wasm in a Worker" for row in rows}
-        cells = [found.get(column, "") for column in COLUMNS]
+        results = {(row.model, row.mode): row.limit or "wasm in a Worker" for row in rows}
+        cells = [results.get(column, "") for column in COLUMNS]
         inline = next(row.inline for row in rows if row.mode == "build")
         lines.append(
             "| "
@@ -39,7 +37,7 @@ def text() -> str:
 
 
 def page() -> str:
-    """The page with the table as it is now."""
+    """The page with the current table."""
     before, rest = PAGE.read_text("utf-8").split(BEGIN)
     _, after = rest.split(END)
     return before + BEGIN + text() + END + after

@@ -1,7 +1,7 @@
-"""Dev servers build what modules of the project import, and nothing that a request names by URL.
+"""Dev servers build the imports of the project's modules, and nothing that a request names by URL.
 
-Each server is a real one with the plugin. Its gadgets are requested without headers, with those
-that browsers send for a page of another site, and by such pages in Chromium.
+Each server is a real one with the plugin. Its gadgets are requested without headers, with the
+headers that browsers send for a page of another site, and by such pages in Chromium.
 """
 
 import json
@@ -16,11 +16,11 @@ from tests.web import pages, project
 from tests.web.dev_servers import (
     GADGETS,
     HOST,
-    OWN,
+    PAGE_IMPORTS,
     PORT,
     SERVERS,
     SIMPLE,
-    Served,
+    DevSite,
     open_page,
     start,
 )
@@ -55,29 +55,31 @@ Promise.all(urls.map(attack)).then(results => done(results.map(([imported]) => i
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Servers other than Vite share results: the user's server may have them, and runs no code."""
+    """Servers other than Vite share results: a result from the cache runs no code."""
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.fixture(scope="module", params=representative(OWN, "tiny"))
+@pytest.fixture(scope="module", params=representative(PAGE_IMPORTS, "tiny"))
 def vite(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
-    folder, own = tmp_path_factory.mktemp("vite"), OWN[request.param]
-    place, evil = start("guarded", folder)
-    if own.module is not None:
-        (place / "src" / "main.js").write_text(own.module, "utf-8")
+) -> Iterator[DevSite]:
+    folder, imports = tmp_path_factory.mktemp("vite"), PAGE_IMPORTS[request.param]
+    root, evil = start("guarded", folder)
+    if imports.module is not None:
+        (root / "src" / "main.js").write_text(imports.module, "utf-8")
     script = ("vite", "--strictPort", *HOST, *PORT)
-    with project.serving(place, script, "/", WEBKILN_CACHE=str(folder / "cache")) as dev:
-        served = Served(dev, place, evil, own)
+    with project.serving(root, script, "/", WEBKILN_CACHE=str(folder / "cache")) as dev:
+        served = DevSite(dev, root, evil, imports)
         assert served.get("/src/main.js")[0] == 200, dev.log.read_text("utf-8")[-3000:]
-        open_page(served, own.shown)
+        open_page(served, imports.shown)
         yield served
 
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Two pages of another origin: on another port, and of an opaque origin on another site."""
+    """Two pages of other origins: one on another port, and one with an opaque origin on another
+    site.
+    """
     folder = tmp_path_factory.mktemp("others")
     (folder / "index.html").write_text("<!doctype html><title>another page</title>", "utf-8")
     with (
@@ -87,8 +89,8 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         yield [f"{port.url}/", f"{site.url.replace('127.0.0.1', 'localhost')}/"]
 
 
-def attack_from(served: Served, page: str, paths: list[str]) -> None:
-    """Have a page of another origin request the paths in every way that needs no permission."""
+def attack_from(served: DevSite, page: str, paths: list[str]) -> None:
+    """Let a page of another origin request the paths in every way that needs no permission."""
     pages.browser().get(page)
     urls = [served.address + path for path in paths]
     imported = pages.browser().execute_async_script(ATTACK, urls)
@@ -99,23 +101,23 @@ def attack_from(served: Served, page: str, paths: list[str]) -> None:
         assert path in requested, f"{path} was not requested"
 
 
-def test_own_imports_are_built_with_their_options(vite: Served) -> None:
+def test_own_imports_are_built_with_their_options(vite: DevSite) -> None:
     builds, ran, bundles = vite.state()
-    assert {Path(path).name for path in ran} >= vite.own.ran
-    assert len(bundles) >= len(vite.own.shown)
+    assert {Path(path).name for path in ran} >= vite.imports.ran
+    assert len(bundles) >= len(vite.imports.shown)
     assert any("--reads=" in line for line in builds)
 
 
-def test_the_url_of_an_import_is_served(vite: Served) -> None:
+def test_the_url_of_an_import_is_served(vite: DevSite) -> None:
     before = vite.state()
-    status, text = vite.get(vite.own.path)
+    status, text = vite.get(vite.imports.path)
     assert status == 200, text
     assert b"export async function load" in text
     assert vite.state() == before
 
 
 @pytest.mark.parametrize("gadget", GADGETS)
-def test_vite_builds_nothing_for_a_url(gadget: str, vite: Served) -> None:
+def test_vite_builds_nothing_for_a_url(gadget: str, vite: DevSite) -> None:
     before, path = vite.state(), vite.path(gadget)
     for headers in ({}, FOREIGN, NO_CORS, {**NO_CORS, "Referer": f"{vite.address}/src/main.js"}):
         status, text = vite.get(path, **headers)
@@ -125,7 +127,7 @@ def test_vite_builds_nothing_for_a_url(gadget: str, vite: Served) -> None:
             assert status == 403, text
 
 
-def test_vite_builds_nothing_for_pages_of_other_origins(vite: Served, others: list[str]) -> None:
+def test_vite_builds_nothing_for_pages_of_other_origins(vite: DevSite, others: list[str]) -> None:
     before = vite.state()
     for page in others:
         attack_from(vite, page, list(map(vite.path, GADGETS)))
@@ -135,7 +137,7 @@ def test_vite_builds_nothing_for_pages_of_other_origins(vite: Served, others: li
 @pytest.mark.long
 @pytest.mark.parametrize("gadget", GADGETS)
 def test_vite_builds_nothing_for_one_url_of_a_page(
-    gadget: str, vite: Served, others: list[str]
+    gadget: str, vite: DevSite, others: list[str]
 ) -> None:
     before = vite.state()
     for page in others:
@@ -143,12 +145,14 @@ def test_vite_builds_nothing_for_one_url_of_a_page(
         assert vite.state() == before, page
 
 
-def test_vite_serves_nothing_to_another_name(vite: Served) -> None:
-    """DNS rebinding: a name of the attacker resolves to this machine; the page has that origin."""
+def test_vite_rejects_other_host_names(vite: DevSite) -> None:
+    """DNS rebinding: a name of the attacker resolves to this machine, so that the page has the
+    server's origin.
+    """
     before = vite.state()
-    bundle = next(vite.place.glob(".webkiln/bundles/*")).name
-    own = (f"/.webkiln/bundles/{bundle}/index.js", "/src/main.js", vite.own.path)
-    for path in (*own, *map(vite.path, GADGETS)):
+    bundle = next(vite.root.glob(".webkiln/bundles/*")).name
+    imports = (f"/.webkiln/bundles/{bundle}/index.js", "/src/main.js", vite.imports.path)
+    for path in (*imports, *map(vite.path, GADGETS)):
         host = {
             "Host": "evil.example:5173",
             "Origin": "http://evil.example:5173",
@@ -159,8 +163,8 @@ def test_vite_serves_nothing_to_another_name(vite: Served) -> None:
     assert vite.state() == before
 
 
-def test_vite_rejects_imports_from_pages_of_other_sites(vite: Served) -> None:
-    path = vite.own.path
+def test_vite_rejects_imports_from_pages_of_other_sites(vite: DevSite) -> None:
+    path = vite.imports.path
     for headers in (FOREIGN, NO_CORS):
         status, text = vite.get(path, **headers)
         assert (status, b"may not request models" in text) == (403, True)
@@ -168,8 +172,8 @@ def test_vite_rejects_imports_from_pages_of_other_sites(vite: Served) -> None:
         assert vite.get(path, **headers)[0] == 200
 
 
-def test_messages_to_vite_build_nothing(vite: Served, others: list[str]) -> None:
-    """Of Vite's WebSocket, which asks programs for no token: they fetch modules by URL, with any
+def test_messages_to_vite_build_nothing(vite: DevSite, others: list[str]) -> None:
+    """Vite's WebSocket requires no token from programs. They can fetch modules by URL, with any
     importer.
     """
     import websocket
@@ -183,7 +187,7 @@ def test_messages_to_vite_build_nothing(vite: Served, others: list[str]) -> None
     )
     paths = [vite.path(gadget).replace("import&", "") for gadget in GADGETS]
     for number, path in enumerate(paths):
-        for importer in ("/src/main.js", str(vite.place / "src" / "main.js")):
+        for importer in ("/src/main.js", str(vite.root / "src" / "main.js")):
             data = {"name": "fetchModule", "id": f"send:{number}", "data": [path, importer, {}]}
             socket.send(json.dumps({"type": "custom", "event": "vite:invoke", "data": data}))
         socket.send(
@@ -204,16 +208,16 @@ def test_messages_to_vite_build_nothing(vite: Served, others: list[str]) -> None
     assert opened is False
 
 
-@pytest.mark.long  # Vite, whose attacks run in make test, is the server that more can be asked of
+@pytest.mark.long  # make test attacks Vite, the server with the largest attack surface
 @pytest.mark.parametrize("tool", SERVERS)
 def test_other_servers_build_nothing_for_a_url(
     tool: str, others: list[str], cache: Path, tmp_path: Path
 ) -> None:
     name, script = SERVERS[tool]
-    place, evil = start(name, tmp_path)
-    (place / "src" / "main.js").write_text(SIMPLE, "utf-8")
-    with project.serving(place, script, "/", WEBKILN_CACHE=str(cache)) as dev:
-        served = Served(dev, place, evil, OWN["tiny"])
+    root, evil = start(name, tmp_path)
+    (root / "src" / "main.js").write_text(SIMPLE, "utf-8")
+    with project.serving(root, script, "/", WEBKILN_CACHE=str(cache)) as dev:
+        served = DevSite(dev, root, evil, PAGE_IMPORTS["tiny"])
         open_page(served, [4])
         before = served.state()
         assert before[0]

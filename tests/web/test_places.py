@@ -1,4 +1,4 @@
-"""Pages without a bundler: from Flask, and with the model on another origin."""
+"""Pages without a bundler: served by Flask, and with the model on another origin."""
 
 import importlib.util
 import re
@@ -22,13 +22,13 @@ from webkiln.backends.server import ISOLATED
 @pytest.fixture
 def flask_url(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of the Flask example, below a path."""
-    place = project.lay(tmp_path, project.EXAMPLES / "flask")
-    shutil.copytree(bundle, place / "static" / "digits")
-    spec = importlib.util.spec_from_file_location("web_example_flask", place / "app.py")
+    root = project.copy_project(tmp_path, project.EXAMPLES / "flask")
+    shutil.copytree(bundle, root / "static" / "digits")
+    spec = importlib.util.spec_from_file_location("web_example_flask", root / "app.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)  # where Flask looks for its folder
+    monkeypatch.setitem(sys.modules, spec.name, module)  # Flask finds its folder through it
     spec.loader.exec_module(module)
     server = make_server(
         "127.0.0.1",
@@ -46,18 +46,18 @@ def flask_url(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @every_page
 @pytest.mark.sample("chromium")
 def test_flask(browser: str, flask_url: str) -> None:
-    seen = pages.look(flask_url, name=browser)
-    pages.check(seen)
-    assert seen.isolated
+    result = pages.visit(flask_url, name=browser)
+    pages.check(result)
+    assert result.isolated
 
 
-def plain(folder: Path, bundle_url: str) -> Path:
-    place = project.lay(folder, project.EXAMPLES / "plain")
-    page = place / "index.html"
+def plain_page(folder: Path, bundle_url: str) -> Path:
+    root = project.copy_project(folder, project.EXAMPLES / "plain")
+    page = root / "index.html"
     page.write_text(
         page.read_text("utf-8").replace("./digits/index.js", f"{bundle_url}index.js"), "utf-8"
     )
-    return place
+    return root
 
 
 CROSS = {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
@@ -66,38 +66,40 @@ CROSS = {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cr
 @pytest.mark.parametrize("isolated", [False, True], ids=["plain", "isolated"])
 def test_another_origin(isolated: bool, bundle: Path, tmp_path: Path) -> None:
     with pages.deployed(bundle, "/cdn/digits@1/", CROSS) as cdn:
-        place = plain(tmp_path, cdn.url)
+        root = plain_page(tmp_path, cdn.url)
         origin = cdn.url.removesuffix("/cdn/digits@1/")
-        policy = pages.policy("hashed", place / "index.html")
+        policy = pages.policy("hashed", root / "index.html")
         policy = re.sub("(script|connect)-src", rf"\1-src {origin}", policy).replace(
             "worker-src 'self'", f"worker-src blob: {origin}"
         )
         headers = {"Content-Security-Policy": policy, **(ISOLATED if isolated else {})}
-        with pages.deployed(place, BASE, headers) as site:
-            seen = pages.look(site.url)
-        pages.check(seen)
-        assert seen.isolated == isolated
-        pages.check_fetched(cdn.fetched, bundle)
+        with pages.deployed(root, BASE, headers) as site:
+            result = pages.visit(site.url)
+        pages.check(result)
+        assert result.isolated == isolated
+        pages.check_downloads(cdn.downloads, bundle)
 
 
 def test_another_origin_without_workers(bundle: Path, tmp_path: Path) -> None:
-    """If the policy allows no blob, the model runs in the page's thread, with one message."""
+    """If the policy allows no `blob:` Workers, the model runs in the main thread, and the console
+    has one message.
+    """
     with pages.deployed(bundle, "/cdn/", CROSS) as cdn:
-        place = plain(tmp_path, cdn.url)
+        root = plain_page(tmp_path, cdn.url)
         origin = cdn.url.removesuffix("/cdn/")
         policy = re.sub(
             "(script|connect)-src",
             rf"\1-src {origin}",
-            pages.policy("hashed", place / "index.html"),
+            pages.policy("hashed", root / "index.html"),
         )
-        with pages.deployed(place, BASE, {"Content-Security-Policy": policy}) as site:
-            seen = pages.look(site.url)
-    assert (seen.label, seen.how) == ("6", "wasm, relaxed, in the main thread")
-    assert len([line for line in seen.said if "webkiln" in line]) == 1, seen.said
+        with pages.deployed(root, BASE, {"Content-Security-Policy": policy}) as site:
+            result = pages.visit(site.url)
+    assert (result.label, result.how) == ("6", "wasm, relaxed, in the main thread")
+    assert len([line for line in result.messages if "webkiln" in line]) == 1, result.messages
 
 
 def test_the_policy_of_the_page_is_the_documented_one() -> None:
     text = (project.ROOT / "docs" / "deploying.md").read_text("utf-8")
-    wanted = set(re.findall(r"`(script-src [^`]*)`", text)[0].split("; "))
-    assert wanted <= set(STRICT.replace(" 'wasm-unsafe-eval'", "").split("; "))
+    expected = set(re.findall(r"`(script-src [^`]*)`", text)[0].split("; "))
+    assert expected <= set(STRICT.replace(" 'wasm-unsafe-eval'", "").split("; "))
     assert "'wasm-unsafe-eval'" in text

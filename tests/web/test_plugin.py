@@ -1,4 +1,4 @@
-"""What the plugin does while files change under it, and for whom it builds."""
+"""The plugin while files change, and the modules that it builds for."""
 
 import subprocess
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.web import project
 def test_plugin(name: str) -> None:
     project.need_packages()
     script = Path(__file__).with_name(f"{name}.test.js")
-    done = subprocess.run(
+    process = subprocess.run(
         ["node", "--test", str(script)], capture_output=True, text=True, timeout=180, check=False
     )
-    assert done.returncode == 0, done.stdout
+    assert process.returncode == 0, process.stdout

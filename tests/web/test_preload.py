@@ -1,5 +1,5 @@
-"""`preload` of the plugin: pages that Vite builds ask for the first weights before their code has
-come, and each is fetched once.
+"""The plugin's option `preload`: pages built by Vite request the first weights before their code
+arrives, and request each file once.
 """
 
 import re
@@ -17,29 +17,29 @@ return performance.getEntriesByType('resource')
 LINK = re.compile(r'<link rel="preload" as="fetch" crossorigin="anonymous" href="([^"]+)">')
 
 
-def built(
+def build_example(
     folder: Path,
     options: str,
     base: str,
     page: str = "index.html",
     assets: str = "assets/[name]-[hash][extname]",
-    more: str = "",
+    settings: str = "",
 ) -> Path:
-    """What Vite makes of the example, whose model is loaded in the page's thread."""
-    place = project.lay(folder, project.EXAMPLES / "vite")
+    """Build the Vite example with the model in the main thread. Returns the output folder."""
+    root = project.copy_project(folder, project.EXAMPLES / "vite")
     build = f"{{ rollupOptions: {{ input: '{page}', output: {{ assetFileNames: '{assets}' }} }} }}"
     project.edit(
-        place / "vite.config.js",
+        root / "vite.config.js",
         r"webkiln\(\)\]",
-        f"webkiln({options})], base: '{base}', build: {build}{more}",
+        f"webkiln({options})], base: '{base}', build: {build}{settings}",
     )
-    project.edit(place / "src" / "main.js", r"load\(\)", "load({ worker: false })")
+    project.edit(root / "src" / "main.js", r"load\(\)", "load({ worker: false })")
     if page != "index.html":
-        (place / page).parent.mkdir()
-        (place / "index.html").rename(place / page)
-        project.edit(place / page, r"\./src/", "../src/")
-    project.run("vite build", place)
-    return place / "dist"
+        (root / page).parent.mkdir()
+        (root / "index.html").rename(root / page)
+        project.edit(root / page, r"\./src/", "../src/")
+    project.run("vite build", root)
+    return root / "dist"
 
 
 @pytest.mark.parametrize(
@@ -51,27 +51,32 @@ def test_weights_are_requested_before_the_code_arrives(
     base: str, page: str, tmp_path: Path
 ) -> None:
     project.need_packages()
-    dist = built(tmp_path, "{ preload: true }", base, page)
+    dist = build_example(tmp_path, "{ preload: true }", base, page)
     hrefs = LINK.findall((dist / page).read_text("utf-8"))
     weights = sorted(path.name for path in dist.rglob("weights-*.bin"))
     assert sorted(href.rsplit("/", 1)[-1] for href in hrefs) == weights != []
     with pages.deployed(dist, "/some/app/", {}) as site:
-        seen = pages.look(f"{site.url}{page.removesuffix('index.html')}")
+        result = pages.visit(f"{site.url}{page.removesuffix('index.html')}")
         times = {
-            name.rsplit("/", 1)[-1]: found for name, *found in pages.browser().execute_script(TIMES)
+            name.rsplit("/", 1)[-1]: timing
+            for name, *timing in pages.browser().execute_script(TIMES)
         }
         pages.browser().get("about:blank")
-    assert (seen.label, seen.how, seen.said) == ("6", "wasm, relaxed, in the main thread", ())
+    assert (result.label, result.how, result.messages) == (
+        "6",
+        "wasm, relaxed, in the main thread",
+        (),
+    )
     code = min(end for name, (_, end, _) in times.items() if name.endswith(".js"))
     for name in weights:
         begin, _, initiator = times[name]
         assert initiator == "link"
         assert begin < code
-        assert [path.rsplit("/", 1)[-1] for path in site.asked].count(name) == 1
+        assert [path.rsplit("/", 1)[-1] for path in site.requests].count(name) == 1
 
 
 @pytest.mark.parametrize(
-    ("base", "more", "expected"),
+    ("base", "settings", "expected"),
     [
         ("https://cdn.example/a/", "", "https://cdn.example/a/data/"),
         (
@@ -92,11 +97,13 @@ def test_weights_are_requested_before_the_code_arrives(
 )
 @pytest.mark.sample(2)
 def test_preload_links_use_the_names_that_vite_emits(
-    base: str, more: str, expected: str, tmp_path: Path
+    base: str, settings: str, expected: str, tmp_path: Path
 ) -> None:
-    """Files have names by their bytes alone."""
+    """The names of files depend only on their content."""
     project.need_packages()
-    dist = built(tmp_path, "{ preload: true }", base, assets="data/[hash][extname]", more=more)
+    dist = build_example(
+        tmp_path, "{ preload: true }", base, assets="data/[hash][extname]", settings=settings
+    )
     names = [path.name for path in dist.rglob("*.bin")]
     assert names != []
     assert LINK.findall((dist / "index.html").read_text("utf-8")) == [
@@ -106,4 +113,4 @@ def test_preload_links_use_the_names_that_vite_emits(
 
 def test_pages_without_preload_request_nothing(tmp_path: Path) -> None:
     project.need_packages()
-    assert not LINK.search((built(tmp_path, "", "/") / "index.html").read_text("utf-8"))
+    assert not LINK.search((build_example(tmp_path, "", "/") / "index.html").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The same import in code that runs on a server, in Node."""
+"""The import in code that runs on a server, in Node."""
 
 import json
 from pathlib import Path
@@ -14,23 +14,25 @@ PIXELS = json.dumps([float(pixel) for pixel in pages.pixels().ravel()])
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def project_root(tmp_path: Path) -> Path:
     project.need_packages()
-    return project.lay(tmp_path, SOURCE)
+    return project.copy_project(tmp_path, SOURCE)
 
 
-def check(said: str) -> None:
-    got: dict[str, Any] = json.loads(said.splitlines()[-1])
-    assert (got["backend"], got["worker"]) == ("wasm", True)
-    np.testing.assert_allclose(got["scores"], pages.reference(), atol=1e-5)
+def check(output: str) -> None:
+    answer: dict[str, Any] = json.loads(output.splitlines()[-1])
+    assert (answer["backend"], answer["worker"]) == ("wasm", True)
+    np.testing.assert_allclose(answer["scores"], pages.reference(), atol=1e-5)
 
 
 @pytest.mark.parametrize("tool", ["vite", "rollup", "esbuild"])
 @pytest.mark.sample("vite")
-def test_a_build_runs_in_node(tool: str, place: Path) -> None:
-    project.run(project.command_of(place, (tool,)), place)
-    moved = (place / "dist").rename(place.parent / "elsewhere")
-    (place / ".webkiln").rename(place.parent / "gone")  # what is deployed stands by itself
+def test_a_build_runs_in_node(tool: str, project_root: Path) -> None:
+    project.run(project.command_of(project_root, (tool,)), project_root)
+    moved = (project_root / "dist").rename(project_root.parent / "elsewhere")
+    (project_root / ".webkiln").rename(
+        project_root.parent / "moved"
+    )  # the deployed files need no others
     (moved / "run.mjs").write_text(
         "import { answer } from './answer.js';\nconsole.log(JSON.stringify(await"
         f" answer({PIXELS})));\n",
@@ -39,12 +41,12 @@ def test_a_build_runs_in_node(tool: str, place: Path) -> None:
     check(project.run("node run.mjs", moved))
 
 
-def test_the_server_of_development_runs_it(place: Path) -> None:
-    check(project.run(project.command_of(place, ("serve", f"'{PIXELS}'")), place))
+def test_the_dev_server_runs_it(project_root: Path) -> None:
+    check(project.run(project.command_of(project_root, ("serve", f"'{PIXELS}'")), project_root))
 
 
 def test_importing_a_bundle_does_nothing(bundle: Path) -> None:
-    """No class of browsers is looked at before `load`."""
+    """A bundle uses no browser class before `load`."""
     code = (
         "delete globalThis.fetch; delete globalThis.WebAssembly; import('./index.js').then(({"
         " manifest }) => console.log(manifest.name))"

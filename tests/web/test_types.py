@@ -1,4 +1,4 @@
-"""The types that the plugin writes, as TypeScript reads them in the React example."""
+"""The types that the plugin generates, checked by TypeScript in the React example."""
 
 import re
 from pathlib import Path
@@ -32,18 +32,18 @@ const [rows]: [2] = [manifest.inputs[0].shape[1]];
 
 def test_types(tmp_path: Path) -> None:
     project.need_packages()
-    place = project.lay(tmp_path, project.EXAMPLES / "vite-react")
-    (place / "src" / "digits.keras").write_bytes(project.MODEL.read_bytes())
-    (place / "src" / "main.tsx").write_text("import './right';\n", "utf-8")
-    (place / "src" / "right.ts").write_text(
+    root = project.copy_project(tmp_path, project.EXAMPLES / "vite-react")
+    (root / "src" / "digits.keras").write_bytes(project.MODEL.read_bytes())
+    (root / "src" / "main.tsx").write_text("import './right';\n", "utf-8")
+    (root / "src" / "right.ts").write_text(
         RIGHT.replace("import { load as loadLater", "// import").replace(
             "export const four", "// "
         ),
         "utf-8",
     )
-    project.run("vite build", place)
-    (place / "src" / "right.ts").write_text(RIGHT, "utf-8")
-    (place / "src" / "wrong.ts").write_text(WRONG, "utf-8")
-    said = project.run("tsc || true", place)
-    found = re.findall(r"^(\S+\.tsx?)\((\d+),", said, re.MULTILINE)
-    assert found == [("src/wrong.ts", str(line)) for line in (6, 7, 8, 9, 10)], said
+    project.run("vite build", root)
+    (root / "src" / "right.ts").write_text(RIGHT, "utf-8")
+    (root / "src" / "wrong.ts").write_text(WRONG, "utf-8")
+    output = project.run("tsc || true", root)
+    errors = re.findall(r"^(\S+\.tsx?)\((\d+),", output, re.MULTILINE)
+    assert errors == [("src/wrong.ts", str(line)) for line in (6, 7, 8, 9, 10)], output

@@ -1,4 +1,4 @@
-/** The output of Vite's dev server for code that runs on the server: node serve.js PIXELS */
+/** Runs the model in server-side code with Vite's dev server: node serve.js PIXELS */
 
 import { createServer } from 'vite';
 

@@ -16,11 +16,11 @@ async function answer(load) {
   };
 }
 
-const found = {
+const results = {
   whole: await answer(load),
   half: await answer(loadHalf),
   other: await answer(loadOther),
   again: await answer(again),
   same: again === load,
 };
-document.querySelector('output').value = JSON.stringify(found);
+document.querySelector('output').value = JSON.stringify(results);

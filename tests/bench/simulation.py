@@ -1,5 +1,5 @@
-"""A build by a fleet, simulated from what one was recorded to take: jobs on processors, each of
-which divides its time equally among its jobs.
+"""Simulates a build by a fleet from a recording of another one: jobs on processors, each of which
+divides its time equally among its jobs.
 """
 
 import math
@@ -9,16 +9,15 @@ from dataclasses import dataclass, field
 from statistics import median
 
 BYTES_PER_SECOND, BLOB_SECONDS = 1e8, 0.002
-"""Of a network between machines: its throughput, and a round trip, of which there are eight at
-once.
-"""
+"""The throughput and the round-trip time of a network between machines."""
 AT_ONCE = 8
+"""The number of concurrent transfers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Steps that one worker does in one go: the processor time that they take, and what is
-    transferred.
+    """Steps that one worker performs at once: their processor time, and what is transferred for
+    them.
     """
 
     tasks: tuple[str, ...]
@@ -36,14 +35,14 @@ class Message:
 
     @property
     def transfer(self) -> float:
-        """Seconds that it takes between machines, beyond the processor time."""
+        """Seconds of the transfers between machines, in addition to the processor time."""
         return self.bytes / BYTES_PER_SECOND + math.ceil(self.blobs / AT_ONCE) * BLOB_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A build with one worker. Of the user's machine: processor time before the first question, of
-    a step, and of all that serves a message.
+    """A build with one worker. `before`, `step` and `message` are processor time of the user's
+    machine: before the first request, for each step, and of all processes that serve a message.
     """
 
     messages: tuple[Message, ...]
@@ -54,7 +53,7 @@ class Recording:
 
 @dataclass(slots=True)
 class _Job:
-    left: float
+    remaining: float
     processor: int
     then: str
     message: int
@@ -67,25 +66,31 @@ class _Fleet:
     warm: set[tuple[int, str]] = field(default_factory=set)
 
 
-def needs(messages: Sequence[Message]) -> list[set[int]]:
-    """By message, those that come before it. An object may be made for any of the models before, so
-    that linking waits for all of their compilation.
+def dependencies(messages: Sequence[Message]) -> list[set[int]]:
+    """The messages that must precede each message. An object may be compiled for any earlier model,
+    so linking waits for the compilation of all of them.
     """
-    found: list[set[int]] = []
+    required: list[set[int]] = []
     for number, message in enumerate(messages):
-        same = {other for other in range(number) if messages[other].model == message.model}
+        dependencies_of_message = {
+            other for other in range(number) if messages[other].model == message.model
+        }
         if message.stage == "link":
-            same |= {other for other in range(number) if messages[other].stage == "compile"}
+            dependencies_of_message |= {
+                other for other in range(number) if messages[other].stage == "compile"
+            }
         elif message.stage == "compile":
-            same -= {other for other in same if messages[other].stage in ("compile", "link")}
-        found.append(same)
-    return found
+            dependencies_of_message -= {
+                other
+                for other in dependencies_of_message
+                if messages[other].stage in ("compile", "link")
+            }
+        required.append(dependencies_of_message)
+    return required
 
 
 def first_costs(messages: Sequence[Message]) -> Mapping[str, float]:
-    """What the first message of each kind takes beyond the usual: a worker imports its framework
-    once.
-    """
+    """The extra cost of the first message of each stage: a worker imports its framework once."""
     by_stage: dict[str, list[float]] = defaultdict(list)
     for message in messages:
         by_stage[message.stage].append(message.seconds)
@@ -96,16 +101,16 @@ def first_costs(messages: Sequence[Message]) -> Mapping[str, float]:
 
 
 def simulate(recording: Recording, workers: Sequence[int], *, network: bool = True) -> float:
-    """Seconds of a build whose workers are on the given processors; the user's machine, the
-    scheduler and the cache are on processor 0.
+    """The duration in seconds of a build whose workers run on the given processors. The user's
+    machine, the scheduler and the cache share processor 0.
     """
     messages = recording.messages
-    before, extra = needs(messages), first_costs(messages)
-    begun = {
+    before, extra = dependencies(messages), first_costs(messages)
+    first_messages = {
         stage: next(number for number, message in enumerate(messages) if message.stage == stage)
         for stage in extra
     }
-    fleet, done, waiting, queue = (
+    fleet, finished, waiting, queue = (
         _Fleet([*range(len(workers))]),
         set[int](),
         set(range(len(messages))),
@@ -113,41 +118,47 @@ def simulate(recording: Recording, workers: Sequence[int], *, network: bool = Tr
     )
     now, jobs = recording.before, list[_Job]()
 
-    def usual(number: int) -> float:
+    def usual_seconds(number: int) -> float:
         message = messages[number]
-        return message.seconds - (extra[message.stage] if number == begun[message.stage] else 0.0)
+        return message.seconds - (
+            extra[message.stage] if number == first_messages[message.stage] else 0.0
+        )
 
     while waiting or jobs or queue:
         for number in sorted(waiting):
-            if before[number] <= done:
+            if before[number] <= finished:
                 waiting.remove(number)
-                # Half of what a message costs the user's machine comes before it is sent.
-                jobs.append(_Job(_own(recording, number) / 2, 0, "sent", number))
+                # Half of a message's cost on the user's machine precedes its transmission.
+                jobs.append(_Job(_user_seconds(recording, number) / 2, 0, "sent", number))
         while queue and fleet.idle:
             number, worker = queue.pop(0), fleet.idle.pop(0)
             stage = messages[number].stage
             first = 0.0 if (worker, stage) in fleet.warm else extra[stage]
             fleet.warm.add((worker, stage))
-            seconds = usual(number) + first + (messages[number].transfer if network else 0.0)
+            seconds = (
+                usual_seconds(number) + first + (messages[number].transfer if network else 0.0)
+            )
             jobs.append(_Job(seconds, workers[worker], "done", number, worker))
         share = defaultdict(int)
         for job in jobs:
             share[job.processor] += 1
-        passed = min(job.left * share[job.processor] for job in jobs)
-        now += passed
+        elapsed = min(job.remaining * share[job.processor] for job in jobs)
+        now += elapsed
         for job in jobs:
-            job.left -= passed / share[job.processor]
-        for job in [job for job in jobs if job.left < 1e-9]:
+            job.remaining -= elapsed / share[job.processor]
+        for job in [job for job in jobs if job.remaining < 1e-9]:
             jobs.remove(job)
             if job.then == "sent":
                 queue.append(job.message)
             elif job.then == "done":
                 fleet.idle.append(job.worker)
-                jobs.append(_Job(_own(recording, job.message) / 2, 0, "heard", job.message))
+                jobs.append(
+                    _Job(_user_seconds(recording, job.message) / 2, 0, "received", job.message)
+                )
             else:
-                done.add(job.message)
+                finished.add(job.message)
     return now
 
 
-def _own(recording: Recording, number: int) -> float:
+def _user_seconds(recording: Recording, number: int) -> float:
     return recording.message + recording.step * len(recording.messages[number].tasks)

@@ -1,4 +1,4 @@
-"""Measures on screenshots, so that a blank page does not pass."""
+"""Screenshots, and a test that a page is not blank."""
 
 import io
 
@@ -18,8 +18,8 @@ def screenshot(scheme: str = "light", width: int = 1200, height: int = 900) -> n
 
 
 def has_content(pixels: np.ndarray) -> bool:
-    """Whether more than 1 % of the pixels stand out from the commonest colour, in all four quarters
-    but one.
+    """Whether more than 1 % of the pixels differ from the most frequent colour, in at least three
+    of the four quarters.
     """
     colours, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_counts=True)
     different = np.abs(pixels.astype(int) - colours[counts.argmax()].astype(int)).sum(axis=2) > 30

@@ -1,4 +1,4 @@
-"""How long a command takes, and how much memory it has with all that it starts."""
+"""Measures the time and memory of a command with all processes that it starts."""
 
 import contextlib
 import subprocess
@@ -7,12 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-EVERY_S = 0.1
+INTERVAL_S = 0.1
 
 
 def _stat(pid: int) -> list[str]:
-    """What /proc/<pid>/stat has after the name: the state, the parent, ... Nothing where the
-    process is gone.
+    """The fields of /proc/<pid>/stat after the name (state, parent, ...), empty if the process has
+    ended.
     """
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -20,28 +20,30 @@ def _stat(pid: int) -> list[str]:
 
 
 def parent(pid: int) -> int | None:
-    """The process that started one, or took it over; None where that is gone."""
+    """The parent of a process, or the process that adopted it. None if it has ended."""
     return next(map(int, _stat(pid)[1:2]), None)
 
 
 def ticks(pid: int) -> int:
-    """The time of a processor that a process has had, 0 where it is gone."""
+    """The processor time of a process in clock ticks, 0 if it has ended."""
     return sum(map(int, _stat(pid)[11:13]))
 
 
 def family(root: int) -> set[int]:
-    """A process and all below it."""
-    above = {
+    """A process and all its descendants."""
+    parents = {
         pid: parent(pid) for pid in (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
     }
     members = {root}
-    while more := {pid for pid, one in above.items() if one in members} - members:
-        members |= more
+    while (
+        children := {pid for pid, parent_pid in parents.items() if parent_pid in members} - members
+    ):
+        members |= children
     return members
 
 
 def kilobytes(pid: int, file: str, key: str) -> int:
-    """A line of /proc/<pid>/<file>, 0 where the process is gone."""
+    """The value of `key` in /proc/<pid>/<file>, 0 if the process has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
             if line.startswith(f"{key}:"):
@@ -49,11 +51,11 @@ def kilobytes(pid: int, file: str, key: str) -> int:
     return 0
 
 
-def watched(
+def measure(
     command: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> tuple[float, int]:
-    """Seconds, and the largest sum in bytes of the proportional set sizes of a command and all that
-    it starts. Ends the program where the command fails.
+    """Run a command. Returns its duration in seconds, and the maximum in bytes of the sum of the
+    proportional set sizes of its processes. Exits if the command fails.
     """
     begin, peak = time.perf_counter(), 0
     with subprocess.Popen(command, env=environment, stdout=sys.stderr) as process:
@@ -61,7 +63,7 @@ def watched(
             peak = max(
                 peak, sum(kilobytes(pid, "smaps_rollup", "Pss") for pid in family(process.pid))
             )
-            time.sleep(EVERY_S)
+            time.sleep(INTERVAL_S)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
     return time.perf_counter() - begin, peak * 1024
