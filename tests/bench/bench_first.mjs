@@ -27,7 +27,7 @@ function coveredMs(spans) {
 
 const end = spans => Math.max(0, ...spans.map(([, end]) => end));
 
-/** Record the spans in which weights are decoded. Exports are frozen, so programs get a copy of them. */
+/** Record the spans in which weights are decoded. Programs get a copy of the frozen exports. */
 function recordDecoding() {
   const calls = [];
   const { instantiate } = WebAssembly;

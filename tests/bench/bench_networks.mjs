@@ -19,7 +19,7 @@ async function inputs(order) {
 export const mapEntries = (entries, change) =>
   Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
 
-/** Each engine loads the network. It returns an async function that runs it and returns the outputs by name. */
+/** Each engine loads the network and returns an async function that returns the outputs by name. */
 export const ENGINES = {
   async webkiln({ backend, threads, bundle = '/bundle/', ...others }) {
     const { load } = await import(`${bundle}index.js`);
@@ -156,7 +156,7 @@ const conv =
       activation: activation ?? 'linear',
     });
 
-/** A transposed convolution whose output size is the input size times the stride (padding 'same'). */
+/** A transposed convolution with padding 'same': output size = input size times stride. */
 function convTranspose(tf, [x, filter, bias], { strides, pad_low: low, pad_high: high }) {
   const sizes = strides.map(
     (stride, axis) =>
@@ -168,7 +168,7 @@ function convTranspose(tf, [x, filter, bias], { strides, pad_low: low, pad_high:
   return bias ? tf.add(y, bias) : y;
 }
 
-/** An einsum of two tensors by transpositions and a matrix product: TensorFlow.js has none on wasm. */
+/** An einsum of two tensors by transpositions and a matrix product (not in TensorFlow.js). */
 function einsum(tf, [a, b], { equation }) {
   const [left, right, result] = equation.split(/,|->/).map(word => [...word]);
   const both = left.filter(axis => right.includes(axis) && result.includes(axis));
@@ -293,8 +293,9 @@ function shuffled(names) {
 }
 
 /**
- * Each round runs every engine in random order: after a pause it warms up, then COUNTED runs are timed. Returns
- * milliseconds by engine and run, the first outputs, the peak by round, and the errors of other engines that cannot run the network.
+ * Each round runs every engine in random order: after a pause it warms up, then COUNTED runs are
+ * timed. Returns milliseconds by engine and run, the first outputs, the peak by round, and the
+ * errors of other engines that cannot run the network.
  */
 export async function run(requested, options, rounds) {
   const engines = {};

@@ -1,6 +1,7 @@
 /**
- * Loads weights through the runtime into an engine that records its calls, with a simulated network and cache.
- * Prints the initialised entries, each with its first byte and its length, and the arrival of the rest of each shard.
+ * Loads weights through the runtime into a recording engine, with a simulated network and cache.
+ * Prints the initialised entries, each with its first byte and its length, and the arrival of the
+ * rest of each shard.
  */
 import { createHash } from 'node:crypto';
 
@@ -44,7 +45,8 @@ const over = () => {
 };
 
 /**
- * The bytes of a file in two chunks. The arrival of the second one is recorded; with `half` it fails instead. With `other`, the bytes
+ * The bytes of a file in two chunks. The arrival of the second one is recorded; with `half` it
+ * fails instead. With `other`, the bytes
  * differ from the manifest. `ended` is called afterwards.
  */
 const body = (index, half, other, ended) =>

@@ -76,7 +76,7 @@ export async function threadsDisposed({ load }, options) {
   };
 }
 
-/** Abort loads after a message of each kind from a Worker. Returns the number of Workers that remain. */
+/** Abort loads after each kind of message from a Worker. Returns how many Workers remain. */
 export async function workersAborted({ load }, options) {
   const Original = globalThis.Worker;
   const codes = [];

@@ -1,4 +1,4 @@
-/** Replaces webkiln: after a pause it writes a bundle whose code contains the text of its source. */
+/** Replaces webkiln: after a pause it writes a bundle that contains the text of its source. */
 
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -23,6 +23,7 @@ writeFileSync(join(folder, 'relaxed.wasm'), text);
 writeFileSync(join(folder, 'index.d.ts'), `export declare const text: ${JSON.stringify(text)};\n`);
 writeFileSync(
   join(folder, 'index.js'),
-  `export const manifest = ${JSON.stringify({ text })};\nexport const load = () => new URL('./relaxed.wasm', import.meta.url);\n`,
+  `export const manifest = ${JSON.stringify({ text })};\n` +
+    `export const load = () => new URL('./relaxed.wasm', import.meta.url);\n`,
 );
 writeFileSync(after('--depfile'), `${resolve(file)}\n`);

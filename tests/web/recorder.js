@@ -1,4 +1,4 @@
-/** Records the GET requests to the servers of this process in the file WEB_RECORD, one path per line. */
+/** Records the GET requests to servers of this process in the file WEB_RECORD, one per line. */
 
 import { appendFileSync } from 'node:fs';
 import { Server } from 'node:http';
