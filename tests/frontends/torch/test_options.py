@@ -21,6 +21,13 @@ from tests.frontends.torch.options.elements import (
     orders,
     reductions,
 )
+from tests.frontends.torch.options.values import (
+    HEADS,
+    attention,
+    partial_writes,
+    powers,
+    spectra,
+)
 from tests.frontends.torch.options.windows import (
     IMAGE,
     blocks,
@@ -53,6 +60,10 @@ CALLS: dict[str, tuple[Calls, tuple[Tensor, ...]]] = {
     "arithmetic": (arithmetic, MATRIX),
     "indices": (indices, MATRIX),
     "blocks": (blocks, IMAGE),
+    "powers": (powers, MATRIX),
+    "partial writes": (partial_writes, MATRIX),
+    "spectra": (spectra, MATRIX),
+    "attention": (attention, HEADS),
 }
 REPRESENTATIVE = (
     "convolutions 2",
@@ -68,6 +79,10 @@ REPRESENTATIVE = (
     "arithmetic",
     "indices",
     "blocks",
+    "powers",
+    "partial writes",
+    "spectra",
+    "attention",
 )
 
 
