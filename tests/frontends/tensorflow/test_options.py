@@ -332,9 +332,32 @@ def trained(x: tf.Tensor) -> Iterator[tf.Tensor]:
             yield from (y, mean, variance)
 
 
+RANGES = ((0, 5, 1), (2, 12, 3), (2, 13, 3), (9, 2, -2), (3, 3, 1), (-4, 4, 5))
+
+
+def ranges(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    """Ranges of integers and floats in both directions, empty ones, and stitched rows."""
+    for start, limit, delta in RANGES:
+        for dtype in (tf.int32, tf.int64, tf.float32):
+            bounds = (tf.constant(value, dtype) for value in (start, limit, delta))
+            count = raw.Range(**dict(zip(("start", "limit", "delta"), bounds, strict=True)))
+            yield tf.reduce_sum(x) * 0.5 + tf.cast(count, tf.float32)
+    for start, limit, delta in ((0.0, 1.0, 0.25), (0.5, 2.6, 0.5), (1.0, -1.0, -0.3)):
+        yield raw.Range(start=start, limit=limit, delta=delta) + x[0, 0, 0, 0]
+    for batch in (x, x[0]):
+        steps = raw.Range(start=1, limit=tf.shape(batch)[0] + 1, delta=2)
+        yield tf.cast(steps, tf.float32) * tf.reduce_sum(batch)
+    rows = tf.reshape(x, (-1, 4))
+    for first, second in (([0, 2, 4], [1, 3, 5]), ([3, 0, 1], [2, 1, 4]), ([3, 3, 0], [1, 2, 4])):
+        yield raw.DynamicStitch(indices=[first, second], data=[rows[:3], rows[3:6]])
+        yield raw.ParallelDynamicStitch(
+            indices=[[first], [second]], data=[rows[None, :3], rows[None, 6:9]]
+        )
+
+
 FAMILIES = (
     *(windows, reductions, norms, moved, products, resized, numbers),
-    *(lists, counted, recurrent, boxes, complex_numbers, trained),
+    *(lists, counted, recurrent, boxes, complex_numbers, trained, ranges),
 )
 
 
