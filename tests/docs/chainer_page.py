@@ -51,7 +51,7 @@ def tables() -> str:
         *unsupported_table(NO_LINKS),
         (
             f"\n## Functions\n\n{functions} functions of `chainer.functions` are recorded; dropout,"
-            " zoneout and the like are what they are at inference."
+            " zoneout and similar functions behave as at inference."
         ),
         *supported_table(FUNCTIONS),
         *unsupported_table(NO_FUNCTIONS),

@@ -8,8 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
+from tests.frontends.onnx.models import model
 from webkiln import canonical
 from webkiln.build.action import Action
 from webkiln.build.engine import Engine
@@ -156,3 +159,40 @@ def test_files_have_the_listed_keys(file: str, files: dict[str, list[Any]]) -> N
     assert files[file]
     for data in files[file]:
         assert required - optional <= data.keys() <= required, file
+
+
+def pyramid(folder: Path) -> Recipe:
+    """A model whose sizes must be even."""
+    image = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, "H", "W"])
+    factors = helper.make_tensor("factors", TensorProto.FLOAT, [4], [1, 1, 2, 2])
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["half"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Resize", ["half", "", "factors"], ["twice"]),
+        helper.make_node("Add", ["x", "twice"], ["y"]),
+    ]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    onnx.save(model(nodes, [image], [output], [factors]), folder / "pyramid.onnx")
+    return Recipe("pyramid", PathSource(folder / "pyramid.onnx"))
+
+
+def described(file: str, key: str) -> set[str]:
+    """The words in the item of a key."""
+    items = re.findall(r"^\* (.*?)(?=^\* |^\S|^$)", section(file), re.DOTALL | re.MULTILINE)
+    (item,) = (item for item in items if item.startswith(f"`{key}`:"))
+    if item.strip().endswith("the same"):
+        return described(file, "inputs")
+    return set(re.findall(r"\w+", item))
+
+
+def test_entries_have_the_listed_keys(files: dict[str, list[Any]], tmp_path: Path) -> None:
+    with Engine(tmp_path / "state") as engine:
+        lower = ModelGraph(pyramid(tmp_path), engine.share).lower("js", Selection(("js",)))
+        program = canonical.read(
+            engine.cache.store.path(engine.run(lower).outputs["program.json"].sha256)
+        )
+    assert program["divisibility"]
+    assert any("declared_shape" in entry for entry in program["inputs"])
+    for data in (program, *files["program.json"]):
+        for key in ("divisibility", "guards", "inputs", "outputs", "states", "layers", "init"):
+            for entry in data[key]:
+                assert entry.keys() <= described("program.json", key), key

@@ -74,20 +74,16 @@ REASONS: dict[str, str] = {
     "RANDOM_UNIFORM": "draws random numbers; make them an input",
     "MULTINOMIAL": "draws random numbers; make them an input",
     "STABLEHLO_RNG_BIT_GENERATOR": "draws random numbers; make them an input",
-    "STABLEHLO_SCATTER": (
-        "StableHLO with a graph of its own; convert to TensorFlow Lite's operators"
-    ),
+    "STABLEHLO_SCATTER": ("StableHLO with a subgraph; convert to TensorFlow Lite's operators"),
     "STABLEHLO_REDUCE_WINDOW": (
-        "StableHLO with a graph of its own; convert to TensorFlow Lite's operators"
+        "StableHLO with a subgraph; convert to TensorFlow Lite's operators"
     ),
     "STABLEHLO_GATHER": "StableHLO; convert to TensorFlow Lite's operators",
     "STABLEHLO_PAD": "StableHLO; convert to TensorFlow Lite's operators",
-    "STABLEHLO_COMPOSITE": (
-        "StableHLO with a graph of its own; convert to TensorFlow Lite's operators"
-    ),
+    "STABLEHLO_COMPOSITE": ("StableHLO with a subgraph; convert to TensorFlow Lite's operators"),
     "STABLEHLO_AND": "StableHLO; convert to TensorFlow Lite's operators",
     "STABLEHLO_SHIFT_LEFT": "StableHLO; convert to TensorFlow Lite's operators",
-    "STABLEHLO_CASE": "StableHLO with graphs of its own; convert to TensorFlow Lite's operators",
+    "STABLEHLO_CASE": "StableHLO with subgraphs; convert to TensorFlow Lite's operators",
 }
 
 INTEGERS = ("int8", "uint8", "int16")

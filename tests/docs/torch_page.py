@@ -17,7 +17,7 @@ REFUSED = {
     "randn": RANDOM,
     "randperm": RANDOM,
     "resize_": "changes how many elements a tensor has in its own memory; use reshape",
-    "sym_is_contiguous": "asks how a tensor lies in memory, which means nothing here",
+    "sym_is_contiguous": "depends on strides, which do not exist here",
 }
 
 
