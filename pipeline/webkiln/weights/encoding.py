@@ -27,8 +27,9 @@ class Stored:
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """`header(weight)`: the number of float32 scales that precede the elements. `encode(weight,
-    values) -> (header, elements)`. `decode(element, scale)`: the float32 value; `scale` is the
-    header's entry for the element's channel (or its only entry).
+    values) -> (header, elements)`. `decode(element, scale)`: the float32 value. The type of
+    `element` is that of `COMPUTE` (nest/nest.py) for the storage dtype, such as UINT for uint8.
+    `scale` is the header's entry for the element's channel, or its only entry.
     """
 
     storage: str

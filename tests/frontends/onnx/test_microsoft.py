@@ -1,5 +1,8 @@
 """The operators of com.microsoft against onnxruntime, on js and wasm."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -156,3 +159,9 @@ def test_operators_agree_with_onnxruntime(results, number):
             assert relative_error(got, value) < 1e-4
         else:
             assert np.abs(got.astype(int) - value.astype(int)).max() <= case.off
+
+
+def test_the_page_lists_the_operators() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "onnx.md").read_text("utf-8")
+    section = page.split("## Operators of com.microsoft")[1].split("\n## ")[0]
+    assert re.findall(r"`(\w+)`", section) == sorted(MICROSOFT | MICROSOFT_QUANTIZE)
