@@ -270,8 +270,9 @@ def test_the_readme_matches_the_tables() -> None:
     )
     standard, microsoft = len({*DOMAINS[""], *FOLDS.ops}), len(DOMAINS["com.microsoft"])
     assert (
-        f"| ONNX operators | {standard} of the default domain ([docs/operators.md](docs/operators.md)),"
-        f" {microsoft} of com.microsoft" in (ROOT / "README.md").read_text()
+        f"| ONNX operators | {standard} of the default domain"
+        f" ([docs/operators.md](docs/operators.md)), {microsoft} of com.microsoft"
+        in (ROOT / "README.md").read_text()
     )
     assert f"| `keras.ops` | {len(OPERATIONS)} operations" in (ROOT / "README.md").read_text()
 

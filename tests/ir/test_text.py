@@ -49,7 +49,14 @@ def test_nested_sizes_round_trip():
 
 
 @pytest.mark.parametrize(
-    "line", ["input x float32[2]", "y: float32[2] = Relu x", "const c: float32 = [1]"]
+    "line",
+    [
+        "input x float32[2]",
+        "y: float32[2] = Relu x",
+        "const c: float32 = [1]",
+        "const c: float32[1] = [1",
+        "y: float32[2] = Relu(x) {alpha: 1}",
+    ],
 )
 def test_errors_quote_the_line_that_does_not_parse(line):
     with pytest.raises(InternalError, match=r"text form"):

@@ -122,7 +122,7 @@ def parse(text: str) -> Graph:
             slots.add(declare(rest))
         elif keyword == "const":
             typed, _, values = rest.partition(" = ")
-            constants[declare(typed)] = read_constant(json.loads(values), {})
+            constants[declare(typed)] = read_constant(_read_json(values), {})
         elif keyword == "state":
             head, _, typed = rest.partition(" -> ")
             state, initial, output = map(unescape_name, head.split())
@@ -150,7 +150,7 @@ def parse(text: str) -> Graph:
                     op,
                     operands,
                     node_outputs,
-                    (decode(json.loads(attrs)) if attrs else {}) | nested,
+                    (decode(_read_json(attrs)) if attrs else {}) | nested,
                     unescape_name(layer or ""),
                 )
             )
@@ -168,13 +168,20 @@ def parse(text: str) -> Graph:
     )
 
 
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InternalError(f"text form: {text!r} is not JSON: {error}") from error
+
+
 def _read_variable(typed: str) -> Variable:
     match = _TYPED.match(typed)
     if not match:
         raise InternalError(f"text form: {typed!r} is not `name: dtype[shape] order`")
     name, dtype, shape, order, function, parameters = match.groups()
     values = tuple(
-        (key, json.loads(value))
+        (key, _read_json(value))
         for key, value in (part.split("=") for part in (parameters or "").split(", ") if part)
     )
     return Variable(
