@@ -3,11 +3,12 @@
 #   docker run --rm -v "$PWD:/src" webkiln build model.onnx
 FROM python:3.11-slim-bookworm
 
-# Versions are not pinned: a Debian release only gets security updates, and the compiler's version is
-# part of every key.
+# Versions are not pinned: a Debian release only gets security updates, and the compiler's version
+# is part of every key.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends chromium chromium-driver clang-19 emscripten lld-19 llvm-19 \
+    && apt-get install -y --no-install-recommends \
+        chromium chromium-driver clang-19 emscripten lld-19 llvm-19 \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /opt/webkiln
