@@ -110,7 +110,7 @@ def programs() -> dict[str, Path]:
     emcc, zig = _emcc_program(), _zig_program()
     found = {"emcc": emcc} if emcc else {}
     try:
-        found |= (emcc and _beside(emcc)) or _with_version() or _without_version()
+        found |= (emcc and _tools_next_to(emcc)) or _with_version() or _without_version()
     except _AbsentError:
         pass
     return found | ({PACKAGE: zig} if zig else {})
@@ -130,7 +130,7 @@ def _emcc() -> Compiler:
     emcc = _emcc_program()
     if emcc is None:
         raise _AbsentError("not on PATH, and EMSDK names no emsdk")
-    own = _beside(emcc)
+    own = _tools_next_to(emcc)
     llvm = own or _with_version()
     if llvm is None:
         pair = f"clang-{OLDEST} with wasm-ld-{OLDEST}"
@@ -191,7 +191,7 @@ def _zig_program() -> Path | None:
     return Path(zig) if zig else None
 
 
-def _beside(emcc: Path) -> dict[str, Path] | None:
+def _tools_next_to(emcc: Path) -> dict[str, Path] | None:
     """The folder of an emsdk's LLVM programs."""
     found = {name: shutil.which(name, path=emcc.resolve().parent.parent / "bin") for name in LLVM}
     there = {name: Path(path) for name, path in found.items() if path}
@@ -252,11 +252,11 @@ def _of_version(*command: str | Path, least: int = OLDEST) -> int:
 
 def _output_of(program: str, *arguments: str) -> str:
     state = Path(program).stat()
-    return _said(program, arguments, state.st_mtime_ns, state.st_size)
+    return _program_output(program, arguments, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache
-def _said(program: str, arguments: Command, modified: int, size: int) -> str:
+def _program_output(program: str, arguments: Command, modified: int, size: int) -> str:
     """A program's output. It is cached until the program's file changes."""
     del modified, size
     command = [program, *arguments]

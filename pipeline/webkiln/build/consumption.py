@@ -167,7 +167,7 @@ class Consumption:
         """
         return self._source_key_of_run(action, results, {})
 
-    def files_behind(self, action: Action) -> Iterator[tuple[Path, FileState]]:
+    def source_files(self, action: Action) -> Iterator[tuple[Path, FileState]]:
         """The user files that an action and its producers consumed, once for each step."""
         for each in with_producers(action):
             if each.task in self._consumed:
@@ -177,7 +177,7 @@ class Consumption:
         """Raise RecipeError where steps consumed user files that may never have existed together,
         since some changed in between.
         """
-        states = [*self.files_behind(action), *files_of(trees).items()]
+        states = [*self.source_files(action), *files_of(trees).items()]
         begun = min((state.time for _, state in states), default=0.0)
         if all(state.changed < begun for _, state in states):
             return

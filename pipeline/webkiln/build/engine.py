@@ -192,7 +192,7 @@ class Engine:
         """
         result = self.current(action)
         if result is not None and not any(each.roots for each in with_producers(action)):
-            inputs = {path: state.sha256 for path, state in self._consumption.files_behind(action)}
+            inputs = {path: state.sha256 for path, state in self._consumption.source_files(action)}
             self.stamps.record(
                 action.task, facts, inputs | self._publisher.paths(result, role, folder)
             )

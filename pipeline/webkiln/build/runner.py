@@ -226,7 +226,7 @@ class Runner:
         else:
             consumed, result = self._find_or_execute(action, trees, overwrite=overwrite)
         self._consumption.record(action, consumed)
-        states = self._consumption.files_behind(action) if action.final else consumed.files.items()
+        states = self._consumption.source_files(action) if action.final else consumed.files.items()
         self._state.save(
             action.task,
             consumed.document,

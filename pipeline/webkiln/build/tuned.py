@@ -60,7 +60,7 @@ def tune(
             f"{recipe.name}: {backend} has no choices to time; these backends have:"
             f" {', '.join(tunable(recipe)) or 'none'}"
         )
-    known = _known(file)
+    known = _read_measurements(file)
     action = ModelGraph(recipe, engine.share).tune(backend, browser)
     result = engine.rerun(action) if rerun else engine.run(action)
     measured = canonical.loads(engine.data(result, "measured.json"))
@@ -86,7 +86,7 @@ def tune(
     return changes
 
 
-def _known(file: Path) -> dict[str, Any]:
+def _read_measurements(file: Path) -> dict[str, Any]:
     """The content of the file; empty where it does not exist."""
     if not file.exists():
         return {"schema": SCHEMA, "backends": {}}

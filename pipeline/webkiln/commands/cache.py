@@ -148,7 +148,7 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
             count += 1
         else:
             left[result.provenance] += 1
-    shared.wait(_told)
+    shared.wait(_print_progress)
     if shared.failed_uploads:
         raise ToolError(
             f"{shared.address}: {shared.failed_uploads} of {count} results could not be stored"
@@ -203,7 +203,7 @@ def _bytes(text: str) -> int:
     return int(float(found[1]) * UNITS[found[2].upper()])
 
 
-def _told(text: str) -> None:
+def _print_progress(text: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{text}\x1b[K")
 

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="webkiln-inspect-") as name:
         scratch = Path(name)
         called = str(options.source)
-        if (found := _held(options.source, scratch)) is not None:
+        if (found := _archive_models(options.source, scratch)) is not None:
             shown = _listing(options.source, found, scratch)
             if len(found) != 1:
                 print(
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _held(source: Path, scratch: Path) -> list[ModelEntry] | None:
+def _archive_models(source: Path, scratch: Path) -> list[ModelEntry] | None:
     """The models in a folder or an archive."""
     if not source.exists() or recipe_file(source) is not None:
         return None

@@ -24,7 +24,7 @@ from webkiln.commands.figures import (
     summed,
     where,
 )
-from webkiln.commands.run import chosen, fit, read_arrays
+from webkiln.commands.run import choose_backend, fit, read_arrays
 from webkiln.commands.trace import trace
 from webkiln.errors import RecipeError, SourceError, ToolError
 
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     for name in ("threads", "runs"):
         if getattr(options, name) < 1:
             raise RecipeError(f"--{name} is {getattr(options, name)}, expected at least 1")
-    backend = chosen(options, manifest)
+    backend = choose_backend(options, manifest)
     inputs = (
         next(iter(sample_inputs(manifest).values()))
         if options.inputs is None

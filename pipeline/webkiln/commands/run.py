@@ -108,7 +108,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
 
 
-def chosen(args: argparse.Namespace, manifest: Mapping[str, Any]) -> str:
+def choose_backend(args: argparse.Namespace, manifest: Mapping[str, Any]) -> str:
     """The requested backend, or the best one. Raises RecipeError if the bundle does not have it or
     its variant.
     """
@@ -127,7 +127,7 @@ def chosen(args: argparse.Namespace, manifest: Mapping[str, Any]) -> str:
 
 def run(args: argparse.Namespace) -> int:
     manifest: dict[str, Any] = host.read_manifest(args.bundle)
-    backend = chosen(args, manifest)
+    backend = choose_backend(args, manifest)
     inputs = fit(read_arrays(args.inputs), inputs_of(manifest))
     (result,) = host.run_bundle(
         args.bundle,

@@ -98,7 +98,7 @@ class Fleet:
 
     def accepts(self, action: Action) -> bool:
         """Whether an action may run elsewhere. One with user code reads files of this machine."""
-        return not self._scheduler.is_gone and action.stage not in LOCAL and not action.roots
+        return not self._scheduler.is_closed and action.stage not in LOCAL and not action.roots
 
     def perform(
         self,

@@ -89,7 +89,7 @@ class Scheduler:
         self._busy: Counter[str] = Counter()
 
     @property
-    def is_gone(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the scheduler has not answered for so long that requests no longer wait for it.
         It may come back.
         """
@@ -217,7 +217,7 @@ class Scheduler:
         """Raise NoWorkerError unless a capable worker was alive a moment ago, which another one may
         replace.
         """
-        if self.is_gone:
+        if self.is_closed:
             raise SchedulerLostError(f"{self.address} does not answer")
         machines = [machine for worker, machine in self._machines.items() if worker not in avoided]
         if self._is_connected and not any(

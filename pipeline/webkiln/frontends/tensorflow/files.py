@@ -106,7 +106,7 @@ def signatures_of(graph: Any) -> dict[str, Any]:
 def _saved_model(path: Path, folder: Path, signature: str) -> GraphSource:
     graph = served_graph(path)
     signatures = signatures_of(graph)
-    chosen = signatures[_chosen(path.name, signatures, signature)]
+    chosen = signatures[_select_signature(path.name, signatures, signature)]
     main, functions = bodies(graph.graph_def, path.name)
     inputs, outputs = (_interfaces(path.name, items) for items in (chosen.inputs, chosen.outputs))
     parts = {
@@ -145,7 +145,7 @@ def _saved_model(path: Path, folder: Path, signature: str) -> GraphSource:
     )
 
 
-def _chosen(name: str, signatures: Mapping[str, Any], signature: str) -> str:
+def _select_signature(name: str, signatures: Mapping[str, Any], signature: str) -> str:
     if signature and signature not in signatures:
         raise RecipeError(
             f"{name}: there is no signature {signature!r}{did_you_mean(signature, signatures)};"

@@ -77,7 +77,8 @@ def integer_lookup(converter: Converter, layer: Layer) -> None:
             [b.binary("Equal", x, int(mask)), b.constant(0 if first else NOWHERE, "int64"), y],
         )
     converter.set_variable(
-        converter.get_output_tensor(layer)[0], _counted(b, layer, y, first + unknown + len(tokens))
+        converter.get_output_tensor(layer)[0],
+        _count_encoded(b, layer, y, first + unknown + len(tokens)),
     )
 
 
@@ -88,11 +89,11 @@ def string_lookup(converter: Converter, layer: Layer) -> None:
     first = int(config.get("num_oov_indices", 1)) + int(
         mask_token(config) is not None and config["output_mode"] == "int"
     )
-    y = _counted(converter.builder, layer, y, first + len(config["vocabulary"]))
+    y = _count_encoded(converter.builder, layer, y, first + len(config["vocabulary"]))
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def _counted(b: GraphBuilder, layer: Layer, y: Tensor, size: int) -> Tensor:
+def _count_encoded(b: GraphBuilder, layer: Layer, y: Tensor, size: int) -> Tensor:
     """Indices below `size`, or vectors."""
     config, mode = layer.config, layer.config["output_mode"]
     depth = config["max_tokens"] if config.get("pad_to_max_tokens") else size

@@ -125,7 +125,7 @@ def ctc_loss(
     )
     places = widened(b, reshaped(b, path, (batch, 1, states)), (batch, count, states))
     emitted = b.op("GatherElements", [score, places], {"axis": 2})
-    before = _behind(b, path, 2, blank)
+    before = _shift(b, path, 2, blank)
     skips = b.op(
         "And",
         [b.op("NotEqual", [path, b.constant(blank, "int32")]), b.op("NotEqual", [path, before])],
@@ -140,9 +140,9 @@ def ctc_loss(
         inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
         (alpha,), (emission, goes_on) = current, slices
-        skipped = inner.op("Where", [skips, _behind(inner, alpha, 2, NEVER), inner.constant(NEVER)])
+        skipped = inner.op("Where", [skips, _shift(inner, alpha, 2, NEVER), inner.constant(NEVER)])
         following = inner.op(
-            "Add", [_summed(inner, alpha, _behind(inner, alpha, 1, NEVER), skipped), emission]
+            "Add", [_summed(inner, alpha, _shift(inner, alpha, 1, NEVER), skipped), emission]
         )
         return [inner.op("Where", [reshaped(inner, goes_on, (batch, 1)), following, alpha])], []
 
@@ -156,7 +156,7 @@ def ctc_loss(
     return cast(b, reshaped(b, loss, (batch,)), result)
 
 
-def _behind(b: GraphBuilder, x: Tensor, distance: int, value: float) -> Tensor:
+def _shift(b: GraphBuilder, x: Tensor, distance: int, value: float) -> Tensor:
     """Shift the elements of [B, n] to later positions, and fill with `value`."""
     count = x.shape[1]
     head = part(b, x, 1, 0, max(count - distance, 0))
@@ -206,7 +206,7 @@ def ctc_decode(
     inside = b.op("Less", [iota(b, count, "int32"), reshaped(b, lengths, (batch, 1))])
     retained = b.op("And", [inside, b.op("NotEqual", [best, b.constant(blank, "int32")])])
     if merge_repeated:
-        retained = b.op("And", [retained, b.op("NotEqual", [best, _behind(b, best, 1, -1)])])
+        retained = b.op("And", [retained, b.op("NotEqual", [best, _shift(b, best, 1, -1)])])
     positions = b.op("CumSum", [cast(b, retained, "int32")], {"axis": 1, "exclusive": True})
     positions = b.op("Where", [retained, positions, sized(b, count, "int32")])
     packed = b.op(

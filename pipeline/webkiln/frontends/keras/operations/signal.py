@@ -22,7 +22,7 @@ def _pair(b: GraphBuilder, x: Sequence[Argument]) -> tuple[Tensor, Tensor]:
     return real, imaginary
 
 
-def _whole(b: GraphBuilder, x: tuple[Tensor, Tensor], *, inverse: bool) -> tuple[Tensor, Tensor]:
+def _mirrored(b: GraphBuilder, x: tuple[Tensor, Tensor], *, inverse: bool) -> tuple[Tensor, Tensor]:
     """All frequencies along the last axis."""
     real, imaginary = transformed(b, x, x[0].shape[-1], inverse=inverse, onesided=False)
     assert imaginary is not None
@@ -31,15 +31,15 @@ def _whole(b: GraphBuilder, x: tuple[Tensor, Tensor], *, inverse: bool) -> tuple
 
 def _plane(b: GraphBuilder, x: Sequence[Argument], *, inverse: bool) -> list[Tensor]:
     """Along the last axis, then along the one before it."""
-    pair = _whole(b, _pair(b, x), inverse=inverse)
+    pair = _mirrored(b, _pair(b, x), inverse=inverse)
     rank = pair[0].type.rank
     perm = (*range(rank - 2), rank - 1, rank - 2)
     real, imaginary = (transposed(b, item, perm) for item in pair)
-    return [transposed(b, item, perm) for item in _whole(b, (real, imaginary), inverse=inverse)]
+    return [transposed(b, item, perm) for item in _mirrored(b, (real, imaginary), inverse=inverse)]
 
 
 def fft(b: GraphBuilder, x: Sequence[Argument]) -> list[Tensor]:
-    return list(_whole(b, _pair(b, x), inverse=False))
+    return list(_mirrored(b, _pair(b, x), inverse=False))
 
 
 def fft2(b: GraphBuilder, x: Sequence[Argument]) -> list[Tensor]:

@@ -87,7 +87,7 @@ def einsum(call: NodeCall) -> Tensor:
     y = call.op(
         "Einsum",
         [x for x, _ in squeezed],
-        {"equation": f"{','.join(term for _, term in squeezed)}->{_kept(result, squeezed)}"},
+        {"equation": f"{','.join(term for _, term in squeezed)}->{_output_axes(result, squeezed)}"},
     )
     sizes = {
         letter: size for x, term in squeezed for letter, size in zip(term, x.shape, strict=True)
@@ -114,7 +114,7 @@ def _without_ones(
     return reshaped(call, x, [x.shape[axis] for axis in axes]), "".join(term[axis] for axis in axes)
 
 
-def _kept(result: str, squeezed: Sequence[tuple[Tensor, str]]) -> str:
+def _output_axes(result: str, squeezed: Sequence[tuple[Tensor, str]]) -> str:
     present = "".join(term for _, term in squeezed)
     return "".join(letter for letter in result if letter in present)
 

@@ -51,7 +51,7 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     otherwise a loop at run time.
     """
     same = invariant_states(call.attr("body"))
-    states = _counted(call, same)
+    states = _counted_loop(call, same)
     if states is not None:
         try:
             return _recurrence(call, states)
@@ -75,7 +75,7 @@ def _known_inputs(
     }
 
 
-def _counted(call: NodeCall, same: frozenset[int]) -> States | None:
+def _counted_loop(call: NodeCall, same: frozenset[int]) -> States | None:
     """The kinds of states, if the trip count is certainly a size; otherwise None.
 
     The loop continues while all comparisons of the condition hold, so the trip count is that of the
