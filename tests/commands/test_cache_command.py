@@ -58,11 +58,11 @@ def test_cache_stat_counts(filled_cache: ActionCache, call: Call) -> None:
 
 
 def test_cache_stat_prints_json(
-    filled: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filled_cache: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statistics = json.loads(call("cache", "stat", "--json"))
     assert statistics == {
-        "folder": str(filled.root),
+        "folder": str(filled_cache.root),
         "results": 3,
         "files": 3,
         "bytes": 3000,
