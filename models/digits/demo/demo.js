@@ -5,7 +5,7 @@ const PEN_WIDTH = 0.07;
 const engineOf = ({ backend, variant }) => [backend, variant].filter(Boolean).join(', ');
 
 const paper = document.getElementById('paper');
-const seen = document.getElementById('seen');
+const input = document.getElementById('input');
 const status = document.getElementById('status');
 const answer = document.getElementById('digit');
 const rows = [];
@@ -46,8 +46,8 @@ function drawPaper() {
 }
 
 function drawSeen(picture) {
-  const context = seen.getContext('2d');
-  const [red, green, blue] = getComputedStyle(seen).color.match(/\d+/g).map(Number);
+  const context = input.getContext('2d');
+  const [red, green, blue] = getComputedStyle(input).color.match(/\d+/g).map(Number);
   const image = context.createImageData(8, 8);
   picture.forEach((value, index) => image.data.set([red, green, blue, value * 255], index * 4));
   context.putImageData(image, 0, 0);
