@@ -62,7 +62,7 @@ TEXTS = {
     "nothing": (HEAD, "has no layers in phase TEST"),
     "weightless": (
         HEAD + layer("InnerProduct", "y", "data", inner_product_param="num_output: 3"),
-        "needs weights, and there are none",
+        "needs weights, but there are none",
     ),
     "far": (
         HEAD + layer("Concat", "y", "data", concat_param="concat_dim: 2147483648"),
@@ -108,11 +108,11 @@ FILES = {
         encode_field(
             100, encode_field(1, b"fc") + encode_field(4, b"y") + encode_field(3, bytes(17 << 20))
         ),
-        "that are no weights",
+        "bytes besides weights",
     ),
     "weights": (
         (CORPUS / "v1.caffemodel").read_bytes(),
-        "holds weights without a definition; put the .prototxt beside it",
+        "contains weights without a definition; put the .prototxt next to it",
     ),
     "forked": (
         encode_field(
