@@ -219,8 +219,8 @@ class Soak:
         self.versions += 1
         path.write_text(
             text.replace("\n", f"\n// {self.random.choice((1, 2, self.versions))}\n", 1)
-            if "// " not in text
-            else text.replace("// ", "// x", 1)
+            if "\n// " not in text
+            else text.replace("\n// ", "\n// x", 1)
         )
 
     def edit_operator(self) -> None:
