@@ -61,6 +61,7 @@ def _download(url: str, sha256: str, target: Path, advice: str) -> None:
         raise RecipeError(f"url {url!r} is neither https nor http")
     try:
         with (
+            # The scheme was checked above.
             urllib.request.urlopen(url, timeout=TIMEOUT_S) as response,  # noqa: S310
             target.open("wb") as file,
         ):

@@ -38,6 +38,7 @@ class Command:
     params: Mapping[str, Any]
 
     def parse_execute(self, words: Sequence[str]) -> Any:
+        # The other base class, DoitCmdBase, defines the parser and parse_execute.
         own = super()
         ordered = options_first(words, self.cmdparser.options)  # type: ignore[attr-defined]
         return guarded(lambda: own.parse_execute(ordered))  # type: ignore[attr-defined]

@@ -50,4 +50,5 @@ def install_and_restart(modules: Collection[str], close: Callable[[], None] = la
     os.environ[TRIED] = " ".join([*tried, *todo])
     sys.stdout.flush()
     sys.stderr.flush()
+    # The command of this process, again.
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606

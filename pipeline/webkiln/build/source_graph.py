@@ -88,13 +88,10 @@ class SourceGraph:
             case ModuleSource():
                 arguments = StageArguments(params={"kind": "module"}) | self._program("fetch")
         outputs: tuple[str, ...] = ("source", "external/") if companions else ("source",)
-        return self._add(
+        return self._add_format_stage(
             "fetch",
-            "",
-            arguments.inputs,
+            arguments,
             outputs,
-            arguments.params,
-            code=arguments.code,
             timeout=1800,
         )
 
@@ -113,13 +110,10 @@ class SourceGraph:
     @once
     def load(self) -> Action:
         arguments = self._program("load") | StageArguments(self._model())
-        return self._add(
+        return self._add_format_stage(
             "load",
-            "",
-            arguments.inputs,
+            arguments,
             ("spec.json", "weights/"),
-            arguments.params,
-            code=arguments.code,
             source=self._source_name(),
         )
 
@@ -133,13 +127,10 @@ class SourceGraph:
         if self.recipe.operators:
             arguments |= StageArguments(params={"backends": list(self.recipe.backends)})
         outputs = ("graph.json", "weights.json", "sizes.json", *self.format.extra_files)
-        return self._add(
+        return self._add_format_stage(
             "convert",
-            "",
-            arguments.inputs,
+            arguments,
             outputs,
-            arguments.params,
-            code=arguments.code,
             source=self._source_name(),
         )
 
@@ -187,13 +178,10 @@ class SourceGraph:
             isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape
         ):
             arguments |= StageArguments({"sizes.json": Product(self.convert(), "sizes.json")})
-        return self._add(
+        return self._add_format_stage(
             "reference",
-            "",
-            arguments.inputs,
+            arguments,
             outputs,
-            arguments.params,
-            code=arguments.code,
             timeout=1800,
             source=self._source_name(),
         )
@@ -208,6 +196,13 @@ class SourceGraph:
         return StageArguments(params={"format": name}, code=(module,)) | stage_arguments(
             self.recipe, names or ()
         )
+
+    def _add_format_stage(
+        self, stage: str, arguments: StageArguments, outputs: tuple[str, ...], **more: Any
+    ) -> Action:
+        """The action of a stage whose code depends on the format."""
+        inputs, params, code = arguments.inputs, arguments.params, arguments.code
+        return self._add(stage, "", inputs, outputs, params, code=code, **more)
 
     def _add(
         self,

@@ -54,6 +54,7 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
     process with status 2.
     """
     try:
+        # doit has no public list of the variables of its command line.
         arguments = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001
         state = Path(".webkiln")
         session = Session(state, Path(folder), arguments, CheckoutLock(state, _say))

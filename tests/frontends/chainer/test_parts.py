@@ -150,7 +150,7 @@ def test_a_recorded_reference_verifies_a_part(built) -> None:  # type: ignore[no
     assert relative_error(result.outputs["output"], output) <= 1e-4
 
 
-def test_a_reference_of_the_entire_builddoes_not_fit_a_subgraph(built) -> None:  # type: ignore[no-untyped-def]
+def test_a_reference_of_the_entire_model_does_not_fit_a_subgraph(built) -> None:  # type: ignore[no-untyped-def]
     with np.load(CORPUS / "classifier.npz") as arrays:
         model = built(
             'from_layers = ["conv2"]',

@@ -350,6 +350,7 @@ class Fleet:
         return None
 
     def _is_checked(self, action: Action) -> bool:
+        # A sample of results, so predictable numbers do no harm.
         return action.stage not in NONDETERMINISTIC and random() < self._checks  # noqa: S311
 
     def _path(self, blob: Blob) -> Path:

@@ -161,7 +161,7 @@ class RemoteConnection:
         )
 
     def _warn(self, message: str) -> None:
-        """Print the first message, as one line, whoever wrote parts of it."""
+        """Print the first warning only. Unprintable characters become question marks."""
         with self._lock:
             warned, self._warned = self._warned, True
         if not warned:

@@ -33,6 +33,7 @@ def find_signature(op: str, domain: str, version: int) -> Signature | None:
     if not onnx.defs.has(op, version, domain):
         return None
     schema = onnx.defs.get_schema(op, version, domain)
+    # The stubs of onnx type the attribute types as integers.
     attributes = {
         name: item.type.name  # type: ignore[attr-defined]
         for name, item in schema.attributes.items()

@@ -25,7 +25,7 @@ CASES = frozenset({"Case", "StatelessCase"})
 
 
 class GraphWalk(Protocol):
-    """The interface of the walk over a program for branches and loops."""
+    """Methods of the program traversal that branches and loops call."""
 
     program: GraphSource
     labels: DistinctNames

@@ -1,4 +1,4 @@
-"""The values of nodes during the walk over a program: names of tensors, and handles."""
+"""The values of nodes while a program is traversed: names of tensors, and handles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

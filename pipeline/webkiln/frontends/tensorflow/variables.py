@@ -14,7 +14,7 @@ from webkiln.frontends.tensorflow.source import GraphSource
 
 
 class VariableWalk(Protocol):
-    """The interface of the walk over a program for variables."""
+    """Methods of the program traversal that variables call."""
 
     program: GraphSource
     labels: DistinctNames

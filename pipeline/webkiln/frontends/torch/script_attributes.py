@@ -14,6 +14,7 @@ class AttributePath(tuple[str, ...]):
     __slots__ = ()
 
 
+# torch is untyped here.
 class ScriptAttributes(torch.nn.Module):  # type: ignore[misc]
     """The parameters and buffers of a loaded TorchScript module, which are shared with it. `dated`:
     the file shows that torch 2.1 or newer wrote it.

@@ -105,6 +105,7 @@ Deconvolution1D, Deconvolution2D, Deconvolution3D = (
 )
 
 
+# of_rank creates the base class, which mypy cannot see.
 class DilatedConvolution2D(Convolution2D):  # type: ignore[misc, valid-type]
     def __init__(
         self,

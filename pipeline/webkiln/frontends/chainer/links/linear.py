@@ -102,6 +102,7 @@ class SimplifiedDropconnect(Linear):
         super().__init__(in_size, out_size, nobias, initialW, initial_bias)
         self.ratio = ratio
 
+    # In Chainer, too, the arguments differ from those of Linear.
     def forward(  # type: ignore[override]
         self, x: Any, train: bool = True, mask: Any = None, use_batchwise_mask: bool = True
     ) -> Any:
