@@ -5,12 +5,14 @@ import sys
 import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.backends.harness import TEMPLATES, node_job
 from tests.build.tree import REPOSITORY, Tree, checkout, executed, prebuilt
 from webkiln.backends.table import TARGETS
+from webkiln.build import closure
 from webkiln.build.action import Action
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
@@ -189,8 +191,13 @@ def test_a_change_of_a_closure_is_noticed(small: Share, tmp_path: Path, change: 
     assert not reader.is_unchanged(roots)
 
 
-def test_the_stamp_of_a_fresh_file_proves_nothing(small: Share, tmp_path: Path) -> None:
-    (small.root / "webkiln" / "a.py").write_text("one = 2\n")
+def test_the_stamp_of_a_fresh_file_proves_nothing(
+    small: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = small.root / "webkiln" / "a.py"
+    source.write_text("one = 2\n")
+    read_at = source.stat().st_ctime + TICK_SECONDS / 2
+    monkeypatch.setattr(closure, "time", SimpleNamespace(time=lambda: read_at))
     reader = closures(tmp_path, small)
     reader.of((small.stage("stage"),))
     assert not reader.is_unchanged((small.stage("stage"),))

@@ -93,10 +93,10 @@ def test_the_page_streams_text(model, bundle):
             "document.getElementById('length').value = 50;"
             " document.getElementById('temperature').value = 0"
         )
-        browser.find_element("id", "write").click()
+        browser.find_element("id", "generate").click()
         WebDriverWait(browser, 30).until(
-            lambda page: page.execute_script("return document.body.dataset.written")
+            lambda page: page.execute_script("return document.body.dataset.generated")
         )
-        text = browser.find_element("id", "made").get_property("textContent")
+        text = browser.find_element("id", "generated").get_property("textContent")
         browser.get("about:blank")
     assert text == run(bundle, "wasm", [[1]])["text"][:50]
