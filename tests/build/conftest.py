@@ -186,3 +186,11 @@ def shared(tmp_path: Path) -> str:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with scheduler(tmp_path_factory.mktemp("fleet") / "scheduler") as scheduler_address:
         yield scheduler_address
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stalls are detected after three seconds instead of ten. `make soak` uses ten seconds."""
+    for module in ("timeouts", "objects", "reapi"):
+        monkeypatch.setattr(f"webkiln.build.remote.{module}.ANSWER_SECONDS", 3.0)
+    monkeypatch.setattr("tests.build.hostile.DRIP_SECONDS", 1.0)

@@ -54,14 +54,6 @@ ANSWERS = (
 STALLS = ("no answer", "slow head", "slow body")
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stalls are detected after three seconds instead of ten. `make soak` uses ten seconds."""
-    for module in ("timeouts", "objects", "reapi"):
-        monkeypatch.setattr(f"webkiln.build.remote.{module}.ANSWER_SECONDS", 3.0)
-    monkeypatch.setattr("tests.build.hostile.DRIP_SECONDS", 1.0)
-
-
 @pytest.fixture(scope="module")
 def soak_rounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Soak]:
     rounds = Soak(tmp_path_factory.mktemp("hostile"), 0)

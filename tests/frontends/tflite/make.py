@@ -110,6 +110,8 @@ def single_inputs(single: Any) -> dict[str, np.ndarray]:
             values[f"x{index}"] = generator.integers(least, limits.max + 1, item.shape).astype(
                 item.dtype
             )
+        elif item.dtype == "complex64":
+            values[f"x{index}"] = generator.normal(size=(*item.shape, 2)).astype(np.float32)
         elif item.dtype == "float32":
             normals = generator.normal(0, abs(item.spread), item.shape)
             values[f"x{index}"] = (np.abs(normals) + 0.01 if item.spread < 0 else normals).astype(

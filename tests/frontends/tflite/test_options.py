@@ -13,6 +13,7 @@ from tests.frontends.tflite.make import single_inputs
 from tests.frontends.tflite.operator_model import RELU6, Single, f, model_bytes, window
 from tests.frontends.tflite.options.activations import activations, wide_input
 from tests.frontends.tflite.options.axes import axes, axis_lists, flags
+from tests.frontends.tflite.options.products import groups, logarithms, matrices, spectra
 from tests.frontends.tflite.options.values import resizes, values
 from tests.frontends.tflite.options.windows import windows
 from webkiln.errors import SourceError
@@ -36,7 +37,22 @@ def mismatch(single: Single, folder: Path) -> str | None:
         )
 
 
-@pytest.mark.parametrize("models", [activations, windows, flags, resizes, axes, values, axis_lists])
+FAMILIES = [
+    activations,
+    windows,
+    flags,
+    resizes,
+    axes,
+    values,
+    axis_lists,
+    matrices,
+    groups,
+    spectra,
+    logarithms,
+]
+
+
+@pytest.mark.parametrize("models", FAMILIES)
 def test_options_match_the_interpreter(models: Any, tmp_path: Path) -> None:
     singles = list(models())
     results = {single.name: mismatch(single, tmp_path) for single in singles}

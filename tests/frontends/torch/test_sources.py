@@ -243,7 +243,7 @@ def unsafe_pickle() -> bytes:
         (unchanged, {"net/../../evil": b"x"}, "is outside of the archive"),
         (unchanged, {"/etc/evil": b"x"}, "is outside of the archive"),
         (unchanged, {"net/models/other.json": b"{}"}, "contains 2 programs, expected one"),
-        (unchanged, {"net/data/aotinductor/model/x.so": b"x"}, "holds compiled code"),
+        (unchanged, {"net/data/aotinductor/model/x.so": b"x"}, "contains compiled code"),
         (replace_in_json(b'"use_pickle": false', b'"use_pickle": true'), {}, "names a pickle"),
         (
             replace_in_json(b"Symbol('", b"__import__('os').system('"),

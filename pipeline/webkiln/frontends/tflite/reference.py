@@ -126,6 +126,8 @@ class Interpreted:
         interpreter = self._interpreter()
         own = interpreter.get_input_details()
         for item, name in zip(own, self.inputs, strict=True):
+            if item["dtype"] == np.complex64:
+                values = {**values, name: _complex(values[name])}
             if tuple(item["shape"]) != values[name].shape:
                 interpreter.resize_tensor_input(item["index"], list(values[name].shape))
         interpreter.allocate_tensors()
@@ -133,7 +135,7 @@ class Interpreted:
             interpreter.set_tensor(item["index"], values[name])
         interpreter.invoke()
         outputs = [
-            np.array(interpreter.get_tensor(item["index"]))
+            _pairs(interpreter.get_tensor(item["index"]))
             for item in interpreter.get_output_details()
         ]
         return dict(zip(self.outputs, outputs, strict=True)), self._inside(interpreter)
@@ -143,5 +145,17 @@ class Interpreted:
         inside: dict[str, Array] = {}
         for label, index in self.layers.items():
             with suppress(ValueError):
-                inside[label] = np.array(interpreter.get_tensor(index))
+                inside[label] = _pairs(interpreter.get_tensor(index))
         return inside
+
+
+def _pairs(values: Array) -> Array:
+    """A copy; of complex numbers, as float32[..., 2]."""
+    if values.dtype == np.complex64:
+        return np.stack([values.real, values.imag], axis=-1)
+    return np.array(values)
+
+
+def _complex(values: Array) -> Array:
+    """The complex numbers in float32[..., 2]."""
+    return np.ascontiguousarray(values, np.float32).view(np.complex64)[..., 0]
