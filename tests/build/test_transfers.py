@@ -67,12 +67,12 @@ def throttled(port: int, rate: int) -> Iterator[int]:
 def test_a_slow_but_steady_remote_is_used(
     scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At 100 KB per second, several blobs are transferred both ways for longer than the timeout of
+    """At 200 KB per second, several blobs are transferred both ways for longer than the timeout of
     an answer.
     """
     output: list[str] = []
     monkeypatch.setattr("webkiln.build.remote.connection.warn", output.append)
-    contents = [random.Random(number).randbytes(100_000) for number in range(4)]
+    contents = [random.Random(number).randbytes(200_000) for number in range(4)]
     paths = {
         Blob(canonical.digest(data), len(data)): tmp_path / f"{number}"
         for number, data in enumerate(contents)
@@ -86,7 +86,7 @@ def test_a_slow_but_steady_remote_is_used(
     )
     retained = []
     try:
-        with throttled(server.port, 100_000) as port:
+        with throttled(server.port, 200_000) as port:
             shared = SharedCache(f"{scheme}://127.0.0.1:{port}", writes=True)
             assert shared.upload_blobs(paths, paths.__getitem__)
             shared.download(
