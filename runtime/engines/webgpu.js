@@ -1,5 +1,5 @@
 import { narrowed, stagedWords, widened } from './narrowing.js';
-import { LOSS_MS, awaitLoss, gpuError, lossOf, prepare, usable } from './webgpu_device.js';
+import { awaitLoss, gpuError, lossOf, prepare, usable } from './webgpu_device.js';
 import { COPY, Recording, bytesOf } from './webgpu_recording.js';
 import { LiveSteps } from './webgpu_immediate.js';
 import {
@@ -89,7 +89,7 @@ export class WebGpuEngine {
    * @returns {Promise<any>} the loss of the device if it caused the error, else the error itself
    */
   async causeOf(error) {
-    if (!this.gpu.lost && !this.disposed) await awaitLoss(this.gpu, LOSS_MS);
+    if (!this.gpu.lost && !this.disposed) await awaitLoss(this.gpu);
     return this.gpu.lost ? lossOf(this.gpu) : error;
   }
 

@@ -16,7 +16,10 @@
 const FEATURES = ['subgroups', 'shader-f16', 'timestamp-query'];
 
 /** The maximum delay between an error and the report of the device loss that caused it. */
-export const LOSS_MS = 500;
+const LOSS_MS = 500;
+
+/** GPUBufferUsage */
+const MAP_READ = 1;
 
 const GPU_KEY = Symbol.for('webkiln.webgpu');
 const EXTERNAL_KEY = Symbol.for('webkiln.webgpu.external');
@@ -36,21 +39,37 @@ export const lossOf = ({ lost, external }) =>
   );
 
 /**
- * Wait until a device loss is reported. Browsers report it after the errors that it causes.
+ * Wait until a device loss is reported, at most `LOSS_MS` after the queue is empty. Browsers report
+ * it after the errors that it causes.
  * @param {Gpu} gpu
- * @param {number} [ms] the time to wait after the queue is empty
  */
-export async function awaitLoss({ device }, ms = 0) {
+export async function awaitLoss({ device }) {
   const idle = device.queue
     .onSubmittedWorkDone()
     .catch(() => {})
     .then(
       () =>
         new Promise(resolve => {
-          setTimeout(resolve, ms);
+          setTimeout(resolve, LOSS_MS);
         }),
     );
   await Promise.race([device.lost, idle]);
+}
+
+/**
+ * Wait for the report if a device is lost. Mapping a buffer of a lost device is the call that fails
+ * in every browser.
+ * @param {Gpu} gpu
+ */
+async function checkLoss(gpu) {
+  const buffer = gpu.device.createBuffer({ size: 4, usage: MAP_READ });
+  try {
+    await buffer.mapAsync(1);
+  } catch {
+    await awaitLoss(gpu);
+  } finally {
+    buffer.destroy();
+  }
 }
 
 /**
@@ -162,11 +181,11 @@ export async function prepare(own, shadersOf) {
     const shaders = shadersOf(gpu);
     const [compiled] = await Promise.allSettled([
       Promise.all(shaders.map(([name, code]) => pipelineOf(gpu, name, code))),
-      awaitLoss(gpu),
+      checkLoss(gpu),
     ]);
     if (compiled.status === 'fulfilled' && !gpu.lost)
       return [gpu, new Map(shaders.map(([name], index) => [name, compiled.value[index]]))];
-    if (compiled.status === 'rejected') await awaitLoss(gpu, LOSS_MS);
+    if (compiled.status === 'rejected') await awaitLoss(gpu);
     if (gpu.lost && retry) continue;
     throw gpu.lost ? lossOf(gpu) : /** @type {PromiseRejectedResult} */ (compiled).reason;
   }
