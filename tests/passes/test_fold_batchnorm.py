@@ -104,3 +104,22 @@ def test_normalisations_are_not_folded_past_the_addition_of_a_matrix():
     folded = run("fold_batchnorm", graph)
     assert operators(folded) == ["MatMul", "Add", "Mul", "Add"]
     agree(folded, graph)
+
+
+@pytest.mark.parametrize("terms", ["m, b", "b, m", "m, c", "c, m"])
+def test_normalisations_are_folded_past_the_addition_of_a_vector_or_a_number(terms):
+    graph = graph_of(f"""
+        graph g
+        input x: float32[2,4]
+        slot w: float32[4,3]
+        slot b: float32[3]
+        slot c: float32[]
+        slot p: float32[3]
+        m: float32[2,3] = MatMul(x, w)
+        a: float32[2,3] = Add({terms})
+        y: float32[2,3] = BatchNorm(a, p, p, p, p) {{"axis":1,"epsilon":0.01}}
+        output out = y
+    """)
+    folded = run("fold_batchnorm", graph)
+    assert operators(folded) == ["MatMul", "Add"]
+    agree(folded, graph)

@@ -186,6 +186,23 @@ def test_operators_without_an_effect_are_removed(op, kind, attrs, changes):
     agree(simplified, graph)
 
 
+def test_a_transpose_merges_with_one_that_others_read():
+    graph = graph_of("""
+        graph g
+        input x: float32[2,3,4]
+        t: float32[4,2,3] = Transpose(x) {"perm":[2,0,1]}
+        z: float32[4,2,3] = Neg(t)
+        u: float32[3,4,2] = Transpose(t) {"perm":[2,0,1]}
+        y: float32[3,4,2] = Neg(u)
+        output out = y
+        output other = z
+    """)
+    simplified = run("remove_identities", graph)
+    (merged,) = [node for node in simplified.nodes if node.attrs.get("perm") == (1, 2, 0)]
+    assert merged.inputs == ("x",)
+    agree(simplified, graph)
+
+
 def test_transposes_of_square_matrices_are_not_removed():
     graph = graph_of("""
         graph g
