@@ -90,7 +90,7 @@ def of_tensorflow(name: str) -> Source:
     folder = Path(FOLDER.name, name)
     makers: Mapping[str, Callable[[], Path]] = {
         "old": lambda: old(folder),
-        "tfjs": lambda: graph_model(TENSORFLOW / "mobile.pb", folder, named=False),
+        "tfjs": lambda: graph_model("residual", folder),
         "spectrogram": lambda: saved("spectrogram", folder),
         "residual.pb": lambda: TENSORFLOW / "residual.pb",
     }

@@ -1,56 +1,62 @@
-"""Writes graph models of TensorFlow.js."""
+"""The graph models that the converter of TensorFlow.js wrote, with the outputs of TensorFlow."""
 
-import json
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import tensorflow as tf
-from google.protobuf.json_format import MessageToDict
+import numpy as np
+
+from tests.frontends.tensorflow.samples import FOLDER, arrays
+
+Arrays = dict[str, np.ndarray]
+ARCHIVE = FOLDER / "graph_models.zip"
+with zipfile.ZipFile(ARCHIVE) as _archive:
+    NAMES = sorted({name.partition("/")[0] for name in _archive.namelist()})
 
 
-def graph_model(frozen: Path, folder: Path, *, named: bool) -> Path:
-    """Write a graph model like the TensorFlow.js converter: the graph as JSON, and the constants in
-    two shards.
-    """
-    graph = tf.compat.v1.GraphDef.FromString(frozen.read_bytes())
-    weights, data = [], b""
-    for node in graph.node:
-        if node.op == "Const" and node.attr["dtype"].type in (
-            tf.float32.as_datatype_enum,
-            tf.int32.as_datatype_enum,
-        ):
-            array = tf.make_ndarray(node.attr["value"].tensor)
-            weights.append(
-                {"name": node.name, "shape": list(array.shape), "dtype": array.dtype.name}
-            )
-            data += array.tobytes()
-            node.attr["value"].ClearField("value")
-    names = [
-        node.name
-        for node in graph.node
-        if node.name == "Identity" or node.name.startswith("Identity_")
-    ]
-    table = {
-        "format": "graph-model",
-        "generatedBy": "2.20.0",
-        "modelTopology": MessageToDict(graph),
+def graph_model(name: str, folder: Path) -> Path:
+    """The `model.json` of a graph model, beside its weights."""
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        for item in archive.namelist():
+            if item.startswith(f"{name}/"):
+                archive.extract(item, folder)
+    return folder / name / "model.json"
+
+
+def recorded(path: Path) -> tuple[Arrays, Arrays]:
+    """The inputs and outputs of a graph model, by their names in the signature."""
+    values = path.parent / "arrays.npz"
+    if values.is_file():
+        with np.load(values, allow_pickle=False) as archive:
+            table = {key: archive[key] for key in archive.files}
+    else:
+        table = arrays(path.parent.name)
+    inputs, outputs = (
+        {key.partition("/")[2]: value for key, value in table.items() if key.startswith(role)}
+        for role in ("in/", "out/")
+    )
+    return inputs, outputs
+
+
+def given(inputs: Arrays, names: Iterable[str]) -> Arrays:
+    """The inputs by the names that the converter gave them."""
+    return {
+        name: inputs[name.removeprefix("serving_default_").removesuffix(":0")] for name in names
     }
-    if named:
-        inputs = {
-            "picture:0": {
-                "name": "x0:0",
-                "dtype": "DT_FLOAT",
-                "tensorShape": {"dim": [{"size": str(n)} for n in (-1, 9, 8, 4)]},
-            }
-        }
-        table["signature"] = {
-            "inputs": {"picture": inputs["picture:0"]},
-            "outputs": {name: {"name": f"{name}:0", "dtype": "DT_FLOAT"} for name in names},
-        }
-    table["weightsManifest"] = [
-        {"paths": ["group1-shard1of2.bin", "group1-shard2of2.bin"], "weights": weights}
-    ]
-    folder.mkdir()
-    (folder / "model.json").write_text(json.dumps(table))
-    (folder / "group1-shard1of2.bin").write_bytes(data[: len(data) // 2])
-    (folder / "group1-shard2of2.bin").write_bytes(data[len(data) // 2 :])
-    return folder / "model.json"
+
+
+def named(outputs: Mapping[str, np.ndarray], names: Iterable[str]) -> Arrays:
+    """The outputs by their names in the signature."""
+    in_order = sorted(names)
+    return {_signature_name(key, in_order): value for key, value in outputs.items()}
+
+
+def _signature_name(key: str, names: Sequence[str]) -> str:
+    """The converter names some outputs after tensors: the outputs of a call, or `Identity:0`,
+    `Identity_1:0` and so on, which count the sorted names.
+    """
+    node, _, port = key.partition(":")
+    if not port:
+        return key
+    number = node.partition("_")[2] if node.startswith("Identity") else port
+    return names[int(number or 0)]

@@ -8,9 +8,8 @@ import pytest
 import tensorflow as tf
 
 from tests.frontends.corpus import Sample, mismatch
-from tests.frontends.tensorflow.graph_models import graph_model
 from tests.frontends.tensorflow.modules import Scored
-from tests.frontends.tensorflow.samples import FOLDER, arrays, converted, sample, saved
+from tests.frontends.tensorflow.samples import FOLDER, arrays, converted, saved
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
 from webkiln.frontends.tensorflow import walk
 from webkiln.frontends.tensorflow.fold import FOLDS
@@ -130,30 +129,6 @@ def test_an_exported_keras_model_is_read(tmp_path: Path) -> None:
     got, _ = run_graph(graph, {next(iter(graph.inputs)): x})
     (y,) = got.values()
     assert np.abs(y - model(x).numpy()).max() < 1e-5
-
-
-@pytest.mark.parametrize("name", ["convolutions", "lookups", "shapes", "nested"])
-def test_a_graph_model_of_tensorflow_js_matches(name: str, tmp_path: Path) -> None:
-    graph = converted(graph_model(FOLDER / f"{name}.pb", tmp_path / "js", named=False))
-    recorded = sample(name, graph, frozen=True)
-    got, _ = run_graph(graph, recorded.inputs)
-    assert mismatch(recorded, got) is None
-
-
-def test_a_graph_model_names_its_inputs_by_signature(tmp_path: Path) -> None:
-    graph = converted(graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=True))
-    assert {name: str(graph.type(name)) for name in graph.inputs} == {
-        "picture": "float32[picture_0,9,8,4]"
-    }
-
-
-def test_a_graph_model_without_a_shard_is_rejected(tmp_path: Path) -> None:
-    path = graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=False)
-    (path.parent / "group1-shard2of2.bin").unlink()
-    with pytest.raises(
-        SourceError, match=r"its weights are in 'group1-shard2of2.bin', which is not in its folder"
-    ):
-        read_model(path)
 
 
 def test_one_error_lists_all_unsupported_operators(tmp_path: Path) -> None:

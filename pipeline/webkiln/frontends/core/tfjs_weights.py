@@ -22,7 +22,11 @@ DTYPES = {
     "uint16": "<u2",
     "bool": "u1",
 }
+GRAPH_DTYPES = {**DTYPES, "complex64": "<c8", "string": "O"}
+"""Constants of graph models have further dtypes."""
 QUANTIZED = ("uint8", "uint16", "float16")
+LENGTH_BYTES = 4
+"""Each string is preceded by its length."""
 
 
 class ManifestWeight(NamedTuple):
@@ -35,9 +39,12 @@ class ManifestWeight(NamedTuple):
     read: Callable[[], Array]
 
 
-def manifest_weights(source: str, data: Mapping[str, Any], folder: Path) -> list[ManifestWeight]:
+def manifest_weights(
+    source: str, data: Mapping[str, Any], folder: Path, *, graph: bool = False
+) -> list[ManifestWeight]:
     """The weights in the order of the manifest. The files of a group are one concatenated byte
-    sequence.
+    sequence. `graph`: they are constants of a graph, which may be NaN, complex numbers or strings
+    (arrays of bytes objects).
 
     Raise SourceError if a file is missing, or if its size contradicts the manifest.
     """
@@ -54,7 +61,7 @@ def manifest_weights(source: str, data: Mapping[str, Any], folder: Path) -> list
         sizes = [part.stat().st_size for part in parts]
         at = 0
         for item in group["weights"]:
-            entry, size = _weight_at(source, item, parts, sizes, at)
+            entry, size = _weight_at(source, item, parts, sizes, at, graph=graph)
             weights.append(entry)
             at += size
         if at != sum(sizes):
@@ -69,16 +76,23 @@ def manifest_weights(source: str, data: Mapping[str, Any], folder: Path) -> list
 
 
 def _weight_at(
-    source: str, weight: Mapping[str, Any], parts: Sequence[Path], sizes: Sequence[int], at: int
+    source: str,
+    weight: Mapping[str, Any],
+    parts: Sequence[Path],
+    sizes: Sequence[int],
+    at: int,
+    *,
+    graph: bool,
 ) -> tuple[ManifestWeight, int]:
     """The weight that starts at byte `at` of its group, and its size in bytes."""
     name, dtype, shape = str(weight["name"]), str(weight["dtype"]), tuple(weight["shape"])
+    dtypes = GRAPH_DTYPES if graph else DTYPES
     quantization = weight.get("quantization") or {}
     stored = str(quantization.get("dtype", dtype))
-    if stored not in (QUANTIZED if quantization else DTYPES) or dtype not in DTYPES:
-        kinds = f"quantized to {', '.join(QUANTIZED)}, or one of {', '.join(DTYPES)}"
+    if stored not in (QUANTIZED if quantization else dtypes) or dtype not in dtypes:
+        kinds = f"quantized to {', '.join(QUANTIZED)}, or one of {', '.join(dtypes)}"
         raise SourceError(
-            f"{source}: weight {name} has dtype {dtype if dtype not in DTYPES else stored};"
+            f"{source}: weight {name} has dtype {dtype if dtype not in dtypes else stored};"
             f" expected {kinds}"
         )
     if (
@@ -86,7 +100,10 @@ def _weight_at(
         or math.prod(shape) > MAX_BYTES
     ):
         raise SourceError(f"{source}: weight {name} claims shape {list(shape)}; refused")
-    length = math.prod(shape) * np.dtype(DTYPES[stored]).itemsize
+    if stored == "string":
+        texts, length = _strings(source, name, shape, parts, sizes, at)
+        return ManifestWeight(name, shape, lambda: texts), length
+    length = math.prod(shape) * np.dtype(dtypes[stored]).itemsize
     if at + length > sum(sizes):
         names = ", ".join(part.name for part in parts)
         raise SourceError(
@@ -96,13 +113,13 @@ def _weight_at(
 
     def read() -> Array:
         if (
-            placeholder := placeholder_array("bool" if dtype == "bool" else DTYPES[dtype], shape)
+            placeholder := placeholder_array("bool" if dtype == "bool" else dtypes[dtype], shape)
         ) is not None:
-            _dequantize(source, name, np.zeros(0, DTYPES[stored]), quantization, dtype)
+            _dequantize(source, name, np.zeros(0, dtypes[stored]), quantization, dtype)
             return placeholder
-        values = np.frombuffer(_read_range(parts, sizes, at, length), DTYPES[stored]).reshape(shape)
+        values = np.frombuffer(_read_range(parts, sizes, at, length), dtypes[stored]).reshape(shape)
         result = _dequantize(source, name, values, quantization, dtype)
-        if result.dtype.kind == "f" and np.isnan(result).any():
+        if not graph and result.dtype.kind == "f" and np.isnan(result).any():
             raise SourceError(
                 f"{source}: {name} holds {int(np.isnan(result).sum())} NaN of {result.size}; train"
                 " the model again"
@@ -110,6 +127,30 @@ def _weight_at(
         return result
 
     return ManifestWeight(name, shape, read), length
+
+
+def _strings(
+    source: str,
+    name: str,
+    shape: tuple[int, ...],
+    parts: Sequence[Path],
+    sizes: Sequence[int],
+    at: int,
+) -> tuple[Array, int]:
+    """An array of bytes objects, and its length in the file."""
+    data, end = memoryview(_read_range(parts, sizes, at, max(sum(sizes) - at, 0))), 0
+    texts: list[bytes] = []
+    for _ in range(math.prod(shape)):
+        start = end + LENGTH_BYTES
+        end = start + int.from_bytes(data[end:start], "little")
+        if end > len(data):
+            raise SourceError(
+                f"{source}: the strings of {name} end after the last file; copy the files again"
+            )
+        texts.append(bytes(data[start:end]))
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return array.reshape(shape), end
 
 
 def _read_range(parts: Sequence[Path], sizes: Sequence[int], at: int, length: int) -> bytes:
@@ -143,4 +184,4 @@ def _dequantize(
             )
         values = values * np.float64(scale) + np.float64(minimum)
         values = np.round(values) if dtype == "int32" else values
-    return values.astype("bool" if dtype == "bool" else DTYPES[dtype])
+    return values.astype("bool" if dtype == "bool" else GRAPH_DTYPES[dtype])

@@ -10,7 +10,7 @@ from webkiln.frontends.core.arrays import check_allowance
 from webkiln.frontends.inspect.header_only import placeholder_array
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.protobuf.large_arrays import array_bytes, array_length
-from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
+from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, STRING, dtype_name
 from webkiln.ir.types import Array
 
 MAX_REPEATED_BYTES = 256 << 20
@@ -95,6 +95,27 @@ def read_tensor(tensor: Any, where: str) -> Array:
     if len(stored):
         array[len(stored) :] = array[len(stored) - 1]
     return two_parts(array.reshape(shape))
+
+
+def has_values(tensor: Any) -> bool:
+    """Whether a TensorProto has values. One of a size of 0 needs none."""
+    return (
+        bool(tensor.tensor_content)
+        or any(size.size == 0 for size in tensor.tensor_shape.dim)
+        or any(len(getattr(tensor, field)) for field in ("string_val", *VALUES.values()))
+    )
+
+
+def store_tensor(tensor: Any, array: Array) -> None:
+    """Fill an empty TensorProto. Arrays of objects hold bytes objects, which are strings."""
+    if array.dtype == object:
+        tensor.dtype = STRING
+        tensor.string_val.extend(array.ravel().tolist())
+    else:
+        names = {name: code for code, name in (DTYPES | COMPLEX).items()}
+        tensor.dtype, tensor.tensor_content = names[array.dtype.name], array.tobytes()
+    for size in array.shape:
+        tensor.tensor_shape.dim.add(size=size)
 
 
 def two_parts(array: Array) -> Array:

@@ -135,7 +135,7 @@ def _while(
 
 def merged_value(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
     """A value that both branches of a condition return. All of them are written together."""
-    choice = walk.flow(scope).choices[name]
+    choice = walk.flow(scope).choice_of(name)
     predicate = str(walk.value(scope, choice.predicate))
     (_, first), *others = sorted(choice.inputs.items())
     result = walk.value(scope, first)
@@ -166,7 +166,7 @@ def merged_value(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
         joined = walk.fresh()
         walk.nodes.append(
             NodeSpec(
-                walk.labels.distinct(name), "SelectV2", "", (chosen, value, result), (joined,), {}
+                walk.labels.distinct(name), "Merge", "", (chosen, value, result), (joined,), {}
             )
         )
         result = joined

@@ -66,6 +66,7 @@ RESULTS: Mapping[str, Sequence[str]] = {
     "Complex": ("Tout=complex64",),
     "HistogramFixedWidth": ("dtype=int32",),
     "MaxPoolWithArgmax": ("T", "Targmax=int64"),
+    "Merge": ("T", "int32"),
     "NonMaxSuppressionV5": ("int32", "T=float32", "int32"),
     "TensorArrayConcatV3": ("dtype", "int64"),
     "TensorListPopBack": (LISTED, "element_dtype"),

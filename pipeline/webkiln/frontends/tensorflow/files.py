@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,12 @@ from google.protobuf.message import DecodeError
 from webkiln.errors import RecipeError, SourceError, UndecidedError, did_you_mean
 from webkiln.frontends.core.tfjs_weights import manifest_weights
 from webkiln.frontends.protobuf.large_arrays import strip_arrays
-from webkiln.frontends.tensorflow.attributes import open_shape
+from webkiln.frontends.tensorflow.attributes import has_values, open_shape
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
 from webkiln.frontends.tensorflow.legacy import EXITS, ControlFlow
 from webkiln.frontends.tensorflow.messages import (
+    COMPLEX,
+    DTYPES,
     GRAPH_LAYOUT,
     SAVED_LAYOUT,
     GraphDef,
@@ -32,6 +34,7 @@ from webkiln.frontends.tensorflow.source import (
     bodies,
     control_inputs,
     data_inputs,
+    nodes_of,
     split_reference,
 )
 from webkiln.ir.types import Array
@@ -39,6 +42,7 @@ from webkiln.ir.types import Array
 SAVED = b"\x08\x01\x12"
 """The first bytes of a SavedModel: the schema version, and its graphs."""
 MAX_JSON_BYTES = 256 << 20
+NUMBERS = frozenset({*DTYPES.values(), *COMPLEX.values()})
 SERVED = "serve"
 USUAL = ("serving_default", "serve", "predict", "default")
 HIDDEN = "__saved_model_"
@@ -216,13 +220,16 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
             SignatureDef(),
             ignore_unknown_fields=True,
         )
-        weights = {item.name: item for item in manifest_weights(path.name, table, folder)}
+        weights = {
+            item.name: item for item in manifest_weights(path.name, table, folder, graph=True)
+        }
     except (ValueError, TypeError, KeyError, RecursionError, ParseError) as error:
         raise SourceError(
             f"{path.name}: is not a graph model of TensorFlow.js: {type(error).__name__}: {error}"
         ) from None
     if not graph.node:
         raise SourceError(f"{path.name}: is a graph without nodes")
+    dtypes = _detach_constants(graph, weights)
     main, functions = bodies(graph, path.name)
 
     def read(name: str) -> Array:
@@ -231,7 +238,8 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
                 f"{path.name}: the constant {name} is not in the manifest; copy all files of the"
                 " model"
             )
-        return weights[name].read()
+        array = weights[name].read()
+        return array if dtypes.get(name, "") not in NUMBERS else array.astype(dtypes[name])
 
     inputs = _interfaces(path.name, signature.inputs) or _placeholders(main)
     outputs = _interfaces(path.name, signature.outputs) or _ends(main)
@@ -246,6 +254,22 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
         is_signature=bool(signature.inputs),
         source=graph,
     )
+
+
+def _detach_constants(graph: Any, stored: Collection[str]) -> dict[str, str]:
+    """Remove the tensors of constants that are `stored` in shards, or have no values: the
+    converter keeps their dtypes and shapes. Returns the dtype of each constant, which the shards do
+    not have: 64-bit numbers are stored in 32 bits.
+    """
+    dtypes = {}
+    for node in nodes_of(graph):
+        if node.op != "Const":
+            continue
+        value = node.attr["value"]
+        dtypes[node.name] = dtype_name(node.attr["dtype"].type or value.tensor.dtype)
+        if node.name in stored or not has_values(value.tensor):
+            value.ClearField("tensor")
+    return dtypes
 
 
 def _placeholders(main: Body) -> list[Interface]:

@@ -143,6 +143,7 @@ FOLDS = Folds(
         "GreaterEqual": arithmetic.AT_LEAST,
         "Select": arithmetic.select,
         "SelectV2": arithmetic.select,
+        "Merge": arithmetic.select,
         "Range": arithmetic.integer_range,
         "Fill": arithmetic.fill,
         "Prod": _reduced("prod"),

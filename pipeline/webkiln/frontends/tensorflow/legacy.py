@@ -93,6 +93,14 @@ class ControlFlow:
         choice = self.choices.get(node.name)
         return [] if choice is None else list(choice.inputs.values())
 
+    def choice_of(self, merge: str) -> MergedBranches:
+        """The condition of a Merge, and its branches."""
+        if merge not in self.choices:
+            raise SourceError(
+                f"{self.name}: {merge} (Merge) merges branches that no condition distinguishes"
+            )
+        return self.choices[merge]
+
     def _find_frames(self) -> None:
         nodes = self.body.nodes
         switches: dict[str, list[str]] = {}
@@ -190,9 +198,8 @@ class ControlFlow:
             if len({guards[predicate] for _, guards in inputs}) == len(inputs) > 1
         ]
         if not distinguishing:
-            raise SourceError(
-                f"{self.name}: {name} (Merge) merges branches that no condition distinguishes"
-            )
+            # Constant folding removes the conditions of assertions, which only order other nodes.
+            return {}
         predicate = distinguishing[-1]
         is_index = any(
             node.op == "_SwitchN" and data_input(node, 1) == predicate

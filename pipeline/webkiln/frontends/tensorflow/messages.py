@@ -21,8 +21,9 @@ DTYPES = {
 }
 COMPLEX = {8: "complex64", 18: "complex128"}
 """Complex dtypes, which become two elements of a last axis."""
+STRING = 7
 OTHERS = {
-    7: "string",
+    STRING: "string",
     11: "qint8",
     12: "quint8",
     13: "qint32",

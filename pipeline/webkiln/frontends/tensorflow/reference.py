@@ -18,6 +18,7 @@ from webkiln.frontends.tensorflow.files import is_saved_model, read_program, ser
 from webkiln.frontends.tensorflow.inlined import Inliner
 from webkiln.frontends.tensorflow.origins import layers
 from webkiln.frontends.tensorflow.source import split_reference
+from webkiln.frontends.tensorflow.unfused import unfuse
 from webkiln.frontends.tensorflow.walk import SpecWriter
 from webkiln.ir.types import Array
 
@@ -135,6 +136,7 @@ class Computed:
 
     def _imported(self) -> dict[str, str]:
         graph = self.tf.compat.v1.GraphDef.FromString(self.program.frozen().SerializeToString())
+        unfuse(graph)
         outputs = self._inlined(graph)
         with self.session.graph.as_default():
             self.tf.import_graph_def(graph, name="")

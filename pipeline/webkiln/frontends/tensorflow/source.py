@@ -6,7 +6,7 @@ from typing import Any
 
 from webkiln.errors import SourceError
 from webkiln.frontends.protobuf.large_arrays import array_bytes
-from webkiln.frontends.tensorflow.messages import DTYPES
+from webkiln.frontends.tensorflow.attributes import store_tensor
 from webkiln.ir.types import Array
 
 PARTS = {
@@ -109,27 +109,23 @@ class GraphSource:
 
     def frozen(self) -> Any:
         """The GraphDef of a frozen graph, including externally stored values."""
-        for node in (
-            *self.source.node,
-            *(node for function in self.source.library.function for node in function.node_def),
-        ):
-            if node.op == "Const" and (tensor := node.attr["value"].tensor).tensor_content:
-                tensor.tensor_content = array_bytes(tensor.tensor_content)
-        for node in self.source.node:
-            if (
-                node.op == "Const"
-                and not node.attr["value"].HasField("tensor")
-                and self.read is not None
-            ):
-                array = self.read(node.name)
-                tensor = node.attr["value"].tensor
-                tensor.dtype = next(
-                    code for code, name in DTYPES.items() if name == array.dtype.name
-                )
-                tensor.tensor_content = array.tobytes()
-                for size in array.shape:
-                    tensor.tensor_shape.dim.add(size=size)
+        for node in nodes_of(self.source):
+            if node.op != "Const":
+                continue
+            value = node.attr["value"]
+            if value.HasField("tensor"):
+                if value.tensor.tensor_content:
+                    value.tensor.tensor_content = array_bytes(value.tensor.tensor_content)
+            elif self.read is not None:
+                store_tensor(value.tensor, self.read(node.name))
         return self.source
+
+
+def nodes_of(graph: Any) -> Iterator[Any]:
+    """The nodes of a GraphDef and of its functions."""
+    yield from graph.node
+    for function in graph.library.function:
+        yield from function.node_def
 
 
 def bodies(graph: Any, name: str) -> tuple[Body, dict[str, Body]]:

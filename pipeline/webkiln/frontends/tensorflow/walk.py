@@ -17,7 +17,7 @@ from webkiln.frontends.nodes.reading import (
     tensors_read,
 )
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
-from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
+from webkiln.frontends.tensorflow.attributes import attribute, read_tensor, two_parts
 from webkiln.frontends.tensorflow.branches import (
     BRANCHES,
     CASES,
@@ -341,12 +341,17 @@ class SpecWriter:
 
     def _constant(self, node: Any) -> TensorRef:
         item = node.attr["value"].tensor if node.attr["value"].HasField("tensor") else None
-        if item is not None and item.dtype not in DTYPES and item.dtype not in COMPLEX:
-            return Handle(f"constant of {dtype_name(item.dtype)}", node.name)
+        dtype = node.attr["dtype"].type if item is None else item.dtype
+        if dtype and dtype not in DTYPES and dtype not in COMPLEX:
+            return Handle(f"constant of {dtype_name(dtype)}", node.name)
         where = f"{self.program.name}: constant {node.name}"
         if item is None and self.program.read is None:
             raise SourceError(f"{where}: has no value")
-        array = read_tensor(item, where) if item is not None else self.program.read(node.name)  # type: ignore[misc]
+        array = (
+            read_tensor(item, where)
+            if item is not None
+            else two_parts(self.program.read(node.name))  # type: ignore[misc]
+        )
         name = self.fresh()
         self.tensors[name] = (
             literal(array) if is_structural(array) else self.weights.store(node.name, array)

@@ -12,6 +12,7 @@ from webkiln.frontends.nodes.call import (
 )
 from webkiln.frontends.nodes.converter import as_operands
 from webkiln.frontends.nodes.fold import array_of_sizes
+from webkiln.frontends.tensorflow.operators.control import CONTROL
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.tensorflow.operators.indexing import INDEXING
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
@@ -222,7 +223,7 @@ def transform_to_real(count: int) -> NodeHandler:
 
 AXES = {"": 1, "2D": 2, "3D": 3}
 """The number of axes of a transform, from the suffix of its name."""
-TABLES = {**SHAPE, **REDUCE, **INDEXING, **ELEMENTWISE}
+TABLES = {**SHAPE, **REDUCE, **INDEXING, **ELEMENTWISE, **CONTROL}
 LINEAR_MAPS = (
     "Reshape",
     "ExpandDims",
@@ -253,6 +254,7 @@ LINEAR_MAPS = (
     "Cumsum",
     "Select",
     "SelectV2",
+    "Merge",
     "ZerosLike",
     "MirrorPad",
     "UnsortedSegmentSum",

@@ -71,4 +71,14 @@ def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     return chain(0)(call.builder, [])
 
 
-CONTROL: Mapping[str, NodeHandler] = {"If": if_, "Case": case}
+def merge(call: NodeCall) -> Tensor | GraphValue:
+    """The value of the branch that a known condition selects. Otherwise both branches run, so that
+    their shapes must agree. Operands: the condition, the value if it is true, the other value.
+    """
+    condition = call.operand(0)
+    if condition.is_constant:
+        return call.operand(1 if bool(call.numbers(0).any()) else 2)
+    return call.op("Where", call.tensors())
+
+
+CONTROL: Mapping[str, NodeHandler] = {"If": if_, "Case": case, "Merge": merge}

@@ -6,6 +6,7 @@ from webkiln.frontends.tensorflow.operators.control import CONTROL
 from webkiln.frontends.tensorflow.operators.convolution import CONVOLUTION
 from webkiln.frontends.tensorflow.operators.counting import COUNTING
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE
+from webkiln.frontends.tensorflow.operators.fused import FUSED
 from webkiln.frontends.tensorflow.operators.images import IMAGES
 from webkiln.frontends.tensorflow.operators.indexing import INDEXING
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
@@ -27,6 +28,7 @@ OPERATORS: dict[str, NodeHandler] = {
     **NORMALIZATION,
     **RESIZING,
     **LINEAR,
+    **FUSED,
     **INDEXING,
     **CONTROL,
     **LOOPS,

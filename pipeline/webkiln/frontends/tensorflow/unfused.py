@@ -1,0 +1,92 @@
+"""The operators that the converter of TensorFlow.js fused, separated for TensorFlow, which does not
+know them all.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from webkiln.frontends.tensorflow.source import control_inputs, data_inputs
+
+PRODUCTS = {
+    "_FusedConv2D": "Conv2D",
+    "FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
+    "_FusedMatMul": "MatMul",
+}
+WINDOW = ("strides", "padding", "explicit_paddings", "dilations", "data_format")
+OPTIONS = {
+    "Conv2D": WINDOW,
+    "DepthwiseConv2dNative": WINDOW,
+    "MatMul": ("transpose_a", "transpose_b"),
+    "BiasAdd": ("data_format",),
+    "FusedBatchNormV3": ("data_format", "epsilon"),
+}
+"""The attributes of a fused node that belong to each of its operators, besides the dtype."""
+STEPS = {
+    "BiasAdd": ("BiasAdd", 1),
+    "FusedBatchNorm": ("FusedBatchNormV3", 4),
+    "Add": ("AddV2", 1),
+    **{name: (name, 0) for name in ("Elu", "Relu", "Relu6", "Sigmoid", "Tanh", "LeakyRelu")},
+}
+"""The operator of a step, and the number of operands that it reads."""
+
+
+def unfuse(graph: Any) -> None:
+    """Separate the fused nodes of a GraphDef whose steps TensorFlow has, but not those of its
+    functions. The last operator has the name of the fused node.
+    """
+    separated = [
+        made
+        for node in graph.node
+        for made in (_separated(node, type(node)) if _is_separable(node) else [node])
+    ]
+    del graph.node[:]
+    graph.node.extend(separated)
+
+
+def _is_separable(node: Any) -> bool:
+    if node.op in PRODUCTS:
+        steps = {item.decode() for item in node.attr["fused_ops"].list.s}
+        return steps <= {*STEPS, "Prelu"}
+    return bool(node.op == "Prelu")
+
+
+def _separated(node: Any, make: Callable[..., Any]) -> Iterator[Any]:
+    def operator(op: str, name: str, inputs: Sequence[str]) -> Any:
+        made = make(name=name, op=op, input=[*inputs, *ordered])
+        made.attr["T"].CopyFrom(node.attr["T"])
+        for option in OPTIONS.get(op, ()):
+            if option in node.attr:
+                made.attr[option].CopyFrom(node.attr[option])
+        if op == "LeakyRelu":
+            made.attr["alpha"].CopyFrom(node.attr["leakyrelu_alpha"])
+        if op == "FusedBatchNormV3":
+            made.attr["U"].CopyFrom(node.attr["T"])
+            made.attr["is_training"].b = False
+        return made
+
+    ordered = [f"^{item.removeprefix('^')}" for item in control_inputs(node)]
+    operands = list(data_inputs(node))
+    steps = [item.decode() for item in node.attr["fused_ops"].list.s]
+    # The converter also fuses additions of whole tensors, and calls them BiasAdd.
+    channels_last = node.attr["data_format"].s != b"NCHW"
+    if node.op == "Prelu":
+        value, steps = operands.pop(0), ["Prelu"]
+    else:
+        value = node.name if not steps else f"{node.name}/product"
+        yield operator(PRODUCTS[node.op], value, operands[:2])
+        del operands[:2]
+    for number, step in enumerate(steps):
+        name = node.name if number == len(steps) - 1 else f"{node.name}/{number}"
+        if step == "Prelu":
+            yield operator("Relu", f"{name}/positive", [value])
+            yield operator("Neg", f"{name}/opposite", [value])
+            yield operator("Relu", f"{name}/negative", [f"{name}/opposite"])
+            yield operator("Mul", f"{name}/scaled", [operands.pop(0), f"{name}/negative"])
+            yield operator("Sub", name, [f"{name}/positive", f"{name}/scaled"])
+        else:
+            op, count = STEPS[step]
+            if step == "BiasAdd" and channels_last:
+                op = "AddV2"
+            yield operator(op, name, [value, *operands[:count]])
+            del operands[:count]
+        value = name
