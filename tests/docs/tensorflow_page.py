@@ -55,8 +55,11 @@ TensorFlow.
   change is unrolled. Other loops run until their condition is false. Tensor lists and TensorArrays
   become tensors with one more axis.
 * **Dynamic sizes** are named `INPUT_AXIS`. Set or rename them with `--dim x_0=1`, or give a full
-  shape with `--input-shape x=1,224,224,3`. Shape arithmetic is evaluated at build time. `--value`
-  fixes an input.
+  shape with `--input-shape x=1,224,224,3` (`--input-shape rate=` for one number). An input of
+  unknown rank needs one. Shape arithmetic is evaluated at build time. `--value rate=0.5` fixes an
+  input, and its shape if its rank is unknown.
+* **TensorFlow.js graph models** are read as the converter writes them: constants in shards,
+  quantised ones included, and fused convolutions and products.
 * **Parts.** `--from-layer NAME` and `--to-layer NAME` build the part between two nodes
   ([parts.md](parts.md)).
 * **Dtypes.** See [onnx.md](onnx.md#numbers). As in TensorFlow, operators do not promote dtypes.

@@ -49,10 +49,20 @@ def is_plain(value: Any) -> bool:
 
 
 def is_constant(value: Any) -> bool:
-    """A number, a truth value, or a nested list of these without empty lists."""
+    """A number, a truth value, or a nested list of these without empty lists, whose items have
+    equal lengths.
+    """
     return type(value) in (int, float, bool) or (
-        isinstance(value, list) and bool(value) and all(map(is_constant, value))
+        isinstance(value, list)
+        and bool(value)
+        and all(map(is_constant, value))
+        and len({_lengths(item) for item in value}) == 1
     )
+
+
+def _lengths(constant: Any) -> tuple[int, ...]:
+    """The lengths of a nested list, outermost first."""
+    return (len(constant), *_lengths(constant[0])) if isinstance(constant, list) else ()
 
 
 def is_positive(value: Any) -> bool:

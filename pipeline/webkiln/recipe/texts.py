@@ -105,9 +105,12 @@ def dims(texts: Sequence[str], flag: str) -> dict[str, int | str]:
 
 def input_shape(text: str, flag: str) -> tuple[str, list[int | str]]:
     name, _, sizes = text.rpartition("=")
+    if name and not sizes:
+        return name, []
     if not re.fullmatch(rf"({SIZE})(,({SIZE}))*", sizes):
         expected = (
-            "sizes such as 1,28,28,1 or image=1,28,28,1; a name, as in 1,T,16, is set at run time"
+            "sizes such as 1,28,28,1 or image=1,28,28,1, or rate= for one number; a name, as in"
+            " 1,T,16, is set at run time"
         )
         raise _wrong(flag, text, expected)
     return name, [_size(number) for number in sizes.split(",")]

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tests.frontends.corpus import Sample, mismatch
 from tests.frontends.tensorflow.modules import Scored
 from tests.frontends.tensorflow.samples import FOLDER, arrays, converted, saved
-from webkiln.errors import RecipeError, SourceError, UnsupportedError
+from webkiln.errors import RecipeError, ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.tensorflow import walk
 from webkiln.frontends.tensorflow.fold import FOLDS
 from webkiln.frontends.tensorflow.load import read_model
@@ -146,6 +146,45 @@ def test_one_error_lists_all_unsupported_operators(tmp_path: Path) -> None:
         ),
     ):
         converted(path)
+
+
+@pytest.fixture(scope="module")
+def unranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """y = x * gain, where the file declares neither rank."""
+    path = tmp_path_factory.mktemp("unranked") / "unranked.pb"
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, None, "x")
+        gain = tf.compat.v1.placeholder(tf.float32, None, "gain")
+        tf.multiply(x, gain, "y")
+    path.write_bytes(graph.as_graph_def().SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("options", [
+    {"input_shapes": {"x": (2, 3), "gain": ()}},
+    {"input_shapes": {"x": (2, 3), "gain": (3,)}},
+    {"input_shapes": {"x": (2, 3)}, "values": {"gain": 0.5}},
+    {"input_shapes": {"x": (2, 3)}, "values": {"gain": [0.5, 2, 4]}},
+    {"input_shapes": {"x": (2, 3), "gain": (2, 3)}, "values": {"gain": 0.5}},
+])  # fmt: skip
+def test_options_give_the_shapes_of_unranked_inputs(options, unranked: Path) -> None:
+    graph = converted(unranked, **options)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    gain = np.full(options["input_shapes"].get("gain", ()), 0.25, np.float32)
+    got, _ = run_graph(graph, {"x": x} | ({"gain": gain} if "gain" in graph.inputs else {}))
+    assert ("gain" in graph.inputs) == ("values" not in options)
+    expected = x * np.array(options.get("values", {}).get("gain", 0.25), np.float32)
+    np.testing.assert_array_equal(got["y"], expected)
+
+
+def test_a_missing_shape_of_an_unranked_input_names_both_options(unranked: Path) -> None:
+    with pytest.raises(
+        ShapeError,
+        match=(
+            r"--input-shape gain=1,28 \(or gain= for one number\), or its value with --value gain="
+        ),
+    ):
+        converted(unranked, input_shapes={"x": (2, 3)})
 
 
 def test_refused_operators_are_not_converted() -> None:

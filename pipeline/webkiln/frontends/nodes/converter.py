@@ -68,7 +68,7 @@ class NodeConverter:
         self._check_supported(source.graph, source.opsets, name or source.name)
         self.builder = GraphBuilder(name or source.name, RULES)
         self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
-        shapes = input_shapes(source, self.dims, self.input_shapes)
+        shapes = input_shapes(source, self.dims, self.input_shapes, self.values)
         fixed = fixed_values(source, shapes, self.values)
         inputs = [
             self._input(item, shapes[item.name], fixed.get(item.name))

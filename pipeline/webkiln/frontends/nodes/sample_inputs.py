@@ -58,6 +58,6 @@ def sampled_inputs(
             *(str(size) for shape in shapes.values() for size in shape),
         }
         samples = {name: size for name, size in samples.items() if name in sizes_used}
-    table = input_table(model, dims, shapes, samples)
+    table = input_table(model, dims, shapes, values, samples)
     fixed = fixed_values(model, {name: shape for name, (_, shape) in table.items()}, values)
     return SampledInputs({name: item for name, item in table.items() if name not in fixed}, fixed)

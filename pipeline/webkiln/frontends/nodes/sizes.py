@@ -22,12 +22,14 @@ Sizes = Mapping[str, int | str]
 MAX_SIZE = (1 << 31) - 1
 
 
-def input_shapes(model: NodeModel, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
+def input_shapes(
+    model: NodeModel, dims: Sizes, given: Shapes, values: Mapping[str, Any]
+) -> dict[str, tuple[int, ...]]:
     """The shape of every input.
 
     `dims` renames or fixes sizes. `given` replaces entire shapes, by input name, or under '' if the
-    model has one input. A size without a name is called after its input and axis. Raise ShapeError
-    for unknown names.
+    model has one input. An input of unknown rank whose value is in `values` has the value's shape.
+    A size without a name is called after its input and axis. Raise ShapeError for unknown names.
     """
     inputs = model.graph.inputs
     names = [item.name for item in inputs]
@@ -44,7 +46,12 @@ def input_shapes(model: NodeModel, dims: Sizes, given: Shapes) -> dict[str, tupl
             f"there is no size called {', '.join(unknown)}; sizes are"
             f" {', '.join(sorted(sizes)) or 'all known'}"
         )
-    replaced = {item.name: given.get(item.name, given.get("")) for item in inputs}
+    replaced = {
+        item.name: given.get(item.name, given.get(""))
+        if item.shape is not None or item.name not in values
+        else given.get(item.name, np.shape(values[item.name]))
+        for item in inputs
+    }
     _check_name_collisions([item for item in inputs if replaced[item.name] is None], dims)
     return {item.name: _shape(item, dims, replaced[item.name]) for item in inputs}
 
@@ -114,7 +121,8 @@ def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tu
     if given is None and item.shape is None:
         raise ShapeError(
             f"input {item.name}: the model does not declare its rank; set its shape with"
-            f" --input-shape {item.name}=..."
+            f" --input-shape {item.name}=1,28 (or {item.name}= for one number), or its value with"
+            f" --value {item.name}=..."
         )
     declared = item.shape if item.shape is not None else given or ()
     shape = given if given is not None else declared
@@ -154,24 +162,30 @@ def size_name(name: str) -> str:
     return f"d{cleaned}"
 
 
-def input_table(model: NodeModel, dims: Sizes, given: Shapes, samples: Mapping[str, int]) -> Inputs:
+def input_table(
+    model: NodeModel,
+    dims: Sizes,
+    given: Shapes,
+    values: Mapping[str, Any],
+    samples: Mapping[str, int],
+) -> Inputs:
     """Name -> (dtype, shape) of every input. Symbolic sizes have their value in `samples`, or the
     default sample size.
     """
-    shapes = input_shapes(model, dims, given)
-    values = {
+    shapes = input_shapes(model, dims, given, values)
+    sizes = {
         name: samples.get(name, SAMPLE_SIZE)
         for name in symbols.names(size for shape in shapes.values() for size in shape)
     }
-    if unknown := sorted(set(samples) - set(values)):
+    if unknown := sorted(set(samples) - set(sizes)):
         raise ShapeError(
             f"sample_sizes: no size is called {', '.join(unknown)}; sizes are"
-            f" {', '.join(values) or 'all known'}"
+            f" {', '.join(sizes) or 'all known'}"
         )
     return {
         item.name: (
             item.dtype,
-            tuple(symbols.substitute(size, values) for size in shapes[item.name]),
+            tuple(symbols.substitute(size, sizes) for size in shapes[item.name]),
         )
         for item in model.graph.inputs
     }
