@@ -35,10 +35,10 @@ RESULTS: Mapping[str, Sequence[str]] = {
     ),
     **_all(
         [LISTED],
-        "EmptyTensorList TensorListFromTensor TensorListPushBack TensorListReserve"
-        " TensorListScatterV2 TensorListSetItem",
+        "EmptyTensorList TensorListFromTensor TensorListPushBack TensorListReserve TensorListResize"
+        " TensorListScatter TensorListScatterV2 TensorListSetItem TensorListSplit",
     ),
-    **_all([LISTED], "TensorArrayV3 TensorArrayWriteV3 TensorArrayScatterV3"),
+    **_all([LISTED], "TensorArrayV3 TensorArrayWriteV3 TensorArrayScatterV3 TensorArraySplitV3"),
     **_all(
         ["Tout"],
         "BatchMatMulV3 LookupTableFind LookupTableFindV2 If StatelessIf Case StatelessCase",
@@ -56,7 +56,7 @@ RESULTS: Mapping[str, Sequence[str]] = {
         " VariableV2 Variable Const",
     ),
     **_all(["element_dtype"], "TensorListGather TensorListGetItem TensorListStack"),
-    **_all(["element_dtype", "int64"], "TensorListConcatV2"),
+    **_all(["element_dtype", "int64"], "TensorListConcat TensorListConcatV2"),
     **_all(["T=int32"], "BroadcastArgs DataFormatVecPermute InvertPermutation"),
     **_all(["T", "U"], "FusedBatchNormV2 FusedBatchNormV3"),
     **_all(["T", "out_idx=int32"], "ListDiff Unique"),

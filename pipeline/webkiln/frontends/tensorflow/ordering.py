@@ -14,7 +14,15 @@ from webkiln.frontends.tensorflow.source import (
 )
 
 WITHOUT_OUTPUTS = frozenset(
-    {"Assert", "NoOp", "Print", "PrintV2", "VarIsInitializedOp", "IsVariableInitialized"}
+    {
+        "Assert",
+        "NoOp",
+        "Print",
+        "PrintV2",
+        "VarIsInitializedOp",
+        "IsVariableInitialized",
+        "TensorArrayCloseV3",
+    }
 )
 """Operators that output nothing at inference."""
 

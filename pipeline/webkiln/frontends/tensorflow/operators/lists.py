@@ -114,6 +114,31 @@ def concat(call: NodeCall) -> list[Tensor]:
     return [call.op("Reshape", [x], {"shape": (x.shape[0] * x.shape[1], *x.shape[2:])}), lengths]
 
 
+def split(call: NodeCall) -> Tensor:
+    """Cut a tensor into elements along its first axis. The third operand has their lengths."""
+    x, lengths = call.tensor(0), call.sizes(2)
+    if len({*lengths}) != 1:
+        raise call.unsupported(
+            f"splits into elements of the lengths {', '.join(map(str, lengths)) or 'none'}",
+            "Split into elements of one length",
+        )
+    return call.op("Reshape", [x], {"shape": (len(lengths), lengths[0], *x.shape[1:])})
+
+
+def resize(call: NodeCall) -> Tensor | GraphValue:
+    """Drop elements at the end, or append zeros."""
+    operand, (count,) = call.operand(0), call.sizes(1)
+    if isinstance(operand, UnwrittenList):
+        return UnwrittenList(Type(operand.type.dtype, (count,)), count=count)
+    x = call.tensor(0)
+    if is_symbolic(count) or is_symbolic(x.shape[0]):
+        raise call.unsupported("resizes a list to an open length", "Reserve its length at once")
+    if count <= x.shape[0]:
+        return part(call.builder, x, 0, 0, count)
+    zeros = filled(call.builder, 0, x.dtype, (count - x.shape[0], *x.shape[1:]))
+    return call.op("Concat", [x, zeros], {"axis": 0})
+
+
 def push_back(call: NodeCall) -> Tensor:
     """For lists of known length, as in unrolled loops."""
     item, operand = call.tensor(1), call.operand(0)
@@ -164,6 +189,7 @@ LISTS: Mapping[str, NodeHandler] = {
     "TensorArrayReadV3": _array(get_item, 2, 1),
     "TensorArrayGatherV3": _array(gather, 2, 1),
     "TensorArrayScatterV3": _array(scatter, 2, 1),
+    "TensorArraySplitV3": _array(split, 1, 3, 2),
     "TensorArraySizeV3": _array(length, 1),
     "TensorArrayConcatV3": _array(concat, 1),
     "TensorListReserve": reserve,
@@ -173,8 +199,12 @@ LISTS: Mapping[str, NodeHandler] = {
     "TensorListStack": stack,
     "TensorListLength": length,
     "TensorListGather": gather,
+    "TensorListScatter": scatter,
     "TensorListScatterV2": scatter,
+    "TensorListConcat": concat,
     "TensorListConcatV2": concat,
+    "TensorListSplit": split,
+    "TensorListResize": resize,
     "TensorListPushBack": push_back,
     "TensorListPopBack": pop_back,
     "EmptyTensorList": empty,
