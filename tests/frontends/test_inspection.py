@@ -13,6 +13,7 @@ import pytest
 
 from tests.commands import bad_onnx
 from tests.frontends.inspecting import PARAMS, conversion_error, inspect
+from tests.frontends.tensorflow.graph_models import graph_model
 from tests.frontends.torch.modules.table import MODULES
 from tests.frontends.torch.running import exported
 from tests.fuzz import (
@@ -109,6 +110,13 @@ def test_tensorflow_graphs(tmp_path: Path) -> None:
         assert inspection is not None
         assert dict(inspection.file.rows)["written by"].startswith("TensorFlow 2.")
         assert [item.name for item in inspection.file.signatures] == ["serving_default"]
+
+
+@pytest.mark.parametrize("name", ["fused_conv", "numbers", "residual"])
+def test_graph_models_of_tensorflow_js(name: str, tmp_path: Path) -> None:
+    inspection = check(graph_model(name, tmp_path), tmp_path / "look")
+    assert inspection is not None
+    assert inspection.converts
 
 
 def test_pytorch_programs(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Mutated TensorFlow graphs, as SavedModels, frozen graphs and JSON: each is built or refused, and
-nothing ends in a traceback.
+"""Mutated TensorFlow graphs, as SavedModels, frozen graphs and graph models: each is built or
+refused, and nothing ends in a traceback.
 """
 
 import json
@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 
+from tests.frontends.tensorflow.graph_models import ARCHIVE, NAMES, graph_model
 from tests.fuzz import files
 from tests.fuzz.files import compile_and_pack, mutate_bytes
 from tests.fuzz.onnx_files import NUMBERS
@@ -25,17 +26,24 @@ SMALL = 60_000
 
 @cache
 def originals() -> tuple[tuple[str, bytes], ...]:
-    """Saved models and frozen graphs, by kind."""
+    """The kind and the bytes of saved models, frozen graphs and graph models. The kind of a graph
+    model is its name.
+    """
     frozen = [("frozen", path.read_bytes()) for path in sorted(CORPUS.glob("*.pb"))]
     saved = []
     for path in sorted(CORPUS.glob("*.zip")):
         with zipfile.ZipFile(path) as archive:
             saved.append(("saved", archive.read("saved_model.pb")))
-    return tuple((kind, data) for kind, data in (*frozen, *saved) if len(data) < SMALL)
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        graphs = [(name, archive.read(f"{name}/model.json")) for name in NAMES]
+    return tuple((kind, data) for kind, data in (*frozen, *saved, *graphs) if len(data) < SMALL)
 
 
 def graph_of(kind: str, data: bytes) -> tuple[Any, Any]:
     """The entire message, and the graph in it."""
+    if kind in NAMES:
+        table = json.loads(data)
+        return table, ParseDict(table["modelTopology"], GraphDef(), ignore_unknown_fields=True)
     if kind == "frozen":
         graph = GraphDef.FromString(data)
         return graph, graph
@@ -153,16 +161,13 @@ def make(seed: int, folder: Path) -> str:
         changed, mutations = mutate_bytes(rng, data), ["bytes"]
     else:
         mutations = [mutate(rng, graph) for _ in range(rng.choice([1, 1, 2, 3]))]
-        changed = message.SerializeToString()
-        if kind == "frozen" and rng.random() < 0.2:
-            changed = json.dumps(
-                {
-                    "format": "graph-model",
-                    "modelTopology": MessageToDict(graph),
-                    "weightsManifest": [],
-                }
-            ).encode()
-            changed = mutate_bytes(rng, changed) if rng.random() < 0.5 else changed
+        if kind in NAMES:
+            changed = json.dumps({**message, "modelTopology": MessageToDict(graph)}).encode()
+        else:
+            changed = message.SerializeToString()
+    if kind in NAMES:
+        for path in graph_model(kind, folder).parent.glob("*.bin"):
+            path.rename(folder / path.name)
     (folder / "net.pb").write_bytes(changed)
     return ", ".join(mutations)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.frontends.tensorflow.samples import FOLDER, arrays
+from tests.frontends.tensorflow.samples import arrays
 
 Arrays = dict[str, np.ndarray]
-ARCHIVE = FOLDER / "graph_models.zip"
+ARCHIVE = Path(__file__).with_name("graph_models.zip")
 with zipfile.ZipFile(ARCHIVE) as _archive:
     NAMES = sorted({name.partition("/")[0] for name in _archive.namelist()})
 

@@ -1,5 +1,5 @@
 """Converts the SavedModels of the corpus with the converter of TensorFlow.js, to
-`corpus/graph_models.zip`:
+`graph_models.zip`:
 
     python -m venv /tmp/tfjs
     /tmp/tfjs/bin/pip install --no-deps tensorflowjs==4.22.0
@@ -146,9 +146,11 @@ def convert(name: str, folder: Path) -> None:
 
 
 def main() -> int:
-    saved = {path.stem for path in CORPUS.glob("*.zip")} - {"graph_models"}
+    saved = {path.stem for path in CORPUS.glob("*.zip")}
     chosen = sys.argv[1:] or sorted(saved | set(GRAPHS))
-    with zipfile.ZipFile(CORPUS / "graph_models.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(
+        Path(__file__).with_name("graph_models.zip"), "w", zipfile.ZIP_DEFLATED
+    ) as archive:
         for name in chosen:
             with TemporaryDirectory() as folder:
                 try:
