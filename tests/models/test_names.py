@@ -327,7 +327,9 @@ def test_names_of_sizes_are_identifiers_in_every_language(size, called):
         model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", size)], [floats("y", size)]),
         "net.onnx",
     )
-    assert [str(item) for item in input_shapes(spec, {}, {})["x"]] == [called]
+    assert [str(item) for item in input_shapes(spec, {}, {}, {})["x"]] == [called]
     assert (
-        input_shapes(spec, {size: 4}, {})["x"] == input_shapes(spec, {called: 4}, {})["x"] == (4,)
+        input_shapes(spec, {size: 4}, {}, {})["x"]
+        == input_shapes(spec, {called: 4}, {}, {})["x"]
+        == (4,)
     )
