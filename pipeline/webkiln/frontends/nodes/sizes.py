@@ -46,12 +46,13 @@ def input_shapes(
             f"there is no size called {', '.join(unknown)}; sizes are"
             f" {', '.join(sorted(sizes)) or 'all known'}"
         )
-    replaced = {
-        item.name: given.get(item.name, given.get(""))
-        if item.shape is not None or item.name not in values
-        else given.get(item.name, np.shape(values[item.name]))
+    of_values = {
+        item.name: np.shape(values[item.name])
         for item in inputs
+        if item.shape is None and item.name in values
     }
+    given = {**of_values, **given}
+    replaced = {item.name: given.get(item.name, given.get("")) for item in inputs}
     _check_name_collisions([item for item in inputs if replaced[item.name] is None], dims)
     return {item.name: _shape(item, dims, replaced[item.name]) for item in inputs}
 

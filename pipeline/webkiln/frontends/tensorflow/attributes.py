@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.core.arrays import check_allowance
+from webkiln.frontends.core.arrays import check_allowance, two_parts
 from webkiln.frontends.inspect.header_only import placeholder_array
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.protobuf.large_arrays import array_bytes, array_length
@@ -116,11 +116,6 @@ def store_tensor(tensor: Any, array: Array) -> None:
         tensor.dtype, tensor.tensor_content = names[array.dtype.name], array.tobytes()
     for size in array.shape:
         tensor.tensor_shape.dim.add(size=size)
-
-
-def two_parts(array: Array) -> Array:
-    """Complex numbers with a last axis for the two parts; other arrays are unchanged."""
-    return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else array
 
 
 def attribute(item: Any) -> Any:

@@ -239,7 +239,7 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
                 " model"
             )
         array = weights[name].read()
-        return array if dtypes.get(name, "") not in NUMBERS else array.astype(dtypes[name])
+        return array if dtypes[name] not in NUMBERS else array.astype(dtypes[name])
 
     inputs = _interfaces(path.name, signature.inputs) or _placeholders(main)
     outputs = _interfaces(path.name, signature.outputs) or _ends(main)

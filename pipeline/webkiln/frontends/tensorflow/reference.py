@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, WebkilnError, missing_framework
+from webkiln.frontends.core.arrays import two_parts
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
-from webkiln.frontends.tensorflow.attributes import two_parts
 from webkiln.frontends.tensorflow.files import is_saved_model, read_program, served
 from webkiln.frontends.tensorflow.inlined import Inliner
 from webkiln.frontends.tensorflow.origins import layers

@@ -2,16 +2,12 @@
 know them all.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from webkiln.frontends.tensorflow.fused_steps import OPERANDS, PRODUCTS
 from webkiln.frontends.tensorflow.source import control_inputs, data_inputs
 
-PRODUCTS = {
-    "_FusedConv2D": "Conv2D",
-    "FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
-    "_FusedMatMul": "MatMul",
-}
 WINDOW = ("strides", "padding", "explicit_paddings", "dilations", "data_format")
 OPTIONS = {
     "Conv2D": WINDOW,
@@ -21,13 +17,10 @@ OPTIONS = {
     "FusedBatchNormV3": ("data_format", "epsilon"),
 }
 """The attributes of a fused node that belong to each of its operators, besides the dtype."""
-STEPS = {
-    "BiasAdd": ("BiasAdd", 1),
-    "FusedBatchNorm": ("FusedBatchNormV3", 4),
-    "Add": ("AddV2", 1),
-    **{name: (name, 0) for name in ("Elu", "Relu", "Relu6", "Sigmoid", "Tanh", "LeakyRelu")},
-}
-"""The operator of a step, and the number of operands that it reads."""
+OTHER_NAMES = {"FusedBatchNorm": "FusedBatchNormV3", "Add": "AddV2"}
+"""Operators of steps that have another name than the step."""
+INSEPARABLE = frozenset({"GeluExact", "GeluApproximate"})
+"""Steps that are no operators of TensorFlow."""
 
 
 def unfuse(graph: Any) -> None:
@@ -37,7 +30,7 @@ def unfuse(graph: Any) -> None:
     separated = [
         made
         for node in graph.node
-        for made in (_separated(node, type(node)) if _is_separable(node) else [node])
+        for made in (_separated(node) if _is_separable(node) else [node])
     ]
     del graph.node[:]
     graph.node.extend(separated)
@@ -46,13 +39,13 @@ def unfuse(graph: Any) -> None:
 def _is_separable(node: Any) -> bool:
     if node.op in PRODUCTS:
         steps = {item.decode() for item in node.attr["fused_ops"].list.s}
-        return steps <= {*STEPS, "Prelu"}
+        return steps <= OPERANDS.keys() - INSEPARABLE
     return bool(node.op == "Prelu")
 
 
-def _separated(node: Any, make: Callable[..., Any]) -> Iterator[Any]:
+def _separated(node: Any) -> Iterator[Any]:
     def operator(op: str, name: str, inputs: Sequence[str]) -> Any:
-        made = make(name=name, op=op, input=[*inputs, *ordered])
+        made = type(node)(name=name, op=op, input=[*inputs, *ordered])
         made.attr["T"].CopyFrom(node.attr["T"])
         for option in OPTIONS.get(op, ()):
             if option in node.attr:
@@ -64,7 +57,7 @@ def _separated(node: Any, make: Callable[..., Any]) -> Iterator[Any]:
             made.attr["is_training"].b = False
         return made
 
-    ordered = [f"^{item.removeprefix('^')}" for item in control_inputs(node)]
+    ordered = [f"^{item}" for item in control_inputs(node)]
     operands = list(data_inputs(node))
     steps = [item.decode() for item in node.attr["fused_ops"].list.s]
     # The converter also fuses additions of whole tensors, and calls them BiasAdd.
@@ -84,9 +77,9 @@ def _separated(node: Any, make: Callable[..., Any]) -> Iterator[Any]:
             yield operator("Mul", f"{name}/scaled", [operands.pop(0), f"{name}/negative"])
             yield operator("Sub", name, [f"{name}/positive", f"{name}/scaled"])
         else:
-            op, count = STEPS[step]
-            if step == "BiasAdd" and channels_last:
-                op = "AddV2"
+            count = OPERANDS[step]
+            is_sum = step == "BiasAdd" and channels_last
+            op = "AddV2" if is_sum else OTHER_NAMES.get(step, step)
             yield operator(op, name, [value, *operands[:count]])
             del operands[:count]
         value = name

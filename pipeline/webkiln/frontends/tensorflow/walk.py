@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webkiln.errors import Item, SourceError
-from webkiln.frontends.core.arrays import Literal, Weight
+from webkiln.frontends.core.arrays import Literal, Weight, two_parts
 from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.nodes.reading import (
@@ -17,7 +17,7 @@ from webkiln.frontends.nodes.reading import (
     tensors_read,
 )
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
-from webkiln.frontends.tensorflow.attributes import attribute, read_tensor, two_parts
+from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
 from webkiln.frontends.tensorflow.branches import (
     BRANCHES,
     CASES,
@@ -345,13 +345,12 @@ class SpecWriter:
         if dtype and dtype not in DTYPES and dtype not in COMPLEX:
             return Handle(f"constant of {dtype_name(dtype)}", node.name)
         where = f"{self.program.name}: constant {node.name}"
-        if item is None and self.program.read is None:
+        if item is not None:
+            array = read_tensor(item, where)
+        elif self.program.read is not None:
+            array = two_parts(self.program.read(node.name))
+        else:
             raise SourceError(f"{where}: has no value")
-        array = (
-            read_tensor(item, where)
-            if item is not None
-            else two_parts(self.program.read(node.name))  # type: ignore[misc]
-        )
         name = self.fresh()
         self.tensors[name] = (
             literal(array) if is_structural(array) else self.weights.store(node.name, array)

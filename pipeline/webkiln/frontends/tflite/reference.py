@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, missing_framework
+from webkiln.frontends.core.arrays import two_parts
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
@@ -135,7 +136,7 @@ class Interpreted:
             interpreter.set_tensor(item["index"], values[name])
         interpreter.invoke()
         outputs = [
-            _pairs(interpreter.get_tensor(item["index"]))
+            two_parts(np.array(interpreter.get_tensor(item["index"])))
             for item in interpreter.get_output_details()
         ]
         return dict(zip(self.outputs, outputs, strict=True)), self._inside(interpreter)
@@ -145,15 +146,8 @@ class Interpreted:
         inside: dict[str, Array] = {}
         for label, index in self.layers.items():
             with suppress(ValueError):
-                inside[label] = _pairs(interpreter.get_tensor(index))
+                inside[label] = two_parts(np.array(interpreter.get_tensor(index)))
         return inside
-
-
-def _pairs(values: Array) -> Array:
-    """A copy; of complex numbers, as float32[..., 2]."""
-    if values.dtype == np.complex64:
-        return np.stack([values.real, values.imag], axis=-1)
-    return np.array(values)
 
 
 def _complex(values: Array) -> Array:

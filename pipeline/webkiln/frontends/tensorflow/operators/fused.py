@@ -7,14 +7,17 @@ https://github.com/tensorflow/tfjs/tree/master/tfjs-converter
 from collections.abc import Callable, Mapping, Sequence
 
 from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.windows import dims_of
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tensorflow.fused_steps import OPERANDS, PRODUCTS
 from webkiln.frontends.tensorflow.operators.complex import applied
 from webkiln.frontends.tensorflow.operators.convolution import CONVOLUTION
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE, bias_add
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
-from webkiln.frontends.tensorflow.operators.windows import layout
+from webkiln.frontends.tensorflow.operators.normalization import normalized
 from webkiln.ops.builder import Tensor
+
+Step = Callable[[NodeCall, Tensor, Sequence[Tensor]], Tensor]
+"""Computes from the node, the result so far and the operands of the step."""
 
 
 def prelu(call: NodeCall) -> Tensor:
@@ -29,30 +32,22 @@ def _biased(call: NodeCall, x: Tensor, operands: Sequence[Tensor]) -> Tensor:
     return applied(call, bias_add, x, bias) if bias.type.rank == 1 else x + bias
 
 
-def _normalized(call: NodeCall, x: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-    """The parameters are scale, offset, mean and variance."""
-    axis = dims_of(layout(call), x.type.rank)[1]
-    attrs = {"axis": axis, "epsilon": call.attr("epsilon", 1e-4)}
-    return call.op("BatchNorm", [x, *parameters], attrs)
+def _activated(name: str) -> Step:
+    return lambda call, x, _: applied(call, ELEMENTWISE[name], x)
 
 
-STEPS: Mapping[str, tuple[int, Callable[[NodeCall, Tensor, Sequence[Tensor]], Tensor]]] = {
-    "BiasAdd": (1, _biased),
-    "FusedBatchNorm": (4, _normalized),
-    "Add": (1, lambda call, x, operands: x + operands[0]),
-    "Prelu": (1, lambda call, x, operands: applied(call, prelu, x, *operands)),
-    "LeakyRelu": (
-        0,
-        lambda call, x, _: call.op("LeakyRelu", [x], {"alpha": call.attr("leakyrelu_alpha", 0.2)}),
+STEPS: Mapping[str, Step] = {
+    "BiasAdd": _biased,
+    "FusedBatchNorm": normalized,
+    "Add": lambda call, x, operands: x + operands[0],
+    "Prelu": lambda call, x, operands: applied(call, prelu, x, *operands),
+    "LeakyRelu": lambda call, x, _: call.op(
+        "LeakyRelu", [x], {"alpha": call.attr("leakyrelu_alpha", 0.2)}
     ),
-    "GeluExact": (0, lambda call, x, _: activations.gelu(call.builder, x)),
-    "GeluApproximate": (0, lambda call, x, _: activations.gelu(call.builder, x, approximate=True)),
-    **{
-        name: (0, lambda call, x, _, name=name: applied(call, ELEMENTWISE[name], x))  # type: ignore[misc]
-        for name in ("Elu", "Relu", "Relu6", "Sigmoid", "Tanh")
-    },
+    "GeluExact": lambda call, x, _: activations.gelu(call.builder, x),
+    "GeluApproximate": lambda call, x, _: activations.gelu(call.builder, x, approximate=True),
+    **{name: _activated(name) for name in ("Elu", "Relu", "Relu6", "Sigmoid", "Tanh")},
 }
-"""The number of operands that a step reads, and its computation."""
 
 
 def fused(product: NodeHandler) -> NodeHandler:
@@ -67,7 +62,7 @@ def fused(product: NodeHandler) -> NodeHandler:
                 f"is fused with {', '.join(unknown)}", f"Supported are {', '.join(STEPS)}"
             )
         x, w, *rest = call.tensors()
-        expected = sum(STEPS[name][0] for name in steps)
+        expected = sum(OPERANDS[name] for name in steps)
         if len(rest) < expected:
             raise call.error(
                 f"has {len(rest) + 2} operands; {', '.join(steps)} need {expected + 2}; the graph"
@@ -75,8 +70,8 @@ def fused(product: NodeHandler) -> NodeHandler:
             )
         result = applied(call, product, x, w)
         for name in steps:
-            count, compute = STEPS[name]
-            result = compute(call, result, rest[:count])
+            count = OPERANDS[name]
+            result = STEPS[name](call, result, rest[:count])
             rest = rest[count:]
         return result
 
@@ -84,9 +79,6 @@ def fused(product: NodeHandler) -> NodeHandler:
 
 
 FUSED: Mapping[str, NodeHandler] = {
-    "_FusedConv2D": fused(CONVOLUTION["Conv2D"]),
-    "FusedDepthwiseConv2dNative": fused(CONVOLUTION["DepthwiseConv2dNative"]),
-    "_FusedDepthwiseConv2dNative": fused(CONVOLUTION["DepthwiseConv2dNative"]),
-    "_FusedMatMul": fused(LINEAR["MatMul"]),
+    **{name: fused({**CONVOLUTION, **LINEAR}[op]) for name, op in PRODUCTS.items()},
     "Prelu": prelu,
 }

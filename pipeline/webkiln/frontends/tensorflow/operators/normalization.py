@@ -3,7 +3,7 @@
 https://www.tensorflow.org/api_docs/python/tf/raw_ops
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from webkiln.frontends.keras.windows import (
     dims_of,
@@ -14,20 +14,21 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, part, sized
 
 
+def normalized(call: NodeCall, x: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    """Normalize over the channels. The parameters are scale, offset, mean and variance."""
+    axis = dims_of(layout(call), x.type.rank)[1]
+    attrs = {"axis": axis, "epsilon": call.attr("epsilon", 1e-4)}
+    return call.op("BatchNorm", [x, *parameters], attrs)
+
+
 def batch_norm(call: NodeCall) -> list[Tensor]:
     """`FusedBatchNorm*` at inference. The further results, mean and variance, are for training."""
     x, scale, offset, mean, variance = (call.tensor(position) for position in range(5))
     if call.flag("is_training", default=True):
         return _trained_batch_norm(call, x, scale, offset)
-    b, dtype = call.builder, x.dtype
-    x = cast(b, x, scale.dtype)
-    axis = dims_of(layout(call), x.type.rank)[1]
-    normed = call.op(
-        "BatchNorm",
-        [x, scale, offset, mean, variance],
-        {"axis": axis, "epsilon": call.attr("epsilon", 1e-4)},
-    )
-    return [cast(b, normed, dtype), mean, variance]
+    b = call.builder
+    normed = normalized(call, cast(b, x, scale.dtype), [scale, offset, mean, variance])
+    return [cast(b, normed, x.dtype), mean, variance]
 
 
 def _trained_batch_norm(call: NodeCall, x: Tensor, scale: Tensor, offset: Tensor) -> list[Tensor]:
@@ -42,11 +43,7 @@ def _trained_batch_norm(call: NodeCall, x: Tensor, scale: Tensor, offset: Tensor
     variance = call.op(
         "ReduceMean", [call.op("Square", [centred_x])], {"axes": axes, "keepdims": False}
     )
-    normed = call.op(
-        "BatchNorm",
-        [x, scale, offset, mean, variance],
-        {"axis": axis, "epsilon": call.attr("epsilon", 1e-4)},
-    )
+    normed = normalized(call, x, [scale, offset, mean, variance])
     count = sized(b, x.type.size // x.shape[axis], x.dtype)
     return [cast(b, normed, dtype), mean, variance * (count / b.binary("Max", count - 1.0, 1.0))]
 
