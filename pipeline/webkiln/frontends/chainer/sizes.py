@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.nodes.fold import are_equal
 from webkiln.ir.dim import is_at_least, is_symbolic
 
 
@@ -124,3 +123,12 @@ def bare_all(sizes: Iterable[Any]) -> tuple[Any, ...]:
 
 def is_open(size: Any) -> bool:
     return isinstance(size, OpenSize)
+
+
+def are_equal(a: int, b: int) -> bool:
+    """Whether two sizes are equal. Raise ShapeError if that is not known."""
+    if a == b:
+        return True
+    if is_at_least(a - b, 1) or is_at_least(b - a, 1):
+        return False
+    raise ShapeError(f"whether {a} and {b} are equal is not known before the model runs")

@@ -1,6 +1,6 @@
 """NodeCall: the view of a node that converter handlers receive."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from webkiln.frontends.core.arrays import Literal, Weight
 from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Attributes
+from webkiln.ir.rational import Rational
 from webkiln.ir.types import Array, Type
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
@@ -28,9 +29,9 @@ class SizeRelation:
 class GraphValue:
     """A value in a model: a tensor of the graph, or a value known at conversion time.
 
-    The elements of a known `value` are numbers of the type's dtype, or, in an object array, numbers
-    and symbolic sizes. `conditions` of a single bool are size relations that all hold if the bool
-    is true; None for any other value.
+    The elements of a known `value` are numbers of the type's dtype. In an object array, they are
+    integers and symbolic sizes; true is 1; floats may be Rationals. `conditions` of a single bool
+    are size relations that all hold if the bool is true; None for any other value.
     """
 
     type: Type
@@ -142,10 +143,10 @@ class NodeCall:
 
     def sizes(self, position: int) -> tuple[int, ...]:
         """A known list of integers and symbolic sizes."""
-        return tuple(
-            size if is_symbolic(size) else int(size)
-            for size in np.atleast_1d(self.value(position)).tolist()
-        )
+        value = np.atleast_1d(self.value(position)).tolist()
+        if any(isinstance(size, Rational) for size in value):
+            raise self.data_dependent_error(position)
+        return tuple(size if is_symbolic(size) else int(size) for size in value)
 
     def scalar(self, position: int, default: float) -> float:
         """A constant number; the default if the operand is absent."""
@@ -212,10 +213,14 @@ def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
     assert operand.value is not None
     if operand.is_constant:
         return builder.constant(operand.value, operand.type.dtype)
-    sizes = tuple(
-        size if is_symbolic(size) else int(size) for size in operand.value.ravel().tolist()
-    )
-    flat = builder.op("Sizes", [], {"sizes": sizes, "dtype": operand.type.dtype})
+    items = operand.value.ravel().tolist()
+    dtype = "int64" if operand.type.dtype == "bool" else operand.type.dtype
+    flat = _vector(builder, map(_numerator, items), dtype)
+    denominators = [item.denominator if isinstance(item, Rational) else 1 for item in items]
+    if any(size != 1 for size in denominators):
+        flat = flat / _vector(builder, denominators, dtype)
+    if operand.type.dtype == "bool":
+        flat = builder.op("NotEqual", [flat, builder.constant(0, dtype)])
     return (
         flat
         if operand.type.rank == 1
@@ -223,14 +228,29 @@ def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
     )
 
 
+def _vector(builder: GraphBuilder, sizes: Iterable[int], dtype: str) -> Tensor:
+    items = tuple(size if is_symbolic(size) else int(size) for size in sizes)
+    return builder.op("Sizes", [], {"sizes": items, "dtype": dtype})
+
+
+def _numerator(item: Any) -> int:
+    return item.numerator if isinstance(item, Rational) else item
+
+
 def known(value: Any, dtype: str) -> GraphValue:
     """A value known at conversion time; `value` contains numbers, or numbers and symbolic sizes."""
     array = np.asarray(value)
-    if array.dtype == object and not any(map(is_symbolic, array.ravel().tolist())):
-        array = array.astype(dtype)
-    return GraphValue(
-        Type(dtype, array.shape), value=array if array.dtype == object else array.astype(dtype)
-    )
+    if array.dtype == object:
+        items = array.ravel().tolist()
+        if any(map(_is_symbolic, items)):
+            return GraphValue(Type(dtype, array.shape), value=array)
+        numbers = [item.value if isinstance(item, Rational) else item for item in items]
+        array = np.array(numbers, dtype).reshape(array.shape)
+    return GraphValue(Type(dtype, array.shape), value=array.astype(dtype))
+
+
+def _is_symbolic(item: Any) -> bool:
+    return item.is_symbolic if isinstance(item, Rational) else is_symbolic(item)
 
 
 Table = Mapping[str, NodeHandler]

@@ -21,6 +21,7 @@ from webkiln.frontends.core.subgraph import Vertex, add_subgraph_hints
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeResult, as_tensor, known
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.reading import all_graphs
+from webkiln.frontends.nodes.size_evaluation import evaluate_call
 from webkiln.frontends.nodes.sizes import fixed_values, input_shapes
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.nodes.states import STATES
@@ -31,6 +32,9 @@ from webkiln.ops.budget import limited
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
+
+FOLDING_ERRORS = (WebkilnError, ArithmeticError, LookupError, TypeError, ValueError)
+"""What handlers raise for operands that they cannot compute with before the model runs."""
 
 
 class NodeConverter:
@@ -250,7 +254,7 @@ class NodeConverter:
                 node, self._opsets.get(node.domain, 1), scratch, operands, refuse, refuse
             )
             conditions = self.handlers.folds.conditions(call)
-            results = self.handlers.folds.apply(call) or (
+            results = self._fold(call) or (
                 [] if conditions is None else [GraphValue(Type("bool", call.type(0).shape))]
             )
             known_values |= {
@@ -258,6 +262,12 @@ class NodeConverter:
                 for name, result in zip(node.outputs, results, strict=False)
             }
         return known_values
+
+    def _fold(self, call: NodeCall) -> list[GraphValue] | None:
+        try:
+            return self.handlers.folds.apply(call) or self._evaluate(call)
+        except FOLDING_ERRORS:
+            return None
 
     def _with_node_name(self, error: BaseException, node: NodeSpec) -> BaseException:
         if isinstance(error, ShapeError) and node.name not in str(error):
@@ -274,10 +284,8 @@ class NodeConverter:
         return as_operands(handler(call))
 
     def _evaluate(self, call: NodeCall) -> list[GraphValue] | None:
-        """Constant folding: evaluate a node whose operands are all constant with the numpy
-        references of its operators.
-
-        Return None if that is not possible, and for states, which must stay in the graph.
+        """Constant folding: evaluate a node whose operands are all known with the numpy references
+        of its operators; None if that is not possible.
         """
         operands = [item for item in call.operands if item is not None]
         has_graphs = any(isinstance(value, GraphSpec) for value in call.spec.attrs.values())
@@ -285,9 +293,17 @@ class NodeConverter:
             not operands
             or call.spec.op in STATES
             or has_graphs
-            or not all(item.is_constant for item in operands)
+            or any(item.value is None for item in operands)
         ):
             return None
+        if all(item.is_constant for item in operands):
+            return self._evaluate_constants(call)
+        try:
+            return evaluate_call(call, self._call_handler)
+        except FOLDING_ERRORS:
+            return None
+
+    def _evaluate_constants(self, call: NodeCall) -> list[GraphValue] | None:
         scratch = GraphBuilder(call.spec.name, RULES)
         results = self._call_handler(call.with_operands(scratch, call.operands))
         has_no_value = any(item.tensor is None and item.value is None for item in results)

@@ -11,9 +11,9 @@ import numpy as np
 
 from webkiln.errors import ShapeError, WebkilnError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, SizeRelation, known
-from webkiln.ir.dim import floordiv, is_at_least
 from webkiln.ir.graph import INLINE_ELEMENTS
-from webkiln.ir.types import Array, is_integer
+from webkiln.ir.rational import Rational
+from webkiln.ir.types import Array
 
 Fold = Callable[[NodeCall], GraphValue | Sequence[GraphValue] | None]
 """Returns the outputs of a node as known values; None if the node cannot be folded."""
@@ -119,89 +119,13 @@ def integer_objects(call: NodeCall, position: int) -> Array:
     for fractions.
     """
     value = call.value(position)
-    if value.dtype.kind == "f" and not np.all(value == np.rint(value)):
+    if value.dtype.kind == "f":
+        if not np.all(value == np.rint(value)):
+            raise ShapeError("only integers are folded with sizes")
+        return value.astype(np.int64).astype(object)
+    items = value.ravel().tolist()
+    if any(isinstance(item, Rational) and item.denominator != 1 for item in items):
         raise ShapeError("only integers are folded with sizes")
-    integers = value.astype(np.int64) if value.dtype.kind == "f" else value
-    return integers if integers.dtype == object else integers.astype(object)
-
-
-def all_constant(call: NodeCall) -> bool:
-    """Whether no operand contains symbolic sizes. Such a node is evaluated like any other constant
-    one.
-    """
-    return all(item is not None and item.is_constant for item in call.operands)
-
-
-def move_elements(change: Callable[[NodeCall, Array], Array]) -> Fold:
-    """A fold that rearranges the elements of the first operand."""
-    return lambda call: known(change(call, call.value(0)), call.type(0).dtype)
-
-
-def elementwise(function: Callable[[Any, Any], Any], dtype: str | None = None) -> Fold:
-    """A fold that applies a function to pairs of elements of two operands."""
-
-    def compute(call: NodeCall) -> GraphValue | None:
-        if all_constant(call):
-            return None
-        result = np.frompyfunc(function, 2, 1)(integer_objects(call, 0), integer_objects(call, 1))
-        return known(np.asarray(result, object), dtype or call.type(0).dtype)
-
-    return compute
-
-
-def quotient(a: int, b: int) -> int:
-    """Division that rounds towards zero. Raise ShapeError if an operand may be negative or the
-    divisor 0.
-    """
-    if not (is_at_least(a, 0) and is_at_least(b, 1)):
-        raise ShapeError("cannot divide sizes that may be negative")
-    return floordiv(a, b)
-
-
-def remainder(a: int, b: int) -> int:
-    return a - quotient(a, b) * b
-
-
-def divide(call: NodeCall) -> GraphValue | None:
-    """The quotient of integers, or of floats if the remainder is 0."""
-    if all_constant(call):
-        return None
-    a, b = integer_objects(call, 0), integer_objects(call, 1)
-    result = np.asarray(np.frompyfunc(quotient, 2, 1)(a, b), object)
-    if not is_integer(call.type(0).dtype) and any(
-        x != 0 for x in np.asarray(a - result * b).ravel()
-    ):
-        return None
-    return known(result, call.type(0).dtype)
-
-
-def reduce_operands(function: Callable[[int, int], int]) -> Fold:
-    """A fold of any number of operands by a binary function, such as the maximum."""
-
-    def compute(call: NodeCall) -> GraphValue | None:
-        if all_constant(call):
-            return None
-        result = integer_objects(call, 0)
-        for position in range(1, len(call)):
-            result = np.asarray(
-                np.frompyfunc(function, 2, 1)(result, integer_objects(call, position)), object
-            )
-        return known(result, call.type(0).dtype)
-
-    return compute
-
-
-def are_equal(a: int, b: int) -> bool:
-    if a == b:
-        return True
-    if is_at_least(a - b, 1) or is_at_least(b - a, 1):
-        return False
-    raise ShapeError("cannot decide whether two sizes are equal")
-
-
-def is_less(a: int, b: int) -> bool:
-    if is_at_least(a, b):
-        return False
-    if is_at_least(b, a + 1):
-        return True
-    raise ShapeError("cannot decide which of two sizes is larger")
+    return array_of_sizes(
+        [item.numerator if isinstance(item, Rational) else item for item in items]
+    ).reshape(value.shape)

@@ -6,8 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, NodeResult
+import numpy as np
+
+from webkiln.frontends.nodes.call import (
+    GraphValue,
+    NodeCall,
+    NodeHandler,
+    NodeResult,
+    as_tensor,
+    known,
+)
 from webkiln.ir.dim import is_symbolic
+from webkiln.ir.rational import Rational
 from webkiln.ir.types import is_float, is_integer, itemsize
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 from webkiln.ops.pieces import cast, sized
@@ -102,6 +112,8 @@ class AtenCall:
 
     def scalar(self, value: Any, dtype: str) -> Tensor:
         """A Python number or a size as a tensor."""
+        if isinstance(value, Rational):
+            return self.cast(as_tensor(self.b, known(np.array(value, object), "float64")), dtype)
         return (
             sized(self.b, value, dtype)
             if is_symbolic(value)
@@ -175,7 +187,8 @@ def floating(b: GraphBuilder, x: Tensor) -> Tensor:
 
 def number_dtype(value: Any) -> str:
     """The dtype of torch.tensor for a Python number."""
-    return "bool" if isinstance(value, bool) else "float32" if isinstance(value, float) else "int64"
+    is_float = isinstance(value, float | Rational)
+    return "bool" if isinstance(value, bool) else "float32" if is_float else "int64"
 
 
 def result_dtype(items: list[Any]) -> str:

@@ -1,34 +1,25 @@
 """Evaluate arithmetic on Python numbers and sizes at build time."""
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping
 from math import ceil, floor, prod, sqrt, trunc
 from typing import Any
 
-import numpy as np
-
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, SizeRelation, known
-from webkiln.frontends.nodes.fold import (
-    Fold,
-    Folds,
-    are_equal,
-    array_of_sizes,
-    is_less,
-    quotient,
-    remainder,
-)
+from webkiln.frontends.nodes.fold import Fold, Folds, array_of_sizes
+from webkiln.frontends.nodes.size_arithmetic import SCALARS, Scalar, element
 from webkiln.frontends.torch.aten import AtenCall
-from webkiln.ir.dim import floordiv, is_symbolic, maximum, minimum
+from webkiln.ir.dim import floordiv, is_symbolic
+from webkiln.ir.rational import Rational
 
 
-def number(value: Any) -> GraphValue:
-    """A Python number as a known value."""
-    if is_symbolic(value):
-        return known(array_of_sizes([value]).reshape(()), "int64")
-    return known(
-        np.asarray(value),
-        "bool" if isinstance(value, bool) else "float64" if isinstance(value, float) else "int64",
-    )
+def number(value: Any, dtype: str | None = None) -> GraphValue:
+    """A Python number as a known value. The default `dtype` is that of the number."""
+    if dtype is None:
+        is_float = isinstance(value, float | Rational)
+        dtype = "bool" if isinstance(value, bool) else "float64" if is_float else "int64"
+    return known(array_of_sizes([value]).reshape(()), dtype)
 
 
 def shape(call: NodeCall) -> GraphValue:
@@ -53,56 +44,39 @@ def stride(call: NodeCall) -> GraphValue:
     return number(prod(sizes[c.axis(c.number("dim"), len(sizes)) + 1 :]))
 
 
-def of(function: Callable[..., Any], *names: str) -> Fold:
-    """A function of known numbers or sizes."""
+def python(function: Callable[..., Any], symbolic: Scalar, result: str | None = None) -> Fold:
+    """A function of Python numbers, and its equivalent for sizes: SCALARS in float64 if an operand
+    is a float. `result` is the dtype of the result if it is not that of the operands.
+    """
 
     def fold(call: NodeCall) -> GraphValue | None:
         c = AtenCall(call)
-        values = [c.number(name) for name in names]
-        return number(function(*values))
+        values = [c.number(name) for name in ("a", "b") if c.has(name)]
+        if not any(is_symbolic(item) or isinstance(item, Rational) for item in values):
+            return number(function(*values))
+        is_float = any(isinstance(item, float | Rational) for item in values)
+        dtype = "float64" if is_float else "int64"
+        return number(symbolic({}, *(element(item, dtype) for item in values)), result)
 
     return fold
 
 
-def integral(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda a: a if is_symbolic(a) else function(a)
+def integral(method: str) -> Scalar:
+    """Round to an integer."""
+    return lambda attrs, x: getattr(x, method)() if isinstance(x, Rational) else x
 
 
-def divided(a: Any, b: Any) -> Any:
-    """True division. Sizes must divide without remainder."""
-    if not (is_symbolic(a) or is_symbolic(b)):
-        return a / b
-    if quotient(a, b) * b == a:
-        return quotient(a, b)
-    raise ShapeError("a quotient of sizes that leaves something")
+def as_float(x: Any) -> Rational:
+    """A number as float64."""
+    return x if isinstance(x, Rational) else Rational.of_size(x, "float64")
 
 
-def floor_divided(a: Any, b: Any) -> Any:
-    return floordiv(a, b) if is_symbolic(a) or is_symbolic(b) else a // b
+def floor_divided(attrs: Mapping[str, Any], a: Any, b: Any) -> Any:
+    return SCALARS["FloorDiv"](attrs, a, b) if isinstance(a, Rational) else floordiv(a, b)
 
 
-def modulo(a: Any, b: Any) -> Any:
-    return remainder(a, b) if is_symbolic(a) or is_symbolic(b) else a % b
-
-
-def larger(a: Any, b: Any) -> Any:
-    return maximum([a, b]) if is_symbolic(a) or is_symbolic(b) else max(a, b)
-
-
-def smaller(a: Any, b: Any) -> Any:
-    return minimum(a, b) if is_symbolic(a) or is_symbolic(b) else min(a, b)
-
-
-def floating(a: Any) -> Any:
-    return a if is_symbolic(a) else float(a)
-
-
-def same(a: Any, b: Any) -> bool:
-    return are_equal(a, b) if is_symbolic(a) or is_symbolic(b) else bool(a == b)
-
-
-def less(a: Any, b: Any) -> bool:
-    return is_less(a, b) if is_symbolic(a) or is_symbolic(b) else bool(a < b)
+def refuse(attrs: Mapping[str, Any], *values: Any) -> Any:
+    raise ShapeError("this function of a size is computed when the model runs")
 
 
 def entry(call: NodeCall) -> GraphValue | None:
@@ -120,41 +94,39 @@ def of_tensor(call: NodeCall) -> GraphValue | None:
         call.type(0).dtype
         if call.type(0).dtype == "bool"
         else "float64"
-        if value.dtype.kind == "f"
+        if call.type(0).dtype.startswith("float")
         else "int64",
     )
 
 
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "sym_add": lambda a, b: a + b,
-    "sym_sub": lambda a, b: a - b,
-    "sym_mul": lambda a, b: a * b,
-    "sym_floordiv": floor_divided,
-    "sym_truediv": divided,
-    "sym_mod": modulo,
-    "sym_pow": lambda a, b: a**b,
-    "sym_max": larger,
-    "sym_min": smaller,
-    "sym_eq": same,
-    "sym_ne": lambda a, b: not same(a, b),
-    "sym_lt": less,
-    "sym_gt": lambda a, b: less(b, a),
-    "sym_le": lambda a, b: not less(b, a),
-    "sym_ge": lambda a, b: not less(a, b),
-    "sym_and": lambda a, b: bool(a and b),
-    "sym_or": lambda a, b: bool(a or b),
-}
-UNARY: dict[str, Callable[[Any], Any]] = {
-    "sym_neg": lambda a: -a,
-    "sym_float": floating,
-    "sym_int": integral(int),
-    "sym_not": lambda a: not a,
-    "sym_trunc": integral(trunc),
-    "sym_floor": integral(floor),
-    "sym_ceil": integral(ceil),
-    "sym_round": integral(round),
-    "sym_sqrt": sqrt,
-    "sym_bool": bool,
+NUMBERS: dict[str, Fold] = {
+    "sym_add": python(operator.add, SCALARS["Add"]),
+    "sym_sub": python(operator.sub, SCALARS["Sub"]),
+    "sym_mul": python(operator.mul, SCALARS["Mul"]),
+    "sym_floordiv": python(operator.floordiv, floor_divided),
+    "sym_truediv": python(operator.truediv, lambda attrs, a, b: as_float(a) / as_float(b)),
+    "sym_mod": python(operator.mod, SCALARS["Mod"]),
+    "sym_pow": python(operator.pow, lambda attrs, a, b: a**b),
+    "sym_max": python(max, SCALARS["Max"]),
+    "sym_min": python(min, SCALARS["Min"]),
+    "sym_eq": python(operator.eq, SCALARS["Equal"], "bool"),
+    "sym_ne": python(operator.ne, SCALARS["NotEqual"], "bool"),
+    "sym_lt": python(operator.lt, SCALARS["Less"], "bool"),
+    "sym_gt": python(operator.gt, SCALARS["Greater"], "bool"),
+    "sym_le": python(operator.le, SCALARS["LessEqual"], "bool"),
+    "sym_ge": python(operator.ge, SCALARS["GreaterEqual"], "bool"),
+    "sym_and": python(lambda a, b: bool(a and b), SCALARS["And"], "bool"),
+    "sym_or": python(lambda a, b: bool(a or b), SCALARS["Or"], "bool"),
+    "sym_neg": python(operator.neg, SCALARS["Neg"]),
+    "sym_float": python(float, lambda attrs, x: as_float(x)),
+    "sym_int": python(int, integral("trunc")),
+    "sym_not": python(operator.not_, SCALARS["Not"], "bool"),
+    "sym_trunc": python(trunc, integral("trunc")),
+    "sym_floor": python(floor, integral("floor")),
+    "sym_ceil": python(ceil, integral("ceil")),
+    "sym_round": python(round, integral("rint")),
+    "sym_bool": python(bool, lambda attrs, x: SCALARS["NotEqual"](attrs, x, x * 0), "bool"),
+    "sym_sqrt": python(sqrt, refuse),
 }
 RELATIONS: dict[str, Callable[[int, int], SizeRelation]] = {
     "sym_eq": lambda a, b: SizeRelation(a, "=", b),
@@ -196,8 +168,7 @@ FOLDS = NumberFolds(
         "len": lambda call: number(call.type(0).shape[0]),
     },
     of_values={
-        **{name: of(function, "a", "b") for name, function in BINARY.items()},
-        **{name: of(function, "a") for name, function in UNARY.items()},
+        **NUMBERS,
         "sym_entry": entry,
         "item": of_tensor,
         "_local_scalar_dense": of_tensor,

@@ -1,11 +1,12 @@
 """Operators that rearrange elements: reshape, slice, concatenate, pad and similar."""
 
 from collections.abc import Sequence
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
 from webkiln.ir.dim import is_symbolic, maximum, minimum
 from webkiln.ops.builder import Tensor
@@ -184,22 +185,6 @@ def iota(call: NodeCall, size: int, dtype: str) -> Tensor:
     return call.op("Iota", [], {"size": size, "dtype": dtype})
 
 
-def range_(call: NodeCall) -> Tensor:
-    """The number of elements must be known; start and delta may be read at run time."""
-    values = [call.value(position).reshape(()).item() for position in range(3)]
-    dtype = call.type(0).dtype
-    start, limit, delta = values
-    is_open = any(map(is_symbolic, values))
-    count = (
-        maximum([-(-(limit - start) // delta), 0])
-        if is_open
-        else max(ceil((limit - start) / delta), 0)
-    )
-    steps = iota(call, count, dtype)
-    scaled = steps if delta == 1 else call.op("Mul", [steps, call.tensor(2)])
-    return scaled if start == 0 else call.op("Add", [scaled, call.tensor(0)])
-
-
 def eye_like(call: NodeCall) -> Tensor:
     rows, columns = call.type(0).shape
     dtype = dtype_of(call, "dtype", call.type(0).dtype)
@@ -311,7 +296,7 @@ SHAPE: dict[str, NodeHandler] = {
     "Expand": expand,
     "Tile": tile,
     "ConstantOfShape": constant_of_shape,
-    "Range": range_,
+    "Range": arithmetic_sequence,
     "EyeLike": eye_like,
     "Trilu": trilu,
     "DepthToSpace": depth_to_space,

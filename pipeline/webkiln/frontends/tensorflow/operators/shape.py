@@ -8,10 +8,11 @@ from webkiln.frontends.keras.operations.indexing import get_item
 from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
 from webkiln.frontends.nodes import blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.nodes.strided_slice import elements_at, masks
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import filled, iota, part, sized
+from webkiln.ops.pieces import filled, iota, part
 
 
 def reshape(call: NodeCall) -> Tensor:
@@ -152,23 +153,6 @@ def fill(call: NodeCall) -> Tensor:
     return call.op("Broadcast", [value], {"shape": tuple(call.sizes(0))})
 
 
-def range_(call: NodeCall) -> Tensor:
-    """A range whose bounds are sizes, or known floats."""
-    bounds = [call.value(position).item() for position in range(3)]
-    start, limit, delta = (
-        int(value) if isinstance(value, float) and value.is_integer() else value for value in bounds
-    )
-    dtype = call.type(0).dtype
-    count = (limit - start + delta - 1) // delta if isinstance(delta, int) and delta > 0 else None
-    if count is None:
-        if any(map(is_symbolic, (start, limit, delta))):
-            raise call.error("its step is not a known positive number")
-        count = max(0, int(-(-(limit - start) // delta)))
-    counted = iota(call.builder, count, dtype)
-    first = sized(call.builder, start, dtype) if is_symbolic(start) else call.constant(start, dtype)
-    return counted * call.constant(delta, dtype) + first
-
-
 def lin_space(call: NodeCall) -> Tensor:
     start, stop = call.tensor(0), call.tensor(1)
     (count,) = call.sizes(2)
@@ -246,7 +230,7 @@ SHAPE: Mapping[str, NodeHandler] = {
     "Tile": tile,
     "BroadcastTo": broadcast_to,
     "Fill": fill,
-    "Range": range_,
+    "Range": arithmetic_sequence,
     "LinSpace": lin_space,
     "ReverseV2": reverse,
     "Reverse": reverse,

@@ -4,6 +4,7 @@ from math import prod
 
 from webkiln.frontends.nodes.blocks import batch_to_space, space_to_batch
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
     bounded,
@@ -14,7 +15,6 @@ from webkiln.frontends.tflite.operators.integers import (
     number,
     operand_count,
     operands,
-    out_dtype,
     out_zero,
     zero,
 )
@@ -148,22 +148,6 @@ def fill(call: NodeCall) -> Tensor:
     )
 
 
-def range_(call: NodeCall) -> Tensor:
-    start, limit, step = (call.numbers(index).reshape(()).item() for index in range(3))
-    if step == 0:
-        raise call.error("its step is 0")
-    count = (
-        max(0, -int(-((limit - start) / step) // 1))
-        if isinstance(start, float)
-        else max(0, -(-(limit - start) // step))
-    )
-    dtype = out_dtype(call)
-    steps = call.op("Iota", [], {"size": count, "dtype": dtype})
-    return call.op(
-        "Add", [call.op("Mul", [steps, call.constant(step, dtype)]), call.constant(start, dtype)]
-    )
-
-
 def depth_to_space(call: NodeCall) -> Tensor:
     return blocks_to_space(call.builder, call.tensor(0), call.attr("block_size"))
 
@@ -224,7 +208,7 @@ SHAPE: dict[str, NodeHandler] = {
     "TILE": tile,
     "BROADCAST_TO": broadcast_to,
     "FILL": fill,
-    "RANGE": range_,
+    "RANGE": arithmetic_sequence,
     "DEPTH_TO_SPACE": depth_to_space,
     "SPACE_TO_DEPTH": space_to_depth,
     "SPACE_TO_BATCH_ND": space_to_batch_nd,

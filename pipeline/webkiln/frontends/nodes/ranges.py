@@ -1,0 +1,47 @@
+"""Ranges of numbers, as the Range of ONNX, TensorFlow and LiteRT."""
+
+from math import ceil
+from typing import Any
+
+from webkiln.errors import ShapeError
+from webkiln.frontends.nodes.call import NodeCall
+from webkiln.frontends.nodes.size_arithmetic import element
+from webkiln.ir.dim import floordiv, maximum
+from webkiln.ir.rational import Rational, sign_of_divisor
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import iota, reshaped
+
+
+def arithmetic_sequence(call: NodeCall) -> Tensor:
+    """The numbers from operand 0 up to operand 1, operand 2 apart, as [count].
+
+    Their count must be known when the model is converted; raise DataDependentError otherwise.
+    """
+    dtype = call.type(0).dtype
+    start, limit, step = (call.value(position).reshape(()).item() for position in range(3))
+    steps = iota(call.builder, range_length(start, limit, step, dtype), dtype)
+    first, distance = (reshaped(call.builder, call.tensor(n), ()) for n in (0, 2))
+    scaled = steps if _is_number(step, 1) else call.op("Mul", [steps, distance])
+    return scaled if _is_number(start, 0) else call.op("Add", [scaled, first])
+
+
+def _is_number(value: Any, number: int) -> bool:
+    return isinstance(value, int | float) and value == number
+
+
+def range_length(start: Any, limit: Any, step: Any, dtype: str) -> int:
+    """The number of elements of a range of numbers or sizes. Raise ShapeError if the step may be
+    0.
+    """
+    if isinstance(step, int | float) and step == 0:
+        raise ShapeError("the step of the range is 0")
+    if all(isinstance(item, int) for item in (start, limit, step)):
+        return len(range(start, limit, step))
+    if all(isinstance(item, int | float) for item in (start, limit, step)):
+        return max(ceil((limit - start) / step), 0)
+    a, b, distance = (element(item, dtype) for item in (start, limit, step))
+    if isinstance(distance, Rational):
+        count: int = ((b - a) / distance).ceil()
+        return maximum([count, 0])
+    sign = sign_of_divisor(distance)
+    return maximum([-floordiv((a - b) * sign, distance * sign), 0])

@@ -1,0 +1,345 @@
+"""Floating-point numbers that are computed from symbolic sizes.
+
+A Rational is an exact quotient of sizes, together with the floating-point computation that it
+stands for. Where the number becomes an integer, or is compared, the exact result is used if the
+computation in floating point gives the same one: this is tested for all sizes up to 131,072, or for
+random ones if there are several symbols.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from math import gcd
+from typing import Any, Self
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+from webkiln.ir import symbols
+from webkiln.ir.dim import (
+    Atom,
+    Dim,
+    floordiv,
+    from_terms,
+    is_at_least,
+    is_symbolic,
+    maximum,
+    minimum,
+    terms_of,
+)
+from webkiln.ir.size_checks import require_equal
+from webkiln.ir.types import Array
+
+LARGEST = 1 << 17
+"""The largest size for which results in floating point are compared with exact ones."""
+ACCEPTED = 4096
+"""If they differ only above this size, larger sizes are rejected when the model runs."""
+SAMPLES = 1 << 14
+Sample = Mapping[str, Array]
+"""Values of symbols, one array of integers each."""
+Rounded = Callable[[Sample], Array]
+"""Computes a number in floating point."""
+
+
+def positive(size: int) -> int:
+    """1 if a size is at least 1, else 0."""
+    if is_at_least(size, 1):
+        return 1
+    return 0 if is_at_least(0, size) else minimum(maximum([size, 0]), 1)
+
+
+def nonzero(size: int) -> int:
+    """0 if a size is 0, else 1."""
+    return positive(size) + positive(-size)
+
+
+def select(condition: int, yes: int, no: int) -> int:
+    """`yes` if the condition is 1, `no` if it is 0."""
+    if not is_symbolic(condition):
+        return yes if condition else no
+    difference = yes - no
+    if condition in (positive(difference), 1 - positive(-difference)):
+        return maximum([yes, no])
+    if condition in (positive(-difference), 1 - positive(difference)):
+        return minimum(yes, no)
+    return no + condition * (yes - no)
+
+
+def truncated_quotient(a: int, b: int) -> int:
+    """a / b, rounded towards zero, for b >= 1."""
+    if is_at_least(a, 0):
+        return floordiv(a, b)
+    return maximum([floordiv(a, b), 0]) - maximum([floordiv(-a, b), 0])
+
+
+def sign_of_divisor(size: int) -> int:
+    """1 or -1. Raise ShapeError if the sign of a size is not known, or if it may be 0."""
+    if is_at_least(size, 1):
+        return 1
+    if is_at_least(-1, size):
+        return -1
+    raise ShapeError(f"cannot divide by {size}, which may be 0 or of either sign")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rational:
+    """`numerator / denominator`; the denominator is at least 1. `rounded` is the computation in
+    floating point. Arithmetic and comparisons accept Rationals and Python numbers; comparisons
+    return 1, 0 or a size that is one of them.
+    """
+
+    numerator: int
+    denominator: int
+    rounded: Rounded
+
+    @classmethod
+    def of_size(cls, size: int, dtype: str) -> Self:
+        return cls(size, 1, lambda sample: evaluate(size, sample).astype(dtype))
+
+    @classmethod
+    def of_float(cls, value: np.floating[Any]) -> Self:
+        """A constant: the simplest fraction that is rounded to it. Raise ShapeError if it is not
+        finite.
+        """
+        if not np.isfinite(value):
+            raise ShapeError(f"cannot compute sizes with {value}")
+        simplest = _simplest(value)
+        return cls(simplest.numerator, simplest.denominator, lambda sample: np.asarray(value))
+
+    @property
+    def is_symbolic(self) -> bool:
+        return is_symbolic(self.numerator) or is_symbolic(self.denominator)
+
+    @property
+    def value(self) -> Array:
+        """The value of a number without symbols, in its dtype."""
+        return self.rounded({})
+
+    def __str__(self) -> str:
+        return f"({self.numerator}) / ({self.denominator})"
+
+    def _with(self, function: Any, numerator: int, denominator: int, *others: "Rational") -> Self:
+        numerator, denominator = _reduced(numerator, denominator)
+        operands = (self.rounded, *(other.rounded for other in others))
+        return type(self)(
+            numerator,
+            denominator,
+            lambda sample: function(*(operand(sample) for operand in operands)),
+        )
+
+    def __neg__(self) -> Self:
+        return self._with(np.negative, -self.numerator, self.denominator)
+
+    def __add__(self, other: "Rational | float") -> Self:
+        b = _lifted(other)
+        return self._with(np.add, *_sum(self, b.numerator, b.denominator), b)
+
+    def __sub__(self, other: "Rational | float") -> Self:
+        b = _lifted(other)
+        return self._with(np.subtract, *_sum(self, -b.numerator, b.denominator), b)
+
+    def __mul__(self, other: "Rational | float") -> Self:
+        b = _lifted(other)
+        product = (self.numerator * b.numerator, self.denominator * b.denominator)
+        return self._with(np.multiply, *product, b)
+
+    def __truediv__(self, other: "Rational | float") -> Self:
+        b = _lifted(other)
+        sign = sign_of_divisor(b.numerator)
+        quotient = (
+            self.numerator * b.denominator * sign,
+            self.denominator * b.numerator * sign,
+        )
+        return self._with(np.divide, *quotient, b)
+
+    def __radd__(self, other: float) -> "Rational":
+        return _lifted(other) + self
+
+    def __rsub__(self, other: float) -> "Rational":
+        return _lifted(other) - self
+
+    def __rmul__(self, other: float) -> "Rational":
+        return _lifted(other) * self
+
+    def __rtruediv__(self, other: float) -> "Rational":
+        return _lifted(other) / self
+
+    def __pow__(self, exponent: int) -> Self:
+        power = (self.numerator**exponent, self.denominator**exponent)
+        return self._with(lambda x: np.power(x, exponent), *power)
+
+    def __abs__(self) -> Self:
+        return self._with(np.abs, maximum([self.numerator, -self.numerator]), self.denominator)
+
+    def maximum(self, other: "Rational") -> Self:
+        a, b, denominator = _over_one_denominator(self, other)
+        return self._with(np.maximum, maximum([a, b]), denominator, other)
+
+    def minimum(self, other: "Rational") -> Self:
+        a, b, denominator = _over_one_denominator(self, other)
+        return self._with(np.minimum, minimum(a, b), denominator, other)
+
+    def cast(self, dtype: str) -> Self:
+        return self._with(lambda x: x.astype(dtype), self.numerator, self.denominator)
+
+    def chosen(self, condition: int, other: "Rational") -> Self:
+        """This number if the condition is 1, the other one if it is 0."""
+        a, b, denominator = _over_one_denominator(self, other)
+        numerator, denominator = _reduced(select(condition, a, b), denominator)
+        return type(self)(
+            numerator,
+            denominator,
+            lambda sample: np.where(
+                evaluate(condition, sample) != 0, self.rounded(sample), other.rounded(sample)
+            ),
+        )
+
+    def integral(self, method: str) -> Self:
+        """The result of `floor`, `ceil` or `rint` as a floating-point number."""
+        integer = getattr(self, method)()
+        return self._with(getattr(np, method), integer, 1)
+
+    def floor(self) -> int:
+        return self._integer(floordiv(self.numerator, self.denominator), np.floor)
+
+    def ceil(self) -> int:
+        return self._integer(-floordiv(-self.numerator, self.denominator), np.ceil)
+
+    def trunc(self) -> int:
+        return self._integer(truncated_quotient(self.numerator, self.denominator), np.trunc)
+
+    def rint(self) -> int:
+        """The nearest integer; halves are rounded to the even one."""
+        doubled, unit = 2 * self.numerator + self.denominator, 2 * self.denominator
+        nearest = floordiv(doubled, unit)
+        is_half = 1 - positive(doubled - nearest * unit)
+        is_odd = nearest - 2 * floordiv(nearest, 2)
+        return self._integer(nearest - is_half * is_odd, np.rint)
+
+    def _integer(self, exact: int, rounding: Any) -> int:
+        return verified(
+            exact, lambda sample: rounding(self.rounded(sample)), self.numerator, self.denominator
+        )
+
+    def is_less(self, other: "Rational") -> int:
+        """1 if this number is less than the other one, else 0."""
+        a, b, _ = _over_one_denominator(self, other)
+        return self._compared(positive(b - a), np.less, other)
+
+    def is_equal(self, other: "Rational") -> int:
+        """1 if this number equals the other one, else 0."""
+        a, b, _ = _over_one_denominator(self, other)
+        return self._compared(1 - nonzero(a - b), np.equal, other)
+
+    def _compared(self, exact: int, relation: Any, other: "Rational") -> int:
+        return verified(
+            exact,
+            lambda sample: relation(self.rounded(sample), other.rounded(sample)),
+            *(self.numerator, self.denominator, other.numerator, other.denominator),
+        )
+
+
+def _lifted(value: "Rational | float") -> Rational:
+    if isinstance(value, Rational):
+        return value
+    exact = Fraction(value)
+    return Rational(exact.numerator, exact.denominator, lambda sample: value)  # type: ignore[arg-type,return-value]
+
+
+def _sum(a: Rational, numerator: int, denominator: int) -> tuple[int, int]:
+    if a.denominator == denominator:
+        return a.numerator + numerator, denominator
+    return a.numerator * denominator + numerator * a.denominator, a.denominator * denominator
+
+
+def _over_one_denominator(a: Rational, b: Rational) -> tuple[int, int, int]:
+    if a.denominator == b.denominator:
+        return a.numerator, b.numerator, a.denominator
+    product = a.denominator * b.denominator
+    return a.numerator * b.denominator, b.numerator * a.denominator, product
+
+
+def _reduced(numerator: int, denominator: int) -> tuple[int, int]:
+    """The quotient in lower terms."""
+    quotient = floordiv(numerator, denominator)
+    if quotient * denominator == numerator:
+        return quotient, 1
+    factors = [*terms_of(numerator).values(), *terms_of(denominator).values()]
+    common = reduce(gcd, factors)
+    return tuple(
+        from_terms({term: factor // common for term, factor in terms_of(size).items()})
+        for size in (numerator, denominator)
+    )  # type: ignore[return-value]
+
+
+def _simplest(value: np.floating[Any]) -> Fraction:
+    """The fraction with the smallest denominator that is rounded to a number."""
+    exact = Fraction(float(value))
+    if exact < 0:
+        return -_simplest(-value)
+    infinity = type(value)(np.inf)
+    low, high = (
+        (exact + Fraction(float(np.nextafter(value, limit)))) / 2 for limit in (-infinity, infinity)
+    )
+    return _simplest_between(low, high)
+
+
+def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
+    """By continued fractions."""
+    whole = low.numerator // low.denominator
+    if whole == low:
+        return Fraction(whole)
+    if whole + 1 <= high:
+        return Fraction(whole + 1)
+    return whole + 1 / _simplest_between(1 / (high - whole), 1 / (low - whole))
+
+
+def verified(exact: int, rounded: Rounded, *operands: int) -> int:
+    """The exact result of a computation with `operands`, if floating point gives the same one.
+
+    With one symbol, larger sizes than those that agree are excluded by a guard. Raise ShapeError if
+    the results differ for small sizes already.
+    """
+    names = sorted(symbols.names([exact, *operands]))
+    if not names:
+        return int(rounded({}))
+    sample = _sample(names)
+    with np.errstate(all="ignore"):
+        differs = evaluate(exact, sample) != rounded(sample)
+    if not differs.any():
+        return exact
+    first = int(sample[names[0]][np.argmax(differs)])
+    if len(names) > 1 or first <= ACCEPTED:
+        at = ", ".join(f"{name} = {sample[name][np.argmax(differs)]}" for name in names)
+        raise ShapeError(f"the size {exact} depends on rounding in floating point, as for {at}")
+    size = symbols.from_name(names[0])
+    require_equal(maximum([size, first - 1]), first - 1, f"{names[0]} must be less than {first}")
+    return exact
+
+
+def _sample(names: list[str]) -> dict[str, Array]:
+    if len(names) == 1:
+        return {names[0]: np.arange(1, LARGEST)}
+    rng = np.random.default_rng(0)
+    return {name: rng.integers(1, ACCEPTED, SAMPLES) for name in names}
+
+
+def evaluate(size: int, sample: Sample) -> Array:
+    """A size for many values of its symbols."""
+    if not isinstance(size, Dim):
+        return np.asarray(size)
+    total = np.zeros((), np.int64)
+    for monomial, factor in size.terms:
+        product = np.asarray(factor)
+        for atom in monomial:
+            product = product * _evaluate_atom(atom, sample)
+        total = total + product
+    return total
+
+
+def _evaluate_atom(atom: Atom, sample: Sample) -> Array:
+    if atom.op == "name":
+        return sample[atom.args[0]]
+    function = {"floordiv": np.floor_divide, "max": np.maximum, "min": np.minimum}[atom.op]
+    return np.asarray(function(*(evaluate(arg, sample) for arg in atom.args)))
