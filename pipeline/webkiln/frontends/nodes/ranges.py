@@ -38,7 +38,8 @@ def range_length(start: Any, limit: Any, step: Any, dtype: str) -> int:
     if all(isinstance(item, int) for item in (start, limit, step)):
         return len(range(start, limit, step))
     if all(isinstance(item, int | float) for item in (start, limit, step)):
-        return max(ceil((limit - start) / step), 0)
+        length: int = ceil((limit - start) / step)
+        return max(length, 0)
     a, b, distance = (element(item, dtype) for item in (start, limit, step))
     if isinstance(distance, Rational):
         count: int = ((b - a) / distance).ceil()

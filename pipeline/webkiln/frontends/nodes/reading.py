@@ -26,16 +26,20 @@ class DistinctNames:
 
 
 class StoredWeights:
-    """Collects the trained arrays of a model: blobs by digest, and a unique slot for each."""
+    """Collects the trained arrays of a model: blobs by digest, and a unique slot for each. `small`
+    has the values of short arrays of floats by slot, which may turn out to be structure.
+    """
 
     def __init__(self) -> None:
         self.blobs: Blobs = {}
+        self.small: dict[str, Array] = {}
         self._slots = DistinctNames()
 
     def store(self, slot: str, array: Array) -> Weight:
-        return Weight(
-            self._slots.distinct(slot), add_blob(self.blobs, array), str(array.dtype), array.shape
-        )
+        name = self._slots.distinct(slot)
+        if array.dtype.kind == "f" and array.size <= INLINE_ELEMENTS:
+            self.small[name] = array
+        return Weight(name, add_blob(self.blobs, array), str(array.dtype), array.shape)
 
 
 def is_structural(array: Array) -> bool:

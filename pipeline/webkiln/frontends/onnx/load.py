@@ -18,6 +18,7 @@ from webkiln.frontends.core.arrays import Blobs, Literal, Weight
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
+from webkiln.frontends.nodes.size_constants import SizeOperators, with_size_constants
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import decode_strings, decode_text, raw_attributes
 from webkiln.frontends.onnx.check import check_model, parse_model
@@ -40,6 +41,13 @@ STRUCTURAL = frozenset(
     {("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)}
 )
 """(operator, operand) pairs that are structure, whatever their dtype."""
+INTEGERS = frozenset({2, 3, 4, 5, 6, 7, 12, 13})
+"""The codes of integer dtypes."""
+SIZE_OPERATORS = SizeOperators(
+    of_types=("Shape", "Size"),
+    readers=STRUCTURAL | {("Range", position) for position in range(3)},
+    is_integer_cast=lambda node: node.op == "Cast" and node.attrs.get("to") in INTEGERS,
+)
 UNKNOWN_SIZE = -1
 """PaddlePaddle writes unknown sizes as this value."""
 NAME_COUNTER = re.compile(r"__\d+\b")
@@ -107,7 +115,7 @@ def validate_model(make: Callable[[], onnx.ModelProto], name: str, folder: Path 
 def _read_spec(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[NodeModel, Blobs]:
     model, opsets = inline_functions(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
-    graph = reader.graph(model.graph, {})
+    graph = with_size_constants(reader.graph(model.graph, {}), reader.weights, SIZE_OPERATORS)
     report_unsupported(name, reader.unsupported)
     return NodeModel(Path(name).stem, opsets, graph, reader.texts.names), reader.weights.blobs
 

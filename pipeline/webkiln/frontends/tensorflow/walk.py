@@ -16,6 +16,7 @@ from webkiln.frontends.nodes.reading import (
     literal,
     tensors_read,
 )
+from webkiln.frontends.nodes.size_constants import SizeOperators, with_size_constants
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
 from webkiln.frontends.tensorflow.branches import (
@@ -52,12 +53,20 @@ from webkiln.frontends.tensorflow.source import (
     split_reference,
 )
 from webkiln.frontends.tensorflow.variables import assign, read_variable, variable
+from webkiln.ir.types import is_integer
 
 MOST_TENSORS = 1_000_000
 """A limit, since functions that call others several times grow exponentially."""
 BRANCHED = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASS_THROUGH | BRANCHED, 1)}
 """The minimum number of inputs, for operators that the walk itself inspects."""
+
+
+SIZE_OPERATORS = SizeOperators(
+    of_types=("Shape", "ShapeN", "Size", "Rank"),
+    readers={("Range", position) for position in range(3)},
+    is_integer_cast=lambda node: node.op == "Cast" and is_integer(str(node.attrs.get("DstT"))),
+)
 
 
 class SpecWriter:
@@ -119,10 +128,9 @@ class SpecWriter:
             Declared(item.name, names[item.tensor], item.dtype, item.shape) for item in retained
         )
         report_unsupported(program.name, list(dict.fromkeys(self.unsupported)))
+        graph = drop_unread_outputs(GraphSpec(inputs, outputs, self.tensors, tuple(self.nodes)))
         return NodeModel(
-            program.name,
-            {"": 1},
-            drop_unread_outputs(GraphSpec(inputs, outputs, self.tensors, tuple(self.nodes))),
+            program.name, {"": 1}, with_size_constants(graph, self.weights, SIZE_OPERATORS)
         )
 
     def _outputs(self, scope: Scope) -> tuple[Declared, ...]:

@@ -12,12 +12,20 @@ from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
+from webkiln.frontends.nodes.size_constants import SizeOperators, with_size_constants
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import extract_subgraph
 from webkiln.frontends.tflite.file import TfliteFile
-from webkiln.frontends.tflite.graphs import main_graph
+from webkiln.frontends.tflite.graphs import STRUCTURAL, main_graph
 from webkiln.frontends.tflite.reading import Reading
 from webkiln.frontends.tflite.signatures import select_graph
+from webkiln.ir.types import is_integer
+
+SIZE_OPERATORS = SizeOperators(
+    of_types=("SHAPE", "RANK"),
+    readers=STRUCTURAL,
+    is_integer_cast=lambda node: node.op == "CAST" and is_integer(node.attrs["dtypes"][0]),
+)
 
 
 def read_model(
@@ -36,6 +44,7 @@ def read_model(
             f"{file.name}: its graphs are nested too deeply; it is damaged; convert the model again"
         ) from None
     report_unsupported(file.name, reading.unsupported)
+    graph = with_size_constants(graph, reading.weights, SIZE_OPERATORS)
     return extract_subgraph(
         NodeModel(path.stem, {"": 3, "custom": 1}, graph),
         reading.weights.blobs,

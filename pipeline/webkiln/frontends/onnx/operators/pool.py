@@ -8,7 +8,8 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.frontends.onnx.operators.windows import Windows, windows
-from webkiln.ir.dim import floordiv, is_symbolic
+from webkiln.ir.dim import floordiv, maximum
+from webkiln.ir.rational import positive
 from webkiln.ops.builder import Tensor
 
 
@@ -35,14 +36,8 @@ def ceil_padding(call: NodeCall, x: Tensor, windows_: Windows) -> tuple[int, ...
     for size, window, stride, dilation, low, high in rows:
         room = size + low + high - ((window - 1) * dilation + 1)
         count = -floordiv(-room, stride) + 1
-        if is_symbolic(count):
-            raise call.unsupported(
-                "rounds up the number of windows over an axis of open size",
-                "Set the size with --dim",
-            )
-        if (count - 1) * stride >= size + low:
-            count -= 1
-        result.append(max((count - 1) * stride - room, 0))
+        count -= positive((count - 1) * stride - (size + low) + 1)
+        result.append(maximum([(count - 1) * stride - room, 0]))
     return tuple(result)
 
 

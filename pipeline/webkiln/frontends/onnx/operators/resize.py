@@ -9,9 +9,11 @@ from typing import Any
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.ir.dim import is_symbolic
+from webkiln.ir.rational import Rational
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 
+Scale = Fraction | Rational
 MAX_DENOMINATOR = 10000
 """The largest denominator of a scale: the float32 0.6 denotes 3/5."""
 ROUNDINGS = {
@@ -26,8 +28,12 @@ def fraction(value: float) -> Fraction:
     return Fraction(float(value)).limit_denominator(MAX_DENOMINATOR)
 
 
+def factor(value: float | Rational) -> Scale:
+    return value if isinstance(value, Rational) else fraction(value)
+
+
 def coordinate_map(
-    call: NodeCall, size: int, out: int, scale: Fraction | None, roi: tuple[float, float]
+    call: NodeCall, size: int, out: int, scale: Scale | None, roi: tuple[float, float]
 ) -> dict[str, Any]:
     """The map from output indices to positions, with integer coefficients: (o * scale + start) /
     unit. Without a scale, it is out / size.
@@ -46,18 +52,18 @@ def coordinate_map(
         return {"scale": 2 * q, "start": q, "unit": 2 * p}
     if mode == "pytorch_half_pixel" and not is_symbolic(out) and out == 1:
         return {"scale": 0, "start": 0, "unit": 1}
-    if mode == "half_pixel_symmetric" and scale is not None and not is_symbolic(size):
+    if mode == "half_pixel_symmetric" and isinstance(scale, Fraction) and not is_symbolic(size):
         offset = Fraction(size, 2) * (1 - Fraction(out) / (scale * size))
         begin = offset + 1 / (2 * scale) - Fraction(1, 2)
         return _over_one_unit(1 / scale, begin)
     return {"scale": 2 * q, "start": q - p, "unit": 2 * p}
 
 
-def _aligned(size: int, out: int, scale: Fraction | None) -> dict[str, Any]:
+def _aligned(size: int, out: int, scale: Scale | None) -> dict[str, Any]:
     """The last output is at the last element, if the scaled size is an integer."""
     if is_symbolic(out) or is_symbolic(size):
         return {"scale": size - 1, "start": 0, "unit": out - 1}
-    last = scale * size - 1 if scale is not None else Fraction(out - 1)
+    last = scale * size - 1 if isinstance(scale, Fraction) else Fraction(out - 1)
     return (
         _over_one_unit(Fraction(size - 1) / last, Fraction(0))
         if out > 1
@@ -81,7 +87,7 @@ def resize_axis(
     x: Tensor,
     axis: int,
     out: int,
-    scale: Fraction | None,
+    scale: Scale | None,
     roi: tuple[float, float] = (0.0, 1.0),
 ) -> Tensor:
     mode = call.attr("mode", "nearest")
@@ -113,9 +119,9 @@ def resize(call: NodeCall) -> Tensor:
     dtype = x.dtype
     y = cast(call, x, "float32") if mode != "nearest" and not is_float(dtype) else x
     if call.has(position) and call.type(position).size:
-        scales = [fraction(scale) for scale in call.numbers(position).tolist()]
+        scales = [factor(scale) for scale in call.value(position).tolist()]
         sizes = [_scaled(x.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
-        pairs: list[tuple[int, Fraction | None]] = list(zip(sizes, scales, strict=True))
+        pairs: list[tuple[int, Scale | None]] = list(zip(sizes, scales, strict=True))
     else:
         pairs = _fitted(call, x, axes, call.sizes(3))
     for position_, (axis, (out, scale)) in enumerate(zip(axes, pairs, strict=True)):
@@ -125,13 +131,15 @@ def resize(call: NodeCall) -> Tensor:
     return cast(call, call.op("Round", [y]) if y.dtype != dtype else y, dtype)
 
 
-def _scaled(size: int, scale: Fraction) -> int:
+def _scaled(size: int, scale: Scale) -> int:
+    if isinstance(scale, Rational):
+        return (Rational.of_size(size, "float32") * scale).floor()
     return size * scale.numerator // scale.denominator
 
 
 def _fitted(
     call: NodeCall, x: Tensor, axes: list[int], sizes: tuple[int, ...]
-) -> list[tuple[int, Fraction | None]]:
+) -> list[tuple[int, Scale | None]]:
     """The requested sizes, or sizes of the same aspect ratio that they bound."""
     policy = call.attr("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
@@ -151,9 +159,9 @@ def upsample(call: NodeCall) -> Tensor:
     scales = (
         [1.0] * (x.type.rank - 2) + scales
         if scales is not None
-        else list(call.attr("scales") or call.numbers(1).tolist())
+        else list(call.attr("scales") or call.value(1).tolist())
     )
-    for axis, scale in enumerate(map(fraction, scales)):
+    for axis, scale in enumerate(map(factor, scales)):
         if scale != 1:
             x = resize_axis(call, x, axis, _scaled(x.shape[axis], scale), scale)
     return x

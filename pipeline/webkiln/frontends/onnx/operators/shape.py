@@ -246,10 +246,10 @@ def pad(call: NodeCall) -> Tensor:
 
 def padded(call: NodeCall, x: Tensor, low: list[int], high: list[int], mode: str) -> Tensor:
     for axis, (first, last) in enumerate(zip(low, high, strict=True)):
-        crop = (max(-first, 0), max(-last, 0))
+        crop = (maximum([-first, 0]), maximum([-last, 0]))
         if any(crop):
             x = part(call, x, axis, crop[0], x.shape[axis] - sum(crop))
-    before, after = tuple(max(count, 0) for count in low), tuple(max(count, 0) for count in high)
+    before, after = (tuple(maximum([count, 0]) for count in counts) for counts in (low, high))
     if not any((*before, *after)):
         return x
     if mode != "constant":
