@@ -136,6 +136,6 @@ def test_a_conditional_squeeze_depends_on_a_guard():
     np.testing.assert_array_equal(
         run_graph(graph, {"x": x}, graph.weights)[0]["y"], onnxruntime_outputs(proto, {"x": x})["y"]
     )
-    assert [str(guard.a - guard.b) for guard in graph.guards] == ["-T + max(1, T - 1) + 1"]
+    assert [str(guard.a - guard.b) for guard in graph.guards] == ["-min(1, T - 1) + 1"]
     fixed = converted(proto, dims={"T": 1})
     assert fixed.type(fixed.outputs["y"]).shape == (2, 3)

@@ -1,9 +1,15 @@
 """Branches and loops that are graph attributes of nodes, as in TensorFlow and LiteRT."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+import numpy as np
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor
 from webkiln.frontends.nodes.spec import GraphSpec
+from webkiln.ir import symbols
+from webkiln.ir.graph import Guard
+from webkiln.ir.rational import evaluate, nonzero
+from webkiln.ir.types import Array, is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.control_flow import Block
 from webkiln.ops.pieces import reshaped
@@ -24,6 +30,36 @@ def branch(
 
     then, otherwise = map(block, branches)
     return call.builder.branch(condition, then, otherwise)
+
+
+def selected_branch(call: NodeCall, condition: GraphValue) -> bool | None:
+    """The value of a condition that is known when the model is converted.
+
+    A condition over sizes counts as known if it only differs where a size is 1 or 0, as before a
+    Squeeze or where nothing was found: a guard then rejects these sizes. Return None for any other
+    condition.
+    """
+    if condition.is_constant and condition.value is not None:
+        return bool(condition.value.any())
+    if condition.value is None or condition.type.size != 1 or is_float(condition.type.dtype):
+        return None
+    value = condition.value.reshape(()).item()
+    truth = value if condition.type.dtype == "bool" else nonzero(value)
+    results = np.unique(evaluate(truth, common_sizes(symbols.names([truth]))))
+    if len(results) > 1:
+        return None
+    call.builder.require([Guard(call.spec.name, truth, int(results[0]))])
+    return bool(results[0])
+
+
+def common_sizes(names: Collection[str]) -> dict[str, Array]:
+    """Values from 2 of the symbols of sizes: equal ones, and random ones."""
+    equal = np.arange(2, 1 << 13)
+    rng = np.random.default_rng(0)
+    return {
+        name: np.concatenate([equal, (2 ** rng.uniform(1, 20, 1 << 13)).astype(np.int64)])
+        for name in sorted(names)
+    }
 
 
 def invariant_states(body: GraphSpec) -> frozenset[int]:

@@ -10,17 +10,16 @@ from webkiln.frontends.nodes.call import (
     GraphValue,
     NodeCall,
     NodeHandler,
-    SizeRelation,
     as_tensor,
     known,
 )
+from webkiln.frontends.nodes.control import selected_branch
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.frontends.onnx.operators.counted_loops import counted_loop, trip_count, trip_limit
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
-from webkiln.ir.dim import is_at_least, is_symbolic, maximum
-from webkiln.ir.graph import Guard
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.control_flow import Block
@@ -30,23 +29,11 @@ MAX_UNROLLED = 64
 
 
 def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """The branch selected by a known condition, or both branches.
-
-    If the condition compares two sizes for equality, as before a Squeeze, only the branch for
-    different sizes is converted, and a guard rejects equal sizes.
-    """
+    """The branch selected by a known condition, or both branches."""
     branches = [call.attr("then_branch"), call.attr("else_branch")]
-    condition = call.operand(0)
-    if condition.is_constant:
-        return call.convert_subgraph(
-            call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], []
-        )
-    if (
-        condition.conditions is not None
-        and len(condition.conditions) == 1
-        and _require_different(call, condition.conditions[0])
-    ):
-        return call.convert_subgraph(call.builder, branches[1], [])
+    chosen = selected_branch(call, call.operand(0))
+    if chosen is not None:
+        return call.convert_subgraph(call.builder, branches[0 if chosen else 1], [])
 
     def block(graph: GraphSpec) -> Block:
         return lambda builder, inputs: [
@@ -61,16 +48,6 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
             " --dim or --value"
         )
         raise ShapeError(f"{error}; {advice}") from error
-
-
-def _require_different(call: NodeCall, condition: SizeRelation) -> bool:
-    """Add a guard that two sizes differ, if one of them is known to be at least the other."""
-    a, b = condition.a, condition.b
-    large, small = (a, b) if is_at_least(a, b) else (b, a)
-    if condition.relation != "=" or not is_at_least(large, small):
-        return False
-    call.builder.require([Guard(call.spec.name, maximum([large - small, 1]), large - small)])
-    return True
 
 
 def loop(call: NodeCall) -> Sequence[Tensor | GraphValue]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, as_tensor
-from webkiln.frontends.nodes.control import branch
+from webkiln.frontends.nodes.control import branch, selected_branch
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.control_flow import Block
 from webkiln.ops.pieces import cast
@@ -17,12 +17,9 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """The branch that a known condition selects, or both. A number is true if it is not 0."""
     branches = [call.attr("then_branch"), call.attr("else_branch")]
     operands = [call.operand(position) for position in range(1, len(call))]
-    condition = call.operand(0)
-    if condition.is_constant:
-        return call.convert_subgraph(
-            call.builder, branches[0 if bool(call.numbers(0).any()) else 1], operands
-        )
-
+    known = selected_branch(call, call.operand(0))
+    if known is not None:
+        return call.convert_subgraph(call.builder, branches[0 if known else 1], operands)
     chosen = call.tensor(0)
     truth = cast(call.builder, chosen, "bool") if chosen.type.rank == 0 else None
     if truth is None:
@@ -75,9 +72,9 @@ def merge(call: NodeCall) -> Tensor | GraphValue:
     """The value of the branch that a known condition selects. Otherwise both branches run, so that
     their shapes must agree. Operands: the condition, the value if it is true, the other value.
     """
-    condition = call.operand(0)
-    if condition.is_constant:
-        return call.operand(1 if bool(call.numbers(0).any()) else 2)
+    chosen = selected_branch(call, call.operand(0))
+    if chosen is not None:
+        return call.operand(1 if chosen else 2)
     return call.op("Where", call.tensors())
 
 

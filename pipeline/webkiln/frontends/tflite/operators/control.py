@@ -8,6 +8,7 @@ from webkiln.frontends.nodes.control import (
     branch,
     carried_states,
     invariant_states,
+    selected_branch,
     while_loop,
 )
 from webkiln.frontends.nodes.states import STATES
@@ -19,10 +20,9 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """Convert the branch that a known condition selects, or both."""
     branches = [call.attr("then"), call.attr("else")]
     operands = [call.operand(index) for index in range(1, len(call))]
-    if call.operand(0).is_constant:
-        return call.convert_subgraph(
-            call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], operands
-        )
+    chosen = selected_branch(call, call.operand(0))
+    if chosen is not None:
+        return call.convert_subgraph(call.builder, branches[0 if chosen else 1], operands)
     return branch(call, reshaped(call.builder, call.tensor(0), ()), branches, operands)
 
 
