@@ -192,6 +192,48 @@ def read(name):
     return parse("graph g\n" + dedent(GRAPHS[name]).strip() + "\n")
 
 
+def heads(levels, anchors, channels):
+    """The heads of a detector: [1, A * C, H, W] of each level to [1, H * W * A, C], joined."""
+    graph, parts = "", []
+    for n, (h, w) in enumerate(levels):
+        parted, joined = [1, anchors, channels, h, w], [1, h * w * anchors, channels]
+        graph += f"""
+            input x{n}: float32[1,{anchors * channels},{h},{w}]
+            v{n}: float32{parted} = Reshape(x{n}) {{"shape":{parted}}}
+            p{n}: float32{[1, h, w, anchors, channels]} = Transpose(v{n}) {{"perm":[0,3,4,1,2]}}
+            r{n}: float32{joined} = Reshape(p{n}) {{"shape":{joined}}}
+            """
+        parts.append(f"r{n}")
+    rows = sum(h * w * anchors for h, w in levels)
+    graph += f"""
+            y: float32[1,{rows},{channels}] = Concat({", ".join(parts)}) {{"axis":1}}
+            output y = y
+            """
+    lines = [line.strip() for line in graph.splitlines() if line.strip()]
+    return parse("\n".join(["graph heads", *lines]) + "\n")
+
+
+@pytest.mark.parametrize("backend", ["js", "webgl"])
+def test_heads_of_detectors(backend, tmp_path):
+    jobs = []
+    for levels in ([(8, 8), (4, 4)], [(5, 3), (2, 2)], [(3, 3)]):
+        for anchors, channels in ((1, 4), (2, 4), (3, 2), (6, 4), (3, 5), (2, 1), (9, 8)):
+            graph = heads(levels, anchors, channels)
+            rng = np.random.default_rng(0)
+            jobs.append(
+                Job(
+                    graph,
+                    {
+                        name: rng.standard_normal(graph.type(name).shape).astype(np.float32)
+                        for name in graph.inputs
+                    },
+                )
+            )
+    for job, outputs in zip(jobs, run(jobs, backend, tmp_path), strict=True):
+        for output, reference in evaluate_graph(job.graph, job.inputs).items():
+            assert relative_error(outputs[output], reference) < 1e-5
+
+
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_corner_graphs(backend, tmp_path):
     rng = np.random.default_rng(4)

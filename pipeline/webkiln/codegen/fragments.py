@@ -10,7 +10,7 @@ axis, as a vector or, where there is no vector form, lane by lane. Four iteratio
 reduction loop share the texels that they read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.glsl_intrinsics import LANES, read, texel
@@ -28,6 +28,29 @@ NUMBER = "number"
 DISTANCE = "distance"
 """The distance between neighbours on the tile axis."""
 COUNT = len(LANES)
+
+
+def nested_axes(item: Expr) -> list[str]:
+    """The axes of an index `((first * a + start) * b + second) * c + ...`, the outermost first; []
+    if it has another form.
+    """
+    names: list[str] = []
+    is_scaled = True
+    while item.op in ("add", "mul"):
+        left, right = item.args
+        if any(expr.op == "axis" for expr in walk([right])) and (
+            right.op != "axis" or item.op == "mul"
+        ):
+            return []
+        if right.op == "axis" and item.op == "add":
+            if not is_scaled:
+                return []
+            names, is_scaled = [*names, str(right.value)], False
+        is_scaled = is_scaled or item.op == "mul"
+        item = left
+    if item.op != "axis" or not is_scaled:
+        return []
+    return [str(item.value), *reversed(names)]
 
 
 class Fragments(Points):
@@ -75,7 +98,7 @@ class Fragments(Points):
             if len(names) == 1 and step(item, names[0]) not in (0, None):
                 self.solve_axis(item, output_index, loops.pop(names[0]))
             elif len(names) == 2 and 1 in (step(item, name) for name in names):
-                self.solve_axis_pair(
+                self.solve_nested_axes(
                     item,
                     output_index,
                     [
@@ -83,6 +106,8 @@ class Fragments(Points):
                         for name in sorted(names, key=lambda name: step(item, name) == 1)
                     ],
                 )
+            elif len(names) > 1 and set(order := nested_axes(item)) == set(names):
+                self.solve_nested_axes(item, output_index, [loops.pop(name) for name in order])
             else:
                 constrained.append((item, output_index))
         if loops:
@@ -171,22 +196,30 @@ class Fragments(Points):
         assert isinstance(factor, Expr)
         return self.scalar(self.invariant(factor), 0, 0)
 
-    def solve_axis_pair(self, item: Expr, output_index: str, pair: list[Loop]) -> None:
-        """Solve the index `start + first * step + second` for two axes. No two points share an
-        element, so `second` is less than the step.
+    def solve_nested_axes(self, item: Expr, output_index: str, loops: Sequence[Loop]) -> None:
+        """Solve the index `start + first * step + second * step + ... + last` for axes, the
+        outermost first. No two points share an element, so the index of the inner axes is less than
+        the step of an axis.
         """
-        first, second = (loop.axis for loop in pair)
-        start = self.index_at_zero(item, first, second)
-        distance = (
+        names = [loop.axis for loop in loops]
+        start = self.index_at_zero(item, *names)
+        rest = (
             output_index
             if start is const(0, INT)
             else self.declare(0, INT, f"{output_index} - {self.scalar(start, 0, 0)}")
         )
-        size = self.step_size(step(item, first))
-        self.discard_if(f"{distance} < 0")
-        self.declare(0, INT, f"wk_idiv({distance}, {size})", first)
-        self.declare(0, INT, f"{distance} - {first} * {size}", second)
-        for loop in pair:
+        self.discard_if(f"{rest} < 0")
+        for name in names:
+            factor = step(item, name)
+            if factor == 1:
+                self.declare(0, INT, rest, name)
+                continue
+            size = self.step_size(factor)
+            self.declare(0, INT, f"wk_idiv({rest}, {size})", name)
+            rest = self.declare(0, INT, f"{rest} - {name} * {size}")
+        if step(item, names[-1]) != 1:
+            self.discard_if(f"{rest} != 0")
+        for loop in loops:
             self.levels[loop.axis] = 0
             self.discard_if(f"uint({loop.axis}) >= uint({self.scalar(loop.extent, 0, 0)})")
 

@@ -28,6 +28,7 @@ from webkiln.ir.graph import (
 from webkiln.ir.guards import solve_guards
 from webkiln.ir.size_checks import Equality, guards
 from webkiln.ir.types import Array, Type
+from webkiln.ir.value_numbers import ValueNumbers
 from webkiln.ops.axis_order import align, infer_order
 from webkiln.ops.budget import count_nodes
 from webkiln.ops.control_flow import ControlFlow
@@ -106,6 +107,7 @@ class GraphBuilder(ControlFlow):
         self._captured: dict[str, Tensor] = {}
         self.layer: str = outer.layer if outer is not None else ""
         self._nodes: list[Node] = []
+        self._values = ValueNumbers()
         self._variables: dict[str, Variable] = {}
         self._inputs: list[str] = []
         self._slots: dict[str, Array | None] = {}
@@ -198,6 +200,7 @@ class GraphBuilder(ControlFlow):
             return self.capture(self._outer.constant(array, order=order))
         name = self._fresh(f"{self.layer or self.name}.const")
         self._constants[name] = make_constant(array)
+        self._values.add_constant(name, self._constants[name], array.dtype, array.shape)
         return self._declare(name, Type(str(array.dtype), array.shape), order)
 
     def op(
@@ -239,6 +242,7 @@ class GraphBuilder(ControlFlow):
         )
         names = tuple(self._fresh(layer or op.lower()) for _ in types)
         self._nodes.append(Node(op, input_names, names, dict(attrs or {}), layer))
+        self._values.add(self._nodes[-1])
         return tuple(
             self._declare(
                 name, type_, order or infer_order(self._rules, op, inputs, type_, attrs or {})
@@ -260,6 +264,17 @@ class GraphBuilder(ControlFlow):
                 for item in unproven
                 if isinstance(item, Equality)
             )
+
+    def nonzero(self, x: Tensor) -> Tensor:
+        """The indices of the elements that are not 0: int64 [rank, count].
+
+        Operands that are computed in the same way share them, and thus have equal counts.
+        """
+        x = self.capture(x)
+        for node in self._nodes:
+            if node.op == "NonZero" and self._values.are_equal(node.inputs[0], x.name):
+                return self.tensor(node.outputs[0])
+        return self.op("NonZero", [x], {"count": self.data_dependent()})
 
     def require(self, guards: Iterable[Guard]) -> None:
         """Add guards to the outermost graph."""

@@ -20,6 +20,8 @@ from webkiln.random_inputs import SAMPLE_SIZE, Inputs
 Shapes = Mapping[str, Sequence[int | str]]
 Sizes = Mapping[str, int | str]
 MAX_SIZE = (1 << 31) - 1
+ANONYMOUS = frozenset({"", "?", "*", "-1", "none", "null", "unk", "unknown", "undefined"})
+"""What exporters write for a size without a name, in lower case. Two such sizes may differ."""
 
 
 def input_shapes(
@@ -109,7 +111,7 @@ def _check_name_collisions(inputs: Sequence[Declared], dims: Sizes) -> None:
             label = _label(item, axis, size)
             if isinstance(size, int) or label in dims or size_name(label) in dims:
                 continue
-            owner = label if size is not None else f"axis {axis} of {item.name}"
+            owner = label if label == size else f"axis {axis} of {item.name}"
             if owners.setdefault(size_name(label), owner) != owner:
                 other = owners[size_name(label)]
                 raise ShapeError(
@@ -149,7 +151,8 @@ def _resolve(label: str, dims: Sizes) -> int | str:
 
 
 def _label(item: Declared, axis: int, size: int | str | None) -> str:
-    return str(size) if size is not None else f"{item.name}_{axis}"
+    is_anonymous = size is None or str(size).lower() in ANONYMOUS
+    return f"{item.name}_{axis}" if is_anonymous else str(size)
 
 
 def size_name(name: str) -> str:

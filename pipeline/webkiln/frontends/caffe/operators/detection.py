@@ -262,7 +262,7 @@ def _rows(b: GraphBuilder, shown: Tensor, scores: Tensor, boxes: Tensor, labels:
         ],
     )
     is_row = b.op("Concat", [marks, widened(b, nothing, (images,))], {"axis": 0})
-    nonzero = b.op("NonZero", [is_row], {"count": b.data_dependent()})
+    nonzero = b.nonzero(is_row)
     return reshaped(
         b,
         b.op("Gather", [every, reshaped(b, nonzero, (nonzero.shape[1],))], {"axis": 0}),

@@ -232,7 +232,7 @@ def unravel_index(b: GraphBuilder, indices: Argument, shape: Sequence[int]) -> l
 def nonzero(b: GraphBuilder, x: Argument) -> list[Tensor]:
     """The indices of non-zero elements, one tensor per axis. Their number is data-dependent."""
     x = tensor(b, x)
-    found = cast(b, b.op("NonZero", [x], {"count": b.data_dependent()}), "int32")
+    found = cast(b, b.nonzero(x), "int32")
     return [reshaped(b, part(b, found, 0, axis, 1), found.shape[1:]) for axis in range(x.type.rank)]
 
 

@@ -21,7 +21,7 @@ def top_k(call: NodeCall) -> list[Tensor]:
 
 
 def non_zero(call: NodeCall) -> Tensor:
-    return call.op("NonZero", [call.tensor(0)], {"count": call.builder.data_dependent()})
+    return call.builder.nonzero(call.tensor(0))
 
 
 def compress(call: NodeCall) -> Tensor:
@@ -31,7 +31,7 @@ def compress(call: NodeCall) -> Tensor:
     if axis is None:
         x, axis = reshaped(call, x, (x.type.size,)), 0
     axis = call.axis(axis, x.type.rank)
-    indices = call.op("NonZero", [condition], {"count": call.builder.data_dependent()})
+    indices = call.builder.nonzero(condition)
     return call.op("Gather", [x, reshaped(call, indices, indices.shape[1:])], {"axis": axis})
 
 

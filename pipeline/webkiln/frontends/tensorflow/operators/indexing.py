@@ -86,7 +86,7 @@ def where(call: NodeCall) -> Tensor:
     """The indices of non-zero elements, one row each. Their number is data-dependent."""
     b, x = call.builder, call.tensor(0)
     is_there = x if x.dtype == "bool" else b.binary("NotEqual", x, call.like(0, x))
-    nonzero = b.op("NonZero", [is_there], {"count": b.data_dependent()})
+    nonzero = b.nonzero(is_there)
     return b.op("Transpose", [cast(b, nonzero, "int64")], {"perm": (1, 0)})
 
 

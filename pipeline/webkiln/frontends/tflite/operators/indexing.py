@@ -135,7 +135,7 @@ def select(call: NodeCall) -> Tensor:
 
 def where(call: NodeCall) -> Tensor:
     """The indices of non-zero elements; their number is data-dependent."""
-    result = call.op("NonZero", [call.tensor(0)], {"count": call.builder.data_dependent()})
+    result = call.builder.nonzero(call.tensor(0))
     return transposed(call.builder, result, (1, 0))
 
 

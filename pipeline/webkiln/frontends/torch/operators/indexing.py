@@ -2,27 +2,12 @@
 
 from collections.abc import Sequence
 from math import inf
-from weakref import WeakKeyDictionary
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.graph import Variable
 from webkiln.ir.types import broadcast
-from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import filled, iota, part, reshaped, stacked, total, transposed, widened
-
-TRUE_INDICES: WeakKeyDictionary[GraphBuilder, dict[str, Variable]] = WeakKeyDictionary()
-"""The indices where the masks of a graph are true, by mask."""
-
-
-def true_indices(c: AtenCall, mask: Tensor) -> Tensor:
-    """The indices [axes, count] where a mask is true. They are computed once per mask, since all
-    selections by it have the same size.
-    """
-    cache = TRUE_INDICES.setdefault(c.b, {})
-    if mask.name not in cache:
-        cache[mask.name] = c.op("NonZero", mask, count=c.b.data_dependent()).variable
-    return Tensor(c.b, cache[mask.name])
 
 
 def index_select(c: AtenCall) -> Tensor:
@@ -123,7 +108,7 @@ def indices_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
         if item is None or item.dtype not in ("bool", "uint8"):
             result.append(item)
             continue
-        where = true_indices(c, c.cast(item, "bool"))
+        where = c.b.nonzero(c.cast(item, "bool"))
         result += [
             reshaped(c.b, part(c.b, where, 0, axis, 1), where.shape[1:])
             for axis in range(item.type.rank)
@@ -198,7 +183,7 @@ def index_put(c: AtenCall) -> Tensor:
 def masked_select(c: AtenCall) -> Tensor:
     x, mask = c.tensor(), c.tensor("mask")
     shape = broadcast([x.shape, mask.shape])
-    indices = transposed(c.b, true_indices(c, widened(c.b, mask, shape)), (1, 0))
+    indices = transposed(c.b, c.b.nonzero(widened(c.b, mask, shape)), (1, 0))
     return c.op("GatherND", widened(c.b, x, shape), indices, batch=0)
 
 
@@ -225,7 +210,7 @@ def masked_scatter(c: AtenCall) -> Tensor:
 
 def nonzero(c: AtenCall) -> Tensor:
     """[count, axes]."""
-    return transposed(c.b, true_indices(c, c.tensor()), (1, 0))
+    return transposed(c.b, c.b.nonzero(c.tensor()), (1, 0))
 
 
 def scattered(c: AtenCall, x: Tensor, src: Tensor, reduction: str) -> Tensor:
