@@ -6,11 +6,11 @@ computation in floating point gives the same one: this is tested for all sizes u
 random ones if there are several symbols.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import gcd
+from math import gcd, prod
 from typing import Any, Self
 
 import numpy as np
@@ -33,7 +33,7 @@ from webkiln.ir.types import Array
 
 LARGEST = 1 << 17
 """The largest size for which results in floating point are compared with exact ones."""
-ACCEPTED = 4096
+ACCEPTED = 2048
 """If they differ only above this size, larger sizes are rejected when the model runs."""
 SAMPLES = 1 << 14
 Sample = Mapping[str, Array]
@@ -85,17 +85,19 @@ def sign_of_divisor(size: int) -> int:
 @dataclass(frozen=True, slots=True, eq=False)
 class Rational:
     """`numerator / denominator`; the denominator is at least 1. `rounded` is the computation in
-    floating point. Arithmetic and comparisons accept Rationals and Python numbers; comparisons
-    return 1, 0 or a size that is one of them.
+    floating point, of the symbols `names`. Arithmetic and comparisons accept Rationals and Python
+    numbers; comparisons return 1, 0 or a size that is one of them.
     """
 
     numerator: int
     denominator: int
     rounded: Rounded
+    names: frozenset[str] = frozenset()
 
     @classmethod
     def of_size(cls, size: int, dtype: str) -> Self:
-        return cls(size, 1, lambda sample: evaluate(size, sample).astype(dtype))
+        names = frozenset(symbols.names([size]))
+        return cls(size, 1, lambda sample: evaluate(size, sample).astype(dtype), names)
 
     @classmethod
     def of_float(cls, value: np.floating[Any]) -> Self:
@@ -109,7 +111,7 @@ class Rational:
 
     @property
     def is_symbolic(self) -> bool:
-        return is_symbolic(self.numerator) or is_symbolic(self.denominator)
+        return bool(self.names)
 
     @property
     def value(self) -> Array:
@@ -126,6 +128,7 @@ class Rational:
             numerator,
             denominator,
             lambda sample: function(*(operand(sample) for operand in operands)),
+            self.names.union(*(other.names for other in others)),
         )
 
     def __neg__(self) -> Self:
@@ -166,8 +169,10 @@ class Rational:
         return _lifted(other) / self
 
     def __pow__(self, exponent: int) -> Self:
-        power = (self.numerator**exponent, self.denominator**exponent)
-        return self._with(lambda x: np.power(x, exponent), *power)
+        numerator, denominator = (
+            prod([size] * exponent) for size in (self.numerator, self.denominator)
+        )
+        return self._with(lambda x: np.power(x, exponent), numerator, denominator)
 
     def __abs__(self) -> Self:
         return self._with(np.abs, maximum([self.numerator, -self.numerator]), self.denominator)
@@ -193,6 +198,7 @@ class Rational:
             lambda sample: np.where(
                 evaluate(condition, sample) != 0, self.rounded(sample), other.rounded(sample)
             ),
+            self.names | other.names | symbols.names([condition]),
         )
 
     def integral(self, method: str) -> Self:
@@ -218,9 +224,7 @@ class Rational:
         return self._integer(nearest - is_half * is_odd, np.rint)
 
     def _integer(self, exact: int, rounding: Any) -> int:
-        return verified(
-            exact, lambda sample: rounding(self.rounded(sample)), self.numerator, self.denominator
-        )
+        return verified(exact, lambda sample: rounding(self.rounded(sample)), self.names)
 
     def is_less(self, other: "Rational") -> int:
         """1 if this number is less than the other one, else 0."""
@@ -236,7 +240,7 @@ class Rational:
         return verified(
             exact,
             lambda sample: relation(self.rounded(sample), other.rounded(sample)),
-            *(self.numerator, self.denominator, other.numerator, other.denominator),
+            self.names | other.names,
         )
 
 
@@ -295,18 +299,18 @@ def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
     return whole + 1 / _simplest_between(1 / (high - whole), 1 / (low - whole))
 
 
-def verified(exact: int, rounded: Rounded, *operands: int) -> int:
-    """The exact result of a computation with `operands`, if floating point gives the same one.
+def verified(exact: int, rounded: Rounded, operands: Collection[str]) -> int:
+    """The exact result of a computation with symbols, if floating point gives the same one.
 
     With one symbol, larger sizes than those that agree are excluded by a guard. Raise ShapeError if
     the results differ for small sizes already.
     """
-    names = sorted(symbols.names([exact, *operands]))
+    names = sorted(operands)
     if not names:
         return int(rounded({}))
     sample = _sample(names)
     with np.errstate(all="ignore"):
-        differs = evaluate(exact, sample) != rounded(sample)
+        differs = np.atleast_1d(evaluate(exact, sample) != rounded(sample))
     if not differs.any():
         return exact
     first = int(sample[names[0]][np.argmax(differs)])
@@ -322,7 +326,7 @@ def _sample(names: list[str]) -> dict[str, Array]:
     if len(names) == 1:
         return {names[0]: np.arange(1, LARGEST)}
     rng = np.random.default_rng(0)
-    return {name: rng.integers(1, ACCEPTED, SAMPLES) for name in names}
+    return {name: rng.integers(1, 2 * ACCEPTED, SAMPLES) for name in names}
 
 
 def evaluate(size: int, sample: Sample) -> Array:

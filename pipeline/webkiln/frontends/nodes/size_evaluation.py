@@ -7,6 +7,7 @@ their numpy references.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,12 @@ REFERENCES = frozenset(
     {
         *INDICES,
         *("Identity", "Reshape", "Transpose", "Broadcast", "Concat", "Slice", "Pad", "PadFrom"),
-        *("ReduceSum", "ReduceProd", "CumSum", "CumProd", "ArgMax", "ArgMin", "Sort"),
-        *("Iota", "Sizes"),
+        *("ReduceSum", "ReduceProd", "CumSum", "CumProd", "MatMul", "Iota", "Sizes"),
     }
 )
 """The operators whose numpy references compute with any elements."""
+MAX_SORTED = 6
+"""The size of a sorted axis grows with the square of it."""
 
 
 def evaluate_call(
@@ -110,6 +112,16 @@ def _evaluate(node: Node, types: Sequence[Type], operands: Sequence[Array]) -> S
     attrs = complete(node)
     if node.op == "Cast":
         return [_mapped(lambda x: convert(x, types[0].dtype, attrs["dtype"]), operands[0])]
+    if node.op == "ReduceMean":
+        total = find("ReduceSum").reference(attrs, operands[0])[0]
+        count = element(prod(operands[0].shape[axis] for axis in attrs["axes"]), types[0].dtype)
+        return [_mapped(lambda x: SCALARS["Div"](attrs, x, count), total)]
+    if node.op in ("ArgMax", "ArgMin"):
+        order = sorted_elements(operands[0], attrs["axis"], descending=node.op == "ArgMax")[1]
+        first = np.take(order, 0, attrs["axis"])
+        return [np.expand_dims(first, attrs["axis"]) if attrs["keepdims"] else first]
+    if node.op == "Sort":
+        return sorted_elements(operands[0], attrs["axis"], descending=attrs["descending"])
     if node.op in ("ReduceMax", "ReduceMin"):
         combine = SCALARS[node.op.removeprefix("Reduce")]
         return [_reduced(lambda a, b: combine(attrs, a, b), operands[0], attrs)]
@@ -124,6 +136,32 @@ def _evaluate(node: Node, types: Sequence[Type], operands: Sequence[Array]) -> S
             raise ShapeError("indices contain sizes")
         arrays[position] = arrays[position].astype(np.int64)
     return [np.asarray(item) for item in find(node.op).reference(attrs, *arrays)]
+
+
+def sorted_elements(x: Array, axis: int, *, descending: bool) -> tuple[Array, Array]:
+    """The elements along an axis in ascending or descending order, and their indices. Equal
+    elements keep their order.
+    """
+    values = [np.asarray(row, object) for row in np.moveaxis(x, axis, 0)]
+    indices = [np.full(row.shape, n, object) for n, row in enumerate(values)]
+    if len(values) > MAX_SORTED:
+        raise ShapeError(f"{len(values)} sizes are not sorted before the model runs")
+    for last in range(len(values) - 1, 0, -1):
+        for n in range(last):
+            pair = (values[n], values[n + 1])
+            swap = _mapped(
+                lambda a, b: SCALARS["Less"]({}, a, b), *(pair if descending else pair[::-1])
+            )
+            for rows in (values, indices):
+                rows[n], rows[n + 1] = (
+                    _chosen(swap, rows[n + 1], rows[n]),
+                    _chosen(swap, rows[n], rows[n + 1]),
+                )
+    return np.stack(values, axis), np.stack(indices, axis)
+
+
+def _chosen(condition: Array, yes: Array, no: Array) -> Array:
+    return _mapped(lambda c, a, b: SCALARS["Where"]({}, c, a, b), condition, yes, no)
 
 
 def _reduced(combine: Callable[[Any, Any], Any], x: Array, attrs: Mapping[str, Any]) -> Array:

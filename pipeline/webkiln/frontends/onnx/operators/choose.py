@@ -2,6 +2,8 @@
 
 import itertools
 
+import numpy as np
+
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.shape import reshaped
@@ -31,6 +33,9 @@ def compress(call: NodeCall) -> Tensor:
     if axis is None:
         x, axis = reshaped(call, x, (x.type.size,)), 0
     axis = call.axis(axis, x.type.rank)
+    if call.operand(1).is_constant:
+        chosen = call.constant(np.flatnonzero(call.numbers(1)), "int64")
+        return call.op("Gather", [x, chosen], {"axis": axis})
     indices = call.builder.nonzero(condition)
     return call.op("Gather", [x, reshaped(call, indices, indices.shape[1:])], {"axis": axis})
 
