@@ -5,7 +5,8 @@ Operators without an effect, such as a Reshape to the same shape, are not append
 
 from collections.abc import Sequence
 
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import is_symbolic, minimum
+from webkiln.ir.graph import Guard
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
 
@@ -50,6 +51,25 @@ def element(b: GraphBuilder, x: Tensor, axis: int, index: int) -> Tensor:
 def widened(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
     """Broadcast to a shape."""
     return x if tuple(shape) == x.shape else b.op("Broadcast", [x], {"shape": tuple(shape)})
+
+
+def broadcast_input(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
+    """Broadcast the axes of an input whose open sizes may be 1 when the model runs, such as those
+    of a state that starts as one element; a guard rejects all other sizes. Other tensors are
+    returned unchanged.
+    """
+    if x.name not in b.inputs:
+        return x
+    added = len(shape) - x.type.rank
+    for axis, size in enumerate(x.shape):
+        target = shape[axis + added] if axis + added >= 0 else 1
+        if not is_symbolic(size) or size == target or (not is_symbolic(target) and target == 1):
+            continue
+        is_wide = minimum(size - 1, 1)
+        b.require([Guard(b.layer, size, 1 + (target - 1) * is_wide)])
+        rows = b.binary("Mul", iota(b, target, "int32"), sized(b, is_wide, "int32"))
+        x = b.op("Gather", [x, rows], {"axis": axis})
+    return x
 
 
 def filled(b: GraphBuilder, value: Scalar, dtype: str, shape: Sequence[int]) -> Tensor:

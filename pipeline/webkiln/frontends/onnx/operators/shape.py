@@ -10,6 +10,7 @@ from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
 from webkiln.ir.dim import is_symbolic, maximum, minimum
 from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import broadcast_input
 
 
 def reshaped(call: NodeCall, x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -149,7 +150,8 @@ def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
 
 def expand(call: NodeCall) -> Tensor:
     """Broadcast in both directions."""
-    x, shape = call.tensor(0), call.sizes(1)
+    shape = call.sizes(1)
+    x = broadcast_input(call.builder, call.tensor(0), shape)
     rank = max(x.type.rank, len(shape))
     own, target = (1,) * (rank - x.type.rank) + x.shape, (1,) * (rank - len(shape)) + tuple(shape)
     return call.op(

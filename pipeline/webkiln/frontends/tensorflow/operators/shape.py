@@ -12,7 +12,7 @@ from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.nodes.strided_slice import elements_at, masks
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import filled, iota, part
+from webkiln.ops.pieces import broadcast_input, filled, iota, part
 
 
 def reshape(call: NodeCall) -> Tensor:
@@ -145,7 +145,9 @@ def tile(call: NodeCall) -> Tensor:
 
 
 def broadcast_to(call: NodeCall) -> Tensor:
-    return shapes.broadcast_to(call.builder, call.tensor(0), call.sizes(1))
+    shape = call.sizes(1)
+    x = broadcast_input(call.builder, call.tensor(0), shape)
+    return shapes.broadcast_to(call.builder, x, shape)
 
 
 def fill(call: NodeCall) -> Tensor:

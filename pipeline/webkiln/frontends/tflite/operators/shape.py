@@ -23,6 +23,7 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import (
     blocks_to_space,
+    broadcast_input,
     cast,
     part,
     reshaped,
@@ -139,7 +140,9 @@ def tile(call: NodeCall) -> Tensor:
 
 
 def broadcast_to(call: NodeCall) -> Tensor:
-    return widened(call.builder, call.tensor(0), call.sizes(1))
+    shape = call.sizes(1)
+    x = broadcast_input(call.builder, call.tensor(0), shape)
+    return widened(call.builder, x, shape)
 
 
 def fill(call: NodeCall) -> Tensor:
