@@ -1,5 +1,6 @@
 """Graph -> program.json: the kernels, launches and memory map of one backend."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from webkiln.ir import dim, symbols
@@ -36,14 +37,20 @@ def program(
     init, main = entries.init(), entries.main()
     multiplies_float16 = any(kernel.schedule.float16 for kernel in entries.kernels.values())
     precision = ARITHMETIC if multiplies_float16 else "float16" if target.stores_float16 else None
+    placeholders = sorted(
+        symbols.names(
+            size
+            for name in graph.inputs
+            for size in (*graph.type(name).shape, *graph.variables[name].sizes)
+        )
+    )
     return {
         "schema": SCHEMA,
         "backend": target.backend,
         **({"precision": precision} if precision else {}),
         "name": graph.name,
-        "placeholders": sorted(
-            symbols.names(size for name in graph.inputs for size in graph.type(name).shape)
-        ),
+        "placeholders": placeholders,
+        "zeros": [name for name in placeholders if symbols.lowest(name) == 0],
         "data_dependent": list(memory.data_dependent),
         "divisibility": list(map(_divisibility_json, graph.divisibility)),
         "guards": [
@@ -125,9 +132,7 @@ def _tensor_json(name: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
         if value.distribution is not None
         else {}
     )
-    declared_shape = [
-        size_to_json(expand_quotients(size, graph.divisibility)) for size in value.shape
-    ]
+    declared_shape = _declared(graph, value.shape)
     return {
         "name": name,
         "dtype": value.dtype,
@@ -136,8 +141,14 @@ def _tensor_json(name: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
         "order": order,
         **distribution,
         **({"declared_shape": declared_shape} if graph.divisibility else {}),
+        **({"sizes": sizes} if (sizes := _declared(graph, value.sizes)) else {}),
         "offset": size_to_json(memory.offsets[memory.roots[variable]]),
     }
+
+
+def _declared(graph: Graph, sizes: Iterable[int]) -> list[Any]:
+    """Sizes in the placeholders of the source model."""
+    return [size_to_json(expand_quotients(size, graph.divisibility)) for size in sizes]
 
 
 def _layer_json(layer: str, variable: str, memory: MemoryMap) -> dict[str, Any]:

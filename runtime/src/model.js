@@ -180,7 +180,7 @@ export class Model {
     if (this.#lost) throw this.#lost;
     checkNames('run', ['signal', 'placeholders', 'outputs'], options);
     const { inputs: tensors } = this.manifest;
-    checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
+    checkPlaceholders(this.manifest, options.placeholders ?? {});
     const [arrays, sizes, imported = []] = this.#convertInputs(
       tensors,
       inputsByName(tensors, inputs),

@@ -3,10 +3,10 @@ import { WebkilnError } from './errors.js';
 import { isBuffer, listOf, describe } from './dtypes.js';
 
 /**
- * @param {string[]} known
+ * @param {Manifest} manifest
  * @param {Record<string, number>} values
  */
-export function checkPlaceholders(known, values) {
+export function checkPlaceholders({ placeholders: known, zeros = [] }, values) {
   const unknown = Object.keys(values).filter(name => !known.includes(name));
   if (unknown.length > 0) {
     throw new WebkilnError(
@@ -15,12 +15,31 @@ export function checkPlaceholders(known, values) {
     );
   }
   for (const [name, value] of Object.entries(values)) {
-    if (Number.isInteger(value) && value >= 1) continue;
+    const least = zeros.includes(name) ? 0 : 1;
+    if (Number.isInteger(value) && value >= least) continue;
     throw new WebkilnError(
       'WrongSize',
-      `placeholder '${name}': expected an integer of at least 1, got ${describe(value)}`,
+      `placeholder '${name}': expected an integer of at least ${least}, got ${describe(value)}`,
     );
   }
+}
+
+/**
+ * The placeholders that are elements of inputs.
+ * @param {Manifest} manifest
+ * @param {any} inputs
+ * @returns {Record<string, number>}
+ */
+function sizesAmong({ inputs: tensors }, inputs) {
+  /** @type {Record<string, number>} */
+  const values = {};
+  for (const { name, sizes = [] } of tensors) {
+    sizes.forEach((size, index) => {
+      const value = inputs[name]?.[index];
+      if (value !== undefined) values[size] = Number(value);
+    });
+  }
+  return values;
 }
 
 /**
@@ -31,8 +50,11 @@ export function checkPlaceholders(known, values) {
  * @param {Record<string, number>} options placeholders set by the caller
  * @returns {Record<string, number>}
  */
-export function placeholdersOf({ inputs: tensors, placeholders }, inputs, options) {
-  const values = { ...options };
+export function placeholdersOf(manifest, inputs, options) {
+  const { inputs: tensors, placeholders, zeros = [] } = manifest;
+  const sizes = sizesAmong(manifest, inputs);
+  checkPlaceholders(manifest, sizes);
+  const values = { ...options, ...sizes };
   const open = () => placeholders.filter(name => !Object.hasOwn(values, name));
   for (let before = Infinity; open().length > 0 && open().length < before;) {
     before = open().length;
@@ -50,7 +72,8 @@ export function placeholdersOf({ inputs: tensors, placeholders }, inputs, option
       );
       const power = shape.filter(size => size === placeholder).length;
       const value = Math.round((length / known) ** (1 / power));
-      if (value < 1 || known * value ** power !== length) {
+      const least = zeros.includes(`${placeholder}`) ? 0 : 1;
+      if (value < least || known * value ** power !== length) {
         throw new WebkilnError(
           'WrongLength',
           `input '${name}': ${length} elements do not fit shape [${shape}]`,

@@ -44,6 +44,8 @@ export interface Tensor {
   dtype: Dtype;
   shape: Size[];
   order?: string;
+  /** The elements, if they are sizes, in row-major order. */
+  sizes?: Size[];
   labels?: string[];
   image?: ImageInput;
   text?: TextInput;
@@ -128,6 +130,8 @@ export interface Manifest {
   outputs: Tensor[];
   /** The symbolic sizes, which a run sets. */
   placeholders: string[];
+  /** The placeholders that may be 0. */
+  zeros?: string[];
   /** The constraints of some placeholders. */
   sizes?: Record<string, string>;
   states: string[];

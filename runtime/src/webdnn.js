@@ -99,7 +99,7 @@ export class DescriptorRunner {
    * @returns {Promise<void>}
    */
   async setPlaceholderValue(values) {
-    checkPlaceholders(this.descriptor.placeholders, values);
+    checkPlaceholders(this.descriptor, values);
     Object.assign(this.#placeholders, values);
     for (const view of this.inputs) view.setPlaceholders(this.#placeholders);
   }

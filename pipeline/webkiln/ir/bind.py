@@ -7,7 +7,7 @@ from typing import Any
 from webkiln.ir import dim, symbols
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.solve import solve
-from webkiln.ir.types import Type
+from webkiln.ir.types import Array, Type
 
 
 def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
@@ -20,6 +20,7 @@ def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
             type=Type(
                 variable.dtype, tuple(symbols.substitute(size, values) for size in variable.shape)
             ),
+            sizes=tuple(symbols.substitute(size, values) for size in variable.sizes),
         )
         for name, variable in graph.variables.items()
     }
@@ -45,17 +46,19 @@ def bind_node(node: Node, values: Mapping[str, int]) -> Node:
     )
 
 
-def placeholders(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """Infer the values of the placeholders from the shapes of inputs.
+def placeholders(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, int]:
+    """Infer the values of the placeholders from the shapes of inputs, and from inputs of sizes.
 
     Raises ShapeError if the shapes contradict each other.
     """
     values: dict[str, int] = {}
     for name in graph.inputs:
         if (
-            name in shapes
-            and len(shapes[name]) == graph.type(name).rank
+            name in inputs
+            and inputs[name].ndim == graph.type(name).rank
             and any(map(dim.is_symbolic, graph.type(name).shape))
         ):
-            solve(graph.type(name).shape, shapes[name], values)
+            solve(graph.type(name).shape, inputs[name].shape, values)
+        if name in inputs and (sizes := graph.variables[name].sizes):
+            solve(sizes, map(int, inputs[name].ravel()), values)
     return values

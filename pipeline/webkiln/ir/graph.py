@@ -34,12 +34,15 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A named tensor of a graph. `distribution` is set for inputs of random numbers."""
+    """A named tensor of a graph. `distribution` is set for inputs of random numbers, and `sizes`
+    for inputs whose elements are sizes, in row-major order: they set placeholders.
+    """
 
     name: str
     type: Type
     order: Order | None = None
     distribution: Distribution | None = None
+    sizes: tuple[int, ...] = ()
 
     @property
     def dtype(self) -> str:

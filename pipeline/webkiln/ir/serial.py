@@ -143,6 +143,8 @@ def _variable(variable: Variable) -> dict[str, Any]:
         data["order"] = str(variable.order)
     if variable.distribution is not None:
         data["distribution"] = distribution_json(variable.distribution)
+    if variable.sizes:
+        data["sizes"] = list(map(size_to_json, variable.sizes))
     return data
 
 
@@ -160,5 +162,9 @@ def _read_variable(name: str, data: dict[str, Any]) -> Variable:
     order = parse_order(data["order"]) if "order" in data else None
     distribution = _read_distribution(data["distribution"]) if "distribution" in data else None
     return Variable(
-        name, Type(data["dtype"], tuple(map(size_from_json, data["shape"]))), order, distribution
+        name,
+        Type(data["dtype"], tuple(map(size_from_json, data["shape"]))),
+        order,
+        distribution,
+        tuple(map(size_from_json, data.get("sizes", ()))),
     )

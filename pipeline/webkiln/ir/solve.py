@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from webkiln.errors import ShapeError
 from webkiln.ir.dim import Dim
-from webkiln.ir.symbols import DATA_DEPENDENT, QUOTIENT, names, substitute
+from webkiln.ir.symbols import QUOTIENT, lowest, names, substitute
 
 SAMPLE = 64
 """The nominal value of placeholders."""
@@ -19,7 +19,7 @@ def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]
         rest = substitute(size, values)
         name, factor, constant = _linear(rest)
         value, remainder = divmod(number - constant, factor)
-        if name and not remainder and value >= (0 if DATA_DEPENDENT.match(name) else 1):
+        if name and not remainder and value >= lowest(name):
             values[name] = value
         elif rest != number:
             raise ShapeError(f"expected the size {size}, got {number}")

@@ -1,6 +1,7 @@
 """The symbols of sizes.
 
-* A placeholder such as `T` is a size that is set before a run; it is at least 1.
+* A placeholder such as `T` is a size that is set before a run. It is at least 1, or 0 if its name
+  has the word `past` or `cache`, or if it is an element of an input (`size_at_0`).
 * A counter such as `i0` is the iteration number of a loop; it is at least 0.
 * A data-dependent size such as `u0` is computed during a run; it is at least 0.
 * A quotient such as `H_by32` replaces the placeholder `H` if guards fix its remainder modulo 32; it
@@ -20,6 +21,8 @@ COUNTER = re.compile(r"i\d+\Z")
 """Names of loop counters."""
 DATA_DEPENDENT = re.compile(r"u\d+\Z")
 """Names of data-dependent sizes."""
+MAY_BE_ZERO = re.compile(r"(\w*_)?(past|cache)(_\w*)?\Z|\w+_at_\d+\Z", re.ASCII)
+"""Names of placeholders that may be 0: a cache is empty in the first run."""
 QUOTIENT = re.compile(r"\w+_by(\d+)_*\Z", re.ASCII)
 """Names of quotients, with the divisor."""
 
@@ -31,7 +34,13 @@ def placeholder(name: str) -> int:
             f"{name!r} is reserved for a loop counter or an internal size; choose another name for"
             " the size"
         )
-    return _named(name, 1)
+    return _named(name, 0 if MAY_BE_ZERO.match(name) else 1)
+
+
+def lowest(name: str) -> int:
+    """The least value of the symbol `name`."""
+    (((atom,), _),) = from_name(name).terms  # type: ignore[attr-defined]
+    return int(atom.low)
 
 
 def counter(name: str) -> int:

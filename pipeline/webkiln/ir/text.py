@@ -42,7 +42,9 @@ from webkiln.ir.types import Type
 
 _NAME = r"[^\s,:()=]+"
 _RESERVED = re.compile(r"""[\s,:;()=@{}%"\x00-\x1f\x7f]+""")
-_TYPED = re.compile(rf"({_NAME}): (\w+)\[([^\]]*)\](?: ([\w,]+))?(?: ~ (\w+)\((.*)\))?$")
+_TYPED = re.compile(
+    rf"({_NAME}): (\w+)\[([^\]]*)\](?: ([\w,]+))?(?: ~ (\w+)\((.*)\))?(?: = \[(.*)\])?$"
+)
 _SIZE = re.compile(r"(\w+): ([\d, ]+) of (\d+) (\w*)@(.*)")
 _NODE = re.compile(r"(.*) = (\w+)\(([^)]*)\)(?: (\{.*\}))?(?: @(.*))?$")
 
@@ -179,7 +181,7 @@ def _read_variable(typed: str) -> Variable:
     match = _TYPED.match(typed)
     if not match:
         raise InternalError(f"text form: {typed!r} is not `name: dtype[shape] order`")
-    name, dtype, shape, order, function, parameters = match.groups()
+    name, dtype, shape, order, function, parameters, sizes = match.groups()
     values = tuple(
         (key, _read_json(value))
         for key, value in (part.split("=") for part in (parameters or "").split(", ") if part)
@@ -189,6 +191,7 @@ def _read_variable(typed: str) -> Variable:
         Type(dtype, parse_sizes(shape)),
         parse_order(order) if order else None,
         Distribution(function, values) if function else None,
+        parse_sizes(sizes) if sizes else (),
     )
 
 
@@ -232,7 +235,8 @@ def _blocks(text: str) -> list[tuple[str, list[str]]]:
 def _typed(variable: Variable) -> str:
     order = f" {variable.order}" if variable.order is not None and len(variable.order) else ""
     distribution = f" ~ {variable.distribution}" if variable.distribution is not None else ""
-    return f"{escape_name(variable.name)}: {variable.type}{order}{distribution}"
+    sizes = f" = [{', '.join(map(str, variable.sizes))}]" if variable.sizes else ""
+    return f"{escape_name(variable.name)}: {variable.type}{order}{distribution}{sizes}"
 
 
 def _json(value: Any) -> str:

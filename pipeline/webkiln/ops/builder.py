@@ -6,7 +6,7 @@ numpy's broadcasting.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -134,11 +134,15 @@ class GraphBuilder(ControlFlow):
         shape: Sequence[int],
         order: Order | None = None,
         distribution: Distribution | None = None,
+        sizes: Sequence[int] = (),
     ) -> Tensor:
-        """Add an input. An input of random numbers has a `distribution`."""
+        """Add an input. An input of random numbers has a `distribution`; the elements of an input
+        of sizes are `sizes`.
+        """
         tensor = self._declare(self._fresh(name), Type(dtype, tuple(shape)), order, distribution)
+        self._variables[tensor.name] = replace(tensor.variable, sizes=tuple(sizes))
         self._inputs.append(tensor.name)
-        return tensor
+        return self.tensor(tensor.name)
 
     def slot(self, name: str, value: Array | Type, order: Order | None = None) -> Tensor:
         """Add a trained weight, by its value or only its type. Equal names return the same slot."""

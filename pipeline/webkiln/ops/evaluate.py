@@ -99,7 +99,7 @@ def run_graph(
     name (default: their initial values). Raises ShapeError if an input is missing or has another
     type.
     """
-    graph = bind(graph, placeholders(graph, {name: array.shape for name, array in inputs.items()}))
+    graph = bind(graph, placeholders(graph, inputs))
     values = constant_values(graph, graph.weights if weights is None else weights)
     for name in graph.inputs:
         if name not in inputs:

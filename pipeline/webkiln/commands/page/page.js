@@ -1,6 +1,6 @@
 /** Runs the bundle at /bundle/ on sample inputs and shows its outputs. */
 
-import { noise, noiseImage, readJson, readNpy, toInput, zeros } from './values.js';
+import { ofSizes, noise, noiseImage, readJson, readNpy, toInput, zeros } from './values.js';
 import { describeType, make, term } from './elements.js';
 import { outputCard } from './outputs.js';
 import { load, manifest } from '/bundle/index.js';
@@ -166,6 +166,7 @@ class InputCard {
     this.#show(image);
     if (image) return image;
     if (kind === 'file') return toInput(tensor, this.#array);
+    if (tensor.sizes) return ofSizes(tensor, sizeOf);
     return kind === 'zeros'
       ? zeros(tensor, length)
       : noise(tensor, length, Number(this.seed.value));

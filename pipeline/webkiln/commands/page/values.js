@@ -47,6 +47,12 @@ const fill = (dtype, length, value) => {
   return type.from({ length }, () => (big ? BigInt(Math.trunc(value())) : value()));
 };
 
+/** An input whose elements are sizes. */
+export const ofSizes = ({ dtype, sizes }, sizeOf) => {
+  const values = sizes.map(sizeOf).values();
+  return fill(dtype, sizes.length, () => values.next().value);
+};
+
 export const zeros = ({ dtype }, length) => fill(dtype, length, () => 0);
 
 /** Random numbers in [0, 1), integers from 0 to 7, or numbers of the distribution of an input. */

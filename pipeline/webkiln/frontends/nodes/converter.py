@@ -19,10 +19,12 @@ from webkiln.errors import (
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight, stored_array
 from webkiln.frontends.core.subgraph import Vertex, add_subgraph_hints
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeResult, as_tensor, known
+from webkiln.frontends.nodes.fold import array_of_sizes
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.reading import all_graphs
+from webkiln.frontends.nodes.size_arithmetic import element
 from webkiln.frontends.nodes.size_evaluation import evaluate_call
-from webkiln.frontends.nodes.sizes import fixed_values, input_shapes
+from webkiln.frontends.nodes.sizes import element_sizes, fixed_values, input_shapes
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.nodes.states import STATES
 from webkiln.ir.dim import is_symbolic
@@ -75,7 +77,9 @@ class NodeConverter:
         shapes = input_shapes(source, self.dims, self.input_shapes, self.values)
         fixed = fixed_values(source, shapes, self.values)
         inputs = [
-            self._input(item, shapes[item.name], fixed.get(item.name))
+            self._input(
+                item, shapes[item.name], fixed.get(item.name), is_sizes=item.name in source.sizes
+            )
             for item in source.graph.inputs
         ]
         with limited(spec_nodes=sum(len(graph.nodes) for graph in all_graphs(source.graph))):
@@ -113,7 +117,9 @@ class NodeConverter:
                 ),
             )
 
-    def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> GraphValue:
+    def _input(
+        self, item: Declared, shape: Sequence[int], value: Array | None, *, is_sizes: bool = False
+    ) -> GraphValue:
         if item.dtype not in DTYPES:
             raise UnsupportedError(
                 item.name,
@@ -121,9 +127,12 @@ class NodeConverter:
             )
         if value is not None:
             return known(value, item.dtype)
-        tensor = self.builder.input(item.name, item.dtype, shape)
+        sizes = element_sizes(item, shape) if is_sizes else ()
+        tensor = self.builder.input(item.name, item.dtype, shape, sizes=sizes)
         _check_size(tensor.type, item.name)
-        return GraphValue(tensor.type, tensor)
+        elements = [element(size, item.dtype) for size in sizes]
+        values = array_of_sizes(elements).reshape(tuple(shape)) if is_sizes else None
+        return GraphValue(tensor.type, tensor, values)
 
     def _convert_graph(
         self,

@@ -1,10 +1,16 @@
 """Sample inputs with which a node format's framework computes the reference outputs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from webkiln.frontends.nodes.sizes import fixed_values, input_table, open_size_names, size_name
+from webkiln.frontends.nodes.sizes import (
+    fixed_values,
+    input_table,
+    open_size_names,
+    size_name,
+    size_values,
+)
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.ir.types import Array
 from webkiln.random_inputs import Inputs, ModelRun, distinguishing_inputs, make_inputs
@@ -14,12 +20,13 @@ InputGenerator = Callable[[Inputs, float], dict[str, dict[str, Array]]]
 
 @dataclass(frozen=True)
 class SampledInputs:
-    """The inputs of a bundle at sample sizes (`free`), and the values of the inputs that the build
-    fixes (`fixed`).
+    """The inputs of a bundle at sample sizes (`free`), the values of the inputs that the build
+    fixes (`fixed`), and the values of inputs of sizes (`sizes`).
     """
 
     free: Inputs
     fixed: Mapping[str, Array]
+    sizes: Mapping[str, Array] = field(default_factory=dict)
 
     def sets(
         self, name: str, run: ModelRun, generate: InputGenerator = make_inputs
@@ -28,8 +35,13 @@ class SampledInputs:
         between inputs. Raise VerificationError if they never do.
         """
         return distinguishing_inputs(
-            lambda scale: generate(self.free, scale), lambda values: run(values)[0], name
+            lambda scale: self._with_sizes(generate(self.free, scale)),
+            lambda values: run(values)[0],
+            name,
         )
+
+    def _with_sizes(self, sets: Mapping[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:
+        return {name: {**values, **self.sizes} for name, values in sets.items()}
 
 
 def sampled_inputs(
@@ -60,4 +72,5 @@ def sampled_inputs(
         samples = {name: size for name, size in samples.items() if name in sizes_used}
     table = input_table(model, dims, shapes, values, samples)
     fixed = fixed_values(model, {name: shape for name, (_, shape) in table.items()}, values)
-    return SampledInputs({name: item for name, item in table.items() if name not in fixed}, fixed)
+    free = {name: item for name, item in table.items() if name not in fixed}
+    return SampledInputs(free, fixed, size_values(model, free, samples))

@@ -1,11 +1,12 @@
-"""Finds the floating-point constants of a model that determine sizes.
+"""Finds what determines sizes in a model: constants in floating point, and inputs.
 
 Small arrays of floats are trained weights, unless only sizes depend on them: the factors of a
 Resize, for example, which exporters also compute by Concat, Div or Mul. Such constants are part of
-the structure, and become literals.
+the structure, and become literals. The elements of an input from which sizes are computed become
+placeholders.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,18 +15,22 @@ from webkiln.frontends.nodes.reading import StoredWeights, all_graphs, literal
 from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
 from webkiln.ir.types import Array
 
+MAX_SIZES = 16
+"""The number of elements of an input up to which they may be sizes."""
+
 
 @dataclass(frozen=True, slots=True)
 class SizeOperators:
     """The operators of a format that read or yield sizes.
 
     `of_types` return sizes of their operands. `readers` are (operator, operand) pairs of operands
-    that must be known when a model is converted. `is_integer_cast` tells whether a node converts
-    numbers to integers.
+    that must be known when a model is converted, and `sizes` of those that are sizes.
+    `is_integer_cast` tells whether a node converts numbers to integers.
     """
 
     of_types: Collection[str]
     readers: Collection[tuple[str, int]]
+    sizes: Collection[tuple[str, int]]
     is_integer_cast: Callable[[NodeSpec], bool]
 
 
@@ -36,29 +41,64 @@ def with_size_constants(
     `weights`.
     """
     nodes = list(_all_nodes(graph))
-    known = set(_constants(graph))
-    for node in nodes:
-        if node.op in operators.of_types or (
-            not any(isinstance(value, GraphSpec) for value in node.attrs.values())
-            and any(node.inputs)
-            and all(name in known for name in node.inputs if name)
-        ):
-            known.update(node.outputs)
-    needed: set[str] = set()
-    for node in reversed(nodes):
-        needed.update(
-            name
-            for position, name in enumerate(node.inputs)
-            if (node.op, position) in operators.readers and name in known
-        )
-        if node.op in operators.of_types or not known.issuperset(node.outputs):
-            continue
-        if needed.intersection(node.outputs) or operators.is_integer_cast(node):
-            needed.update(node.inputs)
+    known = _computed(nodes, operators, _constants(graph))
+    casts = [name for node in nodes if operators.is_integer_cast(node) for name in node.inputs]
+    needed = _sources(nodes, operators, known, operators.readers, casts)
     result = _inlined(graph, weights.small, needed)
     read = {item.digest for item in _constants(result).values() if isinstance(item, Weight)}
     for digest in weights.blobs.keys() - read:
         del weights.blobs[digest]
+    return result
+
+
+def size_inputs(graph: GraphSpec, operators: SizeOperators) -> tuple[str, ...]:
+    """The names of the short inputs from whose elements, and from constants, sizes are computed."""
+    short = {
+        item.tensor: item.name
+        for item in graph.inputs
+        if item.shape is not None
+        and len(item.shape) <= 1
+        and all(isinstance(size, int) and size <= MAX_SIZES for size in item.shape)
+        and item.dtype != "bool"
+    }
+    nodes = list(_all_nodes(graph))
+    known = _computed(nodes, operators, {*_constants(graph), *short})
+    needed = _sources(nodes, operators, known, operators.sizes, ())
+    return tuple(name for tensor, name in short.items() if tensor in needed)
+
+
+def _computed(
+    nodes: Sequence[NodeSpec], operators: SizeOperators, known: Iterable[str]
+) -> set[str]:
+    """The tensors that are computed from known ones and from the types of others."""
+    result = set(known)
+    for node in nodes:
+        if node.op in operators.of_types or (
+            not any(isinstance(value, GraphSpec) for value in node.attrs.values())
+            and any(node.inputs)
+            and all(name in result for name in node.inputs if name)
+        ):
+            result.update(node.outputs)
+    return result
+
+
+def _sources(
+    nodes: Sequence[NodeSpec],
+    operators: SizeOperators,
+    known: Collection[str],
+    readers: Collection[tuple[str, int]],
+    needed: Iterable[str],
+) -> set[str]:
+    """The known tensors that operands in `readers`, and the tensors `needed`, are computed from."""
+    result = set(known).intersection(needed)
+    for node in reversed(nodes):
+        result.update(
+            name
+            for position, name in enumerate(node.inputs)
+            if (node.op, position) in readers and name in known
+        )
+        if node.op not in operators.of_types and result.intersection(node.outputs):
+            result.update(name for name in node.inputs if name in known)
     return result
 
 

@@ -155,6 +155,12 @@ def _label(item: Declared, axis: int, size: int | str | None) -> str:
     return f"{item.name}_{axis}" if is_anonymous else str(size)
 
 
+def element_sizes(item: Declared, shape: Sequence[int]) -> tuple[int, ...]:
+    """The placeholders of the elements of an input of sizes."""
+    stem = size_name(item.name)
+    return tuple(placeholder(f"{stem}_at_{index}") for index in range(prod(shape)))
+
+
 def size_name(name: str) -> str:
     """A size's label as a name that is valid in all generated languages and that `placeholder`
     accepts.
@@ -164,6 +170,22 @@ def size_name(name: str) -> str:
         placeholder(cleaned)
         return cleaned
     return f"d{cleaned}"
+
+
+def size_values(model: NodeModel, table: Inputs, samples: Mapping[str, int]) -> dict[str, Array]:
+    """The values of the inputs of sizes, at sample sizes."""
+    return {
+        item.name: np.array(
+            [
+                samples.get(name, SAMPLE_SIZE)
+                for size in element_sizes(item, table[item.name][1])
+                for name in symbols.names([size])
+            ],
+            table[item.name][0],
+        ).reshape(table[item.name][1])
+        for item in model.graph.inputs
+        if item.name in model.sizes and item.name in table
+    }
 
 
 def input_table(
@@ -177,9 +199,15 @@ def input_table(
     default sample size.
     """
     shapes = input_shapes(model, dims, given, values)
+    elements = [
+        size
+        for item in model.graph.inputs
+        if item.name in model.sizes
+        for size in element_sizes(item, shapes[item.name])
+    ]
     sizes = {
         name: samples.get(name, SAMPLE_SIZE)
-        for name in symbols.names(size for shape in shapes.values() for size in shape)
+        for name in symbols.names([*(size for item in shapes.values() for size in item), *elements])
     }
     if unknown := sorted(set(samples) - set(sizes)):
         raise ShapeError(

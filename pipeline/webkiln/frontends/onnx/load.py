@@ -18,7 +18,11 @@ from webkiln.frontends.core.arrays import Blobs, Literal, Weight
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
-from webkiln.frontends.nodes.size_constants import SizeOperators, with_size_constants
+from webkiln.frontends.nodes.size_constants import (
+    SizeOperators,
+    size_inputs,
+    with_size_constants,
+)
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import decode_strings, decode_text, raw_attributes
 from webkiln.frontends.onnx.check import check_model, parse_model
@@ -46,6 +50,11 @@ INTEGERS = frozenset({2, 3, 4, 5, 6, 7, 12, 13})
 SIZE_OPERATORS = SizeOperators(
     of_types=("Shape", "Size"),
     readers=STRUCTURAL | {("Range", position) for position in range(3)},
+    sizes={
+        *(("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0), ("Range", 1), ("Tile", 1)),
+        *(("Upsample", 1), ("Resize", 2), ("Resize", 3), ("Slice", 2), ("TopK", 1), ("Pad", 1)),
+        *(("CenterCropPad", 1), ("OneHot", 1), ("Split", 1)),
+    },
     is_integer_cast=lambda node: node.op == "Cast" and node.attrs.get("to") in INTEGERS,
 )
 UNKNOWN_SIZE = -1
@@ -117,7 +126,9 @@ def _read_spec(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[
     reader = _Reader(name, folder, opsets)
     graph = with_size_constants(reader.graph(model.graph, {}), reader.weights, SIZE_OPERATORS)
     report_unsupported(name, reader.unsupported)
-    return NodeModel(Path(name).stem, opsets, graph, reader.texts.names), reader.weights.blobs
+    sizes = size_inputs(graph, SIZE_OPERATORS)
+    model_spec = NodeModel(Path(name).stem, opsets, graph, reader.texts.names, sizes)
+    return model_spec, reader.weights.blobs
 
 
 class _Reader:

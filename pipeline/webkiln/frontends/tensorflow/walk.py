@@ -16,7 +16,11 @@ from webkiln.frontends.nodes.reading import (
     literal,
     tensors_read,
 )
-from webkiln.frontends.nodes.size_constants import SizeOperators, with_size_constants
+from webkiln.frontends.nodes.size_constants import (
+    SizeOperators,
+    size_inputs,
+    with_size_constants,
+)
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
 from webkiln.frontends.tensorflow.branches import (
@@ -65,6 +69,11 @@ FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASS_THROUGH | BR
 SIZE_OPERATORS = SizeOperators(
     of_types=("Shape", "ShapeN", "Size", "Rank"),
     readers={("Range", position) for position in range(3)},
+    sizes={
+        *(("Reshape", 1), ("BroadcastTo", 1), ("Fill", 0), ("Range", 1), ("Tile", 1), ("Pad", 1)),
+        *(("ResizeBilinear", 1), ("ResizeNearestNeighbor", 1), ("ResizeBicubic", 1)),
+        *(("ResizeArea", 1), ("Slice", 2), ("StridedSlice", 2), ("TopKV2", 1), ("PadV2", 1)),
+    },
     is_integer_cast=lambda node: node.op == "Cast" and is_integer(str(node.attrs.get("DstT"))),
 )
 
@@ -129,9 +138,8 @@ class SpecWriter:
         )
         report_unsupported(program.name, list(dict.fromkeys(self.unsupported)))
         graph = drop_unread_outputs(GraphSpec(inputs, outputs, self.tensors, tuple(self.nodes)))
-        return NodeModel(
-            program.name, {"": 1}, with_size_constants(graph, self.weights, SIZE_OPERATORS)
-        )
+        graph = with_size_constants(graph, self.weights, SIZE_OPERATORS)
+        return NodeModel(program.name, {"": 1}, graph, sizes=size_inputs(graph, SIZE_OPERATORS))
 
     def _outputs(self, scope: Scope) -> tuple[Declared, ...]:
         outputs = []

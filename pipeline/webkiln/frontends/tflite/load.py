@@ -12,7 +12,11 @@ from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
-from webkiln.frontends.nodes.size_constants import SizeOperators, with_size_constants
+from webkiln.frontends.nodes.size_constants import (
+    SizeOperators,
+    size_inputs,
+    with_size_constants,
+)
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import extract_subgraph
 from webkiln.frontends.tflite.file import TfliteFile
@@ -24,6 +28,11 @@ from webkiln.ir.types import is_integer
 SIZE_OPERATORS = SizeOperators(
     of_types=("SHAPE", "RANK"),
     readers=STRUCTURAL,
+    sizes={
+        *(("RESHAPE", 1), ("BROADCAST_TO", 1), ("FILL", 0), ("RANGE", 1), ("TILE", 1), ("PAD", 1)),
+        *(("RESIZE_BILINEAR", 1), ("RESIZE_NEAREST_NEIGHBOR", 1), ("SLICE", 2)),
+        *(("STRIDED_SLICE", 2), ("TOPK_V2", 1), ("PADV2", 1)),
+    },
     is_integer_cast=lambda node: node.op == "CAST" and is_integer(node.attrs["dtypes"][0]),
 )
 
@@ -46,7 +55,7 @@ def read_model(
     report_unsupported(file.name, reading.unsupported)
     graph = with_size_constants(graph, reading.weights, SIZE_OPERATORS)
     return extract_subgraph(
-        NodeModel(path.stem, {"": 3, "custom": 1}, graph),
+        NodeModel(path.stem, {"": 3, "custom": 1}, graph, sizes=size_inputs(graph, SIZE_OPERATORS)),
         reading.weights.blobs,
         cut,
         file.name,

@@ -1,0 +1,114 @@
+"""Inputs whose elements decide sizes, and caches that are empty in the first run."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.frontends.onnx.models import floats, literal, model
+from tests.frontends.onnx.running import converted, onnxruntime_outputs
+from webkiln.errors import ShapeError
+from webkiln.frontends.nodes.sample_inputs import sampled_inputs
+from webkiln.frontends.nodes.spec import from_json, to_json
+from webkiln.frontends.onnx.load import describe_model
+from webkiln.ir.text import parse, print_graph
+from webkiln.ops.evaluate import run_graph
+
+node = helper.make_node
+X = np.random.default_rng(0).standard_normal((1, 1, 6, 5)).astype(np.float32)
+
+
+def resized(dtype):
+    """An image resized to the numbers in an input."""
+    nodes = [
+        node("Cast", ["size"], ["integers"], to=TensorProto.INT64),
+        node("Concat", ["ones", "integers"], ["sizes"], axis=0),
+        node("Resize", ["x", "", "", "sizes"], ["y"], mode="nearest"),
+    ]
+    return model(
+        nodes,
+        [floats("x", 1, 1, 6, 5), helper.make_tensor_value_info("size", dtype, [2])],
+        [floats("y", 1, 1, None, None)],
+        [literal("ones", [1, 1])],
+    )
+
+
+def positions():
+    """A range from an input up to a number of later elements, and that number."""
+    nodes = [
+        node("Shape", ["x"], ["t"], start=1, end=2),
+        node("Squeeze", ["t"], ["count"]),
+        node("Add", ["start", "count"], ["limit"]),
+        node("Range", ["start", "limit", "one"], ["range"]),
+        node("Cast", ["range"], ["floats"], to=TensorProto.FLOAT),
+        node("Add", ["x", "floats"], ["y"]),
+    ]
+    return model(
+        nodes,
+        [floats("x", 1, "T"), helper.make_tensor_value_info("start", TensorProto.INT64, [])],
+        [floats("y", 1, "T")],
+        [numpy_helper.from_array(np.array(1, np.int64), "one")],
+    )
+
+
+@pytest.mark.parametrize(
+    "dtype", [TensorProto.INT64, TensorProto.INT32, TensorProto.FLOAT, TensorProto.DOUBLE]
+)
+def test_elements_of_an_input_decide_sizes(dtype: int) -> None:
+    source = resized(dtype)
+    graph = converted(source)
+    assert list(map(str, graph.variables["size"].sizes)) == ["size_at_0", "size_at_1"]
+    assert parse(print_graph(graph)) == graph
+    for size in ((3, 4), (12, 7), (1, 1)):
+        inputs = {"x": X, "size": np.array(size, helper.tensor_dtype_to_np_dtype(dtype))}
+        (expected,) = onnxruntime_outputs(source, inputs).values()
+        (actual,) = run_graph(graph, inputs)[0].values()
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_elements_may_be_zero() -> None:
+    source = positions()
+    graph = converted(source)
+    for start in (0, 7):
+        inputs = {"x": np.zeros((1, 3), np.float32), "start": np.array(start)}
+        (expected,) = onnxruntime_outputs(source, inputs).values()
+        (actual,) = run_graph(graph, inputs)[0].values()
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_a_value_replaces_an_input_of_sizes() -> None:
+    graph = converted(resized(TensorProto.INT64), values={"size": [3, 4]})
+    assert graph.inputs == ("x",)
+    assert graph.type(graph.outputs["y"]).shape == (1, 1, 3, 4)
+
+
+def test_sample_inputs_of_sizes_are_sizes() -> None:
+    spec = from_json(to_json(describe_model(resized(TensorProto.FLOAT), "m.onnx")[0]))
+    params = {"dims": {}, "input_shapes": {}}
+    sampled = sampled_inputs(spec, params, {"size_at_0": 9})
+    np.testing.assert_array_equal(sampled.sizes["size"], np.array([9, 16], np.float32))
+    with pytest.raises(ShapeError, match="no size is called size_at_2"):
+        sampled_inputs(spec, params, {"size_at_2": 9})
+
+
+@pytest.mark.parametrize("name", ["past", "past_length", "cache_len", "decoder_past_size"])
+def test_a_cache_may_be_empty(name: str) -> None:
+    nodes = [
+        node("Concat", ["cache", "x"], ["next"], axis=1),
+        node("ReduceMax", ["next", "axis"], ["y"], keepdims=0),
+    ]
+    source = model(
+        nodes,
+        [floats("x", 1, "T"), floats("cache", 1, name)],
+        [floats("y", 1), floats("next", 1, None)],
+        [literal("axis", [1])],
+    )
+    graph = converted(source)
+    for length in (0, 4):
+        inputs = {
+            "x": np.arange(3, dtype=np.float32)[None],
+            "cache": np.ones((1, length), np.float32),
+        }
+        expected = onnxruntime_outputs(source, inputs)
+        actual, _ = run_graph(graph, inputs)
+        for key, value in expected.items():
+            np.testing.assert_array_equal(actual[key], value)
