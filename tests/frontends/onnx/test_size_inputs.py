@@ -7,6 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.frontends.onnx.models import floats, literal, model
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from webkiln.errors import ShapeError
+from webkiln.frontends.nodes.call import DataDependentError
 from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.nodes.spec import from_json, to_json
 from webkiln.frontends.onnx.load import describe_model
@@ -112,3 +113,27 @@ def test_a_cache_may_be_empty(name: str) -> None:
         actual, _ = run_graph(graph, inputs)
         for key, value in expected.items():
             np.testing.assert_array_equal(actual[key], value)
+
+
+def test_a_size_that_depends_on_data_names_the_options() -> None:
+    nodes = [
+        node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        node("Cast", ["sum"], ["count"], to=TensorProto.INT64),
+        node("Shape", ["x"], ["shape"]),
+        node("Mul", ["shape", "count"], ["wide"]),
+        node("Expand", ["one", "wide"], ["y"]),
+    ]
+    source = model(
+        nodes,
+        [floats("x", 1, "T")],
+        [floats("y", None, None)],
+        [numpy_helper.from_array(np.ones(1, np.float32), "one")],
+    )
+    with pytest.raises(DataDependentError) as caught:
+        converted(source)
+    assert str(caught.value) == (
+        "expand (Expand): operand 1 depends on data, but must be known when the model is converted;"
+        " it is computed from the values of x and the sizes T: if these never change, set them with"
+        " --value x=..., --dim T=...; otherwise build the part of the model after it with"
+        " --from-layer, or before it with --to-layer"
+    )

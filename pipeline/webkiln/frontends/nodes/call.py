@@ -191,7 +191,7 @@ class NodeCall:
     def data_dependent_error(self, position: int) -> DataDependentError:
         return DataDependentError(
             f"{self.spec.name} ({self.spec.op}): operand {position} depends on data, but must be"
-            " known when the model is converted; make it an initialiser of the model",
+            " known when the model is converted",
             self.spec.inputs[position],
         )
 

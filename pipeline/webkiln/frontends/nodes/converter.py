@@ -18,7 +18,15 @@ from webkiln.errors import (
 )
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight, stored_array
 from webkiln.frontends.core.subgraph import Vertex, add_subgraph_hints
-from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeResult, as_tensor, known
+from webkiln.frontends.nodes.advice import advice_for
+from webkiln.frontends.nodes.call import (
+    DataDependentError,
+    GraphValue,
+    NodeCall,
+    NodeResult,
+    as_tensor,
+    known,
+)
 from webkiln.frontends.nodes.fold import array_of_sizes
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.reading import all_graphs
@@ -83,7 +91,13 @@ class NodeConverter:
             for item in source.graph.inputs
         ]
         with limited(spec_nodes=sum(len(graph.nodes) for graph in all_graphs(source.graph))):
-            outputs = self._convert_graph(self.builder, source.graph, inputs, {})
+            try:
+                outputs = self._convert_graph(self.builder, source.graph, inputs, {})
+            except DataDependentError as error:
+                advice = advice_for(
+                    source, error.tensor, self.handlers.folds.of_types, self.builder
+                )
+                raise DataDependentError(f"{error}; {advice}", error.tensor) from error
         outputs_by_name: dict[str, Tensor] = {}
         for item, operand in zip(source.graph.outputs, outputs, strict=True):
             tensor = as_tensor(self.builder, operand)

@@ -9,6 +9,7 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
 from webkiln.ir.dim import is_symbolic, maximum, minimum
+from webkiln.ir.rational import truncated_quotient
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import broadcast_input
 
@@ -276,13 +277,9 @@ def center_crop_pad(call: NodeCall) -> Tensor:
     axes = [call.axis(axis, x.type.rank) for axis in call.attr("axes", range(x.type.rank))]
     low, high = [0] * x.type.rank, [0] * x.type.rank
     for axis, size in zip(axes, target, strict=True):
-        current = x.shape[axis]
-        if size < current:
-            before = (current - size) // 2
-            low[axis], high[axis] = -before, -(current - size - before)
-        else:
-            before = (size - current) // 2
-            low[axis], high[axis] = before, size - current - before
+        added = size - x.shape[axis]
+        low[axis] = truncated_quotient(added, 2)
+        high[axis] = added - low[axis]
     return padded(call, x, low, high, "constant")
 
 
