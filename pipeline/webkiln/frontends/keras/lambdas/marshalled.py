@@ -138,7 +138,15 @@ class _Reader:
             for name in LAYOUTS[self.layout]
         }
         texts = [self._names(fields[name]) for name in ("names", "variables")]
-        if not isinstance(fields["code"], bytes) or not isinstance(fields["constants"], tuple):
+        for name in ("free", "cells"):
+            self._names(fields.get(name, ()))
+        stored = [fields.get(name, b"") for name in ("code", "kinds", "lines", "exceptions")]
+        named = [fields.get(name, "") for name in ("file", "name", "qualified")]
+        if (
+            not all(isinstance(value, bytes) for value in stored)
+            or not all(isinstance(value, str | bytes) for value in named)
+            or not isinstance(fields["constants"], tuple)
+        ):
             raise NotMarshalled
         kinds = fields.get("kinds", b"")
         outer = fields.get("free") or fields.get("cells") or any(kind & 0xC0 for kind in kinds)
