@@ -71,7 +71,7 @@ class KerasConverter(ConversionState):
             from webkiln.frontends.keras.in_memory import describe_model
 
             source, blobs = describe_model(
-                source, batch_size=self.batch_size, handled=self.tables.handles
+                source, batch_size=self.batch_size, handled=self.tables.handles_in_memory
             )
         unsupported = find_unsupported(source, self.tables.handles)
         if unsupported:

@@ -90,7 +90,7 @@ def read_memory(model: Any, name: str, cut: Subgraph = ENTIRE_MODEL) -> tuple[Mo
     """
     from webkiln.frontends.keras.in_memory import describe_model
 
-    spec, blobs = describe_model(model, handled=HANDLERS.handles, cut=cut)
+    spec, blobs = describe_model(model, handled=HANDLERS.handles_in_memory, cut=cut)
     unsupported = find_unsupported(spec, HANDLERS.handles)
     if unsupported:
         raise UnsupportedError(name, unsupported)

@@ -7,6 +7,7 @@ from webkiln.errors import Item
 from webkiln.frontends.core.subgraph import add_subgraph_hints
 from webkiln.frontends.keras.lambdas.source import is_loadable
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
+from webkiln.frontends.keras.layers.copied import class_of, reason_against
 from webkiln.frontends.keras.policies import AUGMENTATIONS, UNTRACED_MODES, parse_policy
 from webkiln.frontends.keras.registered_handlers import registered_handler
 from webkiln.frontends.keras.spec import CALLING, FUNCTION, LayerSpec, ModelSpec, functions
@@ -234,4 +235,6 @@ def _reason(layer: LayerSpec) -> tuple[str, str]:
     handler = f"write a handler with KerasConverter.register_handler({layer.class_name!r})"
     if layer.own:
         return NO_HANDLER, f"Express it with supported layers, or {handler}"
-    return UNKNOWN, f"Pass --plugin FILE.py that defines it, or {handler} in such a file"
+    against = reason_against(layer)
+    known = f"It is not a known {class_of(layer)}: {against}. " if against else ""
+    return UNKNOWN, f"{known}Pass --plugin FILE.py that defines it, or {handler} in such a file"
