@@ -10,6 +10,7 @@
 import keyword
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from math import prod
 
 from webkiln.errors import ShapeError
@@ -32,6 +33,17 @@ def placeholder(name: str) -> int:
             " the size"
         )
     return _named(name, 1)
+
+
+def size_name(name: str) -> str:
+    """A size's label as a name that is valid in all generated languages and that `placeholder`
+    accepts.
+    """
+    cleaned = re.sub(r"\W", "_", name, flags=re.ASCII)
+    with suppress(ShapeError):
+        placeholder(cleaned)
+        return cleaned
+    return f"d{cleaned}"
 
 
 def counter(name: str) -> int:

@@ -2,9 +2,7 @@
 runs.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -13,7 +11,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.spec import Declared, NodeModel
 from webkiln.ir import dim, symbols
-from webkiln.ir.symbols import placeholder
+from webkiln.ir.symbols import placeholder, size_name
 from webkiln.ir.types import Array
 from webkiln.random_inputs import SAMPLE_SIZE, Inputs
 
@@ -150,17 +148,6 @@ def _resolve(label: str, dims: Sizes) -> int | str:
 
 def _label(item: Declared, axis: int, size: int | str | None) -> str:
     return str(size) if size is not None else f"{item.name}_{axis}"
-
-
-def size_name(name: str) -> str:
-    """A size's label as a name that is valid in all generated languages and that `placeholder`
-    accepts.
-    """
-    cleaned = re.sub(r"\W", "_", name, flags=re.ASCII)
-    with suppress(ShapeError):
-        placeholder(cleaned)
-        return cleaned
-    return f"d{cleaned}"
 
 
 def input_table(
