@@ -6,7 +6,7 @@ from typing import Any
 from webkiln.errors import SourceError
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.layers.table import LAYERS
-from webkiln.frontends.keras.versions import arguments, classes, functions
+from webkiln.frontends.keras.versions import arguments, classes, functions, raw_operators
 from webkiln.frontends.keras.versions.merged import begins_with_merge, functional
 
 MAX_DEPTH = 60
@@ -16,7 +16,7 @@ KNOWN = frozenset(
         *classes.RENAMED,
         *classes.MADE,
         *functions.CLASSES,
-        *("Functional", "InputLayer", "Lambda", "Model", "Sequential", "TensorFlowOpLayer"),
+        *("Functional", "InputLayer", "Lambda", "Model", "Sequential", raw_operators.CLASS),
     }
 )
 """The classes of all versions of Keras."""
@@ -42,6 +42,8 @@ def modern(entry: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         return {**entry, "config": config, "registered_name": registered}
     if entry["class_name"] in functions.CLASSES:
         return functions.operation(entry)
+    if entry["class_name"] == raw_operators.CLASS:
+        return raw_operators.operation(entry)
     if begins_with_merge(entry):
         entry = functional(entry)
     saved, config = str(entry["class_name"]), dict(entry["config"])
