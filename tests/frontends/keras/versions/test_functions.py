@@ -174,7 +174,14 @@ def test_every_function_is_tested_and_counted():
         "tf.compat.v1.nn.max_pool",
         "tf.compat.v1.nn.avg_pool",
     }
-    assert set(TENSORFLOW) - tested - operators <= {f"tf.{name}" for name in aliases}
+    of_lambdas = {
+        "tf.compat.v1.div",
+        "tf.keras.backend.batch_flatten",
+        "tf.keras.backend.hard_sigmoid",
+        "tf.keras.backend.sqrt",
+    }
+    """Of test_lambdas.py."""
+    assert set(TENSORFLOW) - tested - operators - of_lambdas <= {f"tf.{name}" for name in aliases}
 
 
 @pytest.mark.parametrize(
