@@ -137,7 +137,8 @@ def write(path, class_name, config, weights, version="2.2.4"):
 
 
 def outputs(path, batch=2):
-    graph = KerasConverter(batch_size=batch).convert(path)
+    with isolated():
+        graph = KerasConverter(batch_size=batch).convert(path)
     (got,) = run_graph(graph, {"x": X})[0].values()
     return got
 
@@ -169,7 +170,7 @@ def test_copies_of_known_layers(name, tmp_path):
 )
 def test_other_configs_are_refused_with_the_reason(class_name, config, message, tmp_path):
     write(tmp_path / "m.h5", class_name, config, {})
-    with pytest.raises(UnsupportedError) as error:
+    with isolated(), pytest.raises(UnsupportedError) as error:
         load_model(tmp_path / "m.h5")
     assert message in str(error.value)
     assert "--plugin FILE.py" in str(error.value)
