@@ -15,13 +15,14 @@ from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.keras.archive import read_config, reading
 from webkiln.frontends.keras.config import is_old
-from webkiln.frontends.keras.executed import by_class, lambdas_in, refused
+from webkiln.frontends.keras.executed import NO_REFERENCE, by_class, lambdas_in, refused
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import HANDLERS
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.reader import read_structure
 from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.frontends.keras.supported import (
+    LAMBDA,
     NO_HANDLER,
     UNKNOWN,
     find_unsupported,
@@ -67,8 +68,13 @@ def load_model(
             path.name,
             unsupported or [(name, SEPARATE, SEPARATE_HINT) for name in _foreign_classes(model)],
         )
+    classes = sorted({name for name in _foreign_classes(model) if _is_registered(name)})
     return read_memory(
-        load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name, cut
+        load_with_keras(
+            path, trust_source=trust_source, unsupported=unsupported, traced=tuple(classes)
+        ),
+        path.name,
+        cut,
     )
 
 
@@ -98,12 +104,17 @@ def read_memory(model: Any, name: str, cut: Subgraph = ENTIRE_MODEL) -> tuple[Mo
 
 
 def load_with_keras(
-    path: Path, *, trust_source: bool = False, unsupported: Sequence[Item] = ()
+    path: Path,
+    *,
+    trust_source: bool = False,
+    unsupported: Sequence[Item] = (),
+    traced: Sequence[str] = (),
 ) -> Any:
     """Load the model through Keras, with names that do not depend on previously loaded models.
 
     Without `trust_source`, raises UnsupportedError, which lists everything that would be imported
-    or executed, and the other `unsupported` parts. Raises SourceError if Keras cannot load the
+    or executed, and the other `unsupported` parts. `traced` are the classes for which the model is
+    loaded. Raises SourceError if Keras cannot load the
     file.
     """
     keras = import_keras(
@@ -117,6 +128,8 @@ def load_with_keras(
         with open_model(path) as source, reading(path):
             found = list(refused(_uncompiled(source.config), keras))
         if found:
+            if traced:
+                found = [_beside(item, traced) for item in found]
             known = {where for where, _, _ in found}
             others = [
                 item
@@ -138,6 +151,21 @@ def load_with_keras(
             items = [(where, what, hint) for where, _, hint in lambdas]
             raise UnsupportedError(path.name, items) from error
         raise SourceError(f"{path.name}: Keras cannot load it: {first_sentence(error)}") from error
+
+
+def _beside(item: Item, traced: Sequence[str]) -> Item:
+    """What prevents Keras from loading a model whose classes are to be traced."""
+    where, what, hint = item
+    if what not in (NO_REFERENCE, LAMBDA):
+        return item
+    names = ", ".join(traced)
+    why = f"Keras cannot load it, which would be needed to trace {names}"
+    instead = f"Register handlers for {names} in place of classes: KerasConverter.register_handler"
+    return (
+        where,
+        why if what == NO_REFERENCE else f"{what}; {why}",
+        (instead if what == NO_REFERENCE else f"{instead}; or {hint[0].lower()}{hint[1:]}"),
+    )
 
 
 def _loaded(keras: Any, path: Path, *, trust_source: bool) -> Any:
