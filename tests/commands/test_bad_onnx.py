@@ -68,8 +68,7 @@ def test_sizes_of_an_onnx_file_are_not_those_of_a_keras_model(
 ) -> None:
     check(
         webkiln("build", sources / "good.keras", "-o", "public/model", "--dim", "N=1"),
-        "its source is a Keras model, and its sizes have no names; use input_shapes; dims is for"
-        " an ONNX model",
+        "there is no size called N; sizes are all known",
         tmp_path,
     )
 

@@ -21,7 +21,7 @@ NODES, TENSORFLOW, TORCH, CHAINER = (
     "frontends/torch",
     "frontends/chainer",
 )
-HANDLERS = {f"{KERAS}/layers", f"{KERAS}/operations"}
+HANDLERS = {f"{KERAS}/layers", f"{KERAS}/operations", f"{KERAS}/lambdas"}
 OPERATORS = {"ir", "nest", "ops", "random_inputs", "plugins"}
 BUILD = {
     "canonical",

@@ -26,7 +26,6 @@ def format_of(recipe: Recipe) -> ModelFormat:
     """
     source_format = _format(recipe)
     for option, is_set, advice in (
-        ("dims", bool(recipe.dims), "its sizes have no names; use input_shapes"),
         (
             "values",
             bool(recipe.values),

@@ -11,6 +11,7 @@
 import keyword
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from math import prod
 
 from webkiln.errors import ShapeError
@@ -41,6 +42,17 @@ def lowest(name: str) -> int:
     """The least value of the symbol `name`."""
     (((atom,), _),) = from_name(name).terms  # type: ignore[attr-defined]
     return int(atom.low)
+
+
+def size_name(name: str) -> str:
+    """A size's label as a name that is valid in all generated languages and that `placeholder`
+    accepts.
+    """
+    cleaned = re.sub(r"\W", "_", name, flags=re.ASCII)
+    with suppress(ShapeError):
+        placeholder(cleaned)
+        return cleaned
+    return f"d{cleaned}"
 
 
 def counter(name: str) -> int:

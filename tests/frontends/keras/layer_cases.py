@@ -209,9 +209,10 @@ REFUSED = (
     Refused(
         "a `Lambda` layer",
         VECTOR,
-        lambda x: L.Lambda(lambda y: y + 1, name="code")(x),
+        lambda x: L.Lambda(lambda y: y + len(y.shape), name="code")(x),
         "code (Lambda): a Lambda layer is Python code inside the model file and is not executed. "
-        "Replace it by keras.ops operations, or pass --trust-source if you trust the file",
+        'Register a handler, @KerasConverter.register_handler("Lambda", "code"), in FILE.py and '
+        "pass --plugin FILE.py, or --trust-source if you trust the file",
     ),
     Refused(
         "a layer that is called with `training=True`",

@@ -191,3 +191,86 @@ def test_stateful_layers_need_a_fixed_batch_size():
         ShapeError, match=r"g \(GRU\): keeps its states between runs, .* the batch size is N"
     ):
         KerasConverter(input_shapes={"": ("N", 5, 4)}).convert(model)
+
+
+FULLY_CONVOLUTIONAL = {
+    "image": lambda x: layers.Conv2DTranspose(2, 3, strides=2, padding="same")(
+        layers.MaxPooling2D(2)(layers.Conv2D(4, 3, padding="same", activation="relu")(x))
+    ),
+    "pooled": lambda x: layers.Dense(3)(
+        layers.GlobalAveragePooling2D()(layers.SeparableConv2D(4, 3, strides=2)(x))
+    ),
+    "skipped": lambda x: layers.Concatenate()(
+        [x, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(x))]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FULLY_CONVOLUTIONAL)
+def test_open_axes_of_images_have_names_by_default(name):
+    x = keras.Input((None, None, 3), name="photo")
+    model = keras.Model(x, FULLY_CONVOLUTIONAL[name](x))
+    randomise(model)
+    graph = KerasConverter().convert(model)
+    even = name == "skipped"
+    sizes = "2*photo_1_by2,2*photo_2_by2" if even else "photo_1,photo_2"
+    assert str(graph.type(graph.inputs[0])) == f"float32[1,{sizes},3]"
+    for shape in ((1, 8, 12, 3), (1, 14, 10, 3)):
+        image = np.random.default_rng(1).normal(size=shape).astype("float32")
+        (got,) = run_graph(graph, {graph.inputs[0]: image})[0].values()
+        assert relative_error(got, np.asarray(model(image))) < 1e-5
+
+
+def test_open_axes_of_sequences_have_names_by_default():
+    first, second = keras.Input((None, 42), name="first"), keras.Input((None,), name="b.c")
+    ids = layers.Embedding(9, 42)(second)
+    model = keras.Model([first, second], layers.LSTM(5)(layers.Concatenate(axis=1)([first, ids])))
+    graph = KerasConverter().convert(model)
+    for sizes in ((3, 5), (7, 2)):
+        values = [
+            np.random.default_rng(2).normal(size=(1, sizes[0], 42)).astype("float32"),
+            np.random.default_rng(3).integers(0, 9, (1, sizes[1])).astype("float32"),
+        ]
+        (got,) = run_graph(graph, dict(zip(graph.inputs, values, strict=True)))[0].values()
+        assert relative_error(got, np.asarray(model(values))) < 1e-5
+    types = [str(graph.type(name)) for name in graph.inputs]
+    assert types == ["float32[1,first_1,42]", "float32[1,b_c_1]"]
+
+
+def test_sizes_are_renamed_and_set():
+    x = keras.Input((None, 4), name="x")
+    model = keras.Model(x, layers.ReLU()(x))
+
+    def shape(**options):
+        graph = KerasConverter(**options).convert(model)
+        return str(graph.type(graph.inputs[0])).removeprefix("float32")
+
+    assert shape() == "[1,x_1,4]"
+    assert shape(batch_size=3) == "[3,x_1,4]"
+    assert shape(dims={"x_1": "T"}) == "[1,T,4]"
+    assert shape(dims={"x_1": 9}) == "[1,9,4]"
+    assert shape(input_shapes={"": (2, 6, 4)}) == "[2,6,4]"
+    with pytest.raises(ShapeError, match=r"there is no size called T; sizes are x_1"):
+        shape(dims={"T": 3})
+    with pytest.raises(ShapeError, match=r"there is no size called x_1; sizes are all known"):
+        shape(dims={"x_1": 3}, input_shapes={"x": (1, 6, 4)})
+
+
+def test_equal_names_of_sizes_are_refused():
+    a, b = keras.Input((None, 4), name="a.b"), keras.Input((None, 4), name="a_b")
+    with pytest.raises(ShapeError, match=r"axis 1 of a\.b and axis 1 of a_b would both be called"):
+        KerasConverter().convert(keras.Model([a, b], [layers.ReLU()(a), layers.ReLU()(b)]))
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        layers.Resizing(5, 4, interpolation="area", name="r"),
+        layers.Resizing(5, 4, antialias=True, name="r"),
+    ],
+)
+def test_layers_that_need_known_sizes_name_the_options(layer):
+    x = keras.Input((None, 4, 3), name="x")
+    message = r"set it in the build with --dim x_1=16, or with --input-shape x=1,16,4,3$"
+    with pytest.raises(ShapeError, match=message):
+        KerasConverter().convert(keras.Model(x, layer(x)))

@@ -150,7 +150,10 @@ def test_errors_need_the_config_only(tmp_path):
     y = keras.layers.Dense(4, name="torch")(x)
     y = keras.layers.Dense(4, dtype="float8_from_float32", name="half")(y)
     inner = keras.Sequential(
-        [keras.Input((8, 4)), keras.layers.Lambda(lambda t: t, output_shape=(8, 4), name="code")],
+        [
+            keras.Input((8, 4)),
+            keras.layers.Lambda(lambda t: t + len(t.shape), output_shape=(8, 4), name="code"),
+        ],
         name="inner",
     )
     keras.Model(x, keras.layers.Dense(4, name="second")(inner(y)), name="several").save(

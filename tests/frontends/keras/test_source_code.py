@@ -56,13 +56,13 @@ def test_classes_and_functions_are_not_imported(saved, tmp_path):
             "registered_name": "Layer",
         }
 
-    def initializer(tree):
+    def initializer(tree, registered=None):
         tree["config"]["layers"][1]["class_name"] = "Wrapper"
         tree["config"]["layers"][1]["config"]["kernel_initializer"] = {
             "module": "evil",
             "class_name": "function",
             "config": "Layer",
-            "registered_name": "function",
+            "registered_name": registered,
         }
 
     with pytest.MonkeyPatch.context() as patch:
@@ -77,6 +77,13 @@ def test_classes_and_functions_are_not_imported(saved, tmp_path):
             rewritten(saved / "m.keras", tmp_path / "m.keras", config=initializer), UnsupportedError
         )
         assert "Layer is not a computation of Keras and never imported" in message
+        error_of(
+            rewritten(
+                saved / "m.keras",
+                tmp_path / "m.keras",
+                config=lambda tree: initializer(tree, "function"),
+            )
+        )
     assert not (tmp_path / "executed").exists()
 
 

@@ -10,14 +10,13 @@ from webkiln.frontends.chainer.operators import OWN
 from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
-from webkiln.frontends.nodes.sizes import size_name
 from webkiln.frontends.nodes.spec import NodeModel, NodeSpec
 from webkiln.frontends.onnx.fold import FOLDS
 from webkiln.frontends.onnx.operators.table import OPERATORS
 from webkiln.ir import dim, symbols
 from webkiln.ir.graph import Graph
 from webkiln.ir.notation import parse_size
-from webkiln.ir.symbols import placeholder
+from webkiln.ir.symbols import placeholder, size_name
 
 DOMAIN = "chainer"
 OPSETS: Mapping[str, int] = {"": 20, DOMAIN: 1}

@@ -7,11 +7,11 @@ from webkiln.errors import RecipeError
 from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.core.subgraph import Subgraph
 from webkiln.frontends.nodes.reading import DistinctNames
-from webkiln.frontends.nodes.sizes import size_name
 from webkiln.frontends.nodes.spec import Declared, NodeModel, NodeSpec
 from webkiln.frontends.nodes.subgraph import extract_subgraph
 from webkiln.ir import symbols
 from webkiln.ir.notation import parse_size
+from webkiln.ir.symbols import size_name
 
 KnownType = tuple[str, tuple[int | str | None, ...]]
 """A dtype and a shape, as in declarations."""

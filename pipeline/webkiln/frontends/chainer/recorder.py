@@ -15,11 +15,10 @@ from webkiln.frontends.chainer.sizes import OpenSize, bare, is_open
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight
 from webkiln.frontends.nodes.call import GraphValue
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
-from webkiln.frontends.nodes.sizes import size_name
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS
-from webkiln.ir.symbols import placeholder
+from webkiln.ir.symbols import placeholder, size_name
 from webkiln.ir.types import DTYPES, Array, Type
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.table import RULES

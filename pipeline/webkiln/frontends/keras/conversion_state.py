@@ -58,11 +58,13 @@ class ConversionState:
         batch_size: int = 1,
         input_shapes: Mapping[str, Sequence[int | str]] | None = None,
         tables: Handlers = HANDLERS,
+        dims: Mapping[str, int | str] | None = None,
     ) -> None:
         if batch_size < 1:
             raise ShapeError(f"batch_size is {batch_size}; give 1 or more")
         self.batch_size = batch_size
         self.input_shapes = dict(input_shapes or {})
+        self.dims = dict(dims or {})
         self.tables = tables
         self.builder = GraphBuilder("model", RULES)
         self.digests: dict[str, Weight] = {}

@@ -1,5 +1,6 @@
 """Convert the spec of a Keras model to a Graph: one handler per layer or keras.ops operation."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,13 @@ from webkiln.frontends.keras.conversion_state import (
     ConversionState,
     Frame,
 )
-from webkiln.frontends.keras.input_shapes import input_dtype, input_shape, named_shapes
+from webkiln.frontends.keras.input_shapes import (
+    Shapes,
+    input_dtype,
+    input_shape,
+    input_shapes,
+    open_size_hint,
+)
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.masks import under_masks
 from webkiln.frontends.keras.policies import storable, takes_integers, work_dtype
@@ -50,10 +57,11 @@ NODES_PER_MODEL = 64
 class KerasConverter(ConversionState):
     """The converter of one model.
 
-    `batch_size` replaces a dynamic batch axis. `input_shapes` (input name -> full shape) replaces
-    all dynamic axes; a name in a shape is a size that is set at run time; the input's name may be
-    empty if there is only one. `tables` has the handlers of Keras's layers and operations. After a
-    conversion, `texts` describes how strings become the model's indices.
+    `batch_size` replaces a dynamic batch axis; other dynamic axes are set at run time, by names
+    such as `x_1`, which `dims` replaces by numbers or other names. `input_shapes` (input name ->
+    full shape) replaces all dynamic axes; a name in a shape is a size that is set at run time; the
+    input's name may be empty if there is only one. `tables` has the handlers of Keras's layers and
+    operations. After a conversion, `texts` describes how strings become the model's indices.
     """
 
     handlers = REGISTERED
@@ -71,7 +79,7 @@ class KerasConverter(ConversionState):
             from webkiln.frontends.keras.in_memory import describe_model
 
             source, blobs = describe_model(
-                source, batch_size=self.batch_size, handled=self.tables.handles
+                source, batch_size=self.batch_size, handled=self.tables.handles_in_memory
             )
         unsupported = find_unsupported(source, self.tables.handles)
         if unsupported:
@@ -79,13 +87,18 @@ class KerasConverter(ConversionState):
         self.builder = GraphBuilder(name or source.name, RULES)
         self._blobs, self.frames, self._states, self.digests = blobs or {}, [], {}, {}
         self._orders = CHANNELS_FIRST if _is_channels_first(source) else CHANNELS_LAST
-        shapes = named_shapes(self.input_shapes, [name for name, _ in source.inputs])
+        shapes = input_shapes(source, self.input_shapes, self.dims, self.batch_size)
         source, self._shapes, self.texts = with_indices(source, shapes, self.batch_size)
         layers = {layer.name: layer for layer in source.layers}
         inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
         self._batch = inputs[0].shape[0] if inputs and inputs[0].shape else self.batch_size
         with limited(spec_nodes=NODES_PER_LAYER * _count_layers(source)):
-            outputs, declared = self._run(source, "", inputs)
+            try:
+                outputs, declared = self._run(source, "", inputs)
+            except ShapeError as error:
+                if any(re.search(rf"\b{size}\b", str(error)) for size in _names(shapes)):
+                    raise ShapeError(f"{error}; {open_size_hint(shapes)}") from error
+                raise
         results = (
             self.cast(tensor, storable(dtype))
             for tensor, dtype in zip(outputs, declared, strict=True)
@@ -268,6 +281,10 @@ class KerasConverter(ConversionState):
                 self.builder = outer
 
         return write
+
+
+def _names(shapes: Shapes) -> set[str]:
+    return {size for shape in shapes.values() for size in shape if isinstance(size, str)}
 
 
 def _count_layers(model: ModelSpec) -> int:

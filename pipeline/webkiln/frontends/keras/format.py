@@ -25,7 +25,7 @@ KERAS = ModelFormat(
     parameters={
         "fetch": ("modules",),
         "load": ("plugins", "modules", "trust", "weights", "cut"),
-        "convert": ("plugins", "modules", "batch_size", "input_shapes"),
+        "convert": ("plugins", "modules", "batch_size", "dims", "input_shapes"),
         "reference": (
             "plugins",
             "modules",
@@ -33,9 +33,11 @@ KERAS = ModelFormat(
             "weights",
             "cut",
             "batch_size",
+            "dims",
             "input_shapes",
             "samples",
         ),
     },
     extra_files=("texts.json",),
+    may_have_open_sizes=True,
 )

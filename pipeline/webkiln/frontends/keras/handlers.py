@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webkiln.frontends.keras.layer import LayerHandler
+from webkiln.frontends.keras.layers.copied import find_copy
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.operations.tensorflow import TENSORFLOW
@@ -22,9 +23,12 @@ class Handlers:
     operations: Mapping[str, Callable[..., Any]]
 
     def built_in(self, spec: LayerSpec) -> LayerHandler | None:
-        """The built-in handler of a layer, unless a registered handler overrides it."""
-        own = spec.own and spec.kind == "layer" and registered_handler(spec) is None
-        return self.layers.get(spec.class_name) if own else None
+        """The built-in handler of a layer, or of a copy of a known definition, unless a registered
+        handler overrides it.
+        """
+        if spec.kind != "layer" or registered_handler(spec) is not None:
+            return None
+        return self.layers.get(spec.class_name) if spec.own else find_copy(spec)
 
     def find(self, spec: LayerSpec) -> LayerHandler | None:
         """The registered handler of a layer, or the built-in one, or None."""
@@ -38,6 +42,11 @@ class Handlers:
             spec.kind == "operation" and spec.class_name in self.operations
         )
         return known or self.find(spec) is not None
+
+    def handles_in_memory(self, spec: LayerSpec) -> bool:
+        """Likewise for a layer in memory: a user's class is what its `call` says, not its name."""
+        own = spec.own or spec.kind != "layer" or registered_handler(spec) is not None
+        return own and self.handles(spec)
 
 
 HANDLERS = Handlers(LAYERS, {**OPERATIONS, **TENSORFLOW})

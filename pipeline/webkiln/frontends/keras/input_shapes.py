@@ -4,7 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends.keras.policies import storable
-from webkiln.frontends.keras.spec import NO_SHAPE, LayerSpec
+from webkiln.frontends.keras.spec import NO_SHAPE, LayerSpec, ModelSpec
+from webkiln.ir.symbols import size_name
+
+Shapes = Mapping[str, Sequence[int | str]]
+EXAMPLE = 16
+"""The size in advice."""
 
 
 def named_shapes(
@@ -22,11 +27,48 @@ def named_shapes(
     return by_name
 
 
+def input_shapes(
+    model: ModelSpec, given: Shapes, dims: Mapping[str, int | str], batch_size: int
+) -> dict[str, list[int | str]]:
+    """The shape of every input, except those of strings that are not `given`.
+
+    An open batch axis has `batch_size`; any other open axis has a name, that of its input and its
+    number (`x_1`), and is set when the model runs. `dims` renames or fixes such sizes, `given`
+    replaces entire shapes. Raises ShapeError for shapes that do not fit, and unknown names.
+    """
+    by_name = named_shapes(given, [name for name, _ in model.inputs])
+    layers = {layer.name: layer for layer in model.layers}
+    shapes: dict[str, list[int | str]] = {}
+    owners: dict[str, str] = {}
+    for name, ref in model.inputs:
+        spec, requested = layers[ref.layer], by_name.get(name)
+        if requested is None and spec.config.get("dtype") == "string":
+            continue
+        shapes[name] = input_shape(name, spec, requested, batch_size)
+        for axis, size in enumerate(shapes[name]) if requested is None else ():
+            if isinstance(size, str):
+                where = f"axis {axis} of {name}"
+                if owners.setdefault(size, where) != where:
+                    raise ShapeError(
+                        f"{owners[size]} and {where} would both be called {size}; name their sizes"
+                        f" with --input-shape {name}=..."
+                    )
+    if unknown := sorted(set(dims) - owners.keys()):
+        raise ShapeError(
+            f"there is no size called {', '.join(unknown)}; sizes are"
+            f" {', '.join(sorted(owners)) or 'all known'}"
+        )
+    return {
+        name: [dims.get(size, size) if size in owners else size for size in shape]
+        for name, shape in shapes.items()
+    }
+
+
 def input_shape(
     name: str, spec: LayerSpec, requested: Sequence[int | str] | None, batch_size: int
 ) -> list[int | str]:
     """The shape of an input: `requested`, or the declared one with `batch_size` for a dynamic batch
-    axis.
+    axis, and names for other open axes.
     """
     declared = spec.config.get("batch_shape")
     if not isinstance(declared, list):
@@ -38,7 +80,10 @@ def input_shape(
     if requested is not None:
         shape = list(requested)
     else:
-        shape = [batch_size, *declared[1:]] if declared and declared[0] is None else declared
+        shape = [
+            size if size is not None else batch_size if axis == 0 else size_name(f"{name}_{axis}")
+            for axis, size in enumerate(declared)
+        ]
     fits = len(shape) == len(declared) and all(
         (
             size is None
@@ -53,6 +98,21 @@ def input_shape(
             " size with --input-shape, as a number, or as a name where it is set at run time"
         )
     return shape
+
+
+def open_size_hint(shapes: Shapes) -> str:
+    """How to set the sizes that a model leaves open."""
+    name, shape = next(
+        (name, shape)
+        for name, shape in shapes.items()
+        if any(isinstance(size, str) for size in shape)
+    )
+    size = next(size for size in shape if isinstance(size, str))
+    known = ",".join(str(EXAMPLE if isinstance(item, str) else item) for item in shape)
+    return (
+        f"{size} is a size that is set when the model runs; set it in the build with --dim"
+        f" {size}={EXAMPLE}, or with --input-shape {name}={known}"
+    )
 
 
 def input_dtype(spec: LayerSpec) -> str:

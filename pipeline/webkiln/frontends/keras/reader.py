@@ -20,6 +20,7 @@ from webkiln.frontends.keras.graph_config import (
     shift_calls,
     without_offsets,
 )
+from webkiln.frontends.keras.lambdas.recognised import recognised
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref
@@ -204,6 +205,16 @@ class Reader:
             return replace(spec, config={**spec.config, **tables})
         if own and class_name in CONTAINERS:
             return replace(spec, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
+        if own and class_name == "Lambda":
+            counts = {len(call.refs()) for call in spec.calls}
+            model = (
+                recognised(
+                    name, entry["config"], counts.pop(), self.source.version, self.source.backend
+                )
+                if len(counts) == 1
+                else None
+            )
+            return spec if model is None else replace(spec, model=model, traced=True)
         parts = self._parts(path, spec, entry, group, depth) if own else {}
         weights = self._weights(path, spec, *group) if self.source.paths or not parts else {}
         return replace(spec, weights=weights, parts=parts)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import ShapeError
 from webkiln.frontends.keras.framework import put_weights
+from webkiln.frontends.keras.input_shapes import input_shape, input_shapes
 from webkiln.frontends.keras.noise import fed
 from webkiln.frontends.keras.policies import storable
 from webkiln.frontends.keras.ranges import natural_scales
-from webkiln.frontends.keras.spec import NO_SHAPE, ModelSpec, noises
+from webkiln.frontends.keras.spec import ModelSpec, noises
 from webkiln.frontends.keras.supported import POLICIES
 from webkiln.frontends.keras.texts import known_words
 from webkiln.ir.types import Array
@@ -28,26 +28,19 @@ from webkiln.random_inputs import (
 def input_table(
     model: ModelSpec,
     batch_size: int,
-    input_shapes: Mapping[str, Sequence[int | str]],
+    given: Mapping[str, Sequence[int | str]],
     sample_sizes: Mapping[str, int],
+    dims: Mapping[str, int | str] | None = None,
 ) -> Inputs:
     """Name -> (dtype, shape) of every input. Dynamic sizes are those of `sample_sizes`, or 16."""
     layers = {layer.name: layer for layer in model.layers}
+    shapes = input_shapes(model, given, dims or {}, batch_size)
     table = {}
     for name, ref in model.inputs:
         config = layers[ref.layer].config
-        given = input_shapes.get(name) or input_shapes.get("")
-        declared = config.get("batch_shape") or [None] * len(given or ())
-        shape = given or [
-            batch_size if size is None and axis == 0 else size for axis, size in enumerate(declared)
-        ]
-        if not shape and config.get("batch_shape") is None:
-            raise ShapeError(f"input {name}: {NO_SHAPE} {name}=...")
-        if None in shape:
-            raise ShapeError(
-                f"input {name}: its shape is {declared} (null is open); give every size with"
-                " --input-shape"
-            )
+        if name not in shapes:
+            shapes[name] = input_shape(name, layers[ref.layer], None, batch_size)
+        shape = shapes[name]
         sizes = tuple(
             sample_sizes.get(size, SAMPLE_SIZE) if isinstance(size, str) else size for size in shape
         )

@@ -18,7 +18,9 @@ from webkiln.plugins import import_files
 def converted(
     data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
 ) -> Iterator[Conversion]:
-    converter = KerasConverter(params["batch_size"], params["input_shapes"])
+    converter = KerasConverter(
+        params["batch_size"], params["input_shapes"], dims=params.get("dims")
+    )
     with isolated(inputs.get("modules/")), defined_by(inputs.get("operators/")):
         if data["handled"]:
             import_files(inputs["plugins/"] / name for name in params["plugins"])

@@ -39,5 +39,7 @@ def compute(
                 inputs["source"], plugins, trust_source=params["trust_source"], cut=cut
             )
             model = load_with_keras(inputs["source"], trust_source=params["trust_source"])
-        table = input_table(spec, params["batch_size"], params["input_shapes"], samples)
+        table = input_table(
+            spec, params["batch_size"], params["input_shapes"], samples, params.get("dims")
+        )
         return compute_reference(keras, model, spec, table)

@@ -107,6 +107,8 @@ def _arrays_by_name(
     best = max(common.values(), default=(0, 0))
     alone = outer == path or (best[0] == 0 and bool(weight_names(spec.class_name, spec.config)))
     chosen = names if alone else [name for name in names if common[name] == best and best[0] > 0]
+    if not spec.own and len({owners[name][2] for name in chosen}) != len(chosen):
+        owners = {name: ("", "", name.removesuffix(":0")) for name in names}
     if len({owners[name][2] for name in chosen}) != len(chosen):
         raise SourceError(
             f"{source.path}: the weights of {path} have ambiguous names:"

@@ -1,10 +1,13 @@
 """Find all layers without a handler before the conversion."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from webkiln.errors import Item
 from webkiln.frontends.core.subgraph import add_subgraph_hints
+from webkiln.frontends.keras.lambdas.source import is_loadable
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
+from webkiln.frontends.keras.layers.copied import class_of, reason_against
 from webkiln.frontends.keras.policies import AUGMENTATIONS, UNTRACED_MODES, parse_policy
 from webkiln.frontends.keras.registered_handlers import registered_handler
 from webkiln.frontends.keras.spec import CALLING, FUNCTION, LayerSpec, ModelSpec, functions
@@ -65,7 +68,6 @@ STRINGS_HINT = (
     "Convert strings to numbers on the page, and start the model after this layer: --from-layer"
 )
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
-LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
 
 
 def find_unsupported(
@@ -202,6 +204,15 @@ def _modes(layer: LayerSpec, *, built_in: bool, traced: bool) -> Iterator[tuple[
         )
 
 
+def lambda_hint(name: str, config: Any) -> str:
+    """How to convert a Lambda layer. --trust-source helps only if this Python can run its code."""
+    handler = (
+        f'Register a handler, @KerasConverter.register_handler("Lambda", "{name}"), in FILE.py and'
+        " pass --plugin FILE.py"
+    )
+    return f"{handler}, or --trust-source if you trust the file" if is_loadable(config) else handler
+
+
 def _reason(layer: LayerSpec) -> tuple[str, str]:
     if layer.kind == "operation" and layer.class_name in OPERATIONS_WITHOUT:
         reason, hint = OPERATIONS_WITHOUT[layer.class_name]
@@ -215,7 +226,7 @@ def _reason(layer: LayerSpec) -> tuple[str, str]:
         what = f"keras.ops operation {layer.class_name} is not supported"
         return what, "Use other operations, or write a handler for the layer that calls it"
     if layer.class_name == "Lambda" and layer.own:
-        return LAMBDA, LAMBDA_HINT
+        return LAMBDA, lambda_hint(layer.name, layer.config)
     if layer.own and UNTRACED.get(layer.class_name) == FOREIGN:
         return (
             FOREIGN,
@@ -224,4 +235,6 @@ def _reason(layer: LayerSpec) -> tuple[str, str]:
     handler = f"write a handler with KerasConverter.register_handler({layer.class_name!r})"
     if layer.own:
         return NO_HANDLER, f"Express it with supported layers, or {handler}"
-    return UNKNOWN, f"Pass --plugin FILE.py that defines it, or {handler} in such a file"
+    against = reason_against(layer)
+    known = f"It is not a known {class_of(layer)}: {against}. " if against else ""
+    return UNKNOWN, f"{known}Pass --plugin FILE.py that defines it, or {handler} in such a file"

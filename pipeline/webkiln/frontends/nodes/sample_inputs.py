@@ -8,10 +8,10 @@ from webkiln.frontends.nodes.sizes import (
     fixed_values,
     input_table,
     open_size_names,
-    size_name,
     size_values,
 )
 from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.ir.symbols import size_name
 from webkiln.ir.types import Array
 from webkiln.random_inputs import Inputs, ModelRun, distinguishing_inputs, make_inputs
 

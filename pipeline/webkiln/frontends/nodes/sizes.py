@@ -2,9 +2,7 @@
 runs.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -13,7 +11,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.spec import Declared, NodeModel
 from webkiln.ir import dim, symbols
-from webkiln.ir.symbols import placeholder
+from webkiln.ir.symbols import placeholder, size_name
 from webkiln.ir.types import Array
 from webkiln.random_inputs import SAMPLE_SIZE, Inputs
 
@@ -159,17 +157,6 @@ def element_sizes(item: Declared, shape: Sequence[int]) -> tuple[int, ...]:
     """The placeholders of the elements of an input of sizes."""
     stem = size_name(item.name)
     return tuple(placeholder(f"{stem}_at_{index}") for index in range(prod(shape)))
-
-
-def size_name(name: str) -> str:
-    """A size's label as a name that is valid in all generated languages and that `placeholder`
-    accepts.
-    """
-    cleaned = re.sub(r"\W", "_", name, flags=re.ASCII)
-    with suppress(ShapeError):
-        placeholder(cleaned)
-        return cleaned
-    return f"d{cleaned}"
 
 
 def size_values(model: NodeModel, table: Inputs, samples: Mapping[str, int]) -> dict[str, Array]:

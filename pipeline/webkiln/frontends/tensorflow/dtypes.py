@@ -60,6 +60,16 @@ RESULTS: Mapping[str, Sequence[str]] = {
     **_all(["T=int32"], "BroadcastArgs DataFormatVecPermute InvertPermutation"),
     **_all(["T", "U"], "FusedBatchNormV2 FusedBatchNormV3"),
     **_all(["T", "out_idx=int32"], "ListDiff Unique"),
+    **_all(
+        ["output_types"],
+        "DatasetToSingleElement IteratorGetNext IteratorGetNextSync OptionalGetValue",
+    ),
+    **_all(
+        ["component_types"], "QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeue"
+    ),
+    **_all(["uint8"], "DecodeAndCropJpeg DecodeBmp DecodeGif DecodeJpeg"),
+    **_all(["dtype=uint8"], "DecodeImage DecodePng PlaceholderWithDefault"),
+    "DecodeRaw": ("out_type",),
     "Cast": ("DstT",),
     "CombinedNonMaxSuppression": ("float32", "float32", "float32", "int32"),
     "Conj": ("T=complex64",),
@@ -83,6 +93,10 @@ def dtype_of(node: Any, index: int, listed: Mapping[str, Sequence[str]]) -> str:
     """The TensorFlow dtype of an output; "" if it is unknown. `listed` has the file's operator
     definitions.
     """
+    if node.op in PARSERS:
+        types = node.attr["Tdense"].list.type
+        dense = index - 3 * int(node.attr[PARSERS[node.op]].i)
+        return dtype_name(types[dense]) if 0 <= dense < len(types) else ""
     entries = RESULTS.get(node.op) or listed.get(node.op) or USUAL
     entry, _, default = entries[min(index, len(entries) - 1)].partition("=")
     if entry not in node.attr:
@@ -92,9 +106,37 @@ def dtype_of(node: Any, index: int, listed: Mapping[str, Sequence[str]]) -> str:
     return dtype_name(codes[min(index, len(codes) - 1)]) if codes else ""
 
 
+STATED = {
+    **dict.fromkeys(("IteratorGetNext", "IteratorGetNextSync"), ("output_shapes",)),
+    **dict.fromkeys(("OptionalGetValue", "DatasetToSingleElement"), ("output_shapes",)),
+}
+"""Operators that state the shapes of their outputs -> the attribute."""
+PARSERS = {"ParseExample": "Nsparse", "ParseExampleV2": "num_sparse"}
+"""Operators that parse records, and the attribute with the number of sparse features. Each of these
+has three outputs before the dense features.
+"""
+IMAGES = frozenset({"DecodeAndCropJpeg", "DecodeBmp", "DecodeJpeg", "DecodePng"})
+"""Operators whose output is an image, [height, width, channels]."""
+
+
 def declared_shape(node: Any, index: int) -> tuple[int | None, ...] | None:
-    """The declared shape of an output, if the file has shapes."""
-    if "_output_shapes" not in node.attr:
-        return None
-    shapes = node.attr["_output_shapes"].list.shape
+    """The declared shape of an output, if the file has shapes, or if its operator states them."""
+    attribute = next(
+        (name for name in ("_output_shapes", *STATED.get(node.op, ())) if name in node.attr), None
+    )
+    if node.op == "PlaceholderWithDefault" and "shape" in node.attr:
+        return open_shape(node.attr["shape"].shape)
+    if attribute is None and node.op in IMAGES:
+        return (None, None, int(node.attr["channels"].i) or None)
+    if attribute is None:
+        return _parsed_shape(node, index) if node.op in PARSERS else None
+    shapes = node.attr[attribute].list.shape
     return open_shape(shapes[index]) if index < len(shapes) else None
+
+
+def _parsed_shape(node: Any, index: int) -> tuple[int | None, ...] | None:
+    """The shape of a dense feature, with the axis of the records."""
+    dense = index - 3 * int(node.attr[PARSERS[node.op]].i)
+    shapes = node.attr["dense_shapes"].list.shape
+    shape = open_shape(shapes[dense]) if 0 <= dense < len(shapes) else None
+    return None if shape is None else (None, *shape)

@@ -289,6 +289,18 @@ def _placeholders(main: Body) -> list[Interface]:
     return interfaces
 
 
+PIPELINE = frozenset(
+    {
+        *("IteratorToStringHandle", "MakeIterator", "QueueCloseV2", "QueueEnqueueManyV2"),
+        *("QueueEnqueueV2", "QueueSizeV2"),
+    }
+)
+"""Operators that control an input pipeline. A graph does not compute them."""
+
+
+DATASET = re.compile(r"Dataset(V\d)?$")
+
+
 def _ends(main: Body) -> list[Interface]:
     """The nodes that no other node reads: the outputs of a graph without a signature. Those that
     loops leave over are excluded if there are others.
@@ -304,6 +316,8 @@ def _ends(main: Body) -> list[Interface]:
         for node in main.nodes.values()
         if not read[node.name]
         and node.op not in ("NoOp", "Placeholder", "Const", "Assert")
+        and node.op not in PIPELINE
+        and DATASET.search(node.op) is None
         and ASSERTION not in node.name
         and node.name not in flow.partial
     ]

@@ -7,6 +7,7 @@ from typing import Any
 from webkiln.errors import SourceError
 from webkiln.frontends.nodes.reading import tensors_read
 from webkiln.frontends.nodes.spec import GraphSpec
+from webkiln.frontends.tensorflow.dtypes import PARSERS
 from webkiln.frontends.tensorflow.source import PARTS, GraphSource
 
 
@@ -14,6 +15,10 @@ def output_count(program: GraphSource, node: Any, attrs: Mapping[str, Any]) -> i
     for name in ("num_split", "num", "N_out"):
         if name in attrs and node.op in ("Split", "SplitV", "Unpack"):
             return int(attrs[name])
+    if node.op in PARSERS:
+        ragged = len(node.attr["ragged_value_types"].list.type)
+        sparse = int(node.attr[PARSERS[node.op]].i)
+        return 3 * sparse + len(node.attr["Tdense"].list.type) + 2 * ragged
     listed = program.parts.get(node.op)
     if listed is not None and not any(is_list for _, is_list in listed):
         return len(listed)

@@ -88,8 +88,12 @@ _REASONS: Mapping[Refusal, str] = {
         " QuantizeDownAndShrinkRange Dequantize Requantize RequantizationRange"
     ),
     QUEUES: (
-        "Batch BatchFunction FIFOQueueV2 QueueDequeueManyV2 QueueDequeueV2 IteratorGetNext"
-        " IteratorV2 OneShotIterator TFRecordReaderV2"
+        "Batch BatchFunction FIFOQueueV2 PaddingFIFOQueueV2 QueueDequeueManyV2 QueueDequeueUpToV2"
+        " QueueDequeueV2 RandomShuffleQueueV2 Iterator IteratorFromStringHandle"
+        " IteratorFromStringHandleV2 IteratorGetNext IteratorGetNextSync IteratorV2"
+        " OneShotIterator TFRecordReaderV2 BatchDataset BatchDatasetV2 MapDataset"
+        " ParallelMapDataset ParallelMapDatasetV2 PrefetchDataset RangeDataset RepeatDataset"
+        " ShuffleDataset TensorDataset TensorSliceDataset TFRecordDataset WholeFileReaderV2"
     ),
 }
 REFUSED: Mapping[str, Refusal] = {

@@ -7,7 +7,6 @@ from typing import Any
 
 from webkiln.errors import Item, SourceError
 from webkiln.frontends.core.arrays import Literal, Weight, two_parts
-from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.nodes.reading import (
     DistinctNames,
@@ -80,11 +79,11 @@ SIZE_OPERATORS = SizeOperators(
 
 class SpecWriter:
     """Writes the spec of a program. `GraphSpec`s of branches and loops may read tensors of outer
-    graphs.
+    graphs. Placeholders with a default are that default, unless they are `starts` of a subgraph.
     """
 
-    def __init__(self, program: GraphSource) -> None:
-        self.program = program
+    def __init__(self, program: GraphSource, starts: Sequence[str] = ()) -> None:
+        self.program, self.starts = program, frozenset(starts)
         self.weights = StoredWeights()
         self.labels = DistinctNames()
         self.unsupported: list[Item] = []
@@ -107,6 +106,7 @@ class SpecWriter:
         """Nodes that the spec omits since they return an operand -> the tensor of the operand."""
 
     def model(self) -> NodeModel:
+        """The spec of the entire program. `unsupported` has what it cannot represent."""
         program = self.program
         names = {item.tensor: self.fresh() for item in program.inputs}
         scope = Scope(program.main, {})
@@ -136,7 +136,6 @@ class SpecWriter:
         inputs = tuple(
             Declared(item.name, names[item.tensor], item.dtype, item.shape) for item in retained
         )
-        report_unsupported(program.name, list(dict.fromkeys(self.unsupported)))
         graph = drop_unread_outputs(GraphSpec(inputs, outputs, self.tensors, tuple(self.nodes)))
         graph = with_size_constants(graph, self.weights, SIZE_OPERATORS)
         return NodeModel(program.name, {"": 1}, graph, sizes=size_inputs(graph, SIZE_OPERATORS))
@@ -268,7 +267,7 @@ class SpecWriter:
             return []
         if op in SWITCHES:
             return [inputs[0]] * max(2, int(node.attr["num_outs"].i))
-        if op in PASS_THROUGH:
+        if op in PASS_THROUGH and not (op == "PlaceholderWithDefault" and node.name in self.starts):
             return self._pass(node, inputs)
         attrs = {key: attribute(item) for key, item in node.attr.items() if not key.startswith("_")}
         called = (

@@ -6,11 +6,13 @@ equal dtypes.
 
 from collections.abc import Sequence
 from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.operations import image, linear, nn, shapes
 from webkiln.frontends.keras.operations.arguments import (
     FLOAT,
@@ -276,3 +278,23 @@ def one_hot(
 def real(operation: Operation) -> Operation:
     """A TensorFlow function for floats only."""
     return called(lambda b, x: operation(b, floating(b, x)), "x")
+
+
+def quotient_1(b: GraphBuilder, x: Argument, y: Argument) -> Tensor:
+    """The division of Python 2 and of TensorFlow 1: that of integers is rounded down."""
+    x, y = alike(b, x, y)
+    return b.op("Div" if is_float(x.dtype) else "FloorDiv", [x, y])
+
+
+def backend_sqrt(b: GraphBuilder, x: Argument) -> Tensor:
+    """The square root in keras.backend, which is 0 for negative numbers."""
+    return b.op("Sqrt", [b.op("Relu", [tensor(b, x)])])
+
+
+def backend_hard_sigmoid(b: GraphBuilder, x: Argument) -> Tensor:
+    return ACTIVATIONS["hard_sigmoid_2"](b, tensor(b, x))
+
+
+def batch_flatten(b: GraphBuilder, x: Argument) -> Tensor:
+    x = tensor(b, x)
+    return b.op("Reshape", [x], {"shape": (x.shape[0], prod(x.shape[1:]))})

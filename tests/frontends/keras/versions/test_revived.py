@@ -1,0 +1,251 @@
+"""Older files with classes of a plugin: their configs are translated before Keras reads them."""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from tests.frontends.keras.conftest import ROOT
+from tests.frontends.keras.versions.model_files import (
+    WRITTEN,
+    every_layer,
+    read,
+    write_h5,
+)
+from webkiln.backends.compare import relative_error
+from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.load import load_model, load_with_keras
+from webkiln.frontends.keras.plugins import isolated
+from webkiln.ops.evaluate import run_graph
+
+pytestmark = pytest.mark.probes
+RETIRED = {"local", "local_2", "local_2d"}
+NAMES = sorted({path.stem for path in WRITTEN.glob("*.h5")} - RETIRED)
+VERSION = "2.4.0"
+
+
+def subclass(base, own="", **extra):
+    """A plugin with a subclass of a layer, which is called Mine followed by its name."""
+    return (
+        "import keras\n\n\n@keras.saving.register_keras_serializable()\n"
+        f"class Mine{base}(keras.layers.{base}):\n    {own or 'pass'}\n"
+    )
+
+
+def changed(name, base, path, version=VERSION):
+    """Write a model whose layers of a class are the plugin's, with initialisers, regularisers and
+    constraints that no plugin defines. Returns the model.
+    """
+    model = read(name)
+    for layer in every_layer(model.config):
+        if layer["class_name"] == base:
+            layer["class_name"] = f"Mine{base}"
+        for key in [*layer["config"]]:
+            if key.endswith(("_initializer", "_regularizer", "_constraint")):
+                mine = {"class_name": "OnlyForTraining", "config": {"scale": 2}}
+                layer["config"][key] = mine if base != "BatchNormalization" else "only_for_training"
+    write_h5(path, model.config, model.lists, version)
+    return model
+
+
+def check(path, model, plugin, tmp_path):
+    (tmp_path / "plugin.py").write_text(plugin)
+    with isolated():
+        spec, blobs = load_model(path, [tmp_path / "plugin.py"])
+        graph = KerasConverter(batch_size=len(model.inputs[0])).convert(spec, blobs)
+    results = run_graph(graph, dict(zip(graph.inputs, model.inputs, strict=True)))[0].values()
+    for got, expected in zip(results, model.outputs, strict=True):
+        assert relative_error(got, expected) < 1e-5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keras_computes_the_outputs_of_the_older_version(name):
+    model = read(name)
+    revived = load_with_keras(WRITTEN / f"{name}.h5")
+    inputs = model.inputs if len(model.inputs) > 1 else model.inputs[0]
+    outputs = keras.tree.flatten(revived(inputs, training=False))
+    assert len(outputs) == len(model.outputs)
+    for got, expected in zip(outputs, model.outputs, strict=True):
+        assert relative_error(np.asarray(got), expected) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("conv_2d", "Conv2D"),
+        ("conv_2d", "BatchNormalization"),
+        ("merged", "Dense"),
+        ("nested", "Dense"),
+        ("frozen", "Dense"),
+        ("shared", "Dense"),
+        ("separable", "SeparableConv2D"),
+        ("transposed", "Conv2DTranspose"),
+        ("words", "Embedding"),
+    ],
+)
+def test_classes_of_plugins(name, base, tmp_path):
+    model = changed(name, base, tmp_path / "m.h5")
+    assert any(layer["class_name"] == f"Mine{base}" for layer in every_layer(model.config))
+    check(tmp_path / "m.h5", model, subclass(base), tmp_path)
+
+
+def test_layers_inside_a_class_of_a_plugin_are_translated(tmp_path):
+    """Its config has a layer in the arguments of Keras 2.4, which Keras 3 does not accept."""
+    kernel = np.random.default_rng(0).normal(size=(3, 3, 2, 1)).astype("float32")
+    inner = {
+        "class_name": "DepthwiseConv2D",
+        "config": {
+            "name": "inner",
+            "kernel_size": [3, 3],
+            "groups": 1,
+            "use_bias": False,
+            "depthwise_initializer": {"class_name": "OnlyForTraining", "config": {}},
+        },
+    }
+    twice = {
+        "class_name": "Twice",
+        "name": "twice",
+        "config": {"name": "twice", "layer": inner, "length": 2, "bias": 1},
+        "inbound_nodes": [[["x", 0, 0, {}]]],
+    }
+    start = {
+        "class_name": "InputLayer",
+        "name": "x",
+        "config": {"name": "x", "batch_input_shape": [None, 5, 5, 2], "dtype": "float32"},
+        "inbound_nodes": [],
+    }
+    config = {
+        "class_name": "Model",
+        "config": {
+            "name": "model",
+            "layers": [start, twice],
+            "input_layers": [["x", 0, 0]],
+            "output_layers": [["twice", 0, 0]],
+        },
+    }
+    lists = {"x": [], "twice": [("twice/inner/depthwise_kernel:0", kernel)]}
+    write_h5(tmp_path / "m.h5", config, lists, VERSION)
+    (tmp_path / "plugin.py").write_text(
+        "import keras\n\n\n@keras.saving.register_keras_serializable()\n"
+        "class Twice(keras.layers.Layer):\n"
+        "    def __init__(self, layer, length, bias, **options):\n"
+        "        super().__init__(**options)\n"
+        "        self.layer = keras.saving.deserialize_keras_object(layer)\n"
+        "        self.length, self.bias = length, bias\n\n"
+        "    def build(self, shape):\n        self.layer.build(shape)\n\n"
+        "    def call(self, x):\n        return self.layer(x) * self.length + self.bias\n"
+    )
+    x = np.random.default_rng(1).normal(size=(1, 5, 5, 2)).astype("float32")
+    with isolated():
+        spec, blobs = load_model(tmp_path / "m.h5", [tmp_path / "plugin.py"])
+        graph = KerasConverter().convert(spec, blobs)
+    (got,) = run_graph(graph, {"x": x})[0].values()
+    layer = keras.layers.DepthwiseConv2D(3, use_bias=False)
+    layer.build((None, 5, 5, 2))
+    layer.set_weights([kernel])
+    assert relative_error(got, 2 * np.asarray(layer(x)) + 1) < 1e-6
+
+
+def test_weights_that_do_not_fit_a_class_are_named(tmp_path):
+    changed("merged", "Dense", tmp_path / "m.h5")
+    build = "def build(self, shape):\n        self.add_weight(shape=(7,), name='more')\n"
+    (tmp_path / "plugin.py").write_text(subclass("Dense", f"{build}        super().build(shape)"))
+    with (
+        isolated(),
+        pytest.raises(SourceError, match=r"\(MineDense\): its weights in the file are"),
+    ):
+        load_model(tmp_path / "m.h5", [tmp_path / "plugin.py"])
+
+
+@pytest.mark.parametrize("name", ["conv_2d", "nested"])
+def test_what_no_plugin_defines_is_refused_without_keras(name, tmp_path):
+    changed(name, "Dense" if name == "nested" else "Conv2D", tmp_path / "m.h5")
+    code = (
+        "import sys; from pathlib import Path; from webkiln.errors import UnsupportedError; from"
+        " webkiln.frontends.keras.load import load_model\ntry:"
+        " load_model(Path(sys.argv[1]))\nexcept UnsupportedError as error: print(*(f'{where}:"
+        " {hint}' for where, _, hint in error.items), sep='\\n')\n"
+        "assert not {'keras', 'tensorflow'} & set(sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "m.h5")]
+    done = subprocess.run(
+        command, cwd=ROOT / "pipeline", capture_output=True, text=True, check=True
+    )
+    assert "(Mine" in done.stdout
+    assert "Pass --plugin FILE.py" in done.stdout
+
+
+def test_training_code_of_current_files_is_not_needed(tmp_path):
+    """Initialisers, regularisers, constraints, losses and metrics of unknown modules."""
+    (tmp_path / "plugin.py").write_text(subclass("Dense"))
+    x = keras.Input((4,), name="x")
+
+    class MineDense(keras.layers.Dense):
+        pass
+
+    class OnlyForTraining(keras.initializers.Ones):
+        pass
+
+    def penalty(weight):
+        return keras.ops.sum(weight)
+
+    def loss(truth, y):
+        return keras.ops.mean(truth - y)
+
+    layer = MineDense(3, name="d", kernel_initializer=OnlyForTraining(), bias_regularizer=penalty)
+    model = keras.Model(x, layer(x))
+    model.compile("sgd", loss)
+    values = np.random.default_rng(0).normal(size=(1, 4)).astype("float32")
+    for suffix in ("keras", "h5"):
+        model.save(tmp_path / f"m.{suffix}")
+        with isolated():
+            spec, blobs = load_model(tmp_path / f"m.{suffix}", [tmp_path / "plugin.py"])
+            graph = KerasConverter().convert(spec, blobs)
+        (got,) = run_graph(graph, {"x": values})[0].values()
+        assert relative_error(got, np.asarray(model(values))) < 1e-6
+
+
+def test_a_function_for_training_is_never_imported(tmp_path):
+    """Where Keras might import the module of an initialiser, the file is refused."""
+    (tmp_path / "plugin.py").write_text(subclass("Dense"))
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
+    model = read("merged")
+    for registered in ("function", "first", None, 3):
+        for kind, config in (("function", "first"), ("first", {})):
+            evil = {
+                "module": "evil",
+                "class_name": kind,
+                "config": config,
+                "registered_name": registered,
+            }
+            text = json.dumps(model.config).replace('"Dense"', '"MineDense"')
+            tree = json.loads(text)
+            for layer in every_layer(tree):
+                if layer["class_name"] == "MineDense":
+                    layer["config"] |= {"kernel_initializer": evil, "other": {"a_constraint": evil}}
+            write_h5(tmp_path / "m.h5", tree, model.lists, "3.0.0")
+            with isolated(), pytest.MonkeyPatch.context() as patch:
+                patch.syspath_prepend(tmp_path)
+                with pytest.raises((SourceError, UnsupportedError)):
+                    load_model(tmp_path / "m.h5", [tmp_path / "plugin.py"])
+    assert not (tmp_path / "executed").exists()
+
+
+def test_what_keras_cannot_load_beside_a_class_is_named(tmp_path):
+    """A TensorFlow function in a model with a class of a plugin: handlers of the class help."""
+    model = changed("merged", "Dense", tmp_path / "m.h5")
+    layers = model.config["config"]["layers"]
+    start = next(layer for layer in layers if layer["class_name"] == "InputLayer")["name"]
+    function = {"name": "tf.math.square", "function": "math.square", "dtype": "float32"}
+    node = [[start, 0, 0, {}]]
+    entry = {"class_name": "TFOpLambda", "name": "tf.math.square", "config": function}
+    layers.append({**entry, "inbound_nodes": [node[0]]})
+    write_h5(tmp_path / "n.h5", model.config, model.lists, VERSION)
+    (tmp_path / "plugin.py").write_text(subclass("Dense"))
+    message = r"needed to trace MineDense\. Register handlers for MineDense"
+    with isolated(), pytest.raises(UnsupportedError, match=message):
+        load_model(tmp_path / "n.h5", [tmp_path / "plugin.py"])
