@@ -4,7 +4,7 @@ SourceError.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from math import prod
 from pathlib import Path
@@ -17,9 +17,8 @@ from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
-from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.size_constants import (
-    SizeOperators,
     size_inputs,
     with_size_constants,
 )
@@ -36,27 +35,12 @@ from webkiln.frontends.onnx.classical import (
 from webkiln.frontends.onnx.graphs import inline_functions, opsets_of
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.strings import ADVICE, StringTable
+from webkiln.frontends.onnx.structure import SIZE_OPERATORS, is_structure
 from webkiln.frontends.onnx.subgraph import extract_subgraph
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
-STRUCTURAL = frozenset(
-    {("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)}
-)
-"""(operator, operand) pairs that are structure, whatever their dtype."""
-INTEGERS = frozenset({2, 3, 4, 5, 6, 7, 12, 13})
-"""The codes of integer dtypes."""
-SIZE_OPERATORS = SizeOperators(
-    of_types=("Shape", "Size"),
-    readers=STRUCTURAL | {("Range", position) for position in range(3)},
-    sizes={
-        *(("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0), ("Range", 1), ("Tile", 1)),
-        *(("Upsample", 1), ("Resize", 2), ("Resize", 3), ("Slice", 2), ("TopK", 1), ("Pad", 1)),
-        *(("CenterCropPad", 1), ("OneHot", 1), ("Split", 1)),
-    },
-    is_integer_cast=lambda node: node.op == "Cast" and node.attrs.get("to") in INTEGERS,
-)
 UNKNOWN_SIZE = -1
 """PaddlePaddle writes unknown sizes as this value."""
 NAME_COUNTER = re.compile(r"__\d+\b")
@@ -393,15 +377,3 @@ class _Reader:
         if kind == types.STRING:
             return decode_text(item.s, where)
         raise SourceError(f"{where}: has an attribute type that cannot be read")
-
-
-def is_structure(array: Array, uses: Iterable[tuple[str, int]]) -> bool:
-    """Whether a value is part of the structure: small, and a scalar or integers, or read by a
-    structural operand.
-
-    Parameters of quantisation are trained, even if they are scalars.
-    """
-    readers = set(uses)
-    if readers & STRUCTURAL or array.size == 0:
-        return array.size <= INLINE_ELEMENTS
-    return is_structural(array) and not any("Linear" in op or "Integer" in op for op, _ in readers)
