@@ -52,7 +52,7 @@ def graphs_of(part: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     """Yield a graph and the graphs nested in its nodes."""
     yield part
     for node in part.node:
-        for inner in _nested_graphs(node):
+        for inner in nested_graphs(node):
             yield from graphs_of(inner)
 
 
@@ -60,11 +60,12 @@ def nodes_of(part: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodePr
     """Yield the nodes of a graph or function, and those of nested graphs."""
     for node in part.node:
         yield node
-        for inner in _nested_graphs(node):
+        for inner in nested_graphs(node):
             yield from nodes_of(inner)
 
 
-def _nested_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+def nested_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """Yield the graphs in a node's attributes."""
     for item in node.attribute:
         yield from (*([item.g] if item.HasField("g") else []), *item.graphs)
 

@@ -20,7 +20,7 @@ from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import decode_strings, decode_text, raw_attributes
-from webkiln.frontends.onnx.check import check_model, parse_model
+from webkiln.frontends.onnx.check import CheckerError, check_model, parse_model
 from webkiln.frontends.onnx.classical import (
     DESCRIPTIONS,
     DOMAIN,
@@ -28,8 +28,10 @@ from webkiln.frontends.onnx.classical import (
     describe_node,
     unsupported_strings,
 )
+from webkiln.frontends.onnx.complete import is_accepted_unchanged
 from webkiln.frontends.onnx.graphs import inline_functions, opsets_of
 from webkiln.frontends.onnx.sort import sorted_nodes
+from webkiln.frontends.onnx.sparse import dense_model
 from webkiln.frontends.onnx.strings import ADVICE, StringTable
 from webkiln.frontends.onnx.subgraph import extract_subgraph
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
@@ -52,13 +54,16 @@ def read_checked(
     """The spec and weight blobs of a validated file, or of a subgraph of it. External data is in
     `folder`, by default the file's own.
     """
-    return _read_spec(
-        extract_part(parse_model(path), cut, path.name), path.name, folder or path.parent
-    )
+    folder = folder or path.parent
+    return _read_spec(extract_part(parse_model(path), cut, path.name, folder), path.name, folder)
 
 
-def extract_part(model: onnx.ModelProto, cut: Subgraph, name: str) -> onnx.ModelProto:
+def extract_part(
+    model: onnx.ModelProto, cut: Subgraph, name: str, folder: Path | None = None
+) -> onnx.ModelProto:
     """The model, or a subgraph of it."""
+    if cut:
+        model = dense_model(model, name, folder)
     return (
         extract_subgraph(
             model, cut, name, labels=layer_tensors(inline_functions(model, name), name)
@@ -90,7 +95,8 @@ def describe_model(
 
 def validate_model(make: Callable[[], onnx.ModelProto], name: str, folder: Path | None) -> None:
     """Raise SourceError if a model violates the standard. If reading it fails with a SourceError as
-    well, that more specific error is raised.
+    well, that more specific error is raised. What the onnx package rejects without large arrays and
+    declared shapes is valid if it accepts the complete model.
     """
     try:
         check_model(make(), name, folder)
@@ -101,10 +107,12 @@ def validate_model(make: Callable[[], onnx.ModelProto], name: str, folder: Path 
             raise
         except Exception:  # noqa: BLE001 - the reader expects files that conform to the standard
             raise refused from None
-        raise
+        if not isinstance(refused, CheckerError) or not is_accepted_unchanged(make(), folder):
+            raise
 
 
 def _read_spec(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[NodeModel, Blobs]:
+    model = dense_model(model, name, folder)
     model, opsets = inline_functions(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
@@ -128,8 +136,6 @@ class _Reader:
     def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphSpec:
         where = f"{self.name}: graph {graph.name}" if outer else self.name
         scope = dict(outer)
-        if graph.sparse_initializer:
-            self.unsupported.append((where, "has sparse initialisers", "Save it with dense ones"))
         arrays = {item.name: item for item in graph.initializer}
         if repeated := [
             name

@@ -55,7 +55,9 @@ class _Runner:
         except ImportError:
             raise missing_framework("onnxruntime", "onnxruntime") from None
 
-        model = extract_part(onnx.load_model(path, load_external_data=False), cut, path.name)
+        model = extract_part(
+            onnx.load_model(path, load_external_data=False), cut, path.name, folder or path.parent
+        )
         if folder is not None:
             load_external(model, folder, path.name)
         self.fixed = fixed
