@@ -5,11 +5,29 @@ from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.onnx.fold import FOLDS
 from webkiln.frontends.onnx.operators.table import DOMAINS
 
+BLOCKED_LAYOUT = (
+    "is in a layout for the CPU of the machine on which onnxruntime optimised the file",
+    "Convert the original model, or save it with ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL",
+)
+"""https://onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html"""
 HANDLERS = NodeHandlers(
     DOMAINS,
     FOLDS,
     own_domain="ai.onnx",
     advice="Export the model without it, or with another opset, or register a handler",
+    refused=dict.fromkeys(
+        (
+            "ReorderInput",
+            "ReorderOutput",
+            "Conv",
+            "MaxPool",
+            "GlobalMaxPool",
+            "AveragePool",
+            "GlobalAveragePool",
+            "Upsample",
+        ),
+        BLOCKED_LAYOUT,
+    ),
     supports_subgraphs=True,
 )
 

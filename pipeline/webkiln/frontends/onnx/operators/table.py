@@ -47,4 +47,5 @@ DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
     "": OPERATORS,
     "ai.onnx.ml": {**CLASSICAL, **SCORES, **SVM, **TREES},
     "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE},
+    "com.microsoft.nchwc": {},
 }
