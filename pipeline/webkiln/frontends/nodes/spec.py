@@ -7,7 +7,7 @@ producers, doc strings or the order of initialisers.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
@@ -58,30 +58,40 @@ class GraphSpec:
 @dataclass(frozen=True, slots=True)
 class NodeModel:
     """A model without functions. `opsets` has the version of each operator domain, the format's own
-    as ''. `texts` is the table of strings that integers in the model index.
+    as ''. `texts` is the table of strings that integers in the model index, `labels` the names of
+    the columns of outputs.
     """
 
     name: str
     opsets: Mapping[str, int]
     graph: GraphSpec
     texts: tuple[str, ...] = ()
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def to_json(model: NodeModel) -> dict[str, Any]:
-    data = {
+    data: dict[str, Any] = {
         "schema": SCHEMA,
         "name": model.name,
         "opsets": dict(model.opsets),
         "graph": _graph(model.graph),
     }
-    return {**data, "texts": list(model.texts)} if model.texts else data
+    if model.texts:
+        data["texts"] = list(model.texts)
+    if model.labels:
+        data["labels"] = {name: list(names) for name, names in model.labels.items()}
+    return data
 
 
 def from_json(data: Mapping[str, Any]) -> NodeModel:
     if data.get("schema") != SCHEMA:
         raise InternalError(f"spec.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
     return NodeModel(
-        data["name"], data["opsets"], _read_graph(data["graph"]), tuple(data.get("texts", ()))
+        data["name"],
+        data["opsets"],
+        _read_graph(data["graph"]),
+        tuple(data.get("texts", ())),
+        {name: tuple(names) for name, names in data.get("labels", {}).items()},
     )
 
 

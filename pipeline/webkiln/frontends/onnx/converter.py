@@ -10,24 +10,24 @@ BLOCKED_LAYOUT = (
     "Convert the original model, or save it with ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL",
 )
 """https://onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html"""
+BLOCKED = (
+    "ReorderInput", "ReorderOutput", "Conv", "MaxPool", "GlobalMaxPool", "AveragePool",
+    "GlobalAveragePool", "Upsample",
+)  # fmt: skip
+READS_TEXTS = (
+    "computes with strings",
+    "Prepare the text before the model, and build the model without this operator",
+)
+TEXTS = (
+    "StringNormalizer", "TfIdfVectorizer", "StringConcat", "StringSplit", "RegexFullMatch",
+    "Tokenizer",
+)  # fmt: skip
 HANDLERS = NodeHandlers(
     DOMAINS,
     FOLDS,
     own_domain="ai.onnx",
     advice="Export the model without it, or with another opset, or register a handler",
-    refused=dict.fromkeys(
-        (
-            "ReorderInput",
-            "ReorderOutput",
-            "Conv",
-            "MaxPool",
-            "GlobalMaxPool",
-            "AveragePool",
-            "GlobalAveragePool",
-            "Upsample",
-        ),
-        BLOCKED_LAYOUT,
-    ),
+    refused={**dict.fromkeys(BLOCKED, BLOCKED_LAYOUT), **dict.fromkeys(TEXTS, READS_TEXTS)},
     supports_subgraphs=True,
 )
 

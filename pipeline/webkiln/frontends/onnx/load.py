@@ -26,6 +26,7 @@ from webkiln.frontends.onnx.classical import (
     DOMAIN,
     UNSUPPORTED,
     describe_node,
+    keys_of,
     unsupported_strings,
 )
 from webkiln.frontends.onnx.complete import is_accepted_unchanged
@@ -117,7 +118,8 @@ def _read_spec(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
     report_unsupported(name, reader.unsupported)
-    return NodeModel(Path(name).stem, opsets, graph, reader.texts.names), reader.weights.blobs
+    spec = NodeModel(Path(name).stem, opsets, graph, reader.texts.names, reader.texts.labels)
+    return spec, reader.weights.blobs
 
 
 class _Reader:
@@ -186,10 +188,7 @@ class _Reader:
                 raise SourceError(f"{where}: an output has no name; name it")
             if item.name not in scope:
                 raise SourceError(f"{where}: no node writes its output {item.name}")
-        zipped = {name for node in nodes if node.op_type == "ZipMap" for name in node.output}
-        outputs = tuple(
-            self.declared(item, scope) for item in graph.output if item.name not in zipped
-        )
+        outputs = tuple(self.declared(item, scope) for item in graph.output)
         return GraphSpec(
             inputs, outputs, tensors, tuple(node for node in specs if node is not None)
         )
@@ -203,6 +202,9 @@ class _Reader:
         self.count += 1
 
     def declared(self, item: onnx.ValueInfoProto, scope: Mapping[str, str]) -> Declared:
+        if keys := self.texts.keys.get(scope[item.name]):
+            self.texts.labels[item.name] = keys
+            return Declared(item.name, scope[item.name], "float32", (None, len(keys)))
         kind = item.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
             problem = f"is a {str(kind).removesuffix('_type').replace('_', ' ')}"
@@ -303,7 +305,9 @@ class _Reader:
         if refused := UNSUPPORTED.get(node.op_type) or unsupported_strings(raw):
             self.unsupported.append((what, *refused))
             return NodeSpec(label, node.op_type, DOMAIN, inputs, outputs, {})
-        if names := raw.get("classlabels_strings"):
+        if node.op_type == "ZipMap":
+            self.texts.keys[outputs[0]] = keys_of(raw, where)
+        elif names := raw.get("classlabels_strings"):
             self.texts.tensors.add(outputs[0])
             if not self.texts.add(names):
                 self.unsupported.append(

@@ -5,6 +5,7 @@ outputs of all nodes.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,14 @@ def compute_reference(
     folder: Path | None = None,
     cut: Subgraph = ENTIRE_MODEL,
     texts: Sequence[str] = (),
+    keys: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of reference.npz and of layers.npz. `texts` maps string outputs to indices. Noise
-    includes the difference between the optimised and the unoptimised model.
+    """The arrays of reference.npz and of layers.npz. `texts` maps string outputs to indices, `keys`
+    has the keys of outputs that are lists of dictionaries. Noise includes the difference between
+    the optimised and the unoptimised model.
     """
     run, optimised = (
-        _Runner(path, folder, inputs.fixed, cut, texts, optimised=optimised)
+        _Runner(path, folder, inputs.fixed, cut, texts, keys, optimised=optimised)
         for optimised in (False, True)
     )
     return reference_arrays(inputs.sets(path.name, run), run, [optimised])
@@ -47,6 +50,7 @@ class _Runner:
         fixed: Mapping[str, Array],
         cut: Subgraph,
         texts: Sequence[str],
+        keys: Mapping[str, Sequence[str]],
         *,
         optimised: bool,
     ) -> None:
@@ -60,7 +64,7 @@ class _Runner:
         )
         if folder is not None:
             load_external(model, folder, path.name)
-        self.fixed = fixed
+        self.fixed, self.keys = fixed, keys
         self.indices = {text: index for index, text in enumerate(texts)}
         self.outputs = [item.name for item in model.graph.output]
         self.layers: dict[str, str] = {} if optimised else layer_tensors(model, path.name)
@@ -82,7 +86,7 @@ class _Runner:
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         names = [item.name for item in self.session.get_outputs()]
         results = {
-            name: self._encode(output)
+            name: self._encode(name, output)
             for name, output in zip(
                 names, self.session.run(names, {**values, **self.fixed}), strict=True
             )
@@ -94,8 +98,11 @@ class _Runner:
         }
         return {name: results[name] for name in self.outputs}, layers
 
-    def _encode(self, output: Any) -> Any:
-        """An output; strings as indices of class names."""
+    def _encode(self, name: str, output: Any) -> Any:
+        """An output; strings as indices of class names, dictionaries as rows."""
+        if name in self.keys:
+            rows = [{str(key): value for key, value in row.items()} for row in output]
+            return np.array([[row[key] for key in self.keys[name]] for row in rows], np.float32)
         if not isinstance(output, np.ndarray) or output.dtype != object:
             return output
         return np.array([self.indices[text] for text in output.ravel()], np.int64).reshape(

@@ -108,6 +108,8 @@ def _types(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
     for graph in graphs_of(clean.graph):
         del graph.value_info[:]
     for item in clean.graph.output:
+        if not item.type.HasField("tensor_type"):
+            continue
         item.type.tensor_type.ClearField("shape")
     inferred = onnx.shape_inference.infer_shapes(clean, data_prop=True).graph
     declared = {item.name: item for item in (*model.graph.value_info, *model.graph.output)}
