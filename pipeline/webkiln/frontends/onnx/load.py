@@ -4,7 +4,7 @@ SourceError.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from math import prod
 from pathlib import Path
@@ -17,7 +17,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
-from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import decode_strings, decode_text, raw_attributes
 from webkiln.frontends.onnx.check import CheckerError, check_model, parse_model
@@ -34,15 +34,12 @@ from webkiln.frontends.onnx.graphs import inline_functions, opsets_of
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.sparse import dense_model
 from webkiln.frontends.onnx.strings import ADVICE, StringTable
+from webkiln.frontends.onnx.structure import is_structure
 from webkiln.frontends.onnx.subgraph import extract_subgraph
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
-STRUCTURAL = frozenset(
-    {("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)}
-)
-"""(operator, operand) pairs that are structure, whatever their dtype."""
 UNKNOWN_SIZE = -1
 """PaddlePaddle writes unknown sizes as this value."""
 NAME_COUNTER = re.compile(r"__\d+\b")
@@ -150,7 +147,9 @@ class _Reader:
             if item.name not in arrays:
                 self.fresh(item.name, scope, own, where)
         inputs = tuple(
-            self.declared(item, scope) for item in graph.input if item.name not in arrays
+            self.declared(item, scope, sequences=bool(outer))
+            for item in graph.input
+            if item.name not in arrays
         )
         nodes = sorted_nodes(graph, set(outer), where)
         uses: dict[str, list[tuple[str, int, str]]] = {}
@@ -201,11 +200,17 @@ class _Reader:
         scope[name] = f"t{self.count}"
         self.count += 1
 
-    def declared(self, item: onnx.ValueInfoProto, scope: Mapping[str, str]) -> Declared:
+    def declared(
+        self, item: onnx.ValueInfoProto, scope: Mapping[str, str], *, sequences: bool = True
+    ) -> Declared:
         if keys := self.texts.keys.get(scope[item.name]):
             self.texts.labels[item.name] = keys
             return Declared(item.name, scope[item.name], "float32", (None, len(keys)))
         kind = item.type.WhichOneof("value")
+        elements = item.type.sequence_type.elem_type
+        if sequences and kind == "sequence_type" and elements.HasField("tensor_type"):
+            dtype = dtype_name(elements.tensor_type.elem_type)
+            return Declared(item.name, scope[item.name], dtype, None)
         if kind not in (None, "tensor_type"):
             problem = f"is a {str(kind).removesuffix('_type').replace('_', ' ')}"
             self.unsupported.append(
@@ -384,15 +389,3 @@ class _Reader:
         if kind == types.STRING:
             return decode_text(item.s, where)
         raise SourceError(f"{where}: has an attribute type that cannot be read")
-
-
-def is_structure(array: Array, uses: Iterable[tuple[str, int]]) -> bool:
-    """Whether a value is part of the structure: small, and a scalar or integers, or read by a
-    structural operand.
-
-    Parameters of quantisation are trained, even if they are scalars.
-    """
-    readers = set(uses)
-    if readers & STRUCTURAL or array.size == 0:
-        return array.size <= INLINE_ELEMENTS
-    return is_structural(array) and not any("Linear" in op or "Integer" in op for op, _ in readers)

@@ -96,7 +96,17 @@ class _Runner:
             for label, name in self.layers.items()
             if isinstance(results[name], np.ndarray)
         }
-        return {name: results[name] for name in self.outputs}, layers
+        return self._arrays(results), layers
+
+    def _arrays(self, results: Mapping[str, Any]) -> dict[str, Array]:
+        """The outputs of the model. The elements of a sequence are `name.0`, `name.1`."""
+        arrays: dict[str, Array] = {}
+        for name in self.outputs:
+            if isinstance(results[name], list):
+                arrays |= {f"{name}.{step}": item for step, item in enumerate(results[name])}
+            else:
+                arrays[name] = results[name]
+        return arrays
 
     def _encode(self, name: str, output: Any) -> Any:
         """An output; strings as indices of class names, dictionaries as rows."""

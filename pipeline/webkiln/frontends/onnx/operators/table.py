@@ -20,6 +20,7 @@ from webkiln.frontends.onnx.operators.reduce import REDUCE
 from webkiln.frontends.onnx.operators.resize import RESIZE
 from webkiln.frontends.onnx.operators.sample import SAMPLE
 from webkiln.frontends.onnx.operators.scores import SCORES
+from webkiln.frontends.onnx.operators.sequences import SEQUENCES
 from webkiln.frontends.onnx.operators.shape import SHAPE
 from webkiln.frontends.onnx.operators.signal import SIGNAL
 from webkiln.frontends.onnx.operators.svm import SVM
@@ -41,6 +42,7 @@ OPERATORS: dict[str, NodeHandler] = {
     **CONTROL,
     **CHOOSE,
     **ATTENTION,
+    **SEQUENCES,
 }
 
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
