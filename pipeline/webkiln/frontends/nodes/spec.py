@@ -34,7 +34,8 @@ class Declared:
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
     """One application of an operator. An absent optional operand is ''. Attributes are numbers,
-    strings, Literal, GraphSpec, and tuples of these.
+    strings, Literal, GraphSpec, and tuples of these. `version` is its opset, if it differs from the
+    model's.
     """
 
     name: str
@@ -43,6 +44,7 @@ class NodeSpec:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attrs: Mapping[str, Any]
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def _graph(graph: GraphSpec) -> dict[str, Any]:
                 list(node.inputs),
                 list(node.outputs),
                 {key: _value(v) for key, v in node.attrs.items()},
+                *([] if node.version is None else [node.version]),
             ]
             for node in graph.nodes
         ],
@@ -143,8 +146,9 @@ def _read_graph(data: Mapping[str, Any]) -> GraphSpec:
                 tuple(inputs),
                 tuple(outputs),
                 {key: _read_value(value) for key, value in attrs.items()},
+                *version,
             )
-            for name, op, domain, inputs, outputs, attrs in data["nodes"]
+            for name, op, domain, inputs, outputs, attrs, *version in data["nodes"]
         ),
     )
 

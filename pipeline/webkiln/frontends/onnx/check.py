@@ -19,9 +19,10 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from webkiln.errors import SourceError
+from webkiln.frontends.onnx.functions import has_other_opsets, inline_functions, version_of
 from webkiln.frontends.onnx.graphs import (
+    all_graphs,
     graphs_of,
-    inline_functions,
     node_label,
     normalise_domain,
     opsets_of,
@@ -92,7 +93,9 @@ def check_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -
     for graph in graphs_of(inline_functions(model, name).graph):
         _check_tensors(graph, name)
         for node in graph.node:
-            _check_node(node, opsets, name)
+            domain, version = normalise_domain(node.domain), version_of(node)
+            own = opsets if version is None else {**opsets, domain: version}
+            _check_node(node, own, name)
     _prepare(model, opsets, name, folder)
     graph, inputs, outputs = (
         model.graph,
@@ -104,8 +107,8 @@ def check_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -
         del graph.input[:], graph.output[:]
         graph.input.extend(inputs)
         graph.output.extend(outputs)
-        _clear_shapes(graph)
-        _infer(inline_functions(model, name))
+        _clear_shapes(model)
+        _infer(model if has_other_opsets(model) else inline_functions(model, name))
     except REJECTIONS as error:
         raise CheckerError(
             f"{name}: {_checker_message(error)}, says the onnx package's checker"
@@ -304,16 +307,20 @@ def add_missing_types(graph: onnx.GraphProto) -> None:
             item.type.tensor_type.shape.SetInParent()
 
 
-def _clear_shapes(main: onnx.GraphProto) -> None:
+def _clear_shapes(model: onnx.ModelProto) -> None:
     """Remove declared shapes, except those of inputs: they are often left over from another export,
     and no reader uses them. Initialisers, and weights that became inputs, keep their own.
     """
-    for graph in graphs_of(main):
+    for graph in all_graphs(model):
         weights = {item.name for item in (*graph.initializer, *graph.input)}
         kept = [item for item in graph.value_info if item.name not in weights]
         del graph.value_info[:]
         graph.value_info.extend(kept)
-        for item in (*graph.value_info, *graph.output, *(graph.input if graph is not main else ())):
+        for item in (
+            *graph.value_info,
+            *graph.output,
+            *(graph.input if graph is not model.graph else ()),
+        ):
             if item.type.HasField("tensor_type"):
                 item.type.tensor_type.ClearField("shape")
 

@@ -64,11 +64,27 @@ class OnnxConverter(NodeConverter):
     def convert(
         self, source: NodeModel, blobs: Blobs | None = None, name: str | None = None
     ) -> Graph:
+        self._source_opsets = source.opsets
         try:
             return super().convert(source, blobs, name)
         except _SequenceOutputs as found:
             elements = _elements_as_outputs(source.graph, found.lengths)
             return super().convert(replace(source, graph=elements), blobs, name)
+
+    def _convert_node(
+        self,
+        builder: GraphBuilder,
+        node: NodeSpec,
+        operands: Sequence[GraphValue | None],
+        values: Mapping[str, GraphValue],
+    ) -> list[GraphValue]:
+        before = self._opsets
+        own = {} if node.version is None else {node.domain: node.version}
+        self._opsets = {**self._source_opsets, **own}
+        try:
+            return super()._convert_node(builder, node, operands, values)
+        finally:
+            self._opsets = before
 
     def _convert_graph(
         self,

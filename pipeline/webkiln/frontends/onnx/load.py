@@ -30,7 +30,8 @@ from webkiln.frontends.onnx.classical import (
     unsupported_strings,
 )
 from webkiln.frontends.onnx.complete import is_accepted_unchanged
-from webkiln.frontends.onnx.graphs import inline_functions, opsets_of
+from webkiln.frontends.onnx.functions import inline_functions, version_of
+from webkiln.frontends.onnx.graphs import opsets_of
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.sparse import dense_model
 from webkiln.frontends.onnx.strings import ADVICE, StringTable
@@ -111,7 +112,8 @@ def validate_model(make: Callable[[], onnx.ModelProto], name: str, folder: Path 
 
 def _read_spec(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[NodeModel, Blobs]:
     model = dense_model(model, name, folder)
-    model, opsets = inline_functions(model, name), opsets_of(model)
+    model = inline_functions(model, name)
+    opsets = opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
     report_unsupported(name, reader.unsupported)
@@ -243,7 +245,7 @@ class _Reader:
 
     def formal(self, node: onnx.NodeProto, position: int) -> str:
         """The formal name of an operand."""
-        version = self.opsets.get(node.domain, 1)
+        version = version_of(node) or self.opsets.get(node.domain, 1)
         if not onnx.defs.has(node.op_type, version, node.domain):
             return str(position)
         formals = onnx.defs.get_schema(node.op_type, version, node.domain).inputs
@@ -294,6 +296,7 @@ class _Reader:
             inputs,
             outputs,
             attrs,
+            version_of(node),
         )
 
     def classical(

@@ -1,6 +1,5 @@
 """Sparse initialisers and constants as dense ones."""
 
-from collections.abc import Iterator
 from copy import deepcopy
 from math import prod
 from pathlib import Path
@@ -11,7 +10,7 @@ from onnx import numpy_helper
 
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import check_allowance
-from webkiln.frontends.onnx.graphs import graphs_of, nested_graphs, normalise_domain
+from webkiln.frontends.onnx.graphs import all_graphs, normalise_domain
 from webkiln.frontends.onnx.tensors import read_array
 from webkiln.ir.types import Array
 
@@ -20,22 +19,12 @@ def dense_model(model: onnx.ModelProto, name: str, folder: Path | None) -> onnx.
     """The model with dense arrays in place of sparse initialisers and constants. Raise SourceError
     for indices out of range.
     """
-    if not any(_has_sparse(graph) for graph in _all_graphs(model)):
+    if not any(_has_sparse(graph) for graph in (*all_graphs(model), *model.functions)):
         return model
     result = deepcopy(model)
-    for graph in _all_graphs(result):
+    for graph in (*all_graphs(result), *result.functions):
         _make_dense(graph, name, folder)
     return result
-
-
-def _all_graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.FunctionProto]:
-    """The graphs and functions of a model, and all nested graphs."""
-    yield from graphs_of(model.graph)
-    for function in model.functions:
-        yield function
-        for node in function.node:
-            for graph in nested_graphs(node):
-                yield from graphs_of(graph)
 
 
 def _has_sparse(part: onnx.GraphProto | onnx.FunctionProto) -> bool:

@@ -8,7 +8,8 @@ import onnx.shape_inference
 
 from webkiln.errors import RecipeError
 from webkiln.frontends.core.subgraph import Subgraph, Vertex, check_names, needed_vertices
-from webkiln.frontends.onnx.graphs import graphs_of, inline_functions
+from webkiln.frontends.onnx.functions import inline_functions
+from webkiln.frontends.onnx.graphs import graphs_of
 from webkiln.frontends.onnx.sort import reads, sorted_nodes
 
 INFERRED = "unk__"
