@@ -14,11 +14,16 @@ import onnx
 from webkiln.errors import SourceError, missing_framework
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
-from webkiln.frontends.onnx.graphs import nodes_of
+from webkiln.frontends.onnx.graphs import node_label, nodes_of
 from webkiln.frontends.onnx.load import extract_part, layer_tensors
 from webkiln.frontends.onnx.tensors import load_external
 from webkiln.ir.types import Array
 from webkiln.random_inputs import reference_arrays
+
+DRAWS = (
+    "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial",
+    "Bernoulli",
+)  # fmt: skip
 
 
 def compute_reference(
@@ -65,6 +70,11 @@ class _Runner:
         if folder is not None:
             load_external(model, folder, path.name)
         self.fixed, self.keys = fixed, keys
+        if drawn := [node_label(node) for node in nodes_of(model.graph) if node.op_type in DRAWS]:
+            raise SourceError(
+                f"{path.name}: there is no reference to verify with: onnxruntime draws the random"
+                f" numbers of {', '.join(drawn)}, which are inputs of the bundle"
+            )
         self.indices = {text: index for index, text in enumerate(texts)}
         self.outputs = [item.name for item in model.graph.output]
         self.layers: dict[str, str] = {} if optimised else layer_tensors(model, path.name)

@@ -15,6 +15,7 @@ from webkiln.frontends.onnx.operators.microsoft import MICROSOFT
 from webkiln.frontends.onnx.operators.microsoft_quantize import MICROSOFT_QUANTIZE
 from webkiln.frontends.onnx.operators.pool import POOL
 from webkiln.frontends.onnx.operators.quantize import QUANTIZE
+from webkiln.frontends.onnx.operators.random import RANDOM
 from webkiln.frontends.onnx.operators.recurrent import RECURRENT
 from webkiln.frontends.onnx.operators.reduce import REDUCE
 from webkiln.frontends.onnx.operators.resize import RESIZE
@@ -43,6 +44,7 @@ OPERATORS: dict[str, NodeHandler] = {
     **CHOOSE,
     **ATTENTION,
     **SEQUENCES,
+    **RANDOM,
 }
 
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
