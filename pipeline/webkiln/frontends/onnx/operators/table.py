@@ -13,6 +13,7 @@ from webkiln.frontends.onnx.operators.indexing import INDEXING
 from webkiln.frontends.onnx.operators.linear import LINEAR
 from webkiln.frontends.onnx.operators.microsoft import MICROSOFT
 from webkiln.frontends.onnx.operators.microsoft_quantize import MICROSOFT_QUANTIZE
+from webkiln.frontends.onnx.operators.microsoft_recurrent import MICROSOFT_RECURRENT
 from webkiln.frontends.onnx.operators.pool import POOL
 from webkiln.frontends.onnx.operators.quantize import QUANTIZE
 from webkiln.frontends.onnx.operators.random import RANDOM
@@ -50,6 +51,6 @@ OPERATORS: dict[str, NodeHandler] = {
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
     "": OPERATORS,
     "ai.onnx.ml": {**CLASSICAL, **SCORES, **SVM, **TREES},
-    "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE},
+    "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE, **MICROSOFT_RECURRENT},
     "com.microsoft.nchwc": {},
 }
