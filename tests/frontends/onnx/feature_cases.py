@@ -69,6 +69,12 @@ def features() -> Iterator[NodeCase]:
     yield NodeCase(
         "extractor 3", "ArrayFeatureExtractor", (real(2, 3, 4), np.array([[3, 1]])), is_open=False
     )
+    for labels in (
+        {"classlabels_int64s": [-3, 0, 7, 12]},
+        {"classlabels_strings": ["ant", "bee", "cat", "dog"]},
+    ):
+        yield NodeCase(f"map {next(iter(labels))}", "ZipMap", (X,), labels)
+        yield NodeCase(f"map of a vector {next(iter(labels))}", "ZipMap", (X[0],), labels)
     keys = np.array([3, 7, 7, 1, 9])
     yield NodeCase(
         "encoder 2",

@@ -1,8 +1,8 @@
-"""Writes the corpus of models of scikit-learn, XGBoost and LightGBM: `python -m
+"""Writes the corpus of models of scikit-learn, XGBoost, LightGBM and CatBoost: `python -m
 tests.frontends.onnx.make [NAME ...]`.
 
-It needs `pip install scikit-learn skl2onnx onnxmltools xgboost lightgbm`. The expected outputs come
-from onnxruntime, and must agree with the predictions of the library.
+It needs `pip install scikit-learn skl2onnx onnxmltools xgboost lightgbm catboost`. The expected
+outputs come from onnxruntime, and must agree with the predictions of the library.
 """
 
 import sys
@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import catboost
 import lightgbm
 import numpy as np
 import onnx
@@ -223,6 +225,41 @@ MODELS: dict[str, TrainingCase] = {
 }
 
 
+def catboost_model(kind: str = "CatBoostClassifier") -> Callable[[], Any]:
+    return lambda: getattr(catboost, kind)(
+        iterations=6, depth=3, random_seed=1, verbose=False, allow_writing_files=False
+    )
+
+
+def lightgbm_model() -> Any:
+    return lightgbm.LGBMClassifier(n_estimators=5, num_leaves=8, random_state=1, verbose=-1)
+
+
+def mapped(model: Callable[[], Any], classes: int, *, texts: bool = False) -> TrainingCase:
+    """A classifier whose probabilities are dictionaries."""
+    return TrainingCase(model, classes, texts=texts, options=())
+
+
+MODELS |= {
+    "catboost_numbers": TrainingCase(catboost_model("CatBoostRegressor")),
+    "maps_catboost": mapped(catboost_model(), 2),
+    "maps_catboost_three": mapped(catboost_model(), 3),
+    "maps_logistic": mapped(linear_model.LogisticRegression, 3),
+    "maps_texts": mapped(linear_model.LogisticRegression, 3, texts=True),
+    "maps_svc": mapped(lambda: svm.SVC(C=0.5, probability=True, random_state=2), 3, texts=True),
+    "maps_forest": mapped(forests("RandomForestClassifier"), 2, texts=True),
+    "maps_scaled": mapped(
+        lambda: pipeline.make_pipeline(
+            preprocessing.StandardScaler(), linear_model.LogisticRegression()
+        ),
+        4,
+    ),
+    "maps_lightgbm": mapped(lightgbm_model, 3),
+    "maps_lightgbm_texts": mapped(lightgbm_model, 2, texts=True),
+    "maps_catboost_texts": mapped(catboost_model(), 3, texts=True),
+}
+
+
 @contextmanager
 def integers_from_booleans() -> Iterator[None]:
     """Convert booleans in lists of integers, which skl2onnx writes and the onnx package rejects."""
@@ -243,8 +280,15 @@ def exported(model: Any, case: TrainingCase, x: np.ndarray) -> onnx.ModelProto:
     module = type(model).__module__
     if module.startswith("lightgbm"):
         return onnxmltools.convert_lightgbm(
-            model, initial_types=[("X", OtherFloats([None, FEATURES]))], zipmap=False
+            model,
+            initial_types=[("X", OtherFloats([None, FEATURES]))],
+            zipmap=bool(case.classes) and "zipmap" not in case.options,
         )
+    if module.startswith("catboost"):
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "model.onnx"
+            model.save_model(path, format="onnx")
+            return onnx.load(path)
     if module.startswith("xgboost"):
         return onnxmltools.convert_xgboost(
             model, initial_types=[("X", OtherFloats([None, FEATURES]))]
@@ -267,9 +311,10 @@ def make(name: str) -> None:
     proto = exported(model, case, x)
     proto.producer_version = proto.doc_string = ""
     rows = x[:ROWS]
-    outputs = onnxruntime_outputs(proto, {"X": rows})
+    (key,) = [item.name for item in proto.graph.input]
+    outputs = onnxruntime_outputs(proto, {key: rows})
     first, *rest = outputs.values()
-    expected = model.predict(rows)
+    expected = np.asarray(model.predict(rows)).ravel() if case.classes else model.predict(rows)
     if case.classes:
         assert np.mean(first.ravel() == expected) > 0.95, name
     else:
@@ -284,14 +329,14 @@ def make(name: str) -> None:
     if case.texts:
         classes = list(model.classes_)
         outputs = {
-            key: np.array([classes.index(text) for text in value.ravel()]).reshape(value.shape)
+            name: np.array([classes.index(text) for text in value.ravel()]).reshape(value.shape)
             if value.dtype == object
             else value
-            for key, value in outputs.items()
+            for name, value in outputs.items()
         }
     path = CORPUS / f"{name}.onnx"
     path.write_bytes(proto.SerializeToString(deterministic=True))
-    write_sample(path, {"X": rows}, outputs)
+    write_sample(path, {key: rows}, outputs)
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """Run ONNX models with webkiln and with onnxruntime."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -22,12 +22,25 @@ def onnxruntime_outputs(
 ) -> dict[str, np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
     names = [item.name for item in session.get_outputs()]
-    return dict(zip(names, session.run(names, dict(values)), strict=True))
+    return {
+        name: rows_of(output) if _is_map_list(output) else output
+        for name, output in zip(names, session.run(names, dict(values)), strict=True)
+    }
+
+
+def _is_map_list(output: object) -> bool:
+    return isinstance(output, list) and bool(output) and isinstance(output[0], dict)
+
+
+def rows_of(maps: Sequence[Mapping[object, float]]) -> np.ndarray:
+    """The values of a list of dictionaries, [rows, keys]; onnxruntime sorts the keys."""
+    return np.array([list(row.values()) for row in maps], np.float32)
 
 
 def source_inputs(graph: GraphSpec, tensor: str) -> list[str]:

@@ -99,14 +99,6 @@ def one_node(op: str, **attrs: object) -> onnx.ModelProto:
     ("op", "attrs", "message"),
     [
         (
-            "ZipMap",
-            {"classlabels_int64s": [0, 1]},
-            (
-                r"node \(ZipMap\): returns a list of dictionaries. Convert it with zipmap=False:"
-                r" .*options=\{'zipmap': False\}"
-            ),
-        ),
-        (
             "CategoryMapper",
             {"cats_int64s": [1], "cats_strings": ["a"]},
             r"node \(CategoryMapper\): maps strings to numbers or back. Encode strings as numbers",
@@ -298,11 +290,17 @@ def test_class_names_become_labels_of_the_bundle(webkiln: Command, tmp_path: Pat
     assert [item["dtype"] for item in outputs] == ["int64", "float32"]
 
 
+@pytest.mark.parametrize("maps", [False, True])
 def test_models_are_verified_against_onnxruntime(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    maps: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    model = (
+        mapped(classlabels_strings=["rose", "tulip", "daisy"])
+        if maps
+        else named("rose", "tulip", "daisy")
+    )
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "flowers.onnx").write_bytes(named("rose", "tulip", "daisy").SerializeToString())
+    (tmp_path / "flowers.onnx").write_bytes(model.SerializeToString())
     recipe = Recipe(
         "net", PathSource(tmp_path / "flowers.onnx"), backends=("js",), project=tmp_path
     )
@@ -316,6 +314,68 @@ def test_models_are_verified_against_onnxruntime(
                 ).read_text()
             )
             assert max(row["relative"] for row in result["outputs"]) < 1e-4
+
+
+def mapped(**keys: list[int] | list[str]) -> onnx.ModelProto:
+    """A classifier that ends in a ZipMap."""
+    model = named("rose", "tulip", "daisy")
+    model.graph.node.append(helper.make_node("ZipMap", ["y1"], ["maps"], domain=DOMAIN, **keys))
+    model.graph.output[1].name = "maps"
+    return model
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"classlabels_strings": ["rose", "tulip", "daisy"]},
+        {"classlabels_strings": ["daisy", "tulip", "rose"]},
+        {"classlabels_int64s": [7, -1, 3]},
+    ],
+)
+def test_keys_of_dictionaries_become_labels(
+    keys: dict[str, list[int] | list[str]],
+    webkiln: Command,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "flowers.onnx").write_bytes(mapped(**keys).SerializeToString())
+    done = webkiln("build", "flowers.onnx", "-o", "out", "--backend", "js")
+    assert done.returncode == 0, done.stderr
+    outputs = json.loads((tmp_path / "out" / "manifest.json").read_text())["outputs"]
+    (expected,) = ([str(key) for key in values] for values in keys.values())
+    assert {item["name"]: item.get("labels") for item in outputs} == {"y0": None, "maps": expected}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"classlabels_int64s": [1, 1, 2]},
+        {"classlabels_int64s": [1, 2], "classlabels_strings": ["a"]},
+        {"classlabels_int64s": [1, 2]},
+    ],
+)
+def test_unsuitable_keys_are_rejected(keys: dict[str, list[int] | list[str]]) -> None:
+    with pytest.raises((SourceError, ShapeError), match=r"(its keys are|has 2 keys)"):
+        converted(mapped(**keys))
+
+
+@pytest.mark.parametrize("op", ["StringNormalizer", "Tokenizer"])
+def test_operators_of_texts_are_refused_by_name(op: str) -> None:
+    attrs: dict[str, object] = {
+        "Tokenizer": {
+            "mark": 0, "mincharnum": 1, "pad_value": "", "separators": [" "],
+            "domain": "com.microsoft",
+        },
+    }.get(op, {})  # fmt: skip
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x"], ["y"], "node", **attrs)],
+        "graph",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.STRING, [1])],
+        [helper.make_empty_tensor_value_info("y")],
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    with pytest.raises(UnsupportedError, match=rf"node \({op}\): computes with strings. Prepare"):
+        converted(helper.make_model(graph, opset_imports=opsets, ir_version=9))
 
 
 def test_class_names_without_an_output_are_rejected(

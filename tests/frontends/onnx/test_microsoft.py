@@ -12,6 +12,7 @@ from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from webkiln.backends.compare import relative_error
 from webkiln.frontends.onnx.operators.microsoft import MICROSOFT
 from webkiln.frontends.onnx.operators.microsoft_quantize import MICROSOFT_QUANTIZE
+from webkiln.frontends.onnx.operators.microsoft_recurrent import MICROSOFT_RECURRENT
 
 X, H = real(2, 5, 8), real(8)
 U8 = (small(2, 3, 6, 6), scale(0.03), zero(120))
@@ -164,4 +165,6 @@ def test_operators_agree_with_onnxruntime(results, number):
 def test_the_page_lists_the_operators() -> None:
     page = (Path(__file__).parents[3] / "docs" / "onnx.md").read_text("utf-8")
     section = page.split("## Operators of com.microsoft")[1].split("\n## ")[0]
-    assert re.findall(r"`(\w+)`", section) == sorted(MICROSOFT | MICROSOFT_QUANTIZE)
+    assert re.findall(r"`(\w+)`", section) == sorted(
+        MICROSOFT | MICROSOFT_QUANTIZE | MICROSOFT_RECURRENT
+    )

@@ -210,7 +210,8 @@ def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
     """
     if operand.tensor is not None:
         return builder.capture(operand.tensor)
-    assert operand.value is not None
+    if operand.value is None:
+        raise ShapeError("a sequence is used where a tensor is expected")
     if operand.is_constant:
         return builder.constant(operand.value, operand.type.dtype)
     items = operand.value.ravel().tolist()

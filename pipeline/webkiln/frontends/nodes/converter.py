@@ -208,7 +208,7 @@ class NodeConverter:
 
         call = NodeCall(
             node,
-            self._opsets.get(node.domain, 1),
+            self._version(node),
             builder,
             operands,
             convert_subgraph,
@@ -273,9 +273,7 @@ class NodeConverter:
             ):
                 continue
             operands = [known_values[name] if name else None for name in node.inputs]
-            call = NodeCall(
-                node, self._opsets.get(node.domain, 1), scratch, operands, refuse, refuse
-            )
+            call = NodeCall(node, self._version(node), scratch, operands, refuse, refuse)
             conditions = self.handlers.folds.conditions(call)
             results = self._fold(call) or (
                 [] if conditions is None else [GraphValue(Type("bool", call.type(0).shape))]
@@ -285,6 +283,10 @@ class NodeConverter:
                 for name, result in zip(node.outputs, results, strict=False)
             }
         return known_values
+
+    def _version(self, node: NodeSpec) -> int:
+        """The opset of a node's domain: its own, or that of the model."""
+        return node.version or self._opsets.get(node.domain, 1)
 
     def _fold(self, call: NodeCall) -> list[GraphValue] | None:
         try:
@@ -330,8 +332,12 @@ class NodeConverter:
         scratch = GraphBuilder(call.spec.name, RULES)
         results = self._call_handler(call.with_operands(scratch, call.operands))
         has_no_value = any(item.tensor is None and item.value is None for item in results)
-        if has_no_value or any(
-            is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results
+        if (
+            has_no_value
+            or scratch.inputs
+            or any(
+                is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results
+            )
         ):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}

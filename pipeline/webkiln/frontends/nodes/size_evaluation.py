@@ -63,7 +63,12 @@ def evaluate_call(
     with guards() as required:
         results = convert_call(call.with_operands(scratch, operands))
         tensors = {str(n): item.tensor for n, item in enumerate(results) if item.tensor is not None}
-        if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
+        if any(
+            is_symbolic(item.type.size)
+            or item.type.size > INLINE_ELEMENTS
+            or (item.tensor is None and item.value is None)
+            for item in results
+        ):
             return None
         graph = scratch.graph(tensors)
         if graph.guards or graph.divisibility or graph.states:

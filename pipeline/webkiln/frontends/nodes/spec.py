@@ -7,7 +7,7 @@ producers, doc strings or the order of initialisers.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
@@ -34,7 +34,8 @@ class Declared:
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
     """One application of an operator. An absent optional operand is ''. Attributes are numbers,
-    strings, Literal, GraphSpec, and tuples of these.
+    strings, Literal, GraphSpec, and tuples of these. `version` is its opset, if it differs from the
+    model's.
     """
 
     name: str
@@ -43,6 +44,7 @@ class NodeSpec:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attrs: Mapping[str, Any]
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +60,20 @@ class GraphSpec:
 @dataclass(frozen=True, slots=True)
 class NodeModel:
     """A model without functions. `opsets` has the version of each operator domain, the format's own
-    as ''. `texts` is the table of strings that integers in the model index. `sizes` are the inputs
-    whose elements decide sizes.
+    as ''. `texts` is the table of strings that integers in the model index, `labels` the names of
+    the columns of outputs. `sizes` are the inputs whose elements decide sizes.
     """
 
     name: str
     opsets: Mapping[str, int]
     graph: GraphSpec
     texts: tuple[str, ...] = ()
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sizes: tuple[str, ...] = ()
 
 
 def to_json(model: NodeModel) -> dict[str, Any]:
-    data = {
+    data: dict[str, Any] = {
         "schema": SCHEMA,
         "name": model.name,
         "opsets": dict(model.opsets),
@@ -78,6 +81,8 @@ def to_json(model: NodeModel) -> dict[str, Any]:
     }
     if model.texts:
         data["texts"] = list(model.texts)
+    if model.labels:
+        data["labels"] = {name: list(names) for name, names in model.labels.items()}
     if model.sizes:
         data["sizes"] = list(model.sizes)
     return data
@@ -91,6 +96,7 @@ def from_json(data: Mapping[str, Any]) -> NodeModel:
         data["opsets"],
         _read_graph(data["graph"]),
         tuple(data.get("texts", ())),
+        {name: tuple(names) for name, names in data.get("labels", {}).items()},
         tuple(data.get("sizes", ())),
     )
 
@@ -108,6 +114,7 @@ def _graph(graph: GraphSpec) -> dict[str, Any]:
                 list(node.inputs),
                 list(node.outputs),
                 {key: _value(v) for key, v in node.attrs.items()},
+                *([] if node.version is None else [node.version]),
             ]
             for node in graph.nodes
         ],
@@ -143,8 +150,9 @@ def _read_graph(data: Mapping[str, Any]) -> GraphSpec:
                 tuple(inputs),
                 tuple(outputs),
                 {key: _read_value(value) for key, value in attrs.items()},
+                *version,
             )
-            for name, op, domain, inputs, outputs, attrs in data["nodes"]
+            for name, op, domain, inputs, outputs, attrs, *version in data["nodes"]
         ),
     )
 

@@ -8,7 +8,6 @@ find. The inference rejects stale shapes. Both receive an equivalent model witho
 import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,23 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from webkiln.errors import SourceError
+from webkiln.frontends.onnx.functions import has_other_opsets, inline_functions, version_of
 from webkiln.frontends.onnx.graphs import (
+    all_graphs,
     graphs_of,
-    inline_functions,
     node_label,
     normalise_domain,
     opsets_of,
 )
 from webkiln.frontends.onnx.signatures import Signature, find_signature
 from webkiln.frontends.onnx.sort import sorted_nodes
+from webkiln.frontends.onnx.sparse import dense_model
 from webkiln.frontends.onnx.tensors import MODEL, read_array
+from webkiln.frontends.onnx.weightless import (
+    REJECTIONS,
+    UNKNOWN_DOMAIN,
+    remove_large_arrays,
+)
 from webkiln.frontends.protobuf.large_arrays import strip_arrays
 
 STANDARD_DOMAINS = (
@@ -43,15 +49,12 @@ NEWEST_OPSET = onnx.defs.onnx_opset_version()
 MAX_VERSION = 2**31 - 1
 """The largest version of other domains that the onnx package accepts."""
 NEWEST_IR = max(onnx.IR_VERSION, 14)
-MAX_CHECKED_BYTES = 1 << 16
-"""Larger weights are not passed to the checker; only small ones can be shapes."""
-TREE_OPERATORS = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
-"""Operators with one list element per tree node; the checker receives truncated lists."""
-MAX_CHECKED_ELEMENTS = 1 << 10
 NODE_MESSAGE = re.compile(r"\(op_type: ?(\w+)(?:, node name: ([^)]*))?\): (?:\[\w+\] )?([^;]*)")
 """The start of messages of the inference."""
-UNKNOWN_DOMAIN = "webkiln.unknown"
-"""The domain to which operators unknown to the standard are moved."""
+
+
+class CheckerError(SourceError):
+    """The onnx package's checker or inference rejects the prepared model."""
 
 
 def parse_model(path: Path) -> onnx.ModelProto:
@@ -85,11 +88,14 @@ def check_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -
         raise SourceError(
             f"{name}: has IR version {model.ir_version}; versions 3 to {NEWEST_IR} are supported"
         )
-    _drop_large_weights(model.graph)
+    model = dense_model(model, name, folder)
+    remove_large_arrays(model)
     for graph in graphs_of(inline_functions(model, name).graph):
         _check_tensors(graph, name)
         for node in graph.node:
-            _check_node(node, opsets, name)
+            domain, version = normalise_domain(node.domain), version_of(node)
+            own = opsets if version is None else {**opsets, domain: version}
+            _check_node(node, own, name)
     _prepare(model, opsets, name, folder)
     graph, inputs, outputs = (
         model.graph,
@@ -101,16 +107,10 @@ def check_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -
         del graph.input[:], graph.output[:]
         graph.input.extend(inputs)
         graph.output.extend(outputs)
-        _clear_shapes(graph)
-        _infer(inline_functions(model, name))
-    except (
-        onnx.checker.ValidationError,
-        onnx.shape_inference.InferenceError,
-        RuntimeError,
-        ValueError,
-        TypeError,
-    ) as error:
-        raise SourceError(
+        _clear_shapes(model)
+        _infer(model if has_other_opsets(model) else inline_functions(model, name))
+    except REJECTIONS as error:
+        raise CheckerError(
             f"{name}: {_checker_message(error)}, says the onnx package's checker"
         ) from None
 
@@ -307,33 +307,22 @@ def add_missing_types(graph: onnx.GraphProto) -> None:
             item.type.tensor_type.shape.SetInParent()
 
 
-def _clear_shapes(main: onnx.GraphProto) -> None:
+def _clear_shapes(model: onnx.ModelProto) -> None:
     """Remove declared shapes, except those of inputs: they are often left over from another export,
-    and no reader uses them.
+    and no reader uses them. Initialisers, and weights that became inputs, keep their own.
     """
-    for graph in graphs_of(main):
-        for item in (*graph.value_info, *graph.output, *(graph.input if graph is not main else ())):
+    for graph in all_graphs(model):
+        weights = {item.name for item in (*graph.initializer, *graph.input)}
+        kept = [item for item in graph.value_info if item.name not in weights]
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
+        for item in (
+            *graph.value_info,
+            *graph.output,
+            *(graph.input if graph is not model.graph else ()),
+        ):
             if item.type.HasField("tensor_type"):
                 item.type.tensor_type.ClearField("shape")
-
-
-def _drop_large_weights(graph: onnx.GraphProto) -> None:
-    """Turn large weights into inputs, and truncate long attribute lists."""
-    for node in graph.node:
-        for item in node.attribute if node.op_type in TREE_OPERATORS else ():
-            for values in (item.ints, item.floats, item.strings):
-                del values[MAX_CHECKED_ELEMENTS:]
-    large = {
-        item.name: item for item in graph.initializer if prod(item.dims) * 8 > MAX_CHECKED_BYTES
-    }
-    small = [item for item in graph.initializer if item.name not in large]
-    missing = large.keys() - {item.name for item in graph.input}
-    graph.input.extend(
-        onnx.helper.make_tensor_value_info(key, large[key].data_type, large[key].dims)
-        for key in sorted(missing)
-    )
-    del graph.initializer[:]
-    graph.initializer.extend(small)
 
 
 def _load_external(graph: onnx.GraphProto, name: str, folder: Path | None) -> None:

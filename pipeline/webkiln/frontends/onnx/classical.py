@@ -38,13 +38,6 @@ USE_LABELS = (
     "Encode strings as numbers before the model, and name its outputs with `labels` in the recipe"
 )
 UNSUPPORTED = {
-    "ZipMap": (
-        "returns a list of dictionaries",
-        (
-            "Convert it with zipmap=False: skl2onnx.to_onnx(model, X, options={'zipmap': False}),"
-            " of onnxmltools zipmap=False"
-        ),
-    ),
     "CategoryMapper": ("maps strings to numbers or back", USE_LABELS),
     "DictVectorizer": (
         "reads a dictionary",
@@ -92,6 +85,21 @@ def _plain(*floats: str, **defaults: Any) -> Callable[[RawAttributes, str], Node
         {name: raw.get(name, value) for name, value in defaults.items()},
         {name: float_array(raw, name) for name in floats},
     )
+
+
+def keys_of(raw: RawAttributes, where: str) -> tuple[str, ...]:
+    """The keys of the dictionaries that a ZipMap makes, as text, in the order of the columns."""
+    lists = [raw.get(name, ()) for name in ("classlabels_int64s", "classlabels_strings")]
+    keys = tuple(str(key) for values in lists for key in values)
+    if not keys or all(map(len, lists)) or len(set(keys)) < len(keys):
+        raise SourceError(
+            f"{where}: its keys are {list(keys)}, expected different integers or different strings"
+        )
+    return keys
+
+
+def _zip_map(raw: RawAttributes, where: str) -> NodeDescription:
+    return {"classes": len(keys_of(raw, where))}, {}
 
 
 def _normalizer(raw: RawAttributes, where: str) -> NodeDescription:
@@ -375,4 +383,5 @@ DESCRIPTIONS: Mapping[str, Callable[[RawAttributes, str], NodeDescription]] = {
     "TreeEnsemble": _tree_ensemble,
     "TreeEnsembleClassifier": _tree_classifier,
     "TreeEnsembleRegressor": _tree_regressor,
+    "ZipMap": _zip_map,
 }

@@ -24,16 +24,20 @@ from webkiln.frontends.nodes.size_constants import (
 )
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import decode_strings, decode_text, raw_attributes
-from webkiln.frontends.onnx.check import check_model, parse_model
+from webkiln.frontends.onnx.check import CheckerError, check_model, parse_model
 from webkiln.frontends.onnx.classical import (
     DESCRIPTIONS,
     DOMAIN,
     UNSUPPORTED,
     describe_node,
+    keys_of,
     unsupported_strings,
 )
-from webkiln.frontends.onnx.graphs import inline_functions, opsets_of
+from webkiln.frontends.onnx.complete import is_accepted_unchanged
+from webkiln.frontends.onnx.functions import inline_functions, version_of
+from webkiln.frontends.onnx.graphs import opsets_of
 from webkiln.frontends.onnx.sort import sorted_nodes
+from webkiln.frontends.onnx.sparse import dense_model
 from webkiln.frontends.onnx.strings import ADVICE, StringTable
 from webkiln.frontends.onnx.structure import SIZE_OPERATORS, is_structure
 from webkiln.frontends.onnx.subgraph import extract_subgraph
@@ -53,13 +57,16 @@ def read_checked(
     """The spec and weight blobs of a validated file, or of a subgraph of it. External data is in
     `folder`, by default the file's own.
     """
-    return _read_spec(
-        extract_part(parse_model(path), cut, path.name), path.name, folder or path.parent
-    )
+    folder = folder or path.parent
+    return _read_spec(extract_part(parse_model(path), cut, path.name, folder), path.name, folder)
 
 
-def extract_part(model: onnx.ModelProto, cut: Subgraph, name: str) -> onnx.ModelProto:
+def extract_part(
+    model: onnx.ModelProto, cut: Subgraph, name: str, folder: Path | None = None
+) -> onnx.ModelProto:
     """The model, or a subgraph of it."""
+    if cut:
+        model = dense_model(model, name, folder)
     return (
         extract_subgraph(
             model, cut, name, labels=layer_tensors(inline_functions(model, name), name)
@@ -91,7 +98,8 @@ def describe_model(
 
 def validate_model(make: Callable[[], onnx.ModelProto], name: str, folder: Path | None) -> None:
     """Raise SourceError if a model violates the standard. If reading it fails with a SourceError as
-    well, that more specific error is raised.
+    well, that more specific error is raised. What the onnx package rejects without large arrays and
+    declared shapes is valid if it accepts the complete model.
     """
     try:
         check_model(make(), name, folder)
@@ -102,17 +110,26 @@ def validate_model(make: Callable[[], onnx.ModelProto], name: str, folder: Path 
             raise
         except Exception:  # noqa: BLE001 - the reader expects files that conform to the standard
             raise refused from None
-        raise
+        if not isinstance(refused, CheckerError) or not is_accepted_unchanged(make(), folder):
+            raise
 
 
 def _read_spec(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[NodeModel, Blobs]:
-    model, opsets = inline_functions(model, name), opsets_of(model)
+    model = dense_model(model, name, folder)
+    model = inline_functions(model, name)
+    opsets = opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = with_size_constants(reader.graph(model.graph, {}), reader.weights, SIZE_OPERATORS)
     report_unsupported(name, reader.unsupported)
-    sizes = size_inputs(graph, SIZE_OPERATORS)
-    model_spec = NodeModel(Path(name).stem, opsets, graph, reader.texts.names, sizes)
-    return model_spec, reader.weights.blobs
+    spec = NodeModel(
+        Path(name).stem,
+        opsets,
+        graph,
+        reader.texts.names,
+        reader.texts.labels,
+        size_inputs(graph, SIZE_OPERATORS),
+    )
+    return spec, reader.weights.blobs
 
 
 class _Reader:
@@ -131,8 +148,6 @@ class _Reader:
     def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphSpec:
         where = f"{self.name}: graph {graph.name}" if outer else self.name
         scope = dict(outer)
-        if graph.sparse_initializer:
-            self.unsupported.append((where, "has sparse initialisers", "Save it with dense ones"))
         arrays = {item.name: item for item in graph.initializer}
         if repeated := [
             name
@@ -145,7 +160,9 @@ class _Reader:
             if item.name not in arrays:
                 self.fresh(item.name, scope, own, where)
         inputs = tuple(
-            self.declared(item, scope) for item in graph.input if item.name not in arrays
+            self.declared(item, scope, sequences=bool(outer))
+            for item in graph.input
+            if item.name not in arrays
         )
         nodes = sorted_nodes(graph, set(outer), where)
         uses: dict[str, list[tuple[str, int, str]]] = {}
@@ -183,10 +200,7 @@ class _Reader:
                 raise SourceError(f"{where}: an output has no name; name it")
             if item.name not in scope:
                 raise SourceError(f"{where}: no node writes its output {item.name}")
-        zipped = {name for node in nodes if node.op_type == "ZipMap" for name in node.output}
-        outputs = tuple(
-            self.declared(item, scope) for item in graph.output if item.name not in zipped
-        )
+        outputs = tuple(self.declared(item, scope) for item in graph.output)
         return GraphSpec(
             inputs, outputs, tensors, tuple(node for node in specs if node is not None)
         )
@@ -199,8 +213,17 @@ class _Reader:
         scope[name] = f"t{self.count}"
         self.count += 1
 
-    def declared(self, item: onnx.ValueInfoProto, scope: Mapping[str, str]) -> Declared:
+    def declared(
+        self, item: onnx.ValueInfoProto, scope: Mapping[str, str], *, sequences: bool = True
+    ) -> Declared:
+        if keys := self.texts.keys.get(scope[item.name]):
+            self.texts.labels[item.name] = keys
+            return Declared(item.name, scope[item.name], "float32", (None, len(keys)))
         kind = item.type.WhichOneof("value")
+        elements = item.type.sequence_type.elem_type
+        if sequences and kind == "sequence_type" and elements.HasField("tensor_type"):
+            dtype = dtype_name(elements.tensor_type.elem_type)
+            return Declared(item.name, scope[item.name], dtype, None)
         if kind not in (None, "tensor_type"):
             problem = f"is a {str(kind).removesuffix('_type').replace('_', ' ')}"
             self.unsupported.append(
@@ -233,7 +256,7 @@ class _Reader:
 
     def formal(self, node: onnx.NodeProto, position: int) -> str:
         """The formal name of an operand."""
-        version = self.opsets.get(node.domain, 1)
+        version = version_of(node) or self.opsets.get(node.domain, 1)
         if not onnx.defs.has(node.op_type, version, node.domain):
             return str(position)
         formals = onnx.defs.get_schema(node.op_type, version, node.domain).inputs
@@ -284,6 +307,7 @@ class _Reader:
             inputs,
             outputs,
             attrs,
+            version_of(node),
         )
 
     def classical(
@@ -300,7 +324,9 @@ class _Reader:
         if refused := UNSUPPORTED.get(node.op_type) or unsupported_strings(raw):
             self.unsupported.append((what, *refused))
             return NodeSpec(label, node.op_type, DOMAIN, inputs, outputs, {})
-        if names := raw.get("classlabels_strings"):
+        if node.op_type == "ZipMap":
+            self.texts.keys[outputs[0]] = keys_of(raw, where)
+        elif names := raw.get("classlabels_strings"):
             self.texts.tensors.add(outputs[0])
             if not self.texts.add(names):
                 self.unsupported.append(

@@ -5,6 +5,7 @@ outputs of all nodes.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,16 @@ import onnx
 from webkiln.errors import SourceError, missing_framework
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
-from webkiln.frontends.onnx.graphs import nodes_of
+from webkiln.frontends.onnx.graphs import node_label, nodes_of
 from webkiln.frontends.onnx.load import extract_part, layer_tensors
 from webkiln.frontends.onnx.tensors import load_external
 from webkiln.ir.types import Array
 from webkiln.random_inputs import reference_arrays
+
+DRAWS = (
+    "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial",
+    "Bernoulli",
+)  # fmt: skip
 
 
 def compute_reference(
@@ -26,12 +32,14 @@ def compute_reference(
     folder: Path | None = None,
     cut: Subgraph = ENTIRE_MODEL,
     texts: Sequence[str] = (),
+    keys: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of reference.npz and of layers.npz. `texts` maps string outputs to indices. Noise
-    includes the difference between the optimised and the unoptimised model.
+    """The arrays of reference.npz and of layers.npz. `texts` maps string outputs to indices, `keys`
+    has the keys of outputs that are lists of dictionaries. Noise includes the difference between
+    the optimised and the unoptimised model.
     """
     run, optimised = (
-        _Runner(path, folder, inputs.fixed, cut, texts, optimised=optimised)
+        _Runner(path, folder, inputs.fixed, cut, texts, keys, optimised=optimised)
         for optimised in (False, True)
     )
     return reference_arrays(inputs.sets(path.name, run), run, [optimised])
@@ -47,6 +55,7 @@ class _Runner:
         fixed: Mapping[str, Array],
         cut: Subgraph,
         texts: Sequence[str],
+        keys: Mapping[str, Sequence[str]],
         *,
         optimised: bool,
     ) -> None:
@@ -55,10 +64,17 @@ class _Runner:
         except ImportError:
             raise missing_framework("onnxruntime", "onnxruntime") from None
 
-        model = extract_part(onnx.load_model(path, load_external_data=False), cut, path.name)
+        model = extract_part(
+            onnx.load_model(path, load_external_data=False), cut, path.name, folder or path.parent
+        )
         if folder is not None:
             load_external(model, folder, path.name)
-        self.fixed = fixed
+        self.fixed, self.keys = fixed, keys
+        if drawn := [node_label(node) for node in nodes_of(model.graph) if node.op_type in DRAWS]:
+            raise SourceError(
+                f"{path.name}: there is no reference to verify with: onnxruntime draws the random"
+                f" numbers of {', '.join(drawn)}, which are inputs of the bundle"
+            )
         self.indices = {text: index for index, text in enumerate(texts)}
         self.outputs = [item.name for item in model.graph.output]
         self.layers: dict[str, str] = {} if optimised else layer_tensors(model, path.name)
@@ -80,7 +96,7 @@ class _Runner:
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         names = [item.name for item in self.session.get_outputs()]
         results = {
-            name: self._encode(output)
+            name: self._encode(name, output)
             for name, output in zip(
                 names, self.session.run(names, {**values, **self.fixed}), strict=True
             )
@@ -90,10 +106,23 @@ class _Runner:
             for label, name in self.layers.items()
             if isinstance(results[name], np.ndarray)
         }
-        return {name: results[name] for name in self.outputs}, layers
+        return self._arrays(results), layers
 
-    def _encode(self, output: Any) -> Any:
-        """An output; strings as indices of class names."""
+    def _arrays(self, results: Mapping[str, Any]) -> dict[str, Array]:
+        """The outputs of the model. The elements of a sequence are `name.0`, `name.1`."""
+        arrays: dict[str, Array] = {}
+        for name in self.outputs:
+            if isinstance(results[name], list):
+                arrays |= {f"{name}.{step}": item for step, item in enumerate(results[name])}
+            else:
+                arrays[name] = results[name]
+        return arrays
+
+    def _encode(self, name: str, output: Any) -> Any:
+        """An output; strings as indices of class names, dictionaries as rows."""
+        if name in self.keys:
+            rows = [{str(key): value for key, value in row.items()} for row in output]
+            return np.array([[row[key] for key in self.keys[name]] for row in rows], np.float32)
         if not isinstance(output, np.ndarray) or output.dtype != object:
             return output
         return np.array([self.indices[text] for text in output.ravel()], np.int64).reshape(

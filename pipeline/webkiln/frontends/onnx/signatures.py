@@ -77,6 +77,13 @@ MICROSOFT = {
     "BiasGelu": _signature(2, 2, 1),
     "DequantizeLinear": _signature(2, 3, 1, "axis:INT"),
     "DynamicQuantizeMatMul": _signature(3, 5, 1),
+    "DynamicQuantizeLSTM": _signature(
+        12,
+        12,
+        3,
+        "input_forget:INT activations:STRINGS clip:FLOAT activation_beta:FLOATS"
+        " activation_alpha:FLOATS hidden_size:INT direction:STRING",
+    ),
     "EmbedLayerNormalization": _signature(7, 9, 3, "epsilon:FLOAT mask_index_type:INT"),
     "FastGelu": _signature(1, 2, 1),
     "FusedConv": _signature(

@@ -21,7 +21,8 @@ def converted(
 ) -> Iterator[Conversion]:
     with convert_nodes(OnnxConverter, data, inputs, params) as conversion:
         texts = data.get("texts", [])
-        labels = matching_labels(dict.fromkeys(conversion.graph.outputs, texts), conversion.graph)
+        by_output = dict.fromkeys(conversion.graph.outputs, texts) | data.get("labels", {})
+        labels = matching_labels(by_output, conversion.graph)
         if texts and not labels:
             what = f"names its {len(texts)} classes, but no output has that size"
             raise UnsupportedError(data["name"], [(data["name"], what, ADVICE)])

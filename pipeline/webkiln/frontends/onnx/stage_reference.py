@@ -17,5 +17,10 @@ def compute(
     folder, subgraph = inputs.get("external/"), subgraph_from_params(params)
     model, _ = read_model(inputs["source"], folder, subgraph)
     return compute_reference(
-        inputs["source"], sampled_inputs(model, params, samples), folder, subgraph, model.texts
+        inputs["source"],
+        sampled_inputs(model, params, samples),
+        folder,
+        subgraph,
+        model.texts,
+        model.labels,
     )

@@ -24,11 +24,17 @@ ADVICE = (
 
 
 class StringTable:
-    """The class names of a model, and the tensors of the spec that contain indices of them."""
+    """The class names of a model, and the tensors of the spec that contain indices of them.
+
+    `keys` has the keys of tensors that are dictionaries in the file, by tensor, and `labels` those
+    of the model's outputs.
+    """
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] = ()
         self.tensors: set[str] = set()
+        self.keys: dict[str, tuple[str, ...]] = {}
+        self.labels: dict[str, tuple[str, ...]] = {}
 
     def add(self, names: Sequence[str]) -> bool:
         """Set the class names. Return whether they are unique, and equal to those set before."""

@@ -8,7 +8,8 @@ import onnx.shape_inference
 
 from webkiln.errors import RecipeError
 from webkiln.frontends.core.subgraph import Subgraph, Vertex, check_names, needed_vertices
-from webkiln.frontends.onnx.graphs import graphs_of, inline_functions
+from webkiln.frontends.onnx.functions import inline_functions
+from webkiln.frontends.onnx.graphs import graphs_of
 from webkiln.frontends.onnx.sort import reads, sorted_nodes
 
 INFERRED = "unk__"
@@ -108,6 +109,8 @@ def _types(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
     for graph in graphs_of(clean.graph):
         del graph.value_info[:]
     for item in clean.graph.output:
+        if not item.type.HasField("tensor_type"):
+            continue
         item.type.tensor_type.ClearField("shape")
     inferred = onnx.shape_inference.infer_shapes(clean, data_prop=True).graph
     declared = {item.name: item for item in (*model.graph.value_info, *model.graph.output)}

@@ -66,14 +66,19 @@ def _strip(
     return bytes(result + data[copied : within[1]])
 
 
+def is_reference(data: bytes) -> bool:
+    """Whether bytes refer to an array in the file."""
+    return data.startswith(MAGIC)
+
+
 def array_length(data: bytes) -> int:
     """The number of bytes of an array, inline or by reference."""
-    return int(EXTENT.unpack_from(data, len(MAGIC))[1]) if data.startswith(MAGIC) else len(data)
+    return int(EXTENT.unpack_from(data, len(MAGIC))[1]) if is_reference(data) else len(data)
 
 
 def array_bytes(data: bytes) -> bytes:
     """The bytes of an array, inline or by reference."""
-    if not data.startswith(MAGIC):
+    if not is_reference(data):
         return data
     start, size = EXTENT.unpack_from(data, len(MAGIC))
     with Path(data[len(MAGIC) + EXTENT.size :].decode("utf-8", "surrogateescape")).open(

@@ -139,6 +139,14 @@ def one_hot(call: NodeCall) -> Tensor:
     return cast(call, is_category, "float32")
 
 
+def zip_map(call: NodeCall) -> Tensor:
+    """The values [samples, classes] of one dictionary a sample; the keys become labels."""
+    x, classes = features(call), call.attr("classes")
+    if is_symbolic(x.shape[1]) or x.shape[1] != classes:
+        raise call.error(f"has {classes} keys, its operand is {x.type}")
+    return call.op("Identity", [x])
+
+
 CLASSICAL: dict[str, NodeHandler] = {
     "Scaler": scaler,
     "Normalizer": normalizer,
@@ -148,4 +156,5 @@ CLASSICAL: dict[str, NodeHandler] = {
     "ArrayFeatureExtractor": array_feature_extractor,
     "LabelEncoder": label_encoder,
     "OneHotEncoder": one_hot,
+    "ZipMap": zip_map,
 }

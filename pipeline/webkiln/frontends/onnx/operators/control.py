@@ -14,6 +14,7 @@ from webkiln.frontends.nodes.call import (
     known,
 )
 from webkiln.frontends.nodes.control import selected_branch
+from webkiln.frontends.nodes.sequences import flattened, lengths, regrouped
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.frontends.onnx.operators.counted_loops import counted_loop, trip_count, trip_limit
 from webkiln.frontends.onnx.operators.elementwise import part
@@ -35,13 +36,23 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     if chosen is not None:
         return call.convert_subgraph(call.builder, branches[0 if chosen else 1], [])
 
+    results: list[list[GraphValue]] = []
+
     def block(graph: GraphSpec) -> Block:
-        return lambda builder, inputs: [
-            as_tensor(builder, item) for item in call.convert_subgraph(builder, graph, [])
-        ]
+        def convert(builder: GraphBuilder, _: Sequence[Tensor]) -> list[Tensor]:
+            results.append(call.convert_subgraph(builder, graph, []))
+            return flattened(builder, results[-1])
+
+        return convert
 
     try:
-        return call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
+        tensors = call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
+        structures = [lengths(result) for result in results]
+        if any(structure != structures[0] for structure in structures):
+            raise call.unsupported(
+                "gives sequences of different lengths", "Make them equally long in both branches"
+            )
+        return regrouped(tensors, structures[0], [item.type.dtype for item in results[0]])
     except ShapeError as error:
         advice = (
             "if its condition depends on a size or on an input that never changes, fix it with"

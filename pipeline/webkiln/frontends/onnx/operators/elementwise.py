@@ -163,7 +163,10 @@ def prelu(call: NodeCall) -> Tensor:
     x, slope = call.tensor(0), call.tensor(1)
     if call.version < 7 and slope.type.rank == 1 and slope.shape[0] != 1:
         slope = call.op("Reshape", [slope], {"shape": (*slope.shape, *[1] * (x.type.rank - 2))})
-    return call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * slope, x])
+    y = call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * slope, x])
+    if y.shape != x.shape:
+        raise call.error(f"its slope is {slope.type}, which does not broadcast to x, {x.type}")
+    return y
 
 
 def mish(call: NodeCall) -> Tensor:
@@ -235,8 +238,6 @@ def comparison(op: str, *, negated: bool = False) -> NodeHandler:
 
 def dropout(call: NodeCall) -> Sequence[Tensor]:
     """The identity, with a mask of ones."""
-    if call.has(2) and bool(call.numbers(2)):
-        raise call.unsupported("drops elements at random", "Export the model for inference")
     x = call.tensor(0)
     mask = (
         call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})
@@ -298,7 +299,6 @@ ELEMENTWISE: dict[str, NodeHandler] = {
     "CastLike": cast_like,
     "BitCast": bit_cast,
     "Clip": clip,
-    "Dropout": dropout,
     "IsInf": is_inf,
     "BitShift": bit_shift,
     "BitwiseAnd": direct("BitAnd"),

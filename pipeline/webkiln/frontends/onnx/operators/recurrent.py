@@ -76,6 +76,12 @@ class Direction:
     peepholes: Tensor | None
     activations: tuple[GateFunction, ...]
 
+    def input_product(self, builder: GraphBuilder, x: Tensor) -> Tensor:
+        return builder.op("MatMul", [x, self.kernel])
+
+    def state_product(self, builder: GraphBuilder, state: Tensor) -> Tensor:
+        return builder.op("MatMul", [state, self.recurrent])
+
 
 class Recurrence:
     """The common part of the three operators. `gates` and `states` are their numbers. Operands: X,
@@ -109,23 +115,37 @@ class Recurrence:
             self.activations.append(ACTIVATIONS[key](alpha, beta))
 
     def direction(self, number: int) -> Direction:
-        call, width = self.call, self.gates * self.hidden
+        call = self.call
 
         def row(x: Tensor) -> Tensor:
             return reshaped(call, part(call, x, 0, number, 1), x.shape[1:])
 
-        both = row(call.tensor(3)) if call.has(3) else None
-        count = len(self.activations) // len(self.names)
         peepholes = row(call.tensor(7)) if call.has(7) else None
         return Direction(
             number,
             transposed(call, row(call.tensor(1)), (1, 0)),
             transposed(call, row(call.tensor(2)), (1, 0)),
-            None if both is None else part(call, both, 0, 0, width),
-            None if both is None else part(call, both, 0, width, width),
+            *self.biases(number),
             peepholes,
-            tuple(self.activations[number * count : (number + 1) * count]),
+            self.activations_of(number),
         )
+
+    def prepared(self, source: Tensor, lengths: Tensor | None) -> Tensor:
+        """The input [T, N, I] of the products; `lengths` are those of the rows, [N]."""
+        return source
+
+    def biases(self, number: int) -> tuple[Tensor | None, Tensor | None]:
+        """The input and recurrent biases of a direction, [gates * H]."""
+        call, width = self.call, self.gates * self.hidden
+        if not call.has(3):
+            return None, None
+        rows = call.tensor(3)
+        both = reshaped(call, part(call, rows, 0, number, 1), rows.shape[1:])
+        return part(call, both, 0, 0, width), part(call, both, 0, width, width)
+
+    def activations_of(self, number: int) -> tuple[GateFunction, ...]:
+        count = len(self.activations) // len(self.names)
+        return tuple(self.activations[number * count : (number + 1) * count])
 
     def first(self, position: int, number: int, x: Tensor) -> Tensor:
         """The initial value of a state [N, H]; zeros if the operand is absent."""
@@ -151,7 +171,7 @@ class Recurrence:
             direction = self.direction(number)
             reverse = name == "reverse"
             source = reverse_sequence_of(call, x, lengths) if reverse and lengths is not None else x
-            projected = call.op("MatMul", [source, direction.kernel])
+            projected = direction.input_product(call.builder, self.prepared(source, lengths))
             for bias in (direction.bias, direction.recurrent_bias if summed else None):
                 if bias is not None:
                     projected = call.op("Add", [projected, bias])
@@ -274,7 +294,7 @@ def _gru_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction
     return cell
 
 
-def _lstm_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction:
+def lstm_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction:
     """Gates i, o, f, c; peepholes of i, o and f."""
     clip, (f, g, h) = argument_clip(call), direction.activations
 
@@ -290,7 +310,7 @@ def _lstm_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunctio
 
     def cell(builder: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         output, memory = states
-        total = builder.op("Add", [x, builder.op("MatMul", [output, direction.recurrent])])
+        total = builder.op("Add", [x, direction.state_product(builder, output)])
         i, o, forget, c = (gate(builder, total, number, hidden) for number in range(4))
         input_gate = f(builder, clip(builder, peep(builder, i, memory, 0)))
         forget_gate = (
@@ -317,7 +337,7 @@ def gru(call: NodeCall) -> list[Tensor]:
 
 
 def lstm(call: NodeCall) -> list[Tensor]:
-    return Recurrence(call, 4, 2, ("Sigmoid", "Tanh", "Tanh")).run(_lstm_cell)
+    return Recurrence(call, 4, 2, ("Sigmoid", "Tanh", "Tanh")).run(lstm_cell)
 
 
 RECURRENT: dict[str, NodeHandler] = {"RNN": rnn, "GRU": gru, "LSTM": lstm}

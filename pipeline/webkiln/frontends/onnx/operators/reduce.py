@@ -154,10 +154,43 @@ def _per_channel(call: NodeCall, parameter: Tensor, rank: int, axis: int = 1) ->
     return reshaped(call, parameter, [*[1] * axis, *parameter.shape, *[1] * (rank - axis - 1)])
 
 
-def batch_norm(call: NodeCall) -> Tensor:
+def batch_statistics(call: NodeCall) -> list[Tensor]:
+    """In training mode: x normalised by its own mean and variance over all axes but the channels',
+    the running mean and variance [C], and, before opset 14, the mean and variance themselves.
+    """
+    x, rank = call.tensor(0), call.type(0).rank
+    if rank < 2:
+        raise call.error(f"its operand is {x.type}, expected [N, C, ...]")
+    axes = tuple(axis for axis in range(rank) if axis != 1)
+    wide = cast(call, x, "float64" if x.dtype == "float64" else "float32")
+    mean = reduce_axes(call, "ReduceMean", wide, axes)
+    centred = wide - mean
+    variance = reduce_axes(call, "ReduceMean", centred * centred, axes)
+    inverse = call.op("Rsqrt", [variance + call.attr("epsilon", 1e-5)])
+    scale, bias = (
+        _per_channel(call, cast(call, call.tensor(position), wide.dtype), rank)
+        for position in (1, 2)
+    )
+    results = [cast(call, centred * inverse * scale + bias, x.dtype)]
+    momentum = call.attr("momentum", 0.9)
+    current = [reshaped(call, item, (x.shape[1],)) for item in (mean, variance)]
+    for position, item in zip((3, 4), current, strict=True):
+        running = call.tensor(position)
+        moved = cast(call, running, item.dtype) * momentum + item * (1 - momentum)
+        results.append(cast(call, moved, running.dtype))
+    return [*results, *(cast(call, item, call.type(3).dtype) for item in current)][: call.outputs]
+
+
+def batch_norm(call: NodeCall) -> Tensor | list[Tensor]:
+    """Before opset 14, a node that returns statistics is in training mode."""
     x = call.tensor(0)
-    if call.attr("training_mode", 0):
-        raise call.unsupported("is in training mode", "Export the model for inference")
+    statistics = any(call.is_output_used(position) for position in range(1, 5))
+    if call.attr("training_mode", 0) or (call.version < 14 and statistics):
+        if not call.attr("spatial", 1):
+            raise call.unsupported(
+                "has statistics of each position (spatial=0)", "Export the model for inference"
+            )
+        return batch_statistics(call)
     parameters = [cast(call, call.tensor(position), x.dtype) for position in range(1, 5)]
     axis = min(1, x.type.rank - 1)
     return call.op(

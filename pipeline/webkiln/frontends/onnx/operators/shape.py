@@ -9,6 +9,7 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
 from webkiln.ir.dim import is_symbolic, maximum, minimum
+from webkiln.ir.graph import Guard
 from webkiln.ir.rational import truncated_quotient
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import broadcast_input
@@ -63,6 +64,14 @@ def axes_of(call: NodeCall, position: int, rank: int) -> tuple[int, ...] | None:
 def squeeze(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = axes_of(call, 1, x.type.rank)
+    if axes is None:
+        call.builder.require(
+            [
+                Guard(call.spec.name, maximum([size - 1, 1]), size - 1)
+                for size in x.shape
+                if is_symbolic(size)
+            ]
+        )
     sizes = [
         size
         for axis, size in enumerate(x.shape)

@@ -13,13 +13,16 @@ from webkiln.frontends.onnx.operators.indexing import INDEXING
 from webkiln.frontends.onnx.operators.linear import LINEAR
 from webkiln.frontends.onnx.operators.microsoft import MICROSOFT
 from webkiln.frontends.onnx.operators.microsoft_quantize import MICROSOFT_QUANTIZE
+from webkiln.frontends.onnx.operators.microsoft_recurrent import MICROSOFT_RECURRENT
 from webkiln.frontends.onnx.operators.pool import POOL
 from webkiln.frontends.onnx.operators.quantize import QUANTIZE
+from webkiln.frontends.onnx.operators.random import RANDOM
 from webkiln.frontends.onnx.operators.recurrent import RECURRENT
 from webkiln.frontends.onnx.operators.reduce import REDUCE
 from webkiln.frontends.onnx.operators.resize import RESIZE
 from webkiln.frontends.onnx.operators.sample import SAMPLE
 from webkiln.frontends.onnx.operators.scores import SCORES
+from webkiln.frontends.onnx.operators.sequences import SEQUENCES
 from webkiln.frontends.onnx.operators.shape import SHAPE
 from webkiln.frontends.onnx.operators.signal import SIGNAL
 from webkiln.frontends.onnx.operators.svm import SVM
@@ -41,10 +44,13 @@ OPERATORS: dict[str, NodeHandler] = {
     **CONTROL,
     **CHOOSE,
     **ATTENTION,
+    **SEQUENCES,
+    **RANDOM,
 }
 
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
     "": OPERATORS,
     "ai.onnx.ml": {**CLASSICAL, **SCORES, **SVM, **TREES},
-    "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE},
+    "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE, **MICROSOFT_RECURRENT},
+    "com.microsoft.nchwc": {},
 }
