@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,6 +27,10 @@ class Distribution:
 
     name: str
     parameters: tuple[tuple[str, float], ...]
+
+    @classmethod
+    def of(cls, name: str, parameters: Mapping[str, float]) -> Self:
+        return cls(name, tuple(sorted(parameters.items())))
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.parameters)})"

@@ -121,6 +121,11 @@ class GraphBuilder(ControlFlow):
         return tuple(self._inputs)
 
     @property
+    def is_nested(self) -> bool:
+        """Whether the graph is that of a branch, a loop or a scan."""
+        return self._outer is not None
+
+    @property
     def captured(self) -> tuple[str, ...]:
         """The names of the tensors of the enclosing graph that this graph captures."""
         return tuple(self._captured)

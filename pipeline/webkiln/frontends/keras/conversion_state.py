@@ -218,9 +218,7 @@ class ConversionState:
                 ],
             )
         shape = [self._batch if size is None else size for size in config["shape"]]
-        distribution = Distribution(
-            config["distribution"], tuple(sorted(config["parameters"].items()))
-        )
+        distribution = Distribution.of(config["distribution"], config["parameters"])
         return self.builder.input(
             layer.name, storable(config["dtype"]), shape, self.order(len(shape)), distribution
         )

@@ -291,8 +291,12 @@ class NodeConverter:
         scratch = GraphBuilder(call.spec.name, RULES)
         results = self._call_handler(call.with_operands(scratch, call.operands))
         has_no_value = any(item.tensor is None and item.value is None for item in results)
-        if has_no_value or any(
-            is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results
+        if (
+            has_no_value
+            or scratch.inputs
+            or any(
+                is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results
+            )
         ):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}

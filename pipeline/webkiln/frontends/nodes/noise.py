@@ -1,0 +1,86 @@
+"""Random numbers that a model draws are inputs of the bundle: `<node>_noise`.
+
+Formats compute all distributions from uniform and normal numbers, with the functions below.
+"""
+
+from collections.abc import Sequence
+
+from webkiln.frontends.nodes.call import NodeCall
+from webkiln.ir import symbols
+from webkiln.ir.graph import Distribution
+from webkiln.ir.symbols import DATA_DEPENDENT
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import cast, element, part, reshaped, total
+from webkiln.random_inputs import DISTRIBUTIONS
+
+
+def noise_name(node: str) -> str:
+    """The name of the input that a node draws from."""
+    return f"{node}_noise"
+
+
+def drawn(
+    call: NodeCall, distribution: str, first: float, second: float, shape: Sequence[int], dtype: str
+) -> Tensor:
+    """An input of numbers from one of `DISTRIBUTIONS` with its two parameters. Raises
+    UnsupportedError in a branch or loop, whose draws differ between iterations.
+    """
+    if call.builder.is_nested:
+        raise call.unsupported(
+            "draws random numbers in a branch or loop",
+            "Draw them before it, or make them an input of the model",
+        )
+    if any(DATA_DEPENDENT.match(name) for name in symbols.names(shape)):
+        raise call.unsupported(
+            "draws as many random numbers as the data decide", "Draw a number that is known"
+        )
+    parameters = dict(zip(DISTRIBUTIONS[distribution], (first, second), strict=True))
+    return call.builder.input(
+        noise_name(call.spec.name),
+        dtype,
+        shape,
+        distribution=Distribution.of(distribution, parameters),
+    )
+
+
+def uniform(call: NodeCall, shape: Sequence[int], dtype: str = "float32") -> Tensor:
+    """Numbers in [0, 1). Those of float16 are drawn as float32, and may round to 1."""
+    return cast(call.builder, drawn(call, "uniform", 0.0, 1.0, shape, _wide(dtype)), dtype)
+
+
+def normal(call: NodeCall, shape: Sequence[int], dtype: str = "float32") -> Tensor:
+    """Numbers of mean 0 and standard deviation 1."""
+    return cast(call.builder, drawn(call, "normal", 0.0, 1.0, shape, _wide(dtype)), dtype)
+
+
+def bernoulli(call: NodeCall, probability: Tensor, shape: Sequence[int]) -> Tensor:
+    """bool of a shape: true with a probability, which is broadcast to the shape."""
+    draws = uniform(call, shape, _wide(probability.dtype))
+    return call.op("Less", [draws, cast(call.builder, probability, draws.dtype)])
+
+
+def categories(call: NodeCall, weights: Tensor, count: int, *, replacement: bool) -> Tensor:
+    """int64[..., count]: indices of the last axis of `weights` [..., classes], by its weights."""
+    b, (*rows, classes) = call.builder, weights.shape
+    if not replacement:
+        # The classes that arrive first, of exponential times with the weights as rates.
+        draws = uniform(call, weights.shape, weights.dtype)
+        times = b.op("Max", [-b.op("Log", [1.0 - draws]), b.constant(1e-30, draws.dtype)])
+        axis = len(rows)
+        attrs = {"axis": axis, "descending": True}
+        _, order = b.ops("Sort", [b.op("Div", [weights, times])], attrs)
+        return cast(b, part(b, order, axis, 0, count), "int64")
+    draws = uniform(call, (*rows, count), weights.dtype)
+    attrs = {"axis": len(rows), "exclusive": False, "reverse": False}
+    bounds = b.op("CumSum", [weights], attrs)
+    # The last bound is the sum: a draw times it stays below.
+    scaled = draws * reshaped(b, element(b, bounds, len(rows), classes - 1), (*rows, 1))
+    passed = b.op(
+        "LessEqual",
+        [reshaped(b, bounds, (*rows, 1, classes)), reshaped(b, scaled, (*rows, count, 1))],
+    )
+    return cast(b, total(b, cast(b, passed, "int32"), len(rows) + 1), "int64")
+
+
+def _wide(dtype: str) -> str:
+    return "float64" if dtype == "float64" else "float32"
