@@ -58,13 +58,15 @@ class GraphSpec:
 @dataclass(frozen=True, slots=True)
 class NodeModel:
     """A model without functions. `opsets` has the version of each operator domain, the format's own
-    as ''. `texts` is the table of strings that integers in the model index.
+    as ''. `texts` is the table of strings that integers in the model index. `settings` are the
+    names of arguments whose values `load` has built in.
     """
 
     name: str
     opsets: Mapping[str, int]
     graph: GraphSpec
     texts: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
 
 def to_json(model: NodeModel) -> dict[str, Any]:
@@ -74,14 +76,19 @@ def to_json(model: NodeModel) -> dict[str, Any]:
         "opsets": dict(model.opsets),
         "graph": _graph(model.graph),
     }
-    return {**data, "texts": list(model.texts)} if model.texts else data
+    tables = {"texts": list(model.texts), "settings": list(model.settings)}
+    return data | {name: items for name, items in tables.items() if items}
 
 
 def from_json(data: Mapping[str, Any]) -> NodeModel:
     if data.get("schema") != SCHEMA:
         raise InternalError(f"spec.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
     return NodeModel(
-        data["name"], data["opsets"], _read_graph(data["graph"]), tuple(data.get("texts", ()))
+        data["name"],
+        data["opsets"],
+        _read_graph(data["graph"]),
+        tuple(data.get("texts", ())),
+        tuple(data.get("settings", ())),
     )
 
 

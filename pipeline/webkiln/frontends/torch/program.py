@@ -26,9 +26,11 @@ def read_program(
     name: str,
     inputs: Sequence[str] = (),
     cut: Subgraph = ENTIRE_MODEL,
+    *,
+    settings: Sequence[str] = (),
 ) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a program, or of a subgraph of it. Messages call it `name`.
-    `inputs` renames its inputs.
+    `inputs` renames its inputs; `settings` are arguments whose values it contains.
     """
     try:
         reader = _Reader(name, decomposed(program), inputs)
@@ -42,7 +44,8 @@ def read_program(
             " again"
         ) from None
     report_unsupported(name, reader.read.unsupported)
-    model = NodeModel(Path(name).stem, {"": 1, "complex": 1, "torchvision": 1, "state": 1}, graph)
+    opsets = {"": 1, "complex": 1, "torchvision": 1, "state": 1}
+    model = NodeModel(Path(name).stem, opsets, graph, settings=tuple(settings))
     return extract_subgraph(model, reader.read.weights.blobs, cut, name, reader.types())
 
 

@@ -30,6 +30,7 @@ class Run:
         self.program = program
         self.attributes: dict[str, Any] = {}
         self.constants: list[Tensor] = []
+        self.results: Any = None
 
     def block(self, block: Any, values: dict[str, Any]) -> list[Any]:
         """Run the nodes of a block. Returns its results."""
