@@ -65,8 +65,8 @@ class Collections(nn.Module):
         y = torch.cat(xs, 1).sum(1, keepdim=True) + pair[0] * pair[1]
         if "left" in table:
             y = y - table["left"]
-        for key in table:
-            y = y + table[key] * 3
+        for value in table.values():
+            y = y + value * 3
         following: list[Tensor] = []
         for k, v in caches:
             following.append(torch.cat([k, v], 1))

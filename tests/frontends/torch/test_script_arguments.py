@@ -15,6 +15,7 @@ from tests.frontends.torch.running import output_arrays
 from webkiln.errors import SourceError
 from webkiln.frontends.nodes.spec import from_json, to_json
 from webkiln.frontends.torch.converter import TorchConverter
+from webkiln.frontends.torch.facts import read_facts
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.program import read_program
 from webkiln.frontends.torch.source import program_of
@@ -165,3 +166,16 @@ def test_what_forward_needs_is_demanded_by_name(
     path = saved(module, tmp_path)
     with quiet(), pytest.raises(SourceError, match=message):
         program_of(path, shapes, values, trust_source=True)
+
+
+def test_inspect_lists_what_forward_takes(tmp_path: Path) -> None:
+    path = saved(scripts.Rates(), tmp_path)
+    facts = dict(read_facts({"source": path}, {}).rows)
+    assert facts["arguments"] == (
+        "a: Tensor, sr: int, b: Tensor, gain: float, mode: str='plain', loud: bool=False, mask:"
+        " Optional[Tensor]=None"
+    ).replace("'", '"')
+    assert facts["values"] == (
+        "sr: int (needs --value), gain: float (needs --value), mode: str (default"
+        ' "plain"), loud: bool (default False)'
+    )
