@@ -5,7 +5,7 @@ numbers and shapes are resolved and unrolled; those that depend on data become t
 torch.while_loop. Assigned attributes are buffers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -27,10 +27,14 @@ class ScriptProgram(ScriptAttributes):
         self.arguments = (arguments,)
 
     def forward(self, *tensors: Any) -> Any:
-        return self.run(tensors).results
+        return self.run(tensors, self.settled).results
 
-    def run(self, tensors: Sequence[Any]) -> Run:
-        """A run, with its results."""
+    def run(
+        self, tensors: Sequence[Any], attributes: Mapping[str, Any], *, recording: bool = False
+    ) -> Run:
+        """A run that starts with some attributes. If it is `recording`, buffers keep their values
+        when they are assigned.
+        """
         graph = self.graph[0]
         values: dict[str, Any] = dict(
             zip(
@@ -39,7 +43,7 @@ class ScriptProgram(ScriptAttributes):
                 strict=True,
             )
         )
-        run = Run(self)
+        run = Run(self, attributes, recording=recording)
         results = run.block(graph, values)
         run.results = results[0] if len(results) == 1 else tuple(results)
         return run

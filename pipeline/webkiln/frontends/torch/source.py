@@ -3,7 +3,8 @@ torch.export.
 """
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from webkiln.frontends.torch.format import SCRIPT
 from webkiln.frontends.torch.script import ScriptProgram
 from webkiln.frontends.torch.script_arguments import Arguments
 from webkiln.frontends.torch.script_run import Raised
+from webkiln.frontends.torch.script_states import settle
 from webkiln.frontends.torch.vision import declare_vision_operators
 from webkiln.random_inputs import SAMPLE_SIZE
 
@@ -106,7 +108,13 @@ def script_exported(
         program = ScriptProgram(script, arguments, dated=DATED in _members(path)).eval()
     except Exception as error:
         raise _unreadable(path, error) from None
-    inputs, dynamic = examples(arguments.inputs, arguments.shapes, arguments.dtypes, path.name)
+
+    def draw(size: int = SAMPLE_SIZE) -> tuple[Any, ...]:
+        return examples(arguments.inputs, arguments.shapes, arguments.dtypes, path.name, size)
+
+    inputs, dynamic = draw()
+    with _traced(path.name):
+        settle(program, lambda: draw()[0], lambda: draw(SAMPLE_SIZE + 1)[0])
     return TracedProgram(
         exported(program, inputs, [dynamic], path.name),
         tuple(arguments.inputs),
@@ -122,10 +130,14 @@ def _unreadable(path: Path, error: Exception) -> SourceError:
 
 
 def examples(
-    names: Sequence[str], shapes: Shapes, dtypes: Sequence[torch.dtype], where: str
+    names: Sequence[str],
+    shapes: Shapes,
+    dtypes: Sequence[torch.dtype],
+    where: str,
+    sample: int = SAMPLE_SIZE,
 ) -> tuple[tuple[torch.Tensor, ...], tuple[Any, ...]]:
     """Inputs for tracing, and their dynamic axes. Dynamic sizes with the same name are equal,
-    others differ.
+    others differ; the first is `sample`.
     """
     sizes: dict[str, int] = {}
     inputs, dynamic = [], []
@@ -139,7 +151,7 @@ def examples(
                 f" pass {options} (a name instead of a number is a size that is set at run time)"
             )
         whole = [
-            size if isinstance(size, int) else sizes.setdefault(size, SAMPLE_SIZE + 3 * len(sizes))
+            size if isinstance(size, int) else sizes.setdefault(size, sample + 3 * len(sizes))
             for size in shape
         ]
         inputs.append(
@@ -159,12 +171,19 @@ def exported(
     module: torch.nn.Module, inputs: tuple[Any, ...], dynamic: Any, where: str
 ) -> torch.export.ExportedProgram:
     """Export a module as a program."""
-    try:
+    with _traced(where):
         return torch.export.export(
             module,
             inputs,
             dynamic_shapes=dynamic if dynamic is not None and _is_dynamic(dynamic) else None,
         )
+
+
+@contextmanager
+def _traced(where: str) -> Iterator[None]:
+    """Errors of a program that runs in the block."""
+    try:
+        yield
     except Raised as error:
         raise SourceError(
             f"{where}: does not accept these shapes: {error}; pass others with --input-shape"
