@@ -61,7 +61,7 @@ def test_a_state_dict_is_found_under_any_key(checkpoint: Any, tmp_path: Path) ->
 
 def test_two_that_fit_are_both_named(tmp_path: Path) -> None:
     message = (
-        r"w.pth: contains 2 state dicts: params \(4 tensors\), params_ema \(4 tensors\); save one"
+        r"w.pth: contains 2 state dicts: params \(tensors: 4\), params_ema \(tensors: 4\); save one"
         r" alone, or choose one with a function state_dict\(tensors\) .*, such as"
         r" params_ema.conv.weight"
     )

@@ -33,7 +33,7 @@ def state_dict_of(
         states.pop("", None)
     for fits in (lambda names: names == set(own), lambda names: bool(names & set(own))):
         fitting = {path: state for path, state in states.items() if fits(state.keys())}
-        if len(fitting) == 1 and not joined:
+        if fitting and not joined:
             states = fitting
     if not states:
         raise SourceError(f"{where}: contains no state dict; save model.state_dict()")
@@ -46,7 +46,7 @@ def state_dict_of(
             for name, value in state.items()
         }
     names = [
-        f"{path or 'the file itself'} ({len(state)} tensors)" for path, state in states.items()
+        f"{path or 'the file itself'} (tensors: {len(state)})" for path, state in states.items()
     ]
     last = next(path for path in reversed(states) if path)
     raise SourceError(
