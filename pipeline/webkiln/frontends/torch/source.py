@@ -16,6 +16,7 @@ from webkiln.errors import SourceError, UndecidedError
 from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
+from webkiln.frontends.torch.recurrences import PACKED, kept_recurrences, packs
 from webkiln.frontends.torch.script import ScriptProgram
 from webkiln.frontends.torch.script_arguments import Arguments
 from webkiln.frontends.torch.script_run import Raised
@@ -171,7 +172,7 @@ def exported(
     module: torch.nn.Module, inputs: tuple[Any, ...], dynamic: Any, where: str
 ) -> torch.export.ExportedProgram:
     """Export a module as a program."""
-    with _traced(where):
+    with _traced(where), kept_recurrences():
         return torch.export.export(
             module,
             inputs,
@@ -191,6 +192,8 @@ def _traced(where: str) -> Iterator[None]:
     except SourceError as error:
         raise SourceError(f"{where}: {error}") from None
     except Exception as error:
+        if packs(error):
+            raise SourceError(f"{where}: {PACKED}") from None
         raise SourceError(f"{where}: torch.export cannot trace it: {first_line(error)}") from None
 
 
