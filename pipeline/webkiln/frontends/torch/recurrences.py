@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch._C import DispatchKey
 from torch._decomp import decomposition_table
+from torch.nn.utils.rnn import PackedSequence
 
 NAMES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
-PACKING = frozenset({"pack_padded_sequence", "pack_sequence", "pad_packed_sequence"})
 PACKED = "packs sequences of several lengths; pass a padded tensor, whose rows all have its length"
 KEYS = (DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd, DispatchKey.Meta)
 
@@ -40,9 +40,13 @@ def kept_recurrences() -> Iterator[None]:
 
 
 def packs(error: BaseException) -> bool:
-    """Whether an error was raised while torch packed sequences."""
+    """Whether an error was raised in a function with a packed sequence."""
     frames = walk_tb(error.__traceback__)
-    return any(frame.f_code.co_name in PACKING for frame, _ in frames)
+    return any(
+        isinstance(value, PackedSequence)
+        for frame, _ in frames
+        for value in frame.f_locals.values()
+    )
 
 
 def _results(
