@@ -41,10 +41,9 @@ def kept_recurrences() -> Iterator[None]:
 
 def packs(error: BaseException) -> bool:
     """Whether an error was raised in a function with a packed sequence."""
-    frames = walk_tb(error.__traceback__)
     return any(
         isinstance(value, PackedSequence)
-        for frame, _ in frames
+        for frame, _ in walk_tb(error.__traceback__)
         for value in frame.f_locals.values()
     )
 

@@ -18,6 +18,7 @@ from webkiln.frontends.torch.operators.joins import JOINS
 from webkiln.frontends.torch.operators.linear import LINEAR
 from webkiln.frontends.torch.operators.norms import NORMS
 from webkiln.frontends.torch.operators.orders import ORDERS
+from webkiln.frontends.torch.operators.random import RANDOM
 from webkiln.frontends.torch.operators.recurrent import RECURRENT
 from webkiln.frontends.torch.operators.reduce import REDUCE
 from webkiln.frontends.torch.operators.shape import SHAPE
@@ -34,6 +35,7 @@ ATEN: dict[str, AtenHandler] = {
     **SLICES,
     **JOINS,
     **CREATION,
+    **RANDOM,
     **WINDOWS,
     **LINEAR,
     **CONV,
