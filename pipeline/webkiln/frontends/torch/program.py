@@ -17,7 +17,7 @@ from webkiln.frontends.nodes.subgraph import TypeOf, extract_subgraph
 from webkiln.frontends.torch.decompositions import decomposed
 from webkiln.frontends.torch.labels import output_names
 from webkiln.frontends.torch.program_nodes import NodeReader
-from webkiln.frontends.torch.read import Reading, dtype_name
+from webkiln.frontends.torch.read import Reading, dtype_name, real_of
 from webkiln.ir.types import DTYPES
 
 
@@ -93,7 +93,7 @@ class _Reader(NodeReader):
                 self.output(next(names), item, outputs)
             elif spec.kind == OutputKind.BUFFER_MUTATION:
                 buffer = self.buffer(str(spec.target))
-                attrs = {"state": spec.target, "dtype": dtype_name(buffer.dtype)}
+                attrs = {"state": spec.target, "dtype": dtype_name(real_of(buffer).dtype)}
                 self.nodes.append(
                     NodeSpec(
                         self.read.labels.distinct(f"{spec.target}.next"),

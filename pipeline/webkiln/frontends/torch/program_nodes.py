@@ -112,10 +112,7 @@ class NodeReader:
         if isinstance(value, torch.dtype):
             return dtype_name(value)
         if isinstance(value, complex):
-            self.read.unsupported.append(
-                (label, "has a complex number as an argument", "Use real numbers")
-            )
-            return None
+            return (value.real, value.imag)
         if value is None or isinstance(value, bool | int | float | str):
             return value
         return None
@@ -199,6 +196,8 @@ def is_complex(value: Any) -> bool:
     """Whether an argument is a complex tensor or contains one."""
     if isinstance(value, list | tuple):
         return any(map(is_complex, value))
+    if isinstance(value, complex):
+        return True
     result = value.meta.get("val") if isinstance(value, Node) else None
     return isinstance(result, torch.Tensor) and result.is_complex()
 

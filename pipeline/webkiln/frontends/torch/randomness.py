@@ -102,7 +102,12 @@ def randperm(count: int, *, dtype: torch.dtype | None = None, **_: Any) -> Tenso
 
 
 def rrelu(
-    x: Tensor, noise: Tensor, lower: float, upper: float, training: bool = False, **_: Any
+    x: Tensor,
+    noise: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    **_: Any,
 ) -> Any:
     if not training:
         return NotImplemented

@@ -8,6 +8,7 @@ from webkiln.frontends.torch.aten import AtenHandler, handled
 from webkiln.frontends.torch.operators.activations import ACTIVATIONS
 from webkiln.frontends.torch.operators.arithmetic import ARITHMETIC
 from webkiln.frontends.torch.operators.casts import CASTS
+from webkiln.frontends.torch.operators.complex_parts import PARTS
 from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS
 from webkiln.frontends.torch.operators.conv import CONV
 from webkiln.frontends.torch.operators.creation import CREATION
@@ -50,7 +51,7 @@ ATEN: dict[str, AtenHandler] = {
 }
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
     "": {**handled(ATEN), **BRANCHES},
-    "complex": handled(COMPLEX),
+    "complex": handled({**PARTS, **COMPLEX}),
     "torchvision": handled(VISION),
     "state": STATES,
 }
