@@ -32,6 +32,12 @@ def rounded_up(size: int, multiple: int) -> int:
 FUNCTIONS: Mapping[str, tuple[Callable[[Tensor], Tensor], Sequence[tuple[int, ...]]]] = {
     "padding to a multiple": (lambda x: F.pad(x, (0, 0, 0, rounded_up(x.shape[1], 4))), STEPS),
     "padding to a size": (lambda x: F.pad(x, (0, 0, 0, 16 - x.shape[1])), STEPS),
+    "padding or cropping": (
+        lambda x: (
+            F.pad(x, (0, 0, 0, 8 - x.shape[1])) * F.pad(x, (0, 0, 8 - x.shape[1], 0), value=2.0)
+        ),
+        STEPS,
+    ),
     "padding by halves": (
         lambda x: F.pad(x, (0, 0, x.shape[1] // 2, x.shape[1] - x.shape[1] // 2), value=3.0),
         STEPS,
