@@ -111,9 +111,15 @@ def misspelt() -> onnx.ModelProto:
 
 
 def from_data() -> onnx.ModelProto:
-    shape = helper.make_tensor_value_info("shape", TensorProto.INT64, [2])
     return model(
-        [node("Reshape", ["x", "shape"], ["y"], "reshape")], [X, shape], [floats("y", None, None)]
+        [
+            node("Cast", ["x"], ["integers"], "cast", to=TensorProto.INT64),
+            node("Reshape", ["integers", "flat"], ["shape"], "flatten"),
+            node("Reshape", ["x", "shape"], ["y"], "reshape"),
+        ],
+        [X],
+        [floats("y", None, None)],
+        [numpy_helper.from_array(np.array([-1]), "flat")],
     )
 
 

@@ -7,15 +7,12 @@ from tests.docs.wrapping import wrap
 from webkiln.frontends.torch.converter import HANDLERS
 from webkiln.frontends.torch.labels import IGNORED
 from webkiln.frontends.torch.operators.spectrum import COMPLEX
+from webkiln.frontends.torch.randomness import FORMULAS
 
 PAGE = ROOT / "docs" / "from-pytorch.md"
 MARK = "<!-- The table below is written by python -m tests.docs.torch_page -->\n"
 GRADIENT = "computes gradients; bundles do not train"
-RANDOM = "draws random numbers; give them as an input"
 REFUSED = {
-    "rand": RANDOM,
-    "randn": RANDOM,
-    "randperm": RANDOM,
     "resize_": "changes how many elements a tensor has in its own memory; use reshape",
     "sym_is_contiguous": "depends on strides, which do not exist here",
 }
@@ -38,7 +35,9 @@ def core() -> list[str]:
 def reason(op: str) -> str:
     """The reason why an operator is not supported, or ""."""
     name = op.partition(".")[0]
-    if HANDLERS.find("", name) or name in HANDLERS.folds.ops or name in COMPLEX or name in IGNORED:
+    if op in FORMULAS or HANDLERS.find("", name) or name in HANDLERS.folds.ops:
+        return ""
+    if name in COMPLEX or name in IGNORED:
         return ""
     return GRADIENT if "backward" in name else REFUSED[name]
 

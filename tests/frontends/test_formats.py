@@ -277,14 +277,6 @@ def test_an_unknown_source_format_is_an_error() -> None:
     [
         (
             "net.keras",
-            {"dims": {"N": 1}},
-            (
-                "net: its source is a Keras model, and its sizes have no names; use input_shapes;"
-                " dims is for an ONNX model, a PyTorch model"
-            ),
-        ),
-        (
-            "net.keras",
             {"values": {"x": 1}},
             "inputs cannot be fixed in it; .* values is for an ONNX model",
         ),

@@ -172,16 +172,17 @@ def test_all_unsupported_parts_are_collected(tmp_path: Path) -> None:
     """The items of the reader and of the handlers, which a build reports one after the other."""
     node, floats = onnx.helper.make_node, bad_onnx.floats
     texts = onnx.helper.make_tensor_value_info("t", onnx.TensorProto.STRING, [2])
-    sequence = onnx.helper.make_tensor_sequence_value_info("z", 1, [2, 3])
+    optional = onnx.helper.make_tensor_value_info("z", 1, [2, 3])
+    optional.type.CopyFrom(onnx.helper.make_optional_type_proto(optional.type))
     graph = onnx.helper.make_graph(
         [
-            node("SequenceConstruct", ["x"], ["z"], "list"),
+            node("Optional", ["x"], ["z"], "maybe"),
             node("StringNormalizer", ["t"], ["u"], "texts"),
             node("Relu", ["x"], ["y"], "fine"),
         ],
         "net",
         [floats("x", 2, 3), texts],
-        [floats("y", 2, 3), sequence],
+        [floats("y", 2, 3), optional],
     )
     onnx.save(
         onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]),
@@ -191,7 +192,7 @@ def test_all_unsupported_parts_are_collected(tmp_path: Path) -> None:
     assert inspection.converts is False
     assert {where for where, _, _ in inspection.unsupported} == {
         "z",
-        "list (SequenceConstruct)",
+        "maybe (Optional)",
         "texts (StringNormalizer)",
     }
 

@@ -128,7 +128,7 @@ def computed(source: Source, subgraph: Subgraph, inputs: Arrays) -> Arrays:
     graph = source.converter(None, shapes).convert(model, blobs)
     own_inputs = {name: inputs[name] for name in graph.inputs}
     return run_graph(
-        bind(graph, placeholders(graph, {name: array.shape for name, array in own_inputs.items()})),
+        bind(graph, placeholders(graph, own_inputs)),
         own_inputs,
     )[0]
 

@@ -208,11 +208,15 @@ def _pad_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _pad_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    return (
-        np.pad(
-            x, list(zip(attrs["low"], attrs["high"], strict=True)), constant_values=attrs["value"]
-        ),
-    )
+    pairs = list(zip(attrs["low"], attrs["high"], strict=True))
+    kept = x[
+        tuple(
+            slice(max(-low, 0), size - max(-high, 0))
+            for size, (low, high) in zip(x.shape, pairs, strict=True)
+        )
+    ]
+    widths = [(max(low, 0), max(high, 0)) for low, high in pairs]
+    return (np.pad(kept, widths, constant_values=attrs["value"]),)
 
 
 def _lower_pad(low: Lowering, attrs: Attributes) -> None:
@@ -232,7 +236,9 @@ PAD = define(
         ],
     )
 )
-"""x padded with the constant `value`, by `low` and `high` elements per axis."""
+"""x padded with the constant `value`, by `low` and `high` elements per axis. Negative numbers crop:
+a computed size may be negative when the model runs.
+"""
 
 
 def _gather_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:

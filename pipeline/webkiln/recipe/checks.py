@@ -49,10 +49,10 @@ def is_plain(value: Any) -> bool:
 
 
 def is_constant(value: Any) -> bool:
-    """A number, a truth value, or a nested list of these without empty lists, whose items have
-    equal lengths.
+    """A number, a truth value, a string, or a nested list of these without empty lists, whose items
+    have equal lengths.
     """
-    return type(value) in (int, float, bool) or (
+    return type(value) in (int, float, bool, str) or (
         isinstance(value, list)
         and bool(value)
         and all(map(is_constant, value))

@@ -152,9 +152,10 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "values",
-        "a constant value for an input of the model file: a number, a truth value or a list",
-        "a table: name of an input of the model file = the number, truth value or list of these"
-        " that it always is",
+        "a constant value for an input of the model file: a number, a truth value, a string or a"
+        " list",
+        "a table: name of an input of the model file = the number, truth value, string or list of"
+        " these that it always is",
         checks.table(checks.is_constant),
         updates.merge("values"),
         flag="value",

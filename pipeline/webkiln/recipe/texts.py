@@ -13,6 +13,7 @@ from typing import Any
 from webkiln.errors import RecipeError
 from webkiln.recipe.checks import SIZE_NAME, is_constant
 
+WORD = r"[A-Za-z_][\w.-]*"
 SIZE = rf"[1-9]\d*|{SIZE_NAME.pattern}"
 Reader = Callable[[Sequence[str], str], Any]
 
@@ -57,8 +58,12 @@ def parameter(text: str, flag: str) -> tuple[str, Any]:
 
 
 def value(text: str, flag: str) -> tuple[str, Any]:
-    """INPUT=VALUE: numbers, truth values and lists as TOML writes them."""
-    name, _, value = text.rpartition("=")
+    """INPUT=VALUE: numbers, truth values, strings and lists as TOML writes them. A string that is a
+    word needs no quotes.
+    """
+    name, _, value = text.partition("=") if '"' in text else text.rpartition("=")
+    if name and re.fullmatch(WORD, value) and value not in ("true", "false", "inf", "nan"):
+        return name, value
     with suppress(tomllib.TOMLDecodeError):
         read = tomllib.loads(f"value = {value}")["value"]
         if name and is_constant(read):

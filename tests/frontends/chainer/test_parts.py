@@ -31,7 +31,7 @@ def computed(part: tuple[NodeModel, Blobs], values: Arrays) -> Arrays:
     graph = ChainerConverter().convert(*part)
     inputs = {name: values[name] for name in graph.inputs}
     outputs, _ = run_graph(
-        bind(graph, placeholders(graph, {name: array.shape for name, array in inputs.items()})),
+        bind(graph, placeholders(graph, inputs)),
         inputs,
     )
     return dict(outputs)

@@ -14,10 +14,12 @@ from tests.frontends.torch.cases import floats, integers
 from tests.frontends.torch.modules.table import MODULES
 from tests.frontends.torch.running import build, input_arrays, output_arrays
 from webkiln.errors import SourceError
+from webkiln.frontends.torch import script_arguments
 from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.program import read_program
 from webkiln.frontends.torch.script import ScriptProgram
+from webkiln.frontends.torch.script_arguments import Arguments
 from webkiln.frontends.torch.source import TracedProgram, program_of, read_script, script_exported
 
 SCRIPTS: Mapping[str, tuple[type[torch.nn.Module], torch.Tensor]] = {
@@ -83,7 +85,7 @@ def test_a_trace_matches_torch(name: str, tmp_path: Path, monkeypatch: pytest.Mo
     case, path = MODULES[name], tmp_path / "traced.pt"
     monkeypatch.setattr(torch.backends.mha, "get_fastpath_enabled", lambda: False)
     dtypes = iter([x.dtype for x in case.inputs])
-    monkeypatch.setattr("webkiln.frontends.torch.source._dtype", lambda value: next(dtypes))
+    monkeypatch.setattr(script_arguments, "_dtype", lambda value: next(dtypes))
     with quiet():
         torch.jit.trace(build(case), case.inputs, strict=False, check_trace=False).save(path)
         graph = torch.jit.load(path).forward.graph
@@ -179,8 +181,9 @@ def test_weights_are_not_copied(tmp_path: Path) -> None:
     with quiet():
         torch.jit.script(scripts.Collecting().eval()).save(tmp_path / "net.pt")
         script = read_script(tmp_path / "net.pt")
+        arguments = Arguments(script, {"x": [2, 4]}, {}, "net.pt")
         read = {value.data_ptr() for value in script.parameters()}
-        assert {value.data_ptr() for value in ScriptProgram(script).buffers()} == read
+        assert {value.data_ptr() for value in ScriptProgram(script, arguments).buffers()} == read
 
 
 def test_ambiguous_floor_division_is_rejected(tmp_path: Path) -> None:

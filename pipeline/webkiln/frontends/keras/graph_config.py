@@ -69,7 +69,7 @@ def without_offsets(
     created = {
         layer.name: int(layer.class_name != "Sequential")
         for layer in layers
-        if layer.model is not None
+        if layer.model is not None and not layer.traced
     }
     return shifted, offsets if together else created
 
@@ -81,7 +81,7 @@ def _offsets(layers: list[LayerSpec], refs: list[Ref]) -> dict[str, int]:
     return {
         layer.name: max(0, latest.get(layer.name, 0) - len(layer.calls) + 1)
         for layer in layers
-        if layer.model is not None
+        if layer.model is not None and not layer.traced
     }
 
 

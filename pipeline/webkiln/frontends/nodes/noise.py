@@ -6,9 +6,9 @@ Formats compute all distributions from uniform and normal numbers, with the func
 from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall
-from webkiln.ir import symbols
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Distribution
-from webkiln.ir.symbols import DATA_DEPENDENT
+from webkiln.ir.symbols import DATA_DEPENDENT, from_name, names
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, element, part, reshaped, total
 from webkiln.random_inputs import DISTRIBUTIONS
@@ -23,17 +23,20 @@ def drawn(
     call: NodeCall, distribution: str, first: float, second: float, shape: Sequence[int], dtype: str
 ) -> Tensor:
     """An input of numbers from one of `DISTRIBUTIONS` with its two parameters. Raises
-    UnsupportedError in a branch or loop, whose draws differ between iterations.
+    UnsupportedError in a branch or loop, whose draws differ between iterations, and for a size that
+    is computed from others, which an input cannot have.
     """
     if call.builder.is_nested:
         raise call.unsupported(
             "draws random numbers in a branch or loop",
             "Draw them before it, or make them an input of the model",
         )
-    if any(DATA_DEPENDENT.match(name) for name in symbols.names(shape)):
-        raise call.unsupported(
-            "draws as many random numbers as the data decide", "Draw a number that is known"
-        )
+    for size in shape:
+        if is_symbolic(size) and not _is_placeholder(size):
+            raise call.unsupported(
+                f"draws random numbers of the size {size}",
+                "Draw a number of them that is known, or set the size with --dim",
+            )
     parameters = dict(zip(DISTRIBUTIONS[distribution], (first, second), strict=True))
     return call.builder.input(
         noise_name(call.spec.name),
@@ -41,6 +44,12 @@ def drawn(
         shape,
         distribution=Distribution.of(distribution, parameters),
     )
+
+
+def _is_placeholder(size: int) -> bool:
+    """Whether a size is one that is set when the model runs."""
+    (name, *_) = sorted(names([size]))
+    return from_name(name) == size and not DATA_DEPENDENT.match(name)
 
 
 def uniform(call: NodeCall, shape: Sequence[int], dtype: str = "float32") -> Tensor:

@@ -75,12 +75,16 @@ def fixed_values(
     the input's shape.
     """
     inputs = {item.name: item for item in model.graph.inputs}
-    if unknown := sorted(set(values) - set(inputs)):
+    if unknown := sorted(set(values) - {*inputs, *model.settings}):
         raise ShapeError(
             f"there is no input {', '.join(unknown)} to give a value; inputs are"
-            f" {', '.join(inputs)}"
+            f" {', '.join([*inputs, *model.settings])}"
         )
-    return {name: _value(inputs[name], shapes[name], value) for name, value in values.items()}
+    return {
+        name: _value(inputs[name], shapes[name], value)
+        for name, value in values.items()
+        if name in inputs
+    }
 
 
 def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
@@ -90,6 +94,11 @@ def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
             " have open sizes, set them with --dim"
         )
     array = np.asarray(value)
+    if array.dtype.kind == "U":
+        raise ShapeError(
+            f"--value is {f'{item.name}={value}'!r}, expected INPUT=VALUE, such as sr=16000, since"
+            f" the input {item.name} is of {item.dtype}"
+        )
     cast = array.astype(item.dtype)
     is_same = cast.dtype.kind == "f" or np.array_equal(cast, array)
     if not is_same or array.size not in (1, prod(shape)):

@@ -61,7 +61,8 @@ class GraphSpec:
 class NodeModel:
     """A model without functions. `opsets` has the version of each operator domain, the format's own
     as ''. `texts` is the table of strings that integers in the model index, `labels` the names of
-    the columns of outputs. `sizes` are the inputs whose elements decide sizes.
+    the columns of outputs. `sizes` are the inputs whose elements decide sizes. `settings` are the
+    names of arguments whose values `load` has built in.
     """
 
     name: str
@@ -70,6 +71,7 @@ class NodeModel:
     texts: tuple[str, ...] = ()
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sizes: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
 
 def to_json(model: NodeModel) -> dict[str, Any]:
@@ -79,13 +81,13 @@ def to_json(model: NodeModel) -> dict[str, Any]:
         "opsets": dict(model.opsets),
         "graph": _graph(model.graph),
     }
-    if model.texts:
-        data["texts"] = list(model.texts)
-    if model.labels:
-        data["labels"] = {name: list(names) for name, names in model.labels.items()}
-    if model.sizes:
-        data["sizes"] = list(model.sizes)
-    return data
+    tables = {
+        "texts": list(model.texts),
+        "labels": {name: list(names) for name, names in model.labels.items()},
+        "sizes": list(model.sizes),
+        "settings": list(model.settings),
+    }
+    return data | {name: items for name, items in tables.items() if items}
 
 
 def from_json(data: Mapping[str, Any]) -> NodeModel:
@@ -98,6 +100,7 @@ def from_json(data: Mapping[str, Any]) -> NodeModel:
         tuple(data.get("texts", ())),
         {name: tuple(names) for name, names in data.get("labels", {}).items()},
         tuple(data.get("sizes", ())),
+        tuple(data.get("settings", ())),
     )
 
 

@@ -188,18 +188,19 @@ def subgraph_reference(
     sets: Mapping[str, Mapping[str, Array]],
     name: str,
     runs: Sequence[ModelRun],
+    noises: Sequence[str] = (),
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of reference.npz and of layers.npz of a model or subgraph, for the input sets
     `sets`. The first of `runs` computes the reference, the others measure its noise; all run the
-    entire model.
+    entire model. `noises` are the inputs of random numbers.
     """
     run, *others = (subgraph_run(subgraph, name, other) for other in runs)
     reference, all_values = reference_arrays(sets, run, others)
+    names = [item.name for item in subgraph.graph.inputs if item.name not in inputs.fixed]
     input_arrays = {
-        f"{kind}/in/{item.name}": _value(f"{kind}/{item.name}", all_values, name)
+        f"{kind}/in/{item}": _value(f"{kind}/{item}", all_values, name)
         for kind in sets
-        for item in subgraph.graph.inputs
-        if item.name not in inputs.fixed
+        for item in (*names, *noises)
     }
     node_names = {node.name for node in subgraph.graph.nodes}
     layers = {

@@ -4,6 +4,9 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from webkiln.frontends.torch.randomness import formulas
+from webkiln.frontends.torch.recurrences import kept_recurrences
+
 RETAINED = (
     "lstm.input",
     "gru.input",
@@ -97,5 +100,8 @@ def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedPr
         for name in RETAINED:
             packet, _, overload = name.partition(".")
             table.pop(getattr(getattr(torch.ops.aten, packet, None), overload, None), None)
-        result = _DECOMPOSED[program] = program.run_decompositions(table)
+        for operator, formula in formulas().items():
+            table[operator] = formula
+        with kept_recurrences():
+            result = _DECOMPOSED[program] = program.run_decompositions(table)
     return result

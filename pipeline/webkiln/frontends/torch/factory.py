@@ -105,11 +105,11 @@ def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], whe
     """Load the tensors of a file into a module, by the names of its state dict, or by those that
     `state_dict` of its Python module returns.
     """
-    state, name = read_state(weights), weights.name
+    own, name = module.state_dict(), weights.name
     rename = getattr(sys.modules[source["module"]], RENAMING, None)
+    state = read_state(weights, own.keys(), joined=callable(rename))
     if callable(rename):
         state = _renamed(rename, state, f"{source['module']}:{RENAMING}")
-    own = module.state_dict()
     problems = []
     if missing := sorted(own.keys() - state.keys()):
         problems.append(

@@ -22,6 +22,7 @@ from webkiln.frontends.inspect.facts import (
 from webkiln.frontends.nodes.summary import describe_nodes
 from webkiln.frontends.torch.archive import LARGEST_JSON, check_archive
 from webkiln.frontends.torch.format import SCRIPT
+from webkiln.frontends.torch.script_signature import forward_signature
 
 DTYPES = (
     "unknown",
@@ -43,8 +44,6 @@ DTYPES = (
 OLD_PROGRAM = "serialized_exported_program.json"
 SYMBOL = re.compile(r"Symbol\('(\w+)'[^)]*\)")
 MAX_VERSION = 100
-MAX_CODE = 4 << 20
-FORWARD = re.compile(r"def forward\(self: [\w.$]+,?\s*([^)]*)\)")
 
 
 def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
@@ -170,28 +169,17 @@ def _script(archive: zipfile.ZipFile) -> FileFacts:
         for name, info in members.items()
         if name.startswith(("data/", "tensors/", "constants/"))
     )
+    signature = forward_signature(archive, members)
     return FileFacts(
         rows(
             kind="a TorchScript file, which is a program",
             version=f"archive {_text(archive, 'version')}".strip(),
-            arguments=_arguments(archive, members),
+            arguments=", ".join(map(str, signature)),
+            values=", ".join(argument.described for argument in signature if argument.is_value),
             code=f"{len(code)} files, {sum(info.file_size for info in code):,} bytes",
             arrays=f"{stored:,} bytes",
         )
     )
-
-
-def _arguments(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> str:
-    """The parameters of the root module's `forward`, if its code shows them."""
-    name = "code/__torch__.py"
-    inside = [
-        item for item in members if item.startswith("code/__torch__") and item.endswith(".py")
-    ]
-    chosen = name if name in members else inside[0] if len(inside) == 1 else ""
-    if not chosen or members[chosen].file_size > MAX_CODE:
-        return ""
-    signatures = FORWARD.findall(archive.read(members[chosen]).decode(errors="replace"))
-    return " ".join(signatures[0].split()) if len(signatures) == 1 else ""
 
 
 def _text(archive: zipfile.ZipFile, name: str) -> str:

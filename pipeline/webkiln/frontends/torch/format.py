@@ -23,7 +23,7 @@ TORCH = ModelFormat(
     fits=_fits,
     parameters={
         "fetch": ("modules", "module_weights", "input_shapes"),
-        "load": ("trust", "cut", "input_shapes"),
+        "load": ("trust", "cut", "input_shapes", "values"),
         "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
         "reference": ("trust", "cut", "dims", "input_shapes", "values", "samples"),
     },

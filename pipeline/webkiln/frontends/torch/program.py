@@ -17,7 +17,7 @@ from webkiln.frontends.nodes.subgraph import TypeOf, extract_subgraph
 from webkiln.frontends.torch.decompositions import decomposed
 from webkiln.frontends.torch.labels import output_names
 from webkiln.frontends.torch.program_nodes import NodeReader
-from webkiln.frontends.torch.read import Reading, dtype_name
+from webkiln.frontends.torch.read import Reading, dtype_name, real_of
 from webkiln.ir.types import DTYPES
 
 
@@ -26,9 +26,11 @@ def read_program(
     name: str,
     inputs: Sequence[str] = (),
     cut: Subgraph = ENTIRE_MODEL,
+    *,
+    settings: Sequence[str] = (),
 ) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a program, or of a subgraph of it. Messages call it `name`.
-    `inputs` renames its inputs.
+    `inputs` renames its inputs; `settings` are arguments whose values it contains.
     """
     try:
         reader = _Reader(name, decomposed(program), inputs)
@@ -42,7 +44,8 @@ def read_program(
             " again"
         ) from None
     report_unsupported(name, reader.read.unsupported)
-    model = NodeModel(Path(name).stem, {"": 1, "complex": 1, "torchvision": 1, "state": 1}, graph)
+    opsets = {"": 1, "complex": 1, "torchvision": 1, "state": 1}
+    model = NodeModel(Path(name).stem, opsets, graph, settings=tuple(settings))
     return extract_subgraph(model, reader.read.weights.blobs, cut, name, reader.types())
 
 
@@ -90,7 +93,7 @@ class _Reader(NodeReader):
                 self.output(next(names), item, outputs)
             elif spec.kind == OutputKind.BUFFER_MUTATION:
                 buffer = self.buffer(str(spec.target))
-                attrs = {"state": spec.target, "dtype": dtype_name(buffer.dtype)}
+                attrs = {"state": spec.target, "dtype": dtype_name(real_of(buffer).dtype)}
                 self.nodes.append(
                     NodeSpec(
                         self.read.labels.distinct(f"{spec.target}.next"),

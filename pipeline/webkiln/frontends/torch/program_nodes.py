@@ -13,6 +13,12 @@ from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
 from webkiln.frontends.torch.aten import NUMBER, TENSOR
 from webkiln.frontends.torch.labels import IGNORED, inputs_of, node_label, operator_name
 from webkiln.frontends.torch.read import Reading, dtype_name, named_arguments
+from webkiln.frontends.torch.rounded_sizes import (
+    is_only_rounded,
+    is_rounded,
+    rounded_size,
+    scaled_size,
+)
 
 NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)
 
@@ -64,6 +70,8 @@ class NodeReader:
                 return
             arguments = named_arguments(target._schema, node.args, dict(node.kwargs))
             overload = target._overloadname
+        elif self.rounding(node):
+            return
         else:
             domain, op, overload = "aten", operator_name(node), ""
             arguments = dict(zip(("a", "b"), node.args, strict=False))
@@ -85,6 +93,59 @@ class NodeReader:
                 attrs | {"overload": overload},
             )
         )
+
+    def rounding(self, node: Node) -> bool:
+        """Read a node that rounds a size times a float, or computes such a float only to be
+        rounded. Returns whether it is one.
+        """
+        if is_only_rounded(node):
+            node_label(self.read, node)
+            return True
+        if not is_rounded(node):
+            return self.scaling(node)
+        label = node_label(self.read, node)
+        rounded = rounded_size(node)
+        if rounded is None:
+            self.read.unsupported.append(
+                (
+                    label,
+                    "rounds a size times a float, which is not exact",
+                    "Fix the size in the export, or compute in integers, as size * 3 // 2",
+                )
+            )
+            self.results(node)
+            return True
+        value = self.names[rounded.size]
+        for op, number in (
+            ("mul", rounded.numerator),
+            ("add", rounded.offset),
+            ("floordiv", rounded.denominator),
+        ):
+            following = self.read.fresh()
+            attrs = {"a": f"{NUMBER}0", "b": number, "overload": ""}
+            step = self.read.labels.distinct(f"{label}.{op}")
+            self.nodes.append(NodeSpec(step, f"sym_{op}", "", (value,), (following,), attrs))
+            value = following
+        self.names[node] = value
+        return True
+
+    def scaling(self, node: Node) -> bool:
+        """Read a node that computes a size times a fraction, as a tensor. Returns whether it is
+        one.
+        """
+        scaled = scaled_size(node)
+        if scaled is None or scaled.factor.denominator == 1:
+            return False
+        label = node_label(self.read, node)
+        attrs = {"s": f"{NUMBER}0", "dtype": "float32", "overload": ""}
+        size, self.names[node] = self.read.fresh(), self.read.fresh()
+        operands = (self.names[scaled.size],)
+        step = self.read.labels.distinct(f"{label}.size")
+        self.nodes.append(NodeSpec(step, "scalar_tensor", "", operands, (size,), attrs))
+        factors: dict[str, Any] = {"self": f"{TENSOR}0", "other": float(scaled.factor)}
+        factors["overload"] = "Tensor"
+        self.nodes.append(NodeSpec(label, "mul", "", (size,), (self.names[node],), factors))
+        return True
 
     def results(self, node: Node) -> tuple[str, ...]:
         """The names of a node's results. Of several results, those that are read."""
@@ -112,10 +173,7 @@ class NodeReader:
         if isinstance(value, torch.dtype):
             return dtype_name(value)
         if isinstance(value, complex):
-            self.read.unsupported.append(
-                (label, "has a complex number as an argument", "Use real numbers")
-            )
-            return None
+            return (value.real, value.imag)
         if value is None or isinstance(value, bool | int | float | str):
             return value
         return None
@@ -199,6 +257,8 @@ def is_complex(value: Any) -> bool:
     """Whether an argument is a complex tensor or contains one."""
     if isinstance(value, list | tuple):
         return any(map(is_complex, value))
+    if isinstance(value, complex):
+        return True
     result = value.meta.get("val") if isinstance(value, Node) else None
     return isinstance(result, torch.Tensor) and result.is_complex()
 

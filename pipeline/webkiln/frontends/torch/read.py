@@ -43,7 +43,7 @@ class Reading:
         return f"t{self.count - 1}"
 
     def array(self, value: torch.Tensor, where: str) -> Array:
-        value = value.detach()
+        value = real_of(value.detach())
         if (
             value.is_quantized
             or value.layout != torch.strided
@@ -63,6 +63,11 @@ class Reading:
         if array.size == 0 or (small and not trained):
             return literal(array)
         return self.weights.store(slot(path), array)
+
+
+def real_of(value: torch.Tensor) -> torch.Tensor:
+    """A complex tensor with a last axis of real and imaginary part; others unchanged."""
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
 def slot(path: str) -> str:

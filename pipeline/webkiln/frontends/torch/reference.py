@@ -4,6 +4,7 @@ of nodes.
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,16 @@ from torch.fx import Interpreter, Node
 from torch.utils import _pytree as pytree
 
 from webkiln.errors import ToolError
+from webkiln.frontends.nodes.noise import noise_name
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
 from webkiln.frontends.torch.decompositions import decomposed
 from webkiln.frontends.torch.labels import layer_values, output_names
+from webkiln.frontends.torch.randomness import DRAWS, drawn_parameters
 from webkiln.frontends.torch.source import TracedProgram, first_line
-from webkiln.ir.types import DTYPES, Array
-from webkiln.random_inputs import NATURAL
+from webkiln.ir.types import DTYPES, Array, is_integer
+from webkiln.random_inputs import DISTRIBUTIONS, NATURAL, make_inputs
 
 
 def compute_reference(
@@ -31,7 +34,14 @@ def compute_reference(
     """
     run = _Runner(source, name, inputs.fixed)
     try:
-        sets = inputs.sets(name, subgraph_run(part, name, run))
+        noises = run.noises(make_inputs(inputs.free)[NATURAL[0]])
+        inputs = replace(inputs, free={**inputs.free, **{key: n.type for key, n in noises.items()}})
+        distributions = {key: (noise.name, noise.parameters) for key, noise in noises.items()}
+        sets = inputs.sets(
+            name,
+            subgraph_run(part, name, run),
+            lambda free, scale: make_inputs(free, scale, distributions),
+        )
     except NotImplementedError as error:
         advice = (
             "install its package (pip install torchvision), or record outputs where it is"
@@ -41,18 +51,29 @@ def compute_reference(
             f"{name}: torch cannot run an operator of it ({first_line(error)}); {advice}"
         ) from None
     double = _in_float64(run, part, sets[NATURAL[0]])
-    return subgraph_reference(part, inputs, sets, name, [run] if double is None else [run, double])
+    names = {noise_name(node.name) for node in part.graph.nodes}
+    runs = [run] if double is None else [run, double]
+    return subgraph_reference(part, inputs, sets, name, runs, sorted(names & noises.keys()))
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """The random numbers of a node: their dtype and shape, and their distribution."""
+
+    type: tuple[str, tuple[int, ...]]
+    name: str
+    parameters: Mapping[str, float]
 
 
 class _Recorder(Interpreter):  # type: ignore[misc]
-    """Runs a graph and records the results of its nodes."""
+    """Runs a graph and records the results of its nodes. `values` has their random numbers."""
 
-    def __init__(
-        self, module: torch.fx.GraphModule, names: Mapping[Node, str], *, widened: bool
-    ) -> None:
-        super().__init__(module)
-        self.names, self.widened = names, widened
+    def __init__(self, runner: "_Runner", values: Mapping[str, Array]) -> None:
+        super().__init__(runner.program.graph_module)
+        self.names, self.labels = runner.names, runner.labels
+        self.widened, self.values = runner.widened, values
         self.results: dict[str, Array] = {}
+        self.noises: dict[str, _Noise] = {}
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.widened:
@@ -61,14 +82,36 @@ class _Recorder(Interpreter):  # type: ignore[misc]
 
     def run_node(self, n: Node) -> Any:
         result = super().run_node(n)
+        if n.target in DRAWS and n in self.names:
+            result = self.drawn(n, result)
         first = result[0] if isinstance(result, list | tuple) and result else result
         if (
-            n in self.names
+            n in self.labels
             and isinstance(first, torch.Tensor)
             and str(first.dtype).removeprefix("torch.") in DTYPES
         ):
-            self.results[self.names[n]] = first.detach().numpy().copy()
+            self.results[self.labels[n]] = first.detach().numpy().copy()
         return result
+
+    def drawn(self, node: Node, result: torch.Tensor) -> torch.Tensor:
+        """The random numbers of a node: those of the inputs, if they have them."""
+        name, distribution = noise_name(self.names[node]), DRAWS[node.target]
+        dtype = str(result.dtype).removeprefix("torch.")
+        if distribution == "randint":
+            dtype = dtype if is_integer(dtype) else "int64"
+        else:
+            dtype = dtype if dtype == "float64" and not self.widened else "float32"
+        parameters = dict(
+            zip(
+                DISTRIBUTIONS[distribution],
+                drawn_parameters(node.target, node.args),
+                strict=True,
+            )
+        )
+        self.noises[name] = _Noise((dtype, tuple(result.shape)), distribution, parameters)
+        if name not in self.values:
+            return result
+        return torch.from_numpy(np.array(self.values[name])).reshape(result.shape).to(result.dtype)
 
 
 class _Runner:
@@ -79,14 +122,21 @@ class _Runner:
     def __init__(self, source: TracedProgram, name: str, fixed: Mapping[str, Array]) -> None:
         self.program, self.called, self.fixed = decomposed(source.program), source.inputs, fixed
         self.widened = False
-        self.labels = layer_values(self.program, name)
+        self.names = layer_values(self.program, name)
+        self.labels = self.names
         self.outputs = output_names(self.program)
 
+    def noises(self, values: Mapping[str, Array]) -> dict[str, _Noise]:
+        """The random numbers that the program draws, by the names of their inputs."""
+        return self._run(values)[0].noises
+
+    def _run(self, values: Mapping[str, Array]) -> tuple[_Recorder, Any]:
+        recorder = _Recorder(self, values)
+        arguments = self._arguments({**values, **self.fixed})
+        return recorder, recorder.run(*arguments, enable_io_processing=False)
+
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        recorder = _Recorder(self.program.graph_module, self.labels, widened=self.widened)
-        results = recorder.run(
-            *self._arguments({**values, **self.fixed}), enable_io_processing=False
-        )
+        recorder, results = self._run(values)
         user_outputs = [
             item
             for item, spec in zip(results, self.program.graph_signature.output_specs, strict=True)

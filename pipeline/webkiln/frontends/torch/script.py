@@ -5,37 +5,45 @@ numbers and shapes are resolved and unrolled; those that depend on data become t
 torch.while_loop. Assigned attributes are buffers.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
+from webkiln.frontends.torch.script_arguments import Arguments
 from webkiln.frontends.torch.script_attributes import AttributePath, ScriptAttributes
 from webkiln.frontends.torch.script_run import Run
 
 
-def _defaults(script: torch.jit.ScriptModule) -> list[Any]:
-    return [argument.default_value for argument in script.forward.schema.arguments[1:]]
-
-
 class ScriptProgram(ScriptAttributes):
-    """A loaded TorchScript module as a module that torch.export traces."""
+    """A loaded TorchScript module as a module that torch.export traces. Its inputs are the tensors
+    among `arguments`.
+    """
 
-    @property
-    def inputs(self) -> list[str]:
-        """The names of the tensor arguments, and of other arguments without a value."""
-        return [
-            value.debugName().rpartition(".")[0] or value.debugName()
-            for value in list(self.graph[0].inputs())[1:]
-        ]
+    def __init__(
+        self, script: torch.jit.ScriptModule, arguments: Arguments, *, dated: bool = True
+    ) -> None:
+        super().__init__(script, dated=dated)
+        self.arguments = (arguments,)
 
-    def forward(self, *args: Any) -> Any:
+    def forward(self, *tensors: Any) -> Any:
+        return self.run(tensors, self.settled).results
+
+    def run(
+        self, tensors: Sequence[Any], attributes: Mapping[str, Any], *, recording: bool = False
+    ) -> Run:
+        """A run that starts with some attributes. If it is `recording`, buffers keep their values
+        when they are assigned.
+        """
         graph = self.graph[0]
-        first, *rest = graph.inputs()
-        values: dict[str, Any] = {first.debugName(): AttributePath()}
-        defaults = _defaults(self.script[0])
-        for position, value in enumerate(rest):
-            values[value.debugName()] = (
-                args[position] if position < len(args) else defaults[position]
+        values: dict[str, Any] = dict(
+            zip(
+                (value.debugName() for value in graph.inputs()),
+                (AttributePath(), *self.arguments[0].bound(tensors)),
+                strict=True,
             )
-        results = Run(self).block(graph, values)
-        return results[0] if len(results) == 1 else tuple(results)
+        )
+        run = Run(self, attributes, recording=recording)
+        results = run.block(graph, values)
+        run.results = results[0] if len(results) == 1 else tuple(results)
+        return run

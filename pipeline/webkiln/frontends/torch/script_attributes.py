@@ -1,5 +1,6 @@
 """The tensors of a TorchScript module."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -29,14 +30,14 @@ class ScriptAttributes(torch.nn.Module):  # type: ignore[misc]
         for name, value in [*script.named_parameters(), *script.named_buffers()]:
             self._register(name, value)
         self.script = (script,)
+        self.settled: dict[str, Any] = {}
         graph = script.forward.graph
         torch._C._jit_pass_inline(graph)
         self.graph = (graph,)
         assigned, read = (_attributes(graph, kind) for kind in ("prim::SetAttr", "prim::GetAttr"))
+        self.assigned = assigned
         for name in sorted(assigned | read):
-            value = script
-            for part in name.split("."):
-                value = getattr(value, part, None)
+            value = self.original(name)
             if isinstance(value, Tensor) and name not in self.names:
                 other = self.aliases.get(identity(value))
                 if other is None or {name, other} & assigned:
@@ -55,6 +56,29 @@ class ScriptAttributes(torch.nn.Module):  # type: ignore[misc]
         self.names.add(name)
         if value.numel():
             names.add(name)
+
+    def original(self, name: str) -> Any:
+        """The value of an attribute in the file."""
+        value: Any = self.script[0]
+        for part in name.split("."):
+            value = getattr(value, part, None)
+        return value
+
+    def unsettled(self) -> list[str]:
+        """Attributes that the program assigns and that do not start as a tensor with elements."""
+        return sorted(
+            name
+            for name in self.assigned
+            if not isinstance(value := self.original(name), Tensor) or not value.numel()
+        )
+
+    def settle(self, attributes: Mapping[str, Any]) -> None:
+        """Start each run with these attributes. The tensors become states."""
+        for name, value in attributes.items():
+            if isinstance(value, Tensor):
+                self._register(name, value)
+            else:
+                self.settled[name] = value
 
     def check_changed(self, value: Tensor) -> None:
         """Raise SourceError if an in-place change would affect another name: here, each tensor has

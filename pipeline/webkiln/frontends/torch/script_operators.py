@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from webkiln.errors import SourceError
+from webkiln.frontends.torch.recurrences import PACKED
 from webkiln.frontends.torch.script_attributes import ScriptAttributes
 
 
@@ -252,6 +253,8 @@ def _call_torch(
         raise SourceError(
             f"{space}::{name} is not an operator of this version of torch; save the model again"
         )
+    if name == "_pack_padded_sequence":
+        raise SourceError(PACKED)
     if name in ("floor_divide", "floor_divide_") and not program.dated:
         raise SourceError(
             "divides tensors with //, which rounded towards zero before torch 1.13 and rounds"

@@ -1,6 +1,7 @@
 """Runs of a TorchScript graph, node by node."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,6 +18,14 @@ from webkiln.frontends.torch.script_operators import call, number_dtype
 
 MAX_STEPS = 1 << 16
 """The maximum number of unrolled iterations."""
+CREATING = frozenset(
+    f"aten::{name}" for name in ("zeros", "ones", "full", "tensor", "ones_like", "full_like")
+)
+MUTATING = frozenset(
+    f"aten::{name}"
+    for name in ("append", "_set_item", "insert", "extend", "pop", "clear", "reverse", "sort")
+)
+"""Operators on lists and dicts that change their first operand."""
 
 
 class Raised(Exception):
@@ -26,10 +35,20 @@ class Raised(Exception):
 class Run:
     """One run of the graph."""
 
-    def __init__(self, program: ScriptAttributes) -> None:
-        self.program = program
-        self.attributes: dict[str, Any] = {}
+    def __init__(
+        self,
+        program: ScriptAttributes,
+        attributes: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        recording: bool = False,
+    ) -> None:
+        self.program, self.recording = program, recording
+        self.attributes = dict(attributes)
+        self.assigned: dict[str, list[Any]] = {}
+        self.created: list[Tensor] = []
+        self.owned: list[Any] = []
         self.constants: list[Tensor] = []
+        self.results: Any = None
 
     def block(self, block: Any, values: dict[str, Any]) -> list[Any]:
         """Run the nodes of a block. Returns its results."""
@@ -57,7 +76,14 @@ class Run:
             return self.loop(node, operands, values)
         if kind == "prim::RaiseException":
             raise Raised(str(operands[0]))
+        if kind in MUTATING and any(operands[0] is item for item in self.owned):
+            raise SourceError(
+                f"changes a {type(operands[0]).__name__} that is an attribute ({kind}); keep each"
+                " tensor in an attribute of its own, or return them"
+            )
         result = call(self.program, self.constants, node, kind, operands)
+        if self.recording and kind in CREATING and isinstance(result, Tensor):
+            self.created.append(result.clone())
         return (
             list(result)
             if count != 1 and isinstance(result, list | tuple)
@@ -84,11 +110,14 @@ class Run:
         path = AttributePath((*owner, name))
         dotted = ".".join(path)
         if dotted in self.attributes:
-            return self.attributes[dotted]
-        value: Any = self.program.script[0]
-        for part in path:
-            value = getattr(value, part)
-        return self.stored(value, dotted, path)
+            value = self.attributes[dotted]
+        elif dotted in self.program.names:
+            value = self.program.get_buffer(dotted)
+        else:
+            value = self.stored(self.program.original(dotted), dotted, path)
+        if isinstance(value, list | dict):
+            self.owned.append(value)
+        return value
 
     def stored(self, value: Any, dotted: str, path: AttributePath) -> Any:
         if isinstance(value, Tensor):
@@ -109,7 +138,9 @@ class Run:
 
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
         dotted = ".".join((*owner, name))
-        if isinstance(value, Tensor) and dotted in self.program.names:
+        if self.recording:
+            self.assigned.setdefault(dotted, []).append(value)
+        elif isinstance(value, Tensor) and dotted in self.program.names:
             buffer = self.program.get_buffer(dotted)
             if buffer.shape != value.shape or buffer.dtype != value.dtype:
                 raise SourceError(

@@ -3,7 +3,8 @@ torch.export.
 """
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,14 @@ from webkiln.errors import SourceError, UndecidedError
 from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
+from webkiln.frontends.torch.recurrences import PACKED, kept_recurrences, packs
 from webkiln.frontends.torch.script import ScriptProgram
+from webkiln.frontends.torch.script_arguments import Arguments
 from webkiln.frontends.torch.script_run import Raised
+from webkiln.frontends.torch.script_states import settle
 from webkiln.frontends.torch.vision import declare_vision_operators
 from webkiln.random_inputs import SAMPLE_SIZE
 
-INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_bag": 1}
-"""Operators with integer operands, and their positions."""
 DATED = "byteorder"
 """A member that TorchScript files contain since torch 2.1."""
 SAVE = (
@@ -31,14 +33,19 @@ SAVE = (
 
 @dataclass(frozen=True)
 class TracedProgram:
-    """A program, and the names of its inputs if it has none."""
+    """A program, the names of its inputs if it has none, and those of arguments that are no
+    tensors.
+    """
 
     program: torch.export.ExportedProgram
     inputs: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
 
-def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgram:
-    """The program in a file."""
+def program_of(
+    path: Path, shapes: Shapes, values: Mapping[str, Any] | None = None, *, trust_source: bool
+) -> TracedProgram:
+    """The program in a file. `values` are those of arguments that are no tensors."""
     check_archive(path)
     if not is_script(path):
         return TracedProgram(read_exported(path))
@@ -47,7 +54,7 @@ def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgr
             f"{path.name}: is a TorchScript file, which can run code; if you trust it, pass"
             f" --trust-source, or {SAVE}"
         )
-    return script_exported(path, shapes)
+    return script_exported(path, shapes, values)
 
 
 def is_script(path: Path) -> bool:
@@ -89,59 +96,63 @@ def read_script(path: Path) -> torch.jit.ScriptModule:
     return torch.jit.load(str(path), map_location="cpu")
 
 
-def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
+def script_exported(
+    path: Path, shapes: Shapes, values: Mapping[str, Any] | None = None
+) -> TracedProgram:
     try:
         script = read_script(path)
         script.eval()
-        program = ScriptProgram(script, dated=DATED in _members(path)).eval()
     except Exception as error:
-        raise SourceError(
-            f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); save it"
-            " again"
-        ) from None
-    graph = program.graph[0]
-    arguments = [
-        value
-        for value in list(graph.inputs())[1:]
-        if value.type().kind() in ("TensorType", "OptionalType")
-    ]
-    tensors = [value for value in arguments if value.type().kind() == "TensorType"]
-    names = [value.debugName().rpartition(".")[0] or value.debugName() for value in tensors]
-    dtypes = [_dtype(value) for value in tensors]
-    inputs, dynamic = examples(names, shapes, dtypes, path.name)
-    return TracedProgram(exported(program, inputs, [dynamic], path.name), tuple(names))
+        raise _unreadable(path, error) from None
+    arguments = Arguments(script, shapes, values or {}, path.name)
+    try:
+        program = ScriptProgram(script, arguments, dated=DATED in _members(path)).eval()
+    except Exception as error:
+        raise _unreadable(path, error) from None
+
+    def draw(size: int = SAMPLE_SIZE) -> tuple[Any, ...]:
+        return examples(arguments.inputs, arguments.shapes, arguments.dtypes, path.name, size)
+
+    inputs, dynamic = draw()
+    with _traced(path.name):
+        settle(program, lambda: draw()[0], lambda: draw(SAMPLE_SIZE + 1)[0])
+    return TracedProgram(
+        exported(program, inputs, [dynamic], path.name),
+        tuple(arguments.inputs),
+        tuple(arguments.settings),
+    )
 
 
-def _dtype(value: Any) -> torch.dtype:
-    """The dtype of an input, by its type or by its readers."""
-    dtype = value.type().dtype() if value.type().kind() == "TensorType" else None
-    if dtype is not None:
-        return dtype
-    for use in value.uses():
-        kind = use.user.kind()
-        if INTEGER_READERS.get(kind, -1) == use.offset:
-            return torch.int64
-    return torch.float32
+def _unreadable(path: Path, error: Exception) -> SourceError:
+    return SourceError(
+        f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); save it"
+        " again"
+    )
 
 
 def examples(
-    names: Sequence[str], shapes: Shapes, dtypes: Sequence[torch.dtype], where: str
+    names: Sequence[str],
+    shapes: Shapes,
+    dtypes: Sequence[torch.dtype],
+    where: str,
+    sample: int = SAMPLE_SIZE,
 ) -> tuple[tuple[torch.Tensor, ...], tuple[Any, ...]]:
     """Inputs for tracing, and their dynamic axes. Dynamic sizes with the same name are equal,
-    others differ.
+    others differ; the first is `sample`.
     """
     sizes: dict[str, int] = {}
     inputs, dynamic = [], []
     for name, dtype in zip(names, dtypes, strict=True):
         shape = shapes.get(name, shapes.get("") if len(names) == 1 else None)
         if shape is None:
+            unknown = [item for item in names if item not in shapes]
+            options = " ".join(f"--input-shape {item}=1,3,224,224" for item in unknown)
             raise UndecidedError(
-                f"{where}: the file does not record the shape of the input {name}; pass"
-                f" --input-shape {name}=1,3,224,224 (a name instead of a number is a size that"
-                " is set at run time)"
+                f"{where}: the file does not record the shape of the input {', '.join(unknown)};"
+                f" pass {options} (a name instead of a number is a size that is set at run time)"
             )
         whole = [
-            size if isinstance(size, int) else sizes.setdefault(size, SAMPLE_SIZE + 3 * len(sizes))
+            size if isinstance(size, int) else sizes.setdefault(size, sample + 3 * len(sizes))
             for size in shape
         ]
         inputs.append(
@@ -161,12 +172,19 @@ def exported(
     module: torch.nn.Module, inputs: tuple[Any, ...], dynamic: Any, where: str
 ) -> torch.export.ExportedProgram:
     """Export a module as a program."""
-    try:
+    with _traced(where), kept_recurrences():
         return torch.export.export(
             module,
             inputs,
             dynamic_shapes=dynamic if dynamic is not None and _is_dynamic(dynamic) else None,
         )
+
+
+@contextmanager
+def _traced(where: str) -> Iterator[None]:
+    """Errors of a program that runs in the block."""
+    try:
+        yield
     except Raised as error:
         raise SourceError(
             f"{where}: does not accept these shapes: {error}; pass others with --input-shape"
@@ -174,6 +192,8 @@ def exported(
     except SourceError as error:
         raise SourceError(f"{where}: {error}") from None
     except Exception as error:
+        if packs(error):
+            raise SourceError(f"{where}: {PACKED}") from None
         raise SourceError(f"{where}: torch.export cannot trace it: {first_line(error)}") from None
 
 

@@ -19,9 +19,16 @@ def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[st
     check_file(inputs["source"])
     with quiet():
         program = program_of(
-            inputs["source"], params["input_shapes"], trust_source=params["trust_source"]
+            inputs["source"],
+            params["input_shapes"],
+            params.get("values"),
+            trust_source=params["trust_source"],
         )
         model, blobs = read_program(
-            program.program, inputs["source"].name, program.inputs, subgraph_from_params(params)
+            program.program,
+            inputs["source"].name,
+            program.inputs,
+            subgraph_from_params(params),
+            settings=program.settings,
         )
     return to_json(model), blobs

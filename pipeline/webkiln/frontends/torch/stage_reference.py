@@ -20,11 +20,14 @@ def compute(
 
     with quiet():
         program = program_of(
-            inputs["source"], params["input_shapes"], trust_source=params["trust_source"]
+            inputs["source"],
+            params["input_shapes"],
+            params.get("values"),
+            trust_source=params["trust_source"],
         )
         name = inputs["source"].name
         (model, _), (part, _) = (
-            read_program(program.program, name, program.inputs, cut)
+            read_program(program.program, name, program.inputs, cut, settings=program.settings)
             for cut in (ENTIRE_MODEL, subgraph_from_params(params))
         )
         return compute_reference(program, part, name, sampled_inputs(model, params, samples, part))

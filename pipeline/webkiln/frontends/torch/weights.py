@@ -3,7 +3,7 @@ are checked against the file before they are used.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import torch
 from webkiln.errors import SourceError
 from webkiln.frontends.torch.gguf import MAGIC, read_gguf
 from webkiln.frontends.torch.source import first_line
+from webkiln.frontends.torch.state_dicts import state_dict_of
 
 DTYPES = {
     "F64": torch.float64,
@@ -39,8 +40,12 @@ LARGEST_HEADER = 100 << 20
 METADATA = "__metadata__"
 
 
-def read_state(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a file by name."""
+def read_state(
+    path: Path, own: Collection[str] = (), *, joined: bool = False
+) -> dict[str, torch.Tensor]:
+    """The tensors of a file by name. `own` and `joined` choose between state dicts, as in
+    `state_dict_of`.
+    """
     with path.open("rb") as file:
         start = file.read(9)
     if start.startswith(MAGIC):
@@ -54,14 +59,7 @@ def read_state(path: Path) -> dict[str, torch.Tensor]:
             f"{path.name}: contains more than weights, or is damaged ({first_line(error)}); save"
             " model.state_dict() alone"
         ) from None
-    for key in ("state_dict", "model_state_dict", "model"):
-        if isinstance(state, dict) and isinstance(state.get(key), dict):
-            state = state[key]
-    if not isinstance(state, dict) or not all(
-        isinstance(value, torch.Tensor) for value in state.values()
-    ):
-        raise SourceError(f"{path.name}: contains no state dict; save model.state_dict()")
-    return dict(state)
+    return state_dict_of(state, path.name, own, joined=joined)
 
 
 def read_safetensors(path: Path) -> dict[str, torch.Tensor]:

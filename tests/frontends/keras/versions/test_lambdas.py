@@ -26,6 +26,7 @@ from webkiln.errors import ShapeError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.lambdas.marshalled import read_code
 from webkiln.frontends.keras.lambdas.recognised import recognised
+from webkiln.frontends.keras.load import load_model
 from webkiln.ops.evaluate import run_graph
 
 pytestmark = pytest.mark.probes
@@ -295,3 +296,14 @@ def test_damaged_code_is_no_code():
                 damaged[generator.randrange(len(damaged))] = generator.randrange(256)
             text = base64.b64encode(bytes(damaged)).decode()
             recognised("x", {"function": [text, None, None]}, 1, VERSION, "tensorflow")
+
+
+def test_a_saved_model_may_end_in_a_lambda_layer(tmp_path):
+    x = keras.Input((4,), name="x")
+    y = keras.layers.Lambda(lambda t: t * 2 - 1, name="last")(keras.layers.Dense(3)(x))
+    source = keras.Model(x, y)
+    source.save(tmp_path / "m.keras")
+    spec, blobs = load_model(tmp_path / "m.keras")
+    values = RANDOM.standard_normal((1, 4)).astype("float32")
+    (actual,) = run_graph(KerasConverter().convert(spec, blobs), {"x": values})[0].values()
+    assert relative_error(actual, source(values).numpy()) < 1e-6

@@ -18,6 +18,17 @@ class Normalised(nn.Sequential):
                 layer.running_var.uniform_(0.5, 1.5)
 
 
+class Training(nn.Sequential):
+    """Layers that stay in training mode, with their running statistics as a second result."""
+
+    def train(self, mode: bool = True) -> "Training":
+        return super().train()
+
+    def forward(self, x: Tensor) -> Any:
+        y = super().forward(x)
+        return y, self[1].running_mean, self[1].running_var * 2
+
+
 class Residual(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -29,6 +29,7 @@ from tests.frontends.torch.modules.layers import (
     Recurrent,
     Residual,
     Tables,
+    Training,
     sequential,
 )
 from tests.frontends.torch.modules.products import (
@@ -156,6 +157,15 @@ MODULES: dict[str, ModuleCase] = {
             )
         ),
         (floats(2, 4, 5),),
+    ),
+    "batch statistics": ModuleCase(
+        lambda: Training(
+            nn.Conv1d(4, 3, 2),
+            nn.BatchNorm1d(3, momentum=0.3),
+            nn.BatchNorm1d(3, affine=False, track_running_stats=False),
+        ),
+        (floats(2, 4, 5),),
+        {0: {0: 4, 2: 3}},
     ),
     "norm layers": ModuleCase(
         lambda: nn.Sequential(

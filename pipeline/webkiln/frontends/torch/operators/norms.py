@@ -81,23 +81,48 @@ def instance_norm(c: AtenCall) -> Tensor:
     return scaled(c, y, c.optional("weight"), c.optional("bias"), 1)
 
 
-def batch_norm(c: AtenCall) -> list[Tensor]:
-    """Normalise with running statistics. In training mode, or without running statistics, use those
-    of the batch.
+def by_batch(c: AtenCall, x: Tensor) -> list[Tensor]:
+    """Normalise with the mean and variance of the batch, which are also returned: the mean and
+    1 / deviation, [channels].
     """
+    axes = [d for d in range(x.type.rank) if d != 1]
+    y, *ends = normalised(c, x, axes, float(c["eps"]))
+    flat = [reshaped(c.b, item, (x.shape[1],)) for item in ends]
+    return [scaled(c, y, c.optional("weight"), c.optional("bias"), 1), *flat]
+
+
+def batch_norm_and_updates(c: AtenCall) -> list[Tensor]:
+    """Batch normalisation, and the next running mean and variance."""
+    running = [c.tensor("running_mean"), c.tensor("running_var")]
+    if not c["training"]:
+        return [*batch_norm(c), *(c.op("Identity", item) for item in running)]
+    x, factor = c.tensor("input"), float(c["momentum"])
+    y, centre, inverse = by_batch(c, x)
+    axes = [d for d in range(x.type.rank) if d != 1]
+    deviations = x - reshaped(
+        c.b, centre, [1 if d != 1 else size for d, size in enumerate(x.shape)]
+    )
+    squares = reduced(c, "ReduceSum", deviations * deviations, axes, keep=False)
+    # torch stores the unbiased variance
+    variance = c.op("Div", squares, c.scalar(x.type.size // x.shape[1] - 1, x.dtype))
+    updates = [
+        c.op("Add", item * (1 - factor), c.cast(current, item.dtype) * factor)
+        for item, current in zip(running, (centre, variance), strict=True)
+    ]
+    return [y, centre, inverse, *updates]
+
+
+def batch_norm(c: AtenCall) -> list[Tensor]:
+    """Normalise with running statistics, or without any, with those of the batch."""
+    if c.get("training", False) and c.has("running_mean"):
+        raise c.call.unsupported(
+            "updates its running mean and variance", "Call model.eval() before it is exported"
+        )
     x = c.tensor("input" if c.has("input") else "self")
     mean_, variance_ = c.optional("running_mean"), c.optional("running_var")
     empty = c.op("Broadcast", c.like(0, x), shape=(0,))
-    if c.get("training", False) or mean_ is None or variance_ is None:
-        y, centre, inverse = normalised(
-            c, x, [d for d in range(x.type.rank) if d != 1], float(c["eps"])
-        )
-        ends = [reshaped(c.b, item, (x.shape[1],)) for item in (centre, inverse)]
-        if mean_ is not None and variance_ is not None:
-            raise c.call.unsupported(
-                "updates its running mean and variance", "Call model.eval() before it is exported"
-            )
-        return [scaled(c, y, c.optional("weight"), c.optional("bias"), 1), *ends]
+    if mean_ is None or variance_ is None:
+        return by_batch(c, x)
     count = (x.shape[1],)
     weight = c.optional("weight") or widened(c.b, c.like(1, x), count)
     bias = c.optional("bias") or widened(c.b, c.like(0, x), count)
@@ -114,6 +139,7 @@ NORMS: dict[str, AtenHandler] = {
     "instance_norm": instance_norm,
     "_native_batch_norm_legit_no_training": batch_norm,
     "_native_batch_norm_legit": batch_norm,
+    "_native_batch_norm_legit_functional": batch_norm_and_updates,
     "native_batch_norm": batch_norm,
     "batch_norm": first(batch_norm),
     "_batch_norm_no_update": lambda c: [*batch_norm(c), c.b.constant([], "uint8")],

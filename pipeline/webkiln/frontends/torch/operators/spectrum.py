@@ -6,6 +6,8 @@ from math import sqrt
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.frontends.torch.operators.elementwise import angle_of
+from webkiln.frontends.torch.operators.windows import PAD_MODES, pad_of, padded_from
+from webkiln.ir.types import is_float, itemsize
 from webkiln.ops.builder import Tensor
 from webkiln.ops.fourier import transformed
 from webkiln.ops.pieces import cast, element, filled, reshaped, sized, stacked, transposed
@@ -121,9 +123,14 @@ def angle(c: AtenCall) -> Tensor:
 
 def both(c: AtenCall, name: str) -> tuple[Tensor, Tensor]:
     """An argument as its parts. A real one has no imaginary part."""
+    x, items = c[name], [c[item] for item in ("self", "other")]
+    dtypes = [item.dtype for item in items if isinstance(item, Tensor) and is_float(item.dtype)]
+    dtype = max(dtypes, key=itemsize, default="float32")
+    if isinstance(x, tuple):
+        return c.scalar(x[0], dtype), c.scalar(x[1], dtype)
     if name in c.call.attr("complex"):
-        return parts(c, c.tensor(name))
-    x, dtype = c[name], c.tensor(c.call.attr("complex")[0]).dtype
+        a, b = parts(c, c.tensor(name))
+        return c.cast(a, dtype), c.cast(b, dtype)
     real = c.cast(x, dtype) if isinstance(x, Tensor) else c.scalar(x, dtype)
     return real, filled(c.b, 0, dtype, real.shape)
 
@@ -178,6 +185,18 @@ def _refused(c: AtenCall) -> Tensor:
     )
 
 
+def constant_padded(c: AtenCall) -> Tensor:
+    """A value pads the real part."""
+    real, imaginary = parts(c, c.tensor())
+    value = c.get("value", 0)
+    values = value if isinstance(value, tuple) else (value, 0)
+    return joined(c, pad_of(c, real, values[0]), pad_of(c, imaginary, values[1]))
+
+
+def padded_with(mode: str) -> AtenHandler:
+    return lambda c: joined(c, *(padded_from(c, x, mode) for x in parts(c, c.tensor())))
+
+
 def unsqueezed(c: AtenCall) -> Tensor:
     x = c.tensor()
     axis = c.axis(c.number("dim"), x.type.rank)
@@ -213,6 +232,10 @@ FOURIER: dict[str, AtenHandler] = {
 }
 """Operators that create complex numbers from real ones."""
 COMPLEX: dict[str, AtenHandler] = {
+    "neg": lambda c: c.op("Neg", c.tensor()),
+    "constant_pad_nd": constant_padded,
+    "pad": constant_padded,
+    **{name: padded_with(mode) for name, mode in PAD_MODES.items()},
     "_fft_c2r": to_real,
     "_fft_c2c": to_complex,
     "abs": magnitude,

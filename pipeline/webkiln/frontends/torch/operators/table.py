@@ -8,6 +8,7 @@ from webkiln.frontends.torch.aten import AtenHandler, handled
 from webkiln.frontends.torch.operators.activations import ACTIVATIONS
 from webkiln.frontends.torch.operators.arithmetic import ARITHMETIC
 from webkiln.frontends.torch.operators.casts import CASTS
+from webkiln.frontends.torch.operators.complex_parts import PARTS
 from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS
 from webkiln.frontends.torch.operators.conv import CONV
 from webkiln.frontends.torch.operators.creation import CREATION
@@ -18,6 +19,7 @@ from webkiln.frontends.torch.operators.joins import JOINS
 from webkiln.frontends.torch.operators.linear import LINEAR
 from webkiln.frontends.torch.operators.norms import NORMS
 from webkiln.frontends.torch.operators.orders import ORDERS
+from webkiln.frontends.torch.operators.random import RANDOM
 from webkiln.frontends.torch.operators.recurrent import RECURRENT
 from webkiln.frontends.torch.operators.reduce import REDUCE
 from webkiln.frontends.torch.operators.shape import SHAPE
@@ -34,6 +36,7 @@ ATEN: dict[str, AtenHandler] = {
     **SLICES,
     **JOINS,
     **CREATION,
+    **RANDOM,
     **WINDOWS,
     **LINEAR,
     **CONV,
@@ -48,7 +51,7 @@ ATEN: dict[str, AtenHandler] = {
 }
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
     "": {**handled(ATEN), **BRANCHES},
-    "complex": handled(COMPLEX),
+    "complex": handled({**PARTS, **COMPLEX}),
     "torchvision": handled(VISION),
     "state": STATES,
 }

@@ -46,23 +46,32 @@ MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
 def pad(c: AtenCall) -> Tensor:
-    x = c.tensor()
+    return pad_of(c, c.tensor(), c.get("value", 0))
+
+
+def pad_of(c: AtenCall, x: Tensor, value: Any) -> Tensor:
+    """Pad a tensor by the arguments of `pad`."""
     low, high = paddings(c, x.type.rank, c.sizes("pad"))
     mode = c.get("mode", "constant")
-    return padded(c, x, low, high, c.get("value", 0), mode if mode == "constant" else MODES[mode])
+    return padded(c, x, low, high, value, mode if mode == "constant" else MODES[mode])
 
 
 def pad_from(mode: str) -> AtenHandler:
-    def handler(c: AtenCall) -> Tensor:
-        x = c.tensor()
-        return padded(
-            c,
-            x,
-            *paddings(c, x.type.rank, c.sizes("padding" if c.has("padding") else "pad")),
-            mode=mode,
-        )
+    return lambda c: padded_from(c, c.tensor(), mode)
 
-    return handler
+
+def padded_from(c: AtenCall, x: Tensor, mode: str) -> Tensor:
+    """Pad with elements of the tensor."""
+    sizes = c.sizes("padding" if c.has("padding") else "pad")
+    return padded(c, x, *paddings(c, x.type.rank, sizes), mode=mode)
+
+
+PAD_MODES = {
+    **{f"reflection_pad{d}d": "reflect" for d in (1, 2, 3)},
+    **{f"replication_pad{d}d": "edge" for d in (1, 2, 3)},
+    "_pad_circular": "wrap",
+}
+"""By operators that pad with elements of the tensor."""
 
 
 def pixel_shuffle(c: AtenCall) -> Tensor:
@@ -142,9 +151,7 @@ def col2im(c: AtenCall) -> Tensor:
 WINDOWS: dict[str, AtenHandler] = {
     "constant_pad_nd": constant_pad,
     "pad": pad,
-    **{f"reflection_pad{d}d": pad_from("reflect") for d in (1, 2, 3)},
-    **{f"replication_pad{d}d": pad_from("edge") for d in (1, 2, 3)},
-    "_pad_circular": pad_from("wrap"),
+    **{name: pad_from(mode) for name, mode in PAD_MODES.items()},
     "pixel_shuffle": pixel_shuffle,
     "pixel_unshuffle": pixel_unshuffle,
     "channel_shuffle": channel_shuffle,
