@@ -172,9 +172,11 @@ class Recurrence:
             reverse = name == "reverse"
             source = reverse_sequence_of(call, x, lengths) if reverse and lengths is not None else x
             projected = direction.input_product(call.builder, self.prepared(source, lengths))
-            for bias in (direction.bias, direction.recurrent_bias if summed else None):
-                if bias is not None:
-                    projected = call.op("Add", [projected, bias])
+            bias = direction.bias
+            if bias is not None and direction.recurrent_bias is not None and summed:
+                bias = call.op("Add", [bias, direction.recurrent_bias])
+            if bias is not None:
+                projected = call.op("Add", [projected, bias])
             first = [self.first(5 + state, number, x) for state in range(self.states)]
             cell = make(call, self.hidden, direction)
             final, stacked = self._scan(
