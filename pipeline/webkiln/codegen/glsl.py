@@ -15,6 +15,7 @@ from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Operand
+from webkiln.nest.quotients import correct_quotients
 from webkiln.plan.kernel import Kernel
 
 TYPES = {FLOAT: "float", INT: "int", UINT: "uint", BOOL: "bool"}
@@ -92,7 +93,8 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     of `P`.
     """
     dialect = Glsl()
-    composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
+    nest = correct_quotients(compose(kernel.nest, dialect.composed))
+    composed = replace(kernel, nest=nest)
     return templates.render(
         "nest.glsl",
         samplers=[

@@ -22,6 +22,7 @@ from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.quotients import correct_quotients
 from webkiln.nest.schedule import SIDE
 from webkiln.plan.kernel import Kernel
 
@@ -272,7 +273,8 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
     """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
     memory = memory_of(kernel)
     dialect = Wgsl(memory, groups)
-    lines = body(replace(kernel, nest=compose(kernel.nest, dialect.composed)), dialect)
+    nest = correct_quotients(compose(kernel.nest, dialect.composed))
+    lines = body(replace(kernel, nest=nest), dialect)
     inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
     outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
     return templates.render(
