@@ -27,6 +27,7 @@ from webkiln.frontends.onnx.graphs import (
     normalise_domain,
     opsets_of,
 )
+from webkiln.frontends.onnx.operand_types import operand_types
 from webkiln.frontends.onnx.signatures import Signature, find_signature
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.sparse import dense_model
@@ -111,7 +112,7 @@ def check_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -
         _infer(model if has_other_opsets(model) else inline_functions(model, name))
     except REJECTIONS as error:
         raise CheckerError(
-            f"{name}: {_checker_message(error)}, says the onnx package's checker"
+            f"{name}: {_checker_message(error, model)}, says the onnx package's checker"
         ) from None
 
 
@@ -225,8 +226,8 @@ def _count(fewest: int, most: int) -> str:
     )
 
 
-def _checker_message(error: BaseException) -> str:
-    """The message of the onnx package, rewritten to start with the node."""
+def _checker_message(error: BaseException, model: onnx.ModelProto) -> str:
+    """The message of the onnx package, rewritten to start with the node, and its operands."""
     lines = [
         line.strip()
         for line in str(error).replace("==> Context: ", "\n").splitlines()
@@ -235,7 +236,9 @@ def _checker_message(error: BaseException) -> str:
     text = "; ".join(line for line in lines if line != "Inference error(s):")[:600]
     if (match := NODE_MESSAGE.search(text)) and (message := match[3]):
         op, node, _ = match.groups()
-        return f"{node or op.lower()} ({op}): {message}"
+        operands = operand_types(model, op, node or "")
+        types = f" (its operands are {operands})" if operands else ""
+        return f"{node or op.lower()} ({op}): {message}{types}"
     return text
 
 
