@@ -347,7 +347,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         ),
         "outputs": with_labels(tensors(programs, "outputs"), labels_of(inputs, params)),
         "placeholders": sorted(constrained_sizes(first)),
-        **({"zeros": first["zeros"]} if first["zeros"] else {}),
+        **({"zeros": first["zeros"]} if "zeros" in first else {}),
         **(
             {"sizes": {name: text for name, text in constrained_sizes(first).items() if text}}
             if any(constrained_sizes(first).values())

@@ -44,13 +44,14 @@ def program(
             for size in (*graph.type(name).shape, *graph.variables[name].sizes)
         )
     )
+    zeros = [name for name in placeholders if symbols.lowest(name) == 0]
     return {
         "schema": SCHEMA,
         "backend": target.backend,
         **({"precision": precision} if precision else {}),
         "name": graph.name,
         "placeholders": placeholders,
-        "zeros": [name for name in placeholders if symbols.lowest(name) == 0],
+        **({"zeros": zeros} if zeros else {}),
         "data_dependent": list(memory.data_dependent),
         "divisibility": list(map(_divisibility_json, graph.divisibility)),
         "guards": [

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,9 +12,11 @@ import numpy as np
 
 from webkiln.errors import SourceError, WebkilnError, missing_framework
 from webkiln.frontends.core.arrays import two_parts
+from webkiln.frontends.nodes.noise import noise_name
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
+from webkiln.frontends.tensorflow.draws import DERIVED, DRAWS, PARAMETERS
 from webkiln.frontends.tensorflow.files import is_saved_model, read_program, served
 from webkiln.frontends.tensorflow.inlined import Inliner
 from webkiln.frontends.tensorflow.origins import layers
@@ -21,6 +24,7 @@ from webkiln.frontends.tensorflow.source import split_reference
 from webkiln.frontends.tensorflow.unfused import unfuse
 from webkiln.frontends.tensorflow.walk import SpecWriter
 from webkiln.ir.types import Array
+from webkiln.random_inputs import DISTRIBUTIONS, NATURAL, make_inputs
 
 
 def compute_reference(
@@ -33,12 +37,31 @@ def compute_reference(
     with TemporaryDirectory() as directory:
         names = {item.name for item in (*part.graph.inputs, *part.graph.outputs)}
         run = Computed(tf, path, folder, signature, inputs.fixed, Path(directory), names)
-        sets = inputs.sets(path.name, subgraph_run(part, path.name, run))
-        reference, layers = subgraph_reference(part, inputs, sets, path.name, [run])
+        noises = run.noises(make_inputs(inputs.free)[NATURAL[0]] | dict(inputs.sizes))
+        free = {name: (noise.dtype, noise.shape) for name, noise in noises.items()}
+        inputs = replace(inputs, free={**inputs.free, **free})
+        distributions = {name: (item.name, item.parameters) for name, item in noises.items()}
+        sets = inputs.sets(
+            path.name,
+            subgraph_run(part, path.name, run),
+            lambda table, scale: make_inputs(table, scale, distributions),
+        )
+        drawn = sorted({noise_name(node.name) for node in part.graph.nodes} & noises.keys())
+        reference, layers = subgraph_reference(part, inputs, sets, path.name, [run], drawn)
     several = {node.name for node in part.graph.nodes if len([*filter(None, node.outputs)]) > 1}
     return reference, {
         key: value for key, value in layers.items() if key.partition("/")[2] not in several
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The random numbers of a node: their dtype and shape, and their distribution."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    name: str
+    parameters: Mapping[str, float]
 
 
 def import_tensorflow() -> Any:
@@ -82,6 +105,17 @@ class Computed:
         }
         self.keeps = any(node.op == "STATE" for node in graph.nodes)
         self.inputs = {item.name: flat(item.tensor) for item in self.program.inputs}
+        self.draws = {
+            noise_name(node.name): (walk.origins[node.outputs[0]].node, DRAWS[node.op])
+            for node in graph.nodes
+            if node.op in DRAWS
+        }
+        if derived := [node.name for node in graph.nodes if node.op in DERIVED]:
+            raise SourceError(
+                f"{path.name}: there is no reference to verify with: TensorFlow draws the random"
+                f" numbers of {', '.join(derived)}, which are inputs of the bundle"
+            )
+        self.inputs |= {name: f"{node}:0" for name, (node, _) in self.draws.items()}
         config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         self.session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
@@ -109,6 +143,27 @@ class Computed:
         return {name: np.asarray(value) for name, value in outputs.items()}, {
             name: two_parts(np.asarray(value)) for name, value in inner.items()
         }
+
+    def noises(self, values: Mapping[str, Array]) -> dict[str, Noise]:
+        """The random numbers that the model draws, by the names of inputs."""
+        result = {}
+        feeds = {self.inputs[name]: value for name, value in {**values, **self.fixed}.items()}
+        for name, (node, draw) in self.draws.items():
+            operation = self.session.graph.get_operation_by_name(node)
+            bounds = [operation.inputs[position] for position in draw.bounds or ()]
+            drawn, *numbers = self.session.run([operation.outputs[0], *bounds], feeds)
+            first, second = numbers or PARAMETERS[draw.distribution]
+            names = DISTRIBUTIONS[draw.distribution]
+            parameters = dict(zip(names, (float(first), float(second)), strict=True))
+            result[name] = Noise(
+                str(np.promote_types(drawn.dtype, np.float32))
+                if drawn.dtype.kind == "f"
+                else str(drawn.dtype),
+                tuple(drawn.shape),
+                draw.distribution,
+                parameters,
+            )
+        return result
 
     def _saved(self, path: Path, folder: Path, directory: Path) -> dict[str, str]:
         """A SavedModel, which TensorFlow loads from a folder in its own layout."""

@@ -39,12 +39,7 @@ QUEUES = ("reads data in threads", "Save a signature whose inputs are tensors")
 
 _REASONS: Mapping[Refusal, str] = {
     RANDOM: (
-        "Multinomial RandomGamma RandomPoissonV2 RandomShuffle RandomStandardNormal RandomUniform"
-        " RandomUniformInt StatefulStandardNormalV2 StatefulUniform StatelessMultinomial"
-        " StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomNormal"
-        " StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformInt"
-        " StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessTruncatedNormal"
-        " StatelessTruncatedNormalV2 TruncatedNormal"
+        "RandomGamma RandomPoissonV2 StatefulStandardNormalV2 StatefulUniform StatelessMultinomial"
     ),
     TEXT: (
         "AsString RegexFullMatch RegexReplace StaticRegexFullMatch StaticRegexReplace StringFormat"

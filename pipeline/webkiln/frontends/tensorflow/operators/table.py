@@ -14,6 +14,7 @@ from webkiln.frontends.tensorflow.operators.lists import LISTS
 from webkiln.frontends.tensorflow.operators.loops import LOOPS
 from webkiln.frontends.tensorflow.operators.normalization import NORMALIZATION
 from webkiln.frontends.tensorflow.operators.pooling import POOLING
+from webkiln.frontends.tensorflow.operators.random import RANDOM
 from webkiln.frontends.tensorflow.operators.recurrent import RECURRENT
 from webkiln.frontends.tensorflow.operators.reduce import REDUCE
 from webkiln.frontends.tensorflow.operators.resizing import RESIZING
@@ -34,6 +35,7 @@ OPERATORS: dict[str, NodeHandler] = {
     **LOOPS,
     **LISTS,
     **IMAGES,
+    **RANDOM,
     **RECURRENT,
     **COUNTING,
     **STATES,
