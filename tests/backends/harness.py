@@ -244,7 +244,10 @@ def _run_in_node(
 def placeholders(item: Prepared) -> dict[str, int]:
     values: dict[str, int] = {}
     for tensor in item.program["inputs"]:
-        solve(map(size_from_json, tensor["shape"]), item.inputs[tensor["name"]].shape, values)
+        array = item.inputs[tensor["name"]]
+        solve(map(size_from_json, tensor["shape"]), array.shape, values)
+        if "sizes" in tensor:
+            solve(map(size_from_json, tensor["sizes"]), map(int, array.ravel()), values)
     return values
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.errors import ShapeError, SizeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.core.arrays import Blobs, Literal
 from webkiln.frontends.keras.conversion_state import (
     CHANNELS_FIRST,
@@ -96,6 +96,8 @@ class KerasConverter(ConversionState):
             try:
                 outputs, declared = self._run(source, "", inputs)
             except ShapeError as error:
+                if isinstance(error, SizeError):
+                    raise
                 if any(re.search(rf"\b{size}\b", str(error)) for size in _names(shapes)):
                     raise ShapeError(f"{error}; {open_size_hint(shapes)}") from error
                 raise

@@ -48,13 +48,18 @@ def forward_signature(
 
 
 def _root_class(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> str:
-    """The code from the class of the root module, which is the first one in data.pkl, on."""
+    """The code from the class of the root module, which is the first one in data.pkl, on. If
+    data.pkl names no class of the archive, the code of its only file.
+    """
     pickle = members.get("data.pkl")
-    if pickle is None or pickle.file_size > MAX_CODE:
+    if pickle is not None and pickle.file_size > MAX_CODE:
         return ""
-    names = (arg for op, arg, _ in pickletools.genops(archive.read(pickle)) if op.name == "GLOBAL")
+    values = pickletools.genops(archive.read(pickle)) if pickle is not None else ()
+    names = (arg for op, arg, _ in values if op.name == "GLOBAL")
     module, _, name = str(next(names, "")).rpartition(" ")
-    file = members.get(f"code/{module.replace('.', '/')}.py")
+    files = [path for path in members if path.startswith("code/") and path.endswith(".py")]
+    only = files[0] if len(files) == 1 else ""
+    file = members.get(f"code/{module.replace('.', '/')}.py", members.get(only))
     if file is None or file.file_size > MAX_CODE:
         return ""
     code = archive.read(file).decode(errors="replace")

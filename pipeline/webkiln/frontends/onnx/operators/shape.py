@@ -10,7 +10,7 @@ from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
 from webkiln.ir.dim import is_symbolic, maximum, minimum
 from webkiln.ir.graph import Guard
-from webkiln.ir.rational import truncated_quotient
+from webkiln.ir.rational import positive, truncated_quotient
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import broadcast_input
 
@@ -164,11 +164,22 @@ def expand(call: NodeCall) -> Tensor:
     x = broadcast_input(call.builder, call.tensor(0), shape)
     rank = max(x.type.rank, len(shape))
     own, target = (1,) * (rank - x.type.rank) + x.shape, (1,) * (rank - len(shape)) + tuple(shape)
-    return call.op(
-        "Broadcast",
-        [x],
-        {"shape": tuple(a if b == 1 else b for a, b in zip(own, target, strict=True))},
+    sizes = tuple(
+        _broadcast_size(call, a, b) if is_symbolic(b) and not is_symbolic(a) else a if b == 1 else b
+        for a, b in zip(own, target, strict=True)
     )
+    return call.op("Broadcast", [x], {"shape": sizes})
+
+
+def _broadcast_size(call: NodeCall, own: int, target: int) -> int:
+    """The size that an axis of a known size is broadcast to. A target that is open may be 1 when
+    the model runs; a guard rejects all other sizes.
+    """
+    if own == 1:
+        return target
+    is_wide = positive(target - 1)
+    call.builder.require([Guard(call.spec.name, target, 1 + (own - 1) * is_wide)])
+    return own
 
 
 def tile(call: NodeCall) -> Tensor:
