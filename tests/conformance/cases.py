@@ -197,7 +197,7 @@ def prepare(case: Conformance) -> list[Prepared]:
             if item.shape is None or not all(type(s) is int for s in item.shape)
         }
         shapes = {name: values[name].shape for name in shapes}
-        constant_inputs: dict[str, np.ndarray] = {}
+        constant_inputs = {name: values[name] for name in spec.sizes}
         while True:
             try:
                 graph = OnnxConverter(input_shapes=shapes, values=constant_inputs).convert(

@@ -3,9 +3,9 @@
 Operators without an effect, such as a Reshape to the same shape, are not appended.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from webkiln.ir.dim import is_symbolic, minimum
+from webkiln.ir.dim import is_symbolic, maximum, minimum
 from webkiln.ir.graph import Guard
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
@@ -45,6 +45,21 @@ def element(b: GraphBuilder, x: Tensor, axis: int, index: int) -> Tensor:
     axis %= x.type.rank
     return reshaped(
         b, part(b, x, axis, index % x.shape[axis], 1), (*x.shape[:axis], *x.shape[axis + 1 :])
+    )
+
+
+def squeezed(b: GraphBuilder, x: Tensor, axes: Iterable[int] | None = None) -> Tensor:
+    """Remove the axes of size 1 among `axes`, by default among all. Open sizes stay; a guard
+    rejects 1.
+    """
+    chosen = range(x.type.rank) if axes is None else frozenset(axes)
+    b.require(
+        Guard(b.layer, maximum([x.shape[axis] - 1, 1]), x.shape[axis] - 1)
+        for axis in sorted(chosen)
+        if is_symbolic(x.shape[axis])
+    )
+    return reshaped(
+        b, x, [size for axis, size in enumerate(x.shape) if axis not in chosen or size != 1]
     )
 
 

@@ -229,3 +229,10 @@ def test_a_branch_for_sizes_of_one_is_excluded_by_a_guard(name: str) -> None:
     assert len(graph.guards) == 1
     for length in (2, 5):
         check(source, graph, {"x": numbers(2, length)})
+
+
+def test_squeezed_open_sizes_must_differ_from_one() -> None:
+    source = model([node("Squeeze", ["x"], ["y"])], [floats("x", 1, "L", 3)], [floats("y", "L", 3)])
+    graph = converted(source)
+    assert [(str(guard.a), str(guard.b)) for guard in graph.guards] == [("max(1, L - 1)", "L - 1")]
+    check(source, graph, {"x": numbers(1, 4, 3)})

@@ -18,7 +18,7 @@ from webkiln.frontends.keras.operations.arguments import (
 )
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import part, reshaped, sized
+from webkiln.ops.pieces import part, reshaped, sized, squeezed
 
 PADDING = ("edge", "reflect", "wrap")
 
@@ -49,9 +49,9 @@ def expand_dims(b: GraphBuilder, x: Argument, axis: int | Sequence[int]) -> Tens
 
 def squeeze(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None) -> Tensor:
     x = tensor(b, x)
-    gone = (
-        [a for a, n in enumerate(x.shape) if n == 1] if axis is None else axes_of(axis, x.type.rank)
-    )
+    if axis is None:
+        return squeezed(b, x)
+    gone = axes_of(axis, x.type.rank)
     return b.op("Reshape", [x], {"shape": tuple(n for a, n in enumerate(x.shape) if a not in gone)})
 
 

@@ -12,7 +12,7 @@ from webkiln.ir.dim import is_symbolic, maximum, minimum
 from webkiln.ir.graph import Guard
 from webkiln.ir.rational import positive, truncated_quotient
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import broadcast_input
+from webkiln.ops.pieces import broadcast_input, squeezed
 
 
 def reshaped(call: NodeCall, x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -65,19 +65,8 @@ def squeeze(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = axes_of(call, 1, x.type.rank)
     if axes is None:
-        call.builder.require(
-            [
-                Guard(call.spec.name, maximum([size - 1, 1]), size - 1)
-                for size in x.shape
-                if is_symbolic(size)
-            ]
-        )
-    sizes = [
-        size
-        for axis, size in enumerate(x.shape)
-        if (axis not in axes if axes is not None else size != 1)
-    ]
-    return reshaped(call, x, sizes)
+        return squeezed(call.builder, x)
+    return reshaped(call, x, [size for axis, size in enumerate(x.shape) if axis not in axes])
 
 
 def unsqueeze(call: NodeCall) -> Tensor:

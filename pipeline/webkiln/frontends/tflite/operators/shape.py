@@ -28,6 +28,7 @@ from webkiln.ops.pieces import (
     part,
     reshaped,
     space_to_blocks,
+    squeezed,
     stacked,
     transposed,
     widened,
@@ -50,11 +51,10 @@ def reshape(call: NodeCall) -> Tensor:
 def squeeze(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = {call.axis(axis, x.type.rank) for axis in call.attr("squeeze_dims", ())}
-    return reshaped(
-        call.builder,
-        x,
-        [size for axis, size in enumerate(x.shape) if (axis not in axes if axes else size != 1)],
-    )
+    if not axes:
+        return squeezed(call.builder, x)
+    sizes = [size for axis, size in enumerate(x.shape) if axis not in axes]
+    return reshaped(call.builder, x, sizes)
 
 
 def expand_dims(call: NodeCall) -> Tensor:

@@ -6,7 +6,7 @@ from math import prod
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import reshaped, transposed, widened
+from webkiln.ops.pieces import reshaped, squeezed, transposed, widened
 
 
 def view(c: AtenCall) -> Tensor:
@@ -95,16 +95,7 @@ def movedim(c: AtenCall) -> Tensor:
 
 def squeeze(c: AtenCall) -> Tensor:
     x = c.tensor()
-    axes = c.axes("dim", x.type.rank) if c.has("dim") else tuple(range(x.type.rank))
-    return reshaped(
-        c.b,
-        x,
-        [
-            size
-            for axis, size in enumerate(x.shape)
-            if axis not in axes or is_symbolic(size) or size != 1
-        ],
-    )
+    return squeezed(c.b, x, c.axes("dim", x.type.rank) if c.has("dim") else None)
 
 
 def unsqueeze(c: AtenCall) -> Tensor:
