@@ -9,7 +9,7 @@ import { MOST_HELPERS, cores, isolated, recruit } from './worker_pool.js';
 import { Local, startHost } from './host.js';
 import { Model } from './model.js';
 import { checkNames } from './options.js';
-import { documentURL, isNode } from './platform.js';
+import { documentURL, isNode, isServiceWorker } from './platform.js';
 import { started, withSignal } from './remote.js';
 
 /** The default of `stallTimeout`. */
@@ -241,7 +241,7 @@ export async function open(bundle, options = {}) {
   // The download of a Worker's script cannot be observed. In Node it is a local file.
   const limit = isNode || !stallTimeout ? 0 : Math.max(stallTimeout, START_MS);
   let host =
-    options.worker === false
+    options.worker === false || isServiceWorker
       ? new Local(bundle.modules)
       : await startHost(bundle.worker, bundle.modules, limit, signal);
   request.threads = threadsOf(options, host);
@@ -276,6 +276,7 @@ export async function open(bundle, options = {}) {
       await helpers.enlist(host, reply, request.threads, limit, signal),
       convertInputs,
       bundle.makeTextureImporter,
+      bundle.placeholdersOf,
     );
   } catch (error) {
     helpers.end();
