@@ -67,7 +67,7 @@ const compileError = (file, error) =>
   new WebkilnError(
     'CompileFailed',
     `${file} does not compile (${messageOf(error)}); ` +
-      "a Content-Security-Policy must allow 'wasm-unsafe-eval'",
+      "a Content-Security-Policy must allow 'wasm-unsafe-eval'; Cloudflare Workers need sync.js",
   );
 
 /** A load of one bundle, which tries its backends in order. */

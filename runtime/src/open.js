@@ -81,7 +81,17 @@ function checkVariant({ manifest }, order, variant) {
  * @param {LoadOptions} options
  * @returns {Record<string, string>}
  */
-function resolveURLs({ urls }, { baseURL, transformURL = url => url }) {
+function resolveURLs(bundle, { baseURL, transformURL = url => url }) {
+  let urls;
+  try {
+    urls = bundle.urls();
+  } catch (error) {
+    throw new WebkilnError(
+      'NoImport',
+      `modules have no URL here (${messageOf(error)}); import sync.js, ` +
+        "or build with '--format single'",
+    );
+  }
   // Absolute: a Worker would resolve relative URLs against its own script.
   const absolute = (/** @type {string} */ url, base = documentURL()) => new URL(url, base).href;
   const root = baseURL === undefined ? baseURL : absolute(String(baseURL).replace(/\/*$/, '/'));

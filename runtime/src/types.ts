@@ -198,7 +198,7 @@ export type BackendImports = Record<string, () => Promise<any>>;
 
 export interface Bundle {
   manifest: Manifest;
-  urls: Record<string, string>;
+  urls: () => Record<string, string>;
   modules: BackendImports;
   worker: () => any;
   /** In bundles with image inputs. */

@@ -77,7 +77,7 @@ def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
     return (
         f"import {{ {imported} }} from {text_of('./' + runtime)};\n"
         f"export const manifest = {canonical.dumps(manifest).decode()};\n"
-        f"const urls = {{\n{urls}\n}};\n"
+        f"const urls = () => ({{\n{urls}\n}});\n"
         f"const modules = {modules(manifest)};\n"
         f"const worker = () => new Worker(new URL({text_of('./' + worker)}, import.meta.url),"
         " { type: 'module' });\n"
@@ -170,7 +170,7 @@ def single_script(
         "};\n"
         f"const {{ {inner} }} = code();\n"
         f"const manifest = {canonical.dumps(manifest).decode()};\n"
-        f"const urls = {{\n{urls}\n}};\n"
+        f"const urls = () => ({{\n{urls}\n}});\n"
         "const start = () => `(${code})().serve();`;\n"
         "const worker = () => typeof process === 'object' && typeof window === 'undefined'"
         " ? new Worker(start(), { eval: true })\n"
