@@ -64,9 +64,14 @@ def write(path: Path) -> str:
     return str(path)
 
 
+def only_once(output: Path) -> FileLock:
+    """A lock under which one of the processes of these tests makes a file or folder."""
+    return FileLock(f"{output}.lock")
+
+
 def build(source: str, output: Path, *options: str, folder: Path = ROOT) -> Path:
     """Build a bundle, unless another process of these tests has built it."""
-    with FileLock(f"{output}.lock"):
+    with only_once(output):
         if not output.exists():
             subprocess.run(
                 [
