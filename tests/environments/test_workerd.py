@@ -51,19 +51,21 @@ def answer(bundle: Path, script: str, home: Path, date: str) -> dict[str, object
 
 
 @every_date
-@pytest.mark.parametrize(("form", "backend"), [("folder", "wasm"), ("js", "js")])
+@pytest.mark.parametrize(
+    ("form", "variant"), [("folder", "simd"), ("folder", "relaxed"), ("js", "")]
+)
 def test_the_synchronous_api(
-    form: str, backend: str, date: str, bundles: Path, tmp_path: Path
+    form: str, variant: str, date: str, bundles: Path, tmp_path: Path
 ) -> None:
     (shard,) = (path.name for path in (bundles / form).glob("*.bin"))
-    module = "import module from './bundle/simd.wasm';\n" if backend == "wasm" else ""
+    module = f"import module from './bundle/{variant}.wasm';\n" if variant else ""
     script = f"""import {{ loadSync }} from './bundle/sync.js';
 import weights from './bundle/{shard}';
 {module}const model = loadSync({{ {"module, " if module else ""}weights }});
 const answer = x => ({{ backend: model.backend, y: [...model.run({{ x }}).y] }});
 """
     got = answer(bundles / form, script, tmp_path, date)
-    assert got["backend"] == backend
+    assert got["backend"] == ("wasm" if variant else "js")
     np.testing.assert_allclose(np.reshape(got["y"], models.X.shape), models.expected(), atol=1e-5)
 
 

@@ -1,4 +1,6 @@
-"""Bundles in service workers of pages and of an extension, in Chromium."""
+"""Bundles in service workers of pages and of an extension, and in dedicated Workers, in
+Chromium.
+"""
 
 import json
 import shutil
@@ -18,6 +20,13 @@ PAGE = """<!doctype html><title>service worker</title><link rel="icon" href="dat
 <script type="module">
 const post = message => fetch('/posted', { method: 'POST', body: JSON.stringify(message) });
 try {
+  if (DEDICATED) {
+    const worker = new Worker('./worker.js', TYPE);
+    worker.onmessage = event => post(event.data);
+    worker.onerror = event => post({ message: event.message });
+    worker.postMessage(NUMBERS);
+    await new Promise(() => {});
+  }
   for (const old of await navigator.serviceWorker.getRegistrations()) await old.unregister();
   const { installing: worker } = await navigator.serviceWorker.register('./worker.js', TYPE);
   await new Promise(resolve => {
@@ -32,10 +41,11 @@ try {
 </script>"""
 
 ANSWER = """
-onmessage = event => event.waitUntil(
-  answer(event.data)
-    .catch(({ name, code, message }) => ({ name, code, message }))
-    .then(message => event.source.postMessage(message)));
+onmessage = event => {
+  const answered = answer(event.data).then(message =>
+    (event.source ?? globalThis).postMessage(message));
+  event.waitUntil?.(answered);
+};
 """
 RUN = """
 async function answer(x) {
@@ -59,13 +69,22 @@ const load = async () => {
 """
 
 
-def in_service_worker(
-    bundle: Path, script: str, kind: str, requests: list[str] | None = None
+def in_worker(
+    bundle: Path,
+    script: str,
+    kind: str,
+    requests: list[str] | None = None,
+    *,
+    dedicated: bool = False,
 ) -> dict[str, Any]:
-    """What a service worker with this script posts. `kind`: classic or module."""
+    """What a service worker, or a dedicated one, with this script posts. `kind`: classic or
+    module.
+    """
     posted, done = {}, threading.Event()
-    page = PAGE.replace("TYPE", json.dumps({"type": kind})).replace(
-        "NUMBERS", json.dumps(models.X.tolist())
+    page = (
+        PAGE.replace("DEDICATED", json.dumps(dedicated))
+        .replace("TYPE", json.dumps({"type": kind}))
+        .replace("NUMBERS", json.dumps(models.X.tolist()))
     )
 
     def route(path: str, body: bytes) -> tuple[int, str, bytes] | None:
@@ -92,9 +111,9 @@ def in_service_worker(
     return posted
 
 
-def check(got: Mapping[str, Any], backend: str) -> None:
+def check(got: Mapping[str, Any], backend: str, *, worker: bool) -> None:
     assert got.get("backend") == backend, got
-    assert got["worker"] is False
+    assert got["worker"] is worker
     np.testing.assert_allclose(np.reshape(got["y"], models.X.shape), models.expected(), atol=1e-5)
 
 
@@ -103,16 +122,26 @@ def check(got: Mapping[str, Any], backend: str) -> None:
     [("single", "classic", SINGLE), ("single", "module", MODULE), ("folder", "module", SYNC)],
     ids=["importScripts", "import", "synchronous"],
 )
-def test_runs(form: str, kind: str, head: str, bundles: Path) -> None:
+def test_a_service_worker_runs(form: str, kind: str, head: str, bundles: Path) -> None:
     script = head + RUN.replace("OPTIONS", "{ backends: 'wasm' }") + ANSWER
-    check(in_service_worker(bundles / form, script, kind), "wasm")
+    check(in_worker(bundles / form, script, kind), "wasm", worker=False)
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "head"),
+    [("single", "classic", SINGLE), ("folder", "module", MODULE), ("folder", "module", SYNC)],
+    ids=["importScripts", "import", "synchronous"],
+)
+def test_a_dedicated_worker_runs(form: str, kind: str, head: str, bundles: Path) -> None:
+    script = head + RUN.replace("OPTIONS", "{ backends: 'wasm', worker: false }") + ANSWER
+    check(in_worker(bundles / form, script, kind, dedicated=True), "wasm", worker=False)
 
 
 @pytest.mark.parametrize("options", ["{}", "{ worker: false, backends: ['js', 'wasm'] }"])
 def test_a_folder_is_one_error_at_once(options: str, bundles: Path) -> None:
     requests: list[str] = []
     script = MODULE + RUN.replace("OPTIONS", options) + ANSWER
-    got = in_service_worker(bundles / "folder", script, "module", requests)
+    got = in_worker(bundles / "folder", script, "module", requests)
     assert (got["name"], got["code"]) == ("WebkilnError", "NoImport")
     assert "build with '--format single'" in got["message"]
     assert "importScripts()" in got["message"]
@@ -132,43 +161,57 @@ EXTENSION = {
 }
 
 
+POST = """.then(message => fetch('URL', { method: 'POST', body: JSON.stringify(message) }));
+"""
+
+
 def test_an_extension(bundles: Path, tmp_path: Path) -> None:
-    """A service worker of manifest version 3 posts what a single file computes."""
+    """Of manifest version 3: its service worker runs a single file, its page a folder."""
     from selenium import webdriver
 
-    posted, done = {}, threading.Event()
+    posted: dict[str, dict[str, Any]] = {}
+    done = threading.Event()
 
     def route(path: str, body: bytes) -> tuple[int, str, bytes] | None:
-        if path == "/posted":
-            posted.update(json.loads(body))
-            done.set()
+        if path in ("/worker", "/page"):
+            posted[path] = json.loads(body)
+            if len(posted) == 2:
+                done.set()
         return 200, "text/plain", b""
 
-    extension = tmp_path / "extension"
-    shutil.copytree(bundles / "single", extension / "bundle")
-    (extension / "manifest.json").write_text(json.dumps(EXTENSION))
+    root = tmp_path / "extension"
+    shutil.copytree(bundles / "single", root / "bundle")
+    shutil.copytree(bundles / "folder", root / "folder")
+    (root / "manifest.json").write_text(json.dumps(EXTENSION))
+    (root / "page.html").write_text('<!doctype html><script type="module" src="page.js"></script>')
+    run = RUN.replace("OPTIONS", "{ backends: 'wasm' }")
     programs = chromium.BROWSER.find()
     with Server({}, route=route) as server:
-        (extension / "background.js").write_text(
-            SINGLE
-            + RUN.replace("OPTIONS", "{ backends: 'wasm' }")
-            + f"answer({json.dumps(models.X.tolist())}).then(message => fetch("
-            f"'{server.url}/posted', {{ method: 'POST', body: JSON.stringify(message) }}));\n"
+        call = f"answer({json.dumps(models.X.tolist())})" + POST
+        (root / "background.js").write_text(
+            f"{SINGLE}{run}{call.replace('URL', server.url + '/worker')}"
+            "chrome.tabs.create({ url: 'page.html' });\n"
+        )
+        (root / "page.js").write_text(
+            f"import {{ load }} from './folder/index.js';\n{run}"
+            f"{call.replace('URL', server.url + '/page')}"
         )
         options = webdriver.ChromeOptions()
         options.binary_location = programs["chromium"]
-        for flag in chromium.FLAGS:
-            if flag != "--disable-extensions":
-                options.add_argument(flag)
-        options.add_argument(f"--user-data-dir={tmp_path / 'profile'}")
-        options.add_argument(f"--load-extension={extension}")
-        options.add_argument("--disable-features=DisableLoadExtensionCommandLineSwitch")
+        for flag in (
+            *(flag for flag in chromium.FLAGS if flag != "--disable-extensions"),
+            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--load-extension={root}",
+            "--disable-features=DisableLoadExtensionCommandLineSwitch",
+        ):
+            options.add_argument(flag)
         driver = webdriver.Chrome(
             options=options,
             service=webdriver.ChromeService(executable_path=programs["chromedriver"]),
         )
         try:
-            assert done.wait(30), "the extension did not answer"
+            assert done.wait(30), f"the extension posted {posted}"
         finally:
             driver.quit()
-    check(posted, "wasm")
+    check(posted["/worker"], "wasm", worker=False)
+    check(posted["/page"], "wasm", worker=True)
