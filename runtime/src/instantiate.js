@@ -128,7 +128,7 @@ class Attempt {
         if (isServiceWorker && !(error instanceof WebkilnError)) {
           throw new WebkilnError(
             'NoImport',
-            `${module} needs import(), which service workers forbid (${messageOf(error)}); ` +
+            `${module} needs import(), which service workers forbid; ` +
               "build with '--format single' and load that file with importScripts()",
           );
         }

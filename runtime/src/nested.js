@@ -1,51 +1,44 @@
 /** @import { Tensor } from './types.ts' */
 import { WebkilnError } from './errors.js';
-import { describe, kindOf } from './dtypes.js';
+import { describe } from './dtypes.js';
 
 /** @type {(value: any) => boolean} */
 const isRow = value => Array.isArray(value) || ArrayBuffer.isView(value);
 
 /**
  * The elements of nested arrays, in row-major order, and their shape. Throws WrongLength if rows
- * differ in length, and WrongDtype if they are arrays of several kinds.
+ * differ in length or type.
  * @param {string} name the name of the input
  * @param {any[]} value arrays in arrays; the innermost may be typed arrays
  * @returns {[array: any, shape: number[]]}
  */
 function flattenRows(name, value) {
-  /** @type {number[]} */
-  const shape = [];
-  /** @type {any} */
-  let first = value;
-  for (let row = value; isRow(row); row = row[0]) shape.push((first = row).length);
-  const kind = kindOf(first);
+  /** The first row of each depth. @type {any[]} */
+  const first = [];
+  for (let row = value; isRow(row); row = row[0]) first.push(row);
+  const inner = first.at(-1);
   /** @type {any[]} */
   const rows = [];
   const visit = (/** @type {any} */ row, /** @type {number} */ depth, path = '') => {
-    const right = isRow(row) && row.length === shape[depth];
-    if (!right) {
+    const [got, expected] = [row, first[depth]].map(describe);
+    if (got !== expected) {
       throw new WebkilnError(
         'WrongLength',
-        `input '${name}': row ${path} is ${describe(row)}, row ${'[0]'.repeat(depth)} has ` +
-          `${shape[depth]} elements; pad the rows to one length`,
+        `input '${name}': row ${path} is ${got}, row ${'[0]'.repeat(depth)} is ${expected}; ` +
+          'pad the rows to one length',
       );
     }
-    if (depth < shape.length - 1)
+    if (depth === first.length - 1) rows.push(row);
+    else
       row.forEach((/** @type {any} */ item, /** @type {number} */ index) =>
         visit(item, depth + 1, `${path}[${index}]`),
       );
-    else if (kindOf(row) === kind) rows.push(row);
-    else {
-      throw new WebkilnError(
-        'WrongDtype',
-        `input '${name}': row ${path} is ${describe(row)}, the first row is ${describe(first)}`,
-      );
-    }
   };
   visit(value, 0);
-  if (Array.isArray(first)) return [rows.flat(), shape];
-  const array = new first.constructor(rows.length * first.length);
-  rows.forEach((row, index) => array.set(row, index * first.length));
+  const shape = first.map(({ length }) => length);
+  if (Array.isArray(inner)) return [rows.flat(), shape];
+  const array = new inner.constructor(rows.length * inner.length);
+  rows.forEach((row, index) => array.set(row, index * inner.length));
   return [array, shape];
 }
 
