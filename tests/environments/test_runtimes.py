@@ -78,3 +78,30 @@ def test_deno_names_the_permission(bundles: Path, tmp_path: Path) -> None:
     )
     assert "MissingFile" in done.stdout
     assert "--allow-read" in done.stdout
+
+
+HALVES = """
+import { halfBits } from '%s';
+const bits = new Uint16Array(1);
+const half = new Float16Array(bits.buffer);
+let state = 1;
+const random = () => (state = (state * 1103515245 + 12345) %% 2147483648) / 2147483648;
+let wrong = 0;
+for (let count = 0; count < 400_000; count++) {
+  const coarse = Math.round(random() * 4096) * 2 ** Math.round(random() * 46 - 36);
+  const fine = (random() - 0.5) * 2 ** (random() * 60 - 40);
+  for (const value of [coarse, -coarse, fine, coarse * (1 + 2 ** -52), coarse * (1 - 2 ** -53)]) {
+    half[0] = value;
+    if (bits[0] !== halfBits(value)) wrong++;
+  }
+}
+console.log(wrong);
+"""
+
+
+@pytest.mark.parametrize("host", ["deno", "bun"])
+def test_float16_is_rounded_as_by_engines(host: str, tmp_path: Path) -> None:
+    script = tmp_path / "halves.mjs"
+    script.write_text(HALVES % (models.ROOT / "runtime" / "src" / "dtypes.js").as_uri())
+    done = execute(host, script, home=tmp_path)
+    assert (done.stdout.strip(), done.stderr) == ("0", "")

@@ -108,6 +108,7 @@ def test_labels_by_output(tmp_path: Path) -> None:
 USER = """
 import { load, manifest, top, WebkilnError } from 'fake';
 import WebDNN from 'fake/webdnn';
+import { fetchParts, loadSync, type Parts } from 'fake/sync';
 const label: 'a' = manifest.outputs[0].labels[0];
 const model = await load({ backends: ['wasm', 'js'], variant: 'simd' });
 const { y }: { y: Float32Array } = await model.run({ x: [1, 2, 3, 4] });
@@ -115,6 +116,13 @@ await model.run(new Float32Array(4));
 await model.run([[1, 2, 3, 4]]);
 await model.run({ x: [new Float32Array(4)] });
 const [best] = top(y, 5), named: string = best.label;
+const parts: Parts = await fetchParts({ variant: 'simd' });
+const direct: Float32Array = loadSync(parts).run([[1, 2, 3, 4]]).y;
+loadSync({ module: new WebAssembly.Module(new Uint8Array(8)), weights: [new ArrayBuffer(4)] });
+// @ts-expect-error the weights are missing
+loadSync({ module: parts.module });
+// @ts-expect-error there is no signal
+loadSync(parts).run({ x: direct }, { signal: null });
 const runner = await WebDNN.load('./fake');
 runner.inputs[0].set([1, 2, 3, 4]);
 // @ts-expect-error there is no such option
