@@ -84,12 +84,12 @@ function checkVariant({ manifest }, order, variant) {
 function resolveURLs(bundle, { baseURL, transformURL = url => url }) {
   let urls;
   try {
-    urls = bundle.urls();
+    urls = URL && performance && bundle.urls();
   } catch (error) {
     throw new WebkilnError(
       'NoImport',
-      `modules have no URL here (${messageOf(error)}); import sync.js, ` +
-        "or build with '--format single'",
+      `modules have no URL here (${messageOf(error)}); use loadSync() of sync.js in a folder, ` +
+        "or '--format single' outside AudioWorklets",
     );
   }
   // Absolute: a Worker would resolve relative URLs against its own script.
@@ -214,7 +214,7 @@ class Helpers {
  * @returns {Promise<Model>}
  */
 export async function open(bundle, options = {}) {
-  const begin = performance.now();
+  const begin = globalThis.performance?.now();
   checkNames('load', OPTIONS, options);
   const {
     signal,

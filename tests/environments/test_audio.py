@@ -1,4 +1,4 @@
-"""The example of an AudioWorklet, in Chromium: the filter against its difference equation, and
+"""The example of an AudioWorklet: the filter against its difference equation, and
 against the same model on the page.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.environments import models
+from tests.hosts import one_page
 from webkiln.backends import browsers
 from webkiln.backends.server import ISOLATED, Server
 
@@ -53,11 +54,31 @@ async function answer() {
   const sync = await onPage(model, numbers);
   model.reset();
   const again = await onPage(model, numbers);
-  return { worklet, page, sync, again, isolated: crossOriginIsolated };
+  const context = new OfflineAudioContext(1, BLOCK, RATE);
+  await context.audioWorklet.addModule('./asynchronous.js');
+  const { port } = new AudioWorkletNode(context, 'asynchronous');
+  const refused = await new Promise(resolve => {
+    port.onmessage = event => resolve(event.data);
+    context.startRendering();
+  });
+  return { refused, worklet, page, sync, again, isolated: crossOriginIsolated };
 }
 answer().catch(error => ({ error: `${error.code} ${error.stack}` })).then(message =>
   fetch('./posted', { method: 'POST', body: JSON.stringify(message) }));
 </script>"""
+
+
+ASYNCHRONOUS = """import { load } from './lowpass/index.js';
+registerProcessor('asynchronous', class extends AudioWorkletProcessor {
+  constructor() {
+    super();
+    load().catch(({ name, code, message }) => this.port.postMessage({ name, code, message }));
+  }
+  process() {
+    return true;
+  }
+});
+"""
 
 
 @pytest.fixture(scope="session")
@@ -83,7 +104,8 @@ def filtered(samples: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("isolated", [False, True], ids=["plain", "isolated"])
-def test_a_worklet_filters_sound(isolated: bool, example: Path) -> None:
+@one_page
+def test_a_worklet_filters_sound(isolated: bool, browser: str, example: Path) -> None:
     noise = np.random.default_rng(0).uniform(-1, 1, BLOCK * BLOCKS).astype(np.float32)
     posted: dict[str, Any] = {}
     done = threading.Event()
@@ -92,6 +114,8 @@ def test_a_worklet_filters_sound(isolated: bool, example: Path) -> None:
         match path:
             case "/test.html":
                 return 200, "text/html", PAGE.replace("RATE", str(RATE)).encode()
+            case "/asynchronous.js":
+                return 200, "text/javascript", ASYNCHRONOUS.encode()
             case "/noise":
                 return 200, "application/json", json.dumps(noise.tolist()).encode()
             case "/posted":
@@ -100,15 +124,17 @@ def test_a_worklet_filters_sound(isolated: bool, example: Path) -> None:
                 return 200, "text/plain", b""
         return None
 
-    session = browsers.session("chromium")
+    session = browsers.session(browser)
     with Server({"/": example}, route=route, headers=ISOLATED if isolated else None) as server:
         session.get(f"{server.url}/test.html")
         finished = done.wait(40)
-        log = browsers.console("chromium")
+        log = browsers.console(browser)
         session.get("about:blank")
     assert finished, log
     assert "error" not in posted, (posted["error"], log)
     assert posted["isolated"] is isolated
+    assert posted["refused"].get("code") == "NoImport", posted["refused"]
+    assert "loadSync() of sync.js" in posted["refused"]["message"]
     first, second = posted["worklet"]
     assert first == second, "each node has a state of its own"
     assert first == posted["page"] == posted["sync"] == posted["again"]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.environments import models
+from tests.hosts import one_page
 from webkiln.backends import browsers, chromium
 from webkiln.backends.server import Server
 
@@ -76,6 +77,7 @@ def in_worker(
     requests: list[str] | None = None,
     *,
     dedicated: bool = False,
+    browser: str = "chromium",
 ) -> dict[str, Any]:
     """What a service worker, or a dedicated one, with this script posts. `kind`: classic or
     module.
@@ -101,11 +103,11 @@ def in_worker(
                 return 200, "text/plain", b""
         return None
 
-    session = browsers.session("chromium")
+    session = browsers.session(browser)
     with Server({"/bundle/": bundle}, route=route) as server:
         session.get(server.url)
         finished = done.wait(30)
-        log = browsers.console("chromium")
+        log = browsers.console(browser)
         session.get("about:blank")
     assert finished, log
     return posted
@@ -122,9 +124,12 @@ def check(got: Mapping[str, Any], backend: str, *, worker: bool) -> None:
     [("single", "classic", SINGLE), ("single", "module", MODULE), ("folder", "module", SYNC)],
     ids=["importScripts", "import", "synchronous"],
 )
-def test_a_service_worker_runs(form: str, kind: str, head: str, bundles: Path) -> None:
+@one_page
+def test_a_service_worker_runs(
+    form: str, kind: str, head: str, browser: str, bundles: Path
+) -> None:
     script = head + RUN.replace("OPTIONS", "{ backends: 'wasm' }") + ANSWER
-    check(in_worker(bundles / form, script, kind), "wasm", worker=False)
+    check(in_worker(bundles / form, script, kind, browser=browser), "wasm", worker=False)
 
 
 @pytest.mark.parametrize(
@@ -138,10 +143,11 @@ def test_a_dedicated_worker_runs(form: str, kind: str, head: str, bundles: Path)
 
 
 @pytest.mark.parametrize("options", ["{}", "{ worker: false, backends: ['js', 'wasm'] }"])
-def test_a_folder_is_one_error_at_once(options: str, bundles: Path) -> None:
+@one_page
+def test_a_folder_is_one_error_at_once(options: str, browser: str, bundles: Path) -> None:
     requests: list[str] = []
     script = MODULE + RUN.replace("OPTIONS", options) + ANSWER
-    got = in_worker(bundles / "folder", script, "module", requests)
+    got = in_worker(bundles / "folder", script, "module", requests, browser=browser)
     assert (got["name"], got["code"]) == ("WebkilnError", "NoImport")
     assert "build with '--format single'" in got["message"]
     assert "importScripts()" in got["message"]
