@@ -119,7 +119,8 @@ export const kindOf = value =>
  */
 function writePlain({ name, dtype }, value, into) {
   const zero = typeof into[0];
-  value.forEach((item, index) => {
+  value.forEach((given, index) => {
+    const item = zero === 'bigint' && Number.isSafeInteger(given) ? BigInt(given) : given;
     const fits = typeof item === zero || (dtype === 'bool' && typeof item === 'boolean');
     if (fits) into[index] = item;
     if (
@@ -129,7 +130,7 @@ function writePlain({ name, dtype }, value, into) {
       return;
     throw new WebkilnError(
       fits ? 'WrongValue' : 'WrongDtype',
-      `input '${name}': element ${index} is ${describe(item)}, not of ${dtype}`,
+      `input '${name}': element ${index} is ${describe(given)}, not of ${dtype}`,
     );
   });
 }

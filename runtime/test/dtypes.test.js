@@ -110,7 +110,10 @@ test('elements of plain arrays must be values of the dtype', () => {
     });
   }
   for (const [dtype, value] of [
-    ['int64', 1],
+    ['int64', 0.5],
+    ['int64', 2 ** 53],
+    ['uint64', NaN],
+    ['int64', '1'],
     ['int32', 1n],
     ['float32', '1'],
     ['uint8', true],
@@ -118,6 +121,15 @@ test('elements of plain arrays must be values of the dtype', () => {
   ]) {
     assert.throws(() => readInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongDtype' });
   }
+});
+
+test('64-bit integers may be numbers that are exact', () => {
+  const x = [1, -3, 5n, Number.MIN_SAFE_INTEGER];
+  assert.deepEqual(readInputs([tensor('int64')], { x }).x, BigInt64Array.from(x, BigInt));
+  assert.throws(() => readInputs([tensor('uint64', [1])], { x: [-1] }), {
+    code: 'WrongValue',
+    message: /element 0 is -1, not of uint64/,
+  });
 });
 
 test('clamped arrays and Buffers are uint8, and bytes other than 0 are true', () => {

@@ -27,6 +27,7 @@ const flat = rows => BigInt64Array.from(rows.flat(), BigInt);
 const halves = rows => rows.map(row => Float32Array.from(row));
 const ways = {
   plain: { ids: big(ids), mask: big(mask), scale },
+  numbers: { ids, mask, scale },
   typed: { ids: typed(ids), mask: typed(mask), scale: halves(scale) },
   one: { ids: big(ids), mask: flat(mask), scale: Float32Array.from(scale.flat()) },
   given: { ids: flat(ids), mask: flat(mask), scale: scale.flat() },
@@ -43,7 +44,7 @@ for (const backends of ['wasm', 'js']) {
   answer[`${backends} errors`] = [
     await failed({ ...ways.plain, mask: [[1n, 1n], [1n]] }),
     await failed({ ...ways.plain, mask: [[1n, 1n], [1n, 1n]] }),
-    await failed({ ...ways.plain, mask: [[1, 1, 1], [1, 1, 1]] }),
+    await failed({ ...ways.plain, mask: [[0.5, 1, 1], [1, 1, 1]] }),
     await failed(ways.given),
   ];
   model.dispose();
@@ -104,7 +105,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js"])
-@pytest.mark.parametrize("way", ["plain", "typed", "one", "given"])
+@pytest.mark.parametrize("way", ["plain", "numbers", "typed", "one", "given"])
 def test_nested_arrays_determine_sizes(backend: str, way: str, answers: dict[str, Any]) -> None:
     from onnx.reference import ReferenceEvaluator
 
@@ -122,7 +123,7 @@ def test_errors_name_the_input(backend: str, answers: dict[str, Any]) -> None:
     assert "'mask': row [1] is Array of 1, row [0] is Array of 2" in ragged[1]
     assert other[0] == "WrongLength"
     assert "'mask': the nested arrays have shape [2,2], expected [batch,sequence]" in other[1]
-    assert numbers == ["WrongDtype", "input 'mask': element 0 is 1, not of int64"]
+    assert numbers == ["WrongDtype", "input 'mask': element 0 is 0.5, not of int64"]
     assert ambiguous[0] == "MissingPlaceholder"
     assert "{ placeholders: { batch: ..., sequence: ... } }" in ambiguous[1]
     assert "ids: [[...], [...]]" in ambiguous[1]

@@ -236,9 +236,11 @@ def input_types(tensor: dict[str, Any], gpu: bool) -> str:
     dtype = tensor["dtype"]
     if dtype == "string":
         return "readonly string[] | readonly (readonly string[])[]"
-    numbers = {"bool": "(boolean | 0 | 1)", "int64": "bigint", "uint64": "bigint"}.get(
-        dtype, "number"
-    )
+    numbers = {
+        "bool": "(boolean | 0 | 1)",
+        "int64": "(bigint | number)",
+        "uint64": "(bigint | number)",
+    }.get(dtype, "number")
     row = " | ".join(
         [
             ARRAYS[dtype],
