@@ -59,7 +59,7 @@ PAGES := caffe chainer keras options scikit_learn tensorflow tflite torch
 docs: setup ## Regenerate the generated pages of docs/.
 	for page in $(PAGES); do $(BIN)/python -m tests.docs.$${page}_page || exit 1; done
 
-PROJECTS := runtime examples tests/build/servers
+PROJECTS := runtime examples tests/build/servers tests/environments
 INSTALLED := .venv/tests-installed .venv/servers/installed \
 	$(PROJECTS:%=%/node_modules/.package-lock.json)
 
@@ -92,7 +92,8 @@ setup: tools $(INSTALLED) ## Install everything that the tests need.
 	.venv/servers/$(notdir $(BIN))/pip $(PIP) --no-compile --require-hashes -r servers.lock
 	@touch $@
 
-# TypeScript and Prettier for the runtime, bundlers for tests/web, and an object storage server.
+# TypeScript and Prettier for the runtime, bundlers for tests/web, an object storage server, and Deno,
+# Bun and workerd for tests/environments.
 # `npm ci` would reject a lock file without the optional packages of other platforms; `npm install`
 # accepts it, and installs the locked versions.
 %/node_modules/.package-lock.json: %/package-lock.json

@@ -21,11 +21,14 @@ from webkiln.codegen.bundles import (
     readme,
     single_index,
     single_script,
+    sync_backend,
+    sync_module,
     worker_module,
 )  # fmt: skip
 from webkiln.codegen.declarations import index_types, text_of
 from webkiln.codegen.profiles import MODULE, profile_module
 from webkiln.codegen.scripts import flatten
+from webkiln.codegen.sync_types import sync_types
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, RecipeError
 
@@ -269,6 +272,10 @@ def write_folder(files: Files, manifest: dict[str, Any]) -> None:
     files.write("index.js", index_module(manifest, runtime, worker))
     files.write("webdnn.js", flatten(sources, ["webdnn"], {"main": runtime}))
     shutil.copyfile(sources / "types" / "webdnn.d.ts", files.bundle / "webdnn.d.ts")
+    if sync_backend(manifest["backends"]):
+        entries = ["sync", *(["open_sizes"] if manifest["placeholders"] else [])]
+        files.write("sync.js", sync_module(manifest, flatten(sources, entries, {})))
+        files.write("sync.d.ts", sync_types(manifest))
 
 
 def write_single(files: Files, manifest: dict[str, Any], params: dict[str, Any]) -> None:

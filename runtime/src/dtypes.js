@@ -24,7 +24,7 @@ export const ARRAYS = {
 const FLOAT16 = /** @type {any} */ (globalThis).Float16Array;
 
 /** Arrays that are accepted in addition to the storage array. @type {Record<string, string[]>} */
-const ALTERNATIVES = { float16: ['Float16Array'], uint8: ['Uint8ClampedArray'] };
+const ALTERNATIVES = { float16: ['Float16Array', 'Float32Array'], uint8: ['Uint8ClampedArray'] };
 
 /**
  * @param {Dtype} dtype
@@ -119,7 +119,8 @@ export const kindOf = value =>
  */
 function writePlain({ name, dtype }, value, into) {
   const zero = typeof into[0];
-  value.forEach((item, index) => {
+  value.forEach((given, index) => {
+    const item = zero === 'bigint' && Number.isSafeInteger(given) ? BigInt(given) : given;
     const fits = typeof item === zero || (dtype === 'bool' && typeof item === 'boolean');
     if (fits) into[index] = item;
     if (
@@ -129,16 +130,38 @@ function writePlain({ name, dtype }, value, into) {
       return;
     throw new WebkilnError(
       fits ? 'WrongValue' : 'WrongDtype',
-      `input '${name}': element ${index} is ${describe(item)}, not of ${dtype}`,
+      `input '${name}': element ${index} is ${describe(given)}, not of ${dtype}`,
     );
   });
+}
+
+const DOUBLE = new Float64Array(1);
+const WORDS = new Uint32Array(DOUBLE.buffer);
+
+/**
+ * The bits of the nearest float16, ties to even, for engines without Float16Array. Beyond the
+ * largest float16, that is infinity.
+ * @param {number} value
+ * @returns {number}
+ */
+export function halfBits(value) {
+  DOUBLE[0] = value;
+  const high = Number(WORDS[1]);
+  const sign = (high >>> 16) & 0x8000;
+  const size = Math.abs(value);
+  if (!(size < 65520)) return sign | (size > 0 ? 0x7c00 : 0x7e00);
+  const exponent = Math.max(-14, ((high >>> 20) & 0x7ff) - 1023);
+  const unit = 2 ** (exponent - 10);
+  // The sum has no bits below the unit.
+  const rounded = size + unit * 2 ** 52 - unit * 2 ** 52;
+  return sign | ((exponent + 14) * 1024 + rounded / unit);
 }
 
 /**
  * Convert one input to the storage array of its dtype. The array is new, unless `borrow` is set and
  * no conversion is needed.
  * @param {Tensor} tensor
- * @param {any} value a typed array of the dtype, or an array of numbers
+ * @param {any} value a typed array of the dtype, an array of numbers, or a Float32Array for float16
  * @param {Record<string, number>} placeholders
  * @param {boolean} borrow
  * @returns {TypedArray}
@@ -149,7 +172,7 @@ function readInput(tensor, value, placeholders, borrow) {
   const type = arrayOf(dtype);
   const accepted = [type.name, ...(ALTERNATIVES[dtype] ?? [])];
   const kind = ArrayBuffer.isView(value) ? /** @type {any} */ (value)[Symbol.toStringTag] : '';
-  const plain = Array.isArray(value) && (dtype !== 'float16' || FLOAT16);
+  const plain = Array.isArray(value);
   if (!plain && !accepted.includes(kind)) {
     throw new WebkilnError(
       'WrongDtype',
@@ -166,12 +189,11 @@ function readInput(tensor, value, placeholders, borrow) {
     );
   }
   if (borrow && kind === type.name && dtype !== 'bool') return value;
-  const copy = /** @type {any} */ (
-    new (plain || kind === 'Float16Array' ? interfaceArray(dtype) : type)(size)
-  );
+  const half = dtype === 'float16' && kind !== type.name;
+  const copy = /** @type {any} */ (new (half ? (FLOAT16 ?? Float64Array) : type)(size));
   if (plain) writePlain(tensor, value, copy);
   else copy.set(dtype === 'bool' ? value.map(Boolean) : value);
-  return new type(copy.buffer);
+  return half && !FLOAT16 ? Uint16Array.from(copy, halfBits) : new type(copy.buffer);
 }
 
 /** @param {Tensor[]} tensors */

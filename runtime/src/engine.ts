@@ -128,4 +128,6 @@ export interface BackendModule {
   build: string;
   program: Program;
   create(module?: WebAssembly.Module, device?: any): Linear | Engine | Promise<Linear | Engine>;
+  /** Of wasm, whose `create` is asynchronous. */
+  createSync?(module: WebAssembly.Module): Linear;
 }

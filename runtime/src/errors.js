@@ -1,6 +1,6 @@
 /**
  * @typedef {'MissingFile' | 'Refused' | 'Unavailable' | 'Stalled' | 'WrongType' | 'Truncated'
- *   | 'Altered' | 'CompileFailed' | 'UnknownBackend' | 'UnknownVariant' | 'NoBackend'
+ *   | 'Altered' | 'NoImport' | 'CompileFailed' | 'UnknownBackend' | 'UnknownVariant' | 'NoBackend'
  *   | 'UnknownInput' | 'MissingInput' | 'WrongLength' | 'WrongDtype' | 'WrongOption'
  *   | 'WrongBuffer' | 'UnknownPlaceholder' | 'MissingPlaceholder' | 'WrongSize' | 'WrongValue'
  *   | 'OutOfMemory' | 'DeviceLost' | 'ContextLost' | 'Tainted' | 'Trapped' | 'Aborted'

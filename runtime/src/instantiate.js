@@ -9,7 +9,7 @@
 import { WebkilnError, abortedError, messageOf, knownError } from './errors.js';
 import { Reader } from './cache.js';
 import { decodeShard, decodeShared } from './decoding.js';
-import { isNode } from './platform.js';
+import { isNode, isServiceWorker } from './platform.js';
 import { supportsVariant } from './probe.js';
 import { Meter } from './progress.js';
 import { Session, causeOf, engineOf } from './session.js';
@@ -67,7 +67,7 @@ const compileError = (file, error) =>
   new WebkilnError(
     'CompileFailed',
     `${file} does not compile (${messageOf(error)}); ` +
-      "a Content-Security-Policy must allow 'wasm-unsafe-eval'",
+      "a Content-Security-Policy must allow 'wasm-unsafe-eval'; Cloudflare Workers need sync.js",
   );
 
 /** A load of one bundle, which tries its backends in order. */
@@ -125,6 +125,13 @@ class Attempt {
   async import({ module, build }, load) {
     const imported = await this.importOnce(module, load)
       .catch(async error => {
+        if (isServiceWorker && !(error instanceof WebkilnError)) {
+          throw new WebkilnError(
+            'NoImport',
+            `${module} needs import(), which service workers forbid; ` +
+              "build with '--format single' and load that file with importScripts()",
+          );
+        }
         if (isNode || !(error instanceof TypeError)) throw error;
         await this.waitForServer(module, /https?:\/\/\S+/.exec(error.message)?.[0]);
         return this.importOnce(module, load);
@@ -222,6 +229,8 @@ class Attempt {
       } catch (error) {
         if (this.stop.signal.aborted) throw abortedError('the load');
         last = knownError(error);
+        // Other backends are modules as well.
+        if (last?.code === 'NoImport') throw last;
         failures.push({ backend, code: last?.code ?? 'NoBackend', message: messageOf(error) });
       }
     }

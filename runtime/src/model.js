@@ -1,13 +1,14 @@
 /**
  * @import {
- *   ConvertInputs, Failure, Host, LayerValue, LoadReply, Manifest, Profile, RunReply,
- *   TextureImporter, TypedArray,
+ *   ConvertInputs, Failure, Host, LayerValue, LoadReply, Manifest, PlaceholdersOf, Profile,
+ *   RunReply, TextureImporter, TypedArray,
  * } from './types.ts'
  */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
 import { isBuffer, inputsByName, toInterface, readInputs } from './dtypes.js';
+import { flattenInputs } from './nested.js';
 import { checkNames } from './options.js';
-import { checkPlaceholders, placeholdersOf } from './placeholders.js';
+import { checkPlaceholders } from './placeholders.js';
 
 /**
  * A queued call. `overlap` is the number of such calls that may be in flight at once.
@@ -39,6 +40,7 @@ export class Model {
   #lost = null;
   /** @type {ConvertInputs} */
   #convertInputs;
+  #placeholdersOf;
   /** @type {() => void} */
   #stopHelpers;
   /** @type {TextureImporter | null} */
@@ -52,6 +54,7 @@ export class Model {
    * @param {{ threads: number, end: () => void }} [helpers] the helper threads
    * @param {ConvertInputs} [convertInputs]
    * @param {(device: any) => TextureImporter} [makeTextureImporter]
+   * @param {PlaceholdersOf} [placeholdersOf]
    */
   constructor(
     host,
@@ -61,11 +64,13 @@ export class Model {
     helpers = { threads: 1, end: () => {} },
     convertInputs = (_, inputs, placeholders) => [inputs, placeholders],
     makeTextureImporter,
+    placeholdersOf = () => ({}),
   ) {
     this.#host = host;
     this.#stopHelpers = helpers.end;
     this.threads = helpers.threads;
     this.#convertInputs = convertInputs;
+    this.#placeholdersOf = placeholdersOf;
     this.#overlap = overlap;
     this.manifest = manifest;
     this.backend = backend;
@@ -166,7 +171,7 @@ export class Model {
   /**
    * Run the model. Inputs are passed by name; a model's only input can be passed without it. They
    * are copied immediately. Outputs are new typed arrays. Placeholders are derived from the lengths
-   * of the inputs, unless one input has several. `signal` removes a waiting run from the queue. If
+   * of the inputs and the rows of nested arrays. `signal` removes a waiting run from the queue. If
    * the model has a `device`, inputs can be GPUBuffers, and `outputs` selects outputs as
    * GPUBuffers.
    * @param {Record<string, TypedArray | number[]> | TypedArray | number[]} inputs
@@ -181,12 +186,14 @@ export class Model {
     checkNames('run', ['signal', 'placeholders', 'outputs'], options);
     const { inputs: tensors } = this.manifest;
     checkPlaceholders(this.manifest, options.placeholders ?? {});
-    const [arrays, sizes, imported = []] = this.#convertInputs(
+    const [converted, sizes, imported = []] = this.#convertInputs(
       tensors,
       inputsByName(tensors, inputs),
       options.placeholders ?? {},
       this.#importer,
     );
+    const [arrays, shapes] = flattenInputs(tensors, converted);
+    const values = this.#placeholdersOf(this.manifest, arrays, sizes, shapes);
     if (!this.device && (options.outputs || Object.values(arrays).some(isBuffer))) {
       throw new WebkilnError(
         'WrongOption',
@@ -194,7 +201,6 @@ export class Model {
           `this model runs on ${this.backend}${this.worker ? ' in a Worker' : ''}`,
       );
     }
-    const values = placeholdersOf(this.manifest, arrays, sizes);
     // An idle model in this thread reads its inputs before this call returns.
     const stored = readInputs(
       tensors,

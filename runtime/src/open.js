@@ -9,7 +9,7 @@ import { MOST_HELPERS, cores, isolated, recruit } from './worker_pool.js';
 import { Local, startHost } from './host.js';
 import { Model } from './model.js';
 import { checkNames } from './options.js';
-import { documentURL, isNode } from './platform.js';
+import { documentURL, isNode, isServiceWorker } from './platform.js';
 import { started, withSignal } from './remote.js';
 
 /** The default of `stallTimeout`. */
@@ -81,7 +81,17 @@ function checkVariant({ manifest }, order, variant) {
  * @param {LoadOptions} options
  * @returns {Record<string, string>}
  */
-function resolveURLs({ urls }, { baseURL, transformURL = url => url }) {
+function resolveURLs(bundle, { baseURL, transformURL = url => url }) {
+  let urls;
+  try {
+    urls = URL && performance && bundle.urls();
+  } catch (error) {
+    throw new WebkilnError(
+      'NoImport',
+      `modules have no URL here (${messageOf(error)}); use loadSync() of sync.js in a folder, ` +
+        "or '--format single' outside AudioWorklets",
+    );
+  }
   // Absolute: a Worker would resolve relative URLs against its own script.
   const absolute = (/** @type {string} */ url, base = documentURL()) => new URL(url, base).href;
   const root = baseURL === undefined ? baseURL : absolute(String(baseURL).replace(/\/*$/, '/'));
@@ -204,7 +214,7 @@ class Helpers {
  * @returns {Promise<Model>}
  */
 export async function open(bundle, options = {}) {
-  const begin = performance.now();
+  const begin = globalThis.performance?.now();
   checkNames('load', OPTIONS, options);
   const {
     signal,
@@ -241,7 +251,7 @@ export async function open(bundle, options = {}) {
   // The download of a Worker's script cannot be observed. In Node it is a local file.
   const limit = isNode || !stallTimeout ? 0 : Math.max(stallTimeout, START_MS);
   let host =
-    options.worker === false
+    options.worker === false || isServiceWorker
       ? new Local(bundle.modules)
       : await startHost(bundle.worker, bundle.modules, limit, signal);
   request.threads = threadsOf(options, host);
@@ -276,6 +286,7 @@ export async function open(bundle, options = {}) {
       await helpers.enlist(host, reply, request.threads, limit, signal),
       convertInputs,
       bundle.makeTextureImporter,
+      bundle.placeholdersOf,
     );
   } catch (error) {
     helpers.end();

@@ -4,6 +4,9 @@ const root = globalThis;
 export const isNode =
   typeof root.process?.versions?.node === 'string' && typeof root.window === 'undefined';
 
+/** A service worker has neither Workers nor `import()`. */
+export const isServiceWorker = typeof root.ServiceWorkerGlobalScope === 'function';
+
 /**
  * A built-in module of Node, loaded without an import that bundlers would have to resolve.
  * @param {string} name

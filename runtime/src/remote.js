@@ -238,7 +238,10 @@ const nodeWorker = () => {
  * @returns {any}
  */
 export function startWorker(make) {
-  if (isNode && !globalThis.Worker) return withWorker(nodeWorker(), make);
+  const { Worker: constructor, Deno, Bun } = /** @type {any} */ (globalThis);
+  // A global Worker of Deno keeps an idle process alive, and those of Deno and Bun run no script of
+  // a single file.
+  if (isNode && (!constructor || Deno || Bun)) return withWorker(nodeWorker(), make);
   const { href, origin } = withWorker(
     function (/** @type {any} */ url) {
       return { url };

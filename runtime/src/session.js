@@ -1,5 +1,7 @@
 /**
- * @import { Engine, Layout, Linear, Program } from './engine.ts'
+ * @import {
+ *   Engine, Layout, Linear, OutputTargets, Program, RunSizes,
+ * } from './engine.ts'
  * @import { LayerValue, Profiling, RunReply, RunRequest } from './types.ts'
  */
 import { WebkilnError, knownError, messageOf } from './errors.js';
@@ -117,35 +119,53 @@ export class Session {
     );
   }
 
+  /** @param {RunRequest} request one value for each input and each placeholder of the program */
+  start({ inputs, placeholders }) {
+    for (const input of this.arrange(placeholders).inputs)
+      this.engine.write(input, /** @type {any} */ (inputs[input.name]));
+    return this.engine.run(...this.placeholders);
+  }
+
   /**
-   * @param {RunRequest} request one value for each input and each placeholder of the program
+   * @param {RunSizes} sizes
+   * @param {OutputTargets} [into]
+   */
+  read(sizes, into) {
+    const layout = /** @type {Layout} */ (this.layout);
+    this.lastLayout = sizes ? this.program.layout(...this.placeholders, ...sizes) : layout;
+    return this.engine.read(
+      this.lastLayout.outputs,
+      this.program.states.map(({ offset, next, bytes }) => ({
+        source: next,
+        target: offset,
+        bytes,
+      })),
+      into,
+    );
+  }
+
+  /**
+   * @param {any} values the outputs of the last run
+   * @returns {RunReply}
+   */
+  reply(values, { outputs } = /** @type {Layout} */ (this.lastLayout)) {
+    return {
+      outputs: Object.fromEntries(outputs.map(({ name }, index) => [name, values[index]])),
+      shapes: Object.fromEntries(outputs.map(({ name, shape }) => [name, shape])),
+    };
+  }
+
+  /**
+   * @param {RunRequest} request
    * @returns {Promise<RunReply>}
    */
-  async run({ inputs, placeholders, into }) {
+  async run(request) {
     try {
-      const layout = this.arrange(placeholders);
-      for (const input of layout.inputs)
-        this.engine.write(input, /** @type {any} */ (inputs[input.name]));
       // Await only a promise: an overlapping run must not start between the run and the read.
-      const running = this.engine.run(...this.placeholders);
-      const sizes = running instanceof Promise ? await running : running;
-      this.lastLayout = sizes ? this.program.layout(...this.placeholders, ...sizes) : layout;
-      const { outputs } = this.lastLayout;
-      const values = await this.engine.read(
-        outputs,
-        this.program.states.map(({ offset, next, bytes }) => ({
-          source: next,
-          target: offset,
-          bytes,
-        })),
-        into,
-      );
-      return {
-        outputs: Object.fromEntries(
-          outputs.map(({ name }, index) => [name, /** @type {any} */ (values[index])]),
-        ),
-        shapes: Object.fromEntries(outputs.map(({ name, shape }) => [name, shape])),
-      };
+      const running = this.start(request);
+      const reading = this.read(running instanceof Promise ? await running : running, request.into);
+      const layout = /** @type {Layout} */ (this.lastLayout);
+      return this.reply(await reading, layout);
     } catch (error) {
       this.engine.drop?.();
       throw modelError('the run', await causeOf(this.engine, error));

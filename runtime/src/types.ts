@@ -88,6 +88,14 @@ export interface ImageInput {
   remainders?: Record<string, [modulus: number, remainders: number[]]>;
 }
 
+/** Derives the placeholders from the inputs and the shapes of nested ones. */
+export type PlaceholdersOf = (
+  manifest: Manifest,
+  inputs: Record<string, any>,
+  options: Record<string, number>,
+  shapes?: Record<string, number[]>,
+) => Record<string, number>;
+
 /** Converts images and strings among the inputs to arrays, and sets placeholders by their sizes. */
 export type ConvertInputs = (
   tensors: Tensor[],
@@ -190,7 +198,7 @@ export type BackendImports = Record<string, () => Promise<any>>;
 
 export interface Bundle {
   manifest: Manifest;
-  urls: Record<string, string>;
+  urls: () => Record<string, string>;
   modules: BackendImports;
   worker: () => any;
   /** In bundles with image inputs. */
@@ -203,6 +211,8 @@ export interface Bundle {
     request: LoadRequest,
     signal?: AbortSignal,
   ) => Promise<ConvertInputs>;
+  /** In bundles with open sizes. */
+  placeholdersOf?: PlaceholdersOf;
   bucketOf?: (text: string, count: number, salt: string[] | null) => number;
 }
 

@@ -284,7 +284,7 @@ async function opened(options, backends = ['js', 'webgl']) {
       used.transformed = values;
       return loadOptions.transformURL(...values);
     });
-  const urls = { [shards[2].file]: pathToFileURL(join(folder, shards[2].file)).href };
+  const urls = () => ({ [shards[2].file]: pathToFileURL(join(folder, shards[2].file)).href });
   const modules = Object.fromEntries(backends.map(name => [name, module(name)]));
   const { warn } = console;
   console.warn = () => {};

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ARRAYS, readInputs, inputsByName, describe, sizeOf } from '../src/dtypes.js';
+import { ARRAYS, halfBits, readInputs, inputsByName, describe, sizeOf } from '../src/dtypes.js';
 
 const tensor = (dtype, shape = [2, 2]) => ({ name: 'x', dtype, shape });
 
@@ -13,15 +13,61 @@ test('each dtype accepts its own typed array and copies it', () => {
   }
 });
 
-test('no dtype accepts the array of another', () => {
+test('no dtype accepts the array of another, but float16 accepts a Float32Array', () => {
   for (const [dtype, type] of Object.entries(ARRAYS)) {
     for (const other of new Set(Object.values(ARRAYS))) {
-      if (other === type) continue;
+      if (other === type || (dtype === 'float16' && other === Float32Array)) continue;
       assert.throws(() => readInputs([tensor(dtype)], { x: new other(4) }), {
         code: 'WrongDtype',
         message: new RegExp(`${type.name}.*${other.name}`),
       });
     }
+  }
+});
+
+/** @param {number} bits of a finite float16 */
+const half = bits =>
+  (bits & 0x8000 ? -1 : 1) *
+  (bits & 0x7c00
+    ? (1 + (bits & 0x3ff) / 1024) * 2 ** (((bits >> 10) & 31) - 15)
+    : (bits & 0x3ff) * 2 ** -24);
+
+test('every float16, the middle to the next one and its neighbours are rounded to even', () => {
+  const ulp = 2 ** -52;
+  for (let bits = 0; bits < 0x7c00; bits++) {
+    const next = bits + 1;
+    const above = next === 0x7c00 ? 65536 : half(next);
+    const middle = (half(bits) + above) / 2;
+    const even = bits % 2 ? next : bits;
+    for (const [value, expected] of [
+      [half(bits), bits],
+      [middle, even],
+      [middle * (1 - ulp), bits],
+      [middle * (1 + ulp), next],
+    ]) {
+      assert.equal(halfBits(value), expected, `${value}`);
+      assert.equal(halfBits(-value), expected | 0x8000, `${-value}`);
+    }
+  }
+  for (const [value, expected] of [
+    [0, 0],
+    [-0, 0x8000],
+    [5e-324, 0],
+    [-1e-45, 0x8000],
+    [1e300, 0x7c00],
+    [-Infinity, 0xfc00],
+    [NaN, 0x7e00],
+  ])
+    assert.equal(halfBits(Number(value)) & (Number.isNaN(value) ? 0x7fff : 0xffff), expected);
+});
+
+test('a float16 input accepts float32 values, bits and an array of numbers', () => {
+  const { x: bits } = readInputs([tensor('float16')], { x: new Uint16Array([1, 2, 3, 0x3c00]) });
+  assert.deepEqual(bits, new Uint16Array([1, 2, 3, 0x3c00]));
+  const numbers = [1, 65520, 2 ** -25, -2049];
+  for (const x of [numbers, new Float32Array(numbers)]) {
+    const read = readInputs([tensor('float16')], { x }, {}, true).x;
+    assert.deepEqual(read, new Uint16Array([0x3c00, 0x7c00, 0, 0xe800]));
   }
 });
 
@@ -64,7 +110,10 @@ test('elements of plain arrays must be values of the dtype', () => {
     });
   }
   for (const [dtype, value] of [
-    ['int64', 1],
+    ['int64', 0.5],
+    ['int64', 2 ** 53],
+    ['uint64', NaN],
+    ['int64', '1'],
     ['int32', 1n],
     ['float32', '1'],
     ['uint8', true],
@@ -72,6 +121,15 @@ test('elements of plain arrays must be values of the dtype', () => {
   ]) {
     assert.throws(() => readInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongDtype' });
   }
+});
+
+test('64-bit integers may be numbers that are exact', () => {
+  const x = [1, -3, 5n, Number.MIN_SAFE_INTEGER];
+  assert.deepEqual(readInputs([tensor('int64')], { x }).x, BigInt64Array.from(x, BigInt));
+  assert.throws(() => readInputs([tensor('uint64', [1])], { x: [-1] }), {
+    code: 'WrongValue',
+    message: /element 0 is -1, not of uint64/,
+  });
 });
 
 test('clamped arrays and Buffers are uint8, and bytes other than 0 are true', () => {

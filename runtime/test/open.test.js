@@ -36,7 +36,7 @@ async function loaded(options) {
     backends: { js: { module: 'js.js', build: 'b' } },
   };
   const modules = { js: async () => ({ build: 'b', program, create: () => engine }) };
-  const urls = { [shard.file]: 'file:///nowhere/weights-1.bin' };
+  const urls = () => ({ [shard.file]: 'file:///nowhere/weights-1.bin' });
   await open({ manifest, urls, modules, worker: () => {} }, { worker: false, ...options });
   return seen;
 }

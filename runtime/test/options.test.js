@@ -10,7 +10,7 @@ const manifest = {
   backends: { wasm: { module: 'wasm.js', variants: [{ name: 'simd' }] }, js: { module: 'js.js' } },
 };
 const rejects = (options, code, message) =>
-  assert.rejects(open({ manifest, urls: {} }, options), { code, message });
+  assert.rejects(open({ manifest, urls: () => ({}) }, options), { code, message });
 
 test('the error of an unknown option lists the options and suggests a similar one', async () => {
   await rejects(
@@ -37,7 +37,7 @@ test('errors of invalid options print no data', async () => {
     { backends: ['a'.repeat(1e5)] },
   ]) {
     await assert.rejects(
-      open({ manifest, urls: {} }, options),
+      open({ manifest, urls: () => ({}) }, options),
       ({ message }) => message.length < 300,
     );
   }

@@ -18,12 +18,8 @@ from webkiln.build.share import share
 from webkiln.build.tools import Toolchain
 from webkiln.errors import ToolError
 
-INSTANTIATED = (
-    "const { exports } = await WebAssembly.instantiate(module, { env: { memory, mark: (site) =>"
-    " tell(site) } });"
-)
-RENAMED = """const { exports: all } = await WebAssembly.instantiate(module,
-  { env: { memory, mark: (site) => tell(site) } });
+INSTANTIATED = "const link = ({ exports }, module) => {"
+RENAMED = """const link = ({ exports: all }, module) => {
   const exports = Object.fromEntries(
     Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
 """Replaces INSTANTIATED: remove the number of the program from the names of its functions."""

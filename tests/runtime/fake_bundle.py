@@ -51,7 +51,12 @@ export function create() {{
 
 WASM = """
 export async function create(module) {
-  const { exports } = await WebAssembly.instantiate(module, {});
+  return link(await WebAssembly.instantiate(module, {}));
+}
+export function createSync(module) {
+  return link(new WebAssembly.Instance(module, {}));
+}
+function link({ exports }) {
   const base = exports.base();
   let notify = () => {};
   const run = () => {
@@ -119,6 +124,7 @@ def program(backend: str, keep_layers: bool) -> dict[str, Any]:
         "placeholders": [],
         "data_dependent": [],
         "divisibility": [],
+        "zeros": [],
         "guards": [],
         "loaded": MEMORY,
         "memory": MEMORY,

@@ -122,7 +122,7 @@ export async function inputs({ load }, options) {
     strings: { x: [1, 2, 3, '4'] },
     absent: { x: undefined },
     nothingness: { x: null },
-    nested: { x: [X] },
+    rows: { x: [X, X] },
   };
   const codes = {};
   for (const [name, value] of Object.entries(cases)) codes[name] = await codeOf(model.run(value));

@@ -59,7 +59,7 @@ def test_wrong_inputs(host: str, worker: bool, bundle: Path) -> None:
         "strings": "WrongDtype",
         "absent": "MissingInput",
         "nothingness": "WrongDtype",
-        "nested": "WrongLength",
+        "rows": "WrongLength",
         "option": "WrongOption",
         "bare": Y,
         "afterwards": Y,

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Iterable
 
+from webkiln.codegen.bundles import sync_backend
 from webkiln.recipe.form import Form
 from webkiln.recipe.values import BACKENDS, WASM_VARIANTS
 
 ENTRIES = ("index.js", "index.d.ts", "package.json", "manifest.json")
 WEBDNN = ("webdnn.js", "webdnn.d.ts")
+SYNC = ("sync.js", "sync.d.ts")
+"""The synchronous API, in bundles with wasm or js."""
 SHARED = ("worker.js", "runtime.js", "profile.js")
 README = "README.md"
 REPORT = ("report.html", "verification.json")
@@ -30,12 +33,14 @@ def bundle_files(name: str, backends: Iterable[str], form: Form = FOLDER) -> tup
     if form.kind == "single":
         return (*ENTRIES, single_file(name))
     readme = (README,) if form.kind == "npm" else ()
+    sync = SYNC if sync_backend(chosen) else ()
     if form.hashed:
-        return (*ENTRIES, *WEBDNN, *readme)
+        return (*ENTRIES, *WEBDNN, *sync, *readme)
     variants = WASM_VARIANTS if "wasm" in chosen else ()
     return (
         *ENTRIES,
         *WEBDNN,
+        *sync,
         *SHARED,
         *readme,
         *(f"{backend}.js" for backend in chosen),

@@ -5,7 +5,7 @@ runs, and package.json.
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ def optional_modules(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     text_inputs = [tensor["text"] for tensor in manifest["inputs"] if "text" in tensor]
     images = any("image" in tensor for tensor in manifest["inputs"])
     return [
+        *([("open_sizes", "placeholdersOf")] if manifest["placeholders"] else []),
         *([("picture", "takeImages")] if images else []),
         *(
             [("external_texture", "makeTextureImporter")]
@@ -76,13 +77,40 @@ def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
     return (
         f"import {{ {imported} }} from {text_of('./' + runtime)};\n"
         f"export const manifest = {canonical.dumps(manifest).decode()};\n"
-        f"const urls = {{\n{urls}\n}};\n"
+        f"const urls = () => ({{\n{urls}\n}});\n"
         f"const modules = {modules(manifest)};\n"
         f"const worker = () => new Worker(new URL({text_of('./' + worker)}, import.meta.url),"
         " { type: 'module' });\n"
         f"export const load = options => open({{ {opened} }}, options);\n"
         "export const top = (scores, k) => ranked(manifest, scores, k);\n"
         "export { WebkilnError };\n"
+    )
+
+
+def sync_backend(backends: Collection[str]) -> str | None:
+    """The backend of `sync.js`: the first of those that run without promises."""
+    return next((backend for backend in ("wasm", "js") if backend in backends), None)
+
+
+def sync_module(manifest: Mapping[str, Any], runtime: str) -> str:
+    """`sync.js`: the API without promises, with its own copy of the part of the runtime that it
+    needs. Nothing is evaluated before a call that an AudioWorkletGlobalScope lacks.
+    """
+    backend = sync_backend(manifest["backends"])
+    urls = ",\n".join(
+        f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href"
+        for file in data_files({**manifest, "inputs": []})
+    )
+    sizes = ", placeholdersOf" if manifest["placeholders"] else ""
+    return (
+        f"import * as code from {text_of('./' + manifest['backends'][backend]['module'])};\n"
+        f"{runtime}"
+        f"export const manifest = {canonical.dumps(manifest).decode()};\n"
+        f"const urls = () => ({{\n{urls}\n}});\n"
+        "export const fetchParts = options =>"
+        f" partsOf({{ manifest, backend: {text_of(backend)}, urls }}, options);\n"
+        "export const loadSync = parts =>"
+        f" new SyncModel({{ manifest, backend: {text_of(backend)}, code{sizes} }}, parts);\n"
     )
 
 
@@ -142,7 +170,7 @@ def single_script(
         "};\n"
         f"const {{ {inner} }} = code();\n"
         f"const manifest = {canonical.dumps(manifest).decode()};\n"
-        f"const urls = {{\n{urls}\n}};\n"
+        f"const urls = () => ({{\n{urls}\n}});\n"
         "const start = () => `(${code})().serve();`;\n"
         "const worker = () => typeof process === 'object' && typeof window === 'undefined'"
         " ? new Worker(start(), { eval: true })\n"
@@ -183,6 +211,11 @@ def package(manifest: Mapping[str, Any], overrides: Mapping[str, str]) -> dict[s
             ".": {"types": "./index.d.ts", "default": "./index.js"},
             **(
                 {} if single else {"./webdnn": {"types": "./webdnn.d.ts", "default": "./webdnn.js"}}
+            ),
+            **(
+                {"./sync": {"types": "./sync.d.ts", "default": "./sync.js"}}
+                if not single and sync_backend(manifest["backends"])
+                else {}
             ),
             "./manifest.json": "./manifest.json",
         },

@@ -21,8 +21,12 @@ ARRAYS = {
     "uint64": "BigUint64Array",
 }
 BUFFER, DEVICE = 'Global<"GPUBuffer">', 'Global<"GPUDevice">'
-ALTERNATIVES = {"float16": 'Global<"Float16Array">', "uint8": "Uint8ClampedArray"}
+FLOAT16 = 'Global<"Float16Array">'
+ALTERNATIVES = {"float16": f"{FLOAT16} | Float32Array", "uint8": "Uint8ClampedArray"}
 """What an input accepts in addition to its array and an array of numbers."""
+NESTED = """/** Rows in arrays, as deep as the shape. */
+export type Nested<Row> = readonly (Row | Nested<Row>)[];
+"""
 DRAWABLES = (
     "HTMLImageElement",
     "HTMLVideoElement",
@@ -38,11 +42,12 @@ def index_types(manifest: dict[str, Any]) -> str:
     """The text of index.d.ts for a bundle's manifest."""
     callers = inputs_of(manifest)
     gpu = "webgpu" in manifest["backends"]
-    inputs = "".join(_field(tensor, _input_types(tensor, gpu)) for tensor in callers)
-    outputs = "".join(_field(tensor, _output_types(tensor)) for tensor in manifest["outputs"])
+    inputs = "".join(field(tensor, input_types(tensor, gpu)) for tensor in callers)
+    outputs = "".join(field(tensor, output_types(tensor)) for tensor in manifest["outputs"])
     only = f" | Inputs[{text_of(callers[0]['name'])}]" if len(callers) == 1 else ""
     drawables = " | ".join(f"Global<{text_of(name)}>" for name in DRAWABLES)
     drawable = f"export type Drawable = {drawables};\n" if "Drawable" in inputs else ""
+    nested = NESTED if "Nested<" in inputs else ""
     backends = " | ".join(map(text_of, manifest["backends"]))
     variants = sorted(
         {v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())}
@@ -59,7 +64,7 @@ def index_types(manifest: dict[str, Any]) -> str:
         key: manifest[key]
         for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")
     }
-    arrays = " | ".join([*sorted(set(ARRAYS.values())), ALTERNATIVES["float16"]])
+    arrays = " | ".join([*sorted(set(ARRAYS.values())), FLOAT16])
     device = (
         "  /** The device of the webgpu backend, with `worker: false`. Default: a new one. */\n"
         f"  device?: {DEVICE};\n"
@@ -86,7 +91,7 @@ type Global<Name extends string> = typeof globalThis extends {{
 }}
   ? Type
   : never;
-{drawable}export interface Inputs {{
+{drawable}{nested}export interface Inputs {{
 {inputs}}}
 export interface Outputs {{
 {outputs}}}
@@ -168,7 +173,7 @@ export interface Model {{
 export declare class WebkilnError extends Error {{
   readonly code: string;
 }}
-export declare const manifest: {_literal(public)};
+export declare const manifest: {literal(public)};
 export declare function load(options?: LoadOptions): Promise<Model>;
 /** The `k` highest scores of one row, highest first, with their labels. */
 export declare function top(
@@ -199,7 +204,8 @@ def text_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _field(tensor: dict[str, Any], array: str) -> str:
+def field(tensor: dict[str, Any], array: str) -> str:
+    """A property of an interface, for an input or output."""
     order = f", {tensor['order']}" if tensor.get("order") else ""
     distribution = tensor.get("distribution", {})
     parameters = ", ".join(
@@ -212,42 +218,50 @@ def _field(tensor: dict[str, Any], array: str) -> str:
     )
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
     """A TypeScript type whose only value is `value`."""
     if isinstance(value, dict):
         return (
             "{ "
-            + "; ".join(f"readonly {text_of(key)}: {_literal(item)}" for key, item in value.items())
+            + "; ".join(f"readonly {text_of(key)}: {literal(item)}" for key, item in value.items())
             + " }"
         )
     if isinstance(value, list):
-        return "readonly [" + ", ".join(map(_literal, value)) + "]"
+        return "readonly [" + ", ".join(map(literal, value)) + "]"
     return text_of(value)
 
 
-def _input_types(tensor: dict[str, Any], gpu: bool) -> str:
+def input_types(tensor: dict[str, Any], gpu: bool) -> str:
     """The types that an input accepts. `gpu`: the bundle's GPU backend accepts buffers."""
     dtype = tensor["dtype"]
     if dtype == "string":
         return "readonly string[] | readonly (readonly string[])[]"
-    numbers = {"bool": "(boolean | 0 | 1)", "int64": "bigint", "uint64": "bigint"}.get(
-        dtype, "number"
+    numbers = {
+        "bool": "(boolean | 0 | 1)",
+        "int64": "(bigint | number)",
+        "uint64": "(bigint | number)",
+    }.get(dtype, "number")
+    row = " | ".join(
+        [
+            ARRAYS[dtype],
+            *([ALTERNATIVES[dtype]] if dtype in ALTERNATIVES else []),
+            f"readonly {numbers}[]",
+        ]
     )
     types = [
-        ARRAYS[dtype],
-        *([ALTERNATIVES[dtype]] if dtype in ALTERNATIVES else []),
-        f"readonly {numbers}[]",
+        row,
+        *([f"Nested<{row}>"] if len(tensor["shape"]) > 1 else []),
         *(["Drawable"] if "image" in tensor else []),
         *([BUFFER] if gpu else []),
     ]
     return " | ".join(types)
 
 
-def _output_types(tensor: dict[str, Any]) -> str:
+def output_types(tensor: dict[str, Any]) -> str:
     """The types of an output. float16 is a Float16Array where the engine has it, else bits."""
     return " | ".join(
         [
             ARRAYS[tensor["dtype"]],
-            *([ALTERNATIVES["float16"]] if tensor["dtype"] == "float16" else []),
+            *([FLOAT16] if tensor["dtype"] == "float16" else []),
         ]
     )
