@@ -65,10 +65,11 @@ NETWORKS = {
     "mobilenet_v3": Network(
         pictures.mobilenet_v3,
         [{"": (1, 64, 48, 3)}, {"": (2, 33, 70, 3)}],
-        ["--quantize_float16=*"],
     ),
     "posenet": Network(
-        pictures.posenet, [{"image": (1, 65, 97, 3)}, {"image": (1, 96, 64, 3)}], [V2]
+        pictures.posenet,
+        [{"image": (1, 65, 97, 3)}, {"image": (1, 96, 64, 3)}],
+        [V2, "--quantize_uint16=*"],
     ),
     "ssd": Network(
         pictures.ssd(combined=True), [{"image": (1, 80, 64, 3)}, {"image": (2, 64, 64, 3)}]
@@ -86,7 +87,9 @@ NETWORKS = {
         ["--quantize_uint8=*"],
     ),
     "styled": Network(
-        pictures.styled, [{"picture": (1, 32, 40, 3)}, {"picture": (2, 45, 30, 3)}]
+        pictures.styled,
+        [{"picture": (1, 32, 40, 3)}, {"picture": (2, 45, 30, 3)}],
+        ["--quantize_float16=*"],
     ),
     "blazeface": Network(
         pictures.blazeface,
@@ -95,9 +98,7 @@ NETWORKS = {
     ),
     "sentiment": Network(sequences.sentiment, [{"words": (2, 9)}, {"words": (1, 4)}], [V2]),
     "sentiment_v1": Network(sequences.sentiment, [{"words": (2, 9)}, {"words": (1, 4)}]),
-    "series": Network(
-        sequences.series, [{"values": (2, 7, 2)}, {"values": (1, 12, 2)}], ["--quantize_uint16=*"]
-    ),
+    "series": Network(sequences.series, [{"values": (2, 7, 2)}, {"values": (1, 12, 2)}]),
     "captcha": Network(
         sequences.captcha,
         [{"image": (1, 40, 32, 1)}, {"image": (2, 61, 32, 1)}],
@@ -196,9 +197,11 @@ def run_in_tfjs(node: Path, model: Path, arrays: dict[str, np.ndarray]) -> dict[
                 port = node_name.partition("_")[2] or "0"
             key = f"out{run}/{order[int(port)] if port else name}"
             expected = arrays[key]
-            results[key] = np.array(
-                [np.nan if item is None else item for item in result["values"]]
-            ).astype(expected.dtype).reshape(result["shape"])
+            results[key] = (
+                np.array([np.nan if item is None else item for item in result["values"]])
+                .astype(expected.dtype)
+                .reshape(result["shape"])
+            )
     return results
 
 

@@ -48,9 +48,7 @@ def separated(
     x: keras.KerasTensor, filters: int, strides: int = 1, dilation: int = 1
 ) -> keras.KerasTensor:
     """The block of MobileNet (Howard et al. 2017)."""
-    x = keras.layers.DepthwiseConv2D(
-        3, strides, "same", dilation_rate=dilation, use_bias=False
-    )(x)
+    x = keras.layers.DepthwiseConv2D(3, strides, "same", dilation_rate=dilation, use_bias=False)(x)
     x = keras.layers.ReLU(6.0)(keras.layers.BatchNormalization()(x))
     return convolved(x, filters, 1, activation="relu6")
 
@@ -70,9 +68,7 @@ class Called(tf.Module):
     ) -> None:
         super().__init__()
         self.models = models
-        self.function = tf.function(
-            function, input_signature=[spec for spec in specs.values()]
-        )
+        self.function = tf.function(function, input_signature=list(specs.values()))
 
     def save(self, folder: str) -> None:
         tf.saved_model.save(self, folder, signatures=self.function.get_concrete_function())

@@ -96,8 +96,10 @@ def anchors(sizes: list[int], scales: list[list[float]]) -> tf.Tensor:
     for size, level in zip(sizes, scales, strict=True):
         for y in range(size):
             for x in range(size):
-                rows += [[(y + 0.5) / size, (x + 0.5) / size, s, s * r] for s, r in
-                         ((scale, ratio) for scale in level for ratio in (1.0, 0.5))]
+                rows += [
+                    [(y + 0.5) / size, (x + 0.5) / size, s, s * r]
+                    for s, r in ((scale, ratio) for scale in level for ratio in (1.0, 0.5))
+                ]
     return tf.constant(rows, tf.float32)
 
 
@@ -153,7 +155,7 @@ def ssd(combined: bool) -> Callable[[], Called]:
             found = []
             for kind in range(classes):
                 chosen, kept = tf.image.non_max_suppression_with_scores(
-                    boxes, scores[:, kind], 5, 0.5, 0.3, 0.5 if kind == 0 else 0.0
+                    boxes, scores[:, kind], 5, 0.5, 0.3
                 )
                 found.append((tf.gather(boxes, chosen), kept, tf.fill(tf.shape(kept), kind)))
             boxes, scores, kinds = (tf.concat(part, 0) for part in zip(*found, strict=True))
@@ -205,8 +207,9 @@ def matting() -> Called:
     encoder = draw(keras.Model(image, levels), 5)
 
     def joined(x: tf.Tensor, channels: int) -> tf.Tensor:
-        return tf.nn.relu(tf.nn.conv2d(x, constant(3, 3, int(x.shape[-1]), channels, scale=0.2),
-                                       1, "SAME"))
+        return tf.nn.relu(
+            tf.nn.conv2d(x, constant(3, 3, int(x.shape[-1]), channels, scale=0.2), 1, "SAME")
+        )
 
     def stepped(x: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         kept, changed = tf.split(x, 2, -1)
@@ -290,9 +293,9 @@ def styled() -> Called:
     def normed(x: tf.Tensor) -> tf.Tensor:
         mean, variance = tf.nn.moments(x, [1, 2], keepdims=True)
         channels = int(x.shape[-1])
-        return (x - mean) / tf.sqrt(variance + 1e-3) * (
-            1.0 + constant(channels)
-        ) + constant(channels, scale=0.1)
+        return (x - mean) / tf.sqrt(variance + 1e-3) * (1.0 + constant(channels)) + constant(
+            channels, scale=0.1
+        )
 
     def padded(x: tf.Tensor, filters: int, size: int, strides: int = 1) -> tf.Tensor:
         margin = [size // 2, size // 2]
@@ -352,8 +355,15 @@ def blazeface() -> Called:
     scores, codes = (layers.Concatenate(1)(outputs[first::2]) for first in (0, 1))
     model = draw(keras.Model(image, [scores, codes]), 7)
     centres = tf.constant(
-        [[(x + 0.5) / size, (y + 0.5) / size] for size, number in ((8, 2), (4, 6))
-         for y in range(size) for x in range(size) for _ in range(number)], tf.float32)
+        [
+            [(x + 0.5) / size, (y + 0.5) / size]
+            for size, number in ((8, 2), (4, 6))
+            for y in range(size)
+            for x in range(size)
+            for _ in range(number)
+        ],
+        tf.float32,
+    )
 
     def detect(image: tf.Tensor) -> Tensors:
         raw, codes = model(tf.image.resize(image, [64, 64]) / 127.5 - 1.0)

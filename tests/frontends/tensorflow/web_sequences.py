@@ -35,7 +35,7 @@ def captcha() -> keras.Model:
     for filters in (8, 16):
         x = layers.Conv2D(filters, 3, padding="same", activation="relu")(x)
         x = layers.MaxPooling2D(2)(x)
-    x = layers.TimeDistributed(layers.Flatten())(x)
+    x = layers.Reshape((-1, 8 * 16))(x)
     x = layers.Dropout(0.2)(layers.Dense(16, "relu")(x))
     for _ in range(2):
         x = layers.Bidirectional(layers.LSTM(8, return_sequences=True))(x)
@@ -136,7 +136,7 @@ def yamnet() -> Called:
 
 
 def commands() -> keras.Model:
-    """Speech commands (Sainath, Parada 2015) over a spectrogram, with cosine similarity to words."""
+    """Speech commands (Sainath, Parada 2015) over a spectrogram."""
     sound = layers.Input((43, 64, 1), name="spectrogram")
     x = layers.BatchNormalization()(sound)
     for filters in (8, 16):
