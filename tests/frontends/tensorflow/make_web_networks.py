@@ -81,6 +81,7 @@ NETWORKS = {
         pictures.ssd(combined=False), [{"image": (2, 64, 64, 3)}, {"image": (1, 50, 64, 3)}]
     ),
     "matting": Network(pictures.matting, frames([(64, 96), (72, 50)])),
+    "remapped": Network(pictures.remapped, [{"x": (2, 6, 8, 3)}, {"x": (1, 9, 8, 3)}]),
     "bodypix": Network(
         pictures.bodypix,
         [{"image": (1, 64, 48, 3)}, {"image": (2, 45, 70, 3)}],

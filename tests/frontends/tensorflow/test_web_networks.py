@@ -5,13 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from tests.frontends.corpus import mismatches
+from tests.frontends.corpus import mismatch, mismatches
 from tests.frontends.tensorflow.samples import converted
 from tests.frontends.tensorflow.web_networks import NETWORKS, runs, web_network
 from webkiln.errors import ShapeError, WebkilnError
+from webkiln.frontends.tensorflow.reference import Computed
 
-SMALL = ("commands", "bert", "yamnet")
+SMALL = ("commands", "bert", "yamnet", "remapped")
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -25,6 +27,13 @@ def test_networks_match_on_a_backend(name: str, backend: str, tmp_path: Path) ->
     samples = runs(name, tmp_path)
     assert len(samples) > 1
     assert mismatches(samples, backend, tmp_path / "programs") == {}
+
+
+def test_the_reference_of_remapped_graphs_is_computed_by_tensorflow(tmp_path: Path) -> None:
+    first, *_ = runs("remapped", tmp_path)
+    path = tmp_path / "remapped" / "model.json"
+    outputs, _ = Computed(tf, path, path.parent, "", {}, tmp_path)(dict(first.inputs))
+    assert mismatch(first, outputs) is None
 
 
 def test_a_factor_of_sizes_is_fixed_with_an_option(tmp_path: Path) -> None:
