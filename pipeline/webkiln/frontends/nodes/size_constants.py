@@ -48,6 +48,9 @@ def with_size_constants(
     known = _computed(nodes, operators, _constants(graph))
     casts = [name for node in nodes if operators.is_integer_cast(node) for name in node.inputs]
     needed = _sources(nodes, operators, known, operators.readers, casts)
+    with_inputs = _computed(nodes, operators, {*_constants(graph), *_short_inputs(graph)})
+    readers = {*operators.readers, *operators.sizes}
+    needed |= _sources(nodes, operators, with_inputs, readers, ())
     result = _inlined(graph, weights.small, needed)
     read = {item.digest for item in _constants(result).values() if isinstance(item, Weight)}
     for digest in weights.blobs.keys() - read:
@@ -59,14 +62,7 @@ def size_inputs(graph: GraphSpec, operators: SizeOperators) -> tuple[str, ...]:
     """The names of the short inputs from whose elements, and from constants, sizes are computed.
     Numbers in floating point must be sizes themselves: factors of sizes are rarely integers.
     """
-    short = {
-        item.tensor: item.name
-        for item in graph.inputs
-        if item.shape is not None
-        and len(item.shape) <= 1
-        and all(isinstance(size, int) and size <= MAX_SIZES for size in item.shape)
-        and item.dtype != "bool"
-    }
+    short = _short_inputs(graph)
     nodes = list(_all_nodes(graph))
     known = _computed(nodes, operators, {*_constants(graph), *short})
     needed = _sources(nodes, operators, known, operators.sizes, ())
@@ -77,6 +73,18 @@ def size_inputs(graph: GraphSpec, operators: SizeOperators) -> tuple[str, ...]:
         if tensor in needed
         and (tensor in whole or not _is_factor(tensor, nodes, operators, needed))
     )
+
+
+def _short_inputs(graph: GraphSpec) -> dict[str, str]:
+    """Tensor -> name of the inputs whose elements may be sizes, or factors of sizes."""
+    return {
+        item.tensor: item.name
+        for item in graph.inputs
+        if item.shape is not None
+        and len(item.shape) <= 1
+        and all(isinstance(size, int) and size <= MAX_SIZES for size in item.shape)
+        and item.dtype != "bool"
+    }
 
 
 def _is_factor(
