@@ -31,6 +31,7 @@ from webkiln.codegen.scripts import flatten
 from webkiln.codegen.sync_types import sync_types
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, RecipeError
+from webkiln.ir.input_names import by_input
 
 DATA = (
     "runtime/src/*.js",
@@ -142,6 +143,7 @@ def with_images(
     """
     remainders = {item["name"]: [item["modulus"], item["remainders"]] for item in divisibility}
     names = [tensor["name"] for tensor in inputs]
+    images = by_input(images, names)
     if unknown := sorted(set(images) - set(names)):
         raise RecipeError(
             f"inputs: there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}"

@@ -13,6 +13,7 @@ from webkiln import npz
 from webkiln.backends import host
 from webkiln.codegen.declarations import inputs_of
 from webkiln.errors import OutputError, RecipeError, ShapeError, SourceError
+from webkiln.ir.input_names import by_input
 from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
 
@@ -56,6 +57,7 @@ def fit(inputs: Mapping[str, np.ndarray], tensors: list[dict[str, Any]]) -> dict
     casting allows it.
     """
     names = [tensor["name"] for tensor in tensors]
+    inputs = by_input(inputs, names)
     if unknown := sorted(set(inputs) - set(names)):
         raise RecipeError(
             f"there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from tests.frontends.onnx.models import floats, literal, model
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
@@ -64,6 +64,36 @@ def test_elements_of_an_input_decide_sizes(dtype: int) -> None:
         (expected,) = onnxruntime_outputs(source, inputs).values()
         (actual,) = run_graph(graph, inputs)[0].values()
         np.testing.assert_array_equal(actual, expected)
+
+
+def scaled(*, by_sizes: bool) -> ModelProto:
+    """An image resized by a factor that is an input."""
+    nodes = [
+        node("Concat", ["ones", "factor", "factor"], ["scales"], axis=0),
+        node("Shape", ["x"], ["shape"]),
+        node("Cast", ["shape"], ["numbers"], to=TensorProto.FLOAT),
+        node("Mul", ["numbers", "scales"], ["product"]),
+        node("Cast", ["product"], ["sizes"], to=TensorProto.INT64),
+        node("Resize", ["x", "", "", "sizes"] if by_sizes else ["x", "", "scales"], ["y"]),
+    ]
+    return model(
+        nodes if by_sizes else [nodes[0], nodes[-1]],
+        [floats("x", 1, 1, 6, 5), floats("factor", 1)],
+        [floats("y", 1, 1, None, None)],
+        [numpy_helper.from_array(np.ones(2, np.float32), "ones")],
+    )
+
+
+@pytest.mark.parametrize("by_sizes", [True, False])
+def test_factors_of_sizes_are_given_as_values(*, by_sizes: bool) -> None:
+    """A factor is rarely an integer, as a size is."""
+    source = scaled(by_sizes=by_sizes)
+    with pytest.raises(DataDependentError, match=r"--value factor=\.\.\."):
+        converted(source)
+    graph = converted(source, values={"factor": [0.5]})
+    inputs = {"x": X, "factor": np.array([0.5], np.float32)}
+    (expected,) = onnxruntime_outputs(source, inputs).values()
+    np.testing.assert_array_equal(run_graph(graph, {"x": X})[0]["y"], expected)
 
 
 def test_elements_may_be_zero() -> None:

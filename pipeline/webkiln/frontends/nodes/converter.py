@@ -37,6 +37,7 @@ from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeMod
 from webkiln.frontends.nodes.states import STATES
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
+from webkiln.ir.input_names import by_input
 from webkiln.ir.types import DTYPES, Array, Type
 from webkiln.ops.budget import limited
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -82,8 +83,10 @@ class NodeConverter:
         self._check_supported(source.graph, source.opsets, name or source.name)
         self.builder = GraphBuilder(name or source.name, RULES)
         self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
-        shapes = input_shapes(source, self.dims, self.input_shapes, self.values)
-        fixed = fixed_values(source, shapes, self.values)
+        names = [item.name for item in source.graph.inputs]
+        values = by_input(self.values, names)
+        shapes = input_shapes(source, self.dims, by_input(self.input_shapes, names), values)
+        fixed = fixed_values(source, shapes, values)
         inputs = [
             self._input(
                 item, shapes[item.name], fixed.get(item.name), is_sizes=item.name in source.sizes

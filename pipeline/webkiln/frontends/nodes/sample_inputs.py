@@ -11,6 +11,7 @@ from webkiln.frontends.nodes.sizes import (
     size_values,
 )
 from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.ir.input_names import by_input
 from webkiln.ir.symbols import size_name
 from webkiln.ir.types import Array
 from webkiln.random_inputs import Inputs, ModelRun, distinguishing_inputs, make_inputs
@@ -56,7 +57,10 @@ def sampled_inputs(
     If a `part` of the model is built, parameters for inputs and sizes that only the part has are
     ignored.
     """
-    dims, shapes, values = params["dims"], params["input_shapes"], params.get("values") or {}
+    dims, names = params["dims"], [item.name for item in model.graph.inputs]
+    shapes, values = (
+        by_input(table, names) for table in (params["input_shapes"], params.get("values") or {})
+    )
     if subgraph is not None and subgraph.graph.inputs != model.graph.inputs:
         input_names = {item.name for item in model.graph.inputs}
         shapes, values = (

@@ -13,10 +13,14 @@ from typing import Any
 from webkiln.frontends.core.arrays import Literal, Weight
 from webkiln.frontends.nodes.reading import StoredWeights, all_graphs, literal
 from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
-from webkiln.ir.types import Array
+from webkiln.ir.types import Array, is_integer
 
 MAX_SIZES = 16
 """The number of elements of an input up to which they may be sizes."""
+FACTORS = frozenset({"Mul", "Div", "RealDiv", "DivNoNan", "Reciprocal", "Inv", "Pow", "Exp"})
+"""Operators whose operands in floating point are factors of sizes, and need not be integers."""
+SCALES = frozenset({("Resize", 2), ("Upsample", 1)})
+"""(operator, operand) pairs of such factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,9 @@ def with_size_constants(
     known = _computed(nodes, operators, _constants(graph))
     casts = [name for node in nodes if operators.is_integer_cast(node) for name in node.inputs]
     needed = _sources(nodes, operators, known, operators.readers, casts)
+    with_inputs = _computed(nodes, operators, {*_constants(graph), *_short_inputs(graph)})
+    readers = {*operators.readers, *operators.sizes}
+    needed |= _sources(nodes, operators, with_inputs, readers, ())
     result = _inlined(graph, weights.small, needed)
     read = {item.digest for item in _constants(result).values() if isinstance(item, Weight)}
     for digest in weights.blobs.keys() - read:
@@ -52,8 +59,25 @@ def with_size_constants(
 
 
 def size_inputs(graph: GraphSpec, operators: SizeOperators) -> tuple[str, ...]:
-    """The names of the short inputs from whose elements, and from constants, sizes are computed."""
-    short = {
+    """The names of the short inputs from whose elements, and from constants, sizes are computed.
+    Numbers in floating point must be sizes themselves: factors of sizes are rarely integers.
+    """
+    short = _short_inputs(graph)
+    nodes = list(_all_nodes(graph))
+    known = _computed(nodes, operators, {*_constants(graph), *short})
+    needed = _sources(nodes, operators, known, operators.sizes, ())
+    whole = {item.tensor for item in graph.inputs if is_integer(item.dtype)}
+    return tuple(
+        name
+        for tensor, name in short.items()
+        if tensor in needed
+        and (tensor in whole or not _is_factor(tensor, nodes, operators, needed))
+    )
+
+
+def _short_inputs(graph: GraphSpec) -> dict[str, str]:
+    """Tensor -> name of the inputs whose elements may be sizes, or factors of sizes."""
+    return {
         item.tensor: item.name
         for item in graph.inputs
         if item.shape is not None
@@ -61,10 +85,23 @@ def size_inputs(graph: GraphSpec, operators: SizeOperators) -> tuple[str, ...]:
         and all(isinstance(size, int) and size <= MAX_SIZES for size in item.shape)
         and item.dtype != "bool"
     }
-    nodes = list(_all_nodes(graph))
-    known = _computed(nodes, operators, {*_constants(graph), *short})
-    needed = _sources(nodes, operators, known, operators.sizes, ())
-    return tuple(name for tensor, name in short.items() if tensor in needed)
+
+
+def _is_factor(
+    tensor: str, nodes: Sequence[NodeSpec], operators: SizeOperators, needed: set[str]
+) -> bool:
+    """Whether sizes are products with elements of a tensor before they are cast to integers."""
+    reached = {tensor}
+    for node in nodes:
+        if not reached.intersection(node.inputs) or operators.is_integer_cast(node):
+            continue
+        if any((node.op, at) in SCALES for at, name in enumerate(node.inputs) if name in reached):
+            return True
+        if needed.intersection(node.outputs):
+            if node.op in FACTORS:
+                return True
+            reached.update(node.outputs)
+    return False
 
 
 def _computed(

@@ -10,6 +10,7 @@ from webkiln.frontends.core.subgraph import subgraph_from_params
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.spec import from_json
 from webkiln.ir.graph import Graph
+from webkiln.ir.input_names import by_input
 from webkiln.ops.plugins import defined_by
 from webkiln.plugins import import_files
 
@@ -24,7 +25,8 @@ def convert_nodes(
     """Convert a spec. If a subgraph is built, `input_shapes` may also name inputs of the entire
     model, which only the reference uses.
     """
-    model, shapes = from_json(data), params["input_shapes"]
+    model = from_json(data)
+    shapes = by_input(params["input_shapes"], [item.name for item in model.graph.inputs])
     if subgraph_from_params(params):
         shapes = {
             item.name: shapes[item.name] for item in model.graph.inputs if item.name in shapes

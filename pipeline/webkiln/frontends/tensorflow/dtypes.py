@@ -58,7 +58,7 @@ RESULTS: Mapping[str, Sequence[str]] = {
     **_all(["element_dtype"], "TensorListGather TensorListGetItem TensorListStack"),
     **_all(["element_dtype", "int64"], "TensorListConcat TensorListConcatV2"),
     **_all(["T=int32"], "BroadcastArgs DataFormatVecPermute InvertPermutation"),
-    **_all(["T", "U"], "FusedBatchNormV2 FusedBatchNormV3"),
+    **_all(["T", "U"], "FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx"),
     **_all(["T", "out_idx=int32"], "ListDiff Unique"),
     **_all(
         ["output_types"],

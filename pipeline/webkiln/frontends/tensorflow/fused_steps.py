@@ -12,6 +12,6 @@ OPERANDS = {
     "Add": 1,
     "Prelu": 1,
     **dict.fromkeys(("Elu", "LeakyRelu", "Relu", "Relu6", "Sigmoid", "Tanh"), 0),
-    **dict.fromkeys(("GeluExact", "GeluApproximate"), 0),
+    **dict.fromkeys(("GeluExact", "GeluApproximate", "_FusedHardSwish"), 0),
 }
 """The number of operands of each step in `fused_ops`."""

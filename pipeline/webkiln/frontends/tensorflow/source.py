@@ -15,6 +15,7 @@ PARTS = {
     "FusedBatchNorm": ("y", "batch_mean", "batch_variance"),
     "FusedBatchNormV2": ("y", "batch_mean", "batch_variance"),
     "FusedBatchNormV3": ("y", "batch_mean", "batch_variance"),
+    "_FusedBatchNormEx": ("y", "batch_mean", "batch_variance"),
     "Unique": ("y", "idx"),
     "UniqueV2": ("y", "idx"),
     "UniqueWithCounts": ("y", "idx", "count"),

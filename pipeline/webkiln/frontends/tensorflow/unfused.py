@@ -19,7 +19,7 @@ OPTIONS = {
 """The attributes of a fused node that belong to each of its operators, besides the dtype."""
 OTHER_NAMES = {"FusedBatchNorm": "FusedBatchNormV3", "Add": "AddV2"}
 """Operators of steps that have another name than the step."""
-INSEPARABLE = frozenset({"GeluExact", "GeluApproximate"})
+INSEPARABLE = frozenset({"GeluExact", "GeluApproximate", "_FusedHardSwish"})
 """Steps that are no operators of TensorFlow."""
 
 
@@ -40,7 +40,7 @@ def _is_separable(node: Any) -> bool:
     if node.op in PRODUCTS:
         steps = {item.decode() for item in node.attr["fused_ops"].list.s}
         return steps <= OPERANDS.keys() - INSEPARABLE
-    return bool(node.op == "Prelu")
+    return node.op in ("Prelu", "_FusedBatchNormEx")
 
 
 def _separated(node: Any) -> Iterator[Any]:
@@ -53,7 +53,7 @@ def _separated(node: Any) -> Iterator[Any]:
         if op == "LeakyRelu":
             made.attr["alpha"].CopyFrom(node.attr["leakyrelu_alpha"])
         if op == "FusedBatchNormV3":
-            made.attr["U"].CopyFrom(node.attr["T"])
+            made.attr["U"].CopyFrom(node.attr["U" if "U" in node.attr else "T"])
             made.attr["is_training"].b = False
         return made
 
@@ -64,6 +64,10 @@ def _separated(node: Any) -> Iterator[Any]:
     channels_last = node.attr["data_format"].s != b"NCHW"
     if node.op == "Prelu":
         value, steps = operands.pop(0), ["Prelu"]
+    elif node.op == "_FusedBatchNormEx":
+        value, mode = operands.pop(0), node.attr["activation_mode"].s.decode()
+        steps = ["FusedBatchNorm", *["Add"] * (len(operands) - 4)]
+        steps += [mode] * (mode != "Identity")
     else:
         value = node.name if not steps else f"{node.name}/product"
         yield operator(PRODUCTS[node.op], value, operands[:2])

@@ -13,7 +13,7 @@ from webkiln.frontends.tensorflow.operators.complex import applied
 from webkiln.frontends.tensorflow.operators.convolution import CONVOLUTION
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE, bias_add
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
-from webkiln.frontends.tensorflow.operators.normalization import normalized
+from webkiln.frontends.tensorflow.operators.normalization import batch_norm, normalized
 from webkiln.ops.builder import Tensor
 
 Step = Callable[[NodeCall, Tensor, Sequence[Tensor]], Tensor]
@@ -46,6 +46,7 @@ STEPS: Mapping[str, Step] = {
     ),
     "GeluExact": lambda call, x, _: activations.gelu(call.builder, x),
     "GeluApproximate": lambda call, x, _: activations.gelu(call.builder, x, approximate=True),
+    "_FusedHardSwish": lambda call, x, _: activations.hard_silu(call.builder, x),
     **{name: _activated(name) for name in ("Elu", "Relu", "Relu6", "Sigmoid", "Tanh")},
 }
 
@@ -78,7 +79,43 @@ def fused(product: NodeHandler) -> NodeHandler:
     return handler
 
 
+def _with_steps(call: NodeCall, x: Tensor, steps: Sequence[str]) -> Tensor:
+    """Activations without operands."""
+    if unknown := [name for name in steps if name not in STEPS or OPERANDS[name]]:
+        raise call.unsupported(f"is fused with {', '.join(unknown)}", "Convert without fusion")
+    for name in steps:
+        x = STEPS[name](call, x, ())
+    return x
+
+
+def batch_norm_activated(call: NodeCall) -> list[Tensor]:
+    """A batch normalization, the addition of an optional sixth operand, and an activation."""
+    x, *others = batch_norm(call)
+    if call.attr("num_side_inputs", 0):
+        x = x + call.tensor(5)
+    mode = call.attr("activation_mode", "Identity")
+    return [_with_steps(call, x, [] if mode == "Identity" else [mode]), *others]
+
+
+def instance_norm(call: NodeCall) -> Tensor:
+    """Normalize over `reduction_axes`, and scale and shift each channel, then the activation of
+    `fused_ops`. Written by Grappler's remapper for oneDNN.
+    """
+    x, scale, offset = call.tensors()
+    axes = tuple(call.axis(axis, x.type.rank) for axis in call.attr("reduction_axes", ()))
+    channels = tuple(1 if axis == 0 or axis in axes else size for axis, size in enumerate(x.shape))
+    scale, offset = (call.op("Reshape", [item], {"shape": channels}) for item in (scale, offset))
+    centred = x - call.op("ReduceMean", [x], {"axes": axes, "keepdims": True})
+    variance = call.op(
+        "ReduceMean", [call.op("Square", [centred])], {"axes": axes, "keepdims": True}
+    )
+    deviation = call.op("Sqrt", [variance + call.attr("epsilon", 0.001)])
+    return _with_steps(call, centred / deviation * scale + offset, call.attr("fused_ops", ()))
+
+
 FUSED: Mapping[str, NodeHandler] = {
     **{name: fused({**CONVOLUTION, **LINEAR}[op]) for name, op in PRODUCTS.items()},
     "Prelu": prelu,
+    "_FusedBatchNormEx": batch_norm_activated,
+    "_MklFusedInstanceNorm": instance_norm,
 }
