@@ -10,7 +10,7 @@ from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
 from webkiln.ir.dim import is_symbolic, maximum, minimum
 from webkiln.ir.graph import Guard
-from webkiln.ir.rational import truncated_quotient
+from webkiln.ir.rational import positive, truncated_quotient
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import broadcast_input
 
@@ -148,7 +148,7 @@ def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
             return highest
         if not is_symbolic(index) and index <= -FAR:
             return lowest
-        from_start = index + size if (not is_symbolic(index) and index < 0) else index
+        from_start = index + size * positive(-index)
         return maximum([minimum(from_start, highest), lowest])
 
     if step > 0:
