@@ -182,10 +182,10 @@ class Rational:
 
     def square_root(self) -> Self:
         """Raise ShapeError if the number is not the square of a quotient of sizes."""
-        roots = [_root(size) for size in (self.numerator, self.denominator)]
-        if None in roots:
+        numerator, denominator = (_root(size) for size in (self.numerator, self.denominator))
+        if numerator is None or denominator is None:
             raise ShapeError(f"the square root of {self} is not a quotient of sizes")
-        return self._with(np.sqrt, roots[0], roots[1])
+        return self._with(np.sqrt, numerator, denominator)
 
     def remainder(self, divisor: "Rational", method: str) -> Self:
         """What remains after division by a positive number, with the quotient rounded by `floor`

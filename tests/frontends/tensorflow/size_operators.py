@@ -218,7 +218,7 @@ _LISTED: dict[str, Producer] = {
     "TensorScatterUpdate": lambda s: raw.TensorScatterUpdate(tensor=s, indices=[[0]], updates=[5]),
     **{
         f"TensorScatter{name}": lambda s, name=name: getattr(raw, f"TensorScatter{name}")(
-            tensor=s + 2, indices=[[1], [0]], updates=s[:2] - 1
+            tensor=s + 2, indices=[[1], [0]], updates=s[:2]
         )
         for name in ("Add", "Sub", "Max", "Min")
     },
@@ -249,7 +249,7 @@ _LISTED: dict[str, Producer] = {
     "Greater": where(lambda s: raw.Greater(x=s, y=4)),
     "GreaterEqual": where(lambda s: raw.GreaterEqual(x=s, y=4)),
     "All": lambda s: tf.cast(raw.All(input=s > 2, axis=[0]), tf.int32) + 1,
-    "Any": lambda s: tf.cast(raw.Any(input=s > 4, axis=[0], keep_dims=True), tf.int32) + 1,
+    "Any": lambda s: tf.cast(raw.Any(input=s > 9, axis=[0], keep_dims=True), tf.int32) + 1,
     "LogicalAnd": where(lambda s: raw.LogicalAnd(x=s < 9, y=s > 2)),
     "LogicalOr": where(lambda s: raw.LogicalOr(x=s < 4, y=s > 6)),
     "LogicalNot": where(lambda s: raw.LogicalNot(x=s < 5)),
@@ -327,4 +327,4 @@ def size_function(producer: Producer, consumer: str) -> Any:
         return {"y": tf.identity(CONSUMERS[consumer](x, n))}
 
     signature = [tf.TensorSpec([None, None, 4], tf.float32, name="x")]
-    return tf.function(function, input_signature=signature).get_concrete_function()
+    return tf.function(function, input_signature=signature, autograph=False).get_concrete_function()

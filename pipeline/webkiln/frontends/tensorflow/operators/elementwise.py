@@ -14,7 +14,7 @@ from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import integers
 from webkiln.frontends.keras.operations.elementary import ELEMENTARY
 from webkiln.frontends.keras.operations.elementwise import divide_no_nan, rectifier
-from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.ir.types import DTYPES, is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled
@@ -190,6 +190,15 @@ def look_up(call: NodeCall) -> Tensor:
     return call.op("Where", [has_match, value, default])
 
 
+def table_size(call: NodeCall) -> GraphValue:
+    keys = call.attr_array("keys")
+    if keys is None:
+        raise call.unsupported(
+            "reads a table whose contents are not in the file", "Build the table into the model"
+        )
+    return known(np.array(keys.size), "int64")
+
+
 _UNARY = {
     "Abs": "Abs",
     "Neg": "Neg",
@@ -289,4 +298,6 @@ ELEMENTWISE: Mapping[str, NodeHandler] = {
     "Trunc": truncated,
     "LookupTableFindV2": look_up,
     "LookupTableFind": look_up,
+    "LookupTableSizeV2": table_size,
+    "LookupTableSize": table_size,
 }

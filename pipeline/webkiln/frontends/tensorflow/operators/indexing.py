@@ -94,13 +94,15 @@ def where(call: NodeCall) -> Tensor:
 
 def unique(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """The unique elements in the order of their first occurrence, and the index of each element
-    among them.
+    among them. `UniqueV2` has a list of at most one axis, and compares slices.
     """
-    if call.operand(0).is_constant:
+    axes = call.sizes(1) if call.has(1) else ()
+    if call.operand(0).is_constant and call.type(0).rank == 1:
         return _unique_numbers(call)
     b, x = call.builder, call.tensor(0)
+    axis = call.axis(axes[0], x.type.rank) if axes else None
     values, _, positions, *_ = b.ops(
-        "Unique", [x], {"axis": None, "sorted": False, "count": b.data_dependent()}
+        "Unique", [x], {"axis": axis, "sorted": False, "count": b.data_dependent()}
     )
     return [values, cast(b, positions, call.attr("out_idx", "int32"))]
 
@@ -195,6 +197,7 @@ INDEXING: Mapping[str, NodeHandler] = {
     "TensorScatterAdd": tensor_scatter("add"),
     "Where": where,
     "Unique": unique,
+    "UniqueV2": unique,
     "ReverseSequence": reverse_sequence,
     "Bucketize": bucketize,
     "InvertPermutation": inverted_permutation,
