@@ -20,7 +20,7 @@ def _all(results: Sequence[str], operators: str) -> dict[str, tuple[str, ...]]:
 RESULTS: Mapping[str, Sequence[str]] = {
     **_all(
         ["float32"],
-        "CropAndResize FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars"
+        "AudioSpectrogram CropAndResize Mfcc FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars"
         " FakeQuantWithMinMaxVarsPerChannel ResizeArea ResizeBicubic ResizeBilinear",
     ),
     **_all(
