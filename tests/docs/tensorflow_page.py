@@ -79,6 +79,27 @@ their nodes. A plugin can convert other operators with `TensorFlowConverter.regi
 ## Operators
 """
 
+STRUCTURAL = frozenset(
+    {
+        *PASS_THROUGH,
+        *VARIABLES,
+        *TABLES,
+        *CALLS,
+        *WITHOUT_OUTPUTS,
+        *BRANCHES,
+        *CASES,
+        *SWITCHES,
+        *MERGES,
+        *ENTERS,
+        *EXITS,
+        "Const",
+        "LoopCond",
+        "NextIteration",
+        "Placeholder",
+    }
+)
+"""Operators that describe the structure of a graph."""
+
 
 def page() -> str:
     """The generated page."""
@@ -93,25 +114,7 @@ def _operators(reason: str, hint: str) -> str:
 def _text() -> str:
     handled = sorted(OPERATORS)
     folded = sorted(FOLDS.ops - OPERATORS.keys())
-    structural = sorted(
-        {
-            *PASS_THROUGH,
-            *VARIABLES,
-            *TABLES,
-            *CALLS,
-            *WITHOUT_OUTPUTS,
-            *BRANCHES,
-            *CASES,
-            *SWITCHES,
-            *MERGES,
-            *ENTERS,
-            *EXITS,
-            "Const",
-            "LoopCond",
-            "NextIteration",
-            "Placeholder",
-        }
-    )
+    structural = sorted(STRUCTURAL)
     parts = [
         f"{len(handled)} operators are converted:",
         ", ".join(f"`{name}`" for name in handled) + ".",

@@ -126,8 +126,9 @@ this page.
   recurrent layers persist from one run to the next, until `reset`.
 * **Labels.** If the recipe has no labels, the metadata's label file (TENSOR_AXIS_LABELS) of an
   output is used.
-* **Custom operators**: TFLite_Detection_PostProcess, and MediaPipe's Convolution2DTransposeBias,
-  MaxPoolingWithArgmax2D and MaxUnpooling2D. A plugin (`--plugin handlers.py`) can convert others:
+* **Custom operators**: AudioSpectrogram, Mfcc, TFLite_Detection_PostProcess, and MediaPipe's
+  Convolution2DTransposeBias, MaxPoolingWithArgmax2D and MaxUnpooling2D. A plugin (`--plugin
+  handlers.py`) can convert others:
 
       from webkiln.frontends.tflite.converter import TfliteConverter
 

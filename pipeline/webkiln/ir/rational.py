@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import gcd, prod
+from math import gcd, isqrt, prod
 from typing import Any, Self
 
 import numpy as np
@@ -180,6 +180,26 @@ class Rational:
         )
         return self._with(lambda x: np.power(x, exponent), numerator, denominator)
 
+    def square_root(self) -> Self:
+        """Raise ShapeError if the number is not the square of a quotient of sizes."""
+        numerator, denominator = (_root(size) for size in (self.numerator, self.denominator))
+        if numerator is None or denominator is None:
+            raise ShapeError(f"the square root of {self} is not a quotient of sizes")
+        return self._with(np.sqrt, numerator, denominator)
+
+    def remainder(self, divisor: "Rational", method: str) -> Self:
+        """What remains after division by a positive number, with the quotient rounded by `floor`
+        or `trunc`.
+        """
+        quotient = getattr(self / divisor, method)()
+        exact = self - divisor * type(self).of_size(quotient, "float64")
+        function = np.mod if method == "floor" else np.fmod
+        return self._with(function, exact.numerator, exact.denominator, divisor)
+
+    def is_never(self, relation: Any) -> int:
+        """0, for a relation that holds for no quotient of sizes."""
+        return verified(0, lambda sample: relation(self.rounded(sample)), self.names)
+
     def __abs__(self) -> Self:
         return self._with(np.abs, maximum([self.numerator, -self.numerator]), self.denominator)
 
@@ -261,6 +281,22 @@ def _sum(a: Rational, numerator: int, denominator: int) -> tuple[int, int]:
     if a.denominator == denominator:
         return a.numerator + numerator, denominator
     return a.numerator * denominator + numerator * a.denominator, a.denominator * denominator
+
+
+def _root(size: int) -> int | None:
+    """The root of a product of squares that is not negative."""
+    if not is_symbolic(size):
+        return isqrt(size) if size >= 0 and isqrt(size) ** 2 == size else None
+    terms = terms_of(size)
+    monomial = max(terms, key=lambda item: (len(item), str(item)))
+    factor, halves = terms[monomial], monomial[::2]
+    if factor < 0 or isqrt(factor) ** 2 != factor or halves != monomial[1::2]:
+        return None
+    lead = from_terms({halves: isqrt(factor)})
+    rest = size - lead * lead
+    double = 2 * lead
+    root = lead + floordiv(rest, double) if is_at_least(double, 1) else lead
+    return root if root * root == size and is_at_least(root, 0) else None
 
 
 def _over_one_denominator(a: Rational, b: Rational) -> tuple[int, int, int]:

@@ -183,6 +183,15 @@ class GraphBuilder(ControlFlow):
         """The tensor of an existing Variable."""
         return Tensor(self, self._variables[name])
 
+    def producer(self, tensor: Tensor) -> Node | None:
+        """The node of this graph that computes a tensor."""
+        return next((node for node in self._nodes if tensor.name in node.outputs), None)
+
+    def known(self, tensor: Tensor) -> Array | None:
+        """The value of a constant of this graph."""
+        constant = self._constants.get(tensor.name)
+        return None if constant is None else constant.value(tensor.type)
+
     def by_variable(self, slots: Mapping[str, Any]) -> dict[str, Any]:
         """Map the requested names of slots to the names of their Variables, which differ if a name
         was already in use.

@@ -96,7 +96,7 @@ def floor_divide(attrs: Mapping[str, Any], a: Number, b: Number) -> Number:
 def remainder(quotient: Scalar) -> Scalar:
     def compute(attrs: Mapping[str, Any], a: Number, b: Number) -> Number:
         if isinstance(a, Rational):
-            raise ShapeError("remainders of floats are computed when the model runs")
+            return a.remainder(b, "floor" if quotient is floor_divide else "trunc")
         return a - quotient(attrs, a, b) * b if is_symbolic(b) or b != 0 else 0
 
     return compute
@@ -139,9 +139,20 @@ def where(attrs: Mapping[str, Any], condition: int, yes: Number, no: Number) -> 
 
 
 def power(attrs: Mapping[str, Any], x: Rational, exponent: Rational) -> Number:
+    if not exponent.is_symbolic and (exponent.numerator, exponent.denominator) == (1, 2):
+        return x.square_root()
     if exponent.is_symbolic or exponent.denominator != 1 or not 0 <= exponent.numerator <= 8:
         raise ShapeError("sizes are raised to constant powers up to 8 only")
     return x**exponent.numerator
+
+
+def leaky_relu(attrs: Mapping[str, Any], x: Rational) -> Number:
+    slope = Rational.of_float(np.float32(attrs["alpha"]))
+    return where(attrs, less(attrs, x, _bound(0, x)), x * slope, x)
+
+
+def square_root(attrs: Mapping[str, Any], x: Rational) -> Number:
+    return x.square_root()
 
 
 def shift_left(attrs: Mapping[str, Any], x: int, count: int) -> int:
@@ -198,6 +209,11 @@ SCALARS: Mapping[str, Scalar] = {
     "Abs": lambda attrs, x: abs(x) if isinstance(x, Rational) else maximum([x, -x]),
     "Sign": sign,
     "Relu": lambda attrs, x: largest(attrs, x, _bound(0, x)),
+    "LeakyRelu": leaky_relu,
+    "Sqrt": square_root,
+    "Rsqrt": lambda attrs, x: 1 / x.square_root(),
+    "IsInf": lambda attrs, x: x.is_never(np.isinf),
+    "IsNaN": lambda attrs, x: x.is_never(np.isnan),
     "Relu6": lambda attrs, x: clip({"min": 0, "max": 6}, x),
     "Clip": clip,
     "Floor": rounded("floor"),

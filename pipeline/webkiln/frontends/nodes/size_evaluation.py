@@ -34,7 +34,7 @@ REFERENCES = frozenset(
     {
         *INDICES,
         *("Identity", "Reshape", "Transpose", "Broadcast", "Concat", "Slice", "Pad", "PadFrom"),
-        *("ReduceSum", "ReduceProd", "CumSum", "CumProd", "MatMul", "Iota", "Sizes"),
+        *("ReduceSum", "ReduceProd", "CumSum", "CumProd", "MatMul", "Einsum", "Iota", "Sizes"),
     }
 )
 """The operators whose numpy references compute with any elements."""
@@ -140,7 +140,25 @@ def _evaluate(node: Node, types: Sequence[Type], operands: Sequence[Array]) -> S
         if any(map(is_symbolic, arrays[position].ravel().tolist())):
             raise ShapeError("indices contain sizes")
         arrays[position] = arrays[position].astype(np.int64)
+    if attrs.get("reduction") in ("max", "min"):
+        return [_scattered(node.op, attrs, *arrays)]
     return [np.asarray(item) for item in find(node.op).reference(attrs, *arrays)]
+
+
+def _scattered(op: str, attrs: Mapping[str, Any], x: Array, index: Array, updates: Array) -> Array:
+    """The maximum or minimum of the elements and their updates."""
+    combine = SCALARS[attrs["reduction"].capitalize()]
+    result = np.array(x, object)
+    for place in np.ndindex(index.shape if op == "ScatterElements" else index.shape[:-1]):
+        if op == "ScatterElements":
+            target = (*place[: attrs["axis"]], int(index[place]), *place[attrs["axis"] + 1 :])
+        else:
+            target = tuple(int(item) for item in index[place])
+        if all(-size <= item < size for item, size in zip(target, x.shape, strict=False)):
+            result[target] = _mapped(
+                lambda a, b: combine(attrs, a, b), result[target], updates[place]
+            )[()]
+    return result
 
 
 def sorted_elements(x: Array, axis: int, *, descending: bool) -> tuple[Array, Array]:

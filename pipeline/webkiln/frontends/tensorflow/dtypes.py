@@ -20,7 +20,7 @@ def _all(results: Sequence[str], operators: str) -> dict[str, tuple[str, ...]]:
 RESULTS: Mapping[str, Sequence[str]] = {
     **_all(
         ["float32"],
-        "CropAndResize FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars"
+        "AudioSpectrogram CropAndResize Mfcc FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars"
         " FakeQuantWithMinMaxVarsPerChannel ResizeArea ResizeBicubic ResizeBilinear",
     ),
     **_all(
@@ -28,6 +28,8 @@ RESULTS: Mapping[str, Sequence[str]] = {
         "All Any ApproximateEqual Equal Greater GreaterEqual InTopK InTopKV2 IsFinite IsInf IsNan"
         " Less LessEqual LogicalAnd LogicalNot LogicalOr NotEqual",
     ),
+    **_all(["int64"], "LookupTableSize LookupTableSizeV2"),
+    **_all(["dtype"], "ImageProjectiveTransformV2 ImageProjectiveTransformV3"),
     **_all(
         ["int32"],
         "Bucketize NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4"
@@ -59,7 +61,7 @@ RESULTS: Mapping[str, Sequence[str]] = {
     **_all(["element_dtype", "int64"], "TensorListConcat TensorListConcatV2"),
     **_all(["T=int32"], "BroadcastArgs DataFormatVecPermute InvertPermutation"),
     **_all(["T", "U"], "FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx"),
-    **_all(["T", "out_idx=int32"], "ListDiff Unique"),
+    **_all(["T", "out_idx=int32"], "ListDiff Unique UniqueV2"),
     **_all(
         ["output_types"],
         "DatasetToSingleElement IteratorGetNext IteratorGetNextSync OptionalGetValue",

@@ -12,8 +12,8 @@ from webkiln.frontends.tensorflow.source import PARTS, GraphSource
 
 
 def output_count(program: GraphSource, node: Any, attrs: Mapping[str, Any]) -> int:
-    for name in ("num_split", "num", "N_out"):
-        if name in attrs and node.op in ("Split", "SplitV", "Unpack"):
+    for name in ("num_split", "num", "N_out", "N"):
+        if name in attrs and node.op in ("Split", "SplitV", "Unpack", "ShapeN"):
             return int(attrs[name])
     if node.op in PARSERS:
         ragged = len(node.attr["ragged_value_types"].list.type)

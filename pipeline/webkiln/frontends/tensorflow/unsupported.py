@@ -35,6 +35,10 @@ QUANTISED = (
     "uses the quantised dtypes of TensorFlow 1",
     "Convert the model to LiteRT (TensorFlow Lite) and build the .tflite file",
 )
+FORESTS = (
+    "evaluates a decision forest, whose trees are in files of their own",
+    "Build the part of the model without it, with --from-layer or --to-layer",
+)
 QUEUES = ("reads data in threads", "Save a signature whose inputs are tensors")
 
 _REASONS: Mapping[Refusal, str] = {
@@ -74,6 +78,10 @@ _REASONS: Mapping[Refusal, str] = {
     GPU: (
         "CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNCanonicalToParams CudnnRNNCanonicalToParamsV2"
         " TPUPartitionedCall TRTEngineOp"
+    ),
+    FORESTS: (
+        "SimpleMLCreateModelResource SimpleMLInferenceOpWithHandle"
+        " SimpleMLLoadModelFromPathWithHandle"
     ),
     PYTHON: "EagerPyFunc PyFunc PyFuncStateless",
     QUANTISED: (

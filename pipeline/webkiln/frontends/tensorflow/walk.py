@@ -65,14 +65,15 @@ FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASS_THROUGH | BR
 """The minimum number of inputs, for operators that the walk itself inspects."""
 
 
+SIZES = {
+    *(("Reshape", 1), ("BroadcastTo", 1), ("Fill", 0), ("Range", 1), ("Tile", 1), ("Pad", 1)),
+    *(("ResizeBilinear", 1), ("ResizeNearestNeighbor", 1), ("ResizeBicubic", 1)),
+    *(("ResizeArea", 1), ("Slice", 2), ("StridedSlice", 2), ("TopKV2", 1), ("PadV2", 1)),
+}
 SIZE_OPERATORS = SizeOperators(
     of_types=("Shape", "ShapeN", "Size", "Rank"),
-    readers={("Range", position) for position in range(3)},
-    sizes={
-        *(("Reshape", 1), ("BroadcastTo", 1), ("Fill", 0), ("Range", 1), ("Tile", 1), ("Pad", 1)),
-        *(("ResizeBilinear", 1), ("ResizeNearestNeighbor", 1), ("ResizeBicubic", 1)),
-        *(("ResizeArea", 1), ("Slice", 2), ("StridedSlice", 2), ("TopKV2", 1), ("PadV2", 1)),
-    },
+    readers={*SIZES, ("Range", 0), ("Range", 2)},
+    sizes=SIZES,
     is_integer_cast=lambda node: node.op == "Cast" and is_integer(str(node.attrs.get("DstT"))),
 )
 

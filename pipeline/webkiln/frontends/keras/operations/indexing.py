@@ -10,7 +10,8 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.arguments import Argument, like, numbers, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.ir.dim import is_symbolic, minimum
+from webkiln.ir.dim import is_at_least, is_symbolic, maximum, minimum
+from webkiln.ir.rational import positive
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled, part, reshaped, sized
@@ -73,9 +74,20 @@ def _positions(size: int, key: slice) -> tuple[int, int, int]:
     step = 1 if key.step is None else key.step
 
     def bound(value: int | None, default: int) -> int:
-        return default if value is None else value if value >= 0 else size + value
+        if value is None:
+            return default
+        if is_at_least(value, 0) or is_at_least(-1, value):
+            return value if is_at_least(value, 0) else size + value
+        return maximum([value + size * positive(-value), 0])
 
     start = bound(key.start, 0 if step > 0 else size - 1)
+    if step > 0 and any(
+        value is not None and not is_at_least(value, 0) and not is_at_least(-1, value)
+        for value in (key.start, key.stop)
+    ):
+        start = minimum(start, size)
+        count = (minimum(bound(key.stop, size), size) - start + step - 1) // step
+        return start, maximum([count, 0]), step
     if step < 0:
         return start, (start - bound(key.stop, -1) - step - 1) // -step, step
     return start, (minimum(bound(key.stop, size), size) - start + step - 1) // step, step

@@ -17,6 +17,7 @@ from webkiln.frontends.keras.operations.arguments import (
     tensor,
 )
 from webkiln.frontends.keras.operations.elementwise import Operation
+from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import part, reshaped, sized, squeezed
 
@@ -27,7 +28,8 @@ def reshape(b: GraphBuilder, x: Argument, newshape: Sequence[int] | int) -> Tens
     x = tensor(b, x)
     target = [newshape] if isinstance(newshape, int) else list(newshape)
     product = prod(n for n in target if n is not None and n != -1)
-    shape = tuple(x.type.size // max(product, 1) if n in (-1, None) else n for n in target)
+    divisor = product if is_symbolic(product) else max(product, 1)
+    shape = tuple(x.type.size // divisor if n in (-1, None) else n for n in target)
     return b.op("Reshape", [x], {"shape": shape})
 
 

@@ -40,18 +40,35 @@ def affine_transform(
     fill_value: float = 0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Output position (x, y) samples the image at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k),
-    where k = c0 x + c1 y + 1.
-    """
+    """The transform is that of `projected`."""
     original = tensor(b, images)
     x, back = channels_last(
         b, original if original.dtype == "float64" else cast(b, original, FLOAT), data_format
     )
-    numbers = cast(b, tensor(b, transform), FLOAT)
+    y = projected(
+        b, x, tensor(b, transform), x.shape[1:3], interpolation, fill_mode, float(fill_value)
+    )
+    return cast(b, back(y), original.dtype)
+
+
+def projected(
+    b: GraphBuilder,
+    x: Tensor,
+    transforms: Tensor,
+    size: Sequence[int],
+    interpolation: str,
+    fill_mode: str,
+    fill_value: float,
+) -> Tensor:
+    """Images [N, height, width, C] of `size` after transforms [8], [1, 8] or [N, 8] (a0, a1, a2,
+    b0, b1, b2, c0, c1): output position (x, y) samples the image at ((a0 x + a1 y + a2) / k, (b0 x
+    + b1 y + b2) / k), where k = c0 x + c1 y + 1.
+    """
+    numbers = cast(b, transforms, FLOAT)
     rows = reshaped(b, numbers, (1, 8)) if numbers.type.rank == 1 else numbers
     height, width = x.shape[1:3]
-    across, down = (cast(b, iota(b, size, "int32"), FLOAT) for size in (width, height))
-    down = reshaped(b, down, (height, 1))
+    across, down = (cast(b, iota(b, count, "int32"), FLOAT) for count in (size[1], size[0]))
+    down = reshaped(b, down, (size[0], 1))
 
     def line(*which: int) -> Tensor:
         first, second, *rest = (
@@ -62,12 +79,11 @@ def affine_transform(
 
     scale = line(6, 7)
     column, row = (
-        _folded(b, b.op("Div", [line(*which), scale]), size, fill_mode)
-        for which, size in (((0, 1, 2), width), ((3, 4, 5), height))
+        _folded(b, b.op("Div", [line(*which), scale]), extent, fill_mode)
+        for which, extent in (((0, 1, 2), width), ((3, 4, 5), height))
     )
     visible = b.binary("NotEqual", scale, 0.0)
-    y = _read_at(b, x, row, column, visible, interpolation, float(fill_value))
-    return cast(b, back(y), original.dtype)
+    return _read_at(b, x, row, column, visible, interpolation, fill_value)
 
 
 def _folded(b: GraphBuilder, position: Tensor, size: int, mode: str) -> Tensor:

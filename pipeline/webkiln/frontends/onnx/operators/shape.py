@@ -137,7 +137,7 @@ def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
             return highest
         if not is_symbolic(index) and index <= -FAR:
             return lowest
-        from_start = index + size if (not is_symbolic(index) and index < 0) else index
+        from_start = index + size * positive(-index)
         return maximum([minimum(from_start, highest), lowest])
 
     if step > 0:

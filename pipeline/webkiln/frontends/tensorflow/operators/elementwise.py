@@ -14,9 +14,9 @@ from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import integers
 from webkiln.frontends.keras.operations.elementary import ELEMENTARY
 from webkiln.frontends.keras.operations.elementwise import divide_no_nan, rectifier
-from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.ir.types import DTYPES, is_float
-from webkiln.ops.builder import Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled
 
 
@@ -37,8 +37,12 @@ def divide(call: NodeCall) -> Tensor:
     x, y = call.tensors()
     if is_float(x.dtype):
         return call.builder.binary("Div", x, y)
-    rest = call.builder.binary("Rem", x, y)
-    return call.builder.binary("FloorDiv", x - rest, y)
+    return truncated_quotient(call.builder, x, y)
+
+
+def truncated_quotient(b: GraphBuilder, x: Tensor, y: Tensor) -> Tensor:
+    """The quotient of integers, rounded towards zero."""
+    return b.binary("FloorDiv", x - b.binary("Rem", x, y), y)
 
 
 def multiply_no_nan(call: NodeCall) -> Tensor:
@@ -101,6 +105,16 @@ def select(call: NodeCall) -> Tensor:
             "Reshape", [condition], {"shape": (*condition.shape, *(1,) * (x.type.rank - 1))}
         )
     return call.op("Where", [condition, x, y])
+
+
+def power(call: NodeCall) -> Tensor:
+    """Integers are raised to a constant power by squaring."""
+    x, exponent = call.operand(0), call.operand(1)
+    if exponent.is_constant and exponent.type.size == 1 and exponent.type.rank <= x.type.rank:
+        number = call.numbers(1).reshape(()).item()
+        if isinstance(number, int) and number >= 0:
+            return integers.power(call.builder, call.tensor(0), number)
+    return integers.power(call.builder, *call.tensors())
 
 
 def bias_add(call: NodeCall) -> Tensor:
@@ -176,6 +190,15 @@ def look_up(call: NodeCall) -> Tensor:
     return call.op("Where", [has_match, value, default])
 
 
+def table_size(call: NodeCall) -> GraphValue:
+    keys = call.attr_array("keys")
+    if keys is None:
+        raise call.unsupported(
+            "reads a table whose contents are not in the file", "Build the table into the model"
+        )
+    return known(np.array(keys.size), "int64")
+
+
 _UNARY = {
     "Abs": "Abs",
     "Neg": "Neg",
@@ -207,7 +230,6 @@ _UNARY = {
     "IsNan": "IsNaN",
     "IsInf": "IsInf",
     "Invert": "BitNot",
-    "Relu6": "Relu6",
     "Elu": "Elu",
 }
 _BINARY = {
@@ -242,6 +264,11 @@ ELEMENTWISE: Mapping[str, NodeHandler] = {
     **{name: binary(op) for name, op in _BINARY.items()},
     **{name: composed(function) for name, function in FUNCTIONS.items()},
     "Relu": composed(rectifier(activations.relu)),
+    "Relu6": lambda call: (
+        call.op("Relu6", [call.tensor(0)])
+        if is_float(call.type(0).dtype)
+        else call.op("Clip", [call.tensor(0)], {"min": 0, "max": 6})
+    ),
     "LeakyRelu": leaky_relu,
     "ClipByValue": clip,
     "Cast": convert,
@@ -261,7 +288,7 @@ ELEMENTWISE: Mapping[str, NodeHandler] = {
     "Xlogy": times_log("Log"),
     "Xlog1py": times_log("Log1p"),
     "IsFinite": finite,
-    "Pow": lambda call: integers.power(call.builder, *call.tensors()),
+    "Pow": power,
     "Atan2": composed(ELEMENTARY["Arctan2"]),
     "SquaredDifference": squared_difference,
     "ApproximateEqual": approximately_equal,
@@ -271,4 +298,6 @@ ELEMENTWISE: Mapping[str, NodeHandler] = {
     "Trunc": truncated,
     "LookupTableFindV2": look_up,
     "LookupTableFind": look_up,
+    "LookupTableSizeV2": table_size,
+    "LookupTableSize": table_size,
 }

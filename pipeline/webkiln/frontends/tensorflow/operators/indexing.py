@@ -3,11 +3,13 @@
 https://www.tensorflow.org/api_docs/python/tf/raw_ops
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from webkiln.frontends.keras.operations.indexing import scatter, scatter_update
 from webkiln.frontends.keras.operations.nn import one_hot as rows_of_one
-from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, filled, iota, sized
 
@@ -90,15 +92,29 @@ def where(call: NodeCall) -> Tensor:
     return b.op("Transpose", [cast(b, nonzero, "int64")], {"perm": (1, 0)})
 
 
-def unique(call: NodeCall) -> list[Tensor]:
+def unique(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """The unique elements in the order of their first occurrence, and the index of each element
-    among them.
+    among them. `UniqueV2` has a list of at most one axis, and compares slices.
     """
+    axes = call.sizes(1) if call.has(1) else ()
+    if call.operand(0).is_constant and call.type(0).rank == 1:
+        return _unique_numbers(call)
     b, x = call.builder, call.tensor(0)
+    axis = call.axis(axes[0], x.type.rank) if axes else None
     values, _, positions, *_ = b.ops(
-        "Unique", [x], {"axis": None, "sorted": False, "count": b.data_dependent()}
+        "Unique", [x], {"axis": axis, "sorted": False, "count": b.data_dependent()}
     )
     return [values, cast(b, positions, call.attr("out_idx", "int32"))]
+
+
+def _unique_numbers(call: NodeCall) -> list[GraphValue]:
+    items = call.numbers(0)
+    _, first, inverse = np.unique(items, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return [
+        known(items[first[order]], call.type(0).dtype),
+        known(np.argsort(order)[inverse], call.attr("out_idx", "int32")),
+    ]
 
 
 def reverse_sequence(call: NodeCall) -> Tensor:
@@ -181,6 +197,7 @@ INDEXING: Mapping[str, NodeHandler] = {
     "TensorScatterAdd": tensor_scatter("add"),
     "Where": where,
     "Unique": unique,
+    "UniqueV2": unique,
     "ReverseSequence": reverse_sequence,
     "Bucketize": bucketize,
     "InvertPermutation": inverted_permutation,

@@ -4,14 +4,17 @@ https://www.tensorflow.org/api_docs/python/tf/raw_ops
 """
 
 from collections.abc import Mapping
+from math import prod
 
 from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import segments
 from webkiln.frontends.keras.operations.linear import softmax
 from webkiln.frontends.keras.operations.reductions import index_of, truth
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tensorflow.operators.elementwise import truncated_quotient
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import cast
+from webkiln.ops.pieces import cast, sized
 
 
 def _axes(call: NodeCall, rank: int) -> tuple[int, ...]:
@@ -30,14 +33,13 @@ def reduced(op: str) -> NodeHandler:
 
 def mean(call: NodeCall) -> Tensor:
     """For integers, the quotient of their sum and count, rounded towards zero."""
-    x = call.tensor(0)
-    attrs = {"axes": _axes(call, x.type.rank), "keepdims": call.flag("keep_dims")}
-    if not x.dtype.startswith("float"):
-        raise call.unsupported(
-            f"is the mean of {x.dtype}, which TensorFlow truncates to an integer",
-            "Cast to float32 before it",
-        )
-    return call.op("ReduceMean", [x], attrs)
+    b, x = call.builder, call.tensor(0)
+    axes = _axes(call, x.type.rank)
+    attrs = {"axes": axes, "keepdims": call.flag("keep_dims")}
+    if is_float(x.dtype):
+        return call.op("ReduceMean", [x], attrs)
+    count = sized(b, prod(x.shape[axis] for axis in axes), x.dtype)
+    return truncated_quotient(b, call.op("ReduceSum", [x], attrs), count)
 
 
 def euclidean(call: NodeCall) -> Tensor:

@@ -10,6 +10,7 @@ from webkiln.frontends.keras.layers.resize import BICUBIC_STEPS
 from webkiln.frontends.keras.operations.nn import depth_to_space as deep_to_wide
 from webkiln.frontends.keras.operations.nn import extract_patches as patches
 from webkiln.frontends.keras.operations.nn import space_to_depth as wide_to_deep
+from webkiln.frontends.keras.operations.warp import projected
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tensorflow.operators.windows import layout
 from webkiln.ops.builder import Tensor
@@ -96,6 +97,24 @@ def vector_permute(call: NodeCall) -> Tensor:
     return call.op("Gather", [call.tensor(0), call.constant(indices, "int32")], {"axis": 0})
 
 
+def projective_transform(call: NodeCall) -> Tensor:
+    """`ImageProjectiveTransformV2`, `V3`: images, transforms, the size of the result and, in `V3`,
+    the value outside.
+    """
+    x, size, original = call.tensor(0), call.sizes(2), call.type(0).dtype
+    x = x if original == "float64" else cast(call.builder, x, "float32")
+    y = projected(
+        call.builder,
+        x,
+        call.tensor(1),
+        size,
+        call.attr("interpolation").lower(),
+        call.attr("fill_mode", "CONSTANT").lower(),
+        float(call.scalar(3, 0)),
+    )
+    return cast(call.builder, y, original)
+
+
 RESIZING: Mapping[str, NodeHandler] = {
     "ResizeBilinear": resize("linear"),
     "ResizeNearestNeighbor": resize("nearest"),
@@ -105,4 +124,6 @@ RESIZING: Mapping[str, NodeHandler] = {
     "SpaceToDepth": space_to_depth,
     "ExtractImagePatches": extract_patches,
     "DataFormatVecPermute": vector_permute,
+    "ImageProjectiveTransformV2": projective_transform,
+    "ImageProjectiveTransformV3": projective_transform,
 }

@@ -8,6 +8,7 @@ from webkiln.frontends.keras.operations.indexing import get_item
 from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
 from webkiln.frontends.nodes import blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.padding import padded
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.nodes.strided_slice import elements_at, masks
 from webkiln.ir.dim import is_symbolic
@@ -124,14 +125,11 @@ def strided_slice(call: NodeCall) -> Tensor:
 
 
 def pad(call: NodeCall) -> Tensor:
-    x, pairs = call.tensor(0), call.value(1).tolist()
-    value = call.scalar(2, 0)
-    attrs = {
-        "low": tuple(low for low, _ in pairs),
-        "high": tuple(high for _, high in pairs),
-        "value": value,
-    }
-    return call.op("Pad", [x], attrs)
+    pairs = call.value(1).tolist()
+    low, high = (tuple(pair[side] for pair in pairs) for side in (0, 1))
+    if call.has(2):
+        return padded(call, low, high, 2)
+    return call.op("Pad", [call.tensor(0)], {"low": low, "high": high})
 
 
 def mirror_pad(call: NodeCall) -> Tensor:

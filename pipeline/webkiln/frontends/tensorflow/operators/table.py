@@ -2,6 +2,7 @@
 
 from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.nodes.states import STATES
+from webkiln.frontends.tensorflow.operators.audio import AUDIO
 from webkiln.frontends.tensorflow.operators.control import CONTROL
 from webkiln.frontends.tensorflow.operators.convolution import CONVOLUTION
 from webkiln.frontends.tensorflow.operators.counting import COUNTING
@@ -38,5 +39,6 @@ OPERATORS: dict[str, NodeHandler] = {
     **RANDOM,
     **RECURRENT,
     **COUNTING,
+    **AUDIO,
     **STATES,
 }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.frontends.keras.windows import window_of
+from webkiln.frontends.nodes import audio
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.flexbuffer import read_map
 from webkiln.frontends.tflite.operators.conv import transposed
@@ -252,9 +253,50 @@ def regular(
     return [reshaped(b, x, (1, *x.shape)) for x in shown] + [found]
 
 
+def spectrogram(call: NodeCall) -> Tensor:
+    """Operand: samples [time, channels]."""
+    options = _map(call, "window_size", "stride", "magnitude_squared")
+    return audio.spectrogram(
+        call.builder,
+        call.tensor(0),
+        int(options["window_size"]),
+        int(options["stride"]),
+        squared=bool(options["magnitude_squared"]),
+    )
+
+
+def mfcc(call: NodeCall) -> Tensor:
+    """Operands: squared magnitudes, and the sampling rate."""
+    options = _map(
+        call,
+        "upper_frequency_limit",
+        "lower_frequency_limit",
+        "filterbank_channel_count",
+        "dct_coefficient_count",
+    )
+    return audio.mfcc(
+        call.builder,
+        call.tensor(0),
+        call.numbers(1).reshape(()).item(),
+        (int(options["lower_frequency_limit"]), int(options["upper_frequency_limit"])),
+        int(options["filterbank_channel_count"]),
+        int(options["dct_coefficient_count"]),
+    )
+
+
+def _map(call: NodeCall, *names: str) -> dict[str, Any]:
+    """The options, with all of these names."""
+    options = read_map(bytes(call.attr("custom_options", ())), f"{call.spec.name} ({call.spec.op})")
+    if missing := [name for name in names if name not in options]:
+        raise call.error(f"has no option {', '.join(missing)}; convert the model again")
+    return options
+
+
 CUSTOM: dict[str, NodeHandler] = {
     "TFLite_Detection_PostProcess": detection_post_process,
     "Convolution2DTransposeBias": convolution_transpose_bias,
     "MaxPoolingWithArgmax2D": max_pooling_with_argmax,
     "MaxUnpooling2D": max_unpooling,
+    "AudioSpectrogram": spectrogram,
+    "Mfcc": mfcc,
 }

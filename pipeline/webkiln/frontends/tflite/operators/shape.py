@@ -4,6 +4,7 @@ from math import prod
 
 from webkiln.frontends.nodes.blocks import batch_to_space, space_to_batch
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.padding import padded
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
@@ -111,18 +112,8 @@ def pad(call: NodeCall) -> Tensor:
     x, pads = call.tensor(0), flat(call, 1)
     low, high = tuple(pads[0::2]), tuple(pads[1::2])
     if has(call, 2):
-        value = call.operand(2)
-        if not value.is_constant:
-            inside = call.op(
-                "Pad",
-                [call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})],
-                {"low": low, "high": high},
-            )
-            wide = call.op("Pad", [x], {"low": low, "high": high})
-            return call.op("Where", [inside, wide, reshaped(call.builder, call.tensor(2), ())])
-        fill = call.scalar(2, 0)
-    else:
-        fill = out_zero(call) if is_quantized(call) else 0
+        return padded(call, low, high, 2)
+    fill = out_zero(call) if is_quantized(call) else 0
     return call.op("Pad", [x], {"low": low, "high": high, "value": fill})
 
 
