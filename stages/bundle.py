@@ -343,6 +343,8 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         shutil.copyfile(inputs["shards/"] / shard["file"], bundle / shard["file"])
     first = programs[params["backends"][0]]
     texts = canonical.read(inputs["texts.json"])["texts"] if "texts.json" in inputs else []
+    sizes = constrained_sizes(first)
+    constraints = {name: text for name, text in sizes.items() if text}
     manifest = {
         "schema": "webkiln.bundle/1",
         "name": params["name"],
@@ -355,13 +357,9 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
             bundle,
         ),
         "outputs": with_labels(tensors(programs, "outputs"), labels_of(inputs, params)),
-        "placeholders": sorted(constrained_sizes(first)),
+        "placeholders": sorted(sizes),
         **({"zeros": first["zeros"]} if "zeros" in first else {}),
-        **(
-            {"sizes": {name: text for name, text in constrained_sizes(first).items() if text}}
-            if any(constrained_sizes(first).values())
-            else {}
-        ),
+        **({"sizes": constraints} if constraints else {}),
         "states": [state["name"] for state in first["states"]],
         "shards": [
             {"file": shard["file"], **piecewise_digest(bundle / shard["file"])} for shard in shards
