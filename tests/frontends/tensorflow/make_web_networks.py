@@ -27,6 +27,7 @@ from tensorflowjs.converters import converter
 from tests.frontends.tensorflow import web_pictures as pictures
 from tests.frontends.tensorflow import web_sequences as sequences
 from tests.frontends.tensorflow.web_layers import Called
+from tests.frontends.tensorflow.web_remapped import remapped
 
 ARCHIVE = Path(__file__).with_name("web_networks.zip")
 RUNNER = Path(__file__).with_name("run_tfjs.mjs")
@@ -81,7 +82,7 @@ NETWORKS = {
         pictures.ssd(combined=False), [{"image": (2, 64, 64, 3)}, {"image": (1, 50, 64, 3)}]
     ),
     "matting": Network(pictures.matting, frames([(64, 96), (72, 50)])),
-    "remapped": Network(pictures.remapped, [{"x": (2, 6, 8, 3)}, {"x": (1, 9, 8, 3)}]),
+    "remapped": Network(remapped, [{"x": (2, 6, 8, 3)}, {"x": (1, 9, 8, 3)}]),
     "bodypix": Network(
         pictures.bodypix,
         [{"image": (1, 64, 48, 3)}, {"image": (2, 45, 70, 3)}],

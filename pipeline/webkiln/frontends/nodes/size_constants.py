@@ -19,8 +19,6 @@ MAX_SIZES = 16
 """The number of elements of an input up to which they may be sizes."""
 FACTORS = frozenset({"Mul", "Div", "RealDiv", "DivNoNan", "Reciprocal", "Inv", "Pow", "Exp"})
 """Operators whose operands in floating point are factors of sizes, and need not be integers."""
-SCALES = frozenset({("Resize", 2), ("Upsample", 1)})
-"""(operator, operand) pairs of such factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +88,16 @@ def _short_inputs(graph: GraphSpec) -> dict[str, str]:
 def _is_factor(
     tensor: str, nodes: Sequence[NodeSpec], operators: SizeOperators, needed: set[str]
 ) -> bool:
-    """Whether sizes are products with elements of a tensor before they are cast to integers."""
+    """Whether elements of a tensor become integers only as products with other numbers."""
     reached = {tensor}
     for node in nodes:
-        if not reached.intersection(node.inputs) or operators.is_integer_cast(node):
+        if not reached.intersection(node.inputs) or node.op in FACTORS:
             continue
-        if any((node.op, at) in SCALES for at, name in enumerate(node.inputs) if name in reached):
-            return True
         if needed.intersection(node.outputs):
-            if node.op in FACTORS:
-                return True
+            if operators.is_integer_cast(node):
+                return False
             reached.update(node.outputs)
-    return False
+    return True
 
 
 def _computed(
