@@ -56,6 +56,11 @@ PRODUCERS: dict[str, Steps] = {
         ("ArgMax", ["a"], {"axis": 0, "keepdims": 1}),
         ("Add", ["b", i64(1)], {}),
     ],
+    "ArgMin": [
+        ("Concat", [i64(4), "s"], {"axis": 0}),
+        ("ArgMin", ["a"], {"axis": 0, "keepdims": 1}),
+        ("Add", ["b", i64(1)], {}),
+    ],
     "BitShift left": [
         ("Cast", ["s"], {"to": TensorProto.UINT64}),
         ("BitShift", ["a", np.array([1], np.uint64)], {"direction": "LEFT"}),
@@ -160,6 +165,7 @@ PRODUCERS: dict[str, Steps] = {
         ("ScatterElements", [i64(2, 3, 4), i64(0), "a"], {"axis": 0, "reduction": "add"}),
     ],
     "ScatterND": [("ScatterND", ["s", np.array([[0]]), i64(5)], {})],
+    "Shape": [("Shape", ["s"], {}), ("Add", ["a", "s"], {})],
     "Sign": [("Sign", ["s"], {}), ("Mul", ["a", "s"], {})],
     "Size": [("Size", ["s"], {}), ("Add", ["a", "s"], {})],
     "Slice": [("Slice", ["s", i64(-1), i64(-4), i64(0), i64(-1)], {})],
