@@ -18,7 +18,8 @@ def advice_for(
     """Which inputs and open sizes a tensor is computed from, and the options that fix them."""
     values, shapes = _origins(model, tensor, of_types)
     inputs = [item.name for item in model.graph.inputs if item.tensor in values]
-    shaped = [item.name for item in model.graph.inputs if item.tensor in {*values, *shapes}]
+    # An input with a value cannot have open sizes.
+    shaped = inputs or [item.name for item in model.graph.inputs if item.tensor in shapes]
     sizes = sorted(
         symbols.names(
             size for name in shaped if name in builder.inputs for size in builder.tensor(name).shape
