@@ -28,9 +28,9 @@ from webkiln.ops.evaluate import run_graph
 
 SIZES = ((2, 3), (1, 7), (5, 4), (3, 11))
 OWN: dict[str, Producer] = {
-    "RELU": floating(lambda s: raw.Relu(features=s - 2.0) + 1.0),
+    "RELU": floating(lambda s: raw.Relu(features=tf.floor(s * 0.5)) + 1.0),
     "RELU6": floating(lambda s: raw.Relu6(features=s) + 1.0),
-    "RELU_N1_TO_1": floating(lambda s: tf.minimum(tf.maximum(s - 3.0, -1.0), 1.0) + 2.0),
+    "RELU_N1_TO_1": floating(lambda s: tf.minimum(tf.maximum(tf.floor(s * 0.25), -1.0), 1.0) + 2.0),
     "SQUARE": floating(lambda s: raw.Square(x=s)),
     "BATCH_MATMUL": floating(lambda s: raw.BatchMatMulV2(x=square(s), y=tf.ones([1, 3, 2]))),
     "FULLY_CONNECTED": floating(lambda s: tf.matmul(s[None], tf.ones([3, 2]))),
