@@ -66,8 +66,10 @@ def test_eightbit_is_close_and_small(model):
         assert got.argmax() == reference.argmax()
 
 
-ON_DEMAND = {"profile", "webdnn"}
-"""Modules that a page loads only on request: `load({ profile: true })`, and WebDNN's interface."""
+ON_DEMAND = {"profile", "webdnn", "sync"}
+"""Modules that a page loads only on request: `load({ profile: true })`, WebDNN's interface, and
+synchronous models.
+"""
 
 
 @pytest.mark.parametrize("model", ["digits"], indirect=True)
