@@ -131,7 +131,9 @@ def test_a_part_of_the_operators_leads_to_a_size(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("consumer", sorted(CONSUMERS))
 def test_every_operator_leads_to_every_size(consumer: str, tmp_path: Path) -> None:
-    """Also that every operator is listed, and that reasons are true."""
+    """Also that every operator is listed, and that reasons are true, except for ranges: their
+    length may depend on data.
+    """
     operators: set[str] = set()
     differences = []
     for name in ALL:
@@ -141,7 +143,7 @@ def test_every_operator_leads_to_every_size(consumer: str, tmp_path: Path) -> No
         operators.update(node.op for node in read_model(path)[0].graph.nodes)
         found = failures(name, consumer, path)
         if name in REASONS:
-            assert found, name
+            assert found or consumer == "Range", name
         else:
             differences += found
     assert not differences, "\n".join(differences)
