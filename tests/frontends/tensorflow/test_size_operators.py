@@ -27,6 +27,18 @@ REASONS: dict[str, str] = {
 
 UNWRITTEN = {
     **dict.fromkeys(
+        (
+            *("Multinomial", "RandomShuffle", "RandomUniformInt", "StatelessRandomUniformInt"),
+            *("StatelessRandomUniformIntV2", "StatelessRandomGetKeyCounterAlg"),
+        ),
+        "its numbers are random, and inputs of the bundle",
+    ),
+    **dict.fromkeys(
+        ("ImageProjectiveTransformV2", "ImageProjectiveTransformV3"),
+        "its operands are an image and a size, which must be constant",
+    ),
+    "UniqueV2": "its handler is that of Unique",
+    **dict.fromkeys(
         ("BatchMatrixBandPart", "Conv", "TopK", "NonMaxSuppression"),
         "TensorFlow cannot write it any more; its handler is that of a newer operator",
     ),

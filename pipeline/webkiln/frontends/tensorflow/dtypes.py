@@ -62,6 +62,21 @@ RESULTS: Mapping[str, Sequence[str]] = {
     **_all(["T=int32"], "BroadcastArgs DataFormatVecPermute InvertPermutation"),
     **_all(["T", "U"], "FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx"),
     **_all(["T", "out_idx=int32"], "ListDiff Unique UniqueV2"),
+    "Multinomial": ("output_dtype=int64",),
+    **_all(
+        ["dtype"],
+        "RandomUniform RandomStandardNormal TruncatedNormal StatelessRandomUniformInt"
+        " StatelessRandomUniformIntV2",
+    ),
+    **_all(
+        ["dtype=float32"],
+        "StatelessRandomUniform StatelessRandomNormal StatelessTruncatedNormal"
+        " StatelessRandomUniformV2 StatelessRandomNormalV2 StatelessTruncatedNormalV2",
+    ),
+    "RandomUniformInt": ("Tout",),
+    "StatelessRandomGetKeyCounter": ("uint64", "uint64"),
+    "StatelessRandomGetKeyCounterAlg": ("uint64", "uint64", "int32"),
+    "StatelessRandomGetAlg": ("int32",),
     **_all(
         ["output_types"],
         "DatasetToSingleElement IteratorGetNext IteratorGetNextSync OptionalGetValue",
