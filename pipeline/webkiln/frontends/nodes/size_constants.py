@@ -38,39 +38,38 @@ class SizeOperators:
 
 def with_size_constants(
     graph: GraphSpec, weights: StoredWeights, operators: SizeOperators
-) -> GraphSpec:
-    """The graph with literals for the constants that determine sizes. Their blobs are removed from
-    `weights`.
+) -> tuple[GraphSpec, tuple[str, ...]]:
+    """The graph with literals for the constants that determine sizes, and the names of the short
+    inputs from whose elements, and from constants, sizes are computed. The blobs of the literals
+    are removed from `weights`.
     """
-    nodes = list(_all_nodes(graph))
-    known = _computed(nodes, operators, _constants(graph))
+    nodes, constants, short = list(_all_nodes(graph)), _constants(graph), _short_inputs(graph)
+    known = _computed(nodes, operators, constants)
     casts = [name for node in nodes if operators.is_integer_cast(node) for name in node.inputs]
     needed = _sources(nodes, operators, known, operators.readers, casts)
-    with_inputs = _computed(nodes, operators, {*_constants(graph), *_short_inputs(graph)})
+    with_inputs = _computed(nodes, operators, {*constants, *short})
     readers = {*operators.readers, *operators.sizes}
     needed |= _sources(nodes, operators, with_inputs, readers, ())
     result = _inlined(graph, weights.small, needed)
     read = {item.digest for item in _constants(result).values() if isinstance(item, Weight)}
     for digest in weights.blobs.keys() - read:
         del weights.blobs[digest]
-    return result
+    of_sizes = _sources(nodes, operators, with_inputs, operators.sizes, ())
+    return result, tuple(_size_inputs(graph, nodes, operators, of_sizes))
 
 
-def size_inputs(graph: GraphSpec, operators: SizeOperators) -> tuple[str, ...]:
-    """The names of the short inputs from whose elements, and from constants, sizes are computed.
-    Numbers in floating point must be sizes themselves: factors of sizes are rarely integers.
+def _size_inputs(
+    graph: GraphSpec, nodes: Sequence[NodeSpec], operators: SizeOperators, needed: set[str]
+) -> Iterator[str]:
+    """The short inputs among the tensors `needed`. Numbers in floating point must be sizes
+    themselves: factors of sizes are rarely integers.
     """
-    short = _short_inputs(graph)
-    nodes = list(_all_nodes(graph))
-    known = _computed(nodes, operators, {*_constants(graph), *short})
-    needed = _sources(nodes, operators, known, operators.sizes, ())
-    whole = {item.tensor for item in graph.inputs if is_integer(item.dtype)}
-    return tuple(
-        name
-        for tensor, name in short.items()
-        if tensor in needed
-        and (tensor in whole or not _is_factor(tensor, nodes, operators, needed))
-    )
+    integers = {item.tensor for item in graph.inputs if is_integer(item.dtype)}
+    for tensor, name in _short_inputs(graph).items():
+        if tensor in needed and (
+            tensor in integers or not _is_factor(tensor, nodes, operators, needed)
+        ):
+            yield name
 
 
 def _short_inputs(graph: GraphSpec) -> dict[str, str]:

@@ -18,7 +18,7 @@ from webkiln.frontends.core.arrays import Blobs, Literal, Weight
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
-from webkiln.frontends.nodes.size_constants import size_inputs, with_size_constants
+from webkiln.frontends.nodes.size_constants import with_size_constants
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import decode_strings, decode_text, raw_attributes
 from webkiln.frontends.onnx.check import CheckerError, check_model, parse_model
@@ -116,9 +116,10 @@ def _read_spec(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[
     model = inline_functions(model, name)
     opsets = opsets_of(model)
     reader = _Reader(name, folder, opsets)
-    graph = with_size_constants(reader.graph(model.graph, {}), reader.weights, SIZE_OPERATORS)
+    graph, sizes = with_size_constants(
+        reader.graph(model.graph, {}), reader.weights, SIZE_OPERATORS
+    )
     report_unsupported(name, reader.unsupported)
-    sizes = size_inputs(graph, SIZE_OPERATORS)
     spec = NodeModel(Path(name).stem, opsets, graph, reader.texts.names, reader.texts.labels, sizes)
     return spec, reader.weights.blobs
 

@@ -17,7 +17,6 @@ from webkiln.frontends.nodes.reading import (
 )
 from webkiln.frontends.nodes.size_constants import (
     SizeOperators,
-    size_inputs,
     with_size_constants,
 )
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
@@ -138,8 +137,8 @@ class SpecWriter:
             Declared(item.name, names[item.tensor], item.dtype, item.shape) for item in retained
         )
         graph = drop_unread_outputs(GraphSpec(inputs, outputs, self.tensors, tuple(self.nodes)))
-        graph = with_size_constants(graph, self.weights, SIZE_OPERATORS)
-        return NodeModel(program.name, {"": 1}, graph, sizes=size_inputs(graph, SIZE_OPERATORS))
+        graph, sizes = with_size_constants(graph, self.weights, SIZE_OPERATORS)
+        return NodeModel(program.name, {"": 1}, graph, sizes=sizes)
 
     def _outputs(self, scope: Scope) -> tuple[Declared, ...]:
         outputs = []

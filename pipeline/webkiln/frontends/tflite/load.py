@@ -14,7 +14,6 @@ from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.size_constants import (
     SizeOperators,
-    size_inputs,
     with_size_constants,
 )
 from webkiln.frontends.nodes.spec import NodeModel
@@ -53,9 +52,9 @@ def read_model(
             f"{file.name}: its graphs are nested too deeply; it is damaged; convert the model again"
         ) from None
     report_unsupported(file.name, reading.unsupported)
-    graph = with_size_constants(graph, reading.weights, SIZE_OPERATORS)
+    graph, sizes = with_size_constants(graph, reading.weights, SIZE_OPERATORS)
     return extract_subgraph(
-        NodeModel(path.stem, {"": 3, "custom": 1}, graph, sizes=size_inputs(graph, SIZE_OPERATORS)),
+        NodeModel(path.stem, {"": 3, "custom": 1}, graph, sizes=sizes),
         reading.weights.blobs,
         cut,
         file.name,
