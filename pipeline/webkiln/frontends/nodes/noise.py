@@ -22,9 +22,11 @@ def noise_name(node: str) -> str:
 def drawn(
     call: NodeCall, distribution: str, first: float, second: float, shape: Sequence[int], dtype: str
 ) -> Tensor:
-    """An input of numbers from one of `DISTRIBUTIONS` with its two parameters. Raises
-    UnsupportedError in a branch or loop, whose draws differ between iterations, and for a size that
-    is computed from others, which an input cannot have.
+    """An input of numbers from one of `DISTRIBUTIONS` with its two parameters. Those of float16 are
+    drawn as float32, and cast.
+
+    Raises UnsupportedError in a branch or loop, whose draws differ between iterations, and for a
+    size that is computed from others, which an input cannot have.
     """
     if call.builder.is_nested:
         raise call.unsupported(
@@ -38,12 +40,13 @@ def drawn(
                 "Draw a number of them that is known, or set the size with --dim",
             )
     parameters = dict(zip(DISTRIBUTIONS[distribution], (first, second), strict=True))
-    return call.builder.input(
+    numbers = call.builder.input(
         noise_name(call.spec.name),
-        dtype,
+        "float32" if dtype == "float16" else dtype,
         shape,
         distribution=Distribution.of(distribution, parameters),
     )
+    return cast(call.builder, numbers, dtype)
 
 
 def _is_placeholder(size: int) -> bool:
@@ -53,18 +56,18 @@ def _is_placeholder(size: int) -> bool:
 
 
 def uniform(call: NodeCall, shape: Sequence[int], dtype: str = "float32") -> Tensor:
-    """Numbers in [0, 1). Those of float16 are drawn as float32, and may round to 1."""
-    return cast(call.builder, drawn(call, "uniform", 0.0, 1.0, shape, _wide(dtype)), dtype)
+    """Numbers in [0, 1). Those of float16 may round to 1."""
+    return drawn(call, "uniform", 0.0, 1.0, shape, dtype)
 
 
 def normal(call: NodeCall, shape: Sequence[int], dtype: str = "float32") -> Tensor:
     """Numbers of mean 0 and standard deviation 1."""
-    return cast(call.builder, drawn(call, "normal", 0.0, 1.0, shape, _wide(dtype)), dtype)
+    return drawn(call, "normal", 0.0, 1.0, shape, dtype)
 
 
 def bernoulli(call: NodeCall, probability: Tensor, shape: Sequence[int]) -> Tensor:
     """bool of a shape: true with a probability, which is broadcast to the shape."""
-    draws = uniform(call, shape, _wide(probability.dtype))
+    draws = uniform(call, shape, "float64" if probability.dtype == "float64" else "float32")
     return call.op("Less", [draws, cast(call.builder, probability, draws.dtype)])
 
 
@@ -89,7 +92,3 @@ def categories(call: NodeCall, weights: Tensor, count: int, *, replacement: bool
         [reshaped(b, bounds, (*rows, 1, classes)), reshaped(b, scaled, (*rows, count, 1))],
     )
     return cast(b, total(b, cast(b, passed, "int32"), len(rows) + 1), "int64")
-
-
-def _wide(dtype: str) -> str:
-    return "float64" if dtype == "float64" else "float32"

@@ -1,8 +1,8 @@
 """Sample inputs with which a node format's framework computes the reference outputs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from webkiln.frontends.nodes.sizes import (
     fixed_values,
@@ -14,31 +14,75 @@ from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.ir.input_names import by_input
 from webkiln.ir.symbols import size_name
 from webkiln.ir.types import Array
-from webkiln.random_inputs import Inputs, ModelRun, distinguishing_inputs, make_inputs
+from webkiln.random_inputs import (
+    DISTRIBUTIONS,
+    NATURAL,
+    Inputs,
+    ModelRun,
+    distinguishing_inputs,
+    make_inputs,
+)
 
 InputGenerator = Callable[[Inputs, float], dict[str, dict[str, Array]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The random numbers that a node draws: their dtype and shape, and their distribution with its
+    two parameters.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    distribution: str
+    parameters: tuple[float, float]
 
 
 @dataclass(frozen=True)
 class SampledInputs:
     """The inputs of a bundle at sample sizes (`free`), the values of the inputs that the build
-    fixes (`fixed`), and the values of inputs of sizes (`sizes`).
+    fixes (`fixed`), the values of inputs of sizes (`sizes`), and the inputs of random numbers
+    (`noises`).
     """
 
     free: Inputs
     fixed: Mapping[str, Array]
     sizes: Mapping[str, Array] = field(default_factory=dict)
+    noises: Mapping[str, Noise] = field(default_factory=dict)
+
+    def natural(self) -> dict[str, Array]:
+        """One natural set of the inputs, without random numbers."""
+        return {**make_inputs(self.free)[NATURAL[0]], **self.sizes}
+
+    def with_noises(self, noises: Mapping[str, Noise]) -> Self:
+        """The inputs with random numbers, by the names of their inputs."""
+        return replace(self, noises=noises)
 
     def sets(
-        self, name: str, run: ModelRun, generate: InputGenerator = make_inputs
+        self, name: str, run: ModelRun, generate: InputGenerator | None = None
     ) -> dict[str, dict[str, Array]]:
         """The input sets of `generate`, at the first scale at which the outputs of the model differ
         between inputs. Raise VerificationError if they never do.
         """
+        make = generate or self._random
         return distinguishing_inputs(
-            lambda scale: self._with_sizes(generate(self.free, scale)),
+            lambda scale: self._with_sizes(make(self.free, scale)),
             lambda values: run(values)[0],
             name,
+        )
+
+    def _random(self, free: Inputs, scale: float) -> dict[str, dict[str, Array]]:
+        noises = self.noises
+        return make_inputs(
+            {**free, **{name: (noise.dtype, noise.shape) for name, noise in noises.items()}},
+            scale,
+            {
+                name: (
+                    noise.distribution,
+                    dict(zip(DISTRIBUTIONS[noise.distribution], noise.parameters, strict=True)),
+                )
+                for name, noise in noises.items()
+            },
         )
 
     def _with_sizes(self, sets: Mapping[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:

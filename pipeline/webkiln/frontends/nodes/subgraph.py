@@ -6,6 +6,7 @@ from dataclasses import replace
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.core.arrays import Blobs, Weight
 from webkiln.frontends.core.subgraph import Subgraph, Vertex, check_names, needed_vertices
+from webkiln.frontends.nodes.noise import noise_name
 from webkiln.frontends.nodes.reading import all_graphs, nested_graphs, tensors_read
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
@@ -188,21 +189,21 @@ def subgraph_reference(
     sets: Mapping[str, Mapping[str, Array]],
     name: str,
     runs: Sequence[ModelRun],
-    noises: Sequence[str] = (),
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of reference.npz and of layers.npz of a model or subgraph, for the input sets
     `sets`. The first of `runs` computes the reference, the others measure its noise; all run the
-    entire model. `noises` are the inputs of random numbers.
+    entire model.
     """
     run, *others = (subgraph_run(subgraph, name, other) for other in runs)
     reference, all_values = reference_arrays(sets, run, others)
+    node_names = {node.name for node in subgraph.graph.nodes}
     names = [item.name for item in subgraph.graph.inputs if item.name not in inputs.fixed]
+    noises = sorted(inputs.noises.keys() & set(map(noise_name, node_names)))
     input_arrays = {
         f"{kind}/in/{item}": _value(f"{kind}/{item}", all_values, name)
         for kind in sets
         for item in (*names, *noises)
     }
-    node_names = {node.name for node in subgraph.graph.nodes}
     layers = {
         key: value for key, value in all_values.items() if key.partition("/")[2] in node_names
     }

@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from webkiln.errors import SourceError, WebkilnError, missing_framework
 from webkiln.frontends.core.arrays import two_parts
 from webkiln.frontends.nodes.noise import noise_name
-from webkiln.frontends.nodes.sample_inputs import SampledInputs
+from webkiln.frontends.nodes.sample_inputs import Noise, SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
 from webkiln.frontends.tensorflow.draws import DERIVED, DRAWS, PARAMETERS
@@ -24,7 +23,6 @@ from webkiln.frontends.tensorflow.source import split_reference
 from webkiln.frontends.tensorflow.unfused import unfuse
 from webkiln.frontends.tensorflow.walk import SpecWriter
 from webkiln.ir.types import Array
-from webkiln.random_inputs import DISTRIBUTIONS, NATURAL, make_inputs
 
 
 def compute_reference(
@@ -37,31 +35,13 @@ def compute_reference(
     with TemporaryDirectory() as directory:
         names = {item.name for item in (*part.graph.inputs, *part.graph.outputs)}
         run = Computed(tf, path, folder, signature, inputs.fixed, Path(directory), names)
-        noises = run.noises(make_inputs(inputs.free)[NATURAL[0]] | dict(inputs.sizes))
-        free = {name: (noise.dtype, noise.shape) for name, noise in noises.items()}
-        inputs = replace(inputs, free={**inputs.free, **free})
-        distributions = {name: (item.name, item.parameters) for name, item in noises.items()}
-        sets = inputs.sets(
-            path.name,
-            subgraph_run(part, path.name, run),
-            lambda table, scale: make_inputs(table, scale, distributions),
-        )
-        drawn = sorted({noise_name(node.name) for node in part.graph.nodes} & noises.keys())
-        reference, layers = subgraph_reference(part, inputs, sets, path.name, [run], drawn)
+        inputs = inputs.with_noises(run.noises(inputs.natural()))
+        sets = inputs.sets(path.name, subgraph_run(part, path.name, run))
+        reference, layers = subgraph_reference(part, inputs, sets, path.name, [run])
     several = {node.name for node in part.graph.nodes if len([*filter(None, node.outputs)]) > 1}
     return reference, {
         key: value for key, value in layers.items() if key.partition("/")[2] not in several
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """The random numbers of a node: their dtype and shape, and their distribution."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    name: str
-    parameters: Mapping[str, float]
 
 
 def import_tensorflow() -> Any:
@@ -153,15 +133,13 @@ class Computed:
             bounds = [operation.inputs[position] for position in draw.bounds or ()]
             drawn, *numbers = self.session.run([operation.outputs[0], *bounds], feeds)
             first, second = numbers or PARAMETERS[draw.distribution]
-            names = DISTRIBUTIONS[draw.distribution]
-            parameters = dict(zip(names, (float(first), float(second)), strict=True))
             result[name] = Noise(
                 str(np.promote_types(drawn.dtype, np.float32))
                 if drawn.dtype.kind == "f"
                 else str(drawn.dtype),
                 tuple(drawn.shape),
                 draw.distribution,
-                parameters,
+                (float(first), float(second)),
             )
         return result
 

@@ -4,7 +4,6 @@ of nodes.
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 from webkiln.errors import ToolError
 from webkiln.frontends.nodes.noise import noise_name
-from webkiln.frontends.nodes.sample_inputs import SampledInputs
+from webkiln.frontends.nodes.sample_inputs import Noise, SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import subgraph_reference, subgraph_run
 from webkiln.frontends.torch.decompositions import decomposed
@@ -23,7 +22,7 @@ from webkiln.frontends.torch.labels import layer_values, output_names
 from webkiln.frontends.torch.randomness import DRAWS, drawn_parameters
 from webkiln.frontends.torch.source import TracedProgram, first_line
 from webkiln.ir.types import DTYPES, Array, is_integer
-from webkiln.random_inputs import DISTRIBUTIONS, NATURAL, make_inputs
+from webkiln.random_inputs import NATURAL
 
 
 def compute_reference(
@@ -34,14 +33,8 @@ def compute_reference(
     """
     run = _Runner(source, name, inputs.fixed)
     try:
-        noises = run.noises(make_inputs(inputs.free)[NATURAL[0]])
-        inputs = replace(inputs, free={**inputs.free, **{key: n.type for key, n in noises.items()}})
-        distributions = {key: (noise.name, noise.parameters) for key, noise in noises.items()}
-        sets = inputs.sets(
-            name,
-            subgraph_run(part, name, run),
-            lambda free, scale: make_inputs(free, scale, distributions),
-        )
+        inputs = inputs.with_noises(run.noises(inputs.natural()))
+        sets = inputs.sets(name, subgraph_run(part, name, run))
     except NotImplementedError as error:
         advice = (
             "install its package (pip install torchvision), or record outputs where it is"
@@ -51,18 +44,7 @@ def compute_reference(
             f"{name}: torch cannot run an operator of it ({first_line(error)}); {advice}"
         ) from None
     double = _in_float64(run, part, sets[NATURAL[0]])
-    names = {noise_name(node.name) for node in part.graph.nodes}
-    runs = [run] if double is None else [run, double]
-    return subgraph_reference(part, inputs, sets, name, runs, sorted(names & noises.keys()))
-
-
-@dataclass(frozen=True)
-class _Noise:
-    """The random numbers of a node: their dtype and shape, and their distribution."""
-
-    type: tuple[str, tuple[int, ...]]
-    name: str
-    parameters: Mapping[str, float]
+    return subgraph_reference(part, inputs, sets, name, [run] if double is None else [run, double])
 
 
 class _Recorder(Interpreter):  # type: ignore[misc]
@@ -73,7 +55,7 @@ class _Recorder(Interpreter):  # type: ignore[misc]
         self.names, self.labels = runner.names, runner.labels
         self.widened, self.values = runner.widened, values
         self.results: dict[str, Array] = {}
-        self.noises: dict[str, _Noise] = {}
+        self.noises: dict[str, Noise] = {}
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.widened:
@@ -101,14 +83,8 @@ class _Recorder(Interpreter):  # type: ignore[misc]
             dtype = dtype if is_integer(dtype) else "int64"
         else:
             dtype = dtype if dtype == "float64" and not self.widened else "float32"
-        parameters = dict(
-            zip(
-                DISTRIBUTIONS[distribution],
-                drawn_parameters(node.target, node.args),
-                strict=True,
-            )
-        )
-        self.noises[name] = _Noise((dtype, tuple(result.shape)), distribution, parameters)
+        parameters = drawn_parameters(node.target, node.args)
+        self.noises[name] = Noise(dtype, tuple(result.shape), distribution, parameters)
         if name not in self.values:
             return result
         return torch.from_numpy(np.array(self.values[name])).reshape(result.shape).to(result.dtype)
@@ -126,7 +102,7 @@ class _Runner:
         self.labels = self.names
         self.outputs = output_names(self.program)
 
-    def noises(self, values: Mapping[str, Array]) -> dict[str, _Noise]:
+    def noises(self, values: Mapping[str, Array]) -> dict[str, Noise]:
         """The random numbers that the program draws, by the names of their inputs."""
         return self._run(values)[0].noises
 

@@ -17,9 +17,7 @@ def _drawn(draw: Draw, call: NodeCall) -> Tensor:
         first, second = PARAMETERS[draw.distribution]
     else:
         first, second = (float(call.numbers(position).item()) for position in draw.bounds)
-    wide = "float32" if dtype == "float16" else dtype
-    drawn = noise.drawn(call, draw.distribution, first, second, call.sizes(0), wide)
-    return cast(call.builder, drawn, dtype)
+    return noise.drawn(call, draw.distribution, first, second, call.sizes(0), dtype)
 
 
 def multinomial(call: NodeCall) -> Tensor:
