@@ -3,7 +3,7 @@ its model as literal types.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 ARRAYS = {
@@ -24,6 +24,13 @@ BUFFER, DEVICE = 'Global<"GPUBuffer">', 'Global<"GPUDevice">'
 FLOAT16 = 'Global<"Float16Array">'
 ALTERNATIVES = {"float16": f"{FLOAT16} | Float32Array", "uint8": "Uint8ClampedArray"}
 """What an input accepts in addition to its array and an array of numbers."""
+GLOBAL = """/** A class that not every environment declares. */
+type Global<Name extends string> = typeof globalThis extends {
+  [key in Name]: { prototype: infer Type };
+}
+  ? Type
+  : never;
+"""
 NESTED = """/** Rows in arrays, as deep as the shape. */
 export type Nested<Row> = readonly (Row | Nested<Row>)[];
 """
@@ -44,11 +51,9 @@ def index_types(manifest: dict[str, Any]) -> str:
     gpu = "webgpu" in manifest["backends"]
     inputs = "".join(field(tensor, input_types(tensor, gpu)) for tensor in callers)
     outputs = "".join(field(tensor, output_types(tensor)) for tensor in manifest["outputs"])
-    only = f" | Inputs[{text_of(callers[0]['name'])}]" if len(callers) == 1 else ""
     drawables = " | ".join(f"Global<{text_of(name)}>" for name in DRAWABLES)
     drawable = f"export type Drawable = {drawables};\n" if "Drawable" in inputs else ""
     nested = NESTED if "Nested<" in inputs else ""
-    backends = " | ".join(map(text_of, manifest["backends"]))
     variants = sorted(
         {v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())}
     )
@@ -59,11 +64,6 @@ def index_types(manifest: dict[str, Any]) -> str:
     placeholders = "; ".join(
         f"{descriptions.get(name, '')}{name}?: number" for name in manifest["placeholders"]
     )
-    variant = " | ".join(map(text_of, variants)) or "never"
-    public = {
-        key: manifest[key]
-        for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")
-    }
     arrays = " | ".join([*sorted(set(ARRAYS.values())), FLOAT16])
     device = (
         "  /** The device of the webgpu backend, with `worker: false`. Default: a new one. */\n"
@@ -73,7 +73,7 @@ def index_types(manifest: dict[str, Any]) -> str:
   readonly device: {DEVICE} | null;
   /** Outputs that stay on the GPU: "gpu" for all, or by name: in new buffers or the given ones. */
   run<Kept extends "gpu" | {{ [output in keyof Outputs]?: "gpu" | {BUFFER} }}>(
-    inputs: Inputs{only},
+    inputs: {inputs_type(callers)},
     options: RunOptions & {{ outputs: Kept }},
   ): Promise<{{
     [output in keyof Outputs]: Kept extends "gpu"
@@ -85,18 +85,12 @@ def index_types(manifest: dict[str, Any]) -> str:
 """
     device, gpu_run = (device, gpu_run) if gpu else ("", "")
     return f"""/* eslint-disable */
-/** A class that not every environment declares. */
-type Global<Name extends string> = typeof globalThis extends {{
-  [key in Name]: {{ prototype: infer Type }};
-}}
-  ? Type
-  : never;
-{drawable}{nested}export interface Inputs {{
+{GLOBAL}{drawable}{nested}export interface Inputs {{
 {inputs}}}
 export interface Outputs {{
 {outputs}}}
-export type Backend = {backends};
-export type Variant = {variant};
+export type Backend = {union(manifest["backends"])};
+export type Variant = {union(variants)};
 export interface LoadOptions {{
   /** Backends in order of preference; the first that works is used. */
   backends?: Backend | readonly ("webgpu" | "wasm" | "webgl" | "js")[];
@@ -163,7 +157,7 @@ export interface Model {{
   readonly stats: {{ loadMs: number; lastRunMs: number | null }};
   /** The shapes of the outputs of the last run. */
   readonly shapes: {{ readonly [output in keyof Outputs]?: readonly number[] }};
-  run(inputs: Inputs{only}, options?: RunOptions): Promise<Outputs>;
+  run(inputs: {inputs_type(callers)}, options?: RunOptions): Promise<Outputs>;
 {gpu_run}  reset(): Promise<void>;
   layers(): Promise<Layer[]>;
   /** The times of launches since load() or the last profile(). Needs load({{ profile: true }}). */
@@ -173,7 +167,7 @@ export interface Model {{
 export declare class WebkilnError extends Error {{
   readonly code: string;
 }}
-export declare const manifest: {literal(public)};
+export declare const manifest: {manifest_type(manifest)};
 export declare function load(options?: LoadOptions): Promise<Model>;
 /** The `k` highest scores of one row, highest first, with their labels. */
 export declare function top(
@@ -197,6 +191,22 @@ def inputs_of(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
         )
         inputs.setdefault(accepted["name"], accepted)
     return list(inputs.values())
+
+
+def inputs_type(callers: Sequence[Mapping[str, Any]]) -> str:
+    """The type of the inputs of a run. A single one need not be named."""
+    return "Inputs" + (f" | Inputs[{text_of(callers[0]['name'])}]" if len(callers) == 1 else "")
+
+
+def manifest_type(manifest: Mapping[str, Any]) -> str:
+    """The type of the part of the manifest that a caller sees."""
+    keys = ("name", "encoding", "inputs", "outputs", "placeholders", "states")
+    return literal({key: manifest[key] for key in keys})
+
+
+def union(values: Iterable[str]) -> str:
+    """The type of one of several strings."""
+    return " | ".join(map(text_of, values)) or "never"
 
 
 def text_of(value: Any) -> str:

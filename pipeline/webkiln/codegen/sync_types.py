@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from webkiln.codegen.declarations import (
+    GLOBAL,
     NESTED,
     field,
     input_types,
-    literal,
+    inputs_type,
+    manifest_type,
     output_types,
-    text_of,
+    union,
 )  # fmt: skip
 
 
@@ -23,22 +25,10 @@ def sync_types(manifest: Mapping[str, Any]) -> str:
     ]
     inputs = "".join(field(tensor, input_types(tensor, gpu=False)) for tensor in plain)
     outputs = "".join(field(tensor, output_types(tensor)) for tensor in manifest["outputs"])
-    only = f" | Inputs[{text_of(plain[0]['name'])}]" if len(plain) == 1 else ""
     placeholders = "; ".join(f"{name}?: number" for name in manifest["placeholders"])
     variants = [v["name"] for v in manifest["backends"].get("wasm", {"variants": ()})["variants"]]
-    variant = " | ".join(map(text_of, variants)) or "never"
-    public = {
-        key: manifest[key]
-        for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")
-    }
     return f"""/* eslint-disable */
-/** A class that not every environment declares. */
-type Global<Name extends string> = typeof globalThis extends {{
-  [key in Name]: {{ prototype: infer Type }};
-}}
-  ? Type
-  : never;
-{NESTED if "Nested<" in inputs else ""}export interface Inputs {{
+{GLOBAL}{NESTED if "Nested<" in inputs else ""}export interface Inputs {{
 {inputs}}}
 export interface Outputs {{
 {outputs}}}
@@ -57,18 +47,18 @@ export interface SyncModel {{
   /** The shapes of the outputs of the last run. */
   readonly shapes: {{ readonly [output in keyof Outputs]?: readonly number[] }};
   /** Run the model in the calling thread. Outputs are new arrays. */
-  run(inputs: Inputs{only}, options?: {{ placeholders?: {{ {placeholders} }} }}): Outputs;
+  run(inputs: {inputs_type(plain)}, options?: {{ placeholders?: {{ {placeholders} }} }}): Outputs;
   /** Reset the states to their initial values. */
   reset(): void;
 }}
 export declare class WebkilnError extends Error {{
   readonly code: string;
 }}
-export declare const manifest: {literal(public)};
+export declare const manifest: {manifest_type(manifest)};
 /** Download the parts of the model, and verify their digests. Needs `fetch`, or Node. */
 export declare function fetchParts(options?: {{
   /** One variant of WebAssembly, instead of the best that the engine runs. */
-  variant?: {variant};
+  variant?: {union(variants)};
   /** The folder of the wasm and weight files. Default: that of this module. */
   baseURL?: string | URL;
   signal?: AbortSignal;
