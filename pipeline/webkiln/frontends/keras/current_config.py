@@ -88,14 +88,8 @@ class CurrentConfig:
             return "keras.src.models.functional", None
         if name == "Sequential":
             return "keras", None
-        return (
-            ("keras.layers", made)
-            if (made := getattr(self.keras.layers, name, None))
-            else (
-                None,
-                None,
-            )
-        )
+        made = getattr(self.keras.layers, name, None)
+        return ("keras.layers", made) if made else (None, None)
 
     def _object(self, entry: Mapping[str, Any], module: str, made: Any) -> dict[str, Any]:
         class_name, own = str(entry["class_name"]).rpartition(">")[2], module != PLUGIN

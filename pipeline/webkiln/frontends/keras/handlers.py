@@ -44,7 +44,9 @@ class Handlers:
         return known or self.find(spec) is not None
 
     def handles_in_memory(self, spec: LayerSpec) -> bool:
-        """Likewise for a layer in memory: a user's class is what its `call` says, not its name."""
+        """Whether a layer of a model in memory has a handler. A user-defined class has none without
+        a registered one: it is traced, since its name does not determine what it computes.
+        """
         own = spec.own or spec.kind != "layer" or registered_handler(spec) is not None
         return own and self.handles(spec)
 

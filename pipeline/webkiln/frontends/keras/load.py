@@ -114,8 +114,7 @@ def load_with_keras(
 
     Without `trust_source`, raises UnsupportedError, which lists everything that would be imported
     or executed, and the other `unsupported` parts. `traced` are the classes for which the model is
-    loaded. Raises SourceError if Keras cannot load the
-    file.
+    loaded. Raises SourceError if Keras cannot load the file.
     """
     keras = import_keras(
         f"{path.name}: "

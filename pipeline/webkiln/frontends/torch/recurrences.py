@@ -4,9 +4,10 @@ torch computes the shapes of their results by unrolling them over the steps, whi
 Here the shapes follow from those of the operands, and the operators stay in the program.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from traceback import walk_tb
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,16 +28,19 @@ def kept_recurrences() -> Iterator[None]:
     unrolled = {operator: decomposition_table[operator] for operator in operators}
     try:
         for operator in operators:
-            operator.py_kernels.update(dict.fromkeys(KEYS, _results))
-            operator._dispatch_cache.clear()  # noqa: SLF001 - it has the old kernels
+            _set_kernels(operator, operator.py_kernels | dict.fromkeys(KEYS, _results))
             decomposition_table[operator] = _results
         yield
     finally:
         decomposition_table.update(unrolled)
         for operator, kernels in zip(operators, saved, strict=True):
-            operator.py_kernels.clear()
-            operator.py_kernels.update(kernels)
-            operator._dispatch_cache.clear()  # noqa: SLF001 - it has the old kernels
+            _set_kernels(operator, kernels)
+
+
+def _set_kernels(operator: Any, kernels: Mapping[Any, Any]) -> None:
+    operator.py_kernels.clear()
+    operator.py_kernels.update(kernels)
+    operator._dispatch_cache.clear()  # noqa: SLF001 - it has the old kernels
 
 
 def packs(error: BaseException) -> bool:

@@ -63,6 +63,7 @@ def settle(program: ScriptProgram, draw: Callable[[], Inputs], other: Callable[[
                 " set them with --input-shape"
             )
     values = {name: finals[0][name] for name in changed}
+    # With the first inputs, a state that depends on them would agree.
     inputs = [draw() for _ in range(RUNS)]
     expected = _simulated(program, {}, inputs)
     for states in _candidates(values, steps[0]):

@@ -25,19 +25,25 @@ def stored_function(config: Any) -> Function | None:
     Keras 1 and 2 write [code, defaults, closure], the code in base64 (Keras before 2.1.3: as
     text of latin characters). Keras 3 writes a dict of these.
     """
-    stored = config.get("function") if isinstance(config, Mapping) else None
-    if isinstance(stored, Mapping) and stored.get("class_name") == "__lambda__":
-        inner = stored.get("config")
-        if not isinstance(inner, Mapping):
-            return None
-        stored = [inner.get("code"), inner.get("defaults"), inner.get("closure")]
-    if not isinstance(stored, list) or len(stored) != 3 or not isinstance(stored[0], str):
+    stored = _stored(config)
+    if len(stored) != 3:
         return None
     text, defaults, closure = stored
     code = next((code for data in _decoded(text) if (code := read_code(data)) is not None), None)
     if code is None or closure or not code.is_closed:
         return None
     return Function(code, tuple(defaults or ()))
+
+
+def _stored(config: Any) -> list[Any]:
+    """[code, defaults, closure] in a Lambda's config; empty if its function is not code."""
+    stored = config.get("function") if isinstance(config, Mapping) else None
+    if isinstance(stored, Mapping) and stored.get("class_name") == "__lambda__":
+        inner = stored.get("config")
+        if not isinstance(inner, Mapping):
+            return []
+        stored = [inner.get(name) for name in ("code", "defaults", "closure")]
+    return stored if isinstance(stored, list) and stored and isinstance(stored[0], str) else []
 
 
 def _decoded(text: str) -> list[bytes]:
@@ -58,10 +64,8 @@ def is_loadable(config: Any) -> bool:
     """Whether this Python may be able to load a Lambda's code. Python changes its bytecode with
     every version; that of 3.10 and before has another layout.
     """
-    stored = config.get("function") if isinstance(config, Mapping) else None
-    if isinstance(stored, Mapping) and stored.get("class_name") == "__lambda__":
-        stored = [(stored.get("config") or {}).get("code")]
-    if not isinstance(stored, list) or not stored or not isinstance(stored[0], str):
+    stored = _stored(config)
+    if not stored:
         return True
     codes = [code for data in _decoded(stored[0]) if (code := read_code(data)) is not None]
     return bool(codes) and codes[0].layout == "3.13" and sys.version_info >= (3, 11)

@@ -232,10 +232,8 @@ def _is_swish(config: Mapping[str, Any]) -> str | None:
 
 _KEYS = frozenset({"axis", "epsilon", "center", "scale"})
 _GROUPS = Copy(addons_normalization, _KEYS | {"groups"}, _affine)
-_GAMMA = lambda _: ("gamma",)  # noqa: E731
-_UNIT = (
-    Copy(unit_length, frozenset({"gamma_init"}), _GAMMA),
-    Copy(unit_length, frozenset(), _GAMMA),
+_UNIT = tuple(
+    Copy(unit_length, frozenset(keys), lambda _: ("gamma",)) for keys in (("gamma_init",), ())
 )
 
 

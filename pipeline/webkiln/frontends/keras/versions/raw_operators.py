@@ -196,10 +196,13 @@ def _product(inputs: Inputs, attributes: Attributes) -> Call:
 
 
 _UNARY = {
-    **{f"{name}": f"math.{name.lower()}" for name in ("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor")},
-    **{f"{name}": f"math.{name.lower()}" for name in ("Log", "Log1p", "Reciprocal", "Round")},
-    **{f"{name}": f"math.{name.lower()}" for name in ("Rsqrt", "Sigmoid", "Sign", "Sin", "Sqrt")},
-    **{f"{name}": f"math.{name.lower()}" for name in ("Square", "Tan", "Tanh", "Expm1")},
+    **{
+        name: f"math.{name.lower()}"
+        for name in (
+            *("Abs", "Ceil", "Cos", "Erf", "Exp", "Expm1", "Floor", "Log", "Log1p", "Reciprocal"),
+            *("Round", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sqrt", "Square", "Tan", "Tanh"),
+        )
+    },
     "Neg": "math.negative",
     "LogicalNot": "math.logical_not",
 }
