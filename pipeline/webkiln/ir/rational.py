@@ -36,11 +36,13 @@ LARGEST = 1 << 17
 ACCEPTED = 2048
 """If they differ only above this size, larger sizes are rejected when the model runs."""
 SAMPLES = 1 << 14
+"""The number of random sizes."""
 RARE = 0.01
+"""The part of the random sizes for which floating point may differ."""
 Sample = Mapping[str, Array]
 """Values of symbols, one array of integers each."""
-Rounded = Callable[[Sample], Array]
-"""Computes a number in floating point."""
+Rounded = Callable[[Sample], Any]
+"""Computes an array, or a Python number, which takes the dtype of the other operand."""
 
 
 def positive(size: int) -> int:
@@ -122,7 +124,7 @@ class Rational:
     @property
     def value(self) -> Array:
         """The value of a number without symbols, in its dtype."""
-        return self.rounded({})
+        return np.asarray(self.rounded({}))
 
     def __str__(self) -> str:
         return f"({self.numerator}) / ({self.denominator})"
@@ -274,7 +276,7 @@ def _lifted(value: "Rational | float") -> Rational:
     if isinstance(value, Rational):
         return value
     exact = Fraction(value)
-    return Rational(exact.numerator, exact.denominator, lambda sample: value)  # type: ignore[arg-type,return-value]
+    return Rational(exact.numerator, exact.denominator, lambda sample: value)
 
 
 def _sum(a: Rational, numerator: int, denominator: int) -> tuple[int, int]:
@@ -313,10 +315,12 @@ def _reduced(numerator: int, denominator: int) -> tuple[int, int]:
         return quotient, 1
     factors = [*terms_of(numerator).values(), *terms_of(denominator).values()]
     common = reduce(gcd, factors)
-    return tuple(
-        from_terms({term: factor // common for term, factor in terms_of(size).items()})
-        for size in (numerator, denominator)
-    )  # type: ignore[return-value]
+    return _divided(numerator, common), _divided(denominator, common)
+
+
+def _divided(size: int, divisor: int) -> int:
+    """A size divided by a number that divides all its terms."""
+    return from_terms({term: factor // divisor for term, factor in terms_of(size).items()})
 
 
 def _simplest(value: np.floating[Any]) -> Fraction:

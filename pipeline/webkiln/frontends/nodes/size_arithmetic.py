@@ -151,10 +151,6 @@ def leaky_relu(attrs: Mapping[str, Any], x: Rational) -> Number:
     return where(attrs, less(attrs, x, _bound(0, x)), x * slope, x)
 
 
-def square_root(attrs: Mapping[str, Any], x: Rational) -> Number:
-    return x.square_root()
-
-
 def shift_left(attrs: Mapping[str, Any], x: int, count: int) -> int:
     return x * _power_of_two(count)
 
@@ -210,7 +206,7 @@ SCALARS: Mapping[str, Scalar] = {
     "Sign": sign,
     "Relu": lambda attrs, x: largest(attrs, x, _bound(0, x)),
     "LeakyRelu": leaky_relu,
-    "Sqrt": square_root,
+    "Sqrt": lambda attrs, x: x.square_root(),
     "Rsqrt": lambda attrs, x: 1 / x.square_root(),
     "IsInf": lambda attrs, x: x.is_never(np.isinf),
     "IsNaN": lambda attrs, x: x.is_never(np.isnan),
