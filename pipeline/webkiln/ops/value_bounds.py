@@ -19,22 +19,35 @@ Bounds = tuple[int | None, int | None]
 """The lowest and the highest possible element; None if it is not known."""
 Rule = Callable[[Node, Sequence[Tensor], Sequence[Bounds]], Bounds]
 DEEPEST = 64
+"""The number of operators that are followed from a tensor to its operands."""
 UNKNOWN: Bounds = (None, None)
 
 
-def bounds(x: Tensor, depth: int = 0) -> Bounds:
+def bounds(x: Tensor) -> Bounds:
     """The bounds that follow from the operators that compute a tensor, and from its dtype."""
-    builder = x.builder
-    value, node = builder.known(x), builder.producer(x)
-    if value is not None and value.size:
-        return _floor(value.min()), _ceil(value.max())
-    found = UNKNOWN
-    if node is not None and node.outputs[0] != x.name:
-        node = None
-    if node is not None and node.op in RULES and depth < DEEPEST and x.dtype != "float16":
-        items = [bounds(builder.tensor(name), depth + 1) for name in node.inputs]
-        found = RULES[node.op](node, [builder.tensor(name) for name in node.inputs], items)
-    return _intersection(found, _of_dtype(x.dtype))
+    return _bounds(x, {}, 0)
+
+
+def _bounds(x: Tensor, computed: dict[str, Bounds], depth: int) -> Bounds:
+    """`computed` has the bounds of the tensors that were met before, by name."""
+    if x.name not in computed:
+        value = x.builder.known(x)
+        computed[x.name] = (
+            (_floor(value.min()), _ceil(value.max()))
+            if value is not None and value.size
+            else _intersection(_of_producer(x, computed, depth), _of_dtype(x.dtype))
+        )
+    return computed[x.name]
+
+
+def _of_producer(x: Tensor, computed: dict[str, Bounds], depth: int) -> Bounds:
+    node = x.builder.producer(x)
+    if node is None or node.outputs[0] != x.name or node.op not in RULES:
+        return UNKNOWN
+    if depth >= DEEPEST or x.dtype == "float16":
+        return UNKNOWN
+    operands = [x.builder.tensor(name) for name in node.inputs]
+    return RULES[node.op](node, operands, [_bounds(y, computed, depth + 1) for y in operands])
 
 
 def _floor(value: float) -> int | None:
