@@ -5,8 +5,9 @@ Operators without an effect, such as a Reshape to the same shape, are not append
 
 from collections.abc import Iterable, Sequence
 
-from webkiln.ir.dim import is_symbolic, maximum, minimum
+from webkiln.ir.dim import is_symbolic, maximum
 from webkiln.ir.graph import Guard
+from webkiln.ir.rational import positive
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
 
@@ -80,11 +81,19 @@ def broadcast_input(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
         target = shape[axis + added] if axis + added >= 0 else 1
         if not is_symbolic(size) or size == target or (not is_symbolic(target) and target == 1):
             continue
-        is_wide = minimum(size - 1, 1)
-        b.require([Guard(b.layer, size, 1 + (target - 1) * is_wide)])
+        is_wide = one_or(b, size, target)
         rows = b.binary("Mul", iota(b, target, "int32"), sized(b, is_wide, "int32"))
         x = b.op("Gather", [x, rows], {"axis": axis})
     return x
+
+
+def one_or(b: GraphBuilder, size: int, other: int) -> int:
+    """0 if an open size is 1 when the model runs, 1 if it is `other`; a guard rejects all other
+    sizes.
+    """
+    is_other = positive(size - 1)
+    b.require([Guard(b.layer, size, 1 + (other - 1) * is_other)])
+    return is_other
 
 
 def filled(b: GraphBuilder, value: Scalar, dtype: str, shape: Sequence[int]) -> Tensor:

@@ -7,11 +7,13 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import reshaped
 
 
-def padded(call: NodeCall, low: Sequence[int], high: Sequence[int], position: int) -> Tensor:
-    """Operand 0 with `low` and `high` more elements before and after each axis. They have the value
-    of the operand at `position`, which may be computed when the model runs.
+def padded(
+    call: NodeCall, x: Tensor, low: Sequence[int], high: Sequence[int], position: int
+) -> Tensor:
+    """x with `low` and `high` more elements before and after each axis. They have the value of the
+    operand at `position`, which may be computed when the model runs.
     """
-    b, x = call.builder, call.tensor(0)
+    b = call.builder
     attrs = {"low": tuple(low), "high": tuple(high)}
     if call.operand(position).is_constant:
         return b.op("Pad", [x], {**attrs, "value": call.scalar(position, 0)})

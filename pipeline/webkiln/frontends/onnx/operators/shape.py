@@ -5,14 +5,14 @@ from math import prod
 
 import numpy as np
 
+from webkiln.frontends.nodes import padding
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
 from webkiln.ir.dim import is_symbolic, maximum, minimum
-from webkiln.ir.graph import Guard
 from webkiln.ir.rational import positive, truncated_quotient
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import broadcast_input, squeezed
+from webkiln.ops.pieces import broadcast_input, one_or, squeezed
 
 
 def reshaped(call: NodeCall, x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -166,8 +166,7 @@ def _broadcast_size(call: NodeCall, own: int, target: int) -> int:
     """
     if own == 1:
         return target
-    is_wide = positive(target - 1)
-    call.builder.require([Guard(call.spec.name, target, 1 + (own - 1) * is_wide)])
+    one_or(call.builder, target, own)
     return own
 
 
@@ -266,19 +265,10 @@ def padded(call: NodeCall, x: Tensor, low: list[int], high: list[int], mode: str
         return x
     if mode != "constant":
         return call.op("PadFrom", [x], {"low": before, "high": after, "mode": mode})
-    value = call.operand(2) if call.has(2) else None
-    if value is not None and not value.is_constant:
-        inside = call.op(
-            "Pad",
-            [call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})],
-            {"low": before, "high": after},
-        )
-        wide = call.op("Pad", [x], {"low": before, "high": after})
-        return call.op("Where", [inside, wide, reshaped(call, call.tensor(2), ())])
-    fill = (
-        call.scalar(2, call.attr("value", 0.0)) if call.version >= 11 else call.attr("value", 0.0)
-    )
-    return call.op("Pad", [x], {"low": before, "high": after, "value": fill})
+    if call.has(2):
+        return padding.padded(call, x, before, after, 2)
+    attrs = {"low": before, "high": after, "value": call.attr("value", 0.0)}
+    return call.op("Pad", [x], attrs)
 
 
 def center_crop_pad(call: NodeCall) -> Tensor:

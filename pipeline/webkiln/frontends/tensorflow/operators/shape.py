@@ -128,7 +128,7 @@ def pad(call: NodeCall) -> Tensor:
     pairs = call.value(1).tolist()
     low, high = (tuple(pair[side] for pair in pairs) for side in (0, 1))
     if call.has(2):
-        return padded(call, low, high, 2)
+        return padded(call, call.tensor(0), low, high, 2)
     return call.op("Pad", [call.tensor(0)], {"low": low, "high": high})
 
 

@@ -112,7 +112,7 @@ def pad(call: NodeCall) -> Tensor:
     x, pads = call.tensor(0), flat(call, 1)
     low, high = tuple(pads[0::2]), tuple(pads[1::2])
     if has(call, 2):
-        return padded(call, low, high, 2)
+        return padded(call, x, low, high, 2)
     fill = out_zero(call) if is_quantized(call) else 0
     return call.op("Pad", [x], {"low": low, "high": high, "value": fill})
 
