@@ -7,13 +7,13 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
+from tests.frontends.size_differences import size_differences
 from tests.frontends.tensorflow.size_operators import CONSUMERS, PRODUCERS, size_function
 from webkiln.errors import WebkilnError
 from webkiln.frontends.tensorflow.converter import HANDLERS, TensorFlowConverter
 from webkiln.frontends.tensorflow.load import read_model
 from webkiln.ops.evaluate import run_graph
 
-SIZES = ((2, 3), (1, 7), (5, 4), (3, 11))
 INTEGERS = {tf.int32.as_datatype_enum, tf.int64.as_datatype_enum}
 ROOTS = "the root of a size is not a quotient of polynomials of sizes"
 IMAGES = "no operator on images is evaluated over sizes"
@@ -77,18 +77,9 @@ def failures(producer: str, consumer: str, folder: Path) -> list[str]:
         graph = TensorFlowConverter().convert(spec, blobs)
     except WebkilnError as error:
         return [f"{producer} {consumer}: {error}"]
-    result = []
-    for batch, length in SIZES:
-        x = np.random.default_rng(0).standard_normal((batch, length, 4)).astype(np.float32)
-        expected = function(x=tf.constant(x))["y"].numpy()
-        try:
-            outputs, _ = run_graph(graph, {"x": x})
-        except WebkilnError as error:
-            return [f"{producer} {consumer} {x.shape}: {error}"]
-        (actual,) = outputs.values()
-        if actual.shape != expected.shape or not np.allclose(actual, expected, atol=1e-6):
-            result.append(f"{producer} {consumer} {x.shape}: {actual.shape}, not {expected.shape}")
-    return result
+    return size_differences(
+        f"{producer} {consumer}", graph, lambda x: function(x=tf.constant(x))["y"].numpy()
+    )
 
 
 def test_every_operator_is_listed() -> None:
