@@ -106,7 +106,7 @@ function textsOf(name, value, shape, sizes) {
  * @returns {Promise<ConvertInputs>}
  */
 export async function loadTexts(
-  { bucketOf, takeImages },
+  { bucketOf, rowsOfSteps, takeImages },
   { manifest, urls, cacheStrategy: strategy, saveCache: save, ignoreCache, stallTimeout },
   signal,
 ) {
@@ -132,11 +132,13 @@ export async function loadTexts(
     tensors.forEach(({ name, text }, number) => {
       const [index, value] = [indexers[number], text && inputs[text.input]];
       if (!text || !index || value === undefined || ArrayBuffer.isView(inputs[name])) return;
-      const texts = textsOf(text.input, value, text.shape, sizes);
+      const texts = textsOf(text.input, value, text.shape, text.list ? {} : sizes);
+      const rows =
+        text.steps && rowsOfSteps
+          ? rowsOfSteps(texts, text, text.steps)
+          : rowsOf(texts, text, sizes);
       arrays[name] = Int32Array.from(
-        text.length === null
-          ? texts.map(index)
-          : padded(rowsOf(texts, text, sizes), index, text, sizes),
+        text.length === null ? rows.flat().map(index) : padded(rows, index, text, sizes),
       );
     });
     return [arrays, sizes];
@@ -157,34 +159,35 @@ function rowsOf(texts, text, sizes) {
 }
 
 /**
- * Pad rows to the same length: to the longest row if the length is a placeholder that is not set.
- * Longer rows are truncated if the length is fixed.
+ * Pad rows to the same length: at least to the longest row. Rows of a fixed length are truncated,
+ * except after `steps`, which have no such option.
  * @param {string[][]} rows
  * @param {(token: string) => number} index
  * @param {TextInput} text
  * @param {Record<string, number>} sizes
  */
-function padded(rows, index, { input, length, fill }, sizes) {
+function padded(rows, index, { input, length, fill, empty, steps }, sizes) {
+  const longest = Math.max(...rows.map(row => row.length));
   if (typeof length === 'string') {
-    const longest = Math.max(...rows.map(row => row.length));
-    if (longest === 0 && fill === 0)
+    if (longest === 0 && empty === null)
       throw new WebkilnError(
         'WrongLength',
         `input '${input}': the strings contain no words; the model needs at least one`,
       );
     sizes[length] ??= Math.max(1, longest);
-    if (Number(sizes[length]) < longest)
-      throw new WebkilnError(
-        'WrongSize',
-        `placeholder '${length}': expected at least ${longest}, the words of the longest string; ` +
-          `got ${sizes[length]}`,
-      );
   }
   const width = typeof length === 'string' ? Number(sizes[length]) : Number(length);
+  if (width < longest && (typeof length === 'string' || steps))
+    throw new WebkilnError(
+      'WrongSize',
+      `placeholder '${length}': expected at least ${longest}, the words of the longest string; ` +
+        `got ${width}`,
+    );
   return rows.flatMap(row =>
     Array.from({ length: width }, (_, at) => {
       const token = row[at];
-      return token === undefined ? fill : index(token);
+      if (token !== undefined) return index(token);
+      return at < longest || empty === null ? fill : empty;
     }),
   );
 }

@@ -59,6 +59,10 @@ export interface TextInput {
   standardize: string | null;
   split: string | null;
   ngrams: number[] | null;
+  /** In place of the three above: the steps of an ONNX model. */
+  steps?: TextStep[];
+  /** The strings are one list of words, from which steps remove some. */
+  list?: boolean;
   /**
    * The index of the first token of the vocabulary, the index of the first bucket for other tokens,
    * and the number of buckets.
@@ -73,8 +77,18 @@ export interface TextInput {
   /** The length of padded rows and the index of the padding; null for one token per string. */
   length: number | string | null;
   fill: number;
+  /**
+   * The index of the padding beyond the longest row, and if there are no tokens at all; null if the
+   * model needs a token.
+   */
+  empty: number | null;
   vocabulary?: FileEntry;
 }
+
+/** A StringNormalizer, or a Tokenizer: without patterns, each character is a token. */
+export type TextStep =
+  | { change: 'lower' | 'upper' | null; stopwords: string[]; ignore_case: boolean }
+  | { separated: boolean; patterns: string[]; least: number; marked: boolean };
 
 /** How an image becomes an input: `(pixel - mean) / scale`, in the order of `color`. */
 export interface ImageInput {
@@ -213,6 +227,7 @@ export interface Bundle {
   ) => Promise<ConvertInputs>;
   /** In bundles with open sizes. */
   placeholdersOf?: PlaceholdersOf;
+  rowsOfSteps?: (texts: string[], text: TextInput, steps: TextStep[]) => string[][];
   bucketOf?: (text: string, count: number, salt: string[] | null) => number;
 }
 

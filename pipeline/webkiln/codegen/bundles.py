@@ -61,6 +61,7 @@ def optional_modules(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
             else []
         ),
         *([("text", "loadTexts")] if text_inputs else []),
+        *([("text_steps", "rowsOfSteps")] if any("steps" in text for text in text_inputs) else []),
         *([("fingerprint", "bucketOf")] if any(text["hashed"] for text in text_inputs) else []),
     ]
 

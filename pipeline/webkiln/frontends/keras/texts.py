@@ -249,6 +249,7 @@ def _steps(layer: LayerSpec, shape: Sequence[int | str], placeholder: str) -> di
             "mask": mask,
             "masked": 0,
             "length": None,
+            "empty": None,
         }
         return {
             "standardize": None,
@@ -281,6 +282,7 @@ def _steps(layer: LayerSpec, shape: Sequence[int | str], placeholder: str) -> di
         "mask": mask,
         "masked": 0 if integer else NOWHERE,
         "fill": 0 if integer else NOWHERE,
+        "empty": None if integer else NOWHERE,
         "length": length,
     }
 

@@ -17,8 +17,11 @@ from webkiln.ir.types import Array
 from webkiln.random_inputs import (
     DISTRIBUTIONS,
     NATURAL,
+    SAMPLE_SIZE,
+    STRING,
     Inputs,
     ModelRun,
+    Vocabularies,
     distinguishing_inputs,
     make_inputs,
 )
@@ -41,18 +44,19 @@ class Noise:
 @dataclass(frozen=True)
 class SampledInputs:
     """The inputs of a bundle at sample sizes (`free`), the values of the inputs that the build
-    fixes (`fixed`), the values of inputs of sizes (`sizes`), and the inputs of random numbers
-    (`noises`).
+    fixes (`fixed`), the values of inputs of sizes (`sizes`), the inputs of random numbers
+    (`noises`), and words for the inputs of strings.
     """
 
     free: Inputs
     fixed: Mapping[str, Array]
     sizes: Mapping[str, Array] = field(default_factory=dict)
     noises: Mapping[str, Noise] = field(default_factory=dict)
+    words: Vocabularies = field(default_factory=dict)
 
     def natural(self) -> dict[str, Array]:
         """One natural set of the inputs, without random numbers."""
-        return {**make_inputs(self.free)[NATURAL[0]], **self.sizes}
+        return {**make_inputs(self.free, vocabularies=self.words)[NATURAL[0]], **self.sizes}
 
     def with_noises(self, noises: Mapping[str, Noise]) -> Self:
         """The inputs with random numbers, by the names of their inputs."""
@@ -83,6 +87,7 @@ class SampledInputs:
                 )
                 for name, noise in noises.items()
             },
+            self.words,
         )
 
     def _with_sizes(self, sets: Mapping[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:
@@ -121,4 +126,22 @@ def sampled_inputs(
     table = input_table(model, dims, shapes, values, samples)
     fixed = fixed_values(model, {name: shape for name, (_, shape) in table.items()}, values)
     free = {name: item for name, item in table.items() if name not in fixed}
-    return SampledInputs(free, fixed, size_values(model, free, samples))
+    return SampledInputs(
+        _with_strings(model, free),
+        fixed,
+        size_values(model, free, samples),
+        words={text["input"]: (text["tokens"], True) for text in model.strings},
+    )
+
+
+def _with_strings(model: NodeModel, inputs: Inputs) -> Inputs:
+    """The inputs with strings in place of their indices."""
+    result = dict(inputs)
+    for text in model.strings:
+        shape = result.pop(text["tensor"])[1]
+        if text["list"]:
+            shape = (*shape[:-1], SAMPLE_SIZE)
+        elif text["length"] is not None:
+            shape = shape[:-1]
+        result.setdefault(text["input"], (STRING, shape))
+    return result

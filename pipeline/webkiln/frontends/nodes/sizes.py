@@ -33,6 +33,7 @@ def input_shapes(
     """
     inputs = model.graph.inputs
     names = [item.name for item in inputs]
+    given = _shapes_of_indices(model, given)
     if unknown := sorted(set(given) - {*names, ""}):
         raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
     if "" in given and len(names) != 1:
@@ -55,6 +56,20 @@ def input_shapes(
     replaced = {item.name: given.get(item.name, given.get("")) for item in inputs}
     _check_name_collisions([item for item in inputs if replaced[item.name] is None], dims)
     return {item.name: _shape(item, dims, replaced[item.name]) for item in inputs}
+
+
+def _shapes_of_indices(model: NodeModel, given: Shapes) -> Shapes:
+    """The given shapes, with the shapes of indices in place of those of strings."""
+    texts = {text["input"] for text in model.strings}
+    tensors = {text["tensor"] for text in model.strings}
+    if len(texts) == 1 and tensors == {item.name for item in model.graph.inputs}:
+        given = {name or min(texts): shape for name, shape in given.items()}
+    result = {name: shape for name, shape in given.items() if name not in texts}
+    for text in model.strings:
+        if (shape := given.get(text["input"])) is not None:
+            length = [] if text["length"] is None else [text["length"]]
+            result[text["tensor"]] = [*shape[: text["axes"]], *length]
+    return result
 
 
 def open_size_names(model: NodeModel) -> set[str]:

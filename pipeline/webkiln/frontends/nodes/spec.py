@@ -62,7 +62,8 @@ class NodeModel:
     """A model without functions. `opsets` has the version of each operator domain, the format's own
     as ''. `texts` is the table of strings that integers in the model index, `labels` the names of
     the columns of outputs. `sizes` are the inputs whose elements decide sizes. `settings` are the
-    names of arguments whose values `load` has built in.
+    names of arguments whose values `load` has built in. `strings` describes how strings become the
+    indices of inputs.
     """
 
     name: str
@@ -72,6 +73,7 @@ class NodeModel:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sizes: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+    strings: tuple[Mapping[str, Any], ...] = ()
 
 
 def to_json(model: NodeModel) -> dict[str, Any]:
@@ -86,6 +88,7 @@ def to_json(model: NodeModel) -> dict[str, Any]:
         "labels": {name: list(names) for name, names in model.labels.items()},
         "sizes": list(model.sizes),
         "settings": list(model.settings),
+        "strings": list(model.strings),
     }
     return data | {name: items for name, items in tables.items() if items}
 
@@ -101,6 +104,7 @@ def from_json(data: Mapping[str, Any]) -> NodeModel:
         {name: tuple(names) for name, names in data.get("labels", {}).items()},
         tuple(data.get("sizes", ())),
         tuple(data.get("settings", ())),
+        tuple(data.get("strings", ())),
     )
 
 

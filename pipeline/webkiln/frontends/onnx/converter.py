@@ -28,10 +28,7 @@ READS_TEXTS = (
     "computes with strings",
     "Prepare the text before the model, and build the model without this operator",
 )
-TEXTS = (
-    "StringNormalizer", "TfIdfVectorizer", "StringConcat", "StringSplit", "RegexFullMatch",
-    "Tokenizer",
-)  # fmt: skip
+TEXTS = ("StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch", "Tokenizer")
 HANDLERS = NodeHandlers(
     DOMAINS,
     FOLDS,

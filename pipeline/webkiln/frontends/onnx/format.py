@@ -21,6 +21,6 @@ ONNX = ModelFormat(
         "convert": ("plugins", "dims", "input_shapes", "values"),
         "reference": ("cut", "dims", "input_shapes", "values", "samples"),
     },
-    extra_files=("labels.json",),
+    extra_files=("labels.json", "texts.json"),
     may_have_open_sizes=True,
 )

@@ -39,6 +39,7 @@ from webkiln.frontends.onnx.strings import ADVICE, StringTable
 from webkiln.frontends.onnx.structure import SIZE_OPERATORS, is_structure
 from webkiln.frontends.onnx.subgraph import extract_subgraph
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
+from webkiln.frontends.onnx.text_inputs import with_indices
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
@@ -113,14 +114,16 @@ def validate_model(make: Callable[[], onnx.ModelProto], name: str, folder: Path 
 
 def _read_spec(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[NodeModel, Blobs]:
     model = dense_model(model, name, folder)
-    model = inline_functions(model, name)
+    texts = with_indices(inline_functions(model, name), name)
     opsets = opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph, sizes = with_size_constants(
-        reader.graph(model.graph, {}), reader.weights, SIZE_OPERATORS
+        reader.graph(texts.model.graph, {}), reader.weights, SIZE_OPERATORS
     )
-    report_unsupported(name, reader.unsupported)
-    spec = NodeModel(Path(name).stem, opsets, graph, reader.texts.names, reader.texts.labels, sizes)
+    report_unsupported(name, [*texts.unsupported, *reader.unsupported])
+    names, labels = reader.texts.names, reader.texts.labels
+    strings = tuple(texts.entries)
+    spec = NodeModel(Path(name).stem, opsets, graph, names, labels, sizes, strings=strings)
     return spec, reader.weights.blobs
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx import helper
 
 from webkiln.errors import SourceError, missing_framework
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
@@ -43,6 +44,9 @@ def compute_reference(
         for optimised in (False, True)
     )
     return reference_arrays(inputs.sets(path.name, run), run, [optimised])
+
+
+PORTABLE_LOCALE = b"C.UTF-8"
 
 
 class _Runner:
@@ -132,14 +136,33 @@ class _Runner:
 
 def _load(start: Callable[[bytes], Any], model: onnx.ModelProto, name: str) -> Any:
     """Start a session. If onnxruntime does not support the model's IR version or opset yet, lower
-    it, provided that the operators are unchanged.
+    it, provided that the operators are unchanged. If the machine lacks a locale, use another one.
     """
     while True:
         try:
             return start(model.SerializeToString())
         except Exception as error:
-            if not (_lower_format(model, str(error)) or _lower_opset(model, str(error), name)):
+            if not (
+                _lower_format(model, str(error))
+                or _set_locale(model, str(error))
+                or _lower_opset(model, str(error), name)
+            ):
                 raise SourceError(f"{name}: onnxruntime cannot load it: {error}") from error
+
+
+def _set_locale(model: onnx.ModelProto, message: str) -> bool:
+    """Use a locale that every system has, with the same letters, if this one lacks the model's."""
+    nodes = [node for node in nodes_of(model.graph) if node.op_type == "StringNormalizer"]
+    if "construct locale" not in message or not nodes:
+        return False
+    changed = False
+    for node in nodes:
+        if [item.s for item in node.attribute if item.name == "locale"] != [PORTABLE_LOCALE]:
+            kept = [item for item in node.attribute if item.name != "locale"]
+            del node.attribute[:]
+            node.attribute.extend([*kept, helper.make_attribute("locale", PORTABLE_LOCALE)])
+            changed = True
+    return changed
 
 
 def _lower_format(model: onnx.ModelProto, message: str) -> bool:

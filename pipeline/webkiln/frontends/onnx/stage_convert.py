@@ -1,5 +1,5 @@
 """Convert spec.json of an ONNX model to its structure in the IR, and write the class names, if
-any.
+any, and how strings become indices.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,6 +13,8 @@ from webkiln.frontends.core.conversion import Conversion
 from webkiln.frontends.nodes.stage import convert_nodes, matching_labels
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.strings import ADVICE
+from webkiln.ir.graph import Graph
+from webkiln.ir.notation import size_to_json
 
 
 @contextmanager
@@ -26,4 +28,16 @@ def converted(
         if texts and not labels:
             what = f"names its {len(texts)} classes, but no output has that size"
             raise UnsupportedError(data["name"], [(data["name"], what, ADVICE)])
-        yield replace(conversion, files={"labels.json": labels})
+        strings = [_with_shape(text, conversion.graph) for text in data.get("strings", [])]
+        files = {"labels.json": labels, "texts.json": {"texts": strings}}
+        yield replace(conversion, files=files)
+
+
+def _with_shape(text: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
+    """The description of strings, with the shapes that the build gave to the indices."""
+    shape = [size_to_json(size) for size in graph.type(text["tensor"]).shape]
+    return {
+        **{name: item for name, item in text.items() if name != "axes"},
+        "shape": text["shape"] if text["list"] else shape[: text["axes"]],
+        "length": None if text["length"] is None else shape[-1],
+    }

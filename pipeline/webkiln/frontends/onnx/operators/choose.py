@@ -7,6 +7,7 @@ import numpy as np
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.shape import reshaped
+from webkiln.frontends.onnx.vocabulary_readers import PREPARE
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 
@@ -71,10 +72,11 @@ def ngrams(call: NodeCall) -> Tensor:
     """
     x, pool = cast(call, call.tensor(0), "int64"), call.attr("pool_int64s")
     if pool is None:
-        raise call.unsupported("counts words", "Only integers are supported")
+        raise call.unsupported("counts words of a tensor that has numbers", PREPARE)
     rows = reshaped(call, x, (1, x.shape[0])) if x.type.rank == 1 else x
     starts, columns = [*call.attr("ngram_counts"), len(pool)], call.attr("ngram_indexes")
     width = max(columns) + 1
+    other = next(number for number in itertools.count() if number not in set(pool))
     counts: list[Tensor] = []
     for length, (first, last) in enumerate(itertools.pairwise(starts), 1):
         entries = (last - first) // length
@@ -83,9 +85,8 @@ def ngrams(call: NodeCall) -> Tensor:
         )
         if call.attr("min_gram_length") <= length <= call.attr("max_gram_length") and entries:
             for skip in range(_skips(call, rows.shape[1], length)):
-                total = call.op(
-                    "Add", [total, _matches(call, rows, pool[first:last], length, skip + 1)]
-                )
+                found = _matches(call, rows, pool[first:last], length, skip + 1, other)
+                total = call.op("Add", [total, found])
         counts.append(total)
     all_counts = call.op("Concat", counts, {"axis": 1})
     zeros = call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], width)})
@@ -97,30 +98,30 @@ def ngrams(call: NodeCall) -> Tensor:
 
 
 def _skips(call: NodeCall, columns: int, length: int) -> int:
-    """The number of skip distances at which an n-gram fits into a row."""
+    """The number of skip distances at which an n-gram may fit into a row."""
     allowed = int(call.attr("max_skip_count")) + 1
-    return (
-        1
-        if length == 1
-        else (
-            allowed if is_symbolic(columns) else min(allowed, max((columns - 1) // (length - 1), 1))
-        )
-    )
+    if length == 1:
+        return 1
+    return allowed if is_symbolic(columns) else min(allowed, (columns - 1) // (length - 1))
 
 
 def _matches(
-    call: NodeCall, rows: Tensor, entries: tuple[int, ...], length: int, step: int
+    call: NodeCall, rows: Tensor, entries: tuple[int, ...], length: int, step: int, other: int
 ) -> Tensor:
-    """The number of occurrences of each n-gram with elements `step` apart, [rows, n-grams]."""
-    count, span = len(entries) // length, rows.shape[1] - (length - 1) * step
-    if span <= 0:
-        return call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], count)})
+    """The number of occurrences of each n-gram with elements `step` apart, [rows, n-grams]. Rows
+    are extended by `other`, which no n-gram contains, since they may be shorter than an n-gram.
+    """
+    count, columns = rows.shape
     equal: Tensor | None = None
     for position in range(length):
-        window = reshaped(
-            call, part(call, rows, 1, position * step, span), (rows.shape[0], span, 1)
-        )
-        same = call.op("Equal", [window, call.constant(list(entries[position::length]), "int64")])
+        window = rows
+        if position:
+            shape = {"shape": (count, position * step)}
+            end = call.op("Broadcast", [call.constant(other, "int64")], shape)
+            extended = call.op("Concat", [rows, end], {"axis": 1})
+            window = part(call, extended, 1, position * step, columns)
+        words = call.constant(list(entries[position::length]), "int64")
+        same = call.op("Equal", [reshaped(call, window, (count, columns, 1)), words])
         equal = same if equal is None else call.op("And", [equal, same])
     assert equal is not None
     return call.op("ReduceSum", [cast(call, equal, "int32")], {"axes": (1,), "keepdims": False})
