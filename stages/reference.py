@@ -10,7 +10,8 @@ from webkiln import canonical, npz
 from webkiln.build import stage
 from webkiln.errors import SourceError, ToolError, missing_package
 from webkiln.frontends.core.format_stages import stage_module
-from webkiln.frontends.core.recorded_reference import ModelInterface, recorded_arrays
+from webkiln.frontends.core.model_interface import ModelInterface
+from webkiln.frontends.core.recorded_reference import recorded_arrays
 from webkiln.ir.constraints import fitting_sizes
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array

@@ -87,6 +87,7 @@ function textsOf(name, value, shape, sizes) {
   );
   if (open.length === 1 && texts.length % known === 0 && texts.length > 0)
     sizes[/** @type {string} */ (open[0])] = texts.length / known;
+  else if (open.length > 1) Object.assign(sizes, sizesOfLists(value, shape, open));
   const expected = shapeAt(shape, sizes);
   if (texts.length !== sizeOf(expected)) {
     throw new WebkilnError(
@@ -96,6 +97,21 @@ function textsOf(name, value, shape, sizes) {
     );
   }
   return texts;
+}
+
+/**
+ * The sizes of nested lists that are open.
+ * @param {any} value
+ * @param {(number | string)[]} shape
+ * @param {(number | string)[]} open
+ */
+function sizesOfLists(value, shape, open) {
+  const lists = [value];
+  while (Array.isArray(lists.at(-1)?.[0])) lists.push(lists.at(-1)[0]);
+  const sizes = shape.map((size, axis) => [size, lists[axis]?.length]);
+  return Object.fromEntries(
+    lists.length < shape.length ? [] : sizes.filter(([size]) => open.includes(size)),
+  );
 }
 
 /**
@@ -133,10 +149,7 @@ export async function loadTexts(
       const [index, value] = [indexers[number], text && inputs[text.input]];
       if (!text || !index || value === undefined || ArrayBuffer.isView(inputs[name])) return;
       const texts = textsOf(text.input, value, text.shape, text.list ? {} : sizes);
-      const rows =
-        text.steps && rowsOfSteps
-          ? rowsOfSteps(texts, text, text.steps)
-          : rowsOf(texts, text, sizes);
+      const rows = rowsOf(texts, text, sizes, rowsOfSteps);
       arrays[name] = Int32Array.from(
         text.length === null ? rows.flat().map(index) : padded(rows, index, text, sizes),
       );
@@ -146,12 +159,16 @@ export async function loadTexts(
 }
 
 /**
- * The tokens of each string, or of each row of strings if strings are not split.
+ * The tokens of each string, or of each row of strings if strings are not split. Strings that are
+ * tokens are one row.
  * @param {string[]} texts
  * @param {TextInput} text
  * @param {Record<string, number>} sizes
+ * @param {Bundle['rowsOfSteps']} rowsOfSteps
  */
-function rowsOf(texts, text, sizes) {
+function rowsOf(texts, text, sizes, rowsOfSteps) {
+  if (text.steps && rowsOfSteps) return rowsOfSteps(texts, text, text.steps);
+  if (text.length === null) return [texts];
   const width = text.split === null ? Number(shapeAt(text.shape, sizes)[1]) : 1;
   return Array.from({ length: texts.length / width }, (_, row) =>
     tokensOf(texts.slice(row * width, (row + 1) * width), text),
@@ -180,8 +197,11 @@ function padded(rows, index, { input, length, fill, empty, steps }, sizes) {
   if (width < longest && (typeof length === 'string' || steps))
     throw new WebkilnError(
       'WrongSize',
-      `placeholder '${length}': expected at least ${longest}, the words of the longest string; ` +
-        `got ${width}`,
+      typeof length === 'string'
+        ? `placeholder '${length}': expected at least ${longest}, the words of the longest ` +
+            `string; got ${width}`
+        : `input '${input}': the longest string has ${longest} words; the model was built for ` +
+            `at most ${width}`,
     );
   return rows.flatMap(row =>
     Array.from({ length: width }, (_, at) => {

@@ -171,7 +171,10 @@ def test_models_of_older_keras_versions(tmp_path: Path) -> None:
 def test_all_unsupported_parts_are_collected(tmp_path: Path) -> None:
     """The items of the reader and of the handlers, which a build reports one after the other."""
     node, floats = onnx.helper.make_node, bad_onnx.floats
-    texts = onnx.helper.make_tensor_value_info("t", onnx.TensorProto.STRING, [2])
+
+    def strings(name: str) -> onnx.ValueInfoProto:
+        return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.STRING, [2])
+
     optional = onnx.helper.make_tensor_value_info("z", 1, [2, 3])
     optional.type.CopyFrom(onnx.helper.make_optional_type_proto(optional.type))
     graph = onnx.helper.make_graph(
@@ -181,8 +184,8 @@ def test_all_unsupported_parts_are_collected(tmp_path: Path) -> None:
             node("Relu", ["x"], ["y"], "fine"),
         ],
         "net",
-        [floats("x", 2, 3), texts],
-        [floats("y", 2, 3), optional],
+        [floats("x", 2, 3), strings("t")],
+        [floats("y", 2, 3), optional, strings("u")],
     )
     onnx.save(
         onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]),
@@ -193,6 +196,7 @@ def test_all_unsupported_parts_are_collected(tmp_path: Path) -> None:
     assert {where for where, _, _ in inspection.unsupported} == {
         "z",
         "maybe (Optional)",
+        "u",
         "texts (StringNormalizer)",
     }
 

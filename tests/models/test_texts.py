@@ -1,6 +1,8 @@
 """A model with string inputs, from a file to verified bundles of every form."""
 
 import json
+import shutil
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -9,6 +11,7 @@ import tensorflow as tf
 from keras import layers as L
 
 from tests.models.conftest import Model
+from tests.sampling import representative
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
@@ -79,6 +82,23 @@ def test_string_inputs_are_verified(saved, browser, tmp_path):
     assert {row["relative"] for row in rows if row["output"] == "words"} == {0}
 
 
+ONNX_TEXTS = Path(__file__).parents[1] / "frontends" / "onnx" / "texts"
+
+
+@pytest.mark.parametrize("name", ["class_names", "matrix", "pairs"])
+@pytest.mark.parametrize("browser", representative(["node", "chromium"], "node"))
+def test_strings_of_onnx_models_are_verified(name, browser, tmp_path):
+    shutil.copyfile(ONNX_TEXTS / f"{name}.onnx", tmp_path / "m.onnx")
+    (tmp_path / "recipe.toml").write_text(
+        'source = "m.onnx"\nbackends = ["webgpu", "wasm", "webgl", "js"]\n'
+    )
+    with Engine(tmp_path / ".webkiln") as engine:
+        model = Model(engine, read_recipe(tmp_path / "recipe.toml"), tmp_path)
+        rows = [row for result in model.verify("float32", browser) for row in result["outputs"]]
+    assert {row["output"] for row in rows} == {"label", "probabilities"}
+    assert all(row["passed"] for row in rows)
+
+
 def expected(keras_model, text, tags):
     return [
         keras.ops.convert_to_numpy(value)
@@ -146,8 +166,15 @@ def test_only_bundles_with_string_inputs_contain_their_code(saved, tmp_path):
             == 0
         )
         runtime = (tmp_path / name / "runtime.js").read_text()
-        sizes[name] = ("function loadTexts(" in runtime, "function fingerprint(" in runtime)
-    assert sizes == {"reviews": (True, True), "plain": (True, False), "none": (False, False)}
+        sizes[name] = tuple(
+            f"function {function}(" in runtime
+            for function in ("loadTexts", "fingerprint", "rowsOfSteps")
+        )
+    assert sizes == {
+        "reviews": (True, True, False),
+        "plain": (True, False, False),
+        "none": (False, False, False),
+    }
     vocabularies = sorted(path.name for path in (tmp_path / "reviews").glob("vocabulary-*.bin"))
     assert len(vocabularies) == 3
     listed = {

@@ -32,6 +32,7 @@ BUILD = {
     "frontends/core/inverse_trigonometry",
     "frontends/core/format_stages",
     "frontends/inspect/header_only",
+    "frontends/core/model_interface",
     "frontends/core/recorded_reference",
     "frontends/core/tfjs_manifest",
     "frontends/core/tfjs_weights",

@@ -27,6 +27,7 @@ from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
 from webkiln.frontends.core.formats import recognise_format
 from webkiln.frontends.core.model_format import ModelFormat
+from webkiln.frontends.core.model_interface import ModelInterface
 from webkiln.frontends.core.unsupported_formats import UnsupportedFormat
 from webkiln.frontends.inspect.archive_listing import (
     ModelEntry,
@@ -158,7 +159,7 @@ def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGrap
         model = inspector(actions.format.name).describe_spec(
             _output(engine, actions.load(), "spec.json")
         )
-        return actions, inspect_graph(FileFacts(), model, graph)
+        return actions, inspect_graph(FileFacts(), model, ModelInterface(graph))
     looked = actions
     if not isinstance(recipe.source, PathSource):
         blob = engine.run(actions.fetch()).outputs["source"]

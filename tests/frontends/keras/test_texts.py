@@ -2,8 +2,6 @@
 options.
 """
 
-import json
-import subprocess
 import unicodedata
 
 import keras
@@ -12,50 +10,19 @@ import pytest
 import tensorflow as tf
 from keras import layers as L
 
-from tests.frontends.keras.conftest import ROOT
 from tests.frontends.keras.text_cases import TEXTS, WEIGHTS, WORDS
+from tests.frontends.text_indices import asked_of, indices_of, random_texts
 from tests.sampling import representative
-from webkiln.backends import pages
-from webkiln.codegen.bundles import piecewise_digest
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model, read_memory
 from webkiln.ops.evaluate import run_graph
 
-HERE = ROOT / "tests" / "frontends" / "keras"
 COUNT = 60
-ODD = (
-    "\0\t\n\v\f\r\x1c\x1f"
-    " \x7f\x85\xa0\u1680\u2028\u2029\u3000\ufeff\ufffd\ufffe\U0001ffff"
-    "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
-)
-
-
-def random_text(generator):
-    """Words, separators of every kind, punctuation, and any characters of UTF-8."""
-    kinds = (
-        lambda: WORDS[generator.integers(len(WORDS))],
-        lambda: ODD[generator.integers(len(ODD))],
-        lambda: chr(generator.integers(0x20, 0x7F)),
-        lambda: chr(generator.integers(0xA0, 0x2000)),
-        lambda: chr(
-            generator.choice(
-                [generator.integers(0x2000, 0xD800), generator.integers(0xE000, 0x110000)]
-            )
-        ),
-        lambda: " ",
-    )
-    weights = [0.35, 0.1, 0.15, 0.05, 0.05, 0.3]
-    return "".join(
-        kinds[generator.choice(len(kinds), p=weights)]() for _ in range(generator.integers(0, 24))
-    )
 
 
 def texts_of(seed, shape):
-    generator = np.random.default_rng(seed)
-    return np.array(
-        [random_text(generator) for _ in range(int(np.prod(shape)))], dtype=object
-    ).reshape(shape)
+    return random_texts(seed, shape, WORDS)
 
 
 def vectorizer(texts, **options):
@@ -90,36 +57,6 @@ def layer_of(name, texts, options):
         weights = {"idf_weights": list(WEIGHTS)} if options.get("output_mode") == "tf_idf" else {}
         return L.StringLookup(vocabulary=list(WORDS), **options, **weights)
     return L.Hashing(**options)
-
-
-def asked_of(entry, texts, folder):
-    vocabulary = folder / "vocabulary.json"
-    vocabulary.write_bytes(
-        json.dumps(entry["tokens"], ensure_ascii=False, separators=(",", ":")).encode()
-    )
-    text = {key: value for key, value in entry.items() if key not in ("tensor", "tokens")}
-    return {
-        "text": text,
-        "tensor": entry["tensor"],
-        "tokens": entry["tokens"],
-        "texts": texts,
-        "digest": piecewise_digest(vocabulary)["digest"],
-    }
-
-
-def indices_of(host, asked, folder):
-    data = json.dumps(asked).encode()
-    if host == "node":
-        (folder / "asked.json").write_bytes(data)
-        subprocess.run(
-            ["node", HERE / "text_sets.js", folder, ROOT / "runtime" / "src"],
-            check=True,
-            timeout=120,
-        )
-        return json.loads((folder / "answers.json").read_bytes())
-    folders = {"/texts/": HERE, "/runtime/": ROOT / "runtime" / "src"}
-    request = {"script": "/texts/text_sets.js", "runtime": "/runtime", "count": 1}
-    return json.loads(pages.run_page("texts", folders, request, [data], 120, host)[0])
 
 
 @pytest.mark.parametrize(
@@ -178,6 +115,7 @@ def test_buckets_of_strings_of_every_length(tmp_path):
         "masked": 0,
         "fill": 0,
         "length": None,
+        "empty": None,
         "hashed": True,
     }
     fast, strong = indices_of(
@@ -232,6 +170,7 @@ def test_invalid_strings(texts, shape, message, tmp_path):
         "masked": 0,
         "fill": 0,
         "length": None,
+        "empty": None,
         "hashed": False,
         "salt": None,
     }

@@ -18,10 +18,8 @@ import numpy as np
 
 from webkiln import npz
 from webkiln.errors import RecipeError, ShapeError, SourceError, did_you_mean
-from webkiln.ir import dim, symbols
-from webkiln.ir.graph import Graph
-from webkiln.ir.guards import expand_quotients
-from webkiln.ir.notation import size_from_json
+from webkiln.frontends.core.model_interface import ModelInterface
+from webkiln.ir import symbols
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array
 from webkiln.random_inputs import STRING
@@ -60,36 +58,6 @@ class RecordedArray:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.header.shape
-
-
-@dataclass(frozen=True)
-class ModelInterface:
-    """The inputs and outputs of a model: dtypes, and shapes that may contain symbolic sizes."""
-
-    graph: Graph
-    texts: Sequence[Mapping[str, Any]] = ()
-
-    def of(self, role: str) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Name -> (dtype, shape) of the inputs or outputs; tokenised text inputs are strings."""
-        if role == "outputs":
-            types = {
-                name: self.graph.type(variable) for name, variable in self.graph.outputs.items()
-            }
-        else:
-            types = {name: self.graph.type(name) for name in self.graph.inputs}
-        signature = {name: (type_.dtype, type_.shape) for name, type_ in types.items()}
-        if role == "inputs":
-            for text in self.texts:
-                signature.pop(text["tensor"], None)
-            signature |= {
-                text["input"]: (STRING, tuple(map(size_from_json, text["shape"])))
-                for text in self.texts
-            }
-        return signature
-
-    def shown(self, shape: Sequence[int]) -> str:
-        sizes = (expand_quotients(size, self.graph.divisibility) for size in shape)
-        return f"[{', '.join(map(dim.abbreviate, sizes))}]"
 
 
 def recorded_arrays(path: Path, name: str, ends: ModelInterface) -> dict[str, Array]:

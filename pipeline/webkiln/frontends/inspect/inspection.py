@@ -27,6 +27,7 @@ from webkiln.errors import (
     missing_package,
 )
 from webkiln.frontends.core.format_stages import stage_module
+from webkiln.frontends.core.model_interface import ModelInterface
 from webkiln.frontends.core.probe import REFUSED, limit_resources, run_probe
 from webkiln.frontends.inspect.facts import (
     Description,
@@ -37,9 +38,7 @@ from webkiln.frontends.inspect.facts import (
 )
 from webkiln.frontends.inspect.header_only import header_only
 from webkiln.ir import dim
-from webkiln.ir.graph import Graph
 from webkiln.ir.guards import expand_quotients
-from webkiln.ir.types import Type
 
 SCHEMA = "webkiln.inspection/1"
 RAISED = {
@@ -116,6 +115,7 @@ def inspect_spec(
     try:
         with stage_module(format_name, "convert").converted(spec, inputs, params) as conversion:
             graph = conversion.graph
+            texts = conversion.files.get("texts.json", {}).get("texts", ())
     except UnsupportedError as error:
         return Inspection(
             file, model, converts=False, unsupported=_distinct([*unsupported, *error.items])
@@ -130,22 +130,27 @@ def inspect_spec(
         )
     if unsupported:
         return Inspection(file, model, converts=False, unsupported=_distinct(unsupported))
-    return inspect_graph(file, model, graph)
+    return inspect_graph(file, model, ModelInterface(graph, texts))
 
 
-def inspect_graph(file: FileFacts, model: Description, graph: Graph) -> Inspection:
+def inspect_graph(file: FileFacts, model: Description, interface: ModelInterface) -> Inspection:
     """The inspection of a model that converts, with the types of its graph."""
+    graph = interface.graph
 
-    def tensor(name: str, type_: Type) -> TensorFacts:
-        sizes = (expand_quotients(size, graph.divisibility) for size in type_.shape)
-        return TensorFacts(
-            name,
-            type_.dtype,
-            tuple(dim.abbreviate(size) if dim.is_symbolic(size) else int(size) for size in sizes),
+    def tensors(role: str) -> tuple[TensorFacts, ...]:
+        return tuple(
+            TensorFacts(
+                name,
+                dtype,
+                tuple(
+                    dim.abbreviate(size) if dim.is_symbolic(size) else int(size)
+                    for size in (expand_quotients(size, graph.divisibility) for size in shape)
+                ),
+            )
+            for name, (dtype, shape) in interface.of(role).items()
         )
 
-    inputs = tuple(tensor(name, graph.type(name)) for name in graph.inputs)
-    outputs = tuple(tensor(name, graph.type(variable)) for name, variable in graph.outputs.items())
+    inputs, outputs = tensors("inputs"), tensors("outputs")
     sizes = [f"{item.name} is {item} ({', '.join(item.layers)})" for item in graph.divisibility]
     sizes += [
         f"{dim.abbreviate(expand_quotients(item.a, graph.divisibility))} is"

@@ -46,6 +46,8 @@ STANDARD_DOMAINS = (
     "ai.onnx.preview",
     "ai.onnx.preview.training",
 )
+CRASHING = ("DictVectorizer", "LabelEncoder")
+"""Operators whose inference reads the type of an operand without a check (onnx 1.23)."""
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
 MAX_VERSION = 2**31 - 1
 """The largest version of other domains that the onnx package accepts."""
@@ -252,6 +254,7 @@ def _prepare(
         for node in graph.node:
             _move_unknown_operator(node, opsets)
     sort_nodes(model.graph, set(), name)
+    _move_crashing_operators(model.graph)
     for item in model.graph.input:
         for size in item.type.tensor_type.shape.dim:
             if size.dim_value < 0:
@@ -348,6 +351,19 @@ def _move_unknown_operator(node: onnx.NodeProto, opsets: Mapping[str, int]) -> N
         node.op_type, opsets.get(domain, 1), domain
     ):
         node.domain = UNKNOWN_DOMAIN
+
+
+def _move_crashing_operators(graph: onnx.GraphProto) -> None:
+    """Move the operators in whose inference onnx ends the process if the type of an operand is
+    unknown, because an operator that the standard lacks comes before them.
+    """
+    untyped: set[str] = set()
+    for node in graph.node:
+        is_unknown = normalise_domain(node.domain) not in STANDARD_DOMAINS
+        if is_unknown or untyped.intersection(node.input):
+            untyped |= {*node.output}
+            if node.op_type in CRASHING:
+                node.domain = UNKNOWN_DOMAIN
 
 
 def sort_nodes(graph: onnx.GraphProto, outer: set[str], where: str) -> None:

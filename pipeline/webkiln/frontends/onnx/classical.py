@@ -38,7 +38,7 @@ USE_LABELS = (
     "Encode strings as numbers before the model, and name its outputs with `labels` in the recipe"
 )
 UNSUPPORTED = {
-    "CategoryMapper": ("maps strings to numbers or back", USE_LABELS),
+    "CategoryMapper": ("maps numbers to strings", USE_LABELS),
     "DictVectorizer": (
         "reads a dictionary",
         "Pass the dense array that it produces to the model instead",

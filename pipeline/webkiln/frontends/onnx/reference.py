@@ -123,12 +123,16 @@ class _Runner:
         return arrays
 
     def _encode(self, name: str, output: Any) -> Any:
-        """An output; strings as indices of class names, dictionaries as rows."""
+        """An output; strings as indices of class names, dictionaries as rows. Other strings, which
+        only exist before the program, are lists.
+        """
         if name in self.keys:
             rows = [{str(key): value for key, value in row.items()} for row in output]
             return np.array([[row[key] for key in self.keys[name]] for row in rows], np.float32)
         if not isinstance(output, np.ndarray) or output.dtype != object:
             return output
+        if not self.indices.keys() >= set(output.flat):
+            return output.tolist()
         return np.array([self.indices[text] for text in output.ravel()], np.int64).reshape(
             output.shape
         )

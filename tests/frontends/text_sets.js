@@ -4,6 +4,7 @@
 export async function runSets({ runtime, count }, get, put) {
   const { loadTexts } = await import(`${runtime}/text.js`);
   const { bucketOf } = await import(`${runtime}/fingerprint.js`);
+  const { rowsOfSteps } = await import(`${runtime}/text_steps.js`);
   for (let set = 0; set < count; set++) {
     const asked = JSON.parse(new TextDecoder().decode(await get(set)));
     const answers = [];
@@ -24,7 +25,7 @@ export async function runSets({ runtime, count }, get, put) {
         ignoreCache: false,
       };
       try {
-        const take = await loadTexts({ bucketOf }, request);
+        const take = await loadTexts({ bucketOf, rowsOfSteps }, request);
         const [arrays, sizes] = take(manifest.inputs, { [text.input]: texts }, {});
         answers.push({ indices: Array.from(arrays[tensor]), sizes });
       } catch (error) {
