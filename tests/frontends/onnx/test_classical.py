@@ -101,7 +101,7 @@ def one_node(op: str, **attrs: object) -> onnx.ModelProto:
         (
             "CategoryMapper",
             {"cats_int64s": [1], "cats_strings": ["a"]},
-            r"node \(CategoryMapper\): maps strings to numbers or back. Encode strings as numbers",
+            r"node \(CategoryMapper\): maps numbers to strings. Encode strings as numbers",
         ),
         (
             "LabelEncoder",
@@ -357,25 +357,6 @@ def test_keys_of_dictionaries_become_labels(
 def test_unsuitable_keys_are_rejected(keys: dict[str, list[int] | list[str]]) -> None:
     with pytest.raises((SourceError, ShapeError), match=r"(its keys are|has 2 keys)"):
         converted(mapped(**keys))
-
-
-@pytest.mark.parametrize("op", ["StringNormalizer", "Tokenizer"])
-def test_operators_of_texts_are_refused_by_name(op: str) -> None:
-    attrs: dict[str, object] = {
-        "Tokenizer": {
-            "mark": 0, "mincharnum": 1, "pad_value": "", "separators": [" "],
-            "domain": "com.microsoft",
-        },
-    }.get(op, {})  # fmt: skip
-    graph = helper.make_graph(
-        [helper.make_node(op, ["x"], ["y"], "node", **attrs)],
-        "graph",
-        [helper.make_tensor_value_info("x", onnx.TensorProto.STRING, [1])],
-        [helper.make_empty_tensor_value_info("y")],
-    )
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-    with pytest.raises(UnsupportedError, match=rf"node \({op}\): computes with strings. Prepare"):
-        converted(helper.make_model(graph, opset_imports=opsets, ir_version=9))
 
 
 def test_class_names_without_an_output_are_rejected(

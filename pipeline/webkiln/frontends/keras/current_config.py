@@ -1,7 +1,7 @@
 """Configs of older versions, translated to Keras 3, as Keras 3 itself writes them."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from webkiln.frontends.keras import config as configs
@@ -9,7 +9,7 @@ from webkiln.frontends.keras.graph_config import shift_calls
 from webkiln.frontends.keras.spec import LayerCall, Ref
 from webkiln.frontends.keras.training import ENDINGS, is_for_training, without_training
 
-PLUGIN = "plugin"
+PLUGIN, SUBSTITUTE = "plugin", "Substitute"
 GRAPHS = frozenset({"Functional", "Model"})
 LAMBDA_DETAILS = ("function_type", "module", "output_shape_module", "output_shape_type")
 HARD_SIGMOID = "hard_sigmoid_2"
@@ -47,11 +47,14 @@ class CurrentConfig:
     """Converts configs: layers get their modules and calls their arguments by Keras 3's classes;
     what only training needs, and neutral arguments that a class does not have, are removed.
 
-    `known` are the user's classes by name.
+    `known` are the user's classes by name. The layers of these names in `replaced` get substitutes
+    (`substitutes.py`).
     """
 
-    def __init__(self, keras: Any, known: Mapping[str, Any]) -> None:
-        self.keras, self.known = keras, known
+    def __init__(
+        self, keras: Any, known: Mapping[str, Any], replaced: Collection[str] = ()
+    ) -> None:
+        self.keras, self.known, self.replaced = keras, known, replaced
 
     def model(self, entry: Mapping[str, Any]) -> Any:
         return self._value("", entry)
@@ -74,6 +77,8 @@ class CurrentConfig:
         if isinstance(class_name, str) and isinstance(config, Mapping):
             if key == "dtype":
                 return configs.clean({"dtype": value})["dtype"]
+            if configs.layer_name(value) in self.replaced:
+                return substitute_config(configs.layer_name(value))
             module, made = self._class(class_name)
             if module is not None:
                 return self._object(value, module, made)
@@ -147,17 +152,32 @@ class CurrentConfig:
             if "layers" in entry["config"]
         }
         created = {configs.layer_name(entry) for entry in entries if entry["class_name"] in GRAPHS}
-        layers = [
-            {
-                **self._value("", entry),
-                "inbound_nodes": [_node(shift_calls(call, offsets)) for call in own],
-            }
-            for entry, own in zip(entries, calls, strict=True)
-        ]
+        layers = []
+        for entry, own in zip(entries, calls, strict=True):
+            shifted = [shift_calls(call, offsets) for call in own]
+            if configs.layer_name(entry) in self.replaced:
+                shifted = [
+                    LayerCall((call.refs(),), {"number": number})
+                    for number, call in enumerate(shifted)
+                ]
+            layers.append(
+                {**self._value("", entry), "inbound_nodes": [_node(call) for call in shifted]}
+            )
         return {
             "layers": layers,
             "output_layers": _ends(config["output_layers"], offsets, created),
         }
+
+
+def substitute_config(name: str) -> dict[str, Any]:
+    """The config of a layer in place of one that Keras cannot load."""
+    return {
+        "module": PLUGIN,
+        "class_name": SUBSTITUTE,
+        "config": {"name": name},
+        "registered_name": SUBSTITUTE,
+        "name": name,
+    }
 
 
 def _node(call: LayerCall) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from webkiln.frontends.keras.settings import (
 )
 from webkiln.frontends.keras.spec import INITIAL, LayerCall, LayerSpec, ModelSpec, Ref
 from webkiln.frontends.keras.subgraph import cut_model
+from webkiln.frontends.keras.substitutes import Substitute
 from webkiln.frontends.keras.trace import function_call, trace_layer
 from webkiln.frontends.keras.variables import Variables
 
@@ -164,6 +165,8 @@ class Walker(Variables):
         self, layer: Any, path: str, calls: list[LayerCall], arguments: list[Arguments]
     ) -> LayerSpec:
         """The spec of a layer or operation. `arguments` has the Keras objects of its calls."""
+        if isinstance(layer, Substitute):
+            return layer.restored(calls)
         kind = "layer" if isinstance(layer, keras.layers.Layer) else "operation"
         own = type(layer).__module__.split(".")[0] == "keras"
         name, class_name = path.rsplit("/", 1)[-1], type(layer).__name__

@@ -5,7 +5,8 @@ be traced.
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.keras.archive import read_config, reading
 from webkiln.frontends.keras.config import is_old
-from webkiln.frontends.keras.executed import NO_REFERENCE, by_class, lambdas_in, refused
+from webkiln.frontends.keras.current_config import SUBSTITUTE
+from webkiln.frontends.keras.executed import GONE, NO_REFERENCE, by_class, lambdas_in, refused
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import HANDLERS
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.reader import read_structure
-from webkiln.frontends.keras.spec import ModelSpec
+from webkiln.frontends.keras.spec import FUNCTION, LayerSpec, ModelSpec
 from webkiln.frontends.keras.supported import (
     LAMBDA,
     NO_HANDLER,
@@ -69,13 +71,17 @@ def load_model(
             unsupported or [(name, SEPARATE, SEPARATE_HINT) for name in _foreign_classes(model)],
         )
     classes = sorted({name for name in _foreign_classes(model) if _is_registered(name)})
-    return read_memory(
-        load_with_keras(
-            path, trust_source=trust_source, unsupported=unsupported, traced=tuple(classes)
-        ),
-        path.name,
-        cut,
+    whole, stored = read_model(path) if cut else (model, blobs)
+    made = load_with_keras(
+        path,
+        trust_source=trust_source,
+        unsupported=unsupported,
+        traced=tuple(classes),
+        model=whole,
     )
+    spec, traced = read_memory(made, path.name, cut)
+    used = {weight.digest for layer in spec.layers for weight in layer.weights.values()}
+    return spec, {**{name: blob for name, blob in stored.items() if name in used}, **traced}
 
 
 def _is_hopeless(path: Path, model: ModelSpec, *, trust_source: bool) -> bool:
@@ -109,12 +115,14 @@ def load_with_keras(
     trust_source: bool = False,
     unsupported: Sequence[Item] = (),
     traced: Sequence[str] = (),
+    model: ModelSpec | None = None,
 ) -> Any:
     """Load the model through Keras, with names that do not depend on previously loaded models.
 
     Without `trust_source`, raises UnsupportedError, which lists everything that would be imported
     or executed, and the other `unsupported` parts. `traced` are the classes for which the model is
-    loaded. Raises SourceError if Keras cannot load the file.
+    loaded; layers of its spec `model` that Keras does not load get substitutes, which cannot be
+    called. Raises SourceError if Keras cannot load the file.
     """
     keras = import_keras(
         f"{path.name}: "
@@ -123,9 +131,14 @@ def load_with_keras(
             or "its outputs are needed"
         )
     )
+    replaced: dict[str, LayerSpec] = {} if model is None else dict(_replaceable(model))
     if not trust_source:
         with open_model(path) as source, reading(path):
-            found = list(refused(_uncompiled(source.config), keras))
+            found = [
+                item
+                for item in refused(_uncompiled(source.config), keras)
+                if item[0].rpartition(" (")[0] not in replaced
+            ]
         if found:
             if traced:
                 found = [_beside(item, traced) for item in found]
@@ -138,7 +151,7 @@ def load_with_keras(
             raise UnsupportedError(path.name, [*found, *others])
     keras.utils.clear_session(free_memory=False)
     try:
-        return _loaded(keras, path, trust_source=trust_source)
+        return _loaded(keras, path, model, replaced, trust_source=trust_source)
     except WebkilnError:
         raise
     except Exception as error:
@@ -167,15 +180,54 @@ def _beside(item: Item, traced: Sequence[str]) -> Item:
     )
 
 
-def _loaded(keras: Any, path: Path, *, trust_source: bool) -> Any:
+def _replaceable(model: ModelSpec) -> Iterator[tuple[str, LayerSpec]]:
+    """The layers that Keras does not load and that convert, by names that only they have."""
+    layers = list(_all_layers(model))
+    counts = Counter(layer.name for layer in layers)
+    for layer in layers:
+        alone = ModelSpec(layer.name, (layer,), (), ())
+        if (
+            counts[layer.name] == 1
+            and (layer.class_name in {*GONE, "Lambda"} or layer.class_name.startswith(FUNCTION))
+            and not find_unsupported(alone, HANDLERS.handles)
+        ):
+            yield layer.name, layer
+
+
+def _all_layers(model: ModelSpec) -> Iterator[LayerSpec]:
+    for layer in model.layers:
+        yield layer
+        if layer.model is not None and not layer.traced:
+            yield from _all_layers(layer.model)
+
+
+def _loaded(
+    keras: Any,
+    path: Path,
+    model: ModelSpec | None,
+    replaced: Mapping[str, LayerSpec],
+    *,
+    trust_source: bool,
+) -> Any:
     """The model of a file. HDF5 files of older versions are translated, others loaded by Keras."""
     failure: Exception | None = None
+    substitute: Any = None
+    if model is not None and replaced:
+        from webkiln.frontends.keras.substitutes import copy_with_config, substitute_class
+
+        substitute = substitute_class(model, replaced)
     with open_model(path) as source:
         if is_old(source.version) and not source.paths:
             from webkiln.frontends.keras.revived import revived
 
             try:
-                return revived(keras, source, trust_source=trust_source)
+                return revived(
+                    keras,
+                    source,
+                    trust_source=trust_source,
+                    substitute=substitute,
+                    replaced=replaced,
+                )
             except Exception as error:  # noqa: BLE001 - `open_model` would blame the file for it
                 failure = error
         neutral = stand_ins(keras, source.config)
@@ -183,10 +235,13 @@ def _loaded(keras: Any, path: Path, *, trust_source: bool) -> Any:
         raise failure
     with tempfile.TemporaryDirectory() as folder:
         named = Path(folder) / ("model.keras" if zipfile.is_zipfile(path) else "model.h5")
-        named.symlink_to(path.resolve())
+        if replaced:
+            copy_with_config(path, named, replaced)
+        else:
+            named.symlink_to(path.resolve())
         return keras.saving.load_model(
             named,
-            custom_objects={**neutral, **by_class(keras)},
+            custom_objects={**neutral, SUBSTITUTE: substitute, **by_class(keras)},
             compile=False,
             safe_mode=not trust_source,
         )

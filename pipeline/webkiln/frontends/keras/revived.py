@@ -4,14 +4,14 @@ Keras reads the files of tf.keras and of its own versions 1 and 2 only if their 
 fit its current classes. Here, configs are translated first, and weights are set by their paths.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs, stored_array
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL
 from webkiln.frontends.keras.archive import ModelFile
-from webkiln.frontends.keras.current_config import HARD_SIGMOID, CurrentConfig
+from webkiln.frontends.keras.current_config import HARD_SIGMOID, SUBSTITUTE, CurrentConfig
 from webkiln.frontends.keras.executed import by_class
 from webkiln.frontends.keras.reader import Reader
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec
@@ -19,16 +19,23 @@ from webkiln.frontends.keras.versions.weight_lists import has_lists, read_lists
 from webkiln.ir.types import Array, Type
 
 
-def revived(keras: Any, file: ModelFile, *, trust_source: bool = False) -> Any:
+def revived(
+    keras: Any,
+    file: ModelFile,
+    *,
+    trust_source: bool = False,
+    substitute: Any = None,
+    replaced: Collection[str] = (),
+) -> Any:
     """The Keras model of a file whose config is already translated. Its weights are those of the
-    file.
+    file. The class `substitute` stands for the layers `replaced`.
 
     Raises SourceError if a layer and its weights do not fit.
     """
     reader = Reader(file, ENTIRE_MODEL)
     spec = reader.model(file.config, file.weights, "", 0)
-    known = {HARD_SIGMOID: _hard_sigmoid(keras), **by_class(keras)}
-    config = CurrentConfig(keras, known).model(file.config)
+    known = {HARD_SIGMOID: _hard_sigmoid(keras), SUBSTITUTE: substitute, **by_class(keras)}
+    config = CurrentConfig(keras, known, replaced).model(file.config)
     with keras.saving.custom_object_scope(known):
         model = keras.saving.deserialize_keras_object(config, safe_mode=not trust_source)
     _Weights(keras, file, model, reader.blobs).put(spec)

@@ -84,6 +84,7 @@ def test_keras_computes_the_outputs_of_the_older_version(name):
         ("separable", "SeparableConv2D"),
         ("transposed", "Conv2DTranspose"),
         ("words", "Embedding"),
+        ("local_2d", "Dense"),
     ],
 )
 def test_classes_of_plugins(name, base, tmp_path):
@@ -222,19 +223,3 @@ def test_a_function_for_training_is_never_imported(tmp_path):
                 with pytest.raises((SourceError, UnsupportedError)):
                     load_model(tmp_path / "m.h5", [tmp_path / "plugin.py"])
     assert not (tmp_path / "executed").exists()
-
-
-def test_what_keras_cannot_load_beside_a_class_is_named(tmp_path):
-    """A TensorFlow function in a model with a class of a plugin: handlers of the class help."""
-    model = changed("merged", "Dense", tmp_path / "m.h5")
-    layers = model.config["config"]["layers"]
-    start = next(layer for layer in layers if layer["class_name"] == "InputLayer")["name"]
-    function = {"name": "tf.math.square", "function": "math.square", "dtype": "float32"}
-    node = [[start, 0, 0, {}]]
-    entry = {"class_name": "TFOpLambda", "name": "tf.math.square", "config": function}
-    layers.append({**entry, "inbound_nodes": [node[0]]})
-    write_h5(tmp_path / "n.h5", model.config, model.lists, VERSION)
-    (tmp_path / "plugin.py").write_text(subclass("Dense"))
-    message = r"needed to trace MineDense\. Register handlers for MineDense"
-    with isolated(), pytest.raises(UnsupportedError, match=message):
-        load_model(tmp_path / "n.h5", [tmp_path / "plugin.py"])
