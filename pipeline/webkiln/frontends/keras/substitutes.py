@@ -7,13 +7,13 @@ import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import h5py
 import keras
 
-from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.current_config import substitute_config
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref, renamed
 from webkiln.ir.dim import is_symbolic
@@ -69,7 +69,9 @@ class Substitute(keras.layers.Layer):  # type: ignore[misc]
             tuple((ref.layer, ref) for ref in refs),
             tuple((str(index), Ref(layer.name, 0, index)) for index in range(self.count)),
         )
-        graph = KerasConverter(batch).convert(model)
+        # Imported by name, so that keys of stages that load models do not include the operators.
+        converter = import_module("webkiln.frontends.keras.converter")
+        graph = converter.KerasConverter(batch).convert(model)
         return [graph.type(variable) for variable in graph.outputs.values()]
 
     def restored(self, calls: Sequence[LayerCall]) -> LayerSpec:

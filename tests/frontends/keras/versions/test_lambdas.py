@@ -21,6 +21,7 @@ from tests.frontends.keras.versions.bytecode import (
     marshalled,
 )
 from tests.frontends.keras.versions.model_files import write_h5
+from tests.frontends.keras.versions.plugin_files import written
 from webkiln.backends.compare import relative_error
 from webkiln.errors import ShapeError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
@@ -73,17 +74,6 @@ def run(lambda_config, values, path, version=VERSION):
     graph = KerasConverter(batch_size=len(values[0])).convert(path / "m.h5")
     inputs = {f"x{number}": value for number, value in enumerate(values)}
     return list(run_graph(graph, inputs)[0].values())
-
-
-def written(function, **arguments):
-    """The config that tf.keras writes for a function of this Python."""
-    base = config("3.7", ONE)
-    base["function"] = [
-        base64.encodebytes(marshal.dumps(function.__code__)).decode(),
-        list(function.__defaults__) if function.__defaults__ else None,
-        [cell.cell_contents for cell in function.__closure__] if function.__closure__ else None,
-    ]
-    return {**base, "arguments": arguments}
 
 
 def statements(x):

@@ -5,13 +5,18 @@ Lambda layers, and layers that Keras no longer has.
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from google.protobuf import json_format
 
 from tests.frontends.keras.versions.bytecode import ONE, config
 from tests.frontends.keras.versions.model_files import read, write_h5
-from tests.frontends.keras.versions.test_lambdas import written
-from tests.frontends.keras.versions.test_raw_operators import tf1
-from tests.frontends.keras.versions.test_revived import VERSION, changed, check, subclass
+from tests.frontends.keras.versions.plugin_files import (
+    VERSION,
+    changed,
+    check,
+    subclass,
+    written,
+)
 from webkiln.backends.compare import relative_error
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
@@ -30,9 +35,10 @@ def function(start):
 
 
 def operator(start):
-    graph = tf1.Graph()
+    graph = tf.Graph()
     with graph.as_default():
-        tf1.multiply(tf1.placeholder("float32", [None, 4], name="x"), 0.5, name="half")
+        x = tf.compat.v1.placeholder("float32", [None, 4], name="x")
+        tf.multiply(x, 0.5, name="half")
     definition = next(node for node in graph.as_graph_def().node if node.name == "half")
     settings = {
         "name": "half",
