@@ -1,5 +1,25 @@
 """Bring a call into canonical form, so that equal kernels have equal text: drop unit axes, coalesce
 adjacent axes, and number axes and arguments in order of appearance.
+
+before:
+    program g
+    buffer x: float32[2,1,3,4] input
+    buffer y: float32[2,1,3,4]
+    live y
+    y: float32[2,1,3,4] = nest(x: float32[2,1,3,4]) @e
+      where p0 = 2; p1 = 3; p2 = 4
+      for a0 < p0, a1 < p1, a2 < p2
+      out0[a0, 0, a1, a2] = exp(in0[a0, 0, a1, a2])
+
+after:
+    program g
+    buffer x: float32[2,1,3,4] input
+    buffer y: float32[24]
+    live y
+    y: float32[24] = nest(x: float32[24]) @e
+      where p0 = 24
+      for a0 < p0
+      out0[a0] = exp(in0[a0])
 """
 
 from collections.abc import Sequence
@@ -9,7 +29,13 @@ from itertools import pairwise
 from webkiln.lower.merge_loops import merge
 from webkiln.nest.expr import Expr, arg, axis, make, walk
 from webkiln.nest.nest import Loop, Operand, load_index, make_output
+from webkiln.nest.program import Program, map_calls
 from webkiln.nest.steps import NestCall, View
+
+
+def run(program: Program) -> Program:
+    """The calls of fast convolutions keep the axes along which their tiles are vectorised."""
+    return map_calls(program, lambda call: [call if call.part_of else canonicalize(call)])
 
 
 def canonicalize(call: NestCall) -> NestCall:

@@ -2,10 +2,46 @@
 
 Writers of the source store into that slice, other readers load from it, and the copy disappears.
 Nested concatenations, as in a dense block, end up in one buffer.
+
+before:
+    program g
+    buffer x: float32[2,3] input
+    buffer z: float32[2,5] input
+    buffer a: float32[2,3]
+    buffer y: float32[2,8]
+    live y
+    a: float32[2,3] = nest(x: float32[2,3]) @e
+      where p0 = 2; p1 = 3
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = exp(in0[a0, a1])
+    y: float32[2,8] = nest(a: float32[2,3]) @c
+      where p0 = 2; p1 = 3
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = in0[a0, a1]
+    y: float32[2,8] = nest(z: float32[2,5]) @c
+      where p0 = 2; p1 = 5; p2 = 3
+      for a0 < p0, a1 < p1
+      out0[a0, a1 + p2] = in0[a0, a1]
+
+after:
+    program g
+    buffer x: float32[2,3] input
+    buffer z: float32[2,5] input
+    buffer y: float32[2,8]
+    live y
+    y: float32[2,8] = nest(x: float32[2,3]) @e
+      where p0 = 2; p1 = 3; p0'1 = 2; p1'1 = 3
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = exp(in0[a0, a1])
+    y: float32[2,8] = nest(z: float32[2,5]) @c
+      where p0 = 2; p1 = 5; p2 = 3
+      for a0 < p0, a1 < p1
+      out0[a0, a1 + p2] = in0[a0, a1]
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, pairwise
 
 from webkiln.ir.dim import is_at_least, is_symbolic
@@ -13,7 +49,9 @@ from webkiln.lower.fuse import freshen, is_map
 from webkiln.nest.affine import evaluate, step
 from webkiln.nest.expr import Expr, make, rebuild, walk
 from webkiln.nest.nest import Operand, Output, load_guard, load_index
+from webkiln.nest.program import Program, map_runs
 from webkiln.nest.steps import NestCall, View
+from webkiln.nest.target import Target
 
 Box = tuple[tuple[int, int], ...]
 """First element and number of elements in each dimension."""
@@ -28,6 +66,12 @@ class SliceCopy:
     source: View
     target: View
     call: NestCall
+
+
+def run(program: Program, target: Target | None) -> Program:
+    """Where buffers are textures, a draw cannot read the one that it writes."""
+    separate = target is not None and target.render_targets > 0
+    return map_runs(program, partial(concat_in_place, no_self_reads=separate))
 
 
 def concat_in_place(

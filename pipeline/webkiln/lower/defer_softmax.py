@@ -5,6 +5,70 @@ A softmax is three calls: the maximum of each row, the sum of exp(x - max), and 
 If every reader sums over the row, the division moves out of the reader's sum. Exponentials are then
 computed and stored once, summed as stored, and each sum of products is divided. No exponential
 exceeds 1, so no sum overflows that did not before.
+
+before:
+    program g
+    buffer x: float32[8,16] input
+    buffer v: float32[16,4] input
+    buffer p~1: float32[8]
+    buffer p~2: float32[8]
+    buffer p: float32[8,16]
+    buffer y: float32[8,4]
+    live y
+    p~1: float32[8] = nest(x: float32[8,16]) @s
+      where p0 = 8; p1 = 16
+      for a0 < p0
+      reduce r0 < p1
+      acc0 = max(in0[a0, r0])
+      out0[a0] = acc0
+    p~2: float32[8] = nest(x: float32[8,16], p~1: float32[8]) @s
+      where p0 = 8; p1 = 16
+      for a0 < p0
+      reduce r0 < p1
+      acc0 = sum(exp(in0[a0, r0] - in1[a0]))
+      out0[a0] = acc0
+    p: float32[8,16] = nest(x: float32[8,16], p~1: float32[8], p~2: float32[8]) @s
+      where p0 = 8; p1 = 16
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = exp(in0[a0, a1] - in1[a0]) / in2[a0]
+    y: float32[8,4] = nest(p: float32[8,16], v: float32[16,4]) @v
+      where p0 = 8; p1 = 4; p2 = 16
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0
+
+after:
+    program g
+    buffer x: float32[8,16] input
+    buffer v: float32[16,4] input
+    buffer p~1: float32[8]
+    buffer p: float32[8,16]
+    buffer p~2: float32[8]
+    buffer y: float32[8,4]
+    live y
+    p~1: float32[8] = nest(x: float32[8,16]) @s
+      where p0 = 8; p1 = 16
+      for a0 < p0
+      reduce r0 < p1
+      acc0 = max(in0[a0, r0])
+      out0[a0] = acc0
+    p: float32[8,16] = nest(x: float32[8,16], p~1: float32[8]) @s
+      where p0 = 8; p1 = 16
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = exp(in0[a0, a1] - in1[a0])
+    p~2: float32[8] = nest(p: float32[8,16]) @s
+      where p0 = 8; p1 = 16
+      for a0 < p0
+      reduce r0 < p1
+      acc0 = sum(in0[a0, r0])
+      out0[a0] = acc0
+    y: float32[8,4] = nest(p: float32[8,16], v: float32[16,4], p~2: float32[8]) @v
+      where p0 = 8; p1 = 4; p2 = 16
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0 / in2[a0]
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,6 +79,7 @@ from webkiln.lower.fuse import is_map
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import Expr, apply, axis, load, rebuild
 from webkiln.nest.nest import Accumulator, Operand, load_guard, load_index
+from webkiln.nest.program import Program, map_runs
 from webkiln.nest.steps import NestCall, View
 
 
@@ -28,6 +93,10 @@ class Softmax:
     quotients: int
     readers: tuple[int, ...]
     rows: Mapping[str, str]
+
+
+def run(program: Program) -> Program:
+    return map_runs(program, defer_softmax)
 
 
 def defer_softmax(calls: Sequence[NestCall], live_out: Collection[str]) -> list[NestCall]:

@@ -1,13 +1,53 @@
 """Split calls into draws. The outputs of a draw share one shape and one index, and number at most
 the render targets.
+
+before:
+    program g
+    buffer x: float32[4,6] input
+    buffer y: float32[4]
+    buffer n: int32[4]
+    live n, y
+    y: float32[4]; n: int32[4] = nest(x: float32[4,6]) @largest
+      where p0 = 4; p1 = 6
+      for a0 < p0
+      reduce r0 < p1
+      acc0 = argmax(in0[a0, r0])
+      out0[a0] = acc0
+      out1[a0] = acc0.index
+
+after:
+    program g
+    buffer x: float32[4,6] input
+    buffer y: float32[4]
+    buffer n: int32[4]
+    live n, y
+    y: float32[4] = nest(x: float32[4,6]) @largest
+      where p0 = 4; p1 = 6
+      for a0 < p0
+      reduce r0 < p1
+      acc0 = argmax(in0[a0, r0])
+      out0[a0] = acc0
+    n: int32[4] = nest(x: float32[4,6]) @largest
+      where p0 = 4; p1 = 6
+      for a0 < p0
+      reduce r0 < p1
+      acc0 = argmax(in0[a0, r0])
+      out0[a0] = acc0.index
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from webkiln.lower.canonicalize import canonicalize
 from webkiln.nest.expr import Expr, make, walk
+from webkiln.nest.program import Program, map_calls
 from webkiln.nest.steps import NestCall
+from webkiln.nest.target import Target
+
+
+def run(program: Program, target: Target) -> Program:
+    return map_calls(program, partial(split_draws, targets=target.render_targets))
 
 
 def split_draws(call: NestCall, targets: int) -> list[NestCall]:

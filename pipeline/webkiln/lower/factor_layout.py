@@ -4,6 +4,48 @@ In attention, the projection stores keys as (position, head, element). Scores ar
 elements, so no vector of neighbouring positions is contiguous in memory. Stored as (head, element,
 position), it is. Values, which are weighted and summed over positions, become (head, position,
 element), so that the rows of one head are adjacent. No sum changes.
+
+before:
+    program g
+    buffer x: float32[2,16,4] input
+    buffer h: float32[20,8] input
+    buffer w: float32[8,2,4] constant
+    buffer k: float32[20,2,4]
+    buffer y: float32[2,16,20]
+    live y
+    k: float32[20,2,4] = nest(h: float32[20,8], w: float32[8,2,4]) @keys
+      where p0 = 20; p1 = 2; p2 = 4; p3 = 8
+      for a0 < p0, a1 < p1, a2 < p2
+      reduce r0 < p3
+      acc0 = sum(in0[a0, r0] * in1[r0, a1, a2])
+      out0[a0, a1, a2] = acc0
+    y: float32[2,16,20] = nest(x: float32[2,16,4], k: float32[20,2,4]) @scores
+      where p0 = 2; p1 = 16; p2 = 20; p3 = 4
+      for a0 < p0, a1 < p1, a2 < p2
+      reduce r0 < p3
+      acc0 = sum(in0[a0, a1, r0] * in1[a2, a0, r0])
+      out0[a0, a1, a2] = acc0
+
+after:
+    program g
+    buffer x: float32[2,16,4] input
+    buffer h: float32[20,8] input
+    buffer w: float32[8,2,4] constant
+    buffer k: float32[2,4,20]
+    buffer y: float32[2,16,20]
+    live y
+    k: float32[2,4,20] = nest(h: float32[20,8], w: float32[8,2,4]) @keys
+      where p0 = 20; p1 = 2; p2 = 4; p3 = 8
+      for a0 < p0, a1 < p1, a2 < p2
+      reduce r0 < p3
+      acc0 = sum(in0[a0, r0] * in1[r0, a1, a2])
+      out0[a1, a2, a0] = acc0
+    y: float32[2,16,20] = nest(x: float32[2,16,4], k: float32[2,4,20]) @scores
+      where p0 = 2; p1 = 16; p2 = 20; p3 = 4
+      for a0 < p0, a1 < p1, a2 < p2
+      reduce r0 < p3
+      acc0 = sum(in0[a0, a1, r0] * in1[a0, r0, a2])
+      out0[a0, a1, a2] = acc0
 """
 
 from collections.abc import Collection, Sequence
@@ -15,6 +57,7 @@ from webkiln.lower.tiled_products import is_plain, unique
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import Expr, axis, make
 from webkiln.nest.nest import load_guard, load_index
+from webkiln.nest.program import Program, map_runs
 from webkiln.nest.steps import NestCall, View
 
 PADDING = 16
@@ -25,6 +68,10 @@ CONFLICT_MODULUS = 256
 """Row lengths that are multiples of this many elements conflict in a cache."""
 MIN_ROWS = 12
 """Products of fewer rows gain less than the strided stores cost."""
+
+
+def run(program: Program) -> Program:
+    return map_runs(program, relayout_factors)
 
 
 def relayout_factors(calls: Sequence[NestCall], live_out: Collection[str]) -> list[NestCall]:

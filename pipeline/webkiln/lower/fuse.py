@@ -4,17 +4,46 @@ producer is inlined into its consumer.
 The rule depends on one number, the uses of a produced element. An element that is used once costs
 nothing to fuse. One that is used more often is recomputed only if it takes at most two cheap
 operations, and never inside a sum of products, except for slices.
+
+before:
+    program g
+    buffer m: float32[8,4] input
+    buffer b: float32[4] constant
+    buffer s: float32[8,4]
+    buffer y: float32[8,4]
+    live y
+    s: float32[8,4] = nest(m: float32[8,4], b: float32[4]) @dense
+      where p0 = 8; p1 = 4
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = in0[a0, a1] + in1[a1]
+    y: float32[8,4] = nest(s: float32[8,4]) @minus
+      where p0 = 8; p1 = 4
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = neg(in0[a0, a1])
+
+after:
+    program g
+    buffer m: float32[8,4] input
+    buffer b: float32[4] constant
+    buffer y: float32[8,4]
+    live y
+    y: float32[8,4] = nest(m: float32[8,4], b: float32[4]) @dense+minus
+      where p0 = 8; p1 = 4
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = neg(in0[a0, a1] + in1[a1])
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 from webkiln.ir.dim import is_at_least
 from webkiln.ir.types import itemsize
+from webkiln.lower.canonicalize import without_unused_inputs
 from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
+from webkiln.nest.program import Program, map_runs
 from webkiln.nest.steps import NestCall, View
 
 MAX_LOADS = 8
@@ -26,7 +55,11 @@ CHEAP_OPERATIONS = 2
 """The most operations that fusion recomputes for every use."""
 
 
-def fuse(calls: Sequence[NestCall], live_out: set[str]) -> list[NestCall]:
+def run(program: Program) -> Program:
+    return map_runs(program, fuse)
+
+
+def fuse(calls: Sequence[NestCall], live_out: Collection[str]) -> list[NestCall]:
     """Fuse until nothing changes. Variables in `live_out` are read from outside and stay.
 
     One walk suffices: fusing changes only which call reads the producer's inputs, and the walk
@@ -58,7 +91,7 @@ def _fusable(
     position: int,
     writers: Mapping[str, set[int]],
     readers: Mapping[str, set[int]],
-    live_out: set[str],
+    live_out: Collection[str],
 ) -> tuple[int, NestCall] | None:
     """The position of the first producer that fuses with the call at `position`, and the fused
     call.
@@ -78,7 +111,7 @@ def _fusable(
             continue
         fused = as_epilogue(producer, consumer, view.name) or inlined(producer, consumer, view.name)
         if fused is not None and len(fused.nest.loads) <= MAX_LOADS:
-            return writer, _without_unused_arguments(fused)
+            return writer, _without_unused_arguments(without_unused_inputs(fused))
     return None
 
 

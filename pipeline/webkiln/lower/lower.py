@@ -1,53 +1,32 @@
-"""Lower a Graph to steps: nests applied to Variables, for nodes outside the constant subgraph."""
+"""Lower a Graph to a Program: nests over buffers, for nodes outside the constant subgraph."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count, groupby
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count
 
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
-from webkiln.lower.canonicalize import canonicalize
-from webkiln.lower.concat_in_place import concat_in_place
-from webkiln.lower.defer_softmax import defer_softmax
-from webkiln.lower.draws import split_draws
-from webkiln.lower.factor_layout import relayout_factors
-from webkiln.lower.fuse import fuse
-from webkiln.lower.row_tiles import tile_rows
-from webkiln.lower.tiled_products import tile_products
+from webkiln.lower.pipeline import passes
 from webkiln.nest.build import Lowering
-from webkiln.nest.steps import NestCall, Step, View, calls, map_blocks, nested_blocks, reads, writes
+from webkiln.nest.program import Buffer, Kind, Program, every_step
+from webkiln.nest.steps import Step, View, reads
 from webkiln.nest.target import Target
 from webkiln.ops.table import complete, find
 
-Rewrite = Callable[[NestCall], Sequence[Step] | None]
 VIEWS = frozenset({"Reshape", "Identity"})
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """Steps in execution order. `roots` maps every Variable to the one whose memory it aliases."""
-
-    steps: tuple[Step, ...]
-    roots: Mapping[str, str]
-
-    @property
-    def calls(self) -> tuple[NestCall, ...]:
-        return tuple(calls(self.steps))
-
-
-def lower(
-    graph: Graph,
-    keep: Collection[str] = (),
-    target: Target | None = None,
-    rewrite: Rewrite = lambda call: None,
-) -> Lowered:
-    """Return the steps of all nodes outside the constant subgraph, fused. Reshapes alias memory and
-    cost nothing.
-
-    Variables in `keep` are computed even where fusion could eliminate them. Without a `target`,
-    calls are only fused. `rewrite` returns the steps that replace a fused call, or None to keep the
-    call.
+def lower(graph: Graph, keep: Collection[str] = (), target: Target | None = None) -> Program:
+    """The program of a graph after the passes of `pipeline.py`. Variables in `keep` are computed
+    even where fusion could eliminate them. Without a `target`, calls are only fused.
     """
+    program = unfused(graph, keep)
+    for item in passes(target):
+        program = item.run(program)
+    return program
+
+
+def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:
+    """The program of a graph, operator by operator. Reshapes alias memory and cost nothing."""
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.constant_subgraph()}
     steps = _steps(
@@ -59,16 +38,20 @@ def lower(
         0,
     )
     roots = {name: view.name for name, view in views.items()}
-    live_out = {roots[name] for name in (*graph.outputs.values(), *keep)} | {
+    live = {roots[name] for name in (*graph.outputs.values(), *keep)} | {
         roots[state.output] for state in graph.states
     }
-    fused = _Fusion(live_out | _shared_variables(steps), rewrite, target).steps(steps)
-    return Lowered(
-        _split_all(fused, target.render_targets)
-        if target is not None and target.render_targets
-        else fused,
-        roots,
-    )
+    kinds: dict[str, Kind] = dict.fromkeys(graph.inputs, "input")
+    kinds |= {state.input: "state" for state in graph.states}
+    computed = {name for node in graph.nodes if node.name not in fixed for name in node.outputs}
+    used = {view.name for step in every_step(steps) for view in reads(step)} | live
+    buffers = {
+        name: Buffer(name, variable.type, variable.type.dtype, kinds.get(name, "constant"))
+        for name, variable in graph.variables.items()
+        if name in used and name not in computed
+    }
+    aliases = {name: root for name, root in roots.items() if name != root}
+    return Program(graph.name, buffers, (), frozenset(live), aliases).with_steps(steps)
 
 
 def _steps(
@@ -130,91 +113,6 @@ def _inlined(
     return _steps(body, body.nodes, views, literals, scope, depth), [
         views[name] for name in body.outputs.values()
     ]
-
-
-def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[NestCall], list[Step]]]:
-    """Each run of neighbouring calls, which fusion may combine, and the other steps after it."""
-    for _, group in groupby(steps, lambda step: isinstance(step, NestCall)):
-        group_steps = list(group)
-        yield (
-            [step for step in group_steps if isinstance(step, NestCall)],
-            [step for step in group_steps if not isinstance(step, NestCall)],
-        )
-
-
-def _shared_variables(steps: Iterable[Step]) -> set[str]:
-    """The Variables that more than one run of calls, or another step, mentions."""
-    shared: set[str] = set()
-    earlier: set[str] = set()
-
-    def visit(steps: Iterable[Step]) -> None:
-        for run, between in _runs(steps):
-            mentioned = {view.name for call in run for view in (*call.inputs, *call.outputs)}
-            shared.update(mentioned & earlier)
-            earlier.update(mentioned)
-            for step in between:
-                shared.update(view.name for view in (*reads(step), *writes(step)))
-                for block in nested_blocks(step):
-                    visit(block)
-
-    visit(steps)
-    return shared
-
-
-@dataclass(frozen=True, slots=True)
-class _Fusion:
-    """Fuses each run of calls, with the arguments of `lower`."""
-
-    live_out: set[str]
-    rewrite: Rewrite
-    target: Target | None
-
-    def steps(self, steps: Iterable[Step]) -> tuple[Step, ...]:
-        result: list[Step] = []
-        no_self_reads = self.target is not None and self.target.render_targets > 0
-        for run, between in _runs(steps):
-            result += self.rewritten(
-                self.restructured(
-                    concat_in_place(
-                        fuse(run, self.live_out), self.live_out, no_self_reads=no_self_reads
-                    )
-                )
-            )
-            result += (map_blocks(step, self.steps) for step in between)
-        return tuple(result)
-
-    def restructured(self, calls: Sequence[NestCall]) -> Sequence[Step]:
-        """The calls after the transforms that the backend enables."""
-        if self.target is None:
-            return calls
-        calls = defer_softmax(calls, self.live_out)
-        steps = tile_products(
-            relayout_factors(calls, self.live_out) if self.target.loops else calls,
-            self.live_out,
-            self.target.tiled_product_bytes,
-        )
-        return tile_rows(steps, self.live_out, self.target.row_tile_bytes)
-
-    def rewritten(self, steps: Iterable[Step]) -> tuple[Step, ...]:
-        result: list[Step] = []
-        for step in steps:
-            result += (
-                (self.rewrite(step) or [canonicalize(step)])
-                if isinstance(step, NestCall)
-                else [map_blocks(step, self.rewritten)]
-            )
-        return tuple(result)
-
-
-def _split_all(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
-    result: list[Step] = []
-    for step in steps:
-        result += (
-            split_draws(step, targets)
-            if isinstance(step, NestCall)
-            else [map_blocks(step, lambda block: _split_all(block, targets))]
-        )
-    return tuple(result)
 
 
 def _literals(graph: Graph) -> dict[str, float]:

@@ -8,11 +8,58 @@ intermediate result is ever materialised in full.
 Rows in the windows of two tiles are computed twice, by the same sums, so results are bit-identical.
 Sizes may be symbolic; the number of rows in a tile then follows at run time. "Rows" are the
 elements of any dimension that all calls iterate together, such as image rows or batch items.
+
+before:
+    program g
+    buffer x: float32[1,130,4,2] input
+    buffer w: float32[1,1,2,8] constant
+    buffer d: float32[3,3,1,8] constant
+    buffer e: float32[1,130,4,1,8]
+    buffer y: float32[1,128,2,8,1]
+    live y
+    e: float32[1,130,4,1,8] = nest(x: float32[1,130,4,1,2], w: float32[1,1,2,1,8]) @expand
+      where p0 = 130; p1 = 4; p2 = 8; p3 = 2
+      for a0 < p0, a1 < p1, a2 < p2
+      reduce r0 < p3
+      acc0 = sum(in0[0, a0, a1, 0, r0] * in1[0, 0, r0, 0, a2])
+      out0[0, a0, a1, 0, a2] = acc0
+    y: float32[1,128,2,8,1] = nest(e: float32[1,130,4,8,1], d: float32[3,3,1,8,1]) @depthwise
+      where p0 = 128; p1 = 2; p2 = 8; p3 = 3; p4 = 3
+      for a0 < p0, a1 < p1, a2 < p2
+      reduce r0 < p3, r1 < p4
+      acc0 = sum(in0[0, a0 + r0, a1 + r1, a2, 0] * in1[r0, r1, 0, a2, 0])
+      out0[0, a0, a1, a2, 0] = acc0
+
+after:
+    program g
+    buffer x: float32[1,130,4,2] input
+    buffer w: float32[1,1,2,8] constant
+    buffer d: float32[3,3,1,8] constant
+    buffer e: float32[1,15,4,1,8]
+    buffer y: float32[1,128,2,8,1]
+    live y
+    repeat i0 < 10:
+      e: float32[1,15,4,1,8] = nest(x: float32[1,130,4,1,2], w: float32[1,1,2,1,8]) @expand
+        where p0 = 130; p1 = 4; p2 = 8; p3 = 2; first = min(115, min(115, 13*i0)); extent = 15
+        where base = 0
+        for a0 < extent, a1 < p1, a2 < p2
+        reduce r0 < p3
+        acc0 = sum(in0[0, a0 + first, a1, 0, r0] * in1[0, 0, r0, 0, a2])
+        out0[0, a0, a1, 0, a2] = acc0
+      y: float32[1,128,2,8,1] = nest(e: float32[1,15,4,8,1], d: float32[3,3,1,8,1]) @depthwise
+        where p0 = 128; p1 = 2; p2 = 8; p3 = 3; p4 = 3; first = min(115, 13*i0); extent = 13
+        where base = min(115, min(115, 13*i0))
+        for a0 < extent, a1 < p1, a2 < p2
+        reduce r0 < p3, r1 < p4
+        %0 = a0 + first
+        acc0 = sum(in0[0, (%0 + r0) - base, a1 + r1, a2, 0] * in1[r0, r1, 0, a2, 0])
+        out0[0, %0, a1, a2, 0] = acc0
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from webkiln.ir import dim, symbols
@@ -20,10 +67,12 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
 from webkiln.lower.nominal_sizes import nominal
 from webkiln.lower.row_chains import TiledCall, is_depthwise, members_by_axis, tileable_chain
-from webkiln.lower.tiled_products import FIRST_COUNTER, unique
+from webkiln.lower.tiled_products import unique
 from webkiln.nest.expr import Expr, arg, axis, make
 from webkiln.nest.nest import Loop, load_index, make_output
+from webkiln.nest.program import Program, free_counter, map_runs
 from webkiln.nest.steps import NestCall, Repeat, Step, View, calls
+from webkiln.nest.target import Target
 
 MAX_RECOMPUTED = 1 / 8
 """The largest share of multiplications that tiles may repeat for overlapping windows."""
@@ -31,7 +80,6 @@ MIN_WINDOW_ROWS = 32
 """Rows of a tile with symbolic sizes and sliding windows, at least. Smaller tiles recompute too
 much.
 """
-COUNTER = f"i{FIRST_COUNTER}"
 Span = tuple[int, int]
 """First row and number of rows."""
 
@@ -93,12 +141,17 @@ def _peak_bytes(between: Sequence[int]) -> int:
     return max(map(sum, pairwise(between)), default=between[0])
 
 
-def tile_rows(steps: Sequence[Step], live_out: set[str], limit: int) -> list[Step]:
+def run(program: Program, target: Target) -> Program:
+    counter = f"i{free_counter(program)}"
+    return map_runs(program, partial(tile_rows, limit=target.row_tile_bytes, counter=counter))
+
+
+def tile_rows(
+    steps: Sequence[Step], live_out: Collection[str], limit: int, counter: str
+) -> list[Step]:
     """The steps, with tiled repeats of calls whose intermediate results exceed `limit` bytes.
-    Variables in `live_out` are read from outside.
+    Variables in `live_out` are read from outside. `counter` is free.
     """
-    if not limit:
-        return list(steps)
     all_calls = list(calls(steps))
     readers = Counter(name for call in all_calls for name in {view.name for view in call.inputs})
     private = {name for name in unique(all_calls, live_out) if readers[name] == 1}
@@ -106,7 +159,7 @@ def tile_rows(steps: Sequence[Step], live_out: set[str], limit: int) -> list[Ste
     rest = list(steps)
     while rest:
         tiling = _choose_tiling(tileable_chain(rest, private, limit), limit)
-        result.append(_repeat(tiling) if tiling else rest[0])
+        result.append(_repeat(tiling, counter) if tiling else rest[0])
         del rest[: len(tiling.members) if tiling else 1]
     return result
 
@@ -177,12 +230,12 @@ def _with_rows(members: Sequence[TiledCall], count: int, rows: int) -> RowTiling
     return RowTiling(members, count, row_counts[::-1])
 
 
-def _repeat(tiling: RowTiling) -> Repeat:
+def _repeat(tiling: RowTiling, counter: str) -> Repeat:
     """The repeat over all tiles. The last tile ends at the last row and recomputes some rows before
     it.
     """
     members, rows = tiling.members, tiling.rows
-    start = symbols.counter(COUNTER) * rows[-1]
+    start = symbols.counter(counter) * rows[-1]
     firsts = [
         (
             start
@@ -197,7 +250,7 @@ def _repeat(tiling: RowTiling) -> Repeat:
         _tiled_call(member, span, before, last=member is members[-1])
         for member, span, before in zip(members, spans, (None, *spans[:-1]), strict=True)
     ]
-    return Repeat(COUNTER, tiling.count, tuple(tiled))
+    return Repeat(counter, tiling.count, tuple(tiled))
 
 
 def _tiled_call(member: TiledCall, span: Span, span_read: Span | None, *, last: bool) -> NestCall:

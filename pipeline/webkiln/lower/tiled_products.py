@@ -3,11 +3,55 @@ results of all rows would be too large, the chain runs for one block of rows at 
 intermediate result is ever materialised in full.
 
 Each element of a result is the same sum as without blocks, so results are bit-identical.
+
+before:
+    program g
+    buffer q: float32[96,2] input
+    buffer k: float32[2,16] constant
+    buffer v: float32[16,2] constant
+    buffer s: float32[96,16]
+    buffer y: float32[96,2]
+    live y
+    s: float32[96,16] = nest(q: float32[96,2], k: float32[2,16]) @scores
+      where p0 = 96; p1 = 16; p2 = 2
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0
+    y: float32[96,2] = nest(s: float32[96,16], v: float32[16,2]) @values
+      where p0 = 96; p1 = 2; p2 = 16
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0
+
+after:
+    program g
+    buffer q: float32[96,2] input
+    buffer k: float32[2,16] constant
+    buffer v: float32[16,2] constant
+    buffer s: float32[32,16]
+    buffer y: float32[96,2]
+    live y
+    repeat i0 < 3:
+      s: float32[32,16] = nest(q: float32[96,2], k: float32[2,16]) @scores
+        where p0 = 96; p1 = 16; p2 = 2; firsti0 = 32*i0; extenti0 = 32
+        for a0 < extenti0, a1 < p1
+        reduce r0 < p2
+        acc0 = sum(in0[a0 + firsti0, r0] * in1[r0, a1])
+        out0[a0, a1] = acc0
+      y: float32[96,2] = nest(s: float32[32,16], v: float32[16,2]) @values
+        where p0 = 96; p1 = 2; p2 = 16; firsti0 = 32*i0; extenti0 = 32
+        for a0 < extenti0, a1 < p1
+        reduce r0 < p2
+        acc0 = sum(in0[a0, r0] * in1[r0, a1])
+        out0[a0 + firsti0, a1] = acc0
 """
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from math import prod
 
@@ -18,16 +62,14 @@ from webkiln.lower.nominal_sizes import bytes_of, nominal
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import INT, Expr, arg, axis, const, make
 from webkiln.nest.nest import Loop, load_index, make_output
+from webkiln.nest.program import Program, free_counter, map_runs
 from webkiln.nest.steps import NestCall, Repeat, View
+from webkiln.nest.target import Target
 
 MIN_ROWS = 24
 """Products of fewer rows read more than they compute."""
 ROW_MULTIPLE = 6
 """Larger blocks are multiples of this number of rows, which are computed together."""
-FIRST_COUNTER = 900
-"""The number of the first counter. No other repeat nests inside except those of convolutions, and
-no enclosing repeat has such a high number.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +77,13 @@ class Chain:
     """The calls from a product to the last one that depends on it. `between`: the intermediate
     results. `positions`: the dimensions of the first product along which all calls can be blocked;
     for each, the axis of every call along it, and its dimension in each intermediate result.
+    `counter`: the number of the first free counter.
     """
 
     calls: tuple[NestCall, ...]
     between: frozenset[str]
     positions: Mapping[int, tuple[tuple[str, ...], Mapping[str, int]]]
+    counter: int
 
     @property
     def result(self) -> View:
@@ -75,22 +119,24 @@ class Block:
         )
 
 
+def run(program: Program, target: Target) -> Program:
+    tiled = partial(tile_products, limit=target.tiled_product_bytes, counter=free_counter(program))
+    return map_runs(program, tiled)
+
+
 def tile_products(
-    calls: Sequence[NestCall], live_out: Collection[str], limit: int
+    calls: Sequence[NestCall], live_out: Collection[str], limit: int, counter: int
 ) -> list[NestCall | Repeat]:
     """The calls, with blocked repeats of those whose intermediate results exceed `limit` bytes.
-    Variables in `live_out` are read from outside.
+    Variables in `live_out` are read from outside. `counter` is the number of the first free
+    counter.
     """
     private = unique(calls, live_out)
     steps: list[NestCall | Repeat] = []
     rest = list(calls)
     while rest:
-        numbers = (
-            _chain_members(rest, private)
-            if limit and bytes_of(rest[0].outputs[0]) > limit
-            else None
-        )
-        chain = None if numbers is None else _chain([rest[number] for number in numbers])
+        numbers = _chain_members(rest, private) if bytes_of(rest[0].outputs[0]) > limit else None
+        chain = None if numbers is None else _chain([rest[number] for number in numbers], counter)
         blocks = None if chain is None else _blocks(chain, limit)
         if numbers is None or chain is None or blocks is None:
             steps.append(rest.pop(0))
@@ -152,7 +198,7 @@ def _reads(call: NestCall, names: Collection[str]) -> bool:
     return any(view.name in names for view in call.inputs)
 
 
-def _chain(calls: Sequence[NestCall]) -> Chain | None:
+def _chain(calls: Sequence[NestCall], counter: int) -> Chain | None:
     """The chain with every dimension along which each call needs only its own elements of the
     intermediate results.
     """
@@ -173,7 +219,7 @@ def _chain(calls: Sequence[NestCall]) -> Chain | None:
         if size != 1
     )
     positions = {d: position for d, position in candidates if position is not None}
-    return Chain(tuple(calls), between, positions) if positions else None
+    return Chain(tuple(calls), between, positions, counter) if positions else None
 
 
 def _positions_along(
@@ -248,7 +294,7 @@ def _outer_and_inner_blocks(
     ):
         return None
     blocks = [
-        Block(d, chain.result[d], chain.result[d], 1, f"i{FIRST_COUNTER + number}")
+        Block(d, chain.result[d], chain.result[d], 1, f"i{chain.counter + number}")
         for number, d in enumerate(outer)
     ]
     blocks.append(
@@ -256,7 +302,7 @@ def _outer_and_inner_blocks(
             inner,
             chain.result[inner],
             *_even_blocks(chain.result[inner], fitting),
-            f"i{FIRST_COUNTER + len(blocks)}",
+            f"i{chain.counter + len(blocks)}",
         )
     )
     max_extent = nominal(blocks[-1].extent)

@@ -1,10 +1,12 @@
 """Choose the algorithm of each convolution: direct, or Winograd with one of several tile sizes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from webkiln.ir.solve import nominal_size
 from webkiln.lower.canonicalize import canonicalize
+from webkiln.nest.program import Program, free_counter, map_calls
 from webkiln.nest.steps import NestCall, Repeat, Step, map_blocks
 from webkiln.nest.target import Target
 from webkiln.plan.convolutions import Convolution, default_form, forms, match_convolution
@@ -28,11 +30,36 @@ class Algorithm:
     filter: NestCall | None
 
 
+def run(program: Program, target: Target, tuning: Tuning) -> Program:
+    """Choose the algorithm of each convolution. Transformed filters are computed in `init`."""
+    constants = program.constants - program.live_out
+    counter = f"i{free_counter(program)}"
+    init: list[NestCall] = []
+    decided: dict[str, Mapping[str, Any]] = {}
+
+    def replaced(call: NestCall) -> Sequence[Step]:
+        chosen = algorithm(call, target, constants, tuning, len(init), counter)
+        if chosen is None:
+            return [call]
+        decided[chosen.decision.key] = chosen.decision.to_json()
+        if chosen.filter is not None:
+            init.append(chosen.filter)
+        return chosen.steps
+
+    rewritten = map_calls(program, replaced)
+    return replace(rewritten, init=(*program.init, *init), decided={**program.decided, **decided})
+
+
 def algorithm(
-    call: NestCall, target: Target, constants: Collection[str], tuning: Tuning, number: int
+    call: NestCall,
+    target: Target,
+    constants: Collection[str],
+    tuning: Tuning,
+    number: int,
+    counter: str,
 ) -> Algorithm | None:
     """The algorithm for a call that is a convolution with several candidates, else None. `number`
-    makes the names of its intermediate results unique.
+    makes the names of its intermediate results unique, and `counter` is free.
     """
     convolution = match_convolution(call, constants) if target.winograd else None
     tilings = [] if convolution is None else forms(convolution)
@@ -41,7 +68,7 @@ def algorithm(
     plain = canonicalize(call)
     default = default_form(convolution)
     variants: dict[str, FastConvolution | None] = {
-        _name(form): fast_convolution(form, target, number) for form in tilings
+        _name(form): fast_convolution(form, target, number, counter) for form in tilings
     }
     variants[DIRECT] = None
     first = DIRECT if default is None else _name(default)

@@ -33,10 +33,6 @@ stay in the cache.
 """
 ROWS = 6
 """The rows of a contraction that are computed together."""
-BLOCK = "i999"
-"""The counter of blocks. No other repeat nests inside, and no enclosing repeat has such a high
-number.
-"""
 ZERO = const(0, FLOAT)
 """The value outside the image unless a guard specifies another."""
 PADDING = 16
@@ -53,11 +49,13 @@ class FastConvolution:
     steps: tuple[Step, ...]
 
 
-def fast_convolution(convolution: Convolution, target: Target, number: int) -> FastConvolution:
+def fast_convolution(
+    convolution: Convolution, target: Target, number: int, counter: str
+) -> FastConvolution:
     """Rewrite a convolution by Winograd's algorithm. `number` makes the names of its intermediate
-    results unique.
+    results unique; `counter` counts blocks of tiles, inside of no loop that has it.
     """
-    return _Builder(convolution, target, number).build()
+    return _Builder(convolution, target, number, counter).build()
 
 
 class _Port:
@@ -125,8 +123,9 @@ class _Port:
 
 
 class _Builder:
-    def __init__(self, convolution: Convolution, target: Target, number: int) -> None:
+    def __init__(self, convolution: Convolution, target: Target, number: int, counter: str) -> None:
         self.convolution, self.call, self.target = convolution, convolution.call, target
+        self.counter = counter
         self.channels, self.features = (
             convolution.size(convolution.channel),
             convolution.size(convolution.feature),
@@ -154,7 +153,7 @@ class _Builder:
         calls = (self.transform(), self.multiply(), self.invert())
         count = dim.floordiv(self.tiles + self.block - 1, self.block)
         return FastConvolution(
-            self.filter(), (Repeat(BLOCK, count, calls),) if self.blocked else calls
+            self.filter(), (Repeat(self.counter, count, calls),) if self.blocked else calls
         )
 
     def filter(self) -> NestCall:
@@ -245,7 +244,7 @@ class _Builder:
         """
         number = tile
         if self.blocked:
-            first = nest.argument(symbols.counter(BLOCK) * self.block)
+            first = nest.argument(symbols.counter(self.counter) * self.block)
             number = apply("min", tile + first, nest.argument(self.tiles) - const(1, INT))
         loops = [*self.convolution.batch, *(window.loop for window in self.convolution.windows)]
         substitution: dict[str, Expr] = {}

@@ -1,6 +1,6 @@
 """The JSON entries of steps: launches, copies, host calls and control flow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webkiln.ir import symbols
@@ -24,7 +24,6 @@ from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.plan.texels import draw
-from webkiln.plan.tuning import Decision
 from webkiln.program_builder.memory_map import MemoryMap
 from webkiln.program_builder.planning import decoding_call
 from webkiln.weights.encoding import BY_NAME
@@ -67,7 +66,7 @@ class Entries:
         return self.kernels.setdefault(kernel.name, kernel)
 
     def _step(
-        self, step: Step, choices: Iterator[tuple[Choice, tuple[Decision, ...]]]
+        self, step: Step, choices: Iterator[tuple[Choice, tuple[Mapping[str, Any], ...]]]
     ) -> dict[str, Any]:
         if isinstance(step, NestCall):
             return self._launch(step, *next(choices))
@@ -133,7 +132,7 @@ class Entries:
         }
 
     def _launch(
-        self, call: NestCall, choice: Choice, decided: Sequence[Decision]
+        self, call: NestCall, choice: Choice, decided: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
         kernel = self._kernel(call, choice)
         views = (*call.inputs, *call.outputs)
@@ -148,7 +147,7 @@ class Entries:
             "why": choice.why,
             "flops": size_to_json(flops(call)),
             "bytes": size_to_json(moved(call)),
-            **({"decided": [item.to_json() for item in decided]} if decided else {}),
+            **({"decided": list(decided)} if decided else {}),
             **split_entry(call, choice.schedule),
         }
 

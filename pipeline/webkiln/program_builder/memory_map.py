@@ -60,16 +60,15 @@ class MemoryMap:
         live_out: Collection[str],
     ) -> None:
         self.graph, self.target, self.planned = graph, target, planned
-        self.roots = planned.lowered.roots
         self.data_dependent = data_dependent_bounds(planned.lowered.steps)
         self.allocator = allocator_for(target)
         self.offsets = self.allocator.offsets
         self._reserve_weights(layout)
         for state in graph.states:
-            self._reserve(self.roots[state.output])
+            self._reserve(planned.lowered.root(state.output))
         for name in graph.inputs:
             self._reserve(name)
-        for name in sorted({self.roots[name] for name in graph.outputs.values()}):
+        for name in sorted({planned.lowered.root(name) for name in graph.outputs.values()}):
             self._reserve(name)
         self._allocate(live_out)
 
@@ -160,5 +159,5 @@ class MemoryMap:
             if view.name not in self.offsets
         }
         self.allocator.allocate(
-            steps, buffers, {self.roots[name] for name in live_out} & set(buffers)
+            steps, buffers, {self.planned.lowered.root(name) for name in live_out} & set(buffers)
         )

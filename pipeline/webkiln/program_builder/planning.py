@@ -2,13 +2,16 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type, itemsize
-from webkiln.lower.lower import Lowered, lower
-from webkiln.nest.steps import NestCall, Step, reads
+from webkiln.lower.lower import unfused
+from webkiln.lower.pipeline import finishing, restructuring
+from webkiln.nest.program import Program
+from webkiln.nest.steps import NestCall, reads
 from webkiln.nest.target import Target
-from webkiln.plan.algorithms import algorithm
+from webkiln.plan import algorithms
 from webkiln.plan.float16_storage import float16_variables, narrow_steps
 from webkiln.plan.memory import flat
 from webkiln.plan.merge_pixels import merge_pixels
@@ -17,7 +20,7 @@ from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw, in_quarters, packed
 from webkiln.plan.tiles import tile
-from webkiln.plan.tuning import UNTUNED, Decision, Tuning
+from webkiln.plan.tuning import UNTUNED, Tuning
 from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call
 from webkiln.weights.shards import Piece, stored
 
@@ -31,17 +34,17 @@ class PlannedProgram:
     decisions for each call.
     """
 
-    lowered: Lowered
+    lowered: Program
     choices: tuple[Choice, ...]
     destinations: dict[str, Destination]
     filters: tuple[NestCall, ...] = ()
     texels: frozenset[str] = frozenset()
     quarters: Mapping[str, int] = field(default_factory=dict)
     float16: frozenset[str] = frozenset()
-    decided: tuple[tuple[Decision, ...], ...] = ()
+    decided: tuple[tuple[Mapping[str, Any], ...], ...] = ()
 
     @property
-    def scheduled(self) -> Iterator[tuple[Choice, tuple[Decision, ...]]]:
+    def scheduled(self) -> Iterator[tuple[Choice, tuple[Mapping[str, Any], ...]]]:
         """The schedule and the tuning decisions of each call."""
         return zip(self.choices, self.decided or ((),) * len(self.choices), strict=True)
 
@@ -60,7 +63,7 @@ def plan(
     if not target.stores_float16:
         return planned
     lowered, packed = planned.lowered, not target.render_targets
-    visible = {lowered.roots.get(name, name) for name in (*externally_visible(graph), *keep)}
+    visible = {lowered.root(name) for name in (*externally_visible(graph), *keep)}
     visible |= {
         *graph.inputs,
         *(state.input for state in graph.states),
@@ -84,20 +87,14 @@ def _schedule(
     candidates and schedules again.
     """
     weights = {item.name for item in stored(graph)} - externally_visible(graph)
-    filters: list[NestCall] = []
-    decisions: dict[str, Decision] = {}
-
-    def rewrite(call: NestCall) -> Sequence[Step] | None:
-        chosen = algorithm(call, target, weights, tuning, len(filters))
-        if chosen is None:
-            return None
-        decisions[chosen.decision.key] = chosen.decision
-        if chosen.filter is not None:
-            filters.append(stored_call(chosen.filter, target))
-        return chosen.steps
-
-    fused = lower(graph, keep, target, rewrite)
-    lowered = replace(fused, steps=stored_steps(fused.steps, target))
+    fused = unfused(graph, keep)
+    for item in restructuring(target):
+        fused = item.run(fused)
+    fused = algorithms.run(fused, target, tuning)
+    for item in finishing(target):
+        fused = item.run(fused)
+    filters = tuple(stored_call(call, target) for call in fused.init)
+    lowered = replace(fused, steps=stored_steps(fused.steps, target), init=filters)
     if target.render_targets:
         return _plan_textures(graph, target, lowered, layout)
     weights -= {
@@ -122,13 +119,14 @@ def _schedule(
         destinations, clashing = _destinations(readers, constants)
         if not clashing:
             pairs = (
-                (decisions.get(call.part_of), item.decision)
+                (
+                    lowered.decided.get(call.part_of),
+                    None if item.decision is None else item.decision.to_json(),
+                )
                 for call, item in zip(lowered.calls, tiles, strict=True)
             )
             decided = tuple(tuple(item for item in pair if item is not None) for pair in pairs)
-            return PlannedProgram(
-                lowered, tuple(choices), destinations, tuple(filters), decided=decided
-            )
+            return PlannedProgram(lowered, tuple(choices), destinations, filters, decided=decided)
         packable = packable - clashing
 
 
@@ -141,7 +139,7 @@ def externally_visible(graph: Graph) -> set[str]:
 
 
 def _plan_textures(
-    graph: Graph, target: Target, lowered: Lowered, layout: Sequence[Piece]
+    graph: Graph, target: Target, lowered: Program, layout: Sequence[Piece]
 ) -> PlannedProgram:
     """Decide which Variables are packed four elements to a texel, and schedule the draws."""
     decoding = [
@@ -154,7 +152,7 @@ def _plan_textures(
     pairs = [
         (state.input, name)
         for state in graph.states
-        for name in (state.initial, lowered.roots[state.output])
+        for name in (state.initial, lowered.root(state.output))
     ]
     texels = packed([*decoding, *lowered.steps], types, pairs)
     quarters = in_quarters([*decoding, *lowered.steps], texels, pairs)

@@ -1,0 +1,60 @@
+"""The passes over programs of `lower`, in order. Each is a module with `run(program)` or, if it
+depends on the backend, `run(program, target)`.
+
+The docstring of a pass contains an example program, before and after; tests run it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from webkiln.lower import (
+    canonicalize,
+    concat_in_place,
+    defer_softmax,
+    draws,
+    factor_layout,
+    fuse,
+    row_tiles,
+    tiled_products,
+)
+from webkiln.nest.program import Program
+from webkiln.nest.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A rewrite of programs."""
+
+    name: str
+    run: Callable[[Program], Program]
+
+
+def restructuring(target: Target | None) -> list[Pass]:
+    """The passes that decide which calls there are."""
+    found = [
+        Pass("fuse", fuse.run),
+        Pass("concat_in_place", lambda program: concat_in_place.run(program, target)),
+    ]
+    if target is not None:
+        found.append(Pass("defer_softmax", defer_softmax.run))
+        if target.loops:
+            found.append(Pass("factor_layout", factor_layout.run))
+        if target.tiled_product_bytes:
+            found.append(
+                Pass("tiled_products", lambda program: tiled_products.run(program, target))
+            )
+        if target.row_tile_bytes:
+            found.append(Pass("row_tiles", lambda program: row_tiles.run(program, target)))
+    return found
+
+
+def finishing(target: Target | None) -> list[Pass]:
+    """The passes that give equal calls equal text."""
+    found = [Pass("canonicalize", canonicalize.run)]
+    if target is not None and target.render_targets:
+        found.append(Pass("draws", lambda program: draws.run(program, target)))
+    return found
+
+
+def passes(target: Target | None) -> list[Pass]:
+    return [*restructuring(target), *finishing(target)]

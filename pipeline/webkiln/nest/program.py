@@ -1,0 +1,160 @@
+"""The loop IR: buffers, and steps over views of them. A graph is lowered to it, and passes rewrite
+it until its kernels are printed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, Literal
+
+from webkiln.ir.types import Type
+from webkiln.nest.steps import (
+    NestCall,
+    Repeat,
+    Step,
+    WhileLoop,
+    calls,
+    map_blocks,
+    nested_blocks,
+    reads,
+    writes,
+)
+
+Kind = Literal["input", "constant", "state", "local"]
+"""What gives a buffer its first value: the caller, the weights, the preceding run, or a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """The memory of a Variable. `storage` is the dtype that lies in memory."""
+
+    name: str
+    type: Type
+    storage: str
+    kind: Kind = "local"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Steps in execution order.
+
+    `live_out` are the buffers that are read after the last step. `roots` maps every Variable of the
+    graph that is no buffer to the buffer that has its elements. `init` are the calls that transform
+    constants once, when the model is loaded. `decided` describes each choice between algorithms, by
+    the key that its calls are `part_of`.
+    """
+
+    name: str
+    buffers: Mapping[str, Buffer]
+    steps: tuple[Step, ...]
+    live_out: frozenset[str]
+    roots: Mapping[str, str] = field(default_factory=dict)
+    init: tuple[NestCall, ...] = ()
+    decided: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> tuple[NestCall, ...]:
+        """All calls of nests, in order."""
+        return tuple(calls(self.steps))
+
+    def root(self, name: str) -> str:
+        """The buffer that has the elements of a Variable."""
+        return self.roots.get(name, name)
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The buffers that have the same elements in every run."""
+        own = {name for name, buffer in self.buffers.items() if buffer.kind == "constant"}
+        return frozenset(own | {view.name for call in self.init for view in call.outputs})
+
+    def with_steps(self, steps: Iterable[Step]) -> "Program":
+        """The program with other steps. Local buffers are those that the steps write, in the shape
+        in which they are written last.
+        """
+        steps = tuple(steps)
+        buffers = {name: item for name, item in self.buffers.items() if item.kind != "local"}
+        for step in every_step(steps):
+            for view in writes(step):
+                if view.name not in buffers or buffers[view.name].kind == "local":
+                    known = self.buffers.get(view.name)
+                    same = known is not None and known.type.dtype == view.type.dtype
+                    storage = known.storage if known is not None and same else view.type.dtype
+                    buffers[view.name] = Buffer(view.name, view.type, storage)
+        return replace(self, steps=steps, buffers=buffers)
+
+
+def every_step(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps and those of their nested blocks."""
+    for step in steps:
+        yield step
+        for block in nested_blocks(step):
+            yield from every_step(block)
+
+
+def free_counter(program: Program) -> int:
+    """The number of the first counter `i<number>` that no loop of the program has."""
+    counters = [
+        int(step.counter.removeprefix("i"))
+        for step in every_step(program.steps)
+        if isinstance(step, Repeat | WhileLoop)
+    ]
+    return max(counters, default=-1) + 1
+
+
+Run = Callable[[Sequence[NestCall], frozenset[str]], Sequence[Step]]
+"""Rewrites neighbouring calls. The second argument are the buffers that others read."""
+
+
+def map_runs(program: Program, change: Run) -> Program:
+    """Rewrite each run of neighbouring calls, also in nested blocks."""
+    live = program.live_out | _shared(program.steps)
+
+    def block(steps: Iterable[Step]) -> tuple[Step, ...]:
+        result: list[Step] = []
+        for run, between in _runs(steps):
+            result += change(run, live) if run else ()
+            result += (map_blocks(step, block) for step in between)
+        return tuple(result)
+
+    return program.with_steps(block(program.steps))
+
+
+def map_calls(program: Program, change: Callable[[NestCall], Sequence[Step]]) -> Program:
+    """Replace each call by steps."""
+
+    def block(steps: Iterable[Step]) -> tuple[Step, ...]:
+        result: list[Step] = []
+        for step in steps:
+            result += change(step) if isinstance(step, NestCall) else [map_blocks(step, block)]
+        return tuple(result)
+
+    return program.with_steps(block(program.steps))
+
+
+def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[NestCall], list[Step]]]:
+    """Each run of neighbouring calls, and the other steps after it."""
+    for _, group in groupby(steps, lambda step: isinstance(step, NestCall)):
+        group_steps = list(group)
+        yield (
+            [step for step in group_steps if isinstance(step, NestCall)],
+            [step for step in group_steps if not isinstance(step, NestCall)],
+        )
+
+
+def _shared(steps: Iterable[Step]) -> set[str]:
+    """The buffers that more than one run of calls, or another step, mentions."""
+    shared: set[str] = set()
+    earlier: set[str] = set()
+
+    def visit(steps: Iterable[Step]) -> None:
+        for run, between in _runs(steps):
+            mentioned = {view.name for call in run for view in (*call.inputs, *call.outputs)}
+            shared.update(mentioned & earlier)
+            earlier.update(mentioned)
+            for step in between:
+                shared.update(view.name for view in (*reads(step), *writes(step)))
+                for inner in nested_blocks(step):
+                    visit(inner)
+
+    visit(steps)
+    return shared

@@ -1,0 +1,102 @@
+"""The verifier of Programs. It runs after every pass in tests, and under `--check`."""
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from webkiln.errors import InternalError
+from webkiln.ir import dim, symbols
+from webkiln.nest.nest import check
+from webkiln.nest.program import Program, every_step
+from webkiln.nest.steps import (
+    Branch,
+    NestCall,
+    Repeat,
+    Step,
+    View,
+    WhileLoop,
+    nested_blocks,
+    reads,
+    writes,
+)
+
+
+def verify(program: Program) -> None:
+    """Raise InternalError for the first violation: a read without a write before it, a view that
+    does not fit its buffer, an operand that does not fit its nest, or an argument without a value.
+    """
+    checker = _Checker(program)
+    written = {name for name, buffer in program.buffers.items() if buffer.kind != "local"}
+    written = checker.block(program.init, written, frozenset())
+    written = checker.block(program.steps, written, frozenset())
+    for name in sorted(program.live_out):
+        if name not in written:
+            checker.fail(f"{name} is read after the last step, and no step writes it")
+
+
+class _Checker:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.counters = {
+            step.counter
+            for step in every_step(program.steps)
+            if isinstance(step, Repeat | WhileLoop)
+        }
+
+    def fail(self, what: str) -> NoReturn:
+        raise InternalError(f"program {self.program.name}: {what}")
+
+    def block(self, steps: Iterable[Step], written: set[str], counters: frozenset[str]) -> set[str]:
+        """Check steps, given the buffers that are written before. Returns those written after."""
+        written = set(written)
+        for step in steps:
+            self._reads(step, written)
+            blocks = nested_blocks(step)
+            inner = counters | ({step.counter} if isinstance(step, Repeat | WhileLoop) else set())
+            results = [self.block(block, written, inner) for block in blocks]
+            if isinstance(step, Branch):
+                written = set.intersection(*results)
+            elif results:
+                written = results[0]
+            for view in writes(step):
+                self._view(view, step)
+                written.add(view.name)
+            if isinstance(step, NestCall):
+                self._call(step, counters)
+        return written
+
+    def _reads(self, step: Step, written: set[str]) -> None:
+        for view in reads(step):
+            self._view(view, step)
+            if view.name not in written:
+                self.fail(f"{_label(step)} reads {view.name} before a step writes it")
+
+    def _view(self, view: View, step: Step) -> None:
+        buffer = self.program.buffers.get(view.name)
+        if buffer is None:
+            self.fail(f"{_label(step)} uses {view.name}, which is no buffer")
+        if dim.is_nonzero(view.type.size - buffer.type.size) and buffer.kind != "local":
+            self.fail(f"{_label(step)} uses {view.name} as {view.type}, but it is {buffer.type}")
+
+    def _call(self, call: NestCall, counters: frozenset[str]) -> None:
+        check(call.nest)
+        views = (*call.inputs, *call.outputs)
+        operands = (*call.nest.inputs, *(out.operand for out in call.nest.outputs))
+        for view, operand in zip(views, operands, strict=True):
+            if view.type.rank != operand.rank:
+                self.fail(f"{_label(call)} uses {view.name} as {view.type}, expected {operand}")
+        loops = (*call.nest.axes, *call.nest.reduce)
+        names = {
+            expr.value
+            for expr in (*(loop.extent for loop in loops), *call.nest.nodes)
+            if expr.op == "arg"
+        }
+        if missing := sorted(names - call.args.keys()):
+            self.fail(f"{_label(call)} has no value for {', '.join(missing)}")
+        used = symbols.names(call.args.values()) & self.counters
+        if outside := sorted(used - counters):
+            self.fail(f"{_label(call)} uses the counter {outside[0]} outside of its loop")
+
+
+def _label(step: Step) -> str:
+    layer = getattr(step, "layer", "") or type(step).__name__
+    return f"{layer} ({type(step).__name__})"

@@ -1,0 +1,94 @@
+"""Each pass over programs rewrites the example in its docstring as documented; no pass, and no
+sequence of passes, changes results.
+"""
+
+import random
+from dataclasses import replace
+from importlib import import_module
+from textwrap import dedent
+
+import pytest
+
+from tests.lower.fused_calls import deviations, values_of
+from tests.lower.mixed_graphs import graph
+from tests.passes.graphs import evaluate_graph
+from webkiln.backends.table import TARGETS
+from webkiln.ir.text import print_graph
+from webkiln.lower.lower import unfused
+from webkiln.lower.pipeline import passes
+from webkiln.nest.run import run_program
+from webkiln.nest.text import parse, print_program
+from webkiln.nest.verify import verify
+from webkiln.ops.evaluate import constant_values
+
+SMALL = replace(TARGETS["js"], tiled_product_bytes=2048, row_tile_bytes=2048)
+"""A backend whose caches are so small that small programs are tiled."""
+DRAWS = replace(TARGETS["webgl"], render_targets=1)
+EXAMPLES = {item.name: (item, SMALL) for item in passes(SMALL)} | {
+    item.name: (item, DRAWS) for item in passes(DRAWS) if item.name == "draws"
+}
+
+
+def example(name):
+    text = import_module(f"webkiln.lower.{name}").__doc__
+    return [
+        dedent(part.split("\n\nafter:")[0]).strip() + "\n"
+        for part in (text.split("before:\n")[1], text.split("after:\n")[1])
+    ]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_in_the_docstring(name):
+    before, after = example(name)
+    program = parse(before)
+    verify(program)
+    result = EXAMPLES[name][0].run(program)
+    verify(result)
+    assert print_program(result) == after
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_passes_are_idempotent_on_their_examples(name):
+    program = parse(example(name)[1])
+    assert EXAMPLES[name][0].run(program) == program
+
+
+def check(program, model, memory, reference, what):
+    verify(program)
+    results = run_program(program, memory)
+    outputs = {
+        output: results[program.root(name)].reshape(model.type(name).shape)
+        for output, name in model.outputs.items()
+    }
+    errors = deviations(outputs, reference)
+    assert not errors, f"{what}: {errors}\n{print_graph(model)}\n{print_program(program)}"
+
+
+@pytest.mark.parametrize("start", range(0, 200, 25))
+def test_no_pass_changes_results(start):
+    for seed in range(start, start + 25):
+        model = graph(seed)
+        values = values_of(model, seed)
+        reference = evaluate_graph(model, values)
+        memory = constant_values(model, values) | {name: values[name] for name in model.inputs}
+        for target in (SMALL, DRAWS):
+            program = unfused(model)
+            for item in passes(target):
+                program = item.run(program)
+                check(program, model, memory, reference, f"seed {seed}, {item.name}")
+
+
+@pytest.mark.parametrize("start", range(1000, 1100, 25))
+def test_no_sequence_of_passes_changes_results(start):
+    for seed in range(start, start + 25):
+        model = graph(seed)
+        values = values_of(model, seed)
+        reference = evaluate_graph(model, values)
+        memory = constant_values(model, values) | {name: values[name] for name in model.inputs}
+        generator = random.Random(seed)
+        program = unfused(model)
+        sequence = [generator.choice(passes(SMALL)) for _ in range(6)]
+        for item in sequence:
+            program = item.run(program)
+        names = ", ".join(item.name for item in sequence)
+        check(program, model, memory, reference, f"seed {seed}, {names}")
