@@ -134,5 +134,5 @@ def test_kept_layers_are_computed():
         for call in plan(graph, TARGETS["wasm"], tuple(retained.values())).lowered.calls
         for view in call.outputs
     }
-    roots = plan(graph, TARGETS["wasm"], tuple(retained.values())).lowered.roots
-    assert {roots[name] for name in retained.values()} - set(graph.inputs) <= stored_names
+    program = plan(graph, TARGETS["wasm"], tuple(retained.values())).lowered
+    assert {program.root(name) for name in retained.values()} - set(graph.inputs) <= stored_names

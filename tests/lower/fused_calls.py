@@ -3,10 +3,8 @@
 import numpy as np
 
 from webkiln.backends.compare import relative_error
-from webkiln.ir import symbols
 from webkiln.lower.lower import lower
-from webkiln.nest.interpret import interpret
-from webkiln.nest.steps import Repeat
+from webkiln.nest.run import run_program
 from webkiln.ops.evaluate import constant_values
 
 TOLERANCE = 1e-4
@@ -21,35 +19,14 @@ def values_of(graph, seed):
 
 
 def run_calls(graph, values, target=None):
-    """Run the fused calls with the interpreter of nests."""
+    """Run the fused calls with the interpreter of programs."""
     memory = constant_values(graph, values) | {name: values[name] for name in graph.inputs}
-    lowered = lower(graph, target=target)
-    _run_steps(lowered.steps, memory, {})
+    program = lower(graph, target=target)
+    results = run_program(program, memory)
     return {
-        output: memory[lowered.roots[name]].reshape(graph.type(name).shape)
+        output: results[program.root(name)].reshape(graph.type(name).shape)
         for output, name in graph.outputs.items()
     }
-
-
-def _run_steps(steps, memory, counters):
-    for step in steps:
-        if isinstance(step, Repeat):
-            for number in range(step.count):
-                _run_steps(step.steps, memory, counters | {step.counter: number})
-            continue
-        for view in step.outputs:
-            memory.setdefault(view.name, np.zeros(view.type.size, view.type.dtype))
-        inputs, outputs = (
-            [memory[view.name].reshape(view.shape) for view in views]
-            for views in (step.inputs, step.outputs)
-        )
-        with np.errstate(all="ignore"):
-            interpret(
-                step.nest,
-                inputs,
-                {name: symbols.substitute(value, counters) for name, value in step.args.items()},
-                outputs,
-            )
 
 
 def deviations(results, reference):

@@ -92,7 +92,7 @@ def test_intermediate_results_fit_the_limit(name):
     lowered = lower(graph, target=limited(SYMBOLIC_LIMIT if is_symbolic_graph else LIMIT))
     inside = [call for step in lowered.steps if isinstance(step, Repeat) for call in calls([step])]
     results = {call.outputs[0].name for call in inside} & {
-        lowered.roots[name] for name in graph.outputs.values()
+        lowered.root(name) for name in graph.outputs.values()
     }
     assert sum(call.nest.is_contraction for call in inside) >= 2
     between = {view for call in inside for view in call.outputs if view.name not in results}

@@ -115,7 +115,7 @@ def test_operators_on_narrowed_storage(dtype):
             for view, out in zip(step.outputs, outs, strict=True):
                 values[view.name] = out
         for output, reference in expected(name, changed).items():
-            source = lowered.roots[job.graph.outputs[output]]
+            source = lowered.root(job.graph.outputs[output])
             result = (
                 values[source].reshape(reference.shape).astype(reference.dtype).astype(np.float64)
             )

@@ -39,7 +39,7 @@ def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:
     )
     roots = {name: view.name for name, view in views.items()}
     live = {roots[name] for name in (*graph.outputs.values(), *keep)} | {
-        roots[state.output] for state in graph.states
+        roots[name] for state in graph.states for name in (state.initial, state.output)
     }
     kinds: dict[str, Kind] = dict.fromkeys(graph.inputs, "input")
     kinds |= {state.input: "state" for state in graph.states}

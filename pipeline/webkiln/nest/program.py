@@ -67,6 +67,17 @@ class Program:
         own = {name for name, buffer in self.buffers.items() if buffer.kind == "constant"}
         return frozenset(own | {view.name for call in self.init for view in call.outputs})
 
+    @property
+    def repackable(self) -> frozenset[str]:
+        """The constants that only calls of nests read, so that they may have another layout."""
+        others = {
+            view.name
+            for step in every_step(self.steps)
+            if not isinstance(step, NestCall)
+            for view in reads(step)
+        }
+        return self.constants - self.live_out - others
+
     def with_steps(self, steps: Iterable[Step]) -> "Program":
         """The program with other steps. Local buffers are those that the steps write, in the shape
         in which they are written last.

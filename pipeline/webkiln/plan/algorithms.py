@@ -32,7 +32,7 @@ class Algorithm:
 
 def run(program: Program, target: Target, tuning: Tuning) -> Program:
     """Choose the algorithm of each convolution. Transformed filters are computed in `init`."""
-    constants = program.constants - program.live_out
+    constants = program.repackable
     counter = f"i{free_counter(program)}"
     init: list[NestCall] = []
     decided: dict[str, Mapping[str, Any]] = {}

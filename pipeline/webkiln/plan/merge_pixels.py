@@ -2,7 +2,7 @@
 image instead of once per row.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import pairwise
 from math import prod
@@ -10,26 +10,20 @@ from math import prod
 from webkiln.lower.canonicalize import rename_axes
 from webkiln.lower.merge_loops import merge_by_division
 from webkiln.nest.affine import depends
+from webkiln.nest.program import Program, map_calls
 from webkiln.nest.schedule import Schedule
-from webkiln.nest.steps import NestCall, Step, map_blocks
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.integer_division import quotient
 from webkiln.plan.schedule import choose
 
 
-def merge_pixels(
-    steps: Iterable[Step], target: Target, constants: Collection[str]
-) -> tuple[Step, ...]:
-    """The steps, in which the tile of each contraction spans all neighbouring parallel axes along
-    which its weights do not move.
+def run(program: Program, target: Target) -> Program:
+    """The tile of each contraction spans all neighbouring parallel axes along which its weights do
+    not move.
     """
-
-    def merged_step(step: Step) -> Step:
-        if isinstance(step, NestCall):
-            return _merge_all(step, target, constants)
-        return map_blocks(step, lambda block: merge_pixels(block, target, constants))
-
-    return tuple(map(merged_step, steps)) if target.tiles_span_rows else tuple(steps)
+    constants = program.repackable
+    return map_calls(program, lambda call: [_merge_all(call, target, constants)])
 
 
 def _merge_all(call: NestCall, target: Target, constants: Collection[str]) -> NestCall:

@@ -35,6 +35,7 @@ from webkiln.nest.expr import (
 )
 from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, make_output
 from webkiln.nest.procedure import Procedure, StoreElement
+from webkiln.nest.program import Program
 from webkiln.nest.steps import (
     Branch,
     Copy,
@@ -49,6 +50,16 @@ from webkiln.nest.steps import (
 from webkiln.nest.target import Target
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
+
+
+def run(program: Program, target: Target) -> Program:
+    init = tuple(stored_call(call, target) for call in program.init)
+    buffers = {
+        name: replace(buffer, storage=target.stored(buffer.type.dtype))
+        for name, buffer in program.buffers.items()
+    }
+    program = replace(program, init=init, buffers=buffers)
+    return program.with_steps(stored(program.steps, target))
 
 
 def stored(steps: Iterable[Step], target: Target) -> tuple[Step, ...]:

@@ -7,16 +7,13 @@ from typing import Any
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import unfused
-from webkiln.lower.pipeline import finishing, restructuring
+from webkiln.lower.pipeline import Pass, finishing, restructuring
 from webkiln.nest.program import Program
-from webkiln.nest.steps import NestCall, reads
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
-from webkiln.plan import algorithms
+from webkiln.plan import algorithms, merge_pixels, storage
 from webkiln.plan.float16_storage import float16_variables, narrow_steps
-from webkiln.plan.memory import flat
-from webkiln.plan.merge_pixels import merge_pixels
 from webkiln.plan.schedule import Choice, choose, plain
-from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw, in_quarters, packed
 from webkiln.plan.tiles import tile
@@ -79,55 +76,60 @@ def plan(
     )
 
 
+def passes(target: Target, tuning: Tuning = UNTUNED) -> list[Pass]:
+    """The passes between a graph and schedules, in order."""
+    found = [
+        *restructuring(target),
+        Pass("algorithms", lambda program: algorithms.run(program, target, tuning)),
+        *finishing(target),
+        Pass("storage", lambda program: storage.run(program, target)),
+    ]
+    if target.tiles_span_rows:
+        found.append(Pass("merge_pixels", lambda program: merge_pixels.run(program, target)))
+    return found
+
+
 def _schedule(
     graph: Graph, target: Target, keep: Sequence[str], layout: Sequence[Piece], tuning: Tuning
 ) -> PlannedProgram:
-    """Lower, fuse and schedule. A weight is stored as a panel if all its readers request the same
-    panel and nothing but kernels reads it. A conflict between readers removes the weight from the
-    candidates and schedules again.
-    """
-    weights = {item.name for item in stored(graph)} - externally_visible(graph)
-    fused = unfused(graph, keep)
-    for item in restructuring(target):
-        fused = item.run(fused)
-    fused = algorithms.run(fused, target, tuning)
-    for item in finishing(target):
-        fused = item.run(fused)
-    filters = tuple(stored_call(call, target) for call in fused.init)
-    lowered = replace(fused, steps=stored_steps(fused.steps, target), init=filters)
+    """Lower, fuse and schedule."""
+    program = unfused(graph, keep)
+    for item in passes(target, tuning):
+        program = item.run(program)
     if target.render_targets:
-        return _plan_textures(graph, target, lowered, layout)
-    weights -= {
-        view.name
-        for step in flat(lowered.steps)
-        if not isinstance(step, NestCall)
-        for view in reads(step)
-    }
-    constants = weights | {view.name for call in filters for view in call.outputs}
-    lowered = replace(lowered, steps=merge_pixels(lowered.steps, target, constants))
-    packable = constants
-    tiles = [tile(call, target, packable, tuning) for call in lowered.calls]
-    while True:
-        choices = [
-            choose(call, item.target, packable)
-            for call, item in zip(lowered.calls, tiles, strict=True)
-        ]
-        readers = [
-            *zip(filters, (plain(call, "") for call in filters), strict=True),
-            *zip(lowered.calls, choices, strict=True),
-        ]
-        destinations, clashing = _destinations(readers, constants)
-        if not clashing:
-            pairs = (
-                (
-                    lowered.decided.get(call.part_of),
-                    None if item.decision is None else item.decision.to_json(),
-                )
-                for call, item in zip(lowered.calls, tiles, strict=True)
-            )
-            decided = tuple(tuple(item for item in pair if item is not None) for pair in pairs)
-            return PlannedProgram(lowered, tuple(choices), destinations, filters, decided=decided)
-        packable = packable - clashing
+        return _plan_textures(graph, target, program, layout)
+    constants = program.repackable
+    tiles = [tile(call, target, constants, tuning) for call in program.calls]
+    targets = [item.target for item in tiles]
+    choices, destinations = _layouts(program, targets, constants, constants)
+    decisions = (None if item.decision is None else item.decision.to_json() for item in tiles)
+    decided = tuple(
+        tuple(item for item in (program.decided.get(call.part_of), own) if item is not None)
+        for call, own in zip(program.calls, decisions, strict=True)
+    )
+    return PlannedProgram(program, choices, destinations, program.init, decided=decided)
+
+
+def _layouts(
+    program: Program,
+    targets: Sequence[Target],
+    constants: Collection[str],
+    packable: Collection[str],
+) -> tuple[tuple[Choice, ...], dict[str, Destination]]:
+    """The schedule of each call and the layout of each constant. A constant is stored as a panel if
+    all its readers request the same panel; if two request different ones, it is not `packable`.
+    """
+    choices = tuple(
+        choose(call, target, packable) for call, target in zip(program.calls, targets, strict=True)
+    )
+    readers = [
+        *zip(program.init, (plain(call, "") for call in program.init), strict=True),
+        *zip(program.calls, choices, strict=True),
+    ]
+    destinations, clashing = _destinations(readers, constants)
+    if clashing:
+        return _layouts(program, targets, constants, set(packable) - clashing)
+    return choices, destinations
 
 
 def externally_visible(graph: Graph) -> set[str]:
