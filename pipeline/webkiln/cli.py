@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "show, layer by layer, the kernels of a bundle and why they were chosen",
     "init": "set a web project up for a model: a recipe, the plugin's line and a working page",
     "inspect": "say what a model file is, what is in it and whether it converts",
+    "lower": "print the program that a model becomes on a backend, between any two passes",
     "profile": "time the launches of a bundle: a table, a flame chart, a trace",
     "run": "run a bundle on the arrays of an .npz file",
     "serve": "open a page that runs a bundle on sample inputs",

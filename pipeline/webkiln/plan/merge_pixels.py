@@ -1,5 +1,32 @@
 """Merge the rows and columns of an image in contractions, so that partial tiles occur once per
 image instead of once per row.
+
+before:
+    program g
+    buffer x: float32[9,7,32] input
+    buffer w: float32[3,3,32,32] constant
+    buffer y: float32[7,5,32]
+    live y
+    y: float32[7,5,32] = nest(x: float32[9,7,32], w: float32[3,3,32,32]) @conv
+      where p0 = 7; p1 = 5; p2 = 32; p3 = 3; p4 = 3; p5 = 32
+      for a0 < p0, a1 < p1, a2 < p2
+      reduce r0 < p3, r1 < p4, r2 < p5
+      acc0 = sum(in0[a0 + r0, a1 + r1, r2] * in1[r0, r1, r2, a2])
+      out0[a0, a1, a2] = acc0
+
+after:
+    program g
+    buffer x: float32[9,7,32] input
+    buffer w: float32[3,3,32,32] constant
+    buffer y: float32[35,32]
+    live y
+    y: float32[35,32] = nest(x: float32[9,7,32], w: float32[3,3,32,32]) @conv
+      where p0 = 35; p1 = 32; p2 = 3; p3 = 3; p4 = 32; p5 = 5
+      for a0 < p0, a1 < p1
+      reduce r0 < p2, r1 < p3, r2 < p4
+      %0 = i32(shr(u64(a0) * (idiv(u64:1099511627776, u64(p5)) + u64:1), u64:40))
+      acc0 = sum(in0[%0 + r0, (a0 - (%0 * p5)) + r1, r2] * in1[r0, r1, r2, a1])
+      out0[a0, a1] = acc0
 """
 
 from collections.abc import Collection, Sequence

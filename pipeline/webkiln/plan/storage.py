@@ -4,6 +4,26 @@ the backend's memory.
 64-bit integers become 32-bit ones. float64 and float16 become float32; every store of a float16
 rounds to half precision. Narrow integers and bool occupy a full word, and stores wrap them.
 Constants outside the narrower range saturate. Input values are checked when they are passed.
+
+before:
+    program g
+    buffer x: int64[4] input
+    buffer y: uint8[4]
+    live y
+    y: uint8[4] = nest(x: int64[4]) @cast
+      where p0 = 4
+      for a0 < p0
+      out0[a0] = u32(in0[a0] + i64:1)
+
+after:
+    program g
+    buffer x: int64[4] as int32 input
+    buffer y: uint32[4]
+    live y
+    y: uint32[4] = nest(x: int32[4]) @cast
+      where p0 = 4
+      for a0 < p0
+      out0[a0] = band(u32(in0[a0] + 1), u32:255)
 """
 
 from collections.abc import Callable, Collection, Iterable

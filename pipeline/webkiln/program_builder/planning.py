@@ -80,7 +80,7 @@ def passes(target: Target, tuning: Tuning = UNTUNED) -> list[Pass]:
     """The passes between a graph and schedules, in order."""
     found = [
         *restructuring(target),
-        Pass("algorithms", lambda program: algorithms.run(program, target, tuning)),
+        Pass("fast_convolutions", lambda program: algorithms.run(program, target, tuning)),
         *finishing(target),
         Pass("storage", lambda program: storage.run(program, target)),
     ]
