@@ -123,7 +123,7 @@ def test_user_files_in_the_way_are_reported_before_the_build(toy: Tree) -> None:
             ("biuld",),
             (
                 "unknown command 'biuld'; valid: build, cache, diff, explain, init, inspect,"
-                " profile, run, serve, tools, tune, worker; did you mean build?"
+                " lower, profile, run, serve, tools, tune, worker; did you mean build?"
             ),
         ),
         (
