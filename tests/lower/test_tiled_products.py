@@ -161,5 +161,7 @@ def test_random_graphs_in_blocks(start):
     for seed in range(start, start + 50):
         graph = mixed(seed)
         values = values_of(graph, seed)
-        errors = deviations(run_calls(graph, values, limited(16)), evaluate_graph(graph, values))
+        target = limited(16)
+        reference = evaluate_graph(graph, values, target)
+        errors = deviations(run_calls(graph, values, target), reference)
         assert not errors, f"seed {seed}: {errors}\n{print_graph(graph)}"

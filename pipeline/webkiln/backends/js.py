@@ -10,6 +10,7 @@ TARGET = Target(
     depthwise=(4, 2),
     map_lanes=4,
     packs=False,
+    holds_float16=True,
     winograd=True,
     tiled_product_bytes=1 << 20,
     row_tile_bytes=4 << 20,

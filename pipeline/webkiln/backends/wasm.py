@@ -18,6 +18,7 @@ TARGET = Target(
     packs=True,
     tiles_span_rows=True,
     zero_elements=wasm_memory.ZERO_STRIDE,
+    holds_float16=True,
     winograd=True,
     prefetch=True,
     tiled_product_bytes=1 << 20,

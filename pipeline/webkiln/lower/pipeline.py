@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from webkiln.lower import (
     canonicalize,
     concat_in_place,
+    convert_ends,
     defer_softmax,
     draws,
     factor_layout,
     fuse,
+    hold_float16,
     row_tiles,
     tiled_products,
 )
@@ -31,7 +33,9 @@ class Pass:
 
 def restructuring(target: Target | None) -> list[Pass]:
     """The passes that decide which calls there are."""
+    held = [Pass("hold_float16", hold_float16.run)] if target and target.holds_float16 else []
     found = [
+        *held,
         Pass("fuse", fuse.run),
         Pass("concat_in_place", lambda program: concat_in_place.run(program, target)),
     ]
@@ -51,6 +55,8 @@ def restructuring(target: Target | None) -> list[Pass]:
 def finishing(target: Target | None) -> list[Pass]:
     """The passes that give equal calls equal text."""
     found = [Pass("canonicalize", canonicalize.run)]
+    if target is not None and target.holds_float16:
+        found.append(Pass("convert_ends", convert_ends.run))
     if target is not None and target.render_targets:
         found.append(Pass("draws", lambda program: draws.run(program, target)))
     return found

@@ -79,18 +79,18 @@ class Program:
         return self.constants - self.live_out - others
 
     def with_steps(self, steps: Iterable[Step]) -> "Program":
-        """The program with other steps. Local buffers are those that the steps write, in the shape
-        in which they are written last.
+        """The program with other steps. Local buffers are those that the steps write, with the
+        shape and the storage of the last write.
         """
         steps = tuple(steps)
         buffers = {name: item for name, item in self.buffers.items() if item.kind != "local"}
-        for step in every_step(steps):
+        for step in every_step((*self.init, *steps)):
             for view in writes(step):
                 if view.name not in buffers or buffers[view.name].kind == "local":
                     known = self.buffers.get(view.name)
-                    same = known is not None and known.type.dtype == view.type.dtype
-                    storage = known.storage if known is not None and same else view.type.dtype
-                    buffers[view.name] = Buffer(view.name, view.type, storage)
+                    dtype = view.type.dtype if known is None else known.type.dtype
+                    type_ = Type(dtype, view.shape)
+                    buffers[view.name] = Buffer(view.name, type_, view.type.dtype)
         return replace(self, steps=steps, buffers=buffers)
 
 

@@ -8,7 +8,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.types import Type
 from webkiln.nest.custom_kernel import CustomKernel
-from webkiln.nest.nest import Nest
+from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.procedure import Procedure
 
 
@@ -137,6 +137,58 @@ def map_blocks(step: Step, change: Callable[[tuple[Step, ...]], tuple[Step, ...]
     if isinstance(step, Branch):
         return replace(step, then=change(step.then), otherwise=change(step.otherwise))
     return step
+
+
+def map_views(step: Step, change: Callable[[View], View]) -> Step:
+    """Change the views of a step and of its nested blocks. The operands of its nest, procedure or
+    kernel get the dtypes of the views, whose ranks must stay.
+    """
+
+    def block(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        return tuple(map_views(item, change) for item in steps)
+
+    match step:
+        case NestCall() | HostCall() | CustomCall():
+            inputs, outputs = (tuple(map(change, views)) for views in (step.inputs, step.outputs))
+            dtypes = ([view.type.dtype for view in views] for views in (inputs, outputs))
+            return _with_operands(replace(step, inputs=inputs, outputs=outputs), *dtypes)
+        case Copy():
+            return replace(step, source=change(step.source), target=change(step.target))
+        case Branch() | WhileLoop():
+            step = replace(step, condition=change(step.condition))
+    return map_blocks(step, block)
+
+
+def _with_operands(
+    step: NestCall | HostCall | CustomCall, inputs: Sequence[str], outputs: Sequence[str]
+) -> Step:
+    """The step with operands of these dtypes."""
+    match step:
+        case NestCall():
+            operands = tuple(map(_retyped, step.nest.inputs, inputs))
+            results = tuple(
+                replace(out, operand=_retyped(out.operand, dtype))
+                for out, dtype in zip(step.nest.outputs, outputs, strict=True)
+            )
+            return replace(step, nest=replace(step.nest, inputs=operands, outputs=results))
+        case HostCall():
+            procedure = replace(
+                step.procedure,
+                inputs=tuple(map(_retyped, step.procedure.inputs, inputs)),
+                outputs=tuple(map(_retyped, step.procedure.outputs, outputs)),
+            )
+            return replace(step, procedure=procedure)
+        case CustomCall(kernel):
+            kernel = replace(
+                kernel,
+                inputs=tuple(map(_retyped, kernel.inputs, inputs)),
+                output=_retyped(kernel.output, outputs[0]),
+            )
+            return replace(step, kernel=kernel)
+
+
+def _retyped(operand: Operand, dtype: str) -> Operand:
+    return Operand(dtype, operand.rank)
 
 
 def reads(step: Step) -> tuple[View, ...]:

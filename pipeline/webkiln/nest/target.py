@@ -73,6 +73,10 @@ class Target:
     """The size of the staging area for weights, in bytes."""
     storage: Mapping[str, str] = field(default_factory=dict)
     """Dtype -> the dtype that stores it in memory, if it is another one."""
+    holds_float16: bool = False
+    """Whether float16 values are float32 between layers, without rounding. Inputs, outputs and
+    states stay float16.
+    """
     render_targets: int = 0
     """The number of textures that a launch can draw to, if buffers are textures instead of ranges
     of one memory; else 0.

@@ -47,7 +47,9 @@ def run(program: Program, target: Target, tuning: Tuning) -> Program:
         return chosen.steps
 
     rewritten = map_calls(program, replaced)
-    return replace(rewritten, init=(*program.init, *init), decided={**program.decided, **decided})
+    chosen = {**program.decided, **decided}
+    transformed = replace(rewritten, init=(*program.init, *init), decided=chosen)
+    return transformed.with_steps(rewritten.steps)
 
 
 def algorithm(

@@ -18,7 +18,7 @@ before:
 after:
     program g
     buffer x: int64[4] as int32 input
-    buffer y: uint32[4]
+    buffer y: uint8[4] as uint32
     live y
     y: uint32[4] = nest(x: int32[4]) @cast
       where p0 = 4
@@ -75,7 +75,7 @@ NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
 def run(program: Program, target: Target) -> Program:
     init = tuple(stored_call(call, target) for call in program.init)
     buffers = {
-        name: replace(buffer, storage=target.stored(buffer.type.dtype))
+        name: replace(buffer, storage=target.stored(buffer.storage))
         for name, buffer in program.buffers.items()
     }
     program = replace(program, init=init, buffers=buffers)

@@ -13,6 +13,7 @@ from webkiln.nest.steps import (
     Step,
     View,
     WhileLoop,
+    map_views,
     nested_blocks,
     reads,
     writes,
@@ -86,10 +87,22 @@ class MemoryMap:
 
     def narrow(self, call: NestCall) -> NestCall:
         """A call outside the steps, over Variables in the dtypes in which they are stored."""
-        return narrow(call, self.planned.float16, packed=not self.target.render_targets)
+        buffers = self.planned.lowered.buffers
+
+        def stored_view(view: View) -> View:
+            buffer = buffers.get(view.name)
+            dtype = view.type.dtype if buffer is None else buffer.storage
+            return View(view.name, Type(dtype, view.shape))
+
+        made = map_views(call, stored_view)
+        assert isinstance(made, NestCall)
+        return narrow(made, self.planned.float16, packed=not self.target.render_targets)
 
     def _storage(self, name: str, dtype: str) -> str:
-        return "float16" if name in self.planned.float16 else self.target.stored(dtype)
+        if name in self.planned.float16:
+            return "float16"
+        buffer = self.planned.lowered.buffers.get(name)
+        return self.target.stored(dtype) if buffer is None else buffer.storage
 
     def _reserve(self, name: str) -> None:
         self.allocator.reserve(name, self.buffer(name, self.graph.type(name)))

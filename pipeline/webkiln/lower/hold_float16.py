@@ -1,0 +1,75 @@
+"""Hold float16 values as float32: calls compute in float32, and no store rounds.
+
+Results are closer to exact ones than those of float16 arithmetic, and calls are scheduled like
+those of a float32 model. Constants are stored as float32; `convert_ends` converts inputs, outputs
+and states. What reinterprets bytes, and the operands of custom kernels, stay float16.
+
+before:
+    program g
+    buffer x: float16[4] input
+    buffer w: float16[4] constant
+    buffer y: float16[4]
+    live y
+    y: float16[4] = nest(x: float16[4], w: float16[4]) @scale
+      where p0 = 4
+      for a0 < p0
+      out0[a0] = in0[a0] * in1[a0]
+
+after:
+    program g
+    buffer x: float16[4] input
+    buffer w: float16[4] as float32 constant
+    buffer y: float16[4] as float32
+    live y
+    y: float32[4] = nest(x: float32[4], w: float32[4]) @scale
+      where p0 = 4
+      for a0 < p0
+      out0[a0] = in0[a0] * in1[a0]
+"""
+
+from dataclasses import replace
+
+from webkiln.ir.types import Type
+from webkiln.nest.program import Program, every_step
+from webkiln.nest.steps import Copy, CustomCall, View, map_views, reads, writes
+
+HALF, SINGLE = "float16", "float32"
+
+
+def run(program: Program) -> Program:
+    names = _held(program)
+
+    def held(view: View) -> View:
+        half = view.name in names and view.type.dtype == HALF
+        return View(view.name, Type(SINGLE, view.shape)) if half else view
+
+    buffers = {
+        name: replace(buffer, storage=SINGLE)
+        if name in names and buffer.kind == "constant"
+        else buffer
+        for name, buffer in program.buffers.items()
+    }
+    changed = replace(program, buffers=buffers)
+    return changed.with_steps(map_views(step, held) for step in program.steps)
+
+
+def _held(program: Program) -> set[str]:
+    """The buffers of float16 elements whose bytes no step depends on."""
+    steps = list(every_step(program.steps))
+    views = [view for step in steps for view in (*reads(step), *writes(step))]
+    names = {view.name for view in views if view.type.dtype == HALF}
+    for step in steps:
+        if isinstance(step, CustomCall):
+            names -= {view.name for view in (*reads(step), *writes(step))}
+    pairs = [(*reads(step), *writes(step)) for step in steps if isinstance(step, Copy)]
+    while (
+        bytewise := {
+            view.name
+            for pair in pairs
+            if not all(view.name in names and view.type.dtype == HALF for view in pair)
+            for view in pair
+        }
+        & names
+    ):
+        names -= bytewise
+    return names
