@@ -266,7 +266,8 @@ static inline unsigned short wk_to_half(float x) {
   return sign | ((bits + 0xFFF + ((bits >> 13) & 1)) >> 13);
 }
 
-static inline v128_t wk_load_part(const float *p, int count) {
+static inline v128_t wk_load_part(const void *at, int count) {
+  const float *p = at;
   if (count >= 4) return wasm_v128_load(p);
   v128_t v = wasm_v128_load32_zero(p);
   if (count > 1) v = wasm_v128_load32_lane(p + 1, v, 1);
@@ -274,11 +275,90 @@ static inline v128_t wk_load_part(const float *p, int count) {
   return v;
 }
 
-static inline void wk_store_part(float *p, v128_t v, int count) {
+static inline void wk_store_part(void *at, v128_t v, int count) {
+  float *p = at;
   if (count >= 4) { wasm_v128_store(p, v); return; }
   wasm_v128_store32_lane(p, v, 0);
   if (count > 1) wasm_v128_store32_lane(p + 1, v, 1);
   if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
+}
+
+/* Four elements of narrow integers, widened to the lanes of a vector, and the low bits of lanes. */
+
+static inline v128_t wk_wide_int8(v128_t v) {
+  return wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(v));
+}
+
+static inline v128_t wk_wide_uint8(v128_t v) {
+  return wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(v));
+}
+
+static inline v128_t wk_load_int8(const signed char *p) {
+  return wk_wide_int8(wasm_v128_load32_zero(p));
+}
+
+static inline v128_t wk_load_int8_part(const signed char *p, int count) {
+  signed char part[4] = {0};
+  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
+  return wk_wide_int8(wasm_v128_load32_zero(part));
+}
+
+static inline v128_t wk_load_uint8(const unsigned char *p) {
+  return wk_wide_uint8(wasm_v128_load32_zero(p));
+}
+
+static inline v128_t wk_load_uint8_part(const unsigned char *p, int count) {
+  unsigned char part[4] = {0};
+  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
+  return wk_wide_uint8(wasm_v128_load32_zero(part));
+}
+
+static inline v128_t wk_load_int16(const short *p) {
+  return wasm_i32x4_extend_low_i16x8(wasm_v128_load64_zero(p));
+}
+
+static inline v128_t wk_load_int16_part(const short *p, int count) {
+  short part[4] = {0};
+  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
+  return wasm_i32x4_extend_low_i16x8(wasm_v128_load64_zero(part));
+}
+
+static inline v128_t wk_load_uint16(const unsigned short *p) {
+  return wasm_u32x4_extend_low_u16x8(wasm_v128_load64_zero(p));
+}
+
+static inline v128_t wk_load_uint16_part(const unsigned short *p, int count) {
+  unsigned short part[4] = {0};
+  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
+  return wasm_u32x4_extend_low_u16x8(wasm_v128_load64_zero(part));
+}
+
+static inline v128_t wk_low8(v128_t v) {
+  return wasm_i8x16_shuffle(v, v, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+}
+
+static inline v128_t wk_low16(v128_t v) {
+  return wasm_i16x8_shuffle(v, v, 0, 2, 4, 6, 0, 2, 4, 6);
+}
+
+static inline void wk_store_8(void *p, v128_t v) { wasm_v128_store32_lane(p, wk_low8(v), 0); }
+
+static inline void wk_store_8_part(void *p, v128_t v, int count) {
+  v128_t low = wk_low8(v);
+  if (count >= 4) { wasm_v128_store32_lane(p, low, 0); return; }
+  wasm_v128_store8_lane(p, low, 0);
+  if (count > 1) wasm_v128_store8_lane((char *)p + 1, low, 1);
+  if (count > 2) wasm_v128_store8_lane((char *)p + 2, low, 2);
+}
+
+static inline void wk_store_16(void *p, v128_t v) { wasm_v128_store64_lane(p, wk_low16(v), 0); }
+
+static inline void wk_store_16_part(void *p, v128_t v, int count) {
+  v128_t low = wk_low16(v);
+  if (count >= 4) { wasm_v128_store64_lane(p, low, 0); return; }
+  wasm_v128_store16_lane(p, low, 0);
+  if (count > 1) wasm_v128_store16_lane((char *)p + 2, low, 1);
+  if (count > 2) wasm_v128_store16_lane((char *)p + 4, low, 2);
 }
 
 static inline int wk_greatest(int a, int b) { return a > b ? a : b; }

@@ -18,6 +18,7 @@ TARGET = Target(
     packs=True,
     tiles_span_rows=True,
     zero_elements=wasm_memory.ZERO_STRIDE,
+    vector_dtypes=("float32", "int32", "uint32", "int16", "uint16", "int8", "uint8"),
     holds_float16=True,
     winograd=True,
     prefetch=True,

@@ -96,7 +96,9 @@ class GlslVectors:
     def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
         return f"{pointer} = {value};"
 
-    def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
+    def store_lane(
+        self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
+    ) -> str:
         return f"{pointer} = {self.lane(value, lane, FLOAT)};"
 
     def lane(self, name: str, lane: int, type_: str) -> str:

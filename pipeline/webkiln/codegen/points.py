@@ -71,7 +71,9 @@ class Points(Reductions):
                 plus(address_at(0), v + lane) if self.is_contiguous(index) else address_at(v + lane)
             )
             self.emit_store(
-                self.simd.store_lane(f"y{position}", offset, text, lane, self.partial), t, v + lane
+                self.simd.store_lane(operand, f"y{position}", offset, text, lane, self.partial),
+                t,
+                v + lane,
             )
 
     @property

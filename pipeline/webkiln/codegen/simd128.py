@@ -1,7 +1,9 @@
 """Four lanes of C by wasm_simd128.h, with relaxed multiply-add in the variant that supports it."""
 
-from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
-from webkiln.nest.nest import Accumulator, Operand
+import numpy as np
+
+from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
+from webkiln.nest.nest import COMPUTE, Accumulator, Operand
 
 VECTOR = {
     ("madd", FLOAT): "WK_MADD({0}, {1}, {2})",
@@ -30,11 +32,30 @@ VECTOR = {
     ("shl", INT): "wasm_i32x4_shl({0}, {1})",
     ("shr", INT): "wasm_i32x4_shr({0}, {1})",
 }
-LANES = {FLOAT: "f32x4", INT: "i32x4"}
+VECTOR |= {(op, UINT): text for (op, type_), text in VECTOR.items() if type_ == INT}
+VECTOR |= {
+    (op, UINT): f"wasm_i32x4_{op}({operands})"
+    for op, operands in {
+        **dict.fromkeys(("add", "sub", "mul", "eq", "ne"), "{0}, {1}"),
+        "neg": "{0}",
+    }.items()
+}
+VECTOR |= {
+    ("shr", UINT): "wasm_u32x4_shr({0}, {1})",
+    ("abs", UINT): "{0}",
+    ("sign", UINT): "wasm_u32x4_min({0}, wasm_i32x4_splat(1))",
+}
+LANES = {FLOAT: "f32x4", INT: "i32x4", UINT: "u32x4"}
 CASTS = {
     (FLOAT, INT): "wasm_i32x4_trunc_sat_f32x4({0})",
+    (FLOAT, UINT): "wasm_u32x4_trunc_sat_f32x4({0})",
     (INT, FLOAT): "wasm_f32x4_convert_i32x4({0})",
+    (UINT, FLOAT): "wasm_f32x4_convert_u32x4({0})",
+    (INT, UINT): "{0}",
+    (UINT, INT): "{0}",
 }
+WORDS = ("float32", "int32", "uint32")
+"""The dtypes of 32 bits."""
 IN_RANGE_CAST = "WK_TRUNC({0})"
 """The cast of values known to be in range: one instruction, where the saturating cast takes eight.
 """
@@ -96,10 +117,17 @@ class Simd128:
         return f"wasm_{LANES[source]}_{expr.op}({', '.join(args)})"
 
     def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
+        if operand.dtype not in WORDS:
+            part, left = ("_part", ", left") if partial else ("", "")
+            return f"wk_load_{operand.dtype}{part}({pointer} + {at}{left})"
         address = _address(pointer, at)
         return f"wk_load_part({address}, left)" if partial else f"wasm_v128_load({address})"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
+        if operand.dtype not in WORDS:
+            bits = 8 * np.dtype(operand.dtype).itemsize
+            part, left = ("_part", ", left") if partial else ("", "")
+            return f"wk_store_{bits}{part}({pointer} + {at}, {value}{left});"
         address = _address(pointer, at)
         return (
             f"wk_store_part({address}, {value}, left);"
@@ -107,9 +135,11 @@ class Simd128:
             else f"wasm_v128_store({address}, {value});"
         )
 
-    def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
+    def store_lane(
+        self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
+    ) -> str:
         condition = f"if (left > {lane}) " if partial and lane else ""
-        return f"{condition}{pointer}[{at}] = {self.lane(value, lane, FLOAT)};"
+        return f"{condition}{pointer}[{at}] = {self.lane(value, lane, COMPUTE[operand.dtype])};"
 
     def lane(self, name: str, lane: int, type_: str) -> str:
         return f"wasm_{LANES[type_]}_extract_lane({name}, {lane})"
@@ -131,4 +161,6 @@ class Simd128:
             unordered = f"{name}_nan = wasm_v128_or({name}_nan, wasm_f32x4_ne({value}, {value}));"
             return [f"{name} = wasm_f32x4_p{item.combiner}({name}, {value});", unordered]
         word = {"sum": "add", "prod": "mul"}.get(item.combiner, item.combiner)
-        return [f"{name} = wasm_{LANES[item.body.type]}_{word}({name}, {value});"]
+        type_ = item.body.type
+        text = VECTOR.get((word, type_), f"wasm_{LANES[type_]}_{word}({{0}}, {{1}})")
+        return [f"{name} = {text.format(name, value)};"]

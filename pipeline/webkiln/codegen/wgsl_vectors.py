@@ -79,7 +79,9 @@ class WgslVectors:
             return self.memory.store_float16.format(address, value)
         return self.memory.store_four.format(address, f"bitcast<vec4<u32>>({value})")
 
-    def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
+    def store_lane(
+        self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
+    ) -> str:
         return f"arena[{pointer} + {at}] = bitcast<u32>({self.lane(value, lane, FLOAT)});"
 
     def lane(self, name: str, lane: int, type_: str) -> str:

@@ -90,7 +90,7 @@ def _unrolled_loop(call: NestCall, schedule: Schedule, target: Target) -> str | 
         len(rows) != 1
         or is_symbolic(iterations)
         or iterations % target.width
-        or unvectorised(rows, name)
+        or unvectorised(rows, name, target)
     ):
         return None
     for expr in (item for item in walk(rows) if item.op == "load"):

@@ -175,7 +175,7 @@ def _panels_for(
         elif not contiguous(load_index(expr), name):
             return f"input {expr.value[0]} is not contiguous on it"
     for out in nest.outputs:
-        if target.width > 1 and out.operand.dtype != "float32":
+        if target.width > 1 and out.operand.dtype not in target.vector_dtypes:
             return f"the output is {out.operand.dtype}"
         if not nest.accumulators and not all(contiguous(index, name) for _, index in out.stores):
             return "the output is not contiguous on it"
@@ -184,6 +184,7 @@ def _panels_for(
             [a.body for a in nest.accumulators]
             + [value for out in nest.outputs for value, _ in out.stores],
             name,
+            target,
         )
         if reason:
             return reason
@@ -205,7 +206,9 @@ def _row_rejection(call: NestCall, loop: Loop, target: Target) -> str | None:
     for expr in loads:
         if not contiguous(load_index(expr), name):
             return f"input {expr.value[0]} is not contiguous on it"
-    return unvectorised([a.body for a in nest.accumulators], name) if target.width > 1 else None
+    if target.width == 1:
+        return None
+    return unvectorised([a.body for a in nest.accumulators], name, target)
 
 
 def _panel(

@@ -3,7 +3,7 @@
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk
-from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.nest import COMPUTE, Loop, load_guard, load_index
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 
@@ -29,8 +29,9 @@ def moving(call: NestCall, name: str, target: Target) -> list[Expr] | str:
             return f"the guard of input {expr.value[0]} depends on it"
         if not any(depends(item, name) for item in load_index(expr)):
             continue
-        if target.width > 1 and nest.inputs[expr.value[0]].dtype != "float32":
-            return f"input {expr.value[0]} is {nest.inputs[expr.value[0]].dtype}"
+        dtype = nest.inputs[expr.value[0]].dtype
+        if target.width > 1 and dtype not in target.vector_dtypes:
+            return f"input {expr.value[0]} is {dtype}"
         moving_loads.append(expr)
     return moving_loads
 
@@ -43,10 +44,11 @@ def contiguous(index: tuple[Expr, ...], name: str) -> bool:
     )
 
 
-def unvectorised(roots: list[Expr], name: str) -> str | None:
+def unvectorised(roots: list[Expr], name: str, target: Target) -> str | None:
     """The reason why value expressions have no vector form, if there is one. Indices are scalar
     anyway.
     """
+    types = {FLOAT, BOOL, INT, *(COMPUTE[dtype] for dtype in target.vector_dtypes)}
     vector: set[Expr] = set()
     for expr in _data(roots):
         if expr.op == "axis" and expr.value == name:
@@ -61,7 +63,7 @@ def unvectorised(roots: list[Expr], name: str) -> str | None:
                 return f"{expr.op} is scalar"
             if expr.op == "cast" and BOOL in (expr.type, expr.args[0].type):
                 return "a cast of bool is scalar"
-            if expr.type not in (FLOAT, BOOL, INT):
+            if expr.type not in types:
                 return f"{expr.type} is scalar"
             if expr.op in ("shl", "shr") and expr.args[1].op != "const":
                 return "a shift by a variable is scalar"

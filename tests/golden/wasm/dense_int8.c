@@ -26,7 +26,8 @@ void k_501855ed5c1e40e9(const float *restrict x0, const signed char *restrict x1
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
-static inline void wk_store_part(float *p, v128_t v, int count) {
+static inline void wk_store_part(void *at, v128_t v, int count) {
+  float *p = at;
   if (count >= 4) { wasm_v128_store(p, v); return; }
   wasm_v128_store32_lane(p, v, 0);
   if (count > 1) wasm_v128_store32_lane(p + 1, v, 1);

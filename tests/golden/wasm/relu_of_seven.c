@@ -5,7 +5,8 @@
    wrap. */
 #define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
-static inline v128_t wk_load_part(const float *p, int count) {
+static inline v128_t wk_load_part(const void *at, int count) {
+  const float *p = at;
   if (count >= 4) return wasm_v128_load(p);
   v128_t v = wasm_v128_load32_zero(p);
   if (count > 1) v = wasm_v128_load32_lane(p + 1, v, 1);
@@ -13,7 +14,8 @@ static inline v128_t wk_load_part(const float *p, int count) {
   return v;
 }
 
-static inline void wk_store_part(float *p, v128_t v, int count) {
+static inline void wk_store_part(void *at, v128_t v, int count) {
+  float *p = at;
   if (count >= 4) { wasm_v128_store(p, v); return; }
   wasm_v128_store32_lane(p, v, 0);
   if (count > 1) wasm_v128_store32_lane(p + 1, v, 1);
