@@ -39,7 +39,7 @@ def test_every_pass_is_dumped(
         (("--backend", "js,wasm"), "--backend is js,wasm, expected one backend"),
         (
             ("--backend", "js", "--dump-after", "fused"),
-            "js has no pass 'fused'; it has lower, fuse,",
+            "js has no pass 'fused'; it has lower, hold_float16, fuse,",
         ),
     ],
 )

@@ -173,5 +173,9 @@ def evaluate_graph(graph, values, target=None):
         return run_graph(graph, values, values)[0]
     held = parse(print_graph(graph).replace("float16", "float32"))
     dtypes = {output: graph.type(name).dtype for output, name in graph.outputs.items()}
-    results, _ = run_graph(held, values, values)
+    widened = {
+        name: value.astype(np.float32) if value.dtype == np.float16 else value
+        for name, value in values.items()
+    }
+    results, _ = run_graph(held, widened, widened)
     return {output: value.astype(dtypes[output]) for output, value in results.items()}
