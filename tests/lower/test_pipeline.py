@@ -32,7 +32,7 @@ EXAMPLES = {
 
 
 def example(name):
-    folder = "plan" if name in ("storage", "merge_pixels") else "lower"
+    folder = "plan" if name in ("copy_padding", "storage", "merge_pixels") else "lower"
     text = import_module(f"webkiln.{folder}.{name}").__doc__
     return [
         dedent(part.split("\n\nafter:")[0]).strip() + "\n"

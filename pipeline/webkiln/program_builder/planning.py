@@ -11,7 +11,7 @@ from webkiln.lower.pipeline import Pass, finishing, restructuring
 from webkiln.nest.program import Program
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
-from webkiln.plan import algorithms, merge_pixels, storage
+from webkiln.plan import algorithms, copy_padding, merge_pixels, storage
 from webkiln.plan.float16_storage import float16_variables, narrow_steps
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.plan.storage import stored_call
@@ -78,9 +78,15 @@ def plan(
 
 def passes(target: Target, tuning: Tuning = UNTUNED) -> list[Pass]:
     """The passes between a graph and schedules, in order."""
+    padding = (
+        [Pass("copy_padding", lambda program: copy_padding.run(program, target))]
+        if target.loops and target.width > 1
+        else []
+    )
     found = [
         *restructuring(target),
         Pass("fast_convolutions", lambda program: algorithms.run(program, target, tuning)),
+        *padding,
         *finishing(target),
         Pass("storage", lambda program: storage.run(program, target)),
     ]
