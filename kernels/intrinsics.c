@@ -293,14 +293,30 @@ static inline v128_t wk_wide_uint8(v128_t v) {
   return wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(v));
 }
 
+static inline v128_t wk_wide_int16(v128_t v) { return wasm_i32x4_extend_low_i16x8(v); }
+
+static inline v128_t wk_wide_uint16(v128_t v) { return wasm_u32x4_extend_low_u16x8(v); }
+
+static inline v128_t wk_part8(const void *at, int count) {
+  const char *p = at;
+  char part[4] = {0};
+  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
+  return wasm_v128_load32_zero(part);
+}
+
+static inline v128_t wk_part16(const void *at, int count) {
+  const short *p = at;
+  short part[4] = {0};
+  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
+  return wasm_v128_load64_zero(part);
+}
+
 static inline v128_t wk_load_int8(const signed char *p) {
   return wk_wide_int8(wasm_v128_load32_zero(p));
 }
 
 static inline v128_t wk_load_int8_part(const signed char *p, int count) {
-  signed char part[4] = {0};
-  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
-  return wk_wide_int8(wasm_v128_load32_zero(part));
+  return wk_wide_int8(wk_part8(p, count));
 }
 
 static inline v128_t wk_load_uint8(const unsigned char *p) {
@@ -308,29 +324,23 @@ static inline v128_t wk_load_uint8(const unsigned char *p) {
 }
 
 static inline v128_t wk_load_uint8_part(const unsigned char *p, int count) {
-  unsigned char part[4] = {0};
-  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
-  return wk_wide_uint8(wasm_v128_load32_zero(part));
+  return wk_wide_uint8(wk_part8(p, count));
 }
 
 static inline v128_t wk_load_int16(const short *p) {
-  return wasm_i32x4_extend_low_i16x8(wasm_v128_load64_zero(p));
+  return wk_wide_int16(wasm_v128_load64_zero(p));
 }
 
 static inline v128_t wk_load_int16_part(const short *p, int count) {
-  short part[4] = {0};
-  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
-  return wasm_i32x4_extend_low_i16x8(wasm_v128_load64_zero(part));
+  return wk_wide_int16(wk_part16(p, count));
 }
 
 static inline v128_t wk_load_uint16(const unsigned short *p) {
-  return wasm_u32x4_extend_low_u16x8(wasm_v128_load64_zero(p));
+  return wk_wide_uint16(wasm_v128_load64_zero(p));
 }
 
 static inline v128_t wk_load_uint16_part(const unsigned short *p, int count) {
-  unsigned short part[4] = {0};
-  for (int i = 0; i < 4 && i < count; i++) part[i] = p[i];
-  return wasm_u32x4_extend_low_u16x8(wasm_v128_load64_zero(part));
+  return wk_wide_uint16(wk_part16(p, count));
 }
 
 static inline v128_t wk_low8(v128_t v) {

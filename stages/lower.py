@@ -1,18 +1,16 @@
 """graph.json -> program.json of one backend."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
 from webkiln.build import stage
-from webkiln.errors import RecipeError
 from webkiln.ir.serial import from_json
 from webkiln.nest.target import Target
 from webkiln.ops.plugins import check_backends, defined_by
-from webkiln.plan.tuning import UNTUNED, Tuning, read
+from webkiln.plan.tuning import UNTUNED, Tuning, read_file
 from webkiln.program import program
 
 DATA = ()
@@ -23,25 +21,14 @@ def tuning(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Tuning:
     if "trial" in params:
         way, tile = params["trial"]
         return Tuning(trial=(way, tile))
-    if "tuned.json" not in inputs:
-        return UNTUNED
-    try:
-        data = canonical.read(inputs["tuned.json"])
-    except ValueError as error:
-        raise RecipeError(
-            f"the tuned choices: not JSON ({error}); run webkiln tune again"
-        ) from error
-    return read(data, params["backend"])
+    file = inputs.get("tuned.json")
+    return UNTUNED if file is None else read_file(file, params["backend"])
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     graph = from_json(canonical.read(inputs["graph.json"]))
     target: Target = import_module(f"webkiln.backends.{params['backend']}").TARGET
-    target = replace(
-        target,
-        winograd=target.winograd and params.get("winograd", True),
-        precision=params.get("precision", "float32"),
-    )
+    target = target.configured(params.get("winograd", True), params.get("precision", "float32"))
     with defined_by(inputs.get("operators/")):
         check_backends(graph, [params["backend"]])
         lowered = program(

@@ -67,7 +67,7 @@ def program(
                 "name": state.name,
                 "offset": memory.offsets[state.input],
                 "initial": memory.offsets[state.initial],
-                "next": memory.offsets[memory.planned.lowered.root(state.output)],
+                "next": memory.offsets[memory.root(state.output)],
                 "bytes": memory.buffer(state.input, graph.type(state.input)).bytes,
             }
             for state in graph.states
@@ -143,7 +143,7 @@ def _tensor_json(name: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
         **distribution,
         **({"declared_shape": declared_shape} if graph.divisibility else {}),
         **({"sizes": sizes} if (sizes := _declared(graph, value.sizes)) else {}),
-        "offset": size_to_json(memory.offsets[memory.planned.lowered.root(variable)]),
+        "offset": size_to_json(memory.offsets[memory.root(variable)]),
     }
 
 
@@ -160,5 +160,5 @@ def _layer_json(layer: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
         "dtype": value.dtype,
         "storage": memory.target.stored(value.dtype),
         "shape": list(map(size_to_json, value.shape)),
-        "offset": size_to_json(memory.offsets[memory.planned.lowered.root(variable)]),
+        "offset": size_to_json(memory.offsets[memory.root(variable)]),
     }

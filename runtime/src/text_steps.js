@@ -19,7 +19,7 @@ function changedLetter(letter, to) {
 export const changeCase = (text, to) =>
   to ? Array.from(text, letter => changedLetter(letter, to)).join('') : text;
 
-/** The matches of a pattern that have at least so many characters. @param {number} least */
+/** The matches of a pattern of at least `least` characters. @param {number} least */
 function matches(/** @type {string} */ text, /** @type {string} */ pattern, least) {
   if ([...text].length < least) return [];
   const [search, found] = [new RegExp(pattern, 'gu'), /** @type {string[]} */ ([])];

@@ -49,3 +49,17 @@ def test_wrong_options_are_refused(
     done = webkiln("lower", sources / "good.keras", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_a_damaged_file_of_tuned_choices_is_named(
+    webkiln: Command, sources: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "tuned.json").write_text("{")
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        f'source = "{sources / "good.keras"}"\nbackends = ["js"]\ntuned = "tuned.json"\n'
+    )
+    done = webkiln("lower", tmp_path)
+    assert done.returncode == 2
+    assert "the tuned choices: not JSON" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -47,7 +47,7 @@ def random_texts(seed: int, shape: Sequence[int], words: Sequence[str]) -> np.nd
 
 
 def asked_of(entry: Mapping[str, Any], texts: Sequence[Any], folder: Path) -> dict[str, Any]:
-    """What `text_sets.js` is asked for an entry of texts.json and strings."""
+    """The request to `text_sets.js` for the indices of strings, by an entry of texts.json."""
     vocabulary = folder / "vocabulary.json"
     vocabulary.write_bytes(
         json.dumps(entry["tokens"], ensure_ascii=False, separators=(",", ":")).encode()

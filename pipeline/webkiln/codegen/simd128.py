@@ -1,5 +1,7 @@
 """Four lanes of C by wasm_simd128.h, with relaxed multiply-add in the variant that supports it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -34,18 +36,13 @@ VECTOR = {
 }
 VECTOR |= {(op, UINT): text for (op, type_), text in VECTOR.items() if type_ == INT}
 VECTOR |= {
-    (op, UINT): f"wasm_i32x4_{op}({operands})"
-    for op, operands in {
-        **dict.fromkeys(("add", "sub", "mul", "eq", "ne"), "{0}, {1}"),
-        "neg": "{0}",
-    }.items()
-}
-VECTOR |= {
     ("shr", UINT): "wasm_u32x4_shr({0}, {1})",
     ("abs", UINT): "{0}",
     ("sign", UINT): "wasm_u32x4_min({0}, wasm_i32x4_splat(1))",
 }
 LANES = {FLOAT: "f32x4", INT: "i32x4", UINT: "u32x4"}
+SIGNLESS = frozenset({"add", "sub", "mul", "neg", "eq", "ne"})
+"""Operations whose instruction is the same for integers with and without sign."""
 CASTS = {
     (FLOAT, INT): "wasm_i32x4_trunc_sat_f32x4({0})",
     (FLOAT, UINT): "wasm_u32x4_trunc_sat_f32x4({0})",
@@ -59,6 +56,11 @@ WORDS = ("float32", "int32", "uint32")
 IN_RANGE_CAST = "WK_TRUNC({0})"
 """The cast of values known to be in range: one instruction, where the saturating cast takes eight.
 """
+
+
+def _instruction(op: str, type_: str, args: Sequence[str]) -> str:
+    lanes = LANES[INT] if type_ == UINT and op in SIGNLESS else LANES[type_]
+    return f"wasm_{lanes}_{op}({', '.join(args)})"
 
 
 def _extreme(expr: Expr) -> str | None:
@@ -114,7 +116,7 @@ class Simd128:
             return args[0]
         if (expr.op, source) in VECTOR:
             return VECTOR[expr.op, source].format(*args)
-        return f"wasm_{LANES[source]}_{expr.op}({', '.join(args)})"
+        return _instruction(expr.op, source, args)
 
     def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
         if operand.dtype not in WORDS:
@@ -161,6 +163,4 @@ class Simd128:
             unordered = f"{name}_nan = wasm_v128_or({name}_nan, wasm_f32x4_ne({value}, {value}));"
             return [f"{name} = wasm_f32x4_p{item.combiner}({name}, {value});", unordered]
         word = {"sum": "add", "prod": "mul"}.get(item.combiner, item.combiner)
-        type_ = item.body.type
-        text = VECTOR.get((word, type_), f"wasm_{LANES[type_]}_{word}({{0}}, {{1}})")
-        return [f"{name} = {text.format(name, value)};"]
+        return [f"{name} = {_instruction(word, item.body.type, [name, value])};"]

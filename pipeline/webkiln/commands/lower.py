@@ -2,9 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from webkiln import canonical
 from webkiln.backends.table import TARGETS
@@ -22,7 +20,7 @@ from webkiln.nest.target import Target
 from webkiln.nest.text import print_program
 from webkiln.nest.verify import verify
 from webkiln.ops.plugins import defined_by
-from webkiln.plan.tuning import UNTUNED, Tuning, read
+from webkiln.plan.tuning import UNTUNED, Tuning, read_file
 from webkiln.plugins import import_files
 from webkiln.program_builder.planning import passes
 from webkiln.recipe.recipe import Recipe
@@ -54,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
         graph, tuning = _inputs(engine, recipe, backend)
     with defined_by(None):
         import_files(recipe.operators)
-        programs = dict(_programs(graph, _target(recipe, backend), tuning))
+        target = TARGETS[backend].configured(recipe.winograd, recipe.precision_of(backend))
+        programs = dict(_programs(graph, target, tuning))
         if options.check:
             for program in programs.values():
                 verify(program)
@@ -79,17 +78,7 @@ def _inputs(engine: Engine, recipe: Recipe, backend: str) -> tuple[Graph, Tuning
     assert isinstance(optimised, Product)
     blob = engine.run(optimised.action).outputs[optimised.path]
     graph = from_json(canonical.read(engine.cache.store.file(blob)))
-    tuned: Any = None if recipe.tuned is None else canonical.read(recipe.tuned)
-    return graph, UNTUNED if tuned is None else read(tuned, backend)
-
-
-def _target(recipe: Recipe, backend: str) -> Target:
-    target = TARGETS[backend]
-    return replace(
-        target,
-        winograd=target.winograd and recipe.winograd,
-        precision=recipe.precision_of(backend),
-    )
+    return graph, UNTUNED if recipe.tuned is None else read_file(recipe.tuned, backend)
 
 
 def _programs(graph: Graph, target: Target, tuning: Tuning) -> Iterator[tuple[str, Program]]:

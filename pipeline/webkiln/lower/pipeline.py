@@ -33,12 +33,11 @@ class Pass:
 
 def restructuring(target: Target | None) -> list[Pass]:
     """The passes that decide which calls there are."""
-    held = [Pass("hold_float16", hold_float16.run)] if target and target.holds_float16 else []
-    found = [
-        *held,
-        Pass("fuse", fuse.run),
-        Pass("concat_in_place", lambda program: concat_in_place.run(program, target)),
-    ]
+    found = []
+    if target is not None and target.holds_float16:
+        found.append(Pass("hold_float16", hold_float16.run))
+    found.append(Pass("fuse", fuse.run))
+    found.append(Pass("concat_in_place", lambda program: concat_in_place.run(program, target)))
     if target is not None:
         found.append(Pass("defer_softmax", defer_softmax.run))
         if target.loops:

@@ -1,7 +1,7 @@
 """Targets: the capabilities of backends, for planning and printing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 WORDS = {
@@ -112,6 +112,10 @@ class Target:
     """The tiles that tuning compares with the default, by kind of contraction; at most five each.
     Those of `matvec` have count 1.
     """
+
+    def configured(self, winograd: bool, precision: str) -> "Target":
+        """The target with the options of a recipe, which cannot add Winograd convolutions."""
+        return replace(self, winograd=self.winograd and winograd, precision=precision)
 
     @property
     def stores_float16(self) -> bool:

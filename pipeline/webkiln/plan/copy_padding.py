@@ -65,10 +65,10 @@ def run(program: Program, target: Target) -> Program:
         return choose(call, target, constants).schedule.vector is not None
 
     def change(call: NestCall) -> list[NestCall]:
-        if not call.nest.reduce or is_vectorised(call):
+        if not call.nest.reduce:
             return [call]
         split = _split(call, _free(f"{call.outputs[0].name}~padded", names))
-        if split is None or not is_vectorised(split[-1]):
+        if split is None or is_vectorised(call) or not is_vectorised(split[-1]):
             return [call]
         names.update(view.name for view in split[0].outputs)
         return split
@@ -82,14 +82,17 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 def _split(call: NestCall, name: str) -> list[NestCall] | None:
     """The copy of the guarded operand with its padding, called `name`, and the call that reads it.
-    None if several loads are guarded, or if a size that they depend on is open.
+    None if several loads are guarded, if the value outside is no constant of the operand's dtype,
+    or if a size that they depend on is open.
     """
-    guarded = [expr for expr in call.nest.loads if load_guard(expr) is not None]
+    guarded = [(expr, guard) for expr in call.nest.loads if (guard := load_guard(expr)) is not None]
     if len(guarded) != 1:
         return None
-    (expr,) = guarded
+    ((expr, (condition, outside)),) = guarded
     position, index = expr.value[0], load_index(expr)
-    window = _window(call, expr)
+    if outside.op != "const" or not _holds(call.inputs[position].type.dtype, outside.value):
+        return None
+    window = _window(call, condition, index, call.inputs[position].shape)
     if window is None or [item.value[0] for item in call.nest.loads].count(position) != 1:
         return None
     view = call.inputs[position]
@@ -107,21 +110,17 @@ def _split(call: NestCall, name: str) -> list[NestCall] | None:
         nest=call.nest.map(lambda item: direct if item is expr else None),
         inputs=tuple(padded if n == position else item for n, item in enumerate(call.inputs)),
     )
-    return [_copy(call, expr, padded, before, list(window)), reader]
+    return [_copy(view, padded, before, list(window), outside.value, call.layer), reader]
 
 
-def _window(call: NestCall, expr: Expr) -> dict[int, tuple[int, int]] | None:
+def _window(
+    call: NestCall, condition: Expr, index: Sequence[Expr], shape: Sequence[int]
+) -> dict[int, tuple[int, int]] | None:
     """Checked dimension of a guarded load -> the first index and the end of those that its loops
-    reach. None if the guard is not a comparison of indices with their sizes, if what it loads
-    otherwise is no constant of its dtype, or if a range is not known.
+    reach. None if the guard is not a comparison of indices with their sizes, or if a range is not
+    known.
     """
-    guard = load_guard(expr)
-    assert guard is not None
-    condition, other = guard
-    if other.op != "const" or not _holds(call.inputs[expr.value[0]].type.dtype, other.value):
-        return None
-    index, view = load_index(expr), call.inputs[expr.value[0]]
-    dims = [_checked_dimension(call, item, index, view.shape) for item in conjuncts(condition)]
+    dims = [_checked_dimension(call, item, index, shape) for item in conjuncts(condition)]
     found: dict[int, tuple[int, int]] = {}
     for d in dims:
         reached = None if d is None else _reached(call, index[d])
@@ -132,6 +131,7 @@ def _window(call: NestCall, expr: Expr) -> dict[int, tuple[int, int]] | None:
 
 
 def _holds(dtype: str, value: float) -> bool:
+    """Whether a store to this dtype keeps a value."""
     if not is_integer(dtype):
         return dtype in ("float32", "float64")
     limits = np.iinfo(dtype)
@@ -187,21 +187,23 @@ def _plus(call: NestCall, index: Expr, before: int) -> Expr | None:
 
 
 def _copy(
-    call: NestCall, expr: Expr, padded: View, before: Sequence[int], checked: Sequence[int]
+    view: View,
+    padded: View,
+    before: Sequence[int],
+    checked: Sequence[int],
+    outside: float,
+    layer: str,
 ) -> NestCall:
-    """The call that copies the operand of a guarded load to `padded`, and stores the value that the
-    load has outside.
+    """The call that copies `view` to `padded`, after `before` elements of each dimension. Where a
+    `checked` index is out of bounds, it stores `outside`.
     """
-    guard = load_guard(expr)
-    assert guard is not None
-    view = call.inputs[expr.value[0]]
-    low = Lowering([view], [padded], call.layer)
+    low = Lowering([view], [padded], layer)
     nest = low.nest()
     source = [
         item - nest.number(count) if count else item
         for item, count in zip(nest.axes(padded.shape), before, strict=True)
     ]
     inside = all_in_bounds(nest, [(source[d], view.shape[d]) for d in checked])
-    nest.store(padded, nest.load(view, source, inside, guard[1].value))
+    nest.store(padded, nest.load(view, source, inside, outside))
     nest.done()
     return low.calls[0]

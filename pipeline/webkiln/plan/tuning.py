@@ -4,8 +4,10 @@ measure.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from webkiln import canonical
 from webkiln.errors import RecipeError
 from webkiln.nest.target import Target
 
@@ -74,6 +76,17 @@ class Tuning:
 
 
 UNTUNED = Tuning()
+
+
+def read_file(path: Path, backend: str) -> Tuning:
+    """The choices of a file for one backend. Raises RecipeError if it is not a valid file."""
+    try:
+        data = canonical.read(path)
+    except ValueError as error:
+        raise RecipeError(
+            f"the tuned choices: not JSON ({error}); run webkiln tune again"
+        ) from error
+    return read(data, backend)
 
 
 def read(data: Any, backend: str) -> Tuning:

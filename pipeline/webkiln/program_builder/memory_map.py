@@ -66,10 +66,10 @@ class MemoryMap:
         self.offsets = self.allocator.offsets
         self._reserve_weights(layout)
         for state in graph.states:
-            self._reserve(planned.lowered.root(state.output))
+            self._reserve(self.root(state.output))
         for name in graph.inputs:
             self._reserve(name)
-        for name in sorted({planned.lowered.root(name) for name in graph.outputs.values()}):
+        for name in sorted({self.root(name) for name in graph.outputs.values()}):
             self._reserve(name)
         self._allocate(live_out)
 
@@ -84,6 +84,10 @@ class MemoryMap:
             lanes,
             quarter is not None,
         )
+
+    def root(self, name: str) -> str:
+        """The buffer that has the elements of a Variable."""
+        return self.planned.lowered.root(name)
 
     def narrow(self, call: NestCall) -> NestCall:
         """A call outside the steps, over Variables in the dtypes in which they are stored."""
@@ -172,5 +176,5 @@ class MemoryMap:
             if view.name not in self.offsets
         }
         self.allocator.allocate(
-            steps, buffers, {self.planned.lowered.root(name) for name in live_out} & set(buffers)
+            steps, buffers, {self.root(name) for name in live_out} & set(buffers)
         )

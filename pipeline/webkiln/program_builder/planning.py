@@ -78,18 +78,12 @@ def plan(
 
 def passes(target: Target, tuning: Tuning = UNTUNED) -> list[Pass]:
     """The passes between a graph and schedules, in order."""
-    padding = (
-        [Pass("copy_padding", lambda program: copy_padding.run(program, target))]
-        if target.loops and target.width > 1
-        else []
-    )
-    found = [
-        *restructuring(target),
-        Pass("fast_convolutions", lambda program: algorithms.run(program, target, tuning)),
-        *padding,
-        *finishing(target),
-        Pass("storage", lambda program: storage.run(program, target)),
-    ]
+    found = restructuring(target)
+    found.append(Pass("fast_convolutions", lambda program: algorithms.run(program, target, tuning)))
+    if target.loops and target.width > 1:
+        found.append(Pass("copy_padding", lambda program: copy_padding.run(program, target)))
+    found += finishing(target)
+    found.append(Pass("storage", lambda program: storage.run(program, target)))
     if target.tiles_span_rows:
         found.append(Pass("merge_pixels", lambda program: merge_pixels.run(program, target)))
     return found
