@@ -87,11 +87,11 @@ def buffers_at(**offsets):
 def test_the_checker_names_both_buffers():
     steps = [copy("in", "a"), copy("a", "b"), copy("b", "c"), copy("a", "out")]
     check(steps, buffers_at(a=0, b=128, c=256), set())
-    with pytest.raises(InternalError, match=r"a->b writes b over a, which it also uses"):
+    with pytest.raises(InternalError, match=r"a->b \(Copy\) writes b over a, which it also uses"):
         check(steps, buffers_at(a=0, b=64, c=256), set())
-    with pytest.raises(InternalError, match=r"a->out reads a, which c overwrote"):
+    with pytest.raises(InternalError, match=r"a->out \(Copy\) reads a, which c overwrote"):
         check(steps, buffers_at(a=0, b=128, c=28), set())
-    with pytest.raises(InternalError, match=r"a->b reads a, which nothing wrote"):
+    with pytest.raises(InternalError, match=r"a->b \(Copy\) reads a, which nothing wrote"):
         check(steps[1:], buffers_at(a=0, b=128), set())
     with pytest.raises(InternalError, match=r"the caller reads b, which c overwrote"):
         check([copy("in", "b"), copy("in", "c")], buffers_at(b=0, c=0), {"b"})
@@ -107,7 +107,7 @@ def test_a_variable_shared_with_a_repeat_is_live_throughout():
     spans = {item.name: (item.first, item.last) for item in live_ranges(steps, sizes, set())}
     assert spans == {"outer": (0, 3), "loaded": (1, 2), "inner": (2, 3)}
     check(steps, buffers_at(outer=0, loaded=128, inner=256), set())
-    with pytest.raises(InternalError, match=r"outer->loaded reads outer, which inner overwrote"):
+    with pytest.raises(InternalError, match=r"outer->loaded \(Copy\) reads outer, which inner overwrote"):
         check(steps, buffers_at(outer=0, loaded=128, inner=0), set())
 
 

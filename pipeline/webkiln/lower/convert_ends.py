@@ -39,12 +39,12 @@ from dataclasses import replace
 from webkiln.ir.types import Type
 from webkiln.nest.expr import arg, axis, load
 from webkiln.nest.nest import COMPUTE, Loop, Nest, Operand, Output
-from webkiln.nest.program import Buffer, Program, every_step
-from webkiln.nest.steps import NestCall, Step, View, map_views, reads
+from webkiln.nest.program import Buffer, Program
+from webkiln.nest.steps import NestCall, Step, View, every_step
 
 
 def run(program: Program) -> Program:
-    read = {view for step in every_step(program.steps) for view in reads(step)}
+    read = {view for step in every_step(program.steps) for view in step.reads}
     passed = {
         view.name: view.type.dtype
         for view in read
@@ -65,7 +65,7 @@ def run(program: Program) -> Program:
         _conversion(program.buffers[name], names[name], dtype, back=False)
         for name, dtype in sorted(passed.items())
     ]
-    steps += (map_views(step, renamed) for step in program.steps)
+    steps += (step.map_views(renamed) for step in program.steps)
     steps += (
         _conversion(program.buffers[name], names[name], dtype, back=True)
         for name, dtype in returned.items()

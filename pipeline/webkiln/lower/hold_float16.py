@@ -30,8 +30,8 @@ after:
 from dataclasses import replace
 
 from webkiln.ir.types import Type
-from webkiln.nest.program import Program, every_step
-from webkiln.nest.steps import Copy, CustomCall, View, map_views, reads, writes
+from webkiln.nest.program import Program
+from webkiln.nest.steps import Copy, CustomCall, View, every_step, operand_names
 
 HALF, SINGLE = "float16", "float32"
 
@@ -50,18 +50,18 @@ def run(program: Program) -> Program:
         for name, buffer in program.buffers.items()
     }
     changed = replace(program, buffers=buffers)
-    return changed.with_steps(map_views(step, held) for step in program.steps)
+    return changed.with_steps(step.map_views(held) for step in program.steps)
 
 
 def _held(program: Program) -> set[str]:
     """The buffers of float16 elements whose bytes no step depends on."""
     steps = list(every_step(program.steps))
-    views = [view for step in steps for view in (*reads(step), *writes(step))]
+    views = [view for step in steps for view in (*step.reads, *step.writes)]
     names = {view.name for view in views if view.type.dtype == HALF}
     for step in steps:
         if isinstance(step, CustomCall):
-            names -= {view.name for view in (*reads(step), *writes(step))}
-    pairs = [(*reads(step), *writes(step)) for step in steps if isinstance(step, Copy)]
+            names.difference_update(operand_names(step))
+    pairs = [(step.source, step.target) for step in steps if isinstance(step, Copy)]
     while (
         bytewise := {
             view.name

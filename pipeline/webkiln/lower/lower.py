@@ -7,8 +7,8 @@ from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
 from webkiln.lower.pipeline import passes
 from webkiln.nest.build import Lowering
-from webkiln.nest.program import Buffer, Kind, Program, every_step
-from webkiln.nest.steps import Step, View, reads
+from webkiln.nest.program import Buffer, Kind, Program
+from webkiln.nest.steps import Step, View, every_step
 from webkiln.nest.target import Target
 from webkiln.ops.table import complete, find
 
@@ -44,7 +44,7 @@ def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:
     kinds: dict[str, Kind] = dict.fromkeys(graph.inputs, "input")
     kinds |= {state.input: "state" for state in graph.states}
     computed = {name for node in graph.nodes if node.name not in fixed for name in node.outputs}
-    used = {view.name for step in every_step(steps) for view in reads(step)} | live
+    used = {view.name for step in every_step(steps) for view in step.reads} | live
     buffers = {
         name: Buffer(name, variable.type, variable.type.dtype, kinds.get(name, "constant"))
         for name, variable in graph.variables.items()

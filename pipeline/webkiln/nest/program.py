@@ -8,17 +8,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from webkiln.ir.types import Type
-from webkiln.nest.steps import (
-    NestCall,
-    Repeat,
-    Step,
-    WhileLoop,
-    calls,
-    map_blocks,
-    nested_blocks,
-    reads,
-    writes,
-)
+from webkiln.nest.steps import NestCall, Step, calls, every_step, operand_names
 
 Kind = Literal["input", "constant", "state", "local"]
 """What gives a buffer its first value: the caller, the weights, the preceding run, or a step."""
@@ -74,7 +64,7 @@ class Program:
             view.name
             for step in every_step(self.steps)
             if not isinstance(step, NestCall)
-            for view in reads(step)
+            for view in step.reads
         }
         return self.constants - self.live_out - others
 
@@ -85,7 +75,7 @@ class Program:
         steps = tuple(steps)
         buffers = {name: item for name, item in self.buffers.items() if item.kind != "local"}
         for step in every_step((*self.init, *steps)):
-            for view in writes(step):
+            for view in step.writes:
                 if view.name not in buffers or buffers[view.name].kind == "local":
                     known = self.buffers.get(view.name)
                     dtype = view.type.dtype if known is None else known.type.dtype
@@ -94,20 +84,10 @@ class Program:
         return replace(self, steps=steps, buffers=buffers)
 
 
-def every_step(steps: Iterable[Step]) -> Iterator[Step]:
-    """Yield the steps and those of their nested blocks."""
-    for step in steps:
-        yield step
-        for block in nested_blocks(step):
-            yield from every_step(block)
-
-
 def free_counter(program: Program) -> int:
     """The number of the first counter `i<number>` that no loop of the program has."""
     counters = [
-        int(step.counter.removeprefix("i"))
-        for step in every_step(program.steps)
-        if isinstance(step, Repeat | WhileLoop)
+        int(name.removeprefix("i")) for step in every_step(program.steps) for name in step.defines
     ]
     return max(counters, default=-1) + 1
 
@@ -124,7 +104,7 @@ def map_runs(program: Program, change: Run) -> Program:
         result: list[Step] = []
         for run, between in _runs(steps):
             result += change(run, live) if run else ()
-            result += (map_blocks(step, block) for step in between)
+            result += (step.map_blocks(block) for step in between)
         return tuple(result)
 
     return program.with_steps(block(program.steps))
@@ -136,7 +116,7 @@ def map_calls(program: Program, change: Callable[[NestCall], Sequence[Step]]) ->
     def block(steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
         for step in steps:
-            result += change(step) if isinstance(step, NestCall) else [map_blocks(step, block)]
+            result += change(step) if isinstance(step, NestCall) else [step.map_blocks(block)]
         return tuple(result)
 
     return program.with_steps(block(program.steps))
@@ -163,8 +143,8 @@ def _shared(steps: Iterable[Step]) -> set[str]:
             shared.update(mentioned & earlier)
             earlier.update(mentioned)
             for step in between:
-                shared.update(view.name for view in (*reads(step), *writes(step)))
-                for inner in nested_blocks(step):
+                shared.update(operand_names(step))
+                for inner in step.blocks:
                     visit(inner)
 
     visit(steps)

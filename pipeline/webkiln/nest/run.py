@@ -16,14 +16,12 @@ from webkiln.nest.semantics import compute
 from webkiln.nest.steps import (
     Branch,
     Copy,
-    CustomCall,
     HostCall,
     NestCall,
     Repeat,
     Step,
     View,
     WhileLoop,
-    writes,
 )
 
 Memory = dict[str, Array]
@@ -59,9 +57,10 @@ class _Machine:
             self._step(step)
 
     def _step(self, step: Step) -> None:
-        if isinstance(step, HostCall | WhileLoop) and step.result is not None:
-            self.bounds[step.result[0]] = self._number(step.result[1])
-        for view in writes(step):
+        if step.computes is not None:
+            name, bound = step.computes
+            self.bounds[name] = self._number(bound)
+        for view in step.writes:
             self._reserve(view)
         match step:
             case NestCall():
@@ -86,8 +85,8 @@ class _Machine:
                     self.steps(step.steps)
             case WhileLoop():
                 self._loop(step)
-            case CustomCall():
-                raise InternalError(f"{step.layer}: a custom kernel has no numpy form")
+            case _:
+                raise InternalError(f"{step.label}: there is no numpy form")
 
     def _loop(self, step: WhileLoop) -> None:
         bound = MAX_ITERATIONS if step.bound is None else self._number(step.bound)

@@ -1,8 +1,9 @@
-"""The steps of a lowered program: nests, copies, loops and branches over views of Variables."""
+"""The steps of a program: nests, copies, loops and branches over views of buffers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Self
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
@@ -32,8 +33,96 @@ class View:
         return View(self.name, Type(self.type.dtype, tuple(shape)))
 
 
+ViewChange = Callable[[View], View]
+Block = tuple["Step", ...]
+
+
+class Step:
+    """What every kind of step answers. The defaults are those of a step without operands and
+    without nested blocks; a kind of step overrides what differs.
+    """
+
+    __slots__ = ()
+    iterates = False
+    """Whether the nested blocks run any number of times, instead of at most once."""
+
+    @property
+    def label(self) -> str:
+        """The name in messages."""
+        layer = getattr(self, "layer", "") or type(self).__name__
+        return f"{layer} ({type(self).__name__})"
+
+    @property
+    def reads(self) -> tuple[View, ...]:
+        """What the step reads, without its nested blocks."""
+        return ()
+
+    @property
+    def writes(self) -> tuple[View, ...]:
+        """What the step writes, without its nested blocks."""
+        return ()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return ()
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """The symbols that have a value in the nested blocks only: loop counters."""
+        return ()
+
+    @property
+    def computes(self) -> tuple[str, int] | None:
+        """The data-dependent size that the step computes, and an upper bound of it."""
+        return None
+
+    def with_blocks(self, blocks: Sequence[Block]) -> Self:
+        """The step with other nested blocks, as many as it has."""
+        return self
+
+    def with_views(self, change: ViewChange) -> Self:
+        """The step with changed views, outside of its nested blocks. The operands of its nest,
+        procedure or kernel get the dtypes of the views, whose ranks must stay.
+        """
+        return self
+
+    def map_blocks(self, change: Callable[[Block], Block]) -> Self:
+        """Apply `change` to the nested blocks."""
+        return self.with_blocks([change(block) for block in self.blocks])
+
+    def map_views(self, change: ViewChange) -> Self:
+        """Change the views of the step and of its nested blocks."""
+        return self.with_views(change).map_blocks(
+            lambda block: tuple(step.map_views(change) for step in block)
+        )
+
+
+class _Call(Step):
+    """A step with operands in the order of those of its nest, procedure or kernel."""
+
+    __slots__ = ()
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+
+    @property
+    def reads(self) -> tuple[View, ...]:
+        return self.inputs
+
+    @property
+    def writes(self) -> tuple[View, ...]:
+        return self.outputs
+
+
+def _retyped(operands: Sequence[Operand], views: Sequence[View]) -> tuple[Operand, ...]:
+    """The operands with the dtypes of views."""
+    return tuple(
+        Operand(view.type.dtype, operand.rank)
+        for operand, view in zip(operands, views, strict=True)
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class NestCall:
+class NestCall(_Call):
     """A nest applied to Variables, with the values of its arguments.
 
     `part_of` is the key of the convolution that the call belongs to, if its algorithm is tunable.
@@ -48,29 +137,22 @@ class NestCall:
     part_of: str = ""
     exact: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """A copy of the elements of a Variable to another one of the same size."""
-
-    source: View
-    target: View
-    layer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """A counted loop. Arguments of its steps may contain the symbol `counter`, the iteration number
-    from 0.
-    """
-
-    counter: str
-    count: int
-    steps: tuple["Step", ...]
+    def with_views(self, change: ViewChange) -> "NestCall":
+        inputs, outputs = tuple(map(change, self.inputs)), tuple(map(change, self.outputs))
+        results = _retyped([out.operand for out in self.nest.outputs], outputs)
+        nest = replace(
+            self.nest,
+            inputs=_retyped(self.nest.inputs, inputs),
+            outputs=tuple(
+                replace(out, operand=operand)
+                for out, operand in zip(self.nest.outputs, results, strict=True)
+            ),
+        )
+        return replace(self, nest=nest, inputs=inputs, outputs=outputs)
 
 
 @dataclass(frozen=True, slots=True)
-class HostCall:
+class HostCall(_Call):
     """A procedure applied to Variables. `result` is the data-dependent size that its return value
     defines, and an upper bound of it.
     """
@@ -82,35 +164,22 @@ class HostCall:
     layer: str = ""
     result: tuple[str, int] | None = None
 
+    @property
+    def computes(self) -> tuple[str, int] | None:
+        return self.result
 
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A branch on the bool `condition`."""
-
-    condition: View
-    then: tuple["Step", ...]
-    otherwise: tuple["Step", ...]
-    layer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WhileLoop:
-    """A while loop of at most `bound` iterations; `counter` is the iteration number from 0.
-
-    `result` is the data-dependent size that the number of iterations defines, and an upper bound of
-    it.
-    """
-
-    counter: str
-    condition: View
-    bound: int | None
-    steps: tuple["Step", ...]
-    layer: str = ""
-    result: tuple[str, int] | None = None
+    def with_views(self, change: ViewChange) -> "HostCall":
+        inputs, outputs = tuple(map(change, self.inputs)), tuple(map(change, self.outputs))
+        procedure = replace(
+            self.procedure,
+            inputs=_retyped(self.procedure.inputs, inputs),
+            outputs=_retyped(self.procedure.outputs, outputs),
+        )
+        return replace(self, procedure=procedure, inputs=inputs, outputs=outputs)
 
 
 @dataclass(frozen=True, slots=True)
-class CustomCall:
+class CustomCall(_Call):
     """A custom kernel of a plugin, applied to Variables. It has one output."""
 
     kernel: CustomKernel
@@ -119,106 +188,135 @@ class CustomCall:
     args: Mapping[str, int]
     layer: str = ""
 
-
-Step = NestCall | CustomCall | Copy | Repeat | HostCall | Branch | WhileLoop
-
-
-def nested_blocks(step: Step) -> tuple[tuple[Step, ...], ...]:
-    """The nested blocks of a step."""
-    if isinstance(step, Repeat | WhileLoop):
-        return (step.steps,)
-    return (step.then, step.otherwise) if isinstance(step, Branch) else ()
+    def with_views(self, change: ViewChange) -> "CustomCall":
+        inputs, outputs = tuple(map(change, self.inputs)), tuple(map(change, self.outputs))
+        (output,) = _retyped([self.kernel.output], outputs)
+        kernel = replace(self.kernel, inputs=_retyped(self.kernel.inputs, inputs), output=output)
+        return replace(self, kernel=kernel, inputs=inputs, outputs=outputs)
 
 
-def map_blocks(step: Step, change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> Step:
-    """Apply `change` to the nested blocks of a step."""
-    if isinstance(step, Repeat | WhileLoop):
-        return replace(step, steps=change(step.steps))
-    if isinstance(step, Branch):
-        return replace(step, then=change(step.then), otherwise=change(step.otherwise))
-    return step
+@dataclass(frozen=True, slots=True)
+class Copy(Step):
+    """A copy of the elements of a Variable to another one of the same size."""
+
+    source: View
+    target: View
+    layer: str = ""
+
+    @property
+    def reads(self) -> tuple[View, ...]:
+        return (self.source,)
+
+    @property
+    def writes(self) -> tuple[View, ...]:
+        return (self.target,)
+
+    def with_views(self, change: ViewChange) -> "Copy":
+        return replace(self, source=change(self.source), target=change(self.target))
 
 
-def map_views(step: Step, change: Callable[[View], View]) -> Step:
-    """Change the views of a step and of its nested blocks. The operands of its nest, procedure or
-    kernel get the dtypes of the views, whose ranks must stay.
+@dataclass(frozen=True, slots=True)
+class Repeat(Step):
+    """A counted loop. Arguments of its steps may contain the symbol `counter`, the iteration number
+    from 0.
     """
 
-    def block(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        return tuple(map_views(item, change) for item in steps)
+    iterates = True
 
-    match step:
-        case NestCall() | HostCall() | CustomCall():
-            inputs, outputs = (tuple(map(change, views)) for views in (step.inputs, step.outputs))
-            dtypes = ([view.type.dtype for view in views] for views in (inputs, outputs))
-            return _with_operands(replace(step, inputs=inputs, outputs=outputs), *dtypes)
-        case Copy():
-            return replace(step, source=change(step.source), target=change(step.target))
-        case Branch() | WhileLoop():
-            step = replace(step, condition=change(step.condition))
-    return map_blocks(step, block)
+    counter: str
+    count: int
+    steps: Block
 
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.steps,)
 
-def _with_operands(
-    step: NestCall | HostCall | CustomCall, inputs: Sequence[str], outputs: Sequence[str]
-) -> Step:
-    """The step with operands of these dtypes."""
-    match step:
-        case NestCall():
-            operands = tuple(map(_retyped, step.nest.inputs, inputs))
-            results = tuple(
-                replace(out, operand=_retyped(out.operand, dtype))
-                for out, dtype in zip(step.nest.outputs, outputs, strict=True)
-            )
-            return replace(step, nest=replace(step.nest, inputs=operands, outputs=results))
-        case HostCall():
-            procedure = replace(
-                step.procedure,
-                inputs=tuple(map(_retyped, step.procedure.inputs, inputs)),
-                outputs=tuple(map(_retyped, step.procedure.outputs, outputs)),
-            )
-            return replace(step, procedure=procedure)
-        case CustomCall(kernel):
-            kernel = replace(
-                kernel,
-                inputs=tuple(map(_retyped, kernel.inputs, inputs)),
-                output=_retyped(kernel.output, outputs[0]),
-            )
-            return replace(step, kernel=kernel)
+    @property
+    def defines(self) -> tuple[str, ...]:
+        return (self.counter,)
+
+    def with_blocks(self, blocks: Sequence[Block]) -> "Repeat":
+        return replace(self, steps=blocks[0])
 
 
-def _retyped(operand: Operand, dtype: str) -> Operand:
-    return Operand(dtype, operand.rank)
+@dataclass(frozen=True, slots=True)
+class Branch(Step):
+    """A branch on the bool `condition`."""
+
+    condition: View
+    then: Block
+    otherwise: Block
+    layer: str = ""
+
+    @property
+    def reads(self) -> tuple[View, ...]:
+        return (self.condition,)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.then, self.otherwise)
+
+    def with_blocks(self, blocks: Sequence[Block]) -> "Branch":
+        then, otherwise = blocks
+        return replace(self, then=then, otherwise=otherwise)
+
+    def with_views(self, change: ViewChange) -> "Branch":
+        return replace(self, condition=change(self.condition))
 
 
-def reads(step: Step) -> tuple[View, ...]:
-    """The Variables that a step reads, without those of nested blocks."""
-    if isinstance(step, Branch | WhileLoop):
-        return (step.condition,)
-    return (
-        step.inputs
-        if isinstance(step, NestCall | CustomCall | HostCall)
-        else (step.source,)
-        if isinstance(step, Copy)
-        else ()
-    )
+@dataclass(frozen=True, slots=True)
+class WhileLoop(Step):
+    """A while loop of at most `bound` iterations; `counter` is the iteration number from 0.
+
+    `result` is the data-dependent size that the number of iterations defines, and an upper bound of
+    it.
+    """
+
+    iterates = True
+
+    counter: str
+    condition: View
+    bound: int | None
+    steps: Block
+    layer: str = ""
+    result: tuple[str, int] | None = None
+
+    @property
+    def reads(self) -> tuple[View, ...]:
+        return (self.condition,)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.steps,)
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        return (self.counter,)
+
+    @property
+    def computes(self) -> tuple[str, int] | None:
+        return self.result
+
+    def with_blocks(self, blocks: Sequence[Block]) -> "WhileLoop":
+        return replace(self, steps=blocks[0])
+
+    def with_views(self, change: ViewChange) -> "WhileLoop":
+        return replace(self, condition=change(self.condition))
 
 
-def writes(step: Step) -> tuple[View, ...]:
-    """The Variables that a step writes, without those of nested blocks."""
-    return (
-        step.outputs
-        if isinstance(step, NestCall | CustomCall | HostCall)
-        else (step.target,)
-        if isinstance(step, Copy)
-        else ()
-    )
+def every_step(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps and those of their nested blocks."""
+    for step in steps:
+        yield step
+        for block in step.blocks:
+            yield from every_step(block)
 
 
 def calls(steps: Iterable[Step]) -> Iterator[NestCall]:
     """All calls of nests, in order, including those in nested blocks."""
-    for step in steps:
-        if isinstance(step, NestCall):
-            yield step
-        for block in nested_blocks(step):
-            yield from calls(block)
+    return (step for step in every_step(steps) if isinstance(step, NestCall))
+
+
+def operand_names(step: Step) -> list[str]:
+    """The Variables that a step reads or writes, without its nested blocks."""
+    return [view.name for view in (*step.reads, *step.writes)]

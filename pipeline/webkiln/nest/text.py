@@ -123,6 +123,8 @@ def _step_lines(step: Step) -> list[str]:
             result = f"{_result(step.result)}{_layer(step.layer)}:"
             head = f"loop {step.counter}{bound} while {_view(step.condition)}{result}"
             return [head, *_block(step.steps)]
+        case _:
+            raise InternalError(f"{step.label}: there is no text form")
 
 
 def _block(steps: Iterable[Step]) -> list[str]:

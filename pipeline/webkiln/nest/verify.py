@@ -6,18 +6,8 @@ from typing import NoReturn
 from webkiln.errors import InternalError
 from webkiln.ir import dim, symbols
 from webkiln.nest.nest import check
-from webkiln.nest.program import Program, every_step
-from webkiln.nest.steps import (
-    Branch,
-    NestCall,
-    Repeat,
-    Step,
-    View,
-    WhileLoop,
-    nested_blocks,
-    reads,
-    writes,
-)
+from webkiln.nest.program import Program
+from webkiln.nest.steps import NestCall, Step, View, every_step
 
 
 def verify(program: Program) -> None:
@@ -36,11 +26,7 @@ def verify(program: Program) -> None:
 class _Checker:
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.counters = {
-            step.counter
-            for step in every_step(program.steps)
-            if isinstance(step, Repeat | WhileLoop)
-        }
+        self.counters = {name for step in every_step(program.steps) for name in step.defines}
 
     def fail(self, what: str) -> NoReturn:
         raise InternalError(f"program {self.program.name}: {what}")
@@ -50,14 +36,11 @@ class _Checker:
         written = set(written)
         for step in steps:
             self._reads(step, written)
-            blocks = nested_blocks(step)
-            inner = counters | ({step.counter} if isinstance(step, Repeat | WhileLoop) else set())
-            results = [self.block(block, written, inner) for block in blocks]
-            if isinstance(step, Branch):
+            inner = counters | set(step.defines)
+            results = [self.block(block, written, inner) for block in step.blocks]
+            if results:
                 written = set.intersection(*results)
-            elif results:
-                written = results[0]
-            for view in writes(step):
+            for view in step.writes:
                 self._view(view, step)
                 written.add(view.name)
             if isinstance(step, NestCall):
@@ -65,17 +48,17 @@ class _Checker:
         return written
 
     def _reads(self, step: Step, written: set[str]) -> None:
-        for view in reads(step):
+        for view in step.reads:
             self._view(view, step)
             if view.name not in written:
-                self.fail(f"{_label(step)} reads {view.name} before a step writes it")
+                self.fail(f"{step.label} reads {view.name} before a step writes it")
 
     def _view(self, view: View, step: Step) -> None:
         buffer = self.program.buffers.get(view.name)
         if buffer is None:
-            self.fail(f"{_label(step)} uses {view.name}, which is no buffer")
+            self.fail(f"{step.label} uses {view.name}, which is no buffer")
         if dim.is_nonzero(view.type.size - buffer.type.size) and buffer.kind != "local":
-            self.fail(f"{_label(step)} uses {view.name} as {view.type}, but it is {buffer.type}")
+            self.fail(f"{step.label} uses {view.name} as {view.type}, but it is {buffer.type}")
 
     def _call(self, call: NestCall, counters: frozenset[str]) -> None:
         check(call.nest)
@@ -83,7 +66,7 @@ class _Checker:
         operands = (*call.nest.inputs, *(out.operand for out in call.nest.outputs))
         for view, operand in zip(views, operands, strict=True):
             if view.type.rank != operand.rank:
-                self.fail(f"{_label(call)} uses {view.name} as {view.type}, expected {operand}")
+                self.fail(f"{call.label} uses {view.name} as {view.type}, expected {operand}")
         loops = (*call.nest.axes, *call.nest.reduce)
         names = {
             expr.value
@@ -91,12 +74,7 @@ class _Checker:
             if expr.op == "arg"
         }
         if missing := sorted(names - call.args.keys()):
-            self.fail(f"{_label(call)} has no value for {', '.join(missing)}")
+            self.fail(f"{call.label} has no value for {', '.join(missing)}")
         used = symbols.names(call.args.values()) & self.counters
         if outside := sorted(used - counters):
-            self.fail(f"{_label(call)} uses the counter {outside[0]} outside of its loop")
-
-
-def _label(step: Step) -> str:
-    layer = getattr(step, "layer", "") or type(step).__name__
-    return f"{layer} ({type(step).__name__})"
+            self.fail(f"{call.label} uses the counter {outside[0]} outside of its loop")

@@ -7,7 +7,7 @@ from typing import Any
 from webkiln.ir.solve import nominal_size
 from webkiln.lower.canonicalize import canonicalize
 from webkiln.nest.program import Program, free_counter, map_calls
-from webkiln.nest.steps import NestCall, Repeat, Step, map_blocks
+from webkiln.nest.steps import NestCall, Repeat, Step
 from webkiln.nest.target import Target
 from webkiln.plan.convolutions import Convolution, default_form, forms, match_convolution
 from webkiln.plan.cost import MACHINES, milliseconds
@@ -115,6 +115,6 @@ def _tagged(steps: Sequence[Step], key: str) -> tuple[Step, ...]:
     return tuple(
         replace(step, part_of=key)
         if isinstance(step, NestCall)
-        else map_blocks(step, lambda block: _tagged(block, key))
+        else step.map_blocks(lambda block: _tagged(block, key))
         for step in steps
     )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from webkiln.ir.types import Type
 from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.nest import Operand, Output, make_output
-from webkiln.nest.steps import Copy, NestCall, Step, View, map_blocks, reads, writes
+from webkiln.nest.steps import Copy, NestCall, Step, View, operand_names
 from webkiln.plan.memory import flat
 from webkiln.plan.schedule import Choice
 
@@ -40,10 +40,10 @@ def float16_variables(
         if view.type.dtype != "float32"
     }
     candidates -= {
-        view.name
+        name
         for step in flattened
         if not isinstance(step, NestCall | Copy)
-        for view in (*reads(step), *writes(step))
+        for name in operand_names(step)
     }
     candidates -= set(visible)
     if packed:
@@ -70,7 +70,7 @@ def narrow_steps(
     def change(step: Step) -> Step:
         if isinstance(step, NestCall):
             return narrow(step, names, packed=packed)
-        return map_blocks(step, lambda block: narrow_steps(block, names, packed=packed))
+        return step.map_blocks(lambda block: narrow_steps(block, names, packed=packed))
 
     return tuple(map(change, steps))
 

@@ -10,7 +10,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim, symbols
 from webkiln.ir.size_bounds import round_up, upper_bound
 from webkiln.ir.solve import nominal_size
-from webkiln.nest.steps import Repeat, Step, WhileLoop, nested_blocks, reads, writes
+from webkiln.nest.steps import Step, operand_names
 
 SYMBOLIC_ALIGNMENT = 16
 """Alignment of symbolic sizes in bytes. Vectors are aligned to it; more would multiply the memory
@@ -36,19 +36,18 @@ def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], live_out: set[s
     A Variable that is used inside and outside a repeat is live throughout the repeat. A Variable
     that is used only inside is written anew in each iteration.
     """
-    mentions = Counter(name for step in flat(steps) for name in _names(step))
+    mentions = Counter(name for step in flat(steps) for name in operand_names(step))
     spans: dict[str, tuple[int, int]] = {}
 
     def visit(steps: Iterable[Step], position: int) -> tuple[int, Counter[str]]:
         mentioned: Counter[str] = Counter()
         for step in steps:
-            begin, direct, nested = position, Counter(_names(step)), Counter[str]()
-            for block in nested_blocks(step):
+            begin, direct, nested = position, Counter(operand_names(step)), Counter[str]()
+            for block in step.blocks:
                 position, names = visit(block, position)
                 nested += names
             position = max(position, begin + 1)
-            repeats = isinstance(step, Repeat | WhileLoop)
-            crossing = [name for name in nested if repeats and mentions[name] > nested[name]]
+            crossing = [name for name in nested if step.iterates and mentions[name] > nested[name]]
             for name in (*direct, *crossing):
                 first, last = spans.get(name, (begin, begin))
                 spans[name] = (min(first, begin), max(last, position - 1))
@@ -63,22 +62,17 @@ def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], live_out: set[s
     ]
 
 
-def _names(step: Step) -> list[str]:
-    return [view.name for view in (*reads(step), *writes(step))]
-
-
 def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
     """The steps in execution order, with `times` iterations of each repeat or loop and both
-    branches. A step that contains others precedes them (a loop also follows them), if it reads
-    Variables itself.
+    branches. A step with nested blocks precedes them; a loop also follows each of its iterations,
+    since it reads its condition again.
     """
     for step in steps:
-        if not isinstance(step, Repeat):
-            yield step
-        for _ in range(times if isinstance(step, Repeat | WhileLoop) else 1):
-            for block in nested_blocks(step):
+        yield step
+        for _ in range(times if step.iterates else 1):
+            for block in step.blocks:
                 yield from flat(block, times)
-            if isinstance(step, WhileLoop):
+            if step.iterates:
                 yield step
 
 
@@ -139,10 +133,6 @@ def check(
         _simulate(steps, extents, live_out)
 
 
-def _layer(step: Step) -> str:
-    return "" if isinstance(step, Repeat) else step.layer
-
-
 def _simulate(
     steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], live_out: set[str]
 ) -> None:
@@ -159,15 +149,15 @@ def _simulate(
         return size > 0 and width > 0 and start < other + width and other < start + size
 
     for step in flat(steps, times=2):
-        for view in reads(step):
-            demand(view.name, _layer(step))
-        for view in writes(step):
+        for view in step.reads:
+            demand(view.name, step.label)
+        for view in step.writes:
             if view.name not in extents:
                 continue
             lost = {name for name in valid if name != view.name and overlaps(name, view.name)}
-            if clash := lost & {other.name for other in (*reads(step), *writes(step))}:
+            if clash := lost.intersection(operand_names(step)):
                 raise InternalError(
-                    f"memory plan: {_layer(step)} writes {view.name} over"
+                    f"memory plan: {step.label} writes {view.name} over"
                     f" {', '.join(sorted(clash))}, which it also uses"
                 )
             valid -= lost

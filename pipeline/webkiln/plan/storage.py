@@ -34,7 +34,6 @@ import numpy as np
 from webkiln.errors import UnsupportedError
 from webkiln.ir.types import Type, itemsize
 from webkiln.nest.compose import round_to_float16
-from webkiln.nest.custom_kernel import make_custom_kernel
 from webkiln.nest.expr import (
     BOOL,
     DOUBLE,
@@ -56,17 +55,7 @@ from webkiln.nest.expr import (
 from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, make_output
 from webkiln.nest.procedure import Procedure, StoreElement
 from webkiln.nest.program import Program
-from webkiln.nest.steps import (
-    Branch,
-    Copy,
-    CustomCall,
-    HostCall,
-    NestCall,
-    Step,
-    View,
-    WhileLoop,
-    map_blocks,
-)
+from webkiln.nest.steps import Copy, HostCall, NestCall, Step, View
 from webkiln.nest.target import Target
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
@@ -119,33 +108,11 @@ def _step(step: Step, target: Target) -> Step:
         return stored_call(step, target)
     if isinstance(step, Copy):
         _check_bitcast(step, target)
-        return Copy(stored_view(step.source), stored_view(step.target), step.layer)
-    if isinstance(step, HostCall):
-        views = [tuple(map(stored_view, operands)) for operands in (step.inputs, step.outputs)]
-        inputs, outputs = ([view.type.dtype for view in operands] for operands in views)
-        return replace(
-            step,
-            procedure=narrowed_procedure(step.procedure, inputs, outputs),
-            inputs=views[0],
-            outputs=views[1],
-        )
-    if isinstance(step, CustomCall):
-        stored_inputs, results = (
-            tuple(map(stored_view, operands)) for operands in (step.inputs, step.outputs)
-        )
-        kernel = make_custom_kernel(
-            tuple(view.type.dtype for view in stored_inputs),
-            results[0].type.dtype,
-            step.kernel.parameters,
-            dict(step.kernel.texts),
-        )
-        return replace(step, kernel=kernel, inputs=stored_inputs, outputs=results)
-    changed = (
-        replace(step, condition=stored_view(step.condition))
-        if isinstance(step, Branch | WhileLoop)
-        else step
-    )
-    return map_blocks(changed, lambda block: stored(block, target))
+    changed = step.with_views(stored_view)
+    if isinstance(changed, HostCall) and isinstance(step, HostCall):
+        dtypes = [[view.type.dtype for view in views] for views in (changed.reads, changed.writes)]
+        changed = replace(changed, procedure=narrowed_procedure(step.procedure, *dtypes))
+    return changed.map_blocks(lambda block: stored(block, target))
 
 
 def _check_bitcast(step: Copy, target: Target) -> None:

@@ -17,7 +17,7 @@ from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Schedule
-from webkiln.nest.steps import Copy, CustomCall, NestCall, Step, View, reads, writes
+from webkiln.nest.steps import Copy, CustomCall, NestCall, Step, View
 from webkiln.plan.alignment import VECTOR, is_multiple, is_vector_multiple
 from webkiln.plan.kernel import NONE
 from webkiln.plan.memory import flat
@@ -38,8 +38,8 @@ def packed(
         (step.source.name, step.target.name) for step in flattened if isinstance(step, Copy)
     ] + list(pairs)
     calls = [step for step in flattened if isinstance(step, NestCall)]
-    written = {view.name for step in flattened for view in writes(step)}
-    mentioned = {view.name for step in flattened for view in reads(step)} | {
+    written = {view.name for step in flattened for view in step.writes}
+    mentioned = {view.name for step in flattened for view in step.reads} | {
         name for pair in pairs_copied for name in pair
     }
     candidates = {
@@ -54,10 +54,10 @@ def packed(
         view.name
         for step in flattened
         if not isinstance(step, NestCall | Copy)
-        for view in writes(step)
+        for view in step.writes
     }
     candidates -= {
-        view.name for step in flattened if isinstance(step, CustomCall) for view in step.inputs
+        view.name for step in flattened if isinstance(step, CustomCall) for view in step.reads
     }
     while True:
         unpacked = {
@@ -120,11 +120,11 @@ def in_quarters(
     unpacked = {name for pair in pairs for name in pair}
     written: dict[str, list[View]] = {}
     for item in flattened:
-        unpacked |= {view.name for view in reads(item)} if isinstance(item, Copy) else set()
+        unpacked |= {view.name for view in item.reads} if isinstance(item, Copy) else set()
         if isinstance(item, NestCall) and _rows(item) is not None:
             written.setdefault(item.outputs[0].name, []).append(item.outputs[0])
         else:
-            unpacked |= {view.name for view in writes(item)}
+            unpacked |= {view.name for view in item.writes}
     quarters = {
         name: _quarter([view.shape for view in views])
         for name, views in written.items()

@@ -8,7 +8,7 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.notation import size_to_json
-from webkiln.nest.steps import Copy, NestCall, Step, reads, writes
+from webkiln.nest.steps import Copy, NestCall, Step
 from webkiln.plan.arena import Buffer, TransientWeight
 from webkiln.plan.memory import Range, check, flat, live_ranges
 
@@ -66,8 +66,8 @@ class Textures:
         self.offsets |= numbers
         self.buffers += created
         for step in (item for item in flat(steps) if isinstance(item, NestCall | Copy)):
-            if both := {self.offsets[view.name] for view in reads(step)} & {
-                self.offsets[view.name] for view in writes(step)
+            if both := {self.offsets[view.name] for view in step.reads} & {
+                self.offsets[view.name] for view in step.writes
             }:
                 raise InternalError(
                     f"{step.layer} reads and writes buffer {min(both)}; a draw cannot do both"

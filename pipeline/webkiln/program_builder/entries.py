@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from webkiln.errors import InternalError
 from webkiln.ir import symbols
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.types import itemsize
@@ -17,7 +18,7 @@ from webkiln.nest.steps import (
     NestCall,
     Repeat,
     Step,
-    nested_blocks,
+    WhileLoop,
 )
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import flops, moved
@@ -68,33 +69,33 @@ class Entries:
     def _step(
         self, step: Step, choices: Iterator[tuple[Choice, tuple[Mapping[str, Any], ...]]]
     ) -> dict[str, Any]:
-        if isinstance(step, NestCall):
-            return self._launch(step, *next(choices))
-        if isinstance(step, Copy):
-            source, target = (
-                size_to_json(self.offsets[view.name]) for view in (step.source, step.target)
-            )
-            size = self.memory.buffer(step.source.name, step.source.type).bytes
-            return {"copy": size_to_json(size), "from": source, "to": target}
-        if isinstance(step, HostCall):
-            return self._host_call(step)
-        if isinstance(step, CustomCall):
-            return self._custom_call(step)
-        blocks = [[self._step(item, choices) for item in block] for block in nested_blocks(step)]
-        if isinstance(step, Repeat):
-            return {"repeat": step.counter, "count": size_to_json(step.count), "steps": blocks[0]}
-        condition = self.offsets[step.condition.name]
-        if isinstance(step, Branch):
-            return {"if": size_to_json(condition), "then": blocks[0], "else": blocks[1]}
-        bound = None if step.bound is None else size_to_json(step.bound)
-        data_dependent = step.result[0] if step.result else None
-        return {
-            "loop": step.counter,
-            "while": size_to_json(condition),
-            "bound": bound,
-            "result": data_dependent,
-            "steps": blocks[0],
-        }
+        blocks = [[self._step(item, choices) for item in block] for block in step.blocks]
+        match step:
+            case NestCall():
+                return self._launch(step, *next(choices))
+            case HostCall():
+                return self._host_call(step)
+            case CustomCall():
+                return self._custom_call(step)
+            case Copy(source, target):
+                offsets = (size_to_json(self.offsets[view.name]) for view in (source, target))
+                size = self.memory.buffer(source.name, source.type).bytes
+                return {"copy": size_to_json(size), "from": next(offsets), "to": next(offsets)}
+            case Repeat(counter, count):
+                return {"repeat": counter, "count": size_to_json(count), "steps": blocks[0]}
+            case Branch(condition):
+                place = size_to_json(self.offsets[condition.name])
+                return {"if": place, "then": blocks[0], "else": blocks[1]}
+            case WhileLoop(counter, condition, bound):
+                return {
+                    "loop": counter,
+                    "while": size_to_json(self.offsets[condition.name]),
+                    "bound": None if bound is None else size_to_json(bound),
+                    "result": step.result[0] if step.result else None,
+                    "steps": blocks[0],
+                }
+            case _:
+                raise InternalError(f"{step.label}: there is no entry of program.json for it")
 
     def _custom_call(self, step: CustomCall) -> dict[str, Any]:
         kernel = step.kernel

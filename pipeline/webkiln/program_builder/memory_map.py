@@ -7,17 +7,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import symbols
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
-from webkiln.nest.steps import (
-    HostCall,
-    NestCall,
-    Step,
-    View,
-    WhileLoop,
-    map_views,
-    nested_blocks,
-    reads,
-    writes,
-)
+from webkiln.nest.steps import NestCall, Step, View, every_step
 from webkiln.nest.target import Target
 from webkiln.plan import kernel as kernels
 from webkiln.plan.alignment import VECTOR
@@ -38,11 +28,10 @@ def allocator_for(target: Target) -> Arena | Textures:
 def data_dependent_bounds(steps: Iterable[Step]) -> dict[str, int]:
     """The upper bound of each data-dependent size, in the order of the steps that compute them."""
     bounds: dict[str, int] = {}
-    for step in steps:
-        if isinstance(step, HostCall | WhileLoop) and step.result:
-            bounds[step.result[0]] = symbols.substitute(step.result[1], bounds)
-        for block in nested_blocks(step):
-            bounds |= data_dependent_bounds(block)
+    for step in every_step(steps):
+        if step.computes is not None:
+            name, bound = step.computes
+            bounds[name] = symbols.substitute(bound, bounds)
     return bounds
 
 
@@ -98,9 +87,8 @@ class MemoryMap:
             dtype = view.type.dtype if buffer is None else buffer.storage
             return View(view.name, Type(dtype, view.shape))
 
-        made = map_views(call, stored_view)
-        assert isinstance(made, NestCall)
-        return narrow(made, self.planned.float16, packed=not self.target.render_targets)
+        packed = not self.target.render_targets
+        return narrow(call.with_views(stored_view), self.planned.float16, packed=packed)
 
     def _storage(self, name: str, dtype: str) -> str:
         if name in self.planned.float16:
@@ -156,7 +144,7 @@ class MemoryMap:
             view.name: call.outputs[0].name for call in self.planned.filters for view in call.inputs
         }
         persistent = {
-            view.name for step in flat(self.planned.lowered.steps) for view in reads(step)
+            view.name for step in flat(self.planned.lowered.steps) for view in step.reads
         } | externally_visible(self.graph)
         order = [call.outputs[0].name for call in self.planned.filters]
         transient = [
@@ -169,7 +157,7 @@ class MemoryMap:
     def _allocate(self, live_out: Collection[str]) -> None:
         """Allocate the Variables that only live between launches."""
         steps = self.planned.lowered.steps
-        written = [view for step in flat(steps) for view in writes(step)]
+        written = [view for step in flat(steps) for view in step.writes]
         buffers = {
             view.name: self.buffer(view.name, view.type)
             for view in written
