@@ -27,7 +27,7 @@ DATA = ()
 
 FULL_EFFORT_BYTES = 1 << 20
 WINOGRAD = "winograd"
-"""Prefixes of kernels of fast convolutions (plan/algorithms.py)."""
+"""Prefixes of kernels of fast convolutions (plan/fast_convolutions.py)."""
 STRIP_WIDTH, STRIP_HEIGHT = 320, 22
 
 

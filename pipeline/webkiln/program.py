@@ -1,6 +1,6 @@
 """Graph -> program.json: the kernels, launches and memory map of one backend."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from webkiln.ir import dim, symbols
@@ -14,13 +14,12 @@ from webkiln.nest import procedure as procedures
 from webkiln.nest.target import ARITHMETIC, Target
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
+from webkiln.plan.plan_memory import extent_of
 from webkiln.plan.tuning import UNTUNED, Tuning
 from webkiln.program_builder.entries import Entries
-from webkiln.program_builder.memory_map import MemoryMap
-from webkiln.program_builder.planning import plan
-from webkiln.weights.shards import pieces, stored
+from webkiln.program_builder.planning import plan, weights_of
 
-SCHEMA = "webkiln.program/5"
+SCHEMA = "webkiln.program/6"
 
 
 def program(
@@ -30,10 +29,14 @@ def program(
     `encoding`: of the weights. `keep_layers`: keep the output of every layer readable.
     """
     layers = layer_outputs(graph) if keep_layers else {}
-    layout = pieces(stored(graph), encoding)
-    planned = plan(graph, target, tuple(layers.values()), layout, tuning)
-    memory = MemoryMap(graph, target, planned, layout, layers.values())
-    entries = Entries(memory, layout)
+    weights = weights_of(graph, encoding)
+    planned = plan(graph, target, tuple(layers.values()), weights, tuning)
+    entries = Entries(planned, target, weights.pieces)
+    bounds = planned.bounds
+
+    def address(name: str) -> int:
+        return entries.address(planned.root(name))
+
     init, main = entries.init(), entries.main()
     multiplies_float16 = any(kernel.schedule.float16 for kernel in entries.kernels.values())
     precision = ARITHMETIC if multiplies_float16 else "float16" if target.stores_float16 else None
@@ -52,27 +55,32 @@ def program(
         "name": graph.name,
         "placeholders": placeholders,
         **({"zeros": zeros} if zeros else {}),
-        "data_dependent": list(memory.data_dependent),
+        "data_dependent": list(bounds),
         "divisibility": list(map(_divisibility_json, graph.divisibility)),
         "guards": [
             _guard_json(need, graph)
             for need in needs(graph, infer)
-            if not need.names & set(memory.data_dependent)
+            if not need.names & bounds.keys()
         ],
-        **memory.allocator.to_json(),
-        "inputs": [_tensor_json(name, name, memory) for name in graph.inputs],
-        "outputs": [_tensor_json(output, name, memory) for output, name in graph.outputs.items()],
+        **(planned.memory or {}),
+        "inputs": [_tensor_json(name, name, graph, target, address) for name in graph.inputs],
+        "outputs": [
+            _tensor_json(output, name, graph, target, address)
+            for output, name in graph.outputs.items()
+        ],
         "states": [
             {
                 "name": state.name,
-                "offset": memory.offsets[state.input],
-                "initial": memory.offsets[state.initial],
-                "next": memory.offsets[memory.root(state.output)],
-                "bytes": memory.buffer(state.input, graph.type(state.input)).bytes,
+                "offset": address(state.input),
+                "initial": address(state.initial),
+                "next": address(state.output),
+                "bytes": extent_of(planned.buffers[state.input], bounds).bytes,
             }
             for state in graph.states
         ],
-        "layers": [_layer_json(layer, name, memory) for layer, name in layers.items()],
+        "layers": [
+            _layer_json(layer, name, graph, target, address) for layer, name in layers.items()
+        ],
         "init": init,
         "main": main,
         "kernels": {name: kernels.to_json(kernel) for name, kernel in entries.kernels.items()},
@@ -124,8 +132,9 @@ def _guard_json(need: Need, graph: Graph) -> dict[str, Any]:
     return {"layer": need.layer, **sized(need.size), **equals}
 
 
-def _tensor_json(name: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
-    graph = memory.graph
+def _tensor_json(
+    name: str, variable: str, graph: Graph, target: Target, address: Callable[[str], int]
+) -> dict[str, Any]:
     value = graph.variables[variable]
     order = str(value.order) if value.order is not None else None
     distribution = (
@@ -137,13 +146,13 @@ def _tensor_json(name: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
     return {
         "name": name,
         "dtype": value.dtype,
-        "storage": memory.target.stored(value.dtype),
+        "storage": target.stored(value.dtype),
         "shape": list(map(size_to_json, value.shape)),
         "order": order,
         **distribution,
         **({"declared_shape": declared_shape} if graph.divisibility else {}),
         **({"sizes": sizes} if (sizes := _declared(graph, value.sizes)) else {}),
-        "offset": size_to_json(memory.offsets[memory.root(variable)]),
+        "offset": size_to_json(address(variable)),
     }
 
 
@@ -152,13 +161,15 @@ def _declared(graph: Graph, sizes: Iterable[int]) -> list[Any]:
     return [size_to_json(expand_quotients(size, graph.divisibility)) for size in sizes]
 
 
-def _layer_json(layer: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
-    value = memory.graph.variables[variable]
+def _layer_json(
+    layer: str, variable: str, graph: Graph, target: Target, address: Callable[[str], int]
+) -> dict[str, Any]:
+    value = graph.variables[variable]
     return {
         "layer": layer,
         "variable": variable,
         "dtype": value.dtype,
-        "storage": memory.target.stored(value.dtype),
+        "storage": target.stored(value.dtype),
         "shape": list(map(size_to_json, value.shape)),
-        "offset": size_to_json(memory.offsets[memory.root(variable)]),
+        "offset": size_to_json(address(variable)),
     }

@@ -34,14 +34,14 @@ from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.alignment import VECTOR
-from webkiln.plan.arena import Buffer
+from webkiln.plan.arena import Extent
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.plan_memory import allocator_for
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw
 from webkiln.plan.tuning import UNTUNED, Tuning
 from webkiln.program import program
 from webkiln.program_builder.entries import split_entry
-from webkiln.program_builder.memory_map import allocator_for
 from webkiln.weights.shards import pieces, stored, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -266,7 +266,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
     for view in (*stored_nests.inputs, *stored_nests.outputs):
         allocator.reserve(
             view.name,
-            Buffer(view.type.dtype, max(view.type.size, 1), VECTOR if view.name in texels else 1),
+            Extent(view.type.dtype, max(view.type.size, 1), VECTOR if view.name in texels else 1),
         )
     kernels_by_name: dict[str, Kernel] = {}
 

@@ -121,9 +121,7 @@ def test_a_convolution_with_bias_and_activation_is_one_launch():
         y: float32[1,2,5] = Relu(c)
         output out = y
         """)  # noqa: E501
-    assert [len(plan(graph, TARGETS[backend]).lowered.calls) for backend in TARGETS] == [1] * len(
-        TARGETS
-    )
+    assert [len(plan(graph, TARGETS[backend]).calls) for backend in TARGETS] == [1] * len(TARGETS)
 
 
 def test_kept_layers_are_computed():
@@ -131,8 +129,8 @@ def test_kept_layers_are_computed():
     retained = layer_outputs(graph)
     stored_names = {
         view.name
-        for call in plan(graph, TARGETS["wasm"], tuple(retained.values())).lowered.calls
+        for call in plan(graph, TARGETS["wasm"], tuple(retained.values())).calls
         for view in call.outputs
     }
-    program = plan(graph, TARGETS["wasm"], tuple(retained.values())).lowered
+    program = plan(graph, TARGETS["wasm"], tuple(retained.values()))
     assert {program.root(name) for name in retained.values()} - set(graph.inputs) <= stored_names

@@ -71,6 +71,7 @@ def test_explain_shows_the_steps_of_the_bundle(
         )
         assert f"{len(manifest['launches'][backend])} launches" in done.stdout
     assert "no axis can be the vector axis" in done.stdout, "a plain kernel says why"
+    assert "fuse" in rows(done.stdout, "good, wasm")["conv"][4].split()
     one = webkiln("explain", "public/good", "--backend", "js").stdout
     assert "good, js" in one
     assert "good, wasm" not in one

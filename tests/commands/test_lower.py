@@ -6,7 +6,7 @@ import pytest
 
 from tests.commands.conftest import Command
 from webkiln.backends.table import TARGETS
-from webkiln.nest.text import parse
+from webkiln.nest.parse import parse
 from webkiln.nest.verify import verify
 from webkiln.program_builder.planning import passes
 

@@ -14,10 +14,11 @@ from webkiln.ir.types import Type
 from webkiln.lower.lower import lower, unfused
 from webkiln.nest.expr import FLOAT, INT, apply, arg, axis, bitcast, cast, cast_in_range, const
 from webkiln.nest.expr_text import ExprParser, ExprPrinter
+from webkiln.nest.parse import parse
 from webkiln.nest.program import Buffer, Program
 from webkiln.nest.run import run_program
 from webkiln.nest.steps import Branch, Copy, Repeat, View, WhileLoop
-from webkiln.nest.text import parse, print_program
+from webkiln.nest.text import print_program
 from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import constant_values
 from webkiln.ops.table import OPERATORS

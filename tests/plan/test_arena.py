@@ -5,7 +5,7 @@ memory that is still read is overwritten.
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webkiln.plan.arena import Arena, Buffer, TransientWeight
+from webkiln.plan.arena import Arena, Extent, TransientWeight
 
 SIZES = st.integers(1, 600)
 
@@ -29,7 +29,7 @@ def test_filters_are_intact_until_they_are_read(persistent, filters, order):
     ]
     order.shuffle(computed)
     for name, size in (*weights.items(), *((name, size) for name, _, size in computed)):
-        arena.reserve(name, Buffer("float32", size))
+        arena.reserve(name, Extent("float32", size))
     sources = {f"f{number}": size for number, (size, _) in enumerate(filters)}
     last = {source: name for name, source, _ in computed}
     names = [name for name, *_ in computed]
@@ -37,7 +37,7 @@ def test_filters_are_intact_until_they_are_read(persistent, filters, order):
         100,
         sorted(
             (
-                TransientWeight(name, Buffer("float32", size), last[name])
+                TransientWeight(name, Extent("float32", size), last[name])
                 for name, size in sources.items()
             ),
             key=lambda item: names.index(item.last),
@@ -70,11 +70,11 @@ def test_filters_are_intact_until_they_are_read(persistent, filters, order):
 def test_filters_overlap_results_that_are_computed_later():
     arena = Arena(64)
     for number in range(10):
-        arena.reserve(f"t{number}", Buffer("float32", 16 * 1024))
+        arena.reserve(f"t{number}", Extent("float32", 16 * 1024))
     arena.stage(
         1 << 16,
         [
-            TransientWeight(f"f{number}", Buffer("float32", 9 * 1024), f"t{number}")
+            TransientWeight(f"f{number}", Extent("float32", 9 * 1024), f"t{number}")
             for number in range(10)
         ],
     )

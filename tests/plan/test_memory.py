@@ -107,7 +107,7 @@ def test_a_variable_shared_with_a_repeat_is_live_throughout():
     spans = {item.name: (item.first, item.last) for item in live_ranges(steps, sizes, set())}
     assert spans == {"outer": (0, 3), "loaded": (1, 2), "inner": (2, 3)}
     check(steps, buffers_at(outer=0, loaded=128, inner=256), set())
-    with pytest.raises(InternalError, match=r"outer->loaded \(Copy\) reads outer, which inner overwrote"):
+    with pytest.raises(InternalError, match=r"loaded \(Copy\) reads outer, which inner overwrote"):
         check(steps, buffers_at(outer=0, loaded=128, inner=0), set())
 
 

@@ -39,8 +39,8 @@ output y = y
 
 
 def schedule(graph, backend="wasm"):
-    (choice,) = plan(graph, TARGETS[backend]).choices
-    return choice.schedule
+    (call,) = plan(graph, TARGETS[backend]).calls
+    return call.schedule
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,17 @@ def planned(text):
     return plan(parse("graph g\n" + dedent(text).strip() + "\n"), TARGETS["webgl"])
 
 
+def texels(program):
+    """The buffers stored four elements to a texel."""
+    return {name for name, item in program.buffers.items() if item.layout is not None}
+
+
+def quarters(program):
+    """The elements of a quarter of each buffer that is stored in quarters."""
+    stored = ((name, item.layout) for name, item in program.buffers.items())
+    return {name: at.quarter for name, at in stored if at is not None and at.quarter is not None}
+
+
 ROWS = """
     input x: float32[8,12]
     slot w: float32[12,{columns}]
@@ -29,9 +40,9 @@ ROWS = """
 
 def test_a_product_of_full_texels_computes_four_by_four():
     result = planned(ROWS.format(columns=20))
-    assert result.texels == {"x", "w", "y"}
-    assert result.quarters == {"y": 2 * 20}
-    (schedule,) = [choice.schedule for choice in result.choices]
+    assert texels(result) == {"x", "w", "y"}
+    assert quarters(result) == {"y": 2 * 20}
+    (schedule,) = [call.schedule for call in result.calls]
     assert (schedule.vector, schedule.lanes, schedule.tile, schedule.count, schedule.unroll) == (
         "a1",
         4,
@@ -58,14 +69,14 @@ SQUARE = """
 def test_quarters_are_padded_if_rows_are_no_multiple_of_four(rows, quarter):
     result = planned(SQUARE.format(rows=rows))
     if quarter is None:
-        assert not result.quarters
+        assert not quarters(result)
         return
-    quarters = {
+    found = {
         name: dim.abbreviate(size) if dim.is_symbolic(size) else size
-        for name, size in result.quarters.items()
+        for name, size in quarters(result).items()
     }
-    assert quarters == dict.fromkeys(("a", "y"), "12*N" if quarter == "N" else 12 * quarter)
-    first, second = (choice.schedule for choice in result.choices)
+    assert found == dict.fromkeys(("a", "y"), "12*N" if quarter == "N" else 12 * quarter)
+    first, second = (call.schedule for call in result.calls)
     assert (first.quarters, first.level) == ((2,), ()), "inputs are not stored in quarters"
     assert (second.quarters, second.level) == (
         (0, 2),
@@ -82,21 +93,22 @@ def test_quarters_of_different_rows_do_not_share_layers():
         y: float32[1,7,7,16] = Conv(a, v) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
         output y = y
     """)  # noqa: E501
-    assert result.quarters == {"a": 2 * 7 * 12, "y": 13 * 16}
-    assert [choice.schedule.level for choice in result.choices] == [(), ()]
+    assert quarters(result) == {"a": 2 * 7 * 12, "y": 13 * 16}
+    assert [call.schedule.level for call in result.calls] == [(), ()]
 
 
 def test_rows_of_partial_texels_are_computed_one_element_at_a_time():
+    """The weights are decoded as one row."""
     result = planned(ROWS.format(columns=10))
-    assert result.texels == {"x"}
-    (schedule,) = [choice.schedule for choice in result.choices]
+    assert texels(result) == {"x", "w"}
+    (schedule,) = [call.schedule for call in result.calls]
     assert (schedule.vector, schedule.lanes, schedule.tile, schedule.unroll) == (
         None,
         1,
         None,
         "r0",
     )
-    assert result.choices[0].why == "a fragment computes one element, 4 turns of r0 at once"
+    assert result.calls[0].choice.why == "a fragment computes one element, 4 turns of r0 at once"
 
 
 def test_stores_at_unaligned_offsets_are_not_packed():
@@ -108,7 +120,7 @@ def test_stores_at_unaligned_offsets_are_not_packed():
         y: float32[6,{total}] = Concat(a, b) {{"axis":1}}
         output y = y
     """
-    assert "y" in planned(text.format(high=4, low=0, other=8, total=12)).texels
+    assert "y" in texels(planned(text.format(high=4, low=0, other=8, total=12)))
     odd = """
         input x: float32[6,4]
         input z: float32[6,2]
@@ -116,7 +128,7 @@ def test_stores_at_unaligned_offsets_are_not_packed():
         y: float32[6,6] = Concat(z, a) {"axis":1}
         output y = y
     """
-    assert "y" not in planned(odd).texels
+    assert "y" not in texels(planned(odd))
 
 
 def test_integers_and_odd_sizes_are_not_packed():
@@ -132,7 +144,7 @@ def test_integers_and_odd_sizes_are_not_packed():
             "input x", "input t: float32[5]\n        input x"
         )
     )
-    assert result.texels == {"x"}
+    assert texels(result) == {"x"}
 
 
 def test_states_are_packed_like_their_initial_and_next_values():
@@ -143,12 +155,12 @@ def test_states_are_packed_like_their_initial_and_next_values():
         next: float32[4] = Add(total, x)
         output y = next
     """)
-    assert {"total", "zero", "next"} <= result.texels
-    assert not result.quarters
+    assert {"total", "zero", "next"} <= texels(result)
+    assert not quarters(result)
 
 
 def test_a_call_that_cannot_store_full_texels_is_rejected():
     result = planned(ROWS.format(columns=10))
-    (call,) = result.lowered.calls
+    (call,) = result.calls
     with pytest.raises(InternalError, match="the call does not store full texels"):
         draw(call, {"y"})

@@ -15,12 +15,12 @@ from webkiln.nest.build import Lowering
 from webkiln.nest.expr import apply
 from webkiln.nest.interpret import interpret
 from webkiln.nest.steps import Copy, View
-from webkiln.plan.arena import Buffer
+from webkiln.plan.arena import Extent
 from webkiln.plan.memory import Range
 from webkiln.plan.textures import Textures, assign
 
 T = symbols.placeholder("T")
-KINDS = [Buffer("float32", 4), Buffer("int32", 4), Buffer("float32", 4 * T), Buffer("float32", 9)]
+KINDS = [Extent("float32", 4), Extent("int32", 4), Extent("float32", 4 * T), Extent("float32", 9)]
 
 
 @st.composite

@@ -138,7 +138,7 @@ def test_convolutions(backend, variant, every, tmp_path):
     cases = list(convolutions())[::every]
     jobs = [node_job("Conv", case, trained=True) for case in cases]
     for case, job, outputs in zip(cases, jobs, run(jobs, backend, tmp_path, variant), strict=True):
-        assert plan(job.graph, TARGETS[backend]).filters, f"{case.name} is computed directly"
+        assert plan(job.graph, TARGETS[backend]).init, f"{case.name} is computed directly"
         for name, value in expected("Conv", case).items():
             assert relative_error(outputs[name], value) <= case.tolerance, case.name
 
@@ -244,7 +244,7 @@ def test_graphs(encoding, backend, tmp_path):
             )
         )
     for name, job, outputs in zip(GRAPHS, jobs, run(jobs, backend, tmp_path), strict=True):
-        assert bool(plan(job.graph, TARGETS[backend]).filters) == (name != VISIBLE_FILTER), name
+        assert bool(plan(job.graph, TARGETS[backend]).init) == (name != VISIBLE_FILTER), name
         reference, _ = run_graph(job.graph, job.inputs, job.weights)
         for output, value in reference.items():
             assert relative_error(outputs[output], value) < (
@@ -277,4 +277,4 @@ def test_other_convolutions_are_direct(change, why):
         ),
         PLAIN_2D | NHWC | change,
     )
-    assert not plan(node_job("Conv", case, trained=True).graph, TARGETS["wasm"]).filters, why
+    assert not plan(node_job("Conv", case, trained=True).graph, TARGETS["wasm"]).init, why

@@ -13,6 +13,7 @@ from tests.weights.encoded import decoded
 from webkiln.backends.compare import relative_error
 from webkiln.ir.text import parse
 from webkiln.nest.interpret import interpret
+from webkiln.nest.program import PanelLayout
 from webkiln.nest.schedule import Panel
 from webkiln.weights.encoding import (
     BY_NAME,
@@ -21,7 +22,7 @@ from webkiln.weights.encoding import (
     eightbit_magnitudes,
     storage_dtype,
 )
-from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call
+from webkiln.weights.init import ELEMENTS, HEADER, decode_call
 from webkiln.weights.shards import pieces, stored, write
 
 SHAPES = [
@@ -92,9 +93,7 @@ def test_every_piece_contains_its_rows(encoding, limit):
     assert (len(shards) > 4) == (limit < 1000)
     for weight in weights:
         out = np.full(weight.shape or (1,), -99, weight.dtype)
-        result = decode_pieces(
-            layout, shards, weight, Destination(weight.shape, None), out
-        ).reshape(weight.shape)
+        result = decode_pieces(layout, shards, weight, None, out).reshape(weight.shape)
         unencoded = (
             len(weight.shape) < 2
             or weight.dtype != "float32"
@@ -132,7 +131,7 @@ def test_panels_contain_every_element_at_its_offset(encoding, block):
             layout,
             [*write(layout, values.__getitem__)],
             weight,
-            Destination(kernel_shape, panel),
+            PanelLayout(kernel_shape, panel),
             out,
         )
         expected = np.full_like(out, -99)
@@ -160,7 +159,7 @@ def test_every_code_of_eight_bits(tmp_path):
         layout,
         [*write(layout, {"table": values}.__getitem__)],
         weight,
-        Destination(values.shape, None),
+        None,
         np.zeros_like(values),
     )
     np.testing.assert_allclose(decoded_values, values, rtol=2e-6)
@@ -213,7 +212,7 @@ def test_zero_weights_decode_to_zeros(encoding, axis):
         with np.errstate(all="raise"):
             shards = [*write(layout, {"w": values}.__getitem__)]
         decoded_values = decode_pieces(
-            layout, shards, weight, Destination((3, 3), None), np.full((3, 3), -9, np.float32)
+            layout, shards, weight, None, np.full((3, 3), -9, np.float32)
         )
         np.testing.assert_array_equal((decoded_values if axis == 0 else decoded_values.T)[zeros], 0)
         np.testing.assert_allclose(decoded_values, values, rtol=0.1)

@@ -1,5 +1,5 @@
-"""`webkiln explain`: list the launches of a bundle by backend: layer, kernel, why it was chosen,
-operations and bytes.
+"""`webkiln explain`: list the launches of a bundle by backend: layer, kernel, operations, bytes,
+why it has its schedule, and the passes that changed it.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from webkiln.build.table import table
 from webkiln.errors import RecipeError
 from webkiln.ir.notation import size_from_json, size_to_json
 
+KERNELS = ("layer", "kernel", "FLOPs", "bytes", "how", "passes")
 CANDIDATES = ("layer", "kernel", "candidate", "", "ms expected", "ms measured")
 
 
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         print(
             table(
                 f"{options.bundle.name}, {backend}",
-                ("layer", "kernel", "FLOPs", "bytes", "how"),
+                KERNELS,
                 rows(launches[backend]),
             )
         )
@@ -51,7 +52,13 @@ def run(options: argparse.Namespace) -> int:
 
 def rows(launches: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     listed = [
-        (step["layer"], step["kernel"], _count(step["flops"]), _count(step["bytes"]), step["why"])
+        (
+            step["layer"],
+            step["kernel"],
+            *(_count(step[key]) for key in ("flops", "bytes")),
+            step["why"],
+            " ".join(step.get("passes", ())),
+        )
         for step in launches
     ]
     kernels = {step["kernel"] for step in launches}
@@ -59,7 +66,7 @@ def rows(launches: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         _count(size_to_json(sum(size_from_json(step[key]) for step in launches)))
         for key in ("flops", "bytes")
     )
-    return [*listed, (f"{len(launches)} launches", f"{len(kernels)} kernels", *totals, "")]
+    return [*listed, (f"{len(launches)} launches", f"{len(kernels)} kernels", *totals, "", "")]
 
 
 def candidates(launches: list[dict[str, Any]]) -> list[tuple[str, ...]]:

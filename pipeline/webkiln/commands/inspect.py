@@ -312,9 +312,7 @@ def _print_kernels(recipe: Recipe, actions: ModelGraph, engine: Engine) -> None:
             engine, actions.lower(backend, Selection(recipe.backends)), "program.json"
         )
         rows = explain.rows(list(launches(program["main"])))
-        print(
-            table(f"{recipe.name}, {backend}", ("layer", "kernel", "FLOPs", "bytes", "how"), rows)
-        )
+        print(table(f"{recipe.name}, {backend}", explain.KERNELS, rows))
 
 
 def _output(engine: Engine, action: Action, name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from webkiln.nest.verify import verify
 from webkiln.ops.plugins import defined_by
 from webkiln.plan.tuning import UNTUNED, Tuning, read_file
 from webkiln.plugins import import_files
-from webkiln.program_builder.planning import passes
+from webkiln.program_builder.planning import passes, weights_of
 from webkiln.recipe.recipe import Recipe
 
 FIRST = "lower"
@@ -85,6 +85,6 @@ def _programs(graph: Graph, target: Target, tuning: Tuning) -> Iterator[tuple[st
     """Yield the program before the first pass and after each."""
     program = unfused(graph)
     yield FIRST, program
-    for item in passes(target, tuning):
+    for item in passes(target, tuning, weights_of(graph)):
         program = item.run(program)
         yield item.name, program

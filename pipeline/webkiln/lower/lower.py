@@ -7,7 +7,7 @@ from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
 from webkiln.lower.pipeline import passes
 from webkiln.nest.build import Lowering
-from webkiln.nest.program import Buffer, Kind, Program
+from webkiln.nest.program import Buffer, Kind, Program, State
 from webkiln.nest.steps import Step, View, every_step
 from webkiln.nest.target import Target
 from webkiln.ops.table import complete, find
@@ -46,12 +46,16 @@ def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:
     computed = {name for node in graph.nodes if node.name not in fixed for name in node.outputs}
     used = {view.name for step in every_step(steps) for view in step.reads} | live
     buffers = {
-        name: Buffer(name, variable.type, variable.type.dtype, kinds.get(name, "constant"))
-        for name, variable in graph.variables.items()
-        if name in used and name not in computed
+        name: Buffer(name, graph.type(name), graph.type(name).dtype, kinds.get(name, "constant"))
+        for name in dict.fromkeys((*kinds, *graph.variables))
+        if name in kinds or (name in used and name not in computed)
     }
     aliases = {name: root for name, root in roots.items() if name != root}
-    return Program(graph.name, buffers, (), frozenset(live), aliases).with_steps(steps)
+    states = tuple(
+        State(state.input, roots[state.initial], roots[state.output]) for state in graph.states
+    )
+    empty = Program(graph.name, buffers, (), frozenset(live), aliases, states=states)
+    return empty.with_steps(steps)
 
 
 def _steps(

@@ -5,7 +5,7 @@ The docstring of a pass contains an example program, before and after; tests run
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webkiln.lower import (
     canonicalize,
@@ -19,7 +19,8 @@ from webkiln.lower import (
     row_tiles,
     tiled_products,
 )
-from webkiln.nest.program import Program
+from webkiln.nest.program import Program, map_calls
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 
 
@@ -28,7 +29,29 @@ class Pass:
     """A rewrite of programs."""
 
     name: str
-    run: Callable[[Program], Program]
+    rewrite: Callable[[Program], Program]
+
+    def run(self, program: Program) -> Program:
+        """Rewrite a program, and add the name of the pass to the calls that it changes, other than
+        in their schedules.
+        """
+        layers: dict[str, list[NestCall]] = {}
+        for call in program.calls:
+            layers.setdefault(call.layer, []).append(call)
+
+        def marked(call: NestCall) -> list[NestCall]:
+            if any(_computes_same(call, other) for other in layers.get(call.layer, ())):
+                return [call]
+            return [replace(call, passes=(*call.passes, self.name))]
+
+        return map_calls(self.rewrite(program), marked)
+
+
+def _computes_same(call: NestCall, other: NestCall) -> bool:
+    return call is other or (
+        (call.outputs, call.inputs, call.args) == (other.outputs, other.inputs, other.args)
+        and call.nest == other.nest
+    )
 
 
 def restructuring(target: Target | None) -> list[Pass]:

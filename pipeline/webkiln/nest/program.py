@@ -5,9 +5,12 @@ it until its kernels are printed.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from math import prod
 from typing import Any, Literal
 
+from webkiln.ir import symbols
 from webkiln.ir.types import Type
+from webkiln.nest.schedule import Panel
 from webkiln.nest.steps import NestCall, Step, calls, every_step, operand_names
 
 Kind = Literal["input", "constant", "state", "local"]
@@ -15,13 +18,54 @@ Kind = Literal["input", "constant", "state", "local"]
 
 
 @dataclass(frozen=True, slots=True)
+class PanelLayout:
+    """The layout of a constant of `shape` that its readers request as a panel."""
+
+    shape: tuple[int, ...]
+    panel: Panel
+
+    @property
+    def elements(self) -> int:
+        """The elements in memory, including padding."""
+        return (
+            self.panel.blocks(self.shape)
+            * self.panel.block
+            * prod(self.shape[dim] for dim in self.panel.order)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TexelLayout:
+    """Four elements along the last dimension to a texel. If each quarter is in a layer of its own,
+    `quarter` is the number of its elements.
+    """
+
+    quarter: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Buffer:
-    """The memory of a Variable. `storage` is the dtype that lies in memory."""
+    """The memory of a Variable. `storage` is the dtype that lies in memory; without a `layout`,
+    elements are in row-major order. `address` is a byte offset, or the number of a texture.
+    """
 
     name: str
     type: Type
     storage: str
     kind: Kind = "local"
+    layout: PanelLayout | TexelLayout | None = None
+    address: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A value that persists between runs: the buffer that a run reads, the one with the value
+    before the first run, and the one with the value for the next run.
+    """
+
+    input: str
+    initial: str
+    output: str
 
 
 @dataclass(frozen=True)
@@ -31,7 +75,8 @@ class Program:
     `live_out` are the buffers that are read after the last step. `roots` maps every Variable of the
     graph that is no buffer to the buffer that has its elements. `init` are the calls that transform
     constants once, when the model is loaded. `decided` describes each choice between algorithms, by
-    the key that its calls are `part_of`.
+    the key that its calls are `part_of`. `memory` is what the buffers need, once they have
+    addresses (docs/formats.md, program.json).
     """
 
     name: str
@@ -41,6 +86,8 @@ class Program:
     roots: Mapping[str, str] = field(default_factory=dict)
     init: tuple[NestCall, ...] = ()
     decided: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    states: tuple[State, ...] = ()
+    memory: Mapping[str, Any] | None = None
 
     @property
     def calls(self) -> tuple[NestCall, ...]:
@@ -68,6 +115,16 @@ class Program:
         }
         return self.constants - self.live_out - others
 
+    @property
+    def bounds(self) -> dict[str, int]:
+        """The upper bound of each data-dependent size, in the order in which steps compute them."""
+        bounds: dict[str, int] = {}
+        for step in every_step(self.steps):
+            if step.computes is not None:
+                name, bound = step.computes
+                bounds[name] = symbols.substitute(bound, bounds)
+        return bounds
+
     def with_steps(self, steps: Iterable[Step]) -> "Program":
         """The program with other steps. Local buffers are those that the steps write, with the
         shape and the storage of the last write.
@@ -77,10 +134,10 @@ class Program:
         for step in every_step((*self.init, *steps)):
             for view in step.writes:
                 if view.name not in buffers or buffers[view.name].kind == "local":
-                    known = self.buffers.get(view.name)
-                    dtype = view.type.dtype if known is None else known.type.dtype
-                    type_ = Type(dtype, view.shape)
-                    buffers[view.name] = Buffer(view.name, type_, view.type.dtype)
+                    default = Buffer(view.name, view.type, view.type.dtype)
+                    known = self.buffers.get(view.name, default)
+                    type_ = Type(known.type.dtype, view.shape)
+                    buffers[view.name] = replace(known, type=type_, storage=view.type.dtype)
         return replace(self, steps=steps, buffers=buffers)
 
 

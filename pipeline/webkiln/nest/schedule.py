@@ -2,6 +2,7 @@
 chooses one per backend; without a schedule, the nest is printed as plain loops.
 """
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from math import lcm
 from typing import Any
@@ -20,6 +21,10 @@ class Panel:
     dim: int
     order: tuple[int, ...]
     block: int
+
+    def blocks(self, shape: Sequence[int]) -> int:
+        """The number of blocks of an operand."""
+        return -(-shape[self.dim] // self.block)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,18 @@
 """The steps of a program: nests, copies, loops and branches over views of buffers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Self
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.types import Type
+from webkiln.nest.choice import Choice
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.procedure import Procedure
+from webkiln.nest.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class NestCall(_Call):
 
     `part_of` is the key of the convolution that the call belongs to, if its algorithm is tunable.
     `exact` calls are computed in float32 on every target, because later steps amplify their errors.
+    `choice` is how the call runs, once it is scheduled. `passes` are those that changed the call.
     """
 
     nest: Nest
@@ -136,6 +139,15 @@ class NestCall(_Call):
     layer: str = ""
     part_of: str = ""
     exact: bool = False
+    choice: Choice | None = None
+    passes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule of a scheduled call."""
+        if self.choice is None:
+            raise InternalError(f"{self.label} has no schedule yet")
+        return self.choice.schedule
 
     def with_views(self, change: ViewChange) -> "NestCall":
         inputs, outputs = tuple(map(change, self.inputs)), tuple(map(change, self.outputs))

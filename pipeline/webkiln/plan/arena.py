@@ -13,9 +13,10 @@ from webkiln.plan.memory import align_up, assign_offsets, check, live_ranges
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
-    """`elements` of the dtype `storage`; the number may be symbolic. `lanes`: the elements of a
-    texel. `quarters`: whether each quarter is stored in a layer of its own.
+class Extent:
+    """The memory of a buffer: `elements` of the dtype `storage`; the number may be symbolic.
+    `lanes`: the elements of a texel. `quarters`: whether each quarter is stored in a layer of its
+    own.
     """
 
     storage: str
@@ -35,7 +36,7 @@ class TransientWeight:
     """
 
     name: str
-    buffer: Buffer
+    extent: Extent
     last: str
 
 
@@ -53,11 +54,11 @@ class Arena:
         self.loaded = 0
         self.staging = {"offset": 0, "bytes": 0}
 
-    def reserve(self, name: str, buffer: Buffer) -> None:
+    def reserve(self, name: str, extent: Extent) -> None:
         """Allocate a persistent buffer, unless the Variable already has one."""
         if name not in self.offsets:
             self.offsets[name] = self.end
-            self.ends[name] = self.end = align_up(self.end + buffer.bytes, self.alignment)
+            self.ends[name] = self.end = align_up(self.end + extent.bytes, self.alignment)
 
     def stage(self, size: int, transient: Sequence[TransientWeight]) -> None:
         """Allocate the staging area and the weights that are not retained after loading. Transient
@@ -65,7 +66,7 @@ class Arena:
         Variables that are computed after its last use.
         """
         tail_bytes = [
-            *accumulate(align_up(item.buffer.bytes, self.alignment) for item in reversed(transient))
+            *accumulate(align_up(item.extent.bytes, self.alignment) for item in reversed(transient))
         ][::-1]
         end = max(
             [
@@ -82,17 +83,13 @@ class Arena:
         self.staging = {"offset": end, "bytes": size}
         self.loaded = align_up(end + size, self.alignment)
 
-    def staged_operand(self, start: int, size: int, dtype: str) -> Any:
-        """The operand of a launch that reads `size` bytes of staging from `start`."""
-        return self.staging["offset"] + start
-
     def allocate(
-        self, steps: Sequence[Step], buffers: Mapping[str, Buffer], live_out: set[str]
+        self, steps: Sequence[Step], extents: Mapping[str, Extent], live_out: set[str]
     ) -> None:
         """Allocate the Variables that only live between launches. Those in `live_out` live to the
         end.
         """
-        sizes = {name: buffer.bytes for name, buffer in buffers.items()}
+        sizes = {name: extent.bytes for name, extent in extents.items()}
         offsets, self.arena = assign_offsets(live_ranges(steps, sizes, live_out), self.alignment)
         check(steps, {name: (offset, sizes[name]) for name, offset in offsets.items()}, live_out)
         self.offsets |= {name: self.end + offset for name, offset in offsets.items()}

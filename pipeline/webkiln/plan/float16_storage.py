@@ -1,78 +1,137 @@
-"""Storage in half precision: the Variables stored as float16, and the calls that read and write
-them.
+"""Store intermediate values and weights as float16.
 
 Calls still compute in float32. Stores round; values beyond the range of float16 become its largest
 finite value, so that no infinity arises. Variables that are read outside kernels (inputs, outputs,
 states, procedures, custom kernels) stay float32.
+
+before:
+    program g
+    buffer x: float32[4,8] input
+    buffer w: float32[8,16] constant
+    buffer h: float32[4,16]
+    buffer y: float32[4,16]
+    live y
+    h: float32[4,16] = nest(x: float32[4,8], w: float32[8,16]) @dense
+      where p0 = 4; p1 = 16; p2 = 8
+      why 4 of a1 at a time, 4 of a0
+      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = "a0"; count = 4
+      schedule panels = []; whole = true; aligned = true; unroll = "r0"
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0
+    y: float32[4,16] = nest(h: float32[4,16]) @tanh
+      where p0 = 4; p1 = 16
+      why 4 of a1 at a time
+      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = null; count = 1
+      schedule panels = []; whole = true; aligned = true
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = tanh(in0[a0, a1])
+
+after:
+    program g
+    buffer x: float32[4,8] input
+    buffer w: float32[8,16] as float16 constant
+    buffer h: float32[4,16] as float16
+    buffer y: float32[4,16]
+    live y
+    h: float16[4,16] = nest(x: float32[4,8], w: float16[8,16]) @dense
+      where p0 = 4; p1 = 16; p2 = 8
+      why 4 of a1 at a time, 4 of a0
+      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = "a0"; count = 4
+      schedule panels = []; whole = true; aligned = true; unroll = "r0"
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = min(max(acc0, neg(65504.0)), 65504.0)
+    y: float32[4,16] = nest(h: float16[4,16]) @tanh
+      where p0 = 4; p1 = 16
+      why 4 of a1 at a time
+      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = null; count = 1
+      schedule panels = []; whole = true; aligned = true
+      for a0 < p0, a1 < p1
+      out0[a0, a1] = tanh(in0[a0, a1])
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from webkiln.ir.types import Type
 from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.nest import Operand, Output, make_output
-from webkiln.nest.steps import Copy, NestCall, Step, View, operand_names
-from webkiln.plan.memory import flat
-from webkiln.plan.schedule import Choice
+from webkiln.nest.program import Program, map_calls
+from webkiln.nest.steps import Copy, NestCall, View, every_step, operand_names
+from webkiln.nest.target import Target
+from webkiln.plan.schedule import plain
 
 
-def float16_variables(
-    steps: Sequence[Step],
-    choices: Iterable[Choice],
-    weights: Collection[str],
-    visible: Collection[str],
-    *,
-    packed: bool,
-) -> frozenset[str]:
-    """The Variables to store as float16, including `weights`. `visible` ones stay float32.
-    `packed`: two elements share a word of memory, so that only stores of full vectors can write
-    them.
+def run(program: Program, target: Target) -> Program:
+    packed = not target.render_targets
+    names = _narrowed(program, packed=packed)
+
+    def narrow_filter(call: NestCall) -> NestCall:
+        (view,) = call.outputs
+        narrowed = narrow(call, names, packed=packed)
+        if packed and view.name in names and not call.schedule.aligned:
+            return replace(narrowed, choice=plain(call, "stores float16 of words"))
+        return narrowed
+
+    buffers = {
+        name: replace(item, storage="float16") if name in names else item
+        for name, item in program.buffers.items()
+    }
+    init = tuple(map(narrow_filter, program.init))
+    return map_calls(
+        replace(program, buffers=buffers, init=init),
+        lambda call: [narrow(call, names, packed=packed)],
+    )
+
+
+def _narrowed(program: Program, *, packed: bool) -> set[str]:
+    """The Variables to store as float16. `packed`: two elements share a word of memory, so that
+    only stores of full vectors can write them.
     """
-    flattened = list(flat(steps))
-    calls = [step for step in flattened if isinstance(step, NestCall)]
-    copies = [{step.source.name, step.target.name} for step in flattened if isinstance(step, Copy)]
-    candidates = {view.name for call in calls for view in call.outputs} | set(weights)
+    steps = list(every_step(program.steps))
+    candidates = {view.name for call in program.calls for view in call.outputs}
+    candidates |= {
+        name for name in program.constants if program.buffers[name].type.dtype == "float32"
+    }
     candidates -= {
         view.name
-        for call in calls
+        for call in program.calls
         for view in (*call.inputs, *call.outputs)
         if view.type.dtype != "float32"
     }
     candidates -= {
         name
-        for step in flattened
+        for step in steps
         if not isinstance(step, NestCall | Copy)
         for name in operand_names(step)
     }
-    candidates -= set(visible)
+    candidates -= program.live_out
+    candidates -= {
+        name for name, buffer in program.buffers.items() if buffer.kind in ("input", "state")
+    }
+    candidates -= {view.name for call in program.init for view in call.inputs}
     if packed:
-        scheduled = zip(calls, choices, strict=True)
         candidates -= {
             view.name
-            for call, choice in scheduled
-            if not choice.schedule.aligned
+            for call in program.calls
+            if not call.schedule.aligned
             for view in call.outputs
         }
+    return candidates - _unpaired(candidates, (s for s in steps if isinstance(s, Copy)))
+
+
+def _unpaired(candidates: Collection[str], copies: Iterable[Copy]) -> set[str]:
+    """The candidates that are copied from or to others, which keep their elements."""
+    pairs = [{step.source.name, step.target.name} for step in copies]
+    remaining = set(candidates)
     while (
-        unpaired := {name for pair in copies if not candidates >= pair for name in pair}
-        & candidates
+        unpaired := {name for pair in pairs if not remaining >= pair for name in pair} & remaining
     ):
-        candidates -= unpaired
-    return frozenset(candidates)
-
-
-def narrow_steps(
-    steps: Iterable[Step], names: Collection[str], *, packed: bool
-) -> tuple[Step, ...]:
-    """The steps, with the Variables in `names` stored as float16."""
-
-    def change(step: Step) -> Step:
-        if isinstance(step, NestCall):
-            return narrow(step, names, packed=packed)
-        return step.map_blocks(lambda block: narrow_steps(block, names, packed=packed))
-
-    return tuple(map(change, steps))
+        remaining -= unpaired
+    return set(candidates) - remaining
 
 
 def narrow(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:

@@ -95,14 +95,6 @@ def strides(view: View, panel: Panel | None) -> dict[int, int]:
     return result
 
 
-def elements(view: View, panel: Panel | None) -> int:
-    """The elements that an operand occupies in memory, including padding."""
-    if panel is None:
-        return view.type.size
-    blocks = -(-view[panel.dim] // panel.block)
-    return blocks * panel.block * prod(view[dim] for dim in panel.order)
-
-
 def values(
     kernel: Kernel,
     views: Sequence[View],

@@ -5,11 +5,12 @@ A rule that rejects an axis returns the reason, which `webkiln explain` prints.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends
+from webkiln.nest.choice import Choice
 from webkiln.nest.expr import FLOAT, Expr, axis, const, walk
 from webkiln.nest.nest import Loop, Nest, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
@@ -41,14 +42,6 @@ interruptions cost more than the loads.
 """
 MIN_VECTOR_ROW = 8
 """The shortest reduction for which folding several accumulators pays."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A schedule with its explanation."""
-
-    schedule: Schedule
-    why: str
 
 
 def plain(call: NestCall, why: str) -> Choice:

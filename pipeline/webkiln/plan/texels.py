@@ -3,10 +3,41 @@ the calls accordingly.
 
 A Variable is packed if all its writers store full texels: along the last dimension, which is a
 multiple of four. Scalar reads select a component. A load that moves along the vector axis or the
-unrolled loop reads a full texel.
+unrolled loop reads a full texel. The schedule of a call follows from the layouts of its operands.
+
+before:
+    program g
+    buffer x: float32[16,8] input
+    buffer w: float32[8,16] constant
+    buffer y: float32[16,16]
+    live y
+    y: float32[16,16] = nest(x: float32[16,8], w: float32[8,16]) @dense
+      where p0 = 16; p1 = 16; p2 = 8
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0
+
+after:
+    program g
+    buffer x: float32[16,8] input texels
+    buffer w: float32[8,16] constant texels
+    buffer y: float32[16,16] quarters(64)
+    live y
+    y: float32[16,16] = nest(x: float32[16,8], w: float32[8,16]) @dense
+      where p0 = 16; p1 = 16; p2 = 8
+      why 4 of a1 a fragment, 4 of a0, 4 turns of r0 at once
+      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = "a0"; count = 4
+      schedule panels = []; whole = true; quarters = [2]; unroll = "r0"; texels = [0, 1, 2]
+      schedule vectors = [0, 1]
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from webkiln.errors import InternalError
@@ -14,17 +45,37 @@ from webkiln.ir.dim import floordiv, is_symbolic
 from webkiln.ir.size_bounds import round_up
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
+from webkiln.nest.choice import Choice
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.program import Program, TexelLayout, map_calls
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.steps import Copy, CustomCall, NestCall, Step, View
 from webkiln.plan.alignment import VECTOR, is_multiple, is_vector_multiple
 from webkiln.plan.kernel import NONE
 from webkiln.plan.memory import flat
-from webkiln.plan.schedule import Choice
 
 MIN_ROWS = 3
 """With fewer rows, less than three quarters of the computed lanes would be used."""
+
+
+def run(program: Program, decoding: Sequence[NestCall] = ()) -> Program:
+    """`decoding` are the calls that decode weights."""
+    types = {name: Type(item.storage, item.type.shape) for name, item in program.buffers.items()}
+    pairs = [
+        (state.input, name) for state in program.states for name in (state.initial, state.output)
+    ]
+    steps = [*decoding, *program.steps]
+    texels = packed(steps, types, pairs)
+    quarters = in_quarters(steps, texels, pairs)
+    buffers = {
+        name: replace(item, layout=TexelLayout(quarters.get(name)) if name in texels else None)
+        for name, item in program.buffers.items()
+    }
+    return map_calls(
+        replace(program, buffers=buffers),
+        lambda call: [replace(call, choice=draw(call, texels, quarters))],
+    )
 
 
 def packed(

@@ -9,7 +9,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.notation import size_to_json
 from webkiln.nest.steps import Copy, NestCall, Step
-from webkiln.plan.arena import Buffer, TransientWeight
+from webkiln.plan.arena import Extent, TransientWeight
 from webkiln.plan.memory import Range, check, flat, live_ranges
 
 TEXEL_DTYPES = ("float32", "int32", "uint32")
@@ -23,44 +23,34 @@ class Textures:
 
     def __init__(self) -> None:
         self.offsets: dict[str, int] = {}
-        self.buffers: list[Buffer] = []
+        self.buffers: list[Extent] = []
         self.staging = 0
 
-    def reserve(self, name: str, buffer: Buffer) -> None:
+    def reserve(self, name: str, extent: Extent) -> None:
         """Allocate a persistent buffer, unless the Variable already has one."""
         if name not in self.offsets:
             self.offsets[name] = len(self.buffers)
-            self.buffers.append(buffer)
+            self.buffers.append(extent)
 
     def stage(self, size: int, transient: Sequence[TransientWeight]) -> None:
         self.staging = size
         for item in transient:
-            self.reserve(item.name, item.buffer)
-
-    def staged_operand(self, start: int, size: int, dtype: str) -> Any:
-        """The operand of a launch that reads `size` bytes of staging from `start`: a texture with
-        their contents.
-        """
-        return {
-            "start": start,
-            "bytes": size,
-            "storage": dtype if dtype in TEXEL_DTYPES else "uint32",
-        }
+            self.reserve(item.name, item.extent)
 
     def allocate(
-        self, steps: Sequence[Step], buffers: Mapping[str, Buffer], live_out: set[str]
+        self, steps: Sequence[Step], extents: Mapping[str, Extent], live_out: set[str]
     ) -> None:
         """Allocate the Variables that only live between launches. Those in `live_out` live to the
         end.
         """
         ranges = live_ranges(
-            steps, {name: buffer.bytes for name, buffer in buffers.items()}, live_out
+            steps, {name: extent.bytes for name, extent in extents.items()}, live_out
         )
-        numbers, created = assign(ranges, buffers, len(self.buffers))
-        widest = dim.maximum([1, *(buffer.bytes for buffer in created)])
+        numbers, created = assign(ranges, extents, len(self.buffers))
+        widest = dim.maximum([1, *(extent.bytes for extent in created)])
         check(
             steps,
-            {name: (number * widest, buffers[name].bytes) for name, number in numbers.items()},
+            {name: (number * widest, extents[name].bytes) for name, number in numbers.items()},
             live_out,
         )
         self.offsets |= numbers
@@ -91,17 +81,17 @@ class Textures:
 
 
 def assign(
-    ranges: Sequence[Range], buffers: Mapping[str, Buffer], first: int
-) -> tuple[dict[str, int], list[Buffer]]:
+    ranges: Sequence[Range], extents: Mapping[str, Extent], first: int
+) -> tuple[dict[str, int], list[Extent]]:
     """The buffer number of every Variable, counted from `first`, and the buffers. Two Variables
     share a buffer only if they are of one kind and the earlier is dead before the later is first
     mentioned.
     """
     numbers: dict[str, int] = {}
-    created: list[Buffer] = []
+    created: list[Extent] = []
     last: list[int] = []
     for item in sorted(ranges, key=lambda item: (item.first, item.name)):
-        kind = buffers[item.name]
+        kind = extents[item.name]
         free = next(
             (n for n, other in enumerate(created) if other == kind and last[n] < item.first), None
         )
@@ -112,3 +102,11 @@ def assign(
         last[free] = item.last
         numbers[item.name] = first + free
     return numbers, created
+
+
+def staged_texture(start: int, size: int, dtype: str) -> dict[str, Any]:
+    """The operand of a launch that reads `size` bytes of encoded weights from `start`: a texture
+    with their contents.
+    """
+    storage = dtype if dtype in TEXEL_DTYPES else "uint32"
+    return {"start": start, "bytes": size, "storage": storage}

@@ -1,14 +1,17 @@
 """The JSON entries of steps: launches, copies, host calls and control flow."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
 from webkiln.ir.notation import size_to_json
-from webkiln.ir.types import itemsize
+from webkiln.ir.types import Type, itemsize
 from webkiln.nest.custom_kernel import CustomKernel
+from webkiln.nest.nest import Nest
 from webkiln.nest.procedure import Procedure
+from webkiln.nest.program import PanelLayout, Program, TexelLayout
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.steps import (
     Branch,
@@ -18,17 +21,21 @@ from webkiln.nest.steps import (
     NestCall,
     Repeat,
     Step,
+    View,
     WhileLoop,
 )
+from webkiln.nest.target import Target
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import flops, moved
+from webkiln.plan.float16_storage import narrow
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.schedule import Choice, choose, plain
+from webkiln.plan.panels import panelled_call
+from webkiln.plan.schedule import plain
 from webkiln.plan.texels import draw
-from webkiln.program_builder.memory_map import MemoryMap
+from webkiln.plan.textures import staged_texture
 from webkiln.program_builder.planning import decoding_call
 from webkiln.weights.encoding import BY_NAME
-from webkiln.weights.init import ELEMENTS, HEADER, Destination, panelled_call
+from webkiln.weights.init import ELEMENTS, HEADER
 from webkiln.weights.shards import Piece
 
 
@@ -39,13 +46,13 @@ def split_entry(call: NestCall, schedule: Schedule) -> dict[str, Any]:
 
 
 class Entries:
-    """Writes the entries of steps over a memory map. Collects the kernels, procedures and custom
-    kernels that they name, in order of first use.
+    """Writes the entries of the steps of a planned program. Collects the kernels, procedures and
+    custom kernels that they name, in order of first use.
     """
 
-    def __init__(self, memory: MemoryMap, layout: Sequence[Piece]) -> None:
-        self.memory, self.planned, self.target = memory, memory.planned, memory.target
-        self.offsets, self.layout = memory.offsets, layout
+    def __init__(self, program: Program, target: Target, layout: Sequence[Piece]) -> None:
+        self.program, self.target, self.layout = program, target, layout
+        self.bounds = program.bounds
         self.kernels: dict[str, Kernel] = {}
         self.procedures: dict[str, Procedure] = {}
         self.custom_kernels: dict[str, CustomKernel] = {}
@@ -54,42 +61,59 @@ class Entries:
         """The entries that decode weights, and those that transform filters afterwards."""
         return [
             *map(self._decode, self.layout),
-            *(self._transform(call, self._pieces_of(call)) for call in self.planned.filters),
+            *(self._transform(call, self._pieces_of(call)) for call in self.program.init),
         ]
 
     def main(self) -> list[dict[str, Any]]:
         """The entries of all steps."""
-        choices = self.planned.scheduled
-        return [self._step(step, choices) for step in self.planned.lowered.steps]
+        return list(map(self._step, self.program.steps))
 
-    def _kernel(self, call: NestCall, choice: Choice) -> Kernel:
-        kernel = Kernel(call.nest, choice.schedule)
+    def address(self, name: str) -> int:
+        """The address of a buffer. Raises InternalError if it has none."""
+        address = self.program.buffers[name].address
+        if address is None:
+            raise InternalError(f"{self.program.name}: {name} has no address")
+        return address
+
+    def _addresses(self, views: Iterable[View]) -> list[Any]:
+        return [size_to_json(self.address(view.name)) for view in views]
+
+    def _kernel(self, nest: Nest, schedule: Schedule) -> Kernel:
+        kernel = Kernel(nest, schedule)
         return self.kernels.setdefault(kernel.name, kernel)
 
-    def _step(
-        self, step: Step, choices: Iterator[tuple[Choice, tuple[Mapping[str, Any], ...]]]
-    ) -> dict[str, Any]:
-        blocks = [[self._step(item, choices) for item in block] for block in step.blocks]
+    def _values(self, kernel: Kernel, views: Sequence[View], args: Mapping[str, int]) -> list[int]:
+        quarters = {
+            view.name: layout.quarter
+            for view in views
+            if isinstance(layout := self.program.buffers[view.name].layout, TexelLayout)
+            and layout.quarter is not None
+        }
+        return kernels.values(kernel, views, args, quarters)
+
+    def _step(self, step: Step) -> dict[str, Any]:
+        blocks = [list(map(self._step, block)) for block in step.blocks]
         match step:
             case NestCall():
-                return self._launch(step, *next(choices))
+                return self._launch(step)
             case HostCall():
                 return self._host_call(step)
             case CustomCall():
                 return self._custom_call(step)
             case Copy(source, target):
-                offsets = (size_to_json(self.offsets[view.name]) for view in (source, target))
-                size = self.memory.buffer(source.name, source.type).bytes
-                return {"copy": size_to_json(size), "from": next(offsets), "to": next(offsets)}
+                places = self._addresses((source, target))
+                size = symbols.substitute(source.type.size, self.bounds)
+                count = size * itemsize(self.program.buffers[source.name].storage)
+                return {"copy": size_to_json(count), "from": places[0], "to": places[1]}
             case Repeat(counter, count):
                 return {"repeat": counter, "count": size_to_json(count), "steps": blocks[0]}
             case Branch(condition):
-                place = size_to_json(self.offsets[condition.name])
+                (place,) = self._addresses([condition])
                 return {"if": place, "then": blocks[0], "else": blocks[1]}
             case WhileLoop(counter, condition, bound):
                 return {
                     "loop": counter,
-                    "while": size_to_json(self.offsets[condition.name]),
+                    "while": self._addresses([condition])[0],
                     "bound": None if bound is None else size_to_json(bound),
                     "result": step.result[0] if step.result else None,
                     "steps": blocks[0],
@@ -104,9 +128,10 @@ class Entries:
         return {
             "kernel": kernel.name,
             "layer": step.layer,
-            "operands": [size_to_json(self.offsets[view.name]) for view in views],
+            "operands": self._addresses(views),
             "args": [size_to_json(step.args[name]) for name in kernel.arguments],
             "why": "written by a plugin",
+            "passes": [],
             "flops": 0,
             "bytes": size_to_json(
                 sum(view.type.size * itemsize(view.type.dtype) for view in views)
@@ -119,12 +144,12 @@ class Entries:
         return {
             "host": step.procedure.name,
             "layer": step.layer,
-            "operands": [size_to_json(self.offsets[view.name]) for view in views],
+            "operands": self._addresses(views),
             "elements": [
                 size_to_json(
                     view.type.size
                     if view in step.inputs
-                    else symbols.substitute(view.type.size, self.memory.data_dependent)
+                    else symbols.substitute(view.type.size, self.bounds)
                 )
                 for view in views
             ],
@@ -132,24 +157,23 @@ class Entries:
             "result": step.result[0] if step.result else None,
         }
 
-    def _launch(
-        self, call: NestCall, choice: Choice, decided: Sequence[Mapping[str, Any]]
-    ) -> dict[str, Any]:
-        kernel = self._kernel(call, choice)
+    def _launch(self, call: NestCall) -> dict[str, Any]:
+        kernel = self._kernel(call.nest, call.schedule)
+        assert call.choice is not None
         views = (*call.inputs, *call.outputs)
-        operands = [size_to_json(self.offsets[view.name]) for view in views]
+        decisions = (self.program.decided.get(call.part_of), call.choice.decision)
+        decided = [item for item in decisions if item is not None]
         return {
             "kernel": kernel.name,
             "layer": call.layer,
-            "operands": operands,
-            "args": list(
-                map(size_to_json, kernels.values(kernel, views, call.args, self.planned.quarters))
-            ),
-            "why": choice.why,
+            "operands": self._addresses(views),
+            "args": list(map(size_to_json, self._values(kernel, views, call.args))),
+            "why": call.choice.why,
+            "passes": list(call.passes),
             "flops": size_to_json(flops(call)),
             "bytes": size_to_json(moved(call)),
-            **({"decided": list(decided)} if decided else {}),
-            **split_entry(call, choice.schedule),
+            **({"decided": decided} if decided else {}),
+            **split_entry(call, call.schedule),
         }
 
     def _pieces_of(self, call: NestCall) -> list[int]:
@@ -163,46 +187,59 @@ class Entries:
     def _transform(self, call: NestCall, after: list[int]) -> dict[str, Any]:
         """The launch that transforms the filter of a fast convolution once it has been decoded."""
         (view,) = call.outputs
-        transform = panelled_call(call, self.planned.destinations[view.name])
-        choice, transform = choose(transform, self.target, ()), self.memory.narrow(transform)
-        if view.name in self.planned.float16 and not choice.schedule.aligned:
-            choice = plain(transform, "stores float16 of words")
-        kernel = self._kernel(transform, choice)
-        views = (*transform.inputs, *transform.outputs)
+        layout = self.program.buffers[view.name].layout
+        stored = panelled_call(call, layout) if isinstance(layout, PanelLayout) else call
+        kernel = self._kernel(stored.nest, call.schedule)
+        views = (*stored.inputs, *stored.outputs)
         return {
             "kernel": kernel.name,
             "shard": -1,
             "after": after,
-            "operands": [self.offsets[item.name] for item in views],
-            "args": kernels.values(kernel, views, transform.args),
-            **split_entry(transform, kernel.schedule),
+            "operands": self._addresses(views),
+            "args": kernels.values(kernel, views, stored.args),
+            **split_entry(stored, kernel.schedule),
         }
 
     def _decode(self, piece: Piece) -> dict[str, Any]:
-        target = self.planned.destinations.get(piece.weight.name) or Destination(
-            piece.weight.shape, None
-        )
-        call, narrow = decoding_call(piece, target, self.target)
-        choice = (
-            draw(call, self.planned.texels)
-            if self.target.render_targets
-            else plain(call, "decodes weights")
-        )
-        call = self.memory.narrow(call)
-        kernel = self._kernel(call, choice)
+        name = piece.weight.name
+        buffer = self.program.buffers[name]
+        packed = not self.target.render_targets
+        panel = buffer.layout if isinstance(buffer.layout, PanelLayout) else None
+        call, narrow = decoding_call(piece, panel, self.target)
+        texels = {name} if isinstance(buffer.layout, TexelLayout) else ()
+        choice = plain(call, "decodes weights") if packed else draw(call, texels)
+        call = _stored_as(call, buffer.storage, packed=packed)
+        kernel = self._kernel(call.nest, choice.schedule)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}
-        staged = [
-            self.memory.allocator.staged_operand(*parts[view.name], view.type.dtype)
-            for view in call.inputs
-        ]
-        views = (*call.inputs, *call.outputs)
+        staged = [self._staged(*parts[view.name], view.type.dtype) for view in call.inputs]
         return {
             "kernel": kernel.name,
             "shard": piece.shard,
             "start": piece.offset,
             "bytes": piece.bytes,
             **({"narrow": narrow} if narrow else {}),
-            "operands": [*staged, self.offsets[piece.weight.name]],
-            "args": kernels.values(kernel, views, call.args),
+            "operands": [*staged, self.address(name)],
+            "args": kernels.values(kernel, (*call.inputs, *call.outputs), call.args),
         }
+
+    def _staged(self, start: int, size: int, dtype: str) -> Any:
+        """The operand of a launch that reads `size` bytes of encoded weights from `start`."""
+        if self.target.render_targets:
+            return staged_texture(start, size, dtype)
+        assert self.program.memory is not None
+        return self.program.memory["staging"]["offset"] + start
+
+
+def _stored_as(call: NestCall, storage: str, *, packed: bool) -> NestCall:
+    """A call that decodes a weight, with an output of this storage. float32 narrowed to float16 is
+    clamped; what a backend holds as float32 is not.
+    """
+    (view,) = call.outputs
+    if storage == "float16" != view.type.dtype:
+        return narrow(call, {view.name}, packed=packed)
+
+    def stored_view(other: View) -> View:
+        return replace(other, type=Type(storage, other.shape)) if other is view else other
+
+    return call.with_views(stored_view)

@@ -1,4 +1,32 @@
-"""Choose the algorithm of each convolution: direct, or Winograd with one of several tile sizes."""
+"""Choose the algorithm of each convolution: direct, or Winograd with one of several tile sizes. The
+example is direct; the steps of a Winograd convolution have hundreds of expressions.
+
+before:
+    program g
+    buffer x: float32[1,6,6,8] input
+    buffer w: float32[3,3,8,8] constant
+    buffer y: float32[1,4,4,1,8]
+    live y
+    y: float32[1,4,4,1,8] = nest(x: float32[1,6,6,1,8], w: float32[3,3,8,1,8]) @y
+      where p0 = 4; p1 = 4; p2 = 8; p3 = 3; p4 = 3; p5 = 8
+      for a0 < p0, a1 < p1, a2 < p2
+      reduce r0 < p3, r1 < p4, r2 < p5
+      acc0 = sum(in0[0, a0 + r0, a1 + r1, 0, r2] * in1[r0, r1, r2, 0, a2])
+      out0[0, a0, a1, 0, a2] = acc0
+
+after:
+    program g
+    buffer x: float32[1,6,6,8] input
+    buffer w: float32[3,3,8,8] constant
+    buffer y: float32[1,4,4,1,8]
+    live y
+    y: float32[1,4,4,1,8] = nest(x: float32[1,6,6,1,8], w: float32[3,3,8,1,8]) @y
+      where p0 = 4; p1 = 4; p2 = 8; p3 = 3; p4 = 3; p5 = 8
+      for a0 < p0, a1 < p1, a2 < p2
+      reduce r0 < p3, r1 < p4, r2 < p5
+      acc0 = sum(in0[0, a0 + r0, a1 + r1, 0, r2] * in1[r0, r1, r2, 0, a2])
+      out0[0, a0, a1, 0, a2] = acc0
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,0 +1,65 @@
+"""Give each constant the layout that its readers request, and schedule the calls that transform
+constants for it.
+
+before:
+    program g
+    buffer x: float32[4,8] input
+    buffer w: float32[8,16] constant
+    buffer y: float32[4,16]
+    live y
+    y: float32[4,16] = nest(x: float32[4,8], w: float32[8,16]) @dense
+      where p0 = 4; p1 = 16; p2 = 8
+      why 8 of a1 at a time, 6 of a0, w in panels of 8
+      schedule order = ["a1", "a0"]; vector = "a1"; lanes = 8; tile = "a0"; count = 6
+      schedule panels = [[1, 1, [0], 8]]; whole = true; clamped = true; split = "a1"
+      schedule full = true
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0
+
+after:
+    program g
+    buffer x: float32[4,8] input
+    buffer w: float32[8,16] constant panel(8,16; 1; 0; 8)
+    buffer y: float32[4,16]
+    live y
+    y: float32[4,16] = nest(x: float32[4,8], w: float32[8,16]) @dense
+      where p0 = 4; p1 = 16; p2 = 8
+      why 8 of a1 at a time, 6 of a0, w in panels of 8
+      schedule order = ["a1", "a0"]; vector = "a1"; lanes = 8; tile = "a0"; count = 6
+      schedule panels = [[1, 1, [0], 8]]; whole = true; clamped = true; split = "a1"
+      schedule full = true
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0
+"""
+
+from dataclasses import replace
+
+from webkiln.nest.program import Program
+from webkiln.nest.steps import NestCall
+from webkiln.nest.target import Target
+from webkiln.plan.choose_schedules import requested_layout
+from webkiln.plan.panels import panelled_call
+from webkiln.plan.schedule import choose
+
+
+def run(program: Program, target: Target) -> Program:
+    layouts = {
+        view.name: requested_layout(view, panel)
+        for call in program.calls
+        for position, view in enumerate(call.inputs)
+        if (panel := call.schedule.panel(position)) is not None
+    }
+    buffers = {
+        name: replace(buffer, layout=layouts.get(name)) for name, buffer in program.buffers.items()
+    }
+
+    def scheduled(call: NestCall) -> NestCall:
+        layout = layouts.get(call.outputs[0].name)
+        stored = call if layout is None else panelled_call(call, layout)
+        return replace(call, choice=choose(stored, target, ()))
+
+    return replace(program, buffers=buffers, init=tuple(map(scheduled, program.init)))

@@ -1,0 +1,148 @@
+"""Give each buffer an address.
+
+Weights, states, inputs and what is read after the run have memory of their own. All other buffers
+share an area, according to their live ranges. Weights that only transformations read share it as
+well.
+
+before:
+    program g
+    buffer x: float32[100] input
+    buffer w: float32[100] constant
+    buffer a: float32[100]
+    buffer b: float32[100]
+    buffer c: float32[100]
+    buffer y: float32[100]
+    live y
+    a: float32[100] = nest(x: float32[100], w: float32[100]) @first
+      where p0 = 100
+      for a0 < p0
+      out0[a0] = in0[a0] * in1[a0]
+    b: float32[100] = nest(a: float32[100]) @second
+      where p0 = 100
+      for a0 < p0
+      out0[a0] = in0[a0] + 1.0
+    c: float32[100] = nest(b: float32[100]) @third
+      where p0 = 100
+      for a0 < p0
+      out0[a0] = in0[a0] * 2.0
+    y: float32[100] = nest(c: float32[100]) @fourth
+      where p0 = 100
+      for a0 < p0
+      out0[a0] = max(in0[a0], 0.0)
+
+after:
+    program g
+    buffer x: float32[100] input at 448
+    buffer w: float32[100] constant at 0
+    buffer a: float32[100] at 1344
+    buffer b: float32[100] at 1792
+    buffer c: float32[100] at 1344
+    buffer y: float32[100] at 896
+    live y
+    memory {"loaded": 2240, "memory": 2240, "staging": {"offset": 448, "bytes": 0}}
+    a: float32[100] = nest(x: float32[100], w: float32[100]) @first
+      where p0 = 100
+      for a0 < p0
+      out0[a0] = in0[a0] * in1[a0]
+    b: float32[100] = nest(a: float32[100]) @second
+      where p0 = 100
+      for a0 < p0
+      out0[a0] = in0[a0] + 1.0
+    c: float32[100] = nest(b: float32[100]) @third
+      where p0 = 100
+      for a0 < p0
+      out0[a0] = in0[a0] * 2.0
+    y: float32[100] = nest(c: float32[100]) @fourth
+      where p0 = 100
+      for a0 < p0
+      out0[a0] = max(in0[a0], 0.0)
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from webkiln.errors import InternalError
+from webkiln.ir import symbols
+from webkiln.ir.types import Type
+from webkiln.nest.program import Buffer, PanelLayout, Program, TexelLayout
+from webkiln.nest.steps import every_step
+from webkiln.nest.target import Target
+from webkiln.plan.alignment import VECTOR
+from webkiln.plan.arena import Arena, Extent, TransientWeight
+from webkiln.plan.textures import Textures
+
+
+def allocator_for(target: Target) -> Arena | Textures:
+    """The allocator of a backend."""
+    return Textures() if target.render_targets else Arena(target.alignment)
+
+
+def run(program: Program, target: Target, weights: Mapping[str, Type], staging: int = 0) -> Program:
+    """`weights` are those that are decoded, in this order; other constants follow. `staging`: the
+    bytes of the largest piece of encoded weights. Raises InternalError if it exceeds the staging
+    area of the target.
+    """
+    if staging > target.staging:
+        raise InternalError(
+            f"a row of a weight has {staging} bytes; the staging area of {target.backend} has"
+            f" {target.staging}"
+        )
+    constants = {name: b.type for name, b in program.buffers.items() if b.kind == "constant"}
+    decoded = {**weights, **constants}
+    unread = {
+        name: Buffer(name, type_, target.stored(type_.dtype), "constant")
+        for name, type_ in decoded.items()
+        if name not in program.buffers
+    }
+    buffers = {**program.buffers, **unread}
+    extents = {name: extent_of(buffer, program.bounds) for name, buffer in buffers.items()}
+    transient = _transient_weights(program, extents)
+    names = {item.name for item in transient}
+    allocator = allocator_for(target)
+    for name in (
+        *(state.input for state in program.states),
+        *(name for name in decoded if name not in names),
+        *(view.name for call in program.init for view in call.outputs),
+    ):
+        allocator.reserve(name, extents[name])
+    allocator.stage(staging, transient)
+    for name in (
+        *(state.output for state in program.states),
+        *(name for name, buffer in buffers.items() if buffer.kind == "input"),
+        *sorted(program.live_out),
+    ):
+        allocator.reserve(name, extents[name])
+    shared = {name: extents[name] for name in buffers if name not in allocator.offsets}
+    allocator.allocate(program.steps, shared, set())
+    placed = {
+        name: replace(buffer, address=allocator.offsets.get(name))
+        for name, buffer in buffers.items()
+    }
+    return replace(program, buffers=placed, memory=allocator.to_json())
+
+
+def extent_of(buffer: Buffer, bounds: Mapping[str, int]) -> Extent:
+    """The memory of a buffer at the largest values of data-dependent sizes."""
+    elements, lanes, quarters = buffer.type.size, 1, False
+    if isinstance(buffer.layout, PanelLayout):
+        elements = buffer.layout.elements
+    elif isinstance(buffer.layout, TexelLayout):
+        lanes, quarters = VECTOR, buffer.layout.quarter is not None
+        if buffer.layout.quarter is not None:
+            elements = VECTOR * buffer.layout.quarter
+    return Extent(buffer.storage, symbols.substitute(elements, bounds), lanes, quarters)
+
+
+def _transient_weights(program: Program, extents: Mapping[str, Extent]) -> list[TransientWeight]:
+    """The weights that only the calls of `init` read, in the order of their last use."""
+    last_uses = {view.name: call.outputs[0].name for call in program.init for view in call.inputs}
+    persistent = {
+        view.name for step in every_step(program.steps) for view in step.reads
+    } | program.live_out
+    order = [call.outputs[0].name for call in program.init]
+    transient = [
+        TransientWeight(name, extents[name], last)
+        for name, last in last_uses.items()
+        if name not in persistent
+    ]
+    return sorted(transient, key=lambda item: order.index(item.last))
