@@ -242,7 +242,7 @@ def write_backend(
     described = write_module(
         files, backend, (inputs[f"code.{backend}/"] / f"{backend}.js").read_text("utf-8")
     )
-    if backend == "wasm":
+    if variants:
         ordered = sorted(variants, key=VARIANT_ORDER.index)
         written = {
             v: files.write(f"{v}.wasm", inputs[f"wasm.{v}"].read_bytes(), referred=True)

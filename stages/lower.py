@@ -8,10 +8,9 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.ir.serial import from_json
-from webkiln.nest.target import Target
 from webkiln.ops.plugins import check_backends, defined_by
 from webkiln.plan.tuning import UNTUNED, Tuning, read_file
-from webkiln.program import program
+from webkiln.program_builder.backend import Backend, Options
 
 DATA = ()
 
@@ -27,18 +26,18 @@ def tuning(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Tuning:
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     graph = from_json(canonical.read(inputs["graph.json"]))
-    target: Target = import_module(f"webkiln.backends.{params['backend']}").TARGET
-    target = target.configured(params.get("winograd", True), params.get("precision", "float32"))
+    backend: Backend = import_module(f"webkiln.backends.{params['backend']}.backend").BACKEND
+    options = Options(
+        params["encoding"],
+        params.get("keep_layers", False),
+        tuning(inputs, params),
+        params.get("winograd", True),
+        params.get("precision", "float32"),
+    )
     with defined_by(inputs.get("operators/")):
         check_backends(graph, [params["backend"]])
-        lowered = program(
-            graph,
-            target,
-            params["encoding"],
-            params.get("keep_layers", False),
-            tuning(inputs, params),
-        )
-    canonical.write(outputs["program.json"], lowered)
+        program = backend.compile(graph, options)
+    canonical.write(outputs["program.json"], program)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,7 @@ import pytest
 from tests.sampling import representative
 from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.host import HOSTS, why_not
-from webkiln.backends.table import VARIANTS
-from webkiln.recipe.values import BACKENDS, USUAL_BACKENDS
+from webkiln.recipe.values import BACKENDS, USUAL_BACKENDS, VARIANTS
 
 PAGES = tuple(BROWSERS)
 BEST = dict.fromkeys(PAGES, "relaxed") | {"node": "simd"}

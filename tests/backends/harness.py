@@ -14,14 +14,14 @@ import numpy as np
 
 from tests.backends import shaders
 from tests.backends.modules import build
+from tests.programs import program, write_code
 from webkiln.backends import frame, pages
 from webkiln.backends.compare import relative_error
 from webkiln.backends.server import ISOLATED
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
+from webkiln.backends.wasm.printer import Thresholds
 from webkiln.codegen import glsl
-from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
-from webkiln.codegen.write_wasm import Thresholds
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
@@ -40,7 +40,6 @@ from webkiln.plan.plan_memory import allocator_for
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw
 from webkiln.plan.tuning import UNTUNED, Tuning
-from webkiln.program import program
 from webkiln.program_builder.entries import split_entry
 from webkiln.weights.shards import pieces, stored, write
 
@@ -114,7 +113,7 @@ def run(
     """The outputs of every job, as returned by `run_programs`."""
     prepared = []
     for job in jobs:
-        compiled = program(job.graph, TARGETS[backend], job.encoding, tuning=tuning)
+        compiled = program(job.graph, REGISTRY[backend], job.encoding, tuning=tuning)
         prepared.append(
             Prepared(
                 compiled,
@@ -255,7 +254,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
     """A program of one call whose operands are all inputs or outputs. On a backend with render
     targets, a schedule with lanes stores all of them four elements to a texel.
     """
-    target = TARGETS[backend]
+    target = REGISTRY[backend].target
     stored_nests = stored_call(call, target)
     allocator = allocator_for(target)
     texels = (

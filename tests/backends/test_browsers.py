@@ -24,14 +24,13 @@ from webkiln import canonical
 from webkiln.backends import browsers, display, frame, host, pages, remote
 from webkiln.backends.browser import Program
 from webkiln.backends.browsers import BROWSERS
-from webkiln.backends.table import VARIANTS
 from webkiln.build.derived import Derived
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.tools import Toolchain, tool_of
 from webkiln.errors import RecipeError, RunError, ToolError
 from webkiln.recipe.read import read_recipe
-from webkiln.recipe.values import BACKENDS
+from webkiln.recipe.values import BACKENDS, VARIANTS
 
 verify = fake_bundle.stage("verify")
 LEGS = [(backend, variant) for backend in BACKENDS for variant in VARIANTS[backend] or (None,)]

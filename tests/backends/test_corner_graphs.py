@@ -10,7 +10,7 @@ import pytest
 from tests.backends.harness import Job, run
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.bind import bind
 from webkiln.ir.text import parse
 
@@ -248,7 +248,7 @@ def test_corner_graphs(backend, tmp_path):
         }
         jobs.append(Job(graph, values))
     for name, job, outputs in zip(GRAPHS, jobs, run(jobs, backend, tmp_path), strict=True):
-        expected = evaluate_graph(job.graph, job.inputs, TARGETS[backend])
+        expected = evaluate_graph(job.graph, job.inputs, REGISTRY[backend].target)
         for output, reference in expected.items():
             assert outputs[output].dtype == reference.dtype, name
             assert relative_error(outputs[output], reference) < 1e-5, (name, output)

@@ -11,11 +11,11 @@ from tests.backends.harness import Job, run
 from tests.frontends.onnx import models
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from tests.passes.graphs import evaluate_graph
+from tests.programs import program
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse
 from webkiln.passes.pipeline import PASSES
-from webkiln.program import program
 from webkiln.weights.shards import stored
 
 PICTURE = """graph picture
@@ -73,7 +73,7 @@ def test_tanh_of_a_hundred_is_one(tmp_path):
     np.testing.assert_array_equal(outputs["y"], np.sign(x))
 
 
-BACKENDS = list(TARGETS)
+BACKENDS = list(REGISTRY)
 
 
 def optimised(graph):
@@ -150,7 +150,7 @@ def test_a_scalar_needs_no_memory():
     graph = optimised(parse(text))
     assert not stored(graph)
     for backend in BACKENDS:
-        compiled = program(graph, TARGETS[backend], "float32")
+        compiled = program(graph, REGISTRY[backend], "float32")
         assert not compiled["init"]
         assert compiled["memory"] <= 2 * 64 * 64 * 4 + 1024
 

@@ -8,18 +8,17 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
+import webkiln.program
 from hypothesis import Phase, given, settings
 
-import webkiln.program
 from tests.backends import harness
 from tests.backends.harness import Job, run
 from tests.passes.graphs import evaluate_graph, graphs, values_for
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse, print_graph
-from webkiln.program import layer_outputs
-from webkiln.program_builder.planning import plan
+from webkiln.program_builder.document import layer_outputs
 from webkiln.weights.encoding import BY_NAME, choose, eightbit_magnitudes
 from webkiln.weights.shards import SHARD_BYTES, pieces, stored
 
@@ -121,7 +120,7 @@ def test_a_convolution_with_bias_and_activation_is_one_launch():
         y: float32[1,2,5] = Relu(c)
         output out = y
         """)  # noqa: E501
-    assert [len(plan(graph, TARGETS[backend]).calls) for backend in TARGETS] == [1] * len(TARGETS)
+    assert [len(REGISTRY[backend].plan(graph).calls) for backend in REGISTRY] == [1] * len(REGISTRY)
 
 
 def test_kept_layers_are_computed():
@@ -129,8 +128,8 @@ def test_kept_layers_are_computed():
     retained = layer_outputs(graph)
     stored_names = {
         view.name
-        for call in plan(graph, TARGETS["wasm"], tuple(retained.values())).calls
+        for call in REGISTRY["wasm"].plan(graph, tuple(retained.values())).calls
         for view in call.outputs
     }
-    program = plan(graph, TARGETS["wasm"], tuple(retained.values()))
+    program = REGISTRY["wasm"].plan(graph, tuple(retained.values()))
     assert {program.root(name) for name in retained.values()} - set(graph.inputs) <= stored_names

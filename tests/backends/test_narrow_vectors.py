@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import TEMPLATES, Job, run
-from webkiln.backends.table import TARGETS
+from tests.programs import program
+from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c
 from webkiln.ir.text import parse
 from webkiln.ir.types import is_integer
 from webkiln.ops.evaluate import run_graph
 from webkiln.plan import kernel as kernels
-from webkiln.program import program
 
-DTYPES = [dtype for dtype in TARGETS["wasm"].vector_dtypes if is_integer(dtype)]
+DTYPES = [dtype for dtype in REGISTRY["wasm"].target.vector_dtypes if is_integer(dtype)]
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 19, 64)
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
 UNARY = ("Neg", "Abs", "Sign")
@@ -73,7 +73,7 @@ def test_rows_of_integers(dtype: str, variant: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_are_computed_in_vectors(dtype: str) -> None:
     text = f"graph g\ninput x: {dtype}[19]\ny: {dtype}[19] = Add(x, x)\noutput y = y\n"
-    document = program(parse(text), TARGETS["wasm"], "float32")
+    document = program(parse(text), REGISTRY["wasm"], "float32")
     (kernel,) = document["kernels"].values()
     source = c.print_kernel(kernels.from_json(kernel), TEMPLATES)
     body = source[source.index("void k_") :]

@@ -2,7 +2,6 @@
 reductions, epilogues, infinities and NaN at the ends.
 """
 
-from dataclasses import replace
 from textwrap import dedent
 
 import numpy as np
@@ -10,12 +9,12 @@ import pytest
 
 from tests.backends.harness import Job, Prepared, run_programs
 from tests.passes.graphs import evaluate_graph
+from tests.programs import program, with_target
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse
 from webkiln.nest.target import ARITHMETIC
 from webkiln.plan import invocations
-from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
 CONV = (
@@ -112,7 +111,7 @@ def prepared(name, precision="float32"):
         {item: values[item] for item in graph.inputs},
         {item: values[item] for item in graph.slots},
     )
-    compiled = program(graph, replace(TARGETS["webgpu"], precision=precision), "float32")
+    compiled = program(graph, with_target(REGISTRY["webgpu"], precision=precision), "float32")
     return (
         graph,
         values,
@@ -148,7 +147,7 @@ def check(cases, folder, browser="", most=2e-5):
 
 
 def test_blocks_match_the_reference(tmp_path, monkeypatch):
-    monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
+    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], blocks=(16,)))
     cases = {name: prepared(name) for name in GRAPHS}
     assert all(
         schedule.get("depth") == 16 for _, _, item in cases.values() for schedule in schedules(item)
@@ -177,7 +176,7 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(
     """Mesa's lavapipe has `shader-f16`, SwiftShader does not. The error shows whether factors are
     float16.
     """
-    monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
+    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], blocks=(16,)))
     cases = {name: prepared(name, ARITHMETIC) for name in GRAPHS}
     assert all(float16_variables(item) for _, _, item in cases.values())
     errors = check(cases, tmp_path, browser, 4e-3)
@@ -186,7 +185,7 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(
 
 
 def test_factors_beyond_float16_are_clamped(tmp_path, monkeypatch):
-    monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
+    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], blocks=(16,)))
     graph, values, item = prepared("whole blocks", ARITHMETIC)
     values["w"] *= 2**-10
     values["x"][...] = np.where(np.arange(32) == 3, np.inf, 1.0)
@@ -208,6 +207,6 @@ def test_only_large_contractions_are_blocked(rows, columns, depth, blocked):
         f"input x: float32[{rows},{depth}]\ninput w: float32[{depth},{columns}]\ny:"
         f" float32[{rows},{columns}] = MatMul(x, w)"
     )
-    compiled = program(parse(f"graph g\n{text}\noutput y = y\n"), TARGETS["webgpu"], "float32")
+    compiled = program(parse(f"graph g\n{text}\noutput y = y\n"), REGISTRY["webgpu"], "float32")
     (kernel,) = compiled["kernels"].values()
     assert ("depth" in kernel["schedule"]) == blocked

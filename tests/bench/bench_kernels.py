@@ -29,15 +29,14 @@ from selenium.webdriver.remote.webdriver import WebDriver
 
 from tests.backends.harness import TEMPLATES, Job
 from tests.bench.processes import family
+from tests.programs import program, write_code
 from webkiln.backends import browsers, toolchain
 from webkiln.backends.compilers import COMPILERS, Compiler, usable
 from webkiln.backends.server import ISOLATED, Answer, Server
 from webkiln.backends.wasm import TARGET
-from webkiln.codegen.program import write_code
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import Type
 from webkiln.ops.table import infer
-from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
 HERE = Path(__file__).parent

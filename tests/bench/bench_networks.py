@@ -27,6 +27,7 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from tests.bench import networks, onnx_export, sequences, tfjs_export
+from tests.programs import program
 from webkiln import canonical
 from webkiln.backends import browsers, toolchain
 from webkiln.backends.compare import relative_error
@@ -39,7 +40,6 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 from webkiln.ops.evaluate import constant_values
-from webkiln.program import program
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 

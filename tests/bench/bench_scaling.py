@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 
 from tests.bench.bench_networks import optimised
 from tests.bench.sequences import WIDTH, encoder
+from tests.programs import program
 from webkiln.backends import browsers
 from webkiln.backends.js import TARGET
 from webkiln.backends.server import ISOLATED, Server
@@ -30,7 +31,6 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.steps import flops
 from webkiln.ir import symbols
-from webkiln.program import program
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 

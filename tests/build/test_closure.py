@@ -11,7 +11,8 @@ import pytest
 
 from tests.backends.harness import TEMPLATES, node_job
 from tests.build.tree import REPOSITORY, Tree, checkout, executed, prebuilt
-from webkiln.backends.table import TARGETS
+from tests.programs import program, write_code
+from webkiln.backends.table import REGISTRY
 from webkiln.build import closure
 from webkiln.build.action import Action
 from webkiln.build.closure import Closures
@@ -21,10 +22,8 @@ from webkiln.build.file_stamps import TICK_SECONDS
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import Share, share
 from webkiln.build.source_imports import imports_in, modules_in, stripped
-from webkiln.codegen.program import write_code
 from webkiln.errors import RecipeError
 from webkiln.ops.table import find
-from webkiln.program import program
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 
@@ -118,11 +117,11 @@ def actions() -> list[Action]:
         Recipe(
             "model",
             PathSource(REPOSITORY / "models" / "digits" / "digits.keras"),
-            backends=tuple(TARGETS),
+            backends=tuple(REGISTRY),
         ),
         share(),
     )
-    graph.bundle(Selection(tuple(TARGETS)))
+    graph.bundle(Selection(tuple(REGISTRY)))
     return list(graph.actions())
 
 
@@ -238,7 +237,7 @@ def test_an_edited_printer_or_template_changes_only_dependent_keys(
     assert {task for task, files in files_in_keys.items() if name in files} == stages
 
 
-@pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.parametrize("backend", REGISTRY)
 def test_the_templates_that_a_writer_opens_are_in_its_key(backend: str, tmp_path: Path) -> None:
     (action,) = (action for action in actions() if action.task == f"generate:model:{backend}")
     declared = closures(tmp_path).of((share().stage("generate"), *action.code))[0]
@@ -257,7 +256,7 @@ def test_the_templates_that_a_writer_opens_are_in_its_key(backend: str, tmp_path
             job = node_job(op, case, trained=False)
             OPENED.clear()
             write_code(
-                program(job.graph, TARGETS[backend], "float32"),
+                program(job.graph, REGISTRY[backend], "float32"),
                 TEMPLATES,
                 tmp_path / f"{op}{number}",
             )

@@ -14,15 +14,15 @@ import pytest
 
 from tests.backends.harness import TEMPLATES, Job, run
 from tests.backends.shaders import validate, validate_wgsl
+from tests.programs import program
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.sources import Sources
 from webkiln.ir.text import parse
 from webkiln.ops.evaluate import run_graph
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
-from webkiln.program import program
 
 TESTS = Path(__file__).resolve().parents[1]
 GRAPHS = {
@@ -152,7 +152,7 @@ PRINTERS = {
 def printed(backend: str, name: str) -> list[str]:
     """All kernels of a graph, in execution order."""
     encoding, text = GRAPHS[name]
-    document = program(parse(dedent(text)), TARGETS[backend], encoding)
+    document = program(parse(dedent(text)), REGISTRY[backend], encoding)
     main = [launch for step in document["main"] for launch in step.get("steps", [step])]
     order = dict.fromkeys(launch["kernel"] for launch in (*document["init"], *main))
     ordered = [kernels.from_json(document["kernels"][kernel]) for kernel in order]

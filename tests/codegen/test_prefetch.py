@@ -1,17 +1,16 @@
 """Prefetched panels: which kernels have them, and that results are bit-identical for all sizes."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from tests.backends.harness import Job, run
+from tests.programs import program, with_target
 from webkiln.backends.launches import launches
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse
 from webkiln.plan import schedule, tile_shapes
-from webkiln.program import program
 from webkiln.recipe.values import WASM_VARIANTS
 
 POINTWISE = (
@@ -73,8 +72,8 @@ def test_prefetching_changes_no_bit(variant, tmp_path, monkeypatch):
         monkeypatch.setattr(module, "CACHED_BYTES", 0)
     results = []
     for ahead in (False, True):
-        monkeypatch.setitem(TARGETS, "wasm", replace(TARGETS["wasm"], prefetch=ahead))
-        used = [any(prefetches(program(job.graph, TARGETS["wasm"], "float32"))) for job in jobs]
+        monkeypatch.setitem(REGISTRY, "wasm", with_target(REGISTRY["wasm"], prefetch=ahead))
+        used = [any(prefetches(program(job.graph, REGISTRY["wasm"], "float32"))) for job in jobs]
         assert all(used) if ahead else not any(used)
         results.append(run(jobs, "wasm", tmp_path / str(ahead), variant))
     for text, plain, prefetched in zip(TEXTS, *results, strict=True):
@@ -82,7 +81,7 @@ def test_prefetching_changes_no_bit(variant, tmp_path, monkeypatch):
 
 
 def product_prefetches(*sizes):
-    document = program(parse(product_of(*sizes)), TARGETS["wasm"], "float32")
+    document = program(parse(product_of(*sizes)), REGISTRY["wasm"], "float32")
     (step,) = launches(document["main"])
     return document["kernels"][step["kernel"]]["schedule"].get("ahead", False)
 
@@ -99,5 +98,5 @@ def test_only_large_constants_with_enough_rows_are_prefetched():
 @pytest.mark.parametrize("backend", ["js", "webgpu", "webgl"])
 def test_other_backends_do_not_prefetch(backend):
     assert not any(
-        prefetches(program(parse(product_of(128, 384, 384)), TARGETS[backend], "float32"))
+        prefetches(program(parse(product_of(128, 384, 384)), REGISTRY[backend], "float32"))
     )

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.backends.harness import FINEST_THRESHOLDS, TEMPLATES, write_program
-from webkiln.backends.table import TARGETS
-from webkiln.codegen.program import write_code
-from webkiln.codegen.write_wasm import Thresholds
+from tests.programs import program, write_code
+from webkiln.backends.table import REGISTRY
+from webkiln.backends.wasm.printer import Thresholds
 from webkiln.ir.text import parse
-from webkiln.program import program
 
 
 def square(size: int, tmp_path: Path, thresholds: Thresholds | None) -> str:
@@ -22,7 +21,7 @@ slot w: float32[{size},{size}]
 y: float32[{size},{size}] = MatMul(x, w)
 output out = y
 """)
-    document = program(graph, TARGETS["wasm"], "float32")
+    document = program(graph, REGISTRY["wasm"], "float32")
     write_code(
         document, TEMPLATES, tmp_path, **({} if thresholds is None else {"thresholds": thresholds})
     )
@@ -45,8 +44,8 @@ def test_thresholds_are_applied(tmp_path: Path) -> None:
     assert 'export_name("warm")' in undivided
 
 
-@pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.parametrize("backend", REGISTRY)
 def test_programs_of_tests_are_written_for_every_backend(backend: str, tmp_path: Path) -> None:
     graph = parse("graph g\ninput x: float32[3]\ny: float32[3] = Relu(x)\noutput out = y\n")
-    write_program(program(graph, TARGETS[backend], "float32"), tmp_path)
+    write_program(program(graph, REGISTRY[backend], "float32"), tmp_path)
     assert any(tmp_path.iterdir())

@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.commands.conftest import Command
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.nest.parse import parse
 from webkiln.nest.verify import verify
-from webkiln.program_builder.planning import passes
 
 
-@pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.parametrize("backend", REGISTRY)
 def test_every_pass_is_dumped(
     backend: str, webkiln: Command, sources: Path, tmp_path: Path
 ) -> None:
@@ -19,7 +18,7 @@ def test_every_pass_is_dumped(
     done = webkiln("lower", source, "--backend", backend, "--check", "--dump-all", "dumped")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     files = sorted((tmp_path / "dumped").iterdir())
-    names = ["lower", *(item.name for item in passes(TARGETS[backend]))]
+    names = ["lower", *(item.name for item in REGISTRY[backend].passes())]
     assert [path.name for path in files] == [
         f"{number:02}-{name}.txt" for number, name in enumerate(names)
     ]

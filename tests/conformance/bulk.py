@@ -10,8 +10,9 @@ import numpy as np
 
 from tests.backends.harness import Prepared, frame_arrays, in_page, write_program
 from tests.backends.modules import build
+from tests.programs import program
 from webkiln.backends import frame
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.errors import WebkilnError
 from webkiln.ir.graph import Graph
 from webkiln.ir.verify import verify
@@ -19,7 +20,6 @@ from webkiln.ops.budget import limited
 from webkiln.ops.evaluate import constant_values
 from webkiln.ops.table import infer
 from webkiln.passes.pipeline import PASSES
-from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
 VARIANT = "simd"
@@ -72,7 +72,7 @@ def run_graphs(
     for number, (graph, values) in enumerate(zip(graphs, inputs, strict=True)):
         try:
             changed = optimised(graph)
-            code = program(changed, TARGETS[backend], "float32")
+            code = program(changed, REGISTRY[backend], "float32")
             write_program(code, folder / str(number) / "code")
             shards = list(
                 write(

@@ -13,7 +13,7 @@ import pytest
 from tests.docs.pages import blocks
 from tests.docs.programs import Programs
 from webkiln.backends.host import read_manifest, run_bundle
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 
 FILES = {
     block.marks[0]: block.text
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, with_keras: Programs) -> Pa
     return folder
 
 
-@pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.parametrize("backend", REGISTRY)
 @pytest.mark.sample("js", "wasm")
 def test_every_backend_computes_the_operators(backend: str, folder: Path) -> None:
     bundle = folder / "output"

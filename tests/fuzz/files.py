@@ -30,15 +30,14 @@ from importlib import import_module
 from pathlib import Path
 
 from tests.conformance.bulk import optimised
-from webkiln.backends.table import TARGETS
-from webkiln.codegen.program import write_code
+from tests.programs import program, write_code
+from webkiln.backends.table import REGISTRY
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, UserError
 from webkiln.frontends.core.arrays import expansion_limit
 from webkiln.ir.graph import Graph
 from webkiln.ops.budget import limited
 from webkiln.ops.evaluate import ConstantValues
-from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
 TEMPLATES = Templates(Path(__file__).resolve().parents[2])
@@ -150,7 +149,7 @@ def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
     changed = optimised(graph)
     phase("printing")
     with tempfile.TemporaryDirectory() as folder:
-        write_code(program(changed, TARGETS["js"], "float32"), TEMPLATES, Path(folder) / "code")
+        write_code(program(changed, REGISTRY["js"], "float32"), TEMPLATES, Path(folder) / "code")
     phase("packing")
     weights = stored(changed)
     with limited(sum(value.nbytes for value in slots.values())):

@@ -19,7 +19,7 @@ from tests.fuzz import cross, graphs
 from tests.fuzz.graphs import values_for
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_errors
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.errors import ShapeError
 from webkiln.ir.constraints import needs
 from webkiln.ir.graph import Graph
@@ -118,7 +118,7 @@ def holds(backend, case):
     """Whether a backend represents all integers that nodes of an example read. A backend without
     64-bit integers computes with other values.
     """
-    limits = {dtype: np.iinfo(TARGETS[backend].stored(dtype)) for dtype in case.integers}
+    limits = {dtype: np.iinfo(REGISTRY[backend].target.stored(dtype)) for dtype in case.integers}
     return all(
         limits[dtype].min <= least and largest <= limits[dtype].max
         for dtype, (least, largest) in case.integers.items()
@@ -137,7 +137,9 @@ def clip_to_storage(array, backend):
     the dtype, which 32-bit storage does not have.
     """
     limits = (
-        np.iinfo(TARGETS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
+        np.iinfo(REGISTRY[backend].target.stored(str(array.dtype)))
+        if array.dtype.kind in "iu"
+        else None
     )
     return (
         array
@@ -152,7 +154,7 @@ def clip_to_storage(array, backend):
 
 def expected_on(case, backend):
     """The reference outputs; in float32 where a backend holds float16 values as float32."""
-    target = TARGETS[backend]
+    target = REGISTRY[backend].target
     if not target.holds_float16 or not any(
         variable.dtype == "float16" for variable in case.graph.variables.values()
     ):
@@ -222,7 +224,7 @@ def main():
     warnings.filterwarnings("ignore", category=RuntimeWarning)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("number", nargs="?", type=int, default=2000)
-    parser.add_argument("backends", nargs="?", default=",".join(TARGETS))
+    parser.add_argument("backends", nargs="?", default=",".join(REGISTRY))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--draw", default=",".join(DRAWS))
     options = parser.parse_args()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from tests.fuzz import cross, fuzz
 from tests.fuzz.fuzz import differences, disagreements, example, example_of, reduce
 from tests.fuzz.graphs import graphs
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
 from webkiln.ops.table import infer
@@ -16,7 +16,7 @@ from webkiln.ops.table import infer
 EXAMPLES = [case for seed in range(7000, 7040) if (case := example(seed)) is not None]
 
 
-@pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.parametrize("backend", REGISTRY)
 @pytest.mark.sample("wasm", "js")
 def test_random_graphs_of_all_families(backend):
     assert len(EXAMPLES) > 30
@@ -31,7 +31,7 @@ CORNERS = [example_of(cross.graph(seed, [at]), seed) for seed, at in enumerate(c
 
 @pytest.mark.parametrize(
     "backend",
-    [pytest.param(name, marks=[pytest.mark.long] * name.startswith("webg")) for name in TARGETS],
+    [pytest.param(name, marks=[pytest.mark.long] * name.startswith("webg")) for name in REGISTRY],
 )
 @pytest.mark.sample("js")
 def test_layers_in_all_layouts_strides_and_sizes(backend):

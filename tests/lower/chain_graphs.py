@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.backends.harness import Job, run
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse
 from webkiln.ops.evaluate import run_graph
 
@@ -106,13 +106,13 @@ def job(graph, values):
     )
 
 
-def check_no_bit_changes(jobs, backend, targets, folder, monkeypatch):
-    """Check that the jobs compute what the operators define, and that all targets compute the same
-    bits.
+def check_no_bit_changes(jobs, backend, variants, folder, monkeypatch):
+    """Check that the jobs compute what the operators define, and that all variants of the backend
+    compute the same bits.
     """
     results = []
-    for number, target in enumerate(targets):
-        monkeypatch.setitem(TARGETS, backend, target)
+    for number, variant in enumerate(variants):
+        monkeypatch.setitem(REGISTRY, backend, variant)
         results.append(run(list(jobs.values()), backend, folder / str(number)))
     for (name, item), unblocked, *blocked in zip(jobs.items(), *results, strict=True):
         reference, _ = run_graph(item.graph, item.inputs, item.weights)

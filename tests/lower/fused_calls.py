@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tests.programs import rewritten
 from webkiln.backends.compare import relative_error
 from webkiln.lower.lower import lower
 from webkiln.nest.run import run_program
@@ -18,10 +19,10 @@ def values_of(graph, seed):
     }
 
 
-def run_calls(graph, values, target=None):
-    """Run the fused calls with the interpreter of programs."""
+def run_calls(graph, values, backend=None):
+    """Run the fused calls, or those of a backend, with the interpreter of programs."""
     memory = constant_values(graph, values) | {name: values[name] for name in graph.inputs}
-    program = lower(graph, target=target)
+    program = lower(graph) if backend is None else rewritten(graph, backend)
     results = run_program(program, memory)
     return {
         output: results[program.root(name)].reshape(graph.type(name).shape)

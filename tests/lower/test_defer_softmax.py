@@ -8,8 +8,8 @@ import pytest
 from tests.lower.chain_graphs import BLOCKED, parsed, random_values
 from tests.lower.fused_calls import deviations, run_calls
 from tests.passes.graphs import evaluate_graph
-from webkiln.backends.table import TARGETS
-from webkiln.lower.lower import lower
+from tests.programs import rewritten
+from webkiln.backends.table import REGISTRY
 from webkiln.nest.expr import walk
 
 PLAIN = """
@@ -115,9 +115,7 @@ NOT_DEFERRED = {
 
 def divided_products(graph):
     """The number of products with a division in the epilogue, and the number of products."""
-    products = [
-        call for call in lower(graph, target=TARGETS["js"]).calls if call.nest.is_contraction
-    ]
+    products = [call for call in rewritten(graph, REGISTRY["js"]).calls if call.nest.is_contraction]
     return sum(
         any(expr.op == "div" for expr in walk(out.value for out in call.nest.outputs))
         for call in products
@@ -132,7 +130,7 @@ def test_products_are_divided(name):
     (softmax,) = (node.outputs[0] for node in graph.nodes if node.op == "Softmax")
     divided, _ = divided_products(graph)
     assert divided == sum(softmax in node.inputs for node in graph.nodes)
-    for call in lower(graph, target=TARGETS["js"]).calls:
+    for call in rewritten(graph, REGISTRY["js"]).calls:
         operations = [expr.op for expr in call.nest.nodes]
         assert operations.count("exp") <= 1
         assert not {"exp", "div"} <= set(operations), "factors are not divided"
@@ -155,7 +153,7 @@ def test_results_do_not_change(name):
         with np.errstate(over="ignore", invalid="ignore"):
             expected = evaluate_graph(graph, values)
         if all(np.isfinite(value).all() for value in expected.values()):
-            assert not deviations(run_calls(graph, values, TARGETS["js"]), expected), scale
+            assert not deviations(run_calls(graph, values, REGISTRY["js"]), expected), scale
 
 
 def test_rows_without_a_finite_element_are_nan():
@@ -164,7 +162,7 @@ def test_rows_without_a_finite_element_are_nan():
     values = random_values(graph)
     values["m"][0, 0, 2] = -np.inf
     result, expected = (
-        run_calls(graph, values, TARGETS["js"])["out"],
+        run_calls(graph, values, REGISTRY["js"])["out"],
         evaluate_graph(graph, values)["out"],
     )
     assert np.array_equal(np.isnan(result), np.isnan(expected))

@@ -11,7 +11,7 @@ from tests.lower.mixed_graphs import graph
 from tests.passes.graphs import evaluate_graph
 from tests.passes.running import optimised
 from tests.sampling import representative
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse, print_graph
 from webkiln.ops.evaluate import constant_values
 
@@ -49,7 +49,7 @@ def test_printed_calls_compute_the_graph(backend, count, tmp_path):
         )
     for seed, model, outputs in zip(seeds, graphs, run(jobs, backend, tmp_path), strict=True):
         errors = deviations(
-            outputs, evaluate_graph(model, values_of(model, seed), TARGETS[backend])
+            outputs, evaluate_graph(model, values_of(model, seed), REGISTRY[backend].target)
         )
         assert not errors, f"seed {seed}: {errors}\n{print_graph(model)}"
 

@@ -3,7 +3,6 @@ sequence of passes, changes results.
 """
 
 import random
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from textwrap import dedent
@@ -13,7 +12,8 @@ import pytest
 from tests.lower.fused_calls import deviations, values_of
 from tests.lower.mixed_graphs import graph
 from tests.passes.graphs import evaluate_graph
-from webkiln.backends.table import TARGETS
+from tests.programs import with_target
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import print_graph
 from webkiln.lower.lower import unfused
 from webkiln.nest.parse import parse
@@ -21,15 +21,13 @@ from webkiln.nest.run import run_program
 from webkiln.nest.text import print_program
 from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import constant_values
-from webkiln.program_builder.planning import passes, rewriting
+from webkiln.program_builder.backend import Settings
 
-SMALL = replace(TARGETS["wasm"], tiled_product_bytes=2048, row_tile_bytes=2048)
+SMALL = with_target(REGISTRY["wasm"], tiled_product_bytes=2048, row_tile_bytes=2048)
 """A backend whose caches are so small that small programs are tiled."""
-DRAWS = replace(TARGETS["webgl"], render_targets=1)
-HALF = replace(TARGETS["webgpu"], precision="float16")
-EXAMPLES = {item.name: item for target in (HALF, DRAWS, SMALL) for item in passes(target)} | {
-    "storage": next(item for item in passes(TARGETS["webgpu"]) if item.name == "storage")
-}
+DRAWS = with_target(REGISTRY["webgl"], render_targets=1)
+HALF = with_target(REGISTRY["webgpu"], precision="float16")
+EXAMPLES = {item.name: item for backend in (DRAWS, HALF, SMALL) for item in backend.passes()}
 
 
 def example(name):
@@ -76,10 +74,10 @@ def test_no_pass_changes_results(start):
         model = graph(seed)
         values = values_of(model, seed)
         memory = constant_values(model, values) | {name: values[name] for name in model.inputs}
-        for target in (SMALL, DRAWS):
-            reference = evaluate_graph(model, values, target)
+        for backend in (SMALL, DRAWS):
+            reference = evaluate_graph(model, values, backend.target)
             program = unfused(model)
-            for item in passes(target):
+            for item in backend.passes():
                 program = item.run(program)
                 check(program, model, memory, reference, f"seed {seed}, {item.name}")
 
@@ -92,9 +90,9 @@ def test_no_sequence_of_passes_changes_results(start):
         memory = constant_values(model, values) | {name: values[name] for name in model.inputs}
         generator = random.Random(seed)
         program = unfused(model)
-        sequence = [generator.choice(rewriting(SMALL)) for _ in range(6)]
+        sequence = [generator.choice(SMALL.rewriting(Settings(SMALL.target))) for _ in range(6)]
         held = any(item.name == "hold_float16" for item in sequence)
-        reference = evaluate_graph(model, values, SMALL if held else None)
+        reference = evaluate_graph(model, values, SMALL.target if held else None)
         for item in sequence:
             program = item.run(program)
         names = ", ".join(item.name for item in sequence)

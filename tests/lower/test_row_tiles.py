@@ -3,7 +3,6 @@ are not, and that results are bit-identical.
 """
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,16 +10,15 @@ import pytest
 from tests.lower.chain_graphs import check_no_bit_changes, job, random_values
 from tests.lower.fused_calls import run_calls, values_of
 from tests.passes.graphs import Builder
+from tests.programs import program, rewritten, with_target
 from tests.sampling import representative
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.codegen.steps import flops
 from webkiln.ir import symbols
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import print_graph
 from webkiln.ir.types import Type
-from webkiln.lower.lower import lower
 from webkiln.nest.steps import Repeat
-from webkiln.program import program
 
 LAYOUTS = {"last": ((0, 3, 1, 2), (3, 2, 0, 1)), "first": ((0, 1, 2, 3), (0, 1, 2, 3))}
 """The positions of batch, channels, rows and columns of images, and of features, channels, rows and
@@ -220,13 +218,13 @@ UNTILED = {
 
 
 def limited(backend, limit=LIMIT):
-    return replace(TARGETS[backend], row_tile_bytes=limit)
+    return with_target(REGISTRY[backend], row_tile_bytes=limit)
 
 
 def repeats(network, limit=LIMIT):
     return [
         step
-        for step in lower(network.graph, target=limited("js", limit)).steps
+        for step in rewritten(network.graph, limited("js", limit)).steps
         if isinstance(step, Repeat)
     ]
 
@@ -255,7 +253,7 @@ def test_intermediate_results_are_halved(name):
     network = TILED[name]
     full_sizes = {
         call.outputs[0].name: call.outputs[0].type.size
-        for call in lower(network.graph, target=limited("js", 0)).calls
+        for call in rewritten(network.graph, limited("js", 0)).calls
     }
     between = [call.outputs[0] for step in repeats(network) for call in step.steps[:-1]]
     assert between
@@ -323,7 +321,7 @@ def test_memory_excludes_wide_intermediate_results():
     """A block whose wide tensors take 38 MB needs less than 8 MB when tiled."""
     network = net(448, 112, 8).inverted(96, 8)
     assert program(network.graph, limited("wasm", 0), "float32")["memory"] > 36 << 20
-    assert program(network.graph, TARGETS["wasm"], "float32")["memory"] < 8 << 20
+    assert program(network.graph, REGISTRY["wasm"], "float32")["memory"] < 8 << 20
 
 
 @pytest.mark.parametrize("start", range(0, 240, 40))

@@ -2,7 +2,6 @@
 bit-identical.
 """
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -18,14 +17,13 @@ from tests.lower.chain_graphs import (
 from tests.lower.fused_calls import deviations, run_calls, values_of
 from tests.lower.mixed_graphs import graph as mixed
 from tests.passes.graphs import evaluate_graph
+from tests.programs import program, rewritten, with_target
 from tests.sampling import representative
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir import symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.text import print_graph
-from webkiln.lower.lower import lower
 from webkiln.nest.steps import Repeat, calls
-from webkiln.program import program
 
 UNBLOCKED = {
     "another reader": BLOCKED["two products of one operand"].replace(
@@ -63,7 +61,7 @@ LIMIT, SYMBOLIC_LIMIT = 16 << 10, 128 << 10
 
 
 def limited(limit, backend="js"):
-    return replace(TARGETS[backend], tiled_product_bytes=limit)
+    return with_target(REGISTRY[backend], tiled_product_bytes=limit)
 
 
 @pytest.mark.parametrize("backend", representative(["js", "wasm", "webgpu", "webgl"], "js", "wasm"))
@@ -89,7 +87,7 @@ def test_intermediate_results_fit_the_limit(name):
     is_symbolic_graph = any(
         is_symbolic(size) for input_ in graph.inputs for size in graph.type(input_).shape
     )
-    lowered = lower(graph, target=limited(SYMBOLIC_LIMIT if is_symbolic_graph else LIMIT))
+    lowered = rewritten(graph, limited(SYMBOLIC_LIMIT if is_symbolic_graph else LIMIT))
     inside = [call for step in lowered.steps if isinstance(step, Repeat) for call in calls([step])]
     results = {call.outputs[0].name for call in inside} & {
         lowered.root(name) for name in graph.outputs.values()
@@ -109,7 +107,7 @@ def test_intermediate_results_fit_the_limit(name):
 
 def check_blocks(heads, size, limit, length):
     """Check that blocks cover all rows, and few of them twice."""
-    lowered = lower(parsed(attention(1, heads, size, size, 16)), target=limited(limit))
+    lowered = rewritten(parsed(attention(1, heads, size, size, 16)), limited(limit))
     (rows,) = (step for step in lowered.steps if isinstance(step, Repeat))
     (product, *_) = rows.steps
     count = symbols.substitute(rows.count, {"T": length})
@@ -141,7 +139,7 @@ def test_blocks_of_known_sizes_are_even(rows, length):
 def test_other_chains_are_not_blocked(name):
     assert not any(
         isinstance(step, Repeat)
-        for step in lower(parsed(UNBLOCKED[name]), target=limited(LIMIT)).steps
+        for step in rewritten(parsed(UNBLOCKED[name]), limited(LIMIT)).steps
     )
 
 
@@ -149,7 +147,7 @@ def test_memory_grows_linearly_with_the_length():
     """Scores of a sequence twice as long take twice the memory, not four times."""
     sizes = []
     for length in (2048, 4096):
-        document = program(parsed(attention(1, 8, length, length, 64)), TARGETS["wasm"], "float32")
+        document = program(parsed(attention(1, 8, length, length, 64)), REGISTRY["wasm"], "float32")
         given_ = 4 * 8 * length * 64 * 4
         sizes.append(document["memory"] - given_)
     assert sizes[1] < 2.1 * max(sizes[0], 1 << 20)
@@ -161,7 +159,7 @@ def test_random_graphs_in_blocks(start):
     for seed in range(start, start + 50):
         graph = mixed(seed)
         values = values_of(graph, seed)
-        target = limited(16)
-        reference = evaluate_graph(graph, values, target)
-        errors = deviations(run_calls(graph, values, target), reference)
+        backend = limited(16)
+        reference = evaluate_graph(graph, values, backend.target)
+        errors = deviations(run_calls(graph, values, backend), reference)
         assert not errors, f"seed {seed}: {errors}\n{print_graph(graph)}"

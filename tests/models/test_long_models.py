@@ -9,15 +9,15 @@ import pytest
 from tests.backends.harness import Job, run
 from tests.bench.long_models import KINDS, long_model
 from tests.passes.running import optimised
+from tests.programs import program
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import constant_values
 from webkiln.ops.table import infer
-from webkiln.program import program
 
 
 def converted(model):
@@ -43,6 +43,6 @@ def test_long_models_agree_with_onnxruntime(kind, backend, tmp_path):
 @pytest.mark.parametrize("kind", ["adds", "functions", "diamonds", "fan", "joined"])
 def test_time_grows_with_the_length(kind):
     begin = time.process_time()
-    compiled = program(converted(long_model(kind, 5000)), TARGETS["wasm"], "float32")
+    compiled = program(converted(long_model(kind, 5000)), REGISTRY["wasm"], "float32")
     assert time.process_time() - begin < 40
     assert kind == "joined" or len(compiled["main"]) < 200

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from webkiln.backends.table import TARGETS
+from tests.programs import program
+from webkiln.backends.table import REGISTRY
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.passes.pipeline import PASSES
-from webkiln.program import program
 
 DIGITS = Path(__file__).resolve().parents[2] / "models" / "digits" / "digits.keras"
 
@@ -28,7 +28,7 @@ def without_orders(value):
     return [without_orders(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.parametrize("backend", REGISTRY)
 def test_removing_all_orders_changes_no_launch(backend):
     graph = KerasConverter(batch_size=2).convert(DIGITS)
     assert any(variable.order is not None for variable in graph.variables.values())
@@ -38,7 +38,7 @@ def test_removing_all_orders_changes_no_launch(backend):
         }
     )
     ordered, unordered = (
-        program(optimised(item), TARGETS[backend], "float32") for item in (graph, bare)
+        program(optimised(item), REGISTRY[backend], "float32") for item in (graph, bare)
     )
     assert ordered != unordered
     assert without_orders(ordered) == without_orders(unordered)

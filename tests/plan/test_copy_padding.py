@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import expected, node_job, run
+from tests.programs import rewritten
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse
-from webkiln.lower.lower import unfused
 from webkiln.ops.conv_cases import NCHW, PLAIN_2D
 from webkiln.ops.operator import Case
-from webkiln.program_builder.planning import passes
 
 POOL = {"axes": (2, 3), "window": (3, 3)}
 
@@ -55,9 +54,8 @@ def test_windows_of_every_kind(variant, tmp_path):
 
 def copies(text: str, backend: str = "wasm") -> list[str]:
     """The names of the copies with padding in the program of a graph."""
-    program, target = unfused(parse("graph g\n" + dedent(text).strip() + "\n")), TARGETS[backend]
-    for item in passes(target):
-        program = item.run(program)
+    graph = parse("graph g\n" + dedent(text).strip() + "\n")
+    program = rewritten(graph, REGISTRY[backend], without=())
     return [name for name in program.buffers if name.endswith("~padded")]
 
 

@@ -2,17 +2,15 @@
 write them.
 """
 
-from dataclasses import replace
 from textwrap import dedent
 
 import pytest
 
-from webkiln.backends.table import TARGETS
+from tests.programs import program, with_target
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse
 from webkiln.nest.target import ARITHMETIC
 from webkiln.plan.kernel import from_json
-from webkiln.program import program
-from webkiln.program_builder.planning import plan
 from webkiln.recipe import values
 
 GPU = ("webgpu", "webgl")
@@ -23,12 +21,12 @@ def graph(text):
 
 
 def target(backend):
-    return replace(TARGETS[backend], precision="float16")
+    return with_target(REGISTRY[backend], precision="float16")
 
 
 def narrowed(text, target):
     """The buffers stored as float16."""
-    buffers = plan(graph(text), target).buffers.values()
+    buffers = target.plan(graph(text)).buffers.values()
     return {buffer.name for buffer in buffers if buffer.storage == "float16"}
 
 
@@ -49,7 +47,7 @@ def test_intermediate_results_and_weights_are_float16_and_inputs_and_outputs_are
     found = narrowed(CHAIN.format(columns=16), target(backend))
     assert {"m", "w", "b"} <= found
     assert not {"x", "y"} & found
-    assert not narrowed(CHAIN.format(columns=16), TARGETS[backend])
+    assert not narrowed(CHAIN.format(columns=16), REGISTRY[backend])
 
 
 def test_results_without_vector_stores_stay_float32_where_two_elements_share_a_word():
@@ -98,7 +96,9 @@ LAYER = """
 def test_products_of_winograd_convolutions_remain_float32(winograd, precision):
     """The inverse transform would amplify the errors of float16."""
     document = program(
-        graph(LAYER), replace(TARGETS["webgpu"], precision=ARITHMETIC, winograd=winograd), "float32"
+        graph(LAYER),
+        with_target(REGISTRY["webgpu"], precision=ARITHMETIC, winograd=winograd),
+        "float32",
     )
     blocked = [
         data["schedule"] for data in document["kernels"].values() if data["schedule"].get("depth")
@@ -134,7 +134,7 @@ def test_weights_and_intermediate_results_use_half_the_memory():
     """
     sizes = [
         program(graph(wide), choice, "float32")["loaded"]
-        for choice in (target("webgpu"), TARGETS["webgpu"])
+        for choice in (target("webgpu"), REGISTRY["webgpu"])
     ]
     staging = 64 * 4096 * 4
     assert sizes[0] - staging < 0.55 * (sizes[1] - staging)

@@ -11,12 +11,11 @@ import pytest
 from tests.backends.harness import expected, node_job, run
 from tests.hosts import SAMPLED_VARIANTS
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse
 from webkiln.nest.schedule import Slide
 from webkiln.ops.conv_cases import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
-from webkiln.program_builder.planning import plan
 
 
 def depthwise(width, *, kernel=3, stride=1, dilation=1, pads=(1, 1), features=8):
@@ -39,7 +38,7 @@ output y = y
 
 
 def schedule(graph, backend="wasm"):
-    (call,) = plan(graph, TARGETS[backend]).calls
+    (call,) = REGISTRY[backend].plan(graph).calls
     return call.schedule
 
 

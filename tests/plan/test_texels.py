@@ -6,16 +6,15 @@ from textwrap import dedent
 
 import pytest
 
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.text import parse
 from webkiln.plan.texels import draw
-from webkiln.program_builder.planning import plan
 
 
 def planned(text):
-    return plan(parse("graph g\n" + dedent(text).strip() + "\n"), TARGETS["webgl"])
+    return REGISTRY["webgl"].plan(parse("graph g\n" + dedent(text).strip() + "\n"))
 
 
 def texels(program):

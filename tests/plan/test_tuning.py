@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, run
+from tests.programs import program
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.launches import launches
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.errors import RecipeError
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import parse
 from webkiln.ops.evaluate import run_graph
 from webkiln.plan.measurements import candidate_times, fastest
 from webkiln.plan.tuning import SCHEMA, UNTUNED, Tuning, read, trials
-from webkiln.program import program
 
 CONV = (
     '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],'
@@ -139,7 +139,7 @@ def test_every_candidate_computes_the_same(backend, variant, every, tmp_path):
             )
         )
     used_candidates: dict[str, set[str]] = {}
-    for number, trial in enumerate(trials(TARGETS[backend])):
+    for number, trial in enumerate(trials(REGISTRY[backend].target)):
         tuning = Tuning(trial=trial)
         results = run(jobs, backend, tmp_path / str(number), variant or "simd", tuning=tuning)
         for job, outputs in zip(jobs, results, strict=True):
@@ -148,34 +148,34 @@ def test_every_candidate_computes_the_same(backend, variant, every, tmp_path):
                 relative_error(outputs[key], value) <= 1e-5 for key, value in reference.items()
             ), (trial, job.graph.nodes[0].op)
         for job in jobs:
-            for item in decided(program(job.graph, TARGETS[backend], "float32", tuning=tuning)):
+            for item in decided(program(job.graph, REGISTRY[backend], "float32", tuning=tuning)):
                 used_candidates.setdefault(item["key"], set()).add(item["chosen"])
                 assert {name for name, *_ in item["candidates"]} >= {item["chosen"]}
     assert len(used_candidates) >= len(names)
     for name in names:
-        for item in decided(program(graph(name), TARGETS[backend], "float32")):
+        for item in decided(program(graph(name), REGISTRY[backend], "float32")):
             assert used_candidates[item["key"]] == {name for name, *_ in item["candidates"]}, (
                 "each candidate was used"
             )
 
 
-@pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.parametrize("backend", REGISTRY)
 def test_lanes_are_powers_of_two(backend):
     """Panels are indexed by shifts."""
     assert all(
         lanes & (lanes - 1) == 0
-        for shapes in TARGETS[backend].candidates.values()
+        for shapes in REGISTRY[backend].target.candidates.values()
         for lanes, _ in shapes
     )
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_default_is_the_first_candidate(name):
-    for item in decided(program(graph(name), TARGETS["wasm"], "float32")):
+    for item in decided(program(graph(name), REGISTRY["wasm"], "float32")):
         assert item["chosen"] == item["candidates"][0][0]
         assert all(ms > 0 and measured is None for _, ms, measured in item["candidates"])
-    assert program(graph(name), TARGETS["wasm"], "float32") == program(
-        graph(name), TARGETS["wasm"], "float32", tuning=read(FILE, "wasm")
+    assert program(graph(name), REGISTRY["wasm"], "float32") == program(
+        graph(name), REGISTRY["wasm"], "float32", tuning=read(FILE, "wasm")
     )
 
 
@@ -193,7 +193,7 @@ def tuned(key: str, name: str, **ms: float) -> Tuning:
 
 
 def test_a_file_chooses_a_convolution_and_its_tile():
-    default = program(graph("convolution"), TARGETS["wasm"], "float32")
+    default = program(graph("convolution"), REGISTRY["wasm"], "float32")
     convolution = decided(default)[0]
     assert [name for name, *_ in convolution["candidates"]] == [
         "winograd 4x4",
@@ -201,14 +201,17 @@ def test_a_file_chooses_a_convolution_and_its_tile():
         "direct",
     ]
     direct = program(
-        graph("convolution"), TARGETS["wasm"], "float32", tuning=tuned(convolution["key"], "direct")
+        graph("convolution"),
+        REGISTRY["wasm"],
+        "float32",
+        tuning=tuned(convolution["key"], "direct"),
     )
     assert len(kernels_of(direct)) == 1 < len(kernels_of(default))
     algorithm, tile = decided(direct)
     assert algorithm["chosen"] == "direct"
     assert ["direct", 0.5] in [[name, ms] for name, _, ms in algorithm["candidates"]]
     both = tuned(convolution["key"], "direct").kernels | tuned(tile["key"], "2x16").kernels
-    other = program(graph("convolution"), TARGETS["wasm"], "float32", tuning=Tuning(both))
+    other = program(graph("convolution"), REGISTRY["wasm"], "float32", tuning=Tuning(both))
     assert kernels_of(other) != kernels_of(direct)
     (kernel,) = (other["kernels"][name] for name in kernels_of(other))
     assert (kernel["schedule"]["lanes"], kernel["schedule"]["count"]) == (16, 2)
@@ -216,8 +219,8 @@ def test_a_file_chooses_a_convolution_and_its_tile():
 
 def test_unknown_kernels_are_ignored():
     tuning = tuned("contraction 1x2 of 3 #000000000000", "6x8")
-    assert program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuning) == program(
-        graph("depthwise"), TARGETS["wasm"], "float32"
+    assert program(graph("depthwise"), REGISTRY["wasm"], "float32", tuning=tuning) == program(
+        graph("depthwise"), REGISTRY["wasm"], "float32"
     )
 
 
@@ -229,12 +232,12 @@ def test_the_epilogue_is_not_part_of_the_key():
         .replace("Relu(s)", "Relu(c)")
     )
     keys, others = (
-        {item["key"] for item in decided(program(model, TARGETS["wasm"], "float32"))}
+        {item["key"] for item in decided(program(model, REGISTRY["wasm"], "float32"))}
         for model in (graph("convolution"), bare)
     )
     assert keys == others
     larger = parse("graph g\n" + dedent(GRAPHS["convolution"]).replace("19,18", "20,18"))
-    assert keys != {item["key"] for item in decided(program(larger, TARGETS["wasm"], "float32"))}
+    assert keys != {item["key"] for item in decided(program(larger, REGISTRY["wasm"], "float32"))}
 
 
 @pytest.mark.parametrize(
@@ -277,11 +280,11 @@ def test_malformed_files_are_rejected(data, message):
 
 
 def test_an_unknown_candidate_is_rejected():
-    item = decided(program(graph("depthwise"), TARGETS["wasm"], "float32"))[0]
+    item = decided(program(graph("depthwise"), REGISTRY["wasm"], "float32"))[0]
     with pytest.raises(
         RecipeError, match=r"has no candidate '9x9', only 2x16, .*; run webkiln tune again"
     ):
-        program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuned(item["key"], "9x9"))
+        program(graph("depthwise"), REGISTRY["wasm"], "float32", tuning=tuned(item["key"], "9x9"))
 
 
 def test_the_cost_model_agrees_with_measured_tiles():
@@ -295,7 +298,7 @@ def test_the_cost_model_agrees_with_measured_tiles():
         "y: float32[1536,1536] = MatMul(x, w)\n"
         "output out = y\n"
     )
-    (item,) = decided(program(large, TARGETS["wasm"], "float32"))
+    (item,) = decided(program(large, REGISTRY["wasm"], "float32"))
     expected = {name: ms for name, ms, _ in item["candidates"]}
     assert min(expected, key=expected.__getitem__) == "6x8" == item["chosen"]
     assert 1.0 < expected["4x8"] / expected["6x8"] < 1.1

@@ -2,7 +2,6 @@
 their filters.
 """
 
-from dataclasses import replace
 from itertools import product
 from textwrap import dedent
 
@@ -10,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, expected, node_job, run
+from tests.programs import program, with_target
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering
@@ -24,8 +24,6 @@ from webkiln.ops.evaluate import run_graph
 from webkiln.ops.operator import Case
 from webkiln.plan import toom_cook
 from webkiln.plan.convolutions import OUTPUTS, SMALL
-from webkiln.program import program
-from webkiln.program_builder.planning import plan
 
 FORMS = [*OUTPUTS.items(), *SMALL.items()]
 
@@ -138,7 +136,7 @@ def test_convolutions(backend, variant, every, tmp_path):
     cases = list(convolutions())[::every]
     jobs = [node_job("Conv", case, trained=True) for case in cases]
     for case, job, outputs in zip(cases, jobs, run(jobs, backend, tmp_path, variant), strict=True):
-        assert plan(job.graph, TARGETS[backend]).init, f"{case.name} is computed directly"
+        assert REGISTRY[backend].plan(job.graph).init, f"{case.name} is computed directly"
         for name, value in expected("Conv", case).items():
             assert relative_error(outputs[name], value) <= case.tolerance, case.name
 
@@ -244,7 +242,7 @@ def test_graphs(encoding, backend, tmp_path):
             )
         )
     for name, job, outputs in zip(GRAPHS, jobs, run(jobs, backend, tmp_path), strict=True):
-        assert bool(plan(job.graph, TARGETS[backend]).init) == (name != VISIBLE_FILTER), name
+        assert bool(REGISTRY[backend].plan(job.graph).init) == (name != VISIBLE_FILTER), name
         reference, _ = run_graph(job.graph, job.inputs, job.weights)
         for output, value in reference.items():
             assert relative_error(outputs[output], value) < (
@@ -255,7 +253,8 @@ def test_graphs(encoding, backend, tmp_path):
 def test_untransformed_filters_are_not_retained():
     graph = parse("graph g\n" + dedent(GRAPHS["epilogue with a residual"]).strip() + "\n")
     fast, direct = (
-        program(graph, replace(TARGETS["wasm"], winograd=on), "float32") for on in (True, False)
+        program(graph, with_target(REGISTRY["wasm"], winograd=on), "float32")
+        for on in (True, False)
     )
     (transform,) = (entry for entry in fast["init"] if entry["shard"] < 0)
     source, target = transform["operands"]
@@ -277,4 +276,4 @@ def test_other_convolutions_are_direct(change, why):
         ),
         PLAIN_2D | NHWC | change,
     )
-    assert not plan(node_job("Conv", case, trained=True).graph, TARGETS["wasm"]).init, why
+    assert not REGISTRY["wasm"].plan(node_job("Conv", case, trained=True).graph).init, why

@@ -1,13 +1,11 @@
-"""All backends by name, the fastest first."""
+"""The backends by name, the fastest first."""
 
-from webkiln.backends import js, wasm, webgl, webgpu
-from webkiln.nest.target import Target
-from webkiln.recipe.values import WASM_VARIANTS
+from webkiln.backends.js import backend as js
+from webkiln.backends.wasm import backend as wasm
+from webkiln.backends.webgl import backend as webgl
+from webkiln.backends.webgpu import backend as webgpu
+from webkiln.program_builder.loop_backend import LoopBackend
 
-TARGETS: dict[str, Target] = {
-    "webgpu": webgpu.TARGET,
-    "wasm": wasm.TARGET,
-    "webgl": webgl.TARGET,
-    "js": js.TARGET,
+REGISTRY: dict[str, LoopBackend] = {
+    item.name: item for item in (webgpu.BACKEND, wasm.BACKEND, webgl.BACKEND, js.BACKEND)
 }
-VARIANTS: dict[str, tuple[str, ...]] = {"webgpu": (), "wasm": WASM_VARIANTS, "webgl": (), "js": ()}

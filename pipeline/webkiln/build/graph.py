@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from webkiln.backends import browsers
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.build.action import Action, Input, Local, PerFile, Product
 from webkiln.build.names import single_file
 from webkiln.build.source_graph import SourceGraph, once
@@ -13,7 +13,7 @@ from webkiln.build.tools import tool_of
 from webkiln.plan.tuning import Trial, trials
 from webkiln.recipe.form import Form
 from webkiln.recipe.recipe import LabelsFile
-from webkiln.recipe.values import WASM_VARIANTS
+from webkiln.recipe.values import VARIANTS
 
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
@@ -80,7 +80,7 @@ class ModelGraph(SourceGraph):
             params["trial"] = list(choice.trial)
         elif self.recipe.tuned is not None:
             inputs["tuned.json"] = Local(self.recipe.tuned)
-        code = (self._share.package / "backends" / f"{backend}.py", *self.recipe.operators)
+        code = (self._share.package / "backends" / backend / "backend.py", *self.recipe.operators)
         return self._add(
             "lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=code
         )
@@ -88,7 +88,7 @@ class ModelGraph(SourceGraph):
     @once
     def generate(self, backend: str, choice: Selection) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
-        code = (self._share.package / "codegen" / f"write_{backend}.py",)
+        code = (self._share.package / "backends" / backend / "printer.py",)
         return self._add(
             "generate",
             f":{backend}{choice.suffix}",
@@ -140,7 +140,7 @@ class ModelGraph(SourceGraph):
             "shards.json": Product(pack, "shards.json"),
             "shards/": Product(pack, "shards/"),
         }
-        variants = WASM_VARIANTS if "wasm" in choice.backends else ()
+        variants = [variant for backend in choice.backends for variant in VARIANTS[backend]]
         for backend in choice.backends:
             inputs[f"program.{backend}.json"] = Product(self.lower(backend, choice), "program.json")
             inputs[f"code.{backend}/"] = Product(
@@ -157,7 +157,7 @@ class ModelGraph(SourceGraph):
         params = {
             "name": self.recipe.name,
             "backends": list(choice.backends),
-            "variants": list(variants),
+            "variants": variants,
             "encoding": choice.encoding,
             "labels": [] if trial else _labels(self.recipe.labels),
             "images": {name: asdict(image) for name, image in self.recipe.images.items()},
@@ -183,7 +183,7 @@ class ModelGraph(SourceGraph):
         actions = []
         for backend in backends or choice.backends:
             tolerance = self.recipe.tolerance(backend, choice.encoding)
-            for variant in WASM_VARIANTS if backend == "wasm" else ("",):
+            for variant in VARIANTS[backend] or ("",):
                 params = {
                     "backend": backend,
                     "variant": variant,
@@ -209,7 +209,7 @@ class ModelGraph(SourceGraph):
     def tune(self, backend: str, browser: str) -> Action:
         """The times of all candidate schedules of a backend."""
         inputs: dict[str, Input] = {}
-        for number, trial in enumerate(trials(TARGETS[backend])):
+        for number, trial in enumerate(trials(REGISTRY[backend].target)):
             choice = Selection((backend,), self.recipe.encodings[0], trial=trial)
             inputs[f"bundle.{number}/"] = Product(self.bundle(choice), "bundle/")
             inputs[f"program.{number}.json"] = Product(self.lower(backend, choice), "program.json")

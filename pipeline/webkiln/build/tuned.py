@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph
@@ -33,7 +33,7 @@ class Retuned:
 
 def tunable(recipe: Recipe) -> tuple[str, ...]:
     """The recipe's backends that have a choice."""
-    return tuple(backend for backend in recipe.backends if trials(TARGETS[backend]))
+    return tuple(backend for backend in recipe.backends if trials(REGISTRY[backend].target))
 
 
 def usual(recipe: Recipe) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def tune(
     """Time the candidates and write the fastest into `file`. Choices that were measured before are
     not measured again, unless `rerun` is set.
     """
-    if not trials(TARGETS[backend]):
+    if not trials(REGISTRY[backend].target):
         raise RecipeError(
             f"{recipe.name}: {backend} has no choices to time; these backends have:"
             f" {', '.join(tunable(recipe)) or 'none'}"

@@ -1,15 +1,18 @@
 """The kernels that the launches of a program name, and the offsets of their operands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json, size_to_json
 from webkiln.ir.types import itemsize
+from webkiln.nest import custom_kernel
+from webkiln.nest import procedure as procedures
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
+from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
 
 
@@ -25,6 +28,18 @@ class Sources:
 
     def find(self, name: str) -> Kernel | Procedure | CustomKernel:
         return self.kernels.get(name) or self.procedures.get(name) or self.custom_kernels[name]
+
+
+def sources_of(program: Mapping[str, Any]) -> Sources:
+    """The code of a program.json."""
+    return Sources(
+        {name: kernels.from_json(data) for name, data in sorted(program["kernels"].items())},
+        {name: procedures.from_json(data) for name, data in sorted(program["procedures"].items())},
+        {
+            name: custom_kernel.from_json(data)
+            for name, data in sorted(program["custom_kernels"].items())
+        },
+    )
 
 
 def element_offsets(operands: Sequence[Operand], entry: dict[str, Any]) -> list[int | str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from webkiln import canonical
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.build.action import Product
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph
@@ -16,13 +16,13 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json
 from webkiln.lower.lower import unfused
 from webkiln.nest.program import Program
-from webkiln.nest.target import Target
 from webkiln.nest.text import print_program
 from webkiln.nest.verify import verify
 from webkiln.ops.plugins import defined_by
 from webkiln.plan.tuning import UNTUNED, Tuning, read_file
 from webkiln.plugins import import_files
-from webkiln.program_builder.planning import passes, weights_of
+from webkiln.program_builder.backend import Options, weights_of
+from webkiln.program_builder.loop_backend import LoopBackend
 from webkiln.recipe.recipe import Recipe
 
 FIRST = "lower"
@@ -52,8 +52,10 @@ def run(options: argparse.Namespace) -> int:
         graph, tuning = _inputs(engine, recipe, backend)
     with defined_by(None):
         import_files(recipe.operators)
-        target = TARGETS[backend].configured(recipe.winograd, recipe.precision_of(backend))
-        programs = dict(_programs(graph, target, tuning))
+        settings = Options(
+            tuning=tuning, winograd=recipe.winograd, precision=recipe.precision_of(backend)
+        )
+        programs = dict(_programs(graph, REGISTRY[backend], settings))
         if options.check:
             for program in programs.values():
                 verify(program)
@@ -81,10 +83,12 @@ def _inputs(engine: Engine, recipe: Recipe, backend: str) -> tuple[Graph, Tuning
     return graph, UNTUNED if recipe.tuned is None else read_file(recipe.tuned, backend)
 
 
-def _programs(graph: Graph, target: Target, tuning: Tuning) -> Iterator[tuple[str, Program]]:
+def _programs(
+    graph: Graph, backend: LoopBackend, options: Options
+) -> Iterator[tuple[str, Program]]:
     """Yield the program before the first pass and after each."""
     program = unfused(graph)
     yield FIRST, program
-    for item in passes(target, tuning, weights_of(graph)):
+    for item in backend.configured(options).passes(options.tuning, weights_of(graph)):
         program = item.run(program)
         yield item.name, program

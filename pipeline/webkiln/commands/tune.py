@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from webkiln.backends import host
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.build import progress
 from webkiln.build.engine import Engine
 from webkiln.build.locations import state_folder
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         )
     chosen = tunable(recipe) if options.backend is not None else usual(recipe)
     if not chosen:
-        known = ", ".join(name for name, target in TARGETS.items() if trials(target))
+        known = ", ".join(name for name, backend in REGISTRY.items() if trials(backend.target))
         raise RecipeError(
             f"{options.source}: there are no alternatives for {', '.join(recipe.backends)};"
             f" --backend takes {known}"

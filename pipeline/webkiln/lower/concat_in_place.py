@@ -51,7 +51,6 @@ from webkiln.nest.expr import Expr, make, rebuild, walk
 from webkiln.nest.nest import Operand, Output, load_guard, load_index
 from webkiln.nest.program import Program, map_runs
 from webkiln.nest.steps import NestCall, View
-from webkiln.nest.target import Target
 
 Box = tuple[tuple[int, int], ...]
 """First element and number of elements in each dimension."""
@@ -68,10 +67,9 @@ class SliceCopy:
     call: NestCall
 
 
-def run(program: Program, target: Target | None) -> Program:
-    """Where buffers are textures, a draw cannot read the one that it writes."""
-    separate = target is not None and target.render_targets > 0
-    return map_runs(program, partial(concat_in_place, no_self_reads=separate))
+def run(program: Program, *, no_self_reads: bool = False) -> Program:
+    """`no_self_reads`: where buffers are textures, a draw cannot read the one that it writes."""
+    return map_runs(program, partial(concat_in_place, no_self_reads=no_self_reads))
 
 
 def concat_in_place(

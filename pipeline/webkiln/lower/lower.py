@@ -5,24 +5,20 @@ from itertools import count
 
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
-from webkiln.lower.pipeline import passes
+from webkiln.lower import canonicalize, concat_in_place, fuse
 from webkiln.nest.build import Lowering
 from webkiln.nest.program import Buffer, Kind, Program, State
 from webkiln.nest.steps import Step, View, every_step
-from webkiln.nest.target import Target
 from webkiln.ops.table import complete, find
 
 VIEWS = frozenset({"Reshape", "Identity"})
 
 
-def lower(graph: Graph, keep: Collection[str] = (), target: Target | None = None) -> Program:
-    """The program of a graph after the passes of `pipeline.py`. Variables in `keep` are computed
-    even where fusion could eliminate them. Without a `target`, calls are only fused.
+def lower(graph: Graph, keep: Collection[str] = ()) -> Program:
+    """The program of a graph, fused, for no particular backend. Variables in `keep` are computed
+    even where fusion could eliminate them.
     """
-    program = unfused(graph, keep)
-    for item in passes(target):
-        program = item.run(program)
-    return program
+    return canonicalize.run(concat_in_place.run(fuse.run(unfused(graph, keep))))
 
 
 def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:

@@ -142,6 +142,9 @@ def _peak_bytes(between: Sequence[int]) -> int:
 
 
 def run(program: Program, target: Target) -> Program:
+    """Nothing is tiled if the target has no limit."""
+    if not target.row_tile_bytes:
+        return program
     counter = f"i{free_counter(program)}"
     return map_runs(program, partial(tile_rows, limit=target.row_tile_bytes, counter=counter))
 

@@ -120,6 +120,9 @@ class Block:
 
 
 def run(program: Program, target: Target) -> Program:
+    """Nothing is tiled if the target has no limit."""
+    if not target.tiled_product_bytes:
+        return program
     tiled = partial(tile_products, limit=target.tiled_product_bytes, counter=free_counter(program))
     return map_runs(program, tiled)
 

@@ -26,6 +26,19 @@ Contraction = Literal["shapes", "dot", "depthwise", "matvec"]
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """A processor under one backend: 10^9 operations and bytes per second, milliseconds of overhead
+    per launch, lanes of a vector, and vector registers.
+    """
+
+    gflops: float
+    gigabytes: float
+    launch: float
+    width: int
+    registers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """The capabilities of a backend.
 
@@ -108,6 +121,11 @@ class Target:
     """Whether 64-bit integers are as fast as 32-bit ones."""
     multithreaded: bool = False
     """Whether several threads may share a launch."""
+    machine: Machine | None = None
+    """For the cost model, if there is a choice between schedules. One core of a server processor in
+    Chromium 156, measured with a loop of fused multiply-adds, a sum over more than the caches
+    contain, and an empty launch.
+    """
     candidates: Mapping[Contraction, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     """The tiles that tuning compares with the default, by kind of contraction; at most five each.
     Those of `matvec` have count 1.

@@ -1,6 +1,5 @@
 """The cost model: floating-point operations, bytes moved, and the expected time of a schedule."""
 
-from dataclasses import dataclass
 from math import prod
 
 from webkiln.ir.solve import nominal_size
@@ -8,30 +7,8 @@ from webkiln.ir.types import itemsize
 from webkiln.nest.expr import FLOAT, Expr, walk
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.steps import NestCall
+from webkiln.nest.target import Machine, Target
 
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """A processor under one backend: 10^9 operations and bytes per second, milliseconds of overhead
-    per launch, lanes of a vector, and vector registers.
-    """
-
-    gflops: float
-    gigabytes: float
-    launch: float
-    width: int
-    registers: int
-
-
-MACHINES = {
-    "wasm": Machine(gflops=58.6, gigabytes=20.0, launch=0.0005, width=4, registers=16),
-    "js": Machine(gflops=4.4, gigabytes=8.0, launch=0.0005, width=1, registers=16),
-    "webgpu": Machine(gflops=9.5, gigabytes=4.0, launch=0.016, width=4, registers=64),
-}
-"""One core of a server processor in Chromium 156, measured with a loop of fused multiply-adds, a
-sum over more than the caches contain, and an empty launch. For webgpu, two such cores that emulate
-a GPU (SwiftShader): for a real GPU, the order of the estimates is meaningful at best.
-"""
 INDEPENDENT_SUMS = 8
 """The number of independent sums that hides the latency of a multiply-add: 4 cycles on 2 units. 1,
 2 and 4 vectors reached 0.27, 0.51 and 0.92 of the peak.
@@ -78,6 +55,12 @@ def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     return round(
         machine.launch + max(computing, nominal_size(moved(call)) / (machine.gigabytes * 1e6)), 5
     )
+
+
+def expected(call: NestCall, schedule: Schedule, target: Target) -> float:
+    """The time of a launch on a backend that has a cost model."""
+    assert target.machine is not None, f"{target.backend} has no cost model"
+    return milliseconds(call, schedule, target.machine)
 
 
 def efficiency(call: NestCall, schedule: Schedule, machine: Machine) -> float:

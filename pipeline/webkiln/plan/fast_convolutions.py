@@ -38,7 +38,7 @@ from webkiln.nest.program import Program, free_counter, map_calls
 from webkiln.nest.steps import NestCall, Repeat, Step
 from webkiln.nest.target import Target
 from webkiln.plan.convolutions import Convolution, default_form, forms, match_convolution
-from webkiln.plan.cost import MACHINES, milliseconds
+from webkiln.plan.cost import expected
 from webkiln.plan.schedule import choose
 from webkiln.plan.tuning import CONVOLUTION, Candidate, Decision, Tuning
 from webkiln.plan.tuning_keys import tuning_key
@@ -133,9 +133,7 @@ def _total_ms(steps: Sequence[Step], target: Target, constants: Collection[str])
         if isinstance(step, Repeat):
             total += nominal_size(step.count) * _total_ms(step.steps, target, constants)
         elif isinstance(step, NestCall):
-            total += milliseconds(
-                step, choose(step, target, constants).schedule, MACHINES[target.backend]
-            )
+            total += expected(step, choose(step, target, constants).schedule, target)
     return total
 
 

@@ -66,6 +66,8 @@ from webkiln.plan.schedule import plain
 
 
 def run(program: Program, target: Target) -> Program:
+    if not target.stores_float16:
+        return program
     packed = not target.render_targets
     names = _narrowed(program, packed=packed)
 

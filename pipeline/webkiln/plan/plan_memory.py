@@ -60,6 +60,7 @@ after:
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
@@ -77,18 +78,28 @@ def allocator_for(target: Target) -> Arena | Textures:
     return Textures() if target.render_targets else Arena(target.alignment)
 
 
-def run(program: Program, target: Target, weights: Mapping[str, Type], staging: int = 0) -> Program:
-    """`weights` are those that are decoded, in this order; other constants follow. `staging`: the
-    bytes of the largest piece of encoded weights. Raises InternalError if it exceeds the staging
-    area of the target.
+class Weights(Protocol):
+    """The weights that are decoded, in this order, and the bytes of the largest encoded piece."""
+
+    @property
+    def types(self) -> Mapping[str, Type]: ...
+
+    @property
+    def staging(self) -> int: ...
+
+
+def run(program: Program, target: Target, weights: Weights) -> Program:
+    """Other constants follow the decoded weights. Raises InternalError if the largest piece exceeds
+    the staging area of the target.
     """
+    staging = weights.staging
     if staging > target.staging:
         raise InternalError(
             f"a row of a weight has {staging} bytes; the staging area of {target.backend} has"
             f" {target.staging}"
         )
     constants = {name: b.type for name, b in program.buffers.items() if b.kind == "constant"}
-    decoded = {**weights, **constants}
+    decoded = {**weights.types, **constants}
     unread = {
         name: Buffer(name, type_, target.stored(type_.dtype), "constant")
         for name, type_ in decoded.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Contraction, Target
-from webkiln.plan.cost import MACHINES, milliseconds
+from webkiln.plan.cost import expected
 from webkiln.plan.schedule import choose
 from webkiln.plan.tile_shapes import all_factors_move
 from webkiln.plan.tuning import CONTRACTION, Candidate, Decision, Tuning
@@ -33,9 +33,8 @@ def tile(call: NestCall, target: Target, constants: Collection[str], tuning: Tun
         variants.setdefault(name_of(schedule), (alternative, schedule))
     if len(variants) == 1:
         return Tile(target, None)
-    machine = MACHINES[target.backend]
     candidates = [
-        Candidate(name, milliseconds(call, schedule, machine))
+        Candidate(name, expected(call, schedule, target))
         for name, (_, schedule) in variants.items()
     ]
     decision = tuning.decide(tuning_key(CONTRACTION, call, constants), candidates)

@@ -33,9 +33,8 @@ from webkiln.plan.panels import panelled_call
 from webkiln.plan.schedule import plain
 from webkiln.plan.texels import draw
 from webkiln.plan.textures import staged_texture
-from webkiln.program_builder.planning import decoding_call
 from webkiln.weights.encoding import BY_NAME
-from webkiln.weights.init import ELEMENTS, HEADER
+from webkiln.weights.init import ELEMENTS, HEADER, decoding_call
 from webkiln.weights.shards import Piece
 
 

@@ -8,6 +8,8 @@ BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """In the order in which a bundle tries them."""
 WASM_VARIANTS = ("relaxed", "simd")
 """Builds of the wasm backend for instruction sets, the fastest first."""
+VARIANTS = dict[str, tuple[str, ...]].fromkeys(BACKENDS, ()) | {"wasm": WASM_VARIANTS}
+"""The builds of each backend, if there are several."""
 USUAL_BACKENDS = ("wasm", "js")
 """The default: they run in every browser and in Node."""
 ENCODINGS = ("float32", "float16", "bfloat16", "int8", "eightbit")

@@ -2,13 +2,15 @@
 that the kernels read.
 """
 
-from webkiln.ir.types import Type
+from webkiln.ir.types import Type, itemsize
 from webkiln.lower.canonicalize import canonicalize
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, const
 from webkiln.nest.program import PanelLayout
 from webkiln.nest.steps import NestCall, View
+from webkiln.nest.target import Target
 from webkiln.plan.panels import panel_store
+from webkiln.plan.storage import stored_call
 from webkiln.weights.encoding import BY_NAME, storage_dtype
 from webkiln.weights.shards import Piece
 
@@ -44,3 +46,17 @@ def decode_call(piece: Piece, layout: PanelLayout | None) -> NestCall:
         nest.store(view, value, where)
     nest.done()
     return canonicalize(low.calls[0])
+
+
+def decoding_call(
+    piece: Piece, layout: PanelLayout | None, target: Target
+) -> tuple[NestCall, str | None]:
+    """The call that decodes a piece of weights, and the 64-bit dtype of its elements if they are
+    narrowed before decoding.
+    """
+    raw = decode_call(piece, layout)
+    elements = next(view.type.dtype for view in raw.inputs if view.name == ELEMENTS)
+    narrow = target.stored(elements) != elements and itemsize(elements) == 8
+    return stored_call(raw, target, {HEADER} if narrow else {HEADER, ELEMENTS}), (
+        elements if narrow else None
+    )

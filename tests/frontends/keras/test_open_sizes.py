@@ -8,15 +8,15 @@ from keras import layers
 from tests.backends.harness import Job, run
 from tests.frontends.keras.cases import randomise
 from tests.passes.running import optimised
+from tests.programs import program
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
-from webkiln.backends.table import TARGETS
+from webkiln.backends.table import REGISTRY
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import constant_values, run_graph
 from webkiln.ops.table import infer
-from webkiln.program import program
 
 SIZES = (4, 7, 32)
 STACKS = {
@@ -114,7 +114,7 @@ def _all(stacks, tasks):
 def test_sizes_that_may_be_too_small_are_guarded(stacks):
     def guards(name):
         return {
-            guard["size"] for guard in program(stacks[name][1], TARGETS["js"], "float32")["guards"]
+            guard["size"] for guard in program(stacks[name][1], REGISTRY["js"], "float32")["guards"]
         }
 
     assert guards("convolution, valid") == {"T - 3", "T - 2"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import c, wasm_memory
-from webkiln.codegen.sources import Sources
+from webkiln.codegen.sources import sources_of
 from webkiln.codegen.steps import (
     Language,
     counters,
@@ -56,11 +56,11 @@ class Thresholds:
 
 def write(
     program: dict[str, Any],
-    sources: Sources,
     templates: Templates,
     folder: Path,
     thresholds: Thresholds = Thresholds(),
 ) -> None:
+    sources = sources_of(program)
     (folder / "kernels").mkdir()
     functions = {
         **{name: c.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import glsl, js
-from webkiln.codegen.sources import Sources
+from webkiln.codegen.sources import sources_of
 from webkiln.codegen.steps import (
     Language,
     data_dependent,
@@ -35,7 +35,9 @@ DATA = (
 )
 
 
-def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
+def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
+    sources = sources_of(program)
+
     def launch(entry: dict[str, Any]) -> str:
         operands, args = ", ".join(map(str, entry["operands"])), ", ".join(map(size, entry["args"]))
         return f"engine.launch('{entry['kernel']}', [{operands}], [{args}])"

@@ -1,6 +1,6 @@
-"""Graph -> program.json: the kernels, launches and memory map of one backend."""
+"""Planned program -> program.json: the kernels, launches and memory map of one backend."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from webkiln.ir import dim, symbols
@@ -11,27 +11,29 @@ from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.nest import custom_kernel as custom_kernels
 from webkiln.nest import procedure as procedures
+from webkiln.nest.program import Program
 from webkiln.nest.target import ARITHMETIC, Target
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.plan_memory import extent_of
-from webkiln.plan.tuning import UNTUNED, Tuning
 from webkiln.program_builder.entries import Entries
-from webkiln.program_builder.planning import plan, weights_of
+from webkiln.weights.shards import Piece
 
 SCHEMA = "webkiln.program/6"
 
 
-def program(
-    graph: Graph, target: Target, encoding: str, keep_layers: bool = False, tuning: Tuning = UNTUNED
+def document(
+    graph: Graph,
+    planned: Program,
+    target: Target,
+    layout: Sequence[Piece],
+    layers: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the document from which the code of one backend is generated (docs/formats.md).
-    `encoding`: of the weights. `keep_layers`: keep the output of every layer readable.
+    """The document from which the code of one backend is generated (docs/formats.md). `planned`:
+    the program of `graph`. `layout`: the pieces in which weights arrive. `layers`: the Variable
+    with the output of each layer that stays readable.
     """
-    layers = layer_outputs(graph) if keep_layers else {}
-    weights = weights_of(graph, encoding)
-    planned = plan(graph, target, tuple(layers.values()), weights, tuning)
-    entries = Entries(planned, target, weights.pieces)
+    entries = Entries(planned, target, layout)
     bounds = planned.bounds
 
     def address(name: str) -> int:

@@ -4,14 +4,16 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js
-from webkiln.codegen.sources import Sources, element_offsets
+from webkiln.codegen.sources import element_offsets, sources_of
 from webkiln.codegen.steps import Language, data_dependent, parameters, runtime_literal, size, steps
 from webkiln.codegen.templates import Templates
 
 DATA = ("kernels/program.js.jinja", "kernels/intrinsics.js")
 
 
-def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
+def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
+    sources = sources_of(program)
+
     def call(name: str, entry: dict[str, Any]) -> str:
         offsets = element_offsets(sources.find(name).operands, entry)
         return f"{name}({', '.join(map(size, [*offsets, *entry['args']]))})"

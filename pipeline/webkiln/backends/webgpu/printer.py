@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js, wgsl
-from webkiln.codegen.sources import Sources, element_offsets
+from webkiln.codegen.sources import element_offsets, sources_of
 from webkiln.codegen.steps import (
     Language,
     data_dependent,
@@ -36,7 +36,9 @@ ARGUMENT_BLOCK = 256
 """Alignment of dynamic offsets of uniform buffers, in bytes."""
 
 
-def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
+def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
+    sources = sources_of(program)
+
     def launch(entry: dict[str, Any]) -> str:
         name = entry["kernel"]
         words = map(size, [*element_offsets(sources.find(name).operands, entry), *entry["args"]])

@@ -1,0 +1,71 @@
+"""WebGPU: one invocation per chunk of points, four float lanes. All variables are in one buffer of
+32-bit words.
+"""
+
+from functools import partial
+
+from webkiln.lower import canonicalize, concat_in_place, defer_softmax, fuse, tiled_products
+from webkiln.lower.passes import Pass
+from webkiln.nest.target import WORDS, Machine, Target
+from webkiln.plan import (
+    choose_schedules,
+    fast_convolutions,
+    float16_storage,
+    pack_constants,
+    plan_memory,
+    storage,
+)
+from webkiln.program_builder.backend import Settings
+from webkiln.program_builder.loop_backend import LoopBackend
+
+NEVER = 1 << 31
+
+TARGET = Target(
+    backend="webgpu",
+    width=4,
+    shapes=((4, 4),),
+    dot=(4, 4),
+    depthwise=(4, 4),
+    map_lanes=4,
+    packs=True,
+    threads=True,
+    group=64,
+    blocks=(128, 32, NEVER),
+    storage=WORDS,
+    winograd=True,
+    tiled_product_bytes=1 << 25,
+    candidates={
+        "shapes": ((4, 8), (8, 4), (8, 8)),
+        "dot": ((4, 1), (4, 2), (4, 8)),
+        "depthwise": ((4, 1), (4, 2), (4, 8)),
+        "matvec": ((8, 1),),
+    },
+    # Two cores that emulate a GPU: on a real one, the order of estimates is meaningful at best.
+    machine=Machine(gflops=9.5, gigabytes=4.0, launch=0.016, width=4, registers=64),
+)
+
+
+def rewriting(settings: Settings) -> tuple[Pass, ...]:
+    target, tuning = settings.target, settings.tuning
+    return (
+        Pass("fuse", fuse.run),
+        Pass("concat_in_place", concat_in_place.run),
+        Pass("defer_softmax", defer_softmax.run),
+        Pass("tiled_products", partial(tiled_products.run, target=target)),
+        Pass("fast_convolutions", partial(fast_convolutions.run, target=target, tuning=tuning)),
+        Pass("canonicalize", canonicalize.run),
+        Pass("storage", partial(storage.run, target=target)),
+    )
+
+
+def scheduling(settings: Settings) -> tuple[Pass, ...]:
+    target, tuning = settings.target, settings.tuning
+    return (
+        Pass("choose_schedules", partial(choose_schedules.run, target=target, tuning=tuning)),
+        Pass("pack_constants", partial(pack_constants.run, target=target)),
+        Pass("float16_storage", partial(float16_storage.run, target=target)),
+        Pass("plan_memory", partial(plan_memory.run, target=target, weights=settings.weights)),
+    )
+
+
+BACKEND = LoopBackend(TARGET, rewriting, scheduling)

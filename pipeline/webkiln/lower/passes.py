@@ -1,0 +1,42 @@
+"""Passes: named rewrites of programs.
+
+A pass is a module with `run(program)`, which may have parameters such as the target. Its docstring
+contains an example program, before and after; tests run it. A backend lists its passes in
+`backends/<name>/backend.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from webkiln.nest.program import Program, map_calls
+from webkiln.nest.steps import NestCall
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A rewrite of programs."""
+
+    name: str
+    rewrite: Callable[[Program], Program]
+
+    def run(self, program: Program) -> Program:
+        """Rewrite a program, and add the name of the pass to the calls that it changes, other than
+        in their schedules.
+        """
+        layers: dict[str, list[NestCall]] = {}
+        for call in program.calls:
+            layers.setdefault(call.layer, []).append(call)
+
+        def marked(call: NestCall) -> list[NestCall]:
+            if any(_computes_same(call, other) for other in layers.get(call.layer, ())):
+                return [call]
+            return [replace(call, passes=(*call.passes, self.name))]
+
+        return map_calls(self.rewrite(program), marked)
+
+
+def _computes_same(call: NestCall, other: NestCall) -> bool:
+    return call is other or (
+        (call.outputs, call.inputs, call.args) == (other.outputs, other.inputs, other.args)
+        and call.nest == other.nest
+    )

@@ -1,0 +1,71 @@
+"""What a backend is: a value that compiles graphs.
+
+Its folder `backends/<name>/` has two modules. `backend.py` defines `BACKEND`, which makes the
+document program.json of a graph. `printer.py` defines `write(program, templates, folder)`, which
+makes source files of the document; it is a module of its own because a change of one must not rerun
+the other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from webkiln.ir.graph import Graph
+from webkiln.ir.types import Type
+from webkiln.nest.target import Target
+from webkiln.plan.tuning import UNTUNED, Tuning
+from webkiln.weights.shards import Piece, pieces, stored
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a compilation: the encoding of the weights, whether the output of every layer
+    stays readable, tuned choices, and the options of the recipe.
+    """
+
+    encoding: str = "float32"
+    keep_layers: bool = False
+    tuning: Tuning = UNTUNED
+    winograd: bool = True
+    precision: str = "float32"
+
+
+class Backend(Protocol):
+    """What the build knows of a backend."""
+
+    @property
+    def name(self) -> str: ...
+
+    def compile(self, graph: Graph, options: Options) -> dict[str, Any]:
+        """The document program.json for a graph. It has the keys `schema`, `backend`, `inputs`,
+        `outputs` and `states` of docs/formats.md; all others belong to the backend.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights that a browser decodes: their types, in the order of first use, and the pieces in
+    which they arrive.
+    """
+
+    types: Mapping[str, Type]
+    pieces: Sequence[Piece]
+
+    @property
+    def staging(self) -> int:
+        """The bytes of the largest piece."""
+        return max((piece.bytes for piece in self.pieces), default=0)
+
+
+def weights_of(graph: Graph, encoding: str = "float32") -> Weights:
+    needed = stored(graph)
+    return Weights({item.name: graph.type(item.name) for item in needed}, pieces(needed, encoding))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the passes of a loop backend depend on, beside the program."""
+
+    target: Target
+    tuning: Tuning = UNTUNED
+    weights: Weights = Weights({}, ())

@@ -1,0 +1,62 @@
+"""Backends that print loop nests."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from webkiln.ir.graph import Graph
+from webkiln.lower.lower import unfused
+from webkiln.lower.passes import Pass
+from webkiln.nest.program import Program
+from webkiln.nest.target import Target
+from webkiln.plan.tuning import UNTUNED, Tuning
+from webkiln.program_builder.backend import Options, Settings, Weights, weights_of
+from webkiln.program_builder.document import document, layer_outputs
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBackend:
+    """`rewriting` are the passes that change what is computed, which keep results in any order;
+    `scheduling` are those that decide how and where.
+    """
+
+    target: Target
+    rewriting: Callable[[Settings], Sequence[Pass]]
+    scheduling: Callable[[Settings], Sequence[Pass]]
+
+    @property
+    def name(self) -> str:
+        return self.target.backend
+
+    def passes(self, tuning: Tuning = UNTUNED, weights: Weights | None = None) -> list[Pass]:
+        """All passes, in order. Without `weights`, none is decoded when the model is loaded."""
+        settings = Settings(self.target, tuning, weights or Weights({}, ()))
+        return [*self.rewriting(settings), *self.scheduling(settings)]
+
+    def plan(
+        self,
+        graph: Graph,
+        keep: Sequence[str] = (),
+        weights: Weights | None = None,
+        tuning: Tuning = UNTUNED,
+    ) -> Program:
+        """The program of a graph, scheduled, and with the addresses of its buffers. Variables in
+        `keep` are computed even where fusion could eliminate them, and stay readable after a run.
+        `weights`: how they arrive; default: unencoded.
+        """
+        program = unfused(graph, keep)
+        for item in self.passes(tuning, weights or weights_of(graph)):
+            program = item.run(program)
+        return program
+
+    def configured(self, options: Options) -> "LoopBackend":
+        """The backend with the options of a recipe."""
+        return replace(self, target=self.target.configured(options.winograd, options.precision))
+
+    def compile(self, graph: Graph, options: Options) -> dict[str, Any]:
+        """The document program.json (docs/formats.md)."""
+        configured = self.configured(options)
+        layers = layer_outputs(graph) if options.keep_layers else {}
+        weights = weights_of(graph, options.encoding)
+        planned = configured.plan(graph, tuple(layers.values()), weights, options.tuning)
+        return document(graph, planned, configured.target, weights.pieces, layers)
