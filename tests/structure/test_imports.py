@@ -23,7 +23,6 @@ LAYERS = (
     {"plan"},
     {"codegen", "weights"},
     {"program_builder"},
-    {"program"},
     {"backends"},
     {"build"},
     {"cli", "commands"},

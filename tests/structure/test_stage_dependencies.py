@@ -195,7 +195,7 @@ REACH: dict[str, set[str]] = {
         *OPERATORS,
     },
     "optimize": OPERATORS,
-    "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program", "program_builder"},
+    "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program_builder"},
     "generate": {"ir", "nest", "plan", "codegen"},
     "compile": {"backends/toolchain", "backends/compilers", "codegen/wasm_memory"},
     "link": {"backends/toolchain", "backends/compilers", "codegen/wasm_memory"},
