@@ -20,7 +20,7 @@ from webkiln.program_builder.memory_map import MemoryMap
 from webkiln.program_builder.planning import plan
 from webkiln.weights.shards import pieces, stored
 
-SCHEMA = "webkiln.program/5"
+SCHEMA = "webkiln.program/6"
 
 
 def program(
@@ -35,7 +35,7 @@ def program(
     memory = MemoryMap(graph, target, planned, layout, layers.values())
     entries = Entries(memory, layout)
     init, main = entries.init(), entries.main()
-    multiplies_float16 = any(kernel.schedule.float16 for kernel in entries.kernels.values())
+    multiplies_float16 = any(kernel.multiplies_float16 for kernel in entries.kernels.values())
     precision = ARITHMETIC if multiplies_float16 else "float16" if target.stores_float16 else None
     placeholders = sorted(
         symbols.names(

@@ -10,6 +10,7 @@ from webkiln.backends.table import TARGETS
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.text import parse
+from webkiln.nest.schedule import Tile
 from webkiln.plan.texels import draw
 from webkiln.program_builder.planning import plan
 
@@ -32,13 +33,7 @@ def test_a_product_of_full_texels_computes_four_by_four():
     assert result.texels == {"x", "w", "y"}
     assert result.quarters == {"y": 2 * 20}
     (schedule,) = [choice.schedule for choice in result.choices]
-    assert (schedule.vector, schedule.lanes, schedule.tile, schedule.count, schedule.unroll) == (
-        "a1",
-        4,
-        "a0",
-        4,
-        "r0",
-    )
+    assert (schedule.tile, schedule.unroll) == (Tile("a1", 4, "a0", 4), "r0")
     assert (schedule.texels, schedule.vectors, schedule.quarters) == ((0, 1, 2), (0, 1), (2,))
 
 
@@ -90,12 +85,7 @@ def test_rows_of_partial_texels_are_computed_one_element_at_a_time():
     result = planned(ROWS.format(columns=10))
     assert result.texels == {"x"}
     (schedule,) = [choice.schedule for choice in result.choices]
-    assert (schedule.vector, schedule.lanes, schedule.tile, schedule.unroll) == (
-        None,
-        1,
-        None,
-        "r0",
-    )
+    assert (schedule.tile, schedule.unroll) == (Tile(), "r0")
     assert result.choices[0].why == "a fragment computes one element, 4 turns of r0 at once"
 
 

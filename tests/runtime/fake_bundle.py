@@ -118,7 +118,7 @@ def program(backend: str, keep_layers: bool) -> dict[str, Any]:
         "offset": SCALED,
     }
     return {
-        "schema": "webkiln.program/5",
+        "schema": "webkiln.program/6",
         "backend": backend,
         "name": "fake",
         "placeholders": [],

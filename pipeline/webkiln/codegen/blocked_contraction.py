@@ -47,13 +47,14 @@ class BlockedContraction(GroupedInvocations):
         if len(loops) > 1:
             super().reduction(loops, inside)
             return
-        (along,), depth = loops, self.kernel.schedule.depth
+        assert self.schedule.workgroup is not None
+        (along,), depth = loops, self.schedule.workgroup.depth
         extent = self.scalar(along.extent, 0, 0)
         start = f"{along.axis}_block"
         (body,) = (item.body for item in self.nest.accumulators)
         row, column = sorted(body.args, key=lambda factor: depends(factor, self.across))
         with self.loop(start, self.square.strided(start, "0", extent, 1, depth)):
-            steps, rows = depth // self.width, self.kernel.schedule.copies(self.down) * SIDE
+            steps, rows = depth // self.width, self.schedule.tile.copies(self.down) * SIDE
             with self.fill(rows * steps) as slot:
                 down = f"{self.first(self.down)} + {slot} / {steps}"
                 values = {self.down: down, along.axis: f"{start} + {slot} % {steps} * {self.width}"}
@@ -61,7 +62,7 @@ class BlockedContraction(GroupedInvocations):
                     f"{ROWS}[{slot}]",
                     self.along_reduction(self.substituted(row, along, values), along.axis),
                 )
-            width = self.kernel.schedule.lanes // self.width * SIDE
+            width = self.schedule.tile.lanes // self.width * SIDE
             with self.fill(width * depth) as slot:
                 across = f"{self.first(self.across)} + {slot} % {width} * {self.width}"
                 values = {self.across: across, along.axis: f"{start} + {slot} / {width}"}
@@ -97,7 +98,7 @@ class BlockedContraction(GroupedInvocations):
 
     def along_reduction(self, value: Expr, name: str) -> str:
         """A vector of neighbours along the reduction, loaded at once if they are contiguous."""
-        if self.kernel.schedule.unroll:
+        if self.schedule.unroll:
             return self.along(value, name)
         bases = (axis(_moved(name)), axis(REACHED))
         steps = [
@@ -114,9 +115,7 @@ class BlockedContraction(GroupedInvocations):
         """A loop in which the invocations of the group share `size` slots."""
         with self.loop(
             "place",
-            self.square.strided(
-                "place", self.square.local, str(size), 1, self.kernel.schedule.group
-            ),
+            self.square.strided("place", self.square.local, str(size), 1, self.schedule.group),
         ):
             yield "place"
 
@@ -150,9 +149,9 @@ class BlockedContraction(GroupedInvocations):
         level, type_, schedule = (
             len(self.blocks) - 1,
             self.simd.vector(staged),
-            self.kernel.schedule,
+            self.schedule,
         )
-        count, vectors = schedule.copies(self.down), schedule.lanes // self.width
+        count, vectors = schedule.tile.copies(self.down), schedule.tile.lanes // self.width
         rows = [
             self.declare(
                 level, type_, f"{ROWS}[({self.square_row} * {count} + {t}) * {steps} + depth]"

@@ -8,6 +8,7 @@ import numpy as np
 
 from webkiln.nest.expr import FLOAT, Expr, const
 from webkiln.nest.nest import Accumulator, Operand, load_guard
+from webkiln.nest.schedule import LoopSchedule
 from webkiln.plan.kernel import Kernel
 
 
@@ -99,7 +100,8 @@ def reads_shared_zeros(kernel: Kernel, expr: Expr) -> bool:
     """Whether a guarded load reads `ZEROS` where its guard is false."""
     guard = load_guard(expr)
     return (
-        kernel.schedule.zeros
+        isinstance(kernel.schedule, LoopSchedule)
+        and kernel.schedule.zeros
         and guard is not None
         and guard[1] is const(0, FLOAT)
         and kernel.nest.inputs[expr.value[0]].dtype == "float32"

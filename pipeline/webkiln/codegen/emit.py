@@ -12,38 +12,45 @@ from webkiln.codegen.sliding_windows import SlidingWindows
 from webkiln.codegen.workgroups import SplitReduction
 from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop
+from webkiln.nest.schedule import FragmentSchedule, LoopSchedule
 from webkiln.plan.kernel import PART, Kernel
 
 
 def body(kernel: Kernel, dialect: Dialect) -> list[str]:
     """The statements of the kernel's function."""
-    threads = dialect.threads
-    if threads is None:
+    schedule, threads = kernel.schedule, dialect.threads
+    assert not isinstance(schedule, FragmentSchedule)
+    if isinstance(schedule, LoopSchedule):
         emitter: _Loops | Invocations = _Loops(kernel, dialect)
     else:
-        shared = kernel.schedule.group > 1 and not kernel.by_rows
+        assert threads is not None
         emitter = (
             BlockedContraction
-            if kernel.schedule.depth
+            if schedule.workgroup and schedule.workgroup.depth
             else SplitReduction
-            if shared
+            if schedule.workgroup and not kernel.by_rows
             else Invocations
         )(kernel, dialect, threads)
     loops = {loop.axis: loop for loop in kernel.nest.axes}
     with emitter.block() as top:
-        emitter.parallel([loops[name] for name in kernel.schedule.order])
+        emitter.parallel([loops[name] for name in schedule.order])
     return top.lines()
 
 
 class _Loops(SlidingWindows, Prefetch):
     """Prints a kernel as nested loops."""
 
+    def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
+        super().__init__(kernel, dialect)
+        assert isinstance(kernel.schedule, LoopSchedule)
+        self.schedule = kernel.schedule
+
     def parallel(self, loops: list[Loop]) -> None:
         if not loops:
             self.point()
             return
         loop, rest = loops[0], loops[1:]
-        schedule = self.kernel.schedule
+        schedule = self.schedule
         if schedule.block and loop.axis == self.vector and not self.blocked:
             self.blocked_loop(next(item for item in rest if item.axis == self.tile), loops)
         elif loop.axis in (self.vector, self.tile):
@@ -53,7 +60,7 @@ class _Loops(SlidingWindows, Prefetch):
                 self.parallel(rest)
 
     def loop_header(self, loop: Loop) -> str:
-        if loop.axis != self.kernel.schedule.split:
+        if loop.axis != self.schedule.split:
             return self.dialect.loop(loop.axis, self.scalar(loop.extent, 0, 0))
         first, end = PART
         self.here.statements.append(self.dialect.counter(loop.axis, first))
@@ -61,9 +68,9 @@ class _Loops(SlidingWindows, Prefetch):
 
     def blocked_loop(self, tile: Loop, loops: list[Loop]) -> None:
         """A loop over blocks of the tile axis around `loops`."""
-        extent, block = self.scalar(tile.extent, 0, 0), self.kernel.schedule.block
+        extent, block = self.scalar(tile.extent, 0, 0), self.schedule.block
         first, end = f"{tile.axis}_from", f"{tile.axis}_to"
-        start, stop = PART if tile.axis == self.kernel.schedule.split else (None, extent)
+        start, stop = PART if tile.axis == self.schedule.split else (None, extent)
         self.here.statements.append(self.dialect.counter(first, start))
         with self.loop(first, self.dialect.chunks(first, stop, block, rest=True)):
             self.blocked = (
@@ -79,7 +86,7 @@ class _Loops(SlidingWindows, Prefetch):
         """A loop over chunks of neighbours that are computed together, and one over the remainder,
         if there can be one.
         """
-        name, schedule = loop.axis, self.kernel.schedule
+        name, schedule = loop.axis, self.schedule
         extent = self.scalar(loop.extent, 0, 0)
         first, end = (
             self.blocked
@@ -92,19 +99,22 @@ class _Loops(SlidingWindows, Prefetch):
         outer_state = self.copies, self.partial
         remainder = (
             ()
-            if schedule.full and name == self.vector
+            if schedule.remainder == "none" and name == self.vector
             else ((self.width if name == self.vector else 1, True),)
         )
-        for chunk, partial in ((schedule.span(name), False), *remainder):
+        for chunk, partial in ((schedule.tile.copies(name), False), *remainder):
             vectors, tiles = outer_state[0]
             self.copies = (chunk // self.width, tiles) if name == self.vector else (vectors, chunk)
             self.partial = outer_state[1] or (
-                partial and name == self.vector and self.width > 1 and not schedule.whole
+                partial
+                and name == self.vector
+                and self.width > 1
+                and schedule.remainder == "elements"
             )
             clamped = schedule.clamped and name == self.tile and not partial
             following = (
                 self.next_panel(first, end, chunk)
-                if schedule.ahead and name == self.tile and not partial
+                if schedule.prefetch and name == self.tile and not partial
                 else None
             )
             header = (

@@ -21,6 +21,7 @@ from webkiln.errors import InternalError
 from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import INT, Expr, const, rebuild, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.schedule import FragmentSchedule
 from webkiln.plan.kernel import Kernel
 
 NUMBER = "number"
@@ -60,11 +61,15 @@ class Fragments(Points):
 
     def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
         super().__init__(kernel, dialect)
+        assert isinstance(kernel.schedule, FragmentSchedule)
         self.schedule = kernel.schedule
-        self.unrolled, self.iteration = kernel.schedule.unroll, 0
+        self.unrolled, self.iteration = self.schedule.unroll, 0
         if any(item.combiner.startswith("arg") for item in self.nest.accumulators):
             self.simd, self.width = None, 1
-        self.copies = (self.schedule.lanes // self.width if self.vector else 1, self.schedule.count)
+        self.copies = (
+            self.schedule.tile.lanes // self.width if self.vector else 1,
+            self.schedule.tile.count,
+        )
 
     def run(self) -> list[str]:
         with self.block() as top:

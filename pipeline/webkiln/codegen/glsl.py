@@ -102,10 +102,10 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
             for operand in kernel.nest.inputs
         ],
         targets=[
-            "vec4" if kernel.schedule.vector else TYPES[out.operand.type]
+            "vec4" if kernel.schedule.tile.vector else TYPES[out.operand.type]
             for out in kernel.nest.outputs
         ]
-        * kernel.schedule.count,
+        * kernel.schedule.tile.count,
         words=-(-len(kernel.arguments) // 4),
         lines=Fragments(composed, dialect).run(),
     )

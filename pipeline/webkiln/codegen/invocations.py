@@ -10,6 +10,7 @@ from webkiln.codegen.values import accumulator, plus
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, axis, rebuild
 from webkiln.nest.nest import Accumulator, Loop
+from webkiln.nest.schedule import InvocationSchedule
 from webkiln.plan.kernel import Kernel
 
 
@@ -21,12 +22,14 @@ class Invocations(Points):
     def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
         super().__init__(kernel, dialect)
         self.threads = threads
-        self.groups = threads.groups if kernel.schedule.group > 1 else None
+        assert isinstance(kernel.schedule, InvocationSchedule)
+        self.schedule = kernel.schedule
+        self.groups = threads.groups if self.schedule.workgroup else None
         self.extents: dict[str, str] = {}
 
     def parallel(self, loops: list[Loop]) -> None:
         """Decode the number of the invocation. Its chunks are numbered row-major along `loops`."""
-        schedule, declared = self.kernel.schedule, self.here.declarations
+        schedule, declared = self.schedule, self.here.declarations
         number = self.threads.number if self.groups is None else self.groups.number
         for loop in reversed(loops):
             name = loop.axis
@@ -45,8 +48,8 @@ class Invocations(Points):
             if loops
             else f"{number} > 0"
         )
-        along = schedule.lanes if self.vector in self.extents else self.width
-        self.copies = (along // self.width, schedule.count)
+        along = schedule.tile.lanes if self.vector in self.extents else self.width
+        self.copies = (along // self.width, schedule.tile.count)
         self.point()
 
     def declare_axis(self, name: str, start: str) -> None:
@@ -58,7 +61,7 @@ class Invocations(Points):
         return name
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
-        if not loops or loops[0].axis != self.kernel.schedule.unroll:
+        if not loops or loops[0].axis != self.schedule.unroll:
             super().reduction(loops, inside)
             return
         name = loops[0].axis
@@ -94,8 +97,8 @@ class Invocations(Points):
         if self.groups is None:
             return super().spans(name, extent)
         lanes, group, local = (
-            self.kernel.schedule.lanes,
-            self.kernel.schedule.group,
+            self.schedule.tile.lanes,
+            self.schedule.group,
             self.groups.local,
         )
         rest = self.groups.strided(
@@ -127,12 +130,12 @@ class Invocations(Points):
 
     @property
     def ragged(self) -> bool:
-        return self.simd is not None and not self.kernel.schedule.whole
+        return self.simd is not None and not self.schedule.whole
 
     def emit_store(self, statement: str, t: int, v: int) -> None:
         offsets = {
             self.tile: t,
-            self.vector: v - v % self.width if self.kernel.schedule.whole else v,
+            self.vector: v - v % self.width if self.schedule.whole else v,
         }
         checked = [
             (name, offset)

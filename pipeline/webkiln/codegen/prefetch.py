@@ -38,8 +38,8 @@ class Prefetch(Points):
         """The panel that follows that of the current iteration of the vector loop, while a loop
         over the tiles from `first` to `end` uses the current panel.
         """
-        schedule, (along,) = self.kernel.schedule, self.nest.reduce
-        (panel,), here = schedule.panels, len(self.blocks) - 1
+        (along,) = self.nest.reduce
+        (panel,), here = self.kernel.schedule.panels, len(self.blocks) - 1
         above = self.levels[self.blocked[0]] if self.blocked else 0
         extent = self.scalar(along.extent, 0, 0)
         points, tile = (

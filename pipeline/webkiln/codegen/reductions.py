@@ -42,7 +42,7 @@ class Reductions(Values):
             self.here.statements += self.dialect.start(
                 self.nest.accumulators[position], accumulator(position, t, 0)
             )
-        self.copies = (self.kernel.schedule.lanes // self.width, tiles)
+        self.copies = (self.kernel.schedule.tile.lanes // self.width, tiles)
         for position, t, v in self.accumulators():
             self.here.statements += self.start(
                 self.nest.accumulators[position], _lane(position, t, v)
@@ -56,7 +56,7 @@ class Reductions(Values):
                 self.here.statements += self.simd.combine(
                     self.nest.accumulators[position], _lane(position, t, 0), _lane(position, t, v)
                 )
-        self.copies = (1 if self.simd else self.kernel.schedule.lanes, tiles)
+        self.copies = (1 if self.simd else self.kernel.schedule.tile.lanes, tiles)
         self.finish(_lane)
         for position, t, v in self.accumulators():
             item = self.nest.accumulators[position]
@@ -89,7 +89,7 @@ class Reductions(Values):
         elements.
         """
         self.here.statements.append(self.dialect.counter(name))
-        sizes = sorted({self.kernel.schedule.lanes, self.width, 1}, reverse=True)
+        sizes = sorted({self.kernel.schedule.tile.lanes, self.width, 1}, reverse=True)
         return [(span, self.dialect.chunks(name, extent, span, rest=False)) for span in sizes]
 
     def start(self, item: Accumulator, name: str) -> list[str]:

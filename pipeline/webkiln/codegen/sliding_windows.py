@@ -10,15 +10,17 @@ from webkiln.codegen.values import accumulator
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import INT, Expr, apply, axis, const, load, rebuild
 from webkiln.nest.nest import Loop, conjuncts, load_guard, load_index
-from webkiln.nest.schedule import Slide
+from webkiln.nest.schedule import LoopSchedule, Slide
 
 
 class SlidingWindows(Reductions):
     """Prints contractions with sliding windows."""
 
+    schedule: LoopSchedule
+
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
-        if len(loops) == 1 and self.kernel.schedule.slide and self.copies[1] > 1:
-            self.window(loops[0].axis, self.kernel.schedule.slide)
+        if len(loops) == 1 and self.schedule.slide and self.copies[1] > 1:
+            self.window(loops[0].axis, self.schedule.slide)
         else:
             super().reduction(loops, inside)
 

@@ -40,7 +40,7 @@ class Values(Scopes):
 
     def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
         self.kernel, self.nest = kernel, kernel.nest
-        self.vector, self.tile = kernel.schedule.vector, kernel.schedule.tile
+        self.vector, self.tile = kernel.schedule.tile.vector, kernel.schedule.tile.axis
         produced = frozenset(
             name for name in (self.vector, self.tile, AFTER_REDUCTION) if name is not None
         )

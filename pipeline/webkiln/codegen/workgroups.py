@@ -40,7 +40,7 @@ class GroupedInvocations(Invocations):
         self.declare(
             0,
             INT,
-            f"{self.first(name)} + {self.own_chunk[name]} * {self.kernel.schedule.copies(name)}",
+            f"{self.first(name)} + {self.own_chunk[name]} * {self.schedule.tile.copies(name)}",
             name,
         )
 

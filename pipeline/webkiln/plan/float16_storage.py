@@ -51,7 +51,7 @@ def float16_variables(
         candidates -= {
             view.name
             for call, choice in scheduled
-            if not choice.schedule.aligned
+            if not choice.is_aligned
             for view in call.outputs
         }
     while (

@@ -16,7 +16,7 @@ from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import FragmentSchedule, Tile
 from webkiln.nest.steps import Copy, CustomCall, NestCall, Step, View, reads, writes
 from webkiln.plan.alignment import VECTOR, is_multiple, is_vector_multiple
 from webkiln.plan.kernel import NONE
@@ -198,17 +198,17 @@ def draw(
         n for n in texels if n < len(call.inputs) and _reads_texels(call, n, names)
     )
     rows = _rows(call) if call.outputs[0].name in quarters else None
-    schedule = Schedule(
-        tuple(loop.axis for loop in nest.axes),
-        tile=rows.axis if rows else None,
-        count=VECTOR if rows else 1,
+    schedule = FragmentSchedule(
+        Tile(
+            vector.axis if vector else None,
+            VECTOR if vector else 1,
+            rows.axis if rows else None,
+            VECTOR if rows else 1,
+        ),
         quarters=tuple(n for n in texels if (*call.inputs, *call.outputs)[n].name in quarters),
         level=tuple(
             n for n in vector_inputs if rows is not None and _shares_layers(call, n, rows, quarters)
         ),
-        vector=vector.axis if vector else None,
-        lanes=VECTOR if vector else 1,
-        whole=vector is not None,
         texels=texels,
         vectors=vector_inputs,
         unroll=unrolled.axis if unrolled else None,

@@ -8,7 +8,7 @@ from webkiln.ir.notation import size_to_json
 from webkiln.ir.types import itemsize
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import LoopSchedule, Schedule
 from webkiln.nest.steps import (
     Branch,
     Copy,
@@ -33,8 +33,10 @@ from webkiln.weights.shards import Piece
 
 def split_entry(call: NestCall, schedule: Schedule) -> dict[str, Any]:
     """The iterations of the loop that threads share, and the multiple in which they share it."""
-    extents = [loop.extent for loop in call.nest.axes if loop.axis == schedule.split]
-    return {"split": [size_to_json(call.args[extents[0].value]), schedule.grain]} if extents else {}
+    if not isinstance(schedule, LoopSchedule) or schedule.split is None:
+        return {}
+    (extent,) = (loop.extent for loop in call.nest.axes if loop.axis == schedule.split)
+    return {"split": [size_to_json(call.args[extent.value]), schedule.grain]}
 
 
 class Entries:
@@ -164,8 +166,8 @@ class Entries:
         (view,) = call.outputs
         transform = panelled_call(call, self.planned.destinations[view.name])
         choice, transform = choose(transform, self.target, ()), self.memory.narrow(transform)
-        if view.name in self.planned.float16 and not choice.schedule.aligned:
-            choice = plain(transform, "stores float16 of words")
+        if view.name in self.planned.float16 and not choice.is_aligned:
+            choice = plain(transform, self.target, "stores float16 of words")
         kernel = self._kernel(transform, choice)
         views = (*transform.inputs, *transform.outputs)
         return {
@@ -185,7 +187,7 @@ class Entries:
         choice = (
             draw(call, self.planned.texels)
             if self.target.render_targets
-            else plain(call, "decodes weights")
+            else plain(call, self.target, "decodes weights")
         )
         call = self.memory.narrow(call)
         kernel = self._kernel(call, choice)

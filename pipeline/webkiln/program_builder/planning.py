@@ -9,6 +9,7 @@ from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import unfused
 from webkiln.lower.pipeline import Pass, finishing, restructuring
 from webkiln.nest.program import Program
+from webkiln.nest.schedule import panel_of
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan import algorithms, copy_padding, merge_pixels, storage
@@ -123,7 +124,7 @@ def _layouts(
         choose(call, target, packable) for call, target in zip(program.calls, targets, strict=True)
     )
     readers = [
-        *zip(program.init, (plain(call, "") for call in program.init), strict=True),
+        *zip(program.init, (plain(call, targets[0], "") for call in program.init), strict=True),
         *zip(program.calls, choices, strict=True),
     ]
     destinations, clashing = _destinations(readers, constants)
@@ -176,7 +177,8 @@ def _destinations(
     for call, choice in readers:
         for position, view in enumerate(call.inputs):
             if view.name in weights:
-                requested = Destination(view.shape, choice.schedule.panel(position))
+                panel = panel_of(choice.schedule.panels, position)
+                requested = Destination(view.shape, panel)
                 if destinations.setdefault(view.name, requested) != requested and (
                     requested.panel or destinations[view.name].panel
                 ):
