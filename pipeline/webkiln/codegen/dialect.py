@@ -13,8 +13,8 @@ from webkiln.plan.kernel import Kernel
 
 
 class Simd(Protocol):
-    """Vectors of lanes; `vector` is their type. `partial`: only `left` elements remain on the
-    vector axis.
+    """Vectors of lanes; `vector` is their type. A vector in memory starts `offset` elements after
+    the address `at`. `partial`: only `left` elements remain on the vector axis.
     """
 
     @property
@@ -23,8 +23,10 @@ class Simd(Protocol):
     def vector(self, type_: str) -> str: ...
     def splat(self, text: str, type_: str) -> str: ...
     def operation(self, expr: Expr, args: list[str]) -> str: ...
-    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str: ...
-    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str: ...
+    def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str: ...
+    def store(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
+    ) -> str: ...
     def store_lane(
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
     ) -> str: ...
@@ -90,6 +92,13 @@ class Groups(Protocol):
         equal modulo `modulus`, and return the result to each of them. `combine` folds the second of
         two values into the first.
         """
+
+
+def plus(text: str, offset: int) -> str:
+    """The sum of an address and a constant."""
+    if text == "0":
+        return str(offset)
+    return f"{text} + {offset}" if offset else text
 
 
 ZEROS = "wk_zeros"

@@ -2,6 +2,7 @@
 scalarised.
 """
 
+from webkiln.codegen.dialect import plus
 from webkiln.codegen.glsl_intrinsics import BY_TYPE, LANES, ORDERED, SCALAR, texel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
@@ -90,10 +91,12 @@ class GlslVectors:
         assert text is not None
         return text.format(*args)
 
-    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
-        return texel(pointer, at)
+    def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
+        return texel(pointer, plus(at, offset))
 
-    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
+    def store(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
+    ) -> str:
         return f"{pointer} = {value};"
 
     def store_lane(

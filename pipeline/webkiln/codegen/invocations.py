@@ -4,9 +4,9 @@ instead of loops.
 
 from collections.abc import Callable, Iterable
 
-from webkiln.codegen.dialect import Dialect, Threads
+from webkiln.codegen.dialect import Dialect, Threads, plus
 from webkiln.codegen.points import Points
-from webkiln.codegen.values import accumulator, plus
+from webkiln.codegen.values import accumulator
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, axis, rebuild
 from webkiln.nest.nest import Accumulator, Loop

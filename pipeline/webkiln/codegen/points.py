@@ -2,8 +2,9 @@
 reduction loops, epilogue, stores.
 """
 
+from webkiln.codegen.dialect import plus
 from webkiln.codegen.reductions import Reductions
-from webkiln.codegen.values import AFTER_REDUCTION, accumulator, plus
+from webkiln.codegen.values import AFTER_REDUCTION, accumulator
 from webkiln.nest.expr import Expr
 
 
@@ -59,9 +60,7 @@ class Points(Reductions):
         text = self.vector_value(value, t, v)
         if self.is_contiguous(index) and not self.ragged:
             self.emit_store(
-                self.simd.store(
-                    operand, f"y{position}", plus(address_at(0), v), text, self.partial
-                ),
+                self.simd.store(operand, f"y{position}", address_at(0), v, text, self.partial),
                 t,
                 v,
             )

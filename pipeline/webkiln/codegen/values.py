@@ -7,7 +7,7 @@ Expressions are total, so computing them early cannot fail.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from webkiln.codegen.dialect import ZEROS, Dialect, fallback_name, reads_shared_zeros
+from webkiln.codegen.dialect import ZEROS, Dialect, fallback_name, plus, reads_shared_zeros
 from webkiln.codegen.scopes import Scopes
 from webkiln.nest.affine import step
 from webkiln.nest.expr import INT, Expr, select, walk
@@ -258,11 +258,12 @@ class Values(Scopes):
         partial = self.partial and self.kernel.panel(position) is None
         if guard is not None and self.dialect.pointers:
             pointer, at = self.guarded_pointer(expr, guard, t, 0)
-            return self.simd.load(operand, pointer, plus(at, v), partial)
+            return self.simd.load(operand, pointer, at, v, partial)
         text = self.simd.load(
             operand,
             f"x{position}",
-            plus(self.address(expr, position, load_index(expr), t, 0), v),
+            self.address(expr, position, load_index(expr), t, 0),
+            v,
             partial,
         )
         if guard is None:
@@ -317,12 +318,6 @@ class Values(Scopes):
                     )
                 inner.append(product)
         return pointer, " + ".join(inner) or "0"
-
-
-def plus(text: str, offset: int) -> str:
-    if text == "0":
-        return str(offset)
-    return f"{text} + {offset}" if offset else text
 
 
 def accumulator(position: int, t: int, v: int) -> str:

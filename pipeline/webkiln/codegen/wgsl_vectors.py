@@ -1,5 +1,6 @@
 """Vectors of four lanes in WGSL: helpers, and operations whose text differs from scalars."""
 
+from webkiln.codegen.dialect import plus
 from webkiln.codegen.wgsl_memory import Memory
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
@@ -67,14 +68,16 @@ class WgslVectors:
             return f"{args[0]} {SYMBOLS[expr.op]} {args[1]}"
         return f"{expr.op}({', '.join(args)})"
 
-    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
-        address = f"{pointer} + {at}"
+    def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
+        address = f"{pointer} + {plus(at, offset)}"
         if operand.dtype == "float16":
             return self.memory.float16.format(address)
         return f"bitcast<vec4<f32>>({self.memory.four.format(address)})"
 
-    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
-        address = f"{pointer} + {at}"
+    def store(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
+    ) -> str:
+        address = f"{pointer} + {plus(at, offset)}"
         if operand.dtype == "float16":
             return self.memory.store_float16.format(address, value)
         return self.memory.store_four.format(address, f"bitcast<vec4<u32>>({value})")
