@@ -19,6 +19,12 @@ class Simd(Protocol):
 
     @property
     def width(self) -> int: ...
+    @property
+    def components(self) -> bool:
+        """Whether a scalar is best read from a vector that contains it."""
+
+    def has(self, expr: Expr) -> bool:
+        """Whether an operation has a vector form. The others are computed lane by lane."""
 
     def vector(self, type_: str) -> str: ...
     def splat(self, text: str, type_: str) -> str: ...

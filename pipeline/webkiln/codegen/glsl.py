@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from webkiln.codegen.c_family import Braces
-from webkiln.codegen.fragments import Fragments
+from webkiln.codegen.emit import body
 from webkiln.codegen.glsl_intrinsics import BITS, BY_TYPE, CASTS, SCALAR, read
 from webkiln.codegen.glsl_vectors import GlslVectors
 from webkiln.codegen.templates import Templates
@@ -107,7 +107,7 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
         ]
         * kernel.schedule.tile.count,
         words=-(-len(kernel.arguments) // 4),
-        lines=Fragments(composed, dialect).run(),
+        lines=body(composed, dialect),
     )
 
 

@@ -79,6 +79,10 @@ def spelling(expr: Expr) -> str | None:
 
 class GlslVectors:
     width = 4
+    components = True
+
+    def has(self, expr: Expr) -> bool:
+        return spelling(expr) is not None
 
     def vector(self, type_: str) -> str:
         return VECTORS[type_]

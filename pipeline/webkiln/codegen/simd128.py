@@ -93,6 +93,10 @@ class Simd128:
     """The vector operations of the C dialect."""
 
     width = 4
+    components = False
+
+    def has(self, expr: Expr) -> bool:
+        return True
 
     def vector(self, type_: str) -> str:
         return "v128"

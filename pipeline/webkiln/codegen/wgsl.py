@@ -13,9 +13,9 @@ from math import isinf, isnan
 
 from webkiln.codegen.blocked_contraction import COLUMNS, ROWS
 from webkiln.codegen.c_family import Braces
+from webkiln.codegen.context import accumulator
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
-from webkiln.codegen.values import accumulator
 from webkiln.codegen.wgsl_memory import Memory, memory_of
 from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose

@@ -44,9 +44,13 @@ CASTS = {(FLOAT, INT): "wk_i32x4({0})", (FLOAT, UINT): "wk_u32x4({0})"}
 
 class WgslVectors:
     width = 4
+    components = False
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
+
+    def has(self, expr: Expr) -> bool:
+        return True
 
     def vector(self, type_: str) -> str:
         return f"vec4<{type_}>"
