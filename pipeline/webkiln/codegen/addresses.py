@@ -4,10 +4,10 @@ on which they depend.
 
 from dataclasses import dataclass
 
-from webkiln.codegen.context import Context
-from webkiln.codegen.values import Values
+from webkiln.codegen.context import Copy
+from webkiln.codegen.values import Index, Values
 from webkiln.nest.affine import step
-from webkiln.nest.expr import INT, Expr
+from webkiln.nest.expr import INT
 from webkiln.plan.kernel import Kernel
 
 
@@ -39,10 +39,8 @@ class Addresses:
         self,
         values: Values,
         position: int,
-        index: tuple[Expr, ...],
-        here: Context,
-        t: int,
-        v: int,
+        index: Index,
+        at: Copy,
     ) -> list[Term]:
         """The address of an element as summands."""
         panel = self.kernel.panel(position)
@@ -50,7 +48,7 @@ class Addresses:
         for dim, item in enumerate(index):
             if item.op == "const" and item.value == 0:
                 continue
-            text, level = values.scalar(item, here, t, v), values.level(item)
+            text, level = values.scalar(item, at), values.level(item)
             stride = f"s{position}_{dim}"
             if panel is None:
                 summands.append(Term(level, text, None if dim == len(index) - 1 else stride))
@@ -74,10 +72,8 @@ class Addresses:
         self,
         values: Values,
         position: int,
-        index: tuple[Expr, ...],
-        here: Context,
-        t: int,
-        v: int,
+        index: Index,
+        at: Copy,
         *,
         only: int | None = None,
     ) -> str:
@@ -86,7 +82,7 @@ class Addresses:
         """
         summands = [
             item
-            for item in self.terms(values, position, index, here, t, v)
+            for item in self.terms(values, position, index, at)
             if only is None or item.level <= only
         ]
         total = self.operand(position) if self.heap else ""
@@ -107,17 +103,15 @@ class Addresses:
         self,
         values: Values,
         position: int,
-        index: tuple[Expr, ...],
-        here: Context,
-        t: int,
-        v: int,
+        index: Index,
+        at: Copy,
     ) -> tuple[str, str]:
         """Pointer and offset of an element."""
-        address = self.address(values, position, index, here, t, v)
+        address = self.address(values, position, index, at)
         return (address, "0") if self.heap else (self.operand(position), address)
 
 
-def is_contiguous(values: Values, index: tuple[Expr, ...], name: str | None) -> bool:
+def is_contiguous(values: Values, index: Index, name: str | None) -> bool:
     """Whether neighbours on an axis are neighbours in memory."""
     if name is None or not index or step(index[-1], name) != 1:
         return False

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from webkiln.codegen.context import SCALAR, Context, accumulator
+from webkiln.codegen.context import SCALAR, Context, Copy, accumulator
 from webkiln.codegen.dialect import Groups
 from webkiln.codegen.grid import Grid
 from webkiln.codegen.reductions import Inside, Reductions
@@ -78,7 +78,7 @@ class BlockedContraction:
         """Multiply the staged tiles, between two barriers."""
         dialect, groups, scopes = self.values.dialect, self.groups, self.scopes
         scopes.add(groups.barrier)
-        totals = [accumulator(*copy) for copy in self.reductions.accumulators(here)]
+        totals = [accumulator(0, copy) for copy in here.copies]
         sums = [f"{name}_here" for name in totals] if self.converts else totals
         if self.converts:
             scopes.add(*map(groups.zeros, sums))
@@ -95,7 +95,7 @@ class BlockedContraction:
 
     def _vector(self, value: Expr, name: str, here: Context) -> str:
         """A vector of neighbours along an axis that `_substituted` has replaced."""
-        return self.values.vector(value, replace(here, vector=_moved(name)), 0, 0)
+        return self.values.vector(value, Copy(replace(here, vector=_moved(name))))
 
     def _along_reduction(self, value: Expr, name: str, here: Context) -> str:
         """A vector of neighbours along the reduction, loaded at once if they are contiguous."""
@@ -105,7 +105,7 @@ class BlockedContraction:
         steps = [
             rebuild(value, {base: base + step for base in bases}.get) for step in range(here.width)
         ]
-        return self.groups.vector([self.values.scalar(step, SCALAR, 0, 0) for step in steps])
+        return self.groups.vector([self.values.scalar(step, SCALAR) for step in steps])
 
     @contextmanager
     def _fill(self, size: int) -> Iterator[str]:
@@ -154,10 +154,9 @@ class BlockedContraction:
             loaded = [
                 self.scopes.declare_here(type_, f"{COLUMNS}[{start} + {v}]") for v in range(vectors)
             ]
-            copies = zip(self.reductions.accumulators(here), sums, strict=True)
-            for (_, t, v), name in copies:
-                factor = simd.splat(simd.lane(rows[t], lane, staged), staged)
-                product = simd.multiply_add(name, factor, loaded[v // here.width], staged)
+            for copy, name in zip(here.copies, sums, strict=True):
+                factor = simd.splat(simd.lane(rows[copy.t], lane, staged), staged)
+                product = simd.multiply_add(name, factor, loaded[copy.v // here.width], staged)
                 self.scopes.add(*product)
 
 

@@ -1,6 +1,8 @@
 """The context of printed code: which copies of the body are computed together, and how."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from webkiln.codegen.dialect import Simd
 
@@ -8,7 +10,7 @@ from webkiln.codegen.dialect import Simd
 @dataclass(frozen=True, slots=True)
 class Context:
     """A body has `tiles` copies on the tile axis, and on the vector axis `vectors` vectors, or as
-    many scalars without `simd`. A copy is called by its offsets `t` and `v` on these axes.
+    many scalars without `simd`.
     """
 
     vector: str | None = None
@@ -29,28 +31,40 @@ class Context:
         return self.simd.width if self.simd else 1
 
     @property
-    def copies(self) -> list[tuple[int, int]]:
-        """(tile offset, vector offset) of every copy."""
-        return [(t, v * self.width) for t in range(self.tiles) for v in range(self.vectors)]
-
-    def index(self, axis: str, t: int, v: int) -> str:
-        """The index of a copy on an axis."""
-        if axis == self.tile and self.indices:
-            return self.indices[t]
-        if axis == self.tile:
-            return _plus(axis, t)
-        if axis == self.vector:
-            return _plus(axis, v)
-        return _plus(axis, self.iteration if axis == self.unrolled else 0)
+    def copies(self) -> Iterator["Copy"]:
+        for t in range(self.tiles):
+            for v in range(self.vectors):
+                yield Copy(self, t, v * self.width)
 
 
-SCALAR = Context()
+class Copy(NamedTuple):
+    """A copy of the body, with its offsets on the tile axis and on the vector axis."""
+
+    here: Context
+    t: int = 0
+    v: int = 0
+
+    def index_on(self, axis: str) -> str:
+        """The index on an axis."""
+        here = self.here
+        if axis == here.tile:
+            return here.indices[self.t] if here.indices else _plus(axis, self.t)
+        if axis == here.vector:
+            return _plus(axis, self.v)
+        return _plus(axis, here.iteration if axis == here.unrolled else 0)
+
+    def lane(self, v: int) -> "Copy":
+        """The copy at another offset on the vector axis."""
+        return Copy(self.here, self.t, v)
+
+
+SCALAR = Copy(Context())
 """One element that depends on no axis."""
 
 
-def accumulator(position: int, t: int, v: int) -> str:
+def accumulator(position: int, at: Copy) -> str:
     """The name of a copy of an accumulator."""
-    return f"acc{position}_{t}_{v}"
+    return f"acc{position}_{at.t}_{at.v}"
 
 
 def _plus(axis: str, offset: int) -> str:

@@ -2,6 +2,7 @@
 scalarised.
 """
 
+from webkiln.codegen.c_family import FourLanes
 from webkiln.codegen.dialect import plus
 from webkiln.codegen.glsl_intrinsics import BY_TYPE, LANES, ORDERED, SCALAR, texel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -77,8 +78,7 @@ def spelling(expr: Expr) -> str | None:
     return OTHERS.get((expr.op, source))
 
 
-class GlslVectors:
-    width = 4
+class GlslVectors(FourLanes):
     components = True
 
     def has(self, expr: Expr) -> bool:
@@ -113,12 +113,6 @@ class GlslVectors:
 
     def start(self, item: Accumulator, name: str, value: str) -> list[str]:
         return [f"{VECTORS[item.body.type]} {name} = {self.splat(value, item.body.type)};"]
-
-    def finish(self, item: Accumulator, name: str) -> list[str]:
-        return []
-
-    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
-        return [f"{name} += {a} * {b};"]
 
     def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
         if item.combiner in ("sum", "prod"):

@@ -8,6 +8,7 @@ axis.
 
 from collections.abc import Sequence
 
+from webkiln.codegen.context import Copy
 from webkiln.codegen.dialect import Threads, plus
 from webkiln.codegen.values import Values
 from webkiln.nest.expr import INT
@@ -70,15 +71,18 @@ class Grid:
         """The first index of all invocations that must exit together."""
         return f"{name}_block" if name in self.own_tile else name
 
-    def guard(self, statement: str, t: int, v: int) -> str:
+    def guard(self, statement: str, copy: Copy) -> str:
         """A store of a copy, if it is in bounds. If a square computes it, even the first copy may
         be out of bounds.
         """
         schedule, simd = self.schedule, self.values.dialect.simd
-        lane = v % simd.width if schedule.whole and simd else 0
+        lane = copy.v % simd.width if schedule.whole and simd else 0
         conditions = [
             f"{plus(name, offset)} < {self.extents[name]}"
-            for name, offset in ((schedule.tile.axis, t), (schedule.tile.vector, v - lane))
+            for name, offset in (
+                (schedule.tile.axis, copy.t),
+                (schedule.tile.vector, copy.v - lane),
+            )
             if name in self.extents and (offset or self.own_tile)
         ]
         conditions += self.store_conditions

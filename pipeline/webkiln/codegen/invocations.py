@@ -90,9 +90,9 @@ class Invocations:
         combine: Callable[[Accumulator, str, str], list[str]],
     ) -> None:
         """Combine the accumulators of the invocations that share a reduction."""
-        for copy in self.reductions.accumulators(here):
-            item = self.kernel.nest.accumulators[copy[0]]
-            self.scopes.add(*groups.gather(item, accumulator(*copy), modulus, combine))
+        for position, item, copy in self.reductions.accumulators(here):
+            name = accumulator(position, copy)
+            self.scopes.add(*groups.gather(item, name, modulus, combine))
 
 
 def _combine(dialect: Dialect, item: Accumulator, name: str, value: str) -> list[str]:

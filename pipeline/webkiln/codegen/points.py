@@ -4,10 +4,10 @@ then epilogue and stores.
 
 from collections.abc import Callable
 
-from webkiln.codegen.context import Context
+from webkiln.codegen.context import Context, Copy
 from webkiln.codegen.values import AFTER_REDUCTION, Values
 
-Guard = Callable[[str, int, int], str]
+Guard = Callable[[str, Copy], str]
 """The statement that stores the element of a copy, if it is in bounds."""
 
 
@@ -22,12 +22,12 @@ def print_point(
         for position, out in enumerate(values.nest.outputs):
             for store in out.stores:
                 for copy in after.copies:
-                    for element in values.memory.stores(values, position, store, after, copy):
+                    for element in values.memory.stores(values, position, store, copy):
                         scopes.add(guard(*element))
         del scopes.levels[AFTER_REDUCTION]
     lines = tail.lines()
     scopes.add(*(["{", *("  " + line for line in lines), "}"] if tail.declarations else lines))
 
 
-def unguarded(statement: str, t: int, v: int) -> str:
+def unguarded(statement: str, copy: Copy) -> str:
     return statement

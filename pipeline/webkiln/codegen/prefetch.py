@@ -6,7 +6,7 @@ sums.
 from dataclasses import dataclass
 
 from webkiln.codegen.addresses import Addresses
-from webkiln.codegen.context import Context
+from webkiln.codegen.context import Context, Copy
 from webkiln.codegen.reductions import Inside
 from webkiln.codegen.values import Values
 from webkiln.nest.expr import INT, axis, const, rebuild
@@ -53,7 +53,7 @@ def next_panel(
     load = next(expr for expr in kernel.nest.loads if expr.value[0] == panel.source)
     index = tuple(rebuild(item, {axis(along.axis): const(0, INT)}.get) for item in load_index(load))
     base = Addresses(kernel, values.dialect.heap).address(
-        values, panel.source, index, here, 0, 0, only=scopes.innermost
+        values, panel.source, index, Copy(here), only=scopes.innermost
     )
     columns = next(values.extent(loop) for loop in kernel.nest.axes if loop.axis == name)
     start = scopes.declare_here(

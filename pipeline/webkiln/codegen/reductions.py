@@ -2,14 +2,14 @@
 of a vectorised reduction loop.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from webkiln.codegen.context import Context, accumulator
+from webkiln.codegen.context import Context, Copy, accumulator
 from webkiln.codegen.values import Values
 from webkiln.nest.nest import Accumulator, Loop
 
-Name = Callable[[int, int, int], str]
+Name = Callable[[int, Copy], str]
 """The name of a copy of an accumulator."""
 Inside = Callable[[Context], None]
 """Prints what a loop contains."""
@@ -24,13 +24,11 @@ class Reductions:
         self.values, self.scopes = values, values.scopes
         self.nest, self.dialect = values.nest, values.dialect
 
-    def accumulators(self, here: Context) -> list[tuple[int, int, int]]:
-        """(position, tile offset, vector offset) of every copy of every accumulator."""
-        return [
-            (position, t, v)
-            for position in range(len(self.nest.accumulators))
-            for t, v in here.copies
-        ]
+    def accumulators(self, here: Context) -> Iterator[tuple[int, Accumulator, Copy]]:
+        """Every copy of every accumulator, with its position."""
+        for position, item in enumerate(self.nest.accumulators):
+            for copy in here.copies:
+                yield position, item, copy
 
     def print(self, here: Context, innermost: Innermost) -> None:
         """Accumulators, and the loops that update them."""
@@ -39,19 +37,18 @@ class Reductions:
         self.finish(here, accumulator)
 
     def start(self, here: Context, name: Name) -> None:
-        for copy in self.accumulators(here):
-            item = self.nest.accumulators[copy[0]]
+        for position, item, copy in self.accumulators(here):
+            text = name(position, copy)
             if here.simd is None:
-                self.scopes.add(*self.dialect.start(item, name(*copy)))
+                self.scopes.add(*self.dialect.start(item, text))
             else:
                 literal = self.dialect.literal(item.identity.value, item.identity.type)
-                self.scopes.add(*here.simd.start(item, name(*copy), literal))
+                self.scopes.add(*here.simd.start(item, text, literal))
 
     def finish(self, here: Context, name: Name) -> None:
-        if here.simd is None:
-            return
-        for copy in self.accumulators(here):
-            self.scopes.add(*here.simd.finish(self.nest.accumulators[copy[0]], name(*copy)))
+        if here.simd is not None:
+            for position, item, copy in self.accumulators(here):
+                self.scopes.add(*here.simd.finish(item, name(position, copy)))
 
     def loops(
         self, loops: Sequence[Loop], here: Context, innermost: Innermost, inside: Inside
@@ -70,17 +67,17 @@ class Reductions:
             inside(here)
 
     def update(self, here: Context, name: Name) -> None:
-        for copy in self.accumulators(here):
-            item, (_, t, v) = self.nest.accumulators[copy[0]], copy
-            self.scopes.add(*self._update(item, name(*copy), here, t, v))
+        for position, item, copy in self.accumulators(here):
+            self.scopes.add(*self._update(item, name(position, copy), copy))
 
-    def _update(self, item: Accumulator, name: str, here: Context, t: int, v: int) -> list[str]:
+    def _update(self, item: Accumulator, name: str, at: Copy) -> list[str]:
+        simd = at.here.simd
         if item.combiner == "sum" and item.body.op == "mul":
-            a, b = (self.values.value(factor, here, t, v) for factor in item.body.args)
-            return (here.simd or self.dialect).multiply_add(name, a, b, item.body.type)
-        value = self.values.value(item.body, here, t, v)
-        if here.simd:
-            return here.simd.combine(item, name, value)
+            a, b = (self.values.value(factor, at) for factor in item.body.args)
+            return (simd or self.dialect).multiply_add(name, a, b, item.body.type)
+        value = self.values.value(item.body, at)
+        if simd:
+            return simd.combine(item, name, value)
         return self.dialect.combine(item, name, value, self._position())
 
     def _position(self) -> str:
@@ -115,11 +112,11 @@ class Reductions:
         self.start(wide, _lane)
         self.loops([loop for loop in self.nest.reduce if loop is not along], wide, self.loop, row)
         self.finish(wide, _lane)
-        for position, t, v in self.accumulators(wide):
-            if v and here.simd is not None:
-                item = self.nest.accumulators[position]
-                first, other = _lane(position, t, 0), _lane(position, t, v)
-                self.scopes.add(*here.simd.combine(item, first, other))
+        if here.simd is not None:
+            for position, item, copy in self.accumulators(wide):
+                if copy.v:
+                    first, other = _lane(position, copy.lane(0)), _lane(position, copy)
+                    self.scopes.add(*here.simd.combine(item, first, other))
         self._fold(replace(here, vectors=1 if here.simd else lanes))
         return scalar
 
@@ -135,14 +132,14 @@ class Reductions:
     def _fold(self, here: Context) -> None:
         """Fold lanes into the scalar accumulators."""
         self.finish(here, _lane)
-        for position, t, v in self.accumulators(here):
-            item, name = self.nest.accumulators[position], _lane(position, t, v)
+        for position, item, copy in self.accumulators(here):
+            name, total = _lane(position, copy), accumulator(position, copy.lane(0))
             parts = [name]
             if here.simd:
                 parts = [here.simd.lane(name, n, item.body.type) for n in range(here.width)]
             for part in parts:
-                self.scopes.add(*self.dialect.combine(item, accumulator(position, t, 0), part, "0"))
+                self.scopes.add(*self.dialect.combine(item, total, part, "0"))
 
 
-def _lane(position: int, t: int, v: int) -> str:
-    return f"lane{position}_{t}_{v}"
+def _lane(position: int, at: Copy) -> str:
+    return f"lane{position}_{at.t}_{at.v}"

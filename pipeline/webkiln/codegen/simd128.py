@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from webkiln.codegen.c_family import FourLanes
 from webkiln.codegen.dialect import plus
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import COMPUTE, Accumulator, Operand
@@ -89,14 +90,8 @@ def _address(pointer: str, at: str, offset: int) -> str:
     return f"WK_BEHIND({pointer} + {at}, {offset})" if offset else f"{pointer} + {at}"
 
 
-class Simd128:
+class Simd128(FourLanes):
     """The vector operations of the C dialect."""
-
-    width = 4
-    components = False
-
-    def has(self, expr: Expr) -> bool:
-        return True
 
     def vector(self, type_: str) -> str:
         return "v128"

@@ -26,27 +26,26 @@ def print_sliding_window(
     (fixed,) = (factor for factor, moves in zip(item.body.args, moving, strict=True) if not moves)
     (read,) = (factor for factor, moves in zip(item.body.args, moving, strict=True) if moves)
     unguarded = rebuild(read, lambda expr: _unguarded(expr, along))
-    lane_offsets = [v * here.width for v in range(here.vectors)]
+    first = [copy for copy in here.copies if copy.t == 0]
     factors = {
-        (tap, v): values.value(rebuild(fixed, {axis(along): const(tap, INT)}.get), here, 0, v)
+        (tap, copy.v): values.value(rebuild(fixed, {axis(along): const(tap, INT)}.get), copy)
         for tap in range(slide.taps)
-        for v in lane_offsets
+        for copy in first
     }
     for position in range((here.tiles - 1) * slide.stride + slide.taps):
         with scopes.loop(along, "{"):
             scopes.declare_here(INT, str(position), along)
             uses = ((t, position - t * slide.stride) for t in range(here.tiles))
             users = [(t, tap) for t, tap in uses if 0 <= tap < slide.taps]
-            for v in lane_offsets if users else ():
+            for copy in first if users else ():
                 in_bounds = slide.first <= position < slide.end
-                shared = values.value(unguarded if in_bounds else read, here, 0, v)
+                shared = values.value(unguarded if in_bounds else read, copy)
                 for t, tap in users:
-                    pair = (shared, factors[tap, v]) if moving[0] else (factors[tap, v], shared)
-                    scopes.add(
-                        *(here.simd or values.dialect).multiply_add(
-                            accumulator(0, t, v), *pair, item.body.type
-                        )
-                    )
+                    pair = (shared, factors[tap, copy.v])
+                    a, b = pair if moving[0] else reversed(pair)
+                    name = accumulator(0, copy._replace(t=t))
+                    language = here.simd or values.dialect
+                    scopes.add(*language.multiply_add(name, a, b, item.body.type))
 
 
 def _unguarded(expr: Expr, along: str) -> Expr | None:

@@ -153,7 +153,7 @@ class StoreInverse:
         return self._text(factor)
 
     def _text(self, expr: Expr) -> str:
-        return self.values.scalar(expr, SCALAR, 0, 0)
+        return self.values.scalar(expr, SCALAR)
 
     def _minus(self, position: str, start: Expr) -> str:
         if start.op == "const" and start.value == 0:

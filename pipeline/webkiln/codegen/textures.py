@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from webkiln.codegen.addresses import Addresses
 from webkiln.codegen.buffers import Buffers
-from webkiln.codegen.context import Context
+from webkiln.codegen.context import Context, Copy
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.glsl_intrinsics import LANES, read, texel
-from webkiln.codegen.values import Values
+from webkiln.codegen.values import Index, Values
 from webkiln.nest.affine import step
 from webkiln.nest.expr import Expr
 from webkiln.nest.nest import load_guard, load_index
@@ -26,23 +26,27 @@ class Textures:
         self.addresses = Addresses(kernel, dialect.heap)
         self.elements = Buffers(kernel, dialect)
 
-    def load(self, values: Values, expr: Expr, here: Context, t: int, v: int) -> str:
+    def load(self, values: Values, expr: Expr, at: Copy) -> str:
         position, guard = expr.value[0], load_guard(expr)
         if position not in self.schedule.texels:
-            return self.elements.load(values, expr, here, t, v)
-        along = self._texel_axis(values, expr, here)
+            return self.elements.load(values, expr, at)
+        along = self._texel_axis(values, expr, at.here)
         if along is not None:
-            lane = here.iteration if along == here.unrolled else v
-            return f"{self._texel(values, expr, here, t, v)}.{LANES[lane]}"
-        at = self.addresses.address(values, position, load_index(expr), here, t, v)
-        return _guarded(values, guard, here, (t, v), f"{self._fetch(position, at)}[({at}) & 3]")
+            lane = at.here.iteration if along == at.here.unrolled else at.v
+            return f"{self._texel(values, expr, at)}.{LANES[lane]}"
+        place = self.addresses.address(values, position, load_index(expr), at)
+        text = f"{self._fetch(position, place)}[({place}) & 3]"
+        if guard is None:
+            return text
+        condition, other = (values.scalar(item, at) for item in guard)
+        return f"{condition} ? {text} : {other}"
 
-    def vector_load(self, values: Values, expr: Expr, here: Context, t: int, v: int) -> str:
-        assert here.simd is not None
-        if self._texel_axis(values, expr, here) == here.vector:
-            return self._texel(values, expr, here, t, v)
-        lanes = (values.scalar(expr, here, t, lane) for lane in range(here.width))
-        return f"{here.simd.vector(expr.type)}({', '.join(lanes)})"
+    def vector_load(self, values: Values, expr: Expr, at: Copy) -> str:
+        assert at.here.simd is not None
+        if self._texel_axis(values, expr, at.here) == at.here.vector:
+            return self._texel(values, expr, at)
+        lanes = (values.scalar(expr, at.lane(lane)) for lane in range(at.here.width))
+        return f"{at.here.simd.vector(expr.type)}({', '.join(lanes)})"
 
     def _texel_axis(self, values: Values, expr: Expr, here: Context) -> str | None:
         """The axis on which four neighbours of a load are one texel."""
@@ -59,75 +63,60 @@ class Textures:
                 return name
         return None
 
-    def _texel(self, values: Values, expr: Expr, here: Context, t: int, v: int) -> str:
+    def _texel(self, values: Values, expr: Expr, at: Copy) -> str:
         """The texel that contains the element of a load, where four neighbours on an axis are one
         texel.
         """
-        along = self._texel_axis(values, expr, here)
-        first = 0 if along == here.vector else v
-        start = replace(here, iteration=0) if along == here.unrolled else here
-        key = values.key(expr, start, t, first, "texel")
+        along, position, guard = (
+            self._texel_axis(values, expr, at.here),
+            expr.value[0],
+            load_guard(expr),
+        )
+        if along == at.here.vector:
+            at = at.lane(0)
+        if along == at.here.unrolled:
+            at = at._replace(here=replace(at.here, iteration=0))
+        key = values.key(expr, at, "texel")
         name = values.scopes.lookup(key)
         if name is not None:
             return name
-        position, guard = expr.value[0], load_guard(expr)
         if position in self.schedule.level:
-            text = self._fetch_level(values, expr, start, t, first)
+            text = self._fetch_level(values, expr, at)
         else:
-            index = load_index(expr)
-            at = self.addresses.address(values, position, index, start, t, first)
-            text = self._fetch(position, at)
+            place = self.addresses.address(values, position, load_index(expr), at)
+            text = self._fetch(position, place)
         if guard is not None:
-            condition, other = (values.scalar(item, start, t, first) for item in guard)
+            condition, other = (values.scalar(item, at) for item in guard)
             text = f"{condition} ? {text} : vec4({other})"
         return values.scopes.bind(key, values.level(expr), "vec4", text)
 
-    def _fetch(self, position: int, at: str) -> str:
+    def _fetch(self, position: int, place: str) -> str:
         """The texel that contains an element of an operand."""
-        return texel(
-            f"x{position}", at, f"q{position}" if position in self.schedule.quarters else None
-        )
+        quarter = f"q{position}" if position in self.schedule.quarters else None
+        return texel(f"x{position}", place, quarter)
 
-    def _fetch_level(self, values: Values, expr: Expr, here: Context, t: int, v: int) -> str:
+    def _fetch_level(self, values: Values, expr: Expr, at: Copy) -> str:
         """The texel in layer `t`. The texels of all neighbours on the tile axis have the same
         position in their layers.
         """
         position, scopes = expr.value[0], values.scopes
-        at = self.addresses.address(values, position, load_index(expr), here, 0, v)
-        key = ("place", at)
+        first = at._replace(t=0)
+        address = self.addresses.address(values, position, load_index(expr), first)
+        key = ("place", address)
         place = scopes.lookup(key) or scopes.bind(
-            key, values.level(expr), "ivec2", f"wk_in_layer(({at}) >> 2)"
+            key, values.level(expr), "ivec2", f"wk_in_layer(({address}) >> 2)"
         )
-        return read(f"x{position}", f"{place}, {t}")
+        return read(f"x{position}", f"{place}, {at.t}")
 
     def stores(
-        self,
-        values: Values,
-        position: int,
-        store: tuple[Expr, tuple[Expr, ...]],
-        here: Context,
-        copy: tuple[int, int],
-    ) -> Iterator[tuple[str, int, int]]:
-        (value, _), (t, v) = store, copy
-        if v:
+        self, values: Values, position: int, store: tuple[Expr, Index], at: Copy
+    ) -> Iterator[tuple[str, Copy]]:
+        (value, _), operand = store, self.nest.outputs[position].operand
+        if at.v:
             return
-        if here.vector is None or here.simd is not None:
-            text = values.value(value, here, t, 0)
+        if at.here.vector is None or at.here.simd is not None:
+            text = values.value(value, at)
         else:
-            lanes = (values.scalar(value, here, t, lane) for lane in range(len(LANES)))
+            lanes = (values.scalar(value, at.lane(lane)) for lane in range(len(LANES)))
             text = f"vec4({', '.join(lanes)})"
-        operand = self.nest.outputs[position].operand
-        yield self.dialect.store(operand, f"y{t or position}", "", text), t, v
-
-
-def _guarded(
-    values: Values,
-    guard: tuple[Expr, Expr] | None,
-    here: Context,
-    copy: tuple[int, int],
-    text: str,
-) -> str:
-    if guard is None:
-        return text
-    condition, other = (values.scalar(item, here, *copy) for item in guard)
-    return f"{condition} ? {text} : {other}"
+        yield self.dialect.store(operand, f"y{at.t or position}", "", text), at

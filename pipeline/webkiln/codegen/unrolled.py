@@ -4,7 +4,7 @@ move along the vector axis is read in vectors along the loop.
 
 from dataclasses import replace
 
-from webkiln.codegen.context import Context, accumulator
+from webkiln.codegen.context import Context, Copy, accumulator
 from webkiln.codegen.reductions import Inside, Reductions
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, axis, rebuild
@@ -24,10 +24,10 @@ def print_unrolled(reductions: Reductions, loop: Loop, here: Context, inside: In
             values.nest.accumulators[0].body.args, key=lambda factor: depends(factor, across)
         )
         along_loop = replace(here, vector=along)
-        rows = [values.vector(row, along_loop, t, 0) for t in range(here.tiles)]
+        rows = [values.vector(row, Copy(along_loop, t)) for t in range(here.tiles)]
         for lane in range(simd.width):
             moved = rebuild(column, {axis(along): axis(along) + lane}.get)
-            for position, t, v in reductions.accumulators(here):
-                factor = simd.splat(simd.lane(rows[t], lane, FLOAT), FLOAT)
-                value = values.vector(moved, here, t, v)
-                scopes.add(*simd.multiply_add(accumulator(position, t, v), factor, value, FLOAT))
+            for position, _, copy in reductions.accumulators(here):
+                factor = simd.splat(simd.lane(rows[copy.t], lane, FLOAT), FLOAT)
+                value, total = values.vector(moved, copy), accumulator(position, copy)
+                scopes.add(*simd.multiply_add(total, factor, value, FLOAT))

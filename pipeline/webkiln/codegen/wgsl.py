@@ -13,7 +13,7 @@ from math import isinf, isnan
 
 from webkiln.codegen.blocked_contraction import COLUMNS, ROWS
 from webkiln.codegen.c_family import Braces
-from webkiln.codegen.context import accumulator
+from webkiln.codegen.context import Context, Copy, accumulator
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.wgsl_memory import Memory, memory_of
@@ -251,7 +251,9 @@ def workgroup_arrays(kernel: Kernel, staged: str) -> dict[str, str]:
     element = "{}" if kernel.by_rows else "vec4<{}>"
     copies = product(enumerate(kernel.nest.accumulators), range(tile.count), vectors)
     return {
-        f"parts_{accumulator(n, t, v)}": f"{element.format(item.body.type)}, {WORKGROUP}"
+        f"parts_{accumulator(n, Copy(Context(), t, v))}": (
+            f"{element.format(item.body.type)}, {WORKGROUP}"
+        )
         for (n, item), t, v in copies
     }
 

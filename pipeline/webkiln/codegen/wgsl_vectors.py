@@ -1,5 +1,6 @@
 """Vectors of four lanes in WGSL: helpers, and operations whose text differs from scalars."""
 
+from webkiln.codegen.c_family import FourLanes
 from webkiln.codegen.dialect import plus
 from webkiln.codegen.wgsl_memory import Memory
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -42,15 +43,9 @@ SYMBOLS = {
 CASTS = {(FLOAT, INT): "wk_i32x4({0})", (FLOAT, UINT): "wk_u32x4({0})"}
 
 
-class WgslVectors:
-    width = 4
-    components = False
-
+class WgslVectors(FourLanes):
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
-
-    def has(self, expr: Expr) -> bool:
-        return True
 
     def vector(self, type_: str) -> str:
         return f"vec4<{type_}>"
@@ -96,12 +91,6 @@ class WgslVectors:
 
     def start(self, item: Accumulator, name: str, value: str) -> list[str]:
         return [f"var {name} = {self.splat(value, item.body.type)};"]
-
-    def finish(self, item: Accumulator, name: str) -> list[str]:
-        return []
-
-    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
-        return [f"{name} += {a} * {b};"]
 
     def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
         if item.combiner in ("sum", "prod"):

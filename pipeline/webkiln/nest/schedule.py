@@ -66,7 +66,6 @@ class Slide:
 class LoopSchedule:
     """Nested loops on a CPU."""
 
-    kind: ClassVar[str] = "loops"
     order: tuple[str, ...] = ()
     """The parallel loops, outermost first."""
     tile: Tile = Tile()
@@ -101,11 +100,6 @@ class LoopSchedule:
         span = self.tile.copies(self.split)
         return lcm(span, MIN_TILE) if self.split == self.tile.axis else span
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> "LoopSchedule":
-        slide = {"slide": Slide(**data["slide"])} if "slide" in data else {}
-        return LoopSchedule(**{**data, **_common(data), **slide})
-
 
 @dataclass(frozen=True, slots=True)
 class Workgroup:
@@ -127,7 +121,6 @@ class Workgroup:
 class InvocationSchedule:
     """Invocations of a compute shader. Each computes the points of one tile."""
 
-    kind: ClassVar[str] = "invocations"
     order: tuple[str, ...] = ()
     """The axes along which tiles are numbered, outermost first."""
     tile: Tile = Tile()
@@ -154,11 +147,6 @@ class InvocationSchedule:
         shared = self.workgroup is not None and axis in (self.tile.vector, block)
         return self.tile.copies(axis) * (SIDE if shared else 1)
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> "InvocationSchedule":
-        workgroup = {"workgroup": Workgroup(**data["workgroup"])} if "workgroup" in data else {}
-        return InvocationSchedule(**{**data, **_common(data), **workgroup})
-
 
 @dataclass(frozen=True, slots=True)
 class FragmentSchedule:
@@ -166,7 +154,6 @@ class FragmentSchedule:
     Operands are numbered: inputs first, then outputs.
     """
 
-    kind: ClassVar[str] = "fragments"
     panels: ClassVar[tuple[Panel, ...]] = ()
     tile: Tile = Tile()
     """With `quarters`, neighbours on the tile axis are a quarter of the axis apart."""
@@ -181,17 +168,15 @@ class FragmentSchedule:
     level: tuple[int, ...] = ()
     """Those inputs of `quarters` whose rows are in the same layers as those of the output."""
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> "FragmentSchedule":
-        positions = {
-            name: tuple(data.get(name, ())) for name in ("texels", "vectors", "quarters", "level")
-        }
-        tile = Tile(**data.get("tile", {}))
-        return FragmentSchedule(tile, unroll=data.get("unroll"), **positions)
-
 
 Schedule = LoopSchedule | InvocationSchedule | FragmentSchedule
-KINDS: tuple[type[Schedule], ...] = (LoopSchedule, InvocationSchedule, FragmentSchedule)
+KINDS: dict[str, type[Schedule]] = {
+    "loops": LoopSchedule,
+    "invocations": InvocationSchedule,
+    "fragments": FragmentSchedule,
+}
+NESTED = {"tile": Tile, "slide": Slide, "workgroup": Workgroup}
+"""The fields that are records."""
 
 
 def panel_of(panels: Iterable[Panel], source: int) -> Panel | None:
@@ -199,29 +184,29 @@ def panel_of(panels: Iterable[Panel], source: int) -> Panel | None:
     return next((panel for panel in panels if panel.source == source), None)
 
 
-def _common(data: Mapping[str, Any]) -> dict[str, Any]:
-    panels = (Panel(**{**item, "order": tuple(item["order"])}) for item in data.get("panels", ()))
-    return {
-        "order": tuple(data.get("order", ())),
-        "tile": Tile(**data.get("tile", {})),
-        "panels": tuple(panels),
-    }
-
-
 def to_json(schedule: Schedule) -> dict[str, Any]:
     """The kind, and the fields that differ from their defaults."""
-    return {"kind": schedule.kind, **_json(schedule)}
+    (kind,) = (name for name, record in KINDS.items() if isinstance(schedule, record))
+    return {"kind": kind, **_to_json(schedule)}
 
 
-def _json(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_json(item) for item in value]
+        return list(map(_to_json, value))
     if not is_dataclass(value):
         return value
     items = ((field, getattr(value, field.name)) for field in fields(value))
-    return {field.name: _json(item) for field, item in items if item != field.default}
+    return {field.name: _to_json(item) for field, item in items if item != field.default}
 
 
 def from_json(data: Mapping[str, Any]) -> Schedule:
-    kind = next(item for item in KINDS if item.kind == data["kind"])
-    return kind.from_json({name: value for name, value in data.items() if name != "kind"})
+    values = {name: _from_json(name, value) for name, value in data.items() if name != "kind"}
+    return KINDS[data["kind"]](**values)
+
+
+def _from_json(name: str, value: Any) -> Any:
+    if name in NESTED:
+        return NESTED[name](**value)
+    if name == "panels":
+        return tuple(Panel(**{**item, "order": tuple(item["order"])}) for item in value)
+    return tuple(value) if isinstance(value, list) else value
