@@ -35,13 +35,7 @@ class Addresses:
         inputs = len(self.kernel.nest.inputs)
         return f"x{position}" if position < inputs else f"y{position - inputs}"
 
-    def terms(
-        self,
-        values: Values,
-        position: int,
-        index: Index,
-        at: Copy,
-    ) -> list[Term]:
+    def terms(self, values: Values, position: int, index: Index, at: Copy) -> list[Term]:
         """The address of an element as summands."""
         panel = self.kernel.panel(position)
         summands: list[Term] = []
@@ -69,13 +63,7 @@ class Addresses:
         return summands
 
     def address(
-        self,
-        values: Values,
-        position: int,
-        index: Index,
-        at: Copy,
-        *,
-        only: int | None = None,
+        self, values: Values, position: int, index: Index, at: Copy, *, only: int | None = None
     ) -> str:
         """Sum the terms level by level, so that each loop only adds the terms that change in it.
         `only` limits the level.
@@ -100,11 +88,7 @@ class Addresses:
         return total or "0"
 
     def pointer_and_offset(
-        self,
-        values: Values,
-        position: int,
-        index: Index,
-        at: Copy,
+        self, values: Values, position: int, index: Index, at: Copy
     ) -> tuple[str, str]:
         """Pointer and offset of an element."""
         address = self.address(values, position, index, at)

@@ -184,6 +184,11 @@ def panel_of(panels: Iterable[Panel], source: int) -> Panel | None:
     return next((panel for panel in panels if panel.source == source), None)
 
 
+def has_aligned_vectors(schedule: Schedule) -> bool:
+    """Whether all vectors in memory are known to start at multiples of four elements."""
+    return isinstance(schedule, InvocationSchedule) and schedule.aligned
+
+
 def to_json(schedule: Schedule) -> dict[str, Any]:
     """The kind, and the fields that differ from their defaults."""
     (kind,) = (name for name, record in KINDS.items() if isinstance(schedule, record))

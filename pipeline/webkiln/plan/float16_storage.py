@@ -12,6 +12,7 @@ from dataclasses import replace
 from webkiln.ir.types import Type
 from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.nest import Operand, Output, make_output
+from webkiln.nest.schedule import has_aligned_vectors
 from webkiln.nest.steps import Copy, NestCall, Step, View, map_blocks, reads, writes
 from webkiln.plan.memory import flat
 from webkiln.plan.schedule import Choice
@@ -51,7 +52,7 @@ def float16_variables(
         candidates -= {
             view.name
             for call, choice in scheduled
-            if not choice.is_aligned
+            if not has_aligned_vectors(choice.schedule)
             for view in call.outputs
         }
     while (

@@ -80,11 +80,7 @@ def _uses_blocks(call: NestCall, axis: VectorAxis, target: Target) -> bool:
 
 
 def _unrolled_loop(
-    call: NestCall,
-    axis: VectorAxis,
-    workgroup: Workgroup | None,
-    aligned: bool,
-    target: Target,
+    call: NestCall, axis: VectorAxis, workgroup: Workgroup | None, aligned: bool, target: Target
 ) -> str | None:
     """The innermost reduction loop of a contraction, if the factor that does not move along the
     vector axis can be read in vectors along it.

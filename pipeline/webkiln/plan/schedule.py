@@ -22,11 +22,6 @@ class Choice:
     schedule: Schedule
     why: str
 
-    @property
-    def is_aligned(self) -> bool:
-        """Whether all vectors in memory start at multiples of four elements."""
-        return isinstance(self.schedule, InvocationSchedule) and self.schedule.aligned
-
 
 def plain(call: NestCall, target: Target, why: str) -> Choice:
     """The scalar schedule: one element at a time, in one thread."""

@@ -8,7 +8,7 @@ from webkiln.ir.notation import size_to_json
 from webkiln.ir.types import itemsize
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.schedule import LoopSchedule, Schedule
+from webkiln.nest.schedule import LoopSchedule, Schedule, has_aligned_vectors
 from webkiln.nest.steps import (
     Branch,
     Copy,
@@ -166,7 +166,7 @@ class Entries:
         (view,) = call.outputs
         transform = panelled_call(call, self.planned.destinations[view.name])
         choice, transform = choose(transform, self.target, ()), self.memory.narrow(transform)
-        if view.name in self.planned.float16 and not choice.is_aligned:
+        if view.name in self.planned.float16 and not has_aligned_vectors(choice.schedule):
             choice = plain(transform, self.target, "stores float16 of words")
         kernel = self._kernel(transform, choice)
         views = (*transform.inputs, *transform.outputs)
