@@ -6,6 +6,7 @@ from tests.codegen.nests import PRODUCT, SHIFTED, kernel_of, lines, printed, val
 from webkiln.codegen.c import C
 from webkiln.codegen.context import SCALAR, Context, Copy
 from webkiln.codegen.glsl import Glsl
+from webkiln.codegen.values import AFTER_REDUCTION
 from webkiln.nest.expr import INT, acc, apply, axis, cast
 from webkiln.nest.schedule import LoopSchedule, Tile
 
@@ -50,10 +51,8 @@ def test_values_after_the_reduction_are_declared_there():
     result = apply("mul", acc(0, "f32"), cast(axis("a1"), "f32"))
 
     def print_tail():
-        with values.scopes.block() as tail:
-            values.scopes.levels["result"] = values.scopes.innermost
+        with values.scopes.block(AFTER_REDUCTION) as tail:
             values.scalar(result, SCALAR)
-            del values.scopes.levels["result"]
         assert tail.lines() == [
             "const float v1 = (float)(a1);",
             "const float v2 = acc0_0_0 * v1;",

@@ -141,16 +141,15 @@ class BlockedContraction:
         """The products of one vector of each staged row with the columns."""
         simd, staged, tile = here.simd, self.groups.staged, self.schedule.tile
         assert simd is not None
-        type_, vectors = simd.vector(staged), here.vectors
-        row, column = f"{self.groups.local} / {SIDE}", f"{self.groups.local} % {SIDE}"
+        type_, vectors, grid = simd.vector(staged), here.vectors, self.grid
         rows = [
             self.scopes.declare_here(
-                type_, f"{ROWS}[({row} * {tile.count} + {t}) * {steps} + depth]"
+                type_, f"{ROWS}[({grid.row} * {tile.count} + {t}) * {steps} + depth]"
             )
             for t in range(tile.count)
         ]
         for lane in range(here.width):
-            start = f"(depth * {here.width} + {lane}) * {columns} + {column} * {vectors}"
+            start = f"(depth * {here.width} + {lane}) * {columns} + {grid.column} * {vectors}"
             loaded = [
                 self.scopes.declare_here(type_, f"{COLUMNS}[{start} + {v}]") for v in range(vectors)
             ]

@@ -62,9 +62,13 @@ class Threads(Protocol):
     @property
     def number(self) -> str: ...
     @property
-    def groups(self) -> "Groups | None": ...
+    def groups(self) -> "Groups": ...
     def exit_if(self, condition: str) -> list[str]:
         """Exit invocations that have nothing to compute."""
+
+
+Combine = Callable[[Accumulator, str, str], list[str]]
+"""Folds the second of two values into the first."""
 
 
 class Groups(Protocol):
@@ -87,16 +91,9 @@ class Groups(Protocol):
     def cast(self, vector: str, type_: str) -> str: ...
     def vector(self, parts: list[str]) -> str: ...
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str: ...
-    def gather(
-        self,
-        item: Accumulator,
-        name: str,
-        modulus: int,
-        combine: Callable[[Accumulator, str, str], list[str]],
-    ) -> list[str]:
+    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
         """Combine the accumulators called `name` of the invocations of a group whose indices are
-        equal modulo `modulus`, and return the result to each of them. `combine` folds the second of
-        two values into the first.
+        equal modulo `modulus`, and return the result to each of them.
         """
 
 

@@ -26,22 +26,20 @@ class Grid:
         self.extents: dict[str, str] = {}
         self.own_tile: dict[str | None, str] = {}
         self.store_conditions: tuple[str, ...] = ()
-        workgroup, groups, tile = schedule.workgroup, threads.groups, schedule.tile
-        if workgroup is None or groups is None:
-            return
-        row, column = f"{groups.local} / {SIDE}", f"{groups.local} % {SIDE}"
-        if by_rows:
-            self.store_conditions = (f"{groups.local} == 0",)
-        elif workgroup.depth:
-            self.own_tile = {tile.vector: column, tile.axis: row}
-        else:
-            self.own_tile = {tile.vector: column}
-            self.store_conditions = (f"{row} == 0",)
+        workgroup, local, tile = schedule.workgroup, threads.groups.local, schedule.tile
+        self.row, self.column = f"{local} / {SIDE}", f"{local} % {SIDE}"
+        if workgroup and workgroup.depth:
+            self.own_tile = {tile.vector: self.column, tile.axis: self.row}
+        elif workgroup and by_rows:
+            self.store_conditions = (f"{local} == 0",)
+        elif workgroup:
+            self.own_tile = {tile.vector: self.column}
+            self.store_conditions = (f"{self.row} == 0",)
 
     def print(self, loops: Sequence[Loop]) -> None:
         """Decode the number of the invocation. Tiles are numbered row-major along `loops`."""
         scopes, groups = self.values.scopes, self.threads.groups
-        number = groups.number if groups and self.schedule.workgroup else self.threads.number
+        number = groups.number if self.schedule.workgroup else self.threads.number
         for loop in reversed(loops):
             name, is_outermost = loop.axis, loop is loops[0]
             scopes.levels[name] = 0
@@ -75,14 +73,11 @@ class Grid:
         """A store of a copy, if it is in bounds. If a square computes it, even the first copy may
         be out of bounds.
         """
-        schedule, simd = self.schedule, self.values.dialect.simd
-        lane = copy.v % simd.width if schedule.whole and simd else 0
+        tile, simd = self.schedule.tile, self.values.dialect.simd
+        lane = copy.v % simd.width if self.schedule.whole and simd else 0
         conditions = [
             f"{plus(name, offset)} < {self.extents[name]}"
-            for name, offset in (
-                (schedule.tile.axis, copy.t),
-                (schedule.tile.vector, copy.v - lane),
-            )
+            for name, offset in ((tile.axis, copy.t), (tile.vector, copy.v - lane))
             if name in self.extents and (offset or self.own_tile)
         ]
         conditions += self.store_conditions

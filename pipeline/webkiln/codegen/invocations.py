@@ -2,14 +2,13 @@
 instead of loops. Copies out of bounds are also computed, because loads cannot trap, but not stored.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from webkiln.codegen.blocked_contraction import BlockedContraction
 from webkiln.codegen.buffers import Buffers
 from webkiln.codegen.context import Context, accumulator
-from webkiln.codegen.dialect import Dialect, Groups
+from webkiln.codegen.dialect import Combine, Dialect
 from webkiln.codegen.grid import Grid
 from webkiln.codegen.points import print_point
 from webkiln.codegen.reductions import Innermost, Inside, Reductions
@@ -28,7 +27,7 @@ class Invocations:
         self.kernel, self.schedule, self.dialect = kernel, schedule, dialect
         self.values = Values(kernel, dialect, Buffers(kernel, dialect))
         self.scopes, self.reductions = self.values.scopes, Reductions(self.values)
-        self.groups = dialect.threads.groups if schedule.workgroup else None
+        self.groups = dialect.threads.groups
         self.grid = Grid(self.values, schedule, dialect.threads, by_rows=kernel.by_rows)
 
     def print(self) -> list[str]:
@@ -43,37 +42,38 @@ class Invocations:
         return top.lines()
 
     def reduce(self, here: Context) -> Context:
-        workgroup, groups = self.schedule.workgroup, self.groups
+        workgroup = self.schedule.workgroup
         if self.kernel.by_rows:
             scalar = self.reductions.print_rows(here, self.schedule.tile.lanes, self.spans)
-            if groups:
-                self.gather(groups, scalar, 1, partial(_combine, self.dialect))
+            if workgroup:
+                self.gather(scalar, 1, partial(_combine, self.dialect))
             return scalar
         self.reductions.print(here, self.innermost())
-        if groups and workgroup and not workgroup.depth and here.simd:
-            self.gather(groups, here, SIDE, here.simd.combine)
+        if workgroup and not workgroup.depth and here.simd:
+            self.gather(here, SIDE, here.simd.combine)
         return here
 
     def innermost(self) -> Innermost:
-        workgroup, groups = self.schedule.workgroup, self.groups
-        if groups and workgroup and workgroup.depth:
-            return BlockedContraction(self.reductions, self.schedule, groups, self.grid).print
-        if groups:
-            return partial(self.shared, groups)
+        workgroup = self.schedule.workgroup
+        if workgroup and workgroup.depth:
+            return BlockedContraction(self.reductions, self.schedule, self.groups, self.grid).print
+        if workgroup:
+            return self.shared
         if self.schedule.unroll:
             return partial(print_unrolled, self.reductions)
         return self.reductions.loop
 
-    def shared(self, groups: Groups, loop: Loop, here: Context, inside: Inside) -> None:
+    def shared(self, loop: Loop, here: Context, inside: Inside) -> None:
         """A loop that is divided among the rows of a square workgroup."""
-        row, extent = f"{groups.local} / {SIDE}", self.values.extent(loop)
-        with self.scopes.loop(loop.axis, groups.strided(loop.axis, row, extent, 1, SIDE)):
+        extent = self.values.extent(loop)
+        header = self.groups.strided(loop.axis, self.grid.row, extent, 1, SIDE)
+        with self.scopes.loop(loop.axis, header):
             inside(here)
 
     def spans(self, name: str, extent: str) -> list[tuple[int, str]]:
         """The loops over a vectorised reduction loop, which a workgroup shares."""
         lanes, groups = self.schedule.tile.lanes, self.groups
-        if groups is None:
+        if self.schedule.workgroup is None:
             return self.reductions.spans(lanes, name, extent)
         size, local = self.schedule.group, groups.local
         rest = f"{extent} / {lanes} * {lanes} + {local}"
@@ -82,17 +82,11 @@ class Invocations:
             (1, groups.strided(name, rest, extent, 1, size)),
         ]
 
-    def gather(
-        self,
-        groups: Groups,
-        here: Context,
-        modulus: int,
-        combine: Callable[[Accumulator, str, str], list[str]],
-    ) -> None:
+    def gather(self, here: Context, modulus: int, combine: Combine) -> None:
         """Combine the accumulators of the invocations that share a reduction."""
         for position, item, copy in self.reductions.accumulators(here):
             name = accumulator(position, copy)
-            self.scopes.add(*groups.gather(item, name, modulus, combine))
+            self.scopes.add(*self.groups.gather(item, name, modulus, combine))
 
 
 def _combine(dialect: Dialect, item: Accumulator, name: str, value: str) -> list[str]:

@@ -17,14 +17,12 @@ def print_point(
     """`reduce` prints the reduction, if there is one, and returns the context of its results."""
     scopes = values.scopes
     after = reduce(here) if values.nest.accumulators else here
-    with scopes.block() as tail:
-        scopes.levels[AFTER_REDUCTION] = scopes.innermost
+    with scopes.block(AFTER_REDUCTION) as tail:
         for position, out in enumerate(values.nest.outputs):
             for store in out.stores:
                 for copy in after.copies:
                     for element in values.memory.stores(values, position, store, copy):
                         scopes.add(guard(*element))
-        del scopes.levels[AFTER_REDUCTION]
     lines = tail.lines()
     scopes.add(*(["{", *("  " + line for line in lines), "}"] if tail.declarations else lines))
 

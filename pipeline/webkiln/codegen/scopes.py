@@ -33,10 +33,15 @@ class Scopes:
         self.name_count = 0
 
     @contextmanager
-    def block(self) -> Iterator[OpenScope]:
+    def block(self, name: str | None = None) -> Iterator[OpenScope]:
+        """Open a scope, in which the axis or level `name` is defined."""
         opened = OpenScope()
         self.blocks.append(opened)
+        if name is not None:
+            self.levels[name] = self.innermost
         yield opened
+        if name is not None:
+            del self.levels[name]
         self.blocks.pop()
 
     @property
@@ -49,10 +54,8 @@ class Scopes:
     @contextmanager
     def loop(self, name: str, header: str) -> Iterator[None]:
         """Open the scope of a loop. Leaving it adds the printed loop to the enclosing scope."""
-        with self.block() as inner:
-            self.levels[name] = self.innermost
+        with self.block(name) as inner:
             yield
-            del self.levels[name]
         self.add(header, *("  " + line for line in inner.lines()), "}")
 
     def declare(self, level: int, type_: str, text: str, name: str | None = None) -> str:

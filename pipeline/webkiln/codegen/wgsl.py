@@ -6,7 +6,7 @@ detected by its bits, because compilers fold `x != x`. Unlike in C, shifts take 
 of a select are computed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from math import isinf, isnan
@@ -14,6 +14,7 @@ from math import isinf, isnan
 from webkiln.codegen.blocked_contraction import COLUMNS, ROWS
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.context import Context, Copy, accumulator
+from webkiln.codegen.dialect import Combine
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.wgsl_memory import Memory, memory_of
@@ -86,9 +87,6 @@ BY_TYPE = {
 }
 BY_SUBGROUP = {"sum": "subgroupAdd", "prod": "subgroupMul"}
 CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
-
-
-Combine = Callable[[Accumulator, str, str], list[str]]
 
 
 class Workgroup:
