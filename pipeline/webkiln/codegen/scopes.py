@@ -79,6 +79,7 @@ class Scopes:
 
     def lookup(self, key: Hashable) -> str | None:
         """The name of a value that an open scope declares, if any."""
-        return next(
-            (block.values[key] for block in reversed(self.blocks) if key in block.values), None
-        )
+        for block in reversed(self.blocks):
+            if key in block.values:
+                return block.values[key]
+        return None
