@@ -27,7 +27,13 @@ from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array, Type
 from webkiln.lower.draws import split_draws
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import (
+    FragmentSchedule,
+    InvocationSchedule,
+    LoopSchedule,
+    Schedule,
+    Tile,
+)
 from webkiln.nest.steps import NestCall, View
 from webkiln.ops.evaluate import constant_values
 from webkiln.ops.operator import Case
@@ -250,6 +256,18 @@ def placeholders(item: Prepared) -> dict[str, int]:
     return values
 
 
+SCALAR = Tile()
+
+
+def schedule_of(backend: str, axis: str, tile: Tile = SCALAR, **fields: Any) -> Schedule:
+    """A schedule of one parallel axis, of the kind that a backend runs."""
+    target = REGISTRY[backend].target
+    if target.render_targets:
+        return FragmentSchedule(tile)
+    kind = InvocationSchedule if target.threads else LoopSchedule
+    return kind((axis,), tile, **fields)
+
+
 def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, Any]:
     """A program of one call whose operands are all inputs or outputs. On a backend with render
     targets, a schedule with lanes stores all of them four elements to a texel.
@@ -259,7 +277,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
     allocator = allocator_for(target)
     texels = (
         {view.name for view in (*stored_nests.inputs, *stored_nests.outputs)}
-        if target.render_targets and schedule.lanes > 1
+        if target.render_targets and schedule.tile.lanes > 1
         else set()
     )
     for view in (*stored_nests.inputs, *stored_nests.outputs):

@@ -5,7 +5,7 @@ the numpy semantics.
 import numpy as np
 import pytest
 
-from tests.backends.harness import Prepared, call_program, run_programs
+from tests.backends.harness import Prepared, call_program, run_programs, schedule_of
 from tests.backends.special_values import DTYPES, FLOATS, INTS, UINTS, VALUES
 from tests.hosts import PAGES as EVERY_PAGE
 from webkiln.backends.browsers import why_not
@@ -29,7 +29,7 @@ from webkiln.nest.expr import (
 )
 from webkiln.nest.interpret import interpret
 from webkiln.nest.nest import COMBINERS
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import Tile, Workgroup
 from webkiln.nest.steps import View
 from webkiln.plan.vectors import SCALAR_ONLY
 
@@ -175,11 +175,9 @@ def test_operations(backend, variant, width, browser, tmp_path):
     for call, _, inputs in calls:
         axis = call.nest.axes[0].axis
         aligned = variant == "aligned"
-        schedule = (
-            Schedule((axis,), axis, width, whole=aligned, aligned=aligned)
-            if width > 1
-            else Schedule((axis,))
-        )
+        fields = {"whole": True, "aligned": True} if aligned else {}
+        tile = Tile(axis, width) if width > 1 else Tile()
+        schedule = schedule_of(backend, axis, tile, **fields)
         prepared.append(Prepared(call_program(call, schedule, backend), inputs))
     results = run_programs(prepared, backend, tmp_path, variant, browser)
     wrong = []
@@ -257,7 +255,7 @@ def test_combiners_of_extremes_and_empty_rows(backend, variant, browser, tmp_pat
     calls = [reduction_call(type_, rows) for type_, rows in ROWS.items()]
     calls += [reduction_call(type_, rows[:, :0]) for type_, rows in ROWS.items()]
     prepared = [
-        Prepared(call_program(call, Schedule((call.nest.axes[0].axis,)), backend), inputs)
+        Prepared(call_program(call, schedule_of(backend, call.nest.axes[0].axis), backend), inputs)
         for call, inputs in calls
     ]
     for (call, inputs), outputs in zip(
@@ -312,7 +310,7 @@ def test_lanes_keep_extremes(backend, variant, along, tmp_path):
         nest.store(out, nest.accumulate(out.name, value))
     nest.done()
     (call,) = low.calls
-    schedule = Schedule(("a0",), "a0" if along == "elements" else "r0", 8)
+    schedule = schedule_of(backend, "a0", Tile("a0" if along == "elements" else "r0", 8))
     (outputs,) = run_programs(
         [
             Prepared(
@@ -351,8 +349,9 @@ def test_groups_of_invocations_reduce_one_row(length, subgroups, tmp_path, monke
         nest.store(out, nest.accumulate(out.name, value))
     nest.done()
     (call,) = low.calls
+    schedule = schedule_of("webgpu", "a0", Tile("r0", 4), workgroup=Workgroup(64))
     (outputs,) = run_programs(
-        [Prepared(call_program(call, Schedule(("a0",), "r0", 4, group=64), "webgpu"), {"x": rows})],
+        [Prepared(call_program(call, schedule, "webgpu"), {"x": rows})],
         "webgpu",
         tmp_path,
     )

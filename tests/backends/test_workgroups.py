@@ -129,7 +129,7 @@ def schedules(item):
 
 def float16_variables(item):
     """Whether all kernels of a program may compute in float16."""
-    return all(schedule.get("float16") for schedule in schedules(item))
+    return all(schedule["workgroup"].get("float16") for schedule in schedules(item))
 
 
 def check(cases, folder, browser="", most=2e-5):
@@ -150,7 +150,9 @@ def test_blocks_match_the_reference(tmp_path, monkeypatch):
     monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], blocks=(16,)))
     cases = {name: prepared(name) for name in GRAPHS}
     assert all(
-        schedule.get("depth") == 16 for _, _, item in cases.values() for schedule in schedules(item)
+        schedule["workgroup"]["depth"] == 16
+        for _, _, item in cases.values()
+        for schedule in schedules(item)
     )
     check(cases, tmp_path)
 
@@ -160,11 +162,8 @@ def test_split_reductions_match_the_reference(tmp_path, monkeypatch):
     cases = {name: prepared(name) for name in SPLIT}
     for name, (_, _, item) in cases.items():
         schedule = schedules(item)[0]
-        assert (schedule.get("group"), schedule["vector"][0], schedule.get("depth")) == (
-            64,
-            "a",
-            None,
-        ), name
+        assert schedule["tile"]["vector"][0] == "a", name
+        assert schedule["workgroup"] == {"size": 64}, name
     check(cases, tmp_path)
 
 
@@ -209,4 +208,4 @@ def test_only_large_contractions_are_blocked(rows, columns, depth, blocked):
     )
     compiled = program(parse(f"graph g\n{text}\noutput y = y\n"), REGISTRY["webgpu"], "float32")
     (kernel,) = compiled["kernels"].values()
-    assert ("depth" in kernel["schedule"]) == blocked
+    assert ("depth" in kernel["schedule"].get("workgroup", {})) == blocked

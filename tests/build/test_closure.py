@@ -278,7 +278,7 @@ def test_a_renamed_folder_reruns_only_the_bundle(tree: Tree) -> None:
 def test_an_edited_printer_regenerates_only_its_backend(tmp_path: Path) -> None:
     tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
     tree.build("backend=js,webgl,webgpu", "encoding=float32")
-    tree.edit("pipeline/webkiln/codegen/write_webgl.py", "\nDATA = ", "\nEDITED = True\nDATA = ")
+    tree.edit("pipeline/webkiln/backends/webgl/printer.py", "\nDATA = ", "\nEDITED = True\nDATA = ")
     assert tree.build("backend=js,webgl,webgpu", "encoding=float32") == {"generate:digits:webgl": 1}
 
 

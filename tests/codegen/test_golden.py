@@ -131,9 +131,10 @@ MAX_LINES = 80
 
 def shaders(kernel: Kernel) -> list[str]:
     """A shader, with its variants for devices with optional features."""
-    variant_kernel = replace(
-        kernel, schedule=replace(kernel.schedule, float16=kernel.schedule.depth > 0)
-    )
+    variant_kernel, workgroup = kernel, kernel.workgroup
+    if workgroup is not None and workgroup.depth:
+        schedule = replace(kernel.schedule, workgroup=replace(workgroup, float16=True))
+        variant_kernel = replace(kernel, schedule=schedule)
     return [
         wgsl.print_kernel(kernel, TEMPLATES, groups)
         for groups in (wgsl.ANYWHERE, *wgsl.variants(variant_kernel))

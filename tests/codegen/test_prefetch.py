@@ -10,7 +10,7 @@ from tests.programs import program, with_target
 from webkiln.backends.launches import launches
 from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import parse
-from webkiln.plan import schedule, tile_shapes
+from webkiln.plan import loops, tile_shapes
 from webkiln.recipe.values import WASM_VARIANTS
 
 POINTWISE = (
@@ -51,7 +51,7 @@ TEXTS = [
 
 
 def prefetches(document):
-    return [data["schedule"].get("ahead", False) for data in document["kernels"].values()]
+    return [data["schedule"].get("prefetch", False) for data in document["kernels"].values()]
 
 
 @pytest.mark.parametrize("variant", WASM_VARIANTS)
@@ -66,9 +66,9 @@ def test_prefetching_changes_no_bit(variant, tmp_path, monkeypatch):
             for name in (*graph.inputs, *sorted(graph.slots))
         }
         jobs.append(Job(graph, {"x": values.pop("x")}, values))
-    monkeypatch.setattr(schedule, "MIN_PREFETCH_BYTES", 0)
-    monkeypatch.setattr(schedule, "MIN_PREFETCH_ROWS", 0)
-    for module in (schedule, tile_shapes):
+    monkeypatch.setattr(loops, "MIN_PREFETCH_BYTES", 0)
+    monkeypatch.setattr(loops, "MIN_PREFETCH_ROWS", 0)
+    for module in (loops, tile_shapes):
         monkeypatch.setattr(module, "CACHED_BYTES", 0)
     results = []
     for ahead in (False, True):
@@ -83,7 +83,7 @@ def test_prefetching_changes_no_bit(variant, tmp_path, monkeypatch):
 def product_prefetches(*sizes):
     document = program(parse(product_of(*sizes)), REGISTRY["wasm"], "float32")
     (step,) = launches(document["main"])
-    return document["kernels"][step["kernel"]]["schedule"].get("ahead", False)
+    return document["kernels"][step["kernel"]]["schedule"].get("prefetch", False)
 
 
 def test_only_large_constants_with_enough_rows_are_prefetched():

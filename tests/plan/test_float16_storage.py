@@ -101,9 +101,11 @@ def test_products_of_winograd_convolutions_remain_float32(winograd, precision):
         "float32",
     )
     blocked = [
-        data["schedule"] for data in document["kernels"].values() if data["schedule"].get("depth")
+        workgroup
+        for data in document["kernels"].values()
+        if (workgroup := data["schedule"].get("workgroup", {})).get("depth")
     ]
-    assert {schedule.get("float16", False) for schedule in blocked} == {precision == ARITHMETIC}
+    assert {workgroup.get("float16", False) for workgroup in blocked} == {precision == ARITHMETIC}
     assert document["precision"] == precision
 
 

@@ -12,10 +12,17 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.text import parse
 from webkiln.nest.affine import depends
 from webkiln.nest.nest import load_index
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import (
+    FragmentSchedule,
+    InvocationSchedule,
+    LoopSchedule,
+    Schedule,
+    Tile,
+)
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.cost import expected
+from webkiln.plan.schedule import plain
 from webkiln.plan.vectors import contiguous
 
 CONV = (
@@ -94,6 +101,12 @@ def schedule_of(graph: Graph, backend: str) -> tuple[NestCall, Schedule]:
     return result
 
 
+def group_of(graph: Graph) -> int:
+    _, schedule = schedule_of(graph, "webgpu")
+    assert isinstance(schedule, InvocationSchedule)
+    return schedule.group
+
+
 def sizes_of(call: NestCall) -> dict[str, int]:
     return {
         loop.axis: int(call.args[loop.extent.value])
@@ -114,31 +127,38 @@ def test_schedules_are_legal(backend: str) -> None:
 def check(call: NestCall, schedule: Schedule, target: Target, inputs: set[str]) -> None:
     nest, sizes = call.nest, sizes_of(call)
     parallel = [loop.axis for loop in nest.axes]
-    assert sorted(schedule.order) == sorted(parallel)
-    assert schedule.lanes & (schedule.lanes - 1) == 0
-    assert {schedule.tile, schedule.split} <= {None, *parallel}
-    assert schedule.tile is None or schedule.tile != schedule.vector
-    assert schedule.count == 1 or schedule.tile is not None
-    if schedule.vector is None:
-        assert (schedule.lanes, schedule.panels) == (1, ())
+    tile = schedule.tile
+    if not isinstance(schedule, FragmentSchedule):
+        assert sorted(schedule.order) == sorted(parallel)
+    if isinstance(schedule, LoopSchedule):
+        assert schedule.split in {None, *parallel}
+    assert tile.lanes & (tile.lanes - 1) == 0
+    assert tile.axis in {None, *parallel}
+    assert tile.axis is None or tile.axis != tile.vector
+    assert tile.count == 1 or tile.axis is not None
+    if tile.vector is None:
+        assert (tile.lanes, schedule.panels) == (1, ())
         return
-    assert schedule.lanes > 1
+    assert tile.lanes > 1
     panels = {panel.source: panel for panel in schedule.panels}
     for expr in nest.loads:
         index, source = load_index(expr), expr.value[0]
         if source in panels:
             assert call.inputs[source].name not in inputs
             assert sorted((panels[source].dim, *panels[source].order)) == list(range(len(index)))
-            assert panels[source].block == schedule.lanes
-        elif target.render_targets:
-            along = filter(None, (schedule.vector, schedule.unroll))
+            assert panels[source].block == tile.lanes
+        elif isinstance(schedule, FragmentSchedule):
+            along = filter(None, (tile.vector, schedule.unroll))
             assert source not in schedule.vectors or any(contiguous(index, name) for name in along)
-        elif any(depends(item, schedule.vector) for item in index):
-            assert contiguous(index, schedule.vector)
-    for output in nest.outputs if schedule.vector in parallel else ():
-        assert all(contiguous(index, schedule.vector) for _, index in output.stores)
-    assert not schedule.whole or sizes[schedule.vector] % target.width == 0
-    assert not schedule.full or sizes[schedule.vector] % schedule.lanes == 0
+        elif any(depends(item, tile.vector) for item in index):
+            assert contiguous(index, tile.vector)
+    for output in nest.outputs if tile.vector in parallel else ():
+        assert all(contiguous(index, tile.vector) for _, index in output.stores)
+    if isinstance(schedule, InvocationSchedule):
+        assert not schedule.whole or sizes[tile.vector] % target.width == 0
+    if isinstance(schedule, LoopSchedule) and schedule.remainder != "elements":
+        divisor = tile.lanes if schedule.remainder == "none" else target.width
+        assert sizes[tile.vector] % divisor == 0
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js", "webgpu"])
@@ -146,7 +166,7 @@ def test_no_schedule_is_predicted_to_be_slower_than_scalar_code(backend: str) ->
     """Except for the padding of the last vector and the last tile."""
     for _, call, schedule in schedules_of_all_graphs(backend):
         spans, sizes = (
-            {schedule.vector: schedule.lanes, schedule.tile: schedule.count},
+            {schedule.tile.vector: schedule.tile.lanes, schedule.tile.axis: schedule.tile.count},
             sizes_of(call),
         )
         padding = prod(
@@ -154,8 +174,9 @@ def test_no_schedule_is_predicted_to_be_slower_than_scalar_code(backend: str) ->
             for name, count in spans.items()
             if name is not None
         )
-        scalar = Schedule(tuple(loop.axis for loop in call.nest.axes))
-        times = [expected(call, item, REGISTRY[backend].target) for item in (schedule, scalar)]
+        target = REGISTRY[backend].target
+        scalar = plain(call, target, "").schedule
+        times = [expected(call, item, target) for item in (schedule, scalar)]
         assert times[0] <= times[1] * padding, call.nest
 
 
@@ -167,11 +188,10 @@ def test_products_leave_few_lanes_idle(backend: str) -> None:
     smallest = min(lanes for lanes, _ in REGISTRY[backend].target.shapes)
     for size in range(2, 70, 3):
         call, schedule = schedule_of(product_of(9, 31, size), backend)
-        assert sizes_of(call)[schedule.vector or ""] == size
-        idle = {
-            lanes: 1 - size / (-(-size // lanes) * lanes) for lanes in (schedule.lanes, smallest)
-        }
-        assert idle[schedule.lanes] <= max(idle[smallest], 0.2), (size, schedule)
+        assert sizes_of(call)[schedule.tile.vector or ""] == size
+        chosen = schedule.tile.lanes
+        idle = {lanes: 1 - size / (-(-size // lanes) * lanes) for lanes in (chosen, smallest)}
+        assert idle[chosen] <= max(idle[smallest], 0.2), (size, schedule)
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js"])
@@ -190,11 +210,11 @@ def test_the_vector_axis_is_contiguous_in_memory(columns: int, backend: str) -> 
             build(50, columns) if build in (row_sums, column_sums) else build(50, columns, 24),
             backend,
         )
-        assert schedule.vector in {loop.axis for loop in getattr(call.nest, kind)}, (
+        assert schedule.tile.vector in {loop.axis for loop in getattr(call.nest, kind)}, (
             build.__name__,
             backend,
         )
-    assert schedule_of(row_sums(50, 5), backend)[1].lanes == 1
+    assert schedule_of(row_sums(50, 5), backend)[1].tile.lanes == 1
 
 
 def test_weights_larger_than_caches_are_streamed_only_for_few_rows() -> None:
@@ -206,7 +226,7 @@ def test_weights_larger_than_caches_are_streamed_only_for_few_rows() -> None:
 
     def streams(rows: int, columns: int) -> bool:
         _, schedule = schedule_of(product_of(rows, 256, columns), "wasm")
-        return (schedule.lanes, schedule.count) == streamed
+        return (schedule.tile.lanes, schedule.tile.count) == streamed
 
     results = [streams(rows, 512) for rows in range(2, 129, 6)]
     assert results == sorted(results, reverse=True)
@@ -216,42 +236,24 @@ def test_weights_larger_than_caches_are_streamed_only_for_few_rows() -> None:
 
 
 def test_workgroups_share_long_reductions_of_few_points() -> None:
-    """Sharing is monotonic: more likely with fewer points and longer reductions. Only on webgpu."""
-    lengths = [
-        schedule_of(row_sums(50, columns), "webgpu")[1].group for columns in range(4, 400, 36)
-    ]
-    points = [
-        schedule_of(row_sums(rows, 300), "webgpu")[1].group for rows in (1, 50, 500, 5000, 50_000)
-    ]
+    """Sharing is monotonic: more likely with fewer points and longer reductions."""
+    lengths = [group_of(row_sums(50, columns)) for columns in range(4, 400, 36)]
+    points = [group_of(row_sums(rows, 300)) for rows in (1, 50, 500, 5000, 50_000)]
     group = REGISTRY["webgpu"].target.group
     assert lengths == sorted(lengths)
     assert points == sorted(points, reverse=True)
     assert set(lengths) == set(points) == {1, group}
-    assert all(
-        schedule_of(row_sums(50, 300), backend)[1].group == 1
-        for backend in REGISTRY
-        if backend != "webgpu"
-    )
 
 
 def test_examples_of_a_loop_and_an_invocation_schedule() -> None:
     _, loops = schedule_of(convolution(9, 12, 72), "wasm")
-    assert (
-        loops.lanes,
-        loops.vector,
-        loops.whole,
-        loops.tile,
-        loops.count,
-        loops.panels[0].block,
-    ) == (8, "a1", True, "a0", 6, 8)
+    assert isinstance(loops, LoopSchedule)
+    assert (loops.tile, loops.remainder) == (Tile("a1", 8, "a0", 6), "none")
+    assert loops.panels[0].block == 8
     _, invocation = schedule_of(convolution(9, 12, 72), "webgpu")
-    assert (
-        invocation.lanes,
-        invocation.vector,
-        invocation.count,
-        invocation.aligned,
-        invocation.unroll,
-    ) == (4, "a2", 4, True, "r1")
+    assert isinstance(invocation, InvocationSchedule)
+    assert (invocation.tile.vector, invocation.tile.lanes, invocation.tile.count) == ("a2", 4, 4)
+    assert (invocation.aligned, invocation.unroll) == (True, "r1")
 
 
 @pytest.mark.parametrize(

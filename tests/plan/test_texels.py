@@ -10,6 +10,7 @@ from webkiln.backends.table import REGISTRY
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.text import parse
+from webkiln.nest.schedule import Tile
 from webkiln.plan.texels import draw
 
 
@@ -42,13 +43,7 @@ def test_a_product_of_full_texels_computes_four_by_four():
     assert texels(result) == {"x", "w", "y"}
     assert quarters(result) == {"y": 2 * 20}
     (schedule,) = [call.schedule for call in result.calls]
-    assert (schedule.vector, schedule.lanes, schedule.tile, schedule.count, schedule.unroll) == (
-        "a1",
-        4,
-        "a0",
-        4,
-        "r0",
-    )
+    assert (schedule.tile, schedule.unroll) == (Tile("a1", 4, "a0", 4), "r0")
     assert (schedule.texels, schedule.vectors, schedule.quarters) == ((0, 1, 2), (0, 1), (2,))
 
 
@@ -101,12 +96,7 @@ def test_rows_of_partial_texels_are_computed_one_element_at_a_time():
     result = planned(ROWS.format(columns=10))
     assert texels(result) == {"x", "w"}
     (schedule,) = [call.schedule for call in result.calls]
-    assert (schedule.vector, schedule.lanes, schedule.tile, schedule.unroll) == (
-        None,
-        1,
-        None,
-        "r0",
-    )
+    assert (schedule.tile, schedule.unroll) == (Tile(), "r0")
     assert result.calls[0].choice.why == "a fragment computes one element, 4 turns of r0 at once"
 
 

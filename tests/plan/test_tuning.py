@@ -214,7 +214,7 @@ def test_a_file_chooses_a_convolution_and_its_tile():
     other = program(graph("convolution"), REGISTRY["wasm"], "float32", tuning=Tuning(both))
     assert kernels_of(other) != kernels_of(direct)
     (kernel,) = (other["kernels"][name] for name in kernels_of(other))
-    assert (kernel["schedule"]["lanes"], kernel["schedule"]["count"]) == (16, 2)
+    assert (kernel["schedule"]["tile"]["lanes"], kernel["schedule"]["tile"]["count"]) == (16, 2)
 
 
 def test_unknown_kernels_are_ignored():

@@ -5,18 +5,19 @@ One factor moves along the tile axis, the other along the vector axis. The stage
 from float32; the products and the sums of these steps then have that type too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from webkiln.codegen.dialect import Dialect, Threads
-from webkiln.codegen.values import accumulator
-from webkiln.codegen.workgroups import GroupedInvocations
+from webkiln.codegen.context import SCALAR, Context, Copy, accumulator
+from webkiln.codegen.dialect import Groups
+from webkiln.codegen.grid import Grid
+from webkiln.codegen.reductions import Inside, Reductions
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
 from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.nest import Loop
-from webkiln.nest.schedule import SIDE
-from webkiln.plan.kernel import Kernel
+from webkiln.nest.schedule import SIDE, InvocationSchedule
 
 ROWS, COLUMNS = "rows", "columns"
 """The staged factors: vectors [row][depth] along the reduction, and [depth][column] along the
@@ -29,146 +30,133 @@ in bounds or none.
 """
 
 
-class BlockedContraction(GroupedInvocations):
-    """Prints a contraction whose factors are staged in workgroup memory."""
+class BlockedContraction:
+    """Prints the innermost loop of a contraction whose factors are staged in workgroup memory."""
 
-    def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
-        super().__init__(kernel, dialect, threads)
-        assert self.vector is not None
-        assert self.tile is not None
-        self.across, self.down = self.vector, self.tile
-        self.own_chunk[self.down] = self.square_row
-        self.converts = self.square.staged != FLOAT
+    def __init__(
+        self, reductions: Reductions, schedule: InvocationSchedule, groups: Groups, grid: Grid
+    ) -> None:
+        self.reductions, self.schedule = reductions, schedule
+        self.values, self.scopes = reductions.values, reductions.scopes
+        self.groups, self.grid = groups, grid
+        self.converts = groups.staged != FLOAT
 
-    def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
-        """Loop over blocks of the reduction. In each, the group stages a tile of both factors,
-        waits, and multiplies them; in between, a barrier protects the tiles from being overwritten.
+    def print(self, loop: Loop, here: Context, inside: Inside) -> None:
+        """Loop over blocks of the reduction, instead of a loop around `inside`. In each, the group
+        stages a tile of both factors, waits, and multiplies them; in between, a barrier protects
+        the tiles from being overwritten.
         """
-        if len(loops) > 1:
-            super().reduction(loops, inside)
-            return
-        (along,), depth = loops, self.kernel.schedule.depth
-        extent = self.scalar(along.extent, 0, 0)
-        start = f"{along.axis}_block"
-        (body,) = (item.body for item in self.nest.accumulators)
-        row, column = sorted(body.args, key=lambda factor: depends(factor, self.across))
-        with self.loop(start, self.square.strided(start, "0", extent, 1, depth)):
-            steps, rows = depth // self.width, self.kernel.schedule.copies(self.down) * SIDE
-            with self.fill(rows * steps) as slot:
-                down = f"{self.first(self.down)} + {slot} / {steps}"
-                values = {self.down: down, along.axis: f"{start} + {slot} % {steps} * {self.width}"}
-                self.stage(
-                    f"{ROWS}[{slot}]",
-                    self.along_reduction(self.substituted(row, along, values), along.axis),
-                )
-            width = self.kernel.schedule.lanes // self.width * SIDE
-            with self.fill(width * depth) as slot:
-                across = f"{self.first(self.across)} + {slot} % {width} * {self.width}"
-                values = {self.across: across, along.axis: f"{start} + {slot} / {width}"}
-                self.stage(
-                    f"{COLUMNS}[{slot}]",
-                    self.along(self.substituted(column, along, values), self.across),
-                )
-            self.here.statements.append(self.square.barrier)
-            totals = [accumulator(*slot) for slot in self.accumulators()]
-            sums = [f"{name}_here" for name in totals] if self.converts else totals
-            if self.converts:
-                self.here.statements += [self.square.zeros(name) for name in sums]
-            with self.loop("depth", self.dialect.loop("depth", str(steps))):
-                self.multiply(steps, width, sums)
-            if self.converts:
-                self.here.statements += [
-                    f"{total} += {self.square.cast(name, FLOAT)};"
-                    for total, name in zip(totals, sums, strict=True)
-                ]
-            self.here.statements.append(self.square.barrier)
+        tile, workgroup = self.schedule.tile, self.schedule.workgroup
+        assert here.simd is not None
+        assert workgroup is not None
+        assert tile.vector is not None
+        assert tile.axis is not None
+        along, extent, start = loop.axis, self.values.extent(loop), f"{loop.axis}_block"
+        (body,) = (item.body for item in self.values.nest.accumulators)
+        across, down, width = tile.vector, tile.axis, here.width
+        row, column = sorted(body.args, key=lambda factor: depends(factor, across))
+        depth, steps = workgroup.depth, workgroup.depth // width
+        with self.scopes.loop(start, self.groups.strided(start, "0", extent, 1, depth)):
+            with self._fill(tile.count * SIDE * steps) as slot:
+                offsets = {
+                    down: f"{self.grid.first(down)} + {slot} / {steps}",
+                    along: f"{start} + {slot} % {steps} * {width}",
+                }
+                value = self._substituted(row, loop, offsets)
+                self._stage(f"{ROWS}[{slot}]", self._along_reduction(value, along, here))
+            columns = tile.lanes // width * SIDE
+            with self._fill(columns * depth) as slot:
+                offsets = {
+                    across: f"{self.grid.first(across)} + {slot} % {columns} * {width}",
+                    along: f"{start} + {slot} / {columns}",
+                }
+                value = self._substituted(column, loop, offsets)
+                self._stage(f"{COLUMNS}[{slot}]", self._vector(value, across, here))
+            self._multiply_block(here, steps, columns)
 
-    def stage(self, slot: str, value: str) -> None:
-        self.here.statements.append(
-            f"{slot} = {self.square.cast(value, self.square.staged) if self.converts else value};"
-        )
+    def _multiply_block(self, here: Context, steps: int, columns: int) -> None:
+        """Multiply the staged tiles, between two barriers."""
+        dialect, groups, scopes = self.values.dialect, self.groups, self.scopes
+        scopes.add(groups.barrier)
+        totals = [accumulator(0, copy) for copy in here.copies]
+        sums = [f"{name}_here" for name in totals] if self.converts else totals
+        if self.converts:
+            scopes.add(*map(groups.zeros, sums))
+        with scopes.loop("depth", dialect.loop("depth", str(steps))):
+            self._multiply(here, steps, columns, sums)
+        if self.converts:
+            pairs = zip(totals, sums, strict=True)
+            scopes.add(*(f"{total} += {groups.cast(name, FLOAT)};" for total, name in pairs))
+        scopes.add(groups.barrier)
 
-    def along(self, value: Expr, name: str) -> str:
-        """A vector of neighbours along an axis that `substituted` has replaced."""
-        across, self.vector = self.vector, _moved(name)
-        text = self.vector_value(value, 0, 0)
-        self.vector = across
-        return text
+    def _stage(self, slot: str, value: str) -> None:
+        staged = self.groups.cast(value, self.groups.staged) if self.converts else value
+        self.scopes.add(f"{slot} = {staged};")
 
-    def along_reduction(self, value: Expr, name: str) -> str:
+    def _vector(self, value: Expr, name: str, here: Context) -> str:
+        """A vector of neighbours along an axis that `_substituted` has replaced."""
+        return self.values.vector(value, Copy(replace(here, vector=_moved(name))))
+
+    def _along_reduction(self, value: Expr, name: str, here: Context) -> str:
         """A vector of neighbours along the reduction, loaded at once if they are contiguous."""
-        if self.kernel.schedule.unroll:
-            return self.along(value, name)
+        if self.schedule.unroll:
+            return self._vector(value, name, here)
         bases = (axis(_moved(name)), axis(REACHED))
         steps = [
-            rebuild(value, {base: base + step for base in bases}.get) for step in range(self.width)
+            rebuild(value, {base: base + step for base in bases}.get) for step in range(here.width)
         ]
-        self.analyse(steps)
-        return self.square.vector([self.scalar(step, 0, 0) for step in steps])
-
-    def store_conditions(self) -> list[str]:
-        return []
+        return self.groups.vector([self.values.scalar(step, SCALAR) for step in steps])
 
     @contextmanager
-    def fill(self, size: int) -> Iterator[str]:
+    def _fill(self, size: int) -> Iterator[str]:
         """A loop in which the invocations of the group share `size` slots."""
-        with self.loop(
-            "place",
-            self.square.strided(
-                "place", self.square.local, str(size), 1, self.kernel.schedule.group
-            ),
-        ):
+        group = self.schedule.group
+        header = self.groups.strided("place", self.groups.local, str(size), 1, group)
+        with self.scopes.loop("place", header):
             yield "place"
 
-    def substituted(self, factor: Expr, along: Loop, values: dict[str, str]) -> Expr:
-        """A factor with the axes in `values` replaced, and 0 beyond the end of the reduction.
+    def _substituted(self, factor: Expr, along: Loop, offsets: dict[str, str]) -> Expr:
+        """A factor with the axes in `offsets` replaced, and 0 beyond the end of the reduction.
         Clamped to the range of float16 if that type is staged.
         """
         moved = rebuild(
             factor,
             lambda expr: (
-                axis(_moved(expr.value)) if expr.op == "axis" and expr.value in values else None
+                axis(_moved(expr.value)) if expr.op == "axis" and expr.value in offsets else None
             ),
         )
         if self.converts and not (
-            moved.op == "load" and self.nest.inputs[moved.value[0]].dtype == "float16"
+            moved.op == "load" and self.values.nest.inputs[moved.value[0]].dtype == "float16"
         ):
             moved = clamp_to_float16(moved)
-        value = select(apply("lt", axis(REACHED), along.extent), moved, const(0, FLOAT))
-        self.analyse([value])
         for name, text in [
-            *((_moved(name), text) for name, text in values.items()),
+            *((_moved(name), text) for name, text in offsets.items()),
             (REACHED, _moved(along.axis)),
         ]:
-            self.declare(len(self.blocks) - 1, INT, text, name)
-            self.levels[name] = len(self.blocks) - 1
-        return value
+            self.scopes.declare_here(INT, text, name)
+            self.scopes.levels[name] = self.scopes.innermost
+        return select(apply("lt", axis(REACHED), along.extent), moved, const(0, FLOAT))
 
-    def multiply(self, steps: int, width: int, sums: list[str]) -> None:
-        assert self.simd is not None
-        staged = self.square.staged
-        level, type_, schedule = (
-            len(self.blocks) - 1,
-            self.simd.vector(staged),
-            self.kernel.schedule,
-        )
-        count, vectors = schedule.copies(self.down), schedule.lanes // self.width
+    def _multiply(self, here: Context, steps: int, columns: int, sums: list[str]) -> None:
+        """The products of one vector of each staged row with the columns."""
+        simd, staged, tile = here.simd, self.groups.staged, self.schedule.tile
+        assert simd is not None
+        type_, vectors, grid = simd.vector(staged), here.vectors, self.grid
         rows = [
-            self.declare(
-                level, type_, f"{ROWS}[({self.square_row} * {count} + {t}) * {steps} + depth]"
+            self.scopes.declare_here(
+                type_, f"{ROWS}[({grid.row} * {tile.count} + {t}) * {steps} + depth]"
             )
-            for t in range(count)
+            for t in range(tile.count)
         ]
-        for lane in range(self.width):
-            start = f"(depth * {self.width} + {lane}) * {width} + {self.square_column} * {vectors}"
-            columns = [
-                self.declare(level, type_, f"{COLUMNS}[{start} + {v}]") for v in range(vectors)
+        for lane in range(here.width):
+            start = f"(depth * {here.width} + {lane}) * {columns} + {grid.column} * {vectors}"
+            loaded = [
+                self.scopes.declare_here(type_, f"{COLUMNS}[{start} + {v}]") for v in range(vectors)
             ]
-            for (_, t, v), name in zip(self.accumulators(), sums, strict=True):
-                factor = self.simd.splat(self.simd.lane(rows[t], lane, staged), staged)
-                self.here.statements += self.simd.multiply_add(
-                    name, factor, columns[v // self.width], staged
-                )
+            for copy, name in zip(here.copies, sums, strict=True):
+                factor = simd.splat(simd.lane(rows[copy.t], lane, staged), staged)
+                product = simd.multiply_add(name, factor, loaded[copy.v // here.width], staged)
+                self.scopes.add(*product)
 
 
 def _moved(name: str) -> str:

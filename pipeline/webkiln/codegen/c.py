@@ -14,6 +14,7 @@ from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, INTEGER, LONG, REAL, UINT, ULONG, Expr
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
+from webkiln.nest.schedule import LoopSchedule
 from webkiln.plan.kernel import Kernel
 
 TYPES = {
@@ -202,17 +203,14 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
         f"{STORAGE[o.operand.dtype]} *restrict y{i}" for i, o in enumerate(kernel.nest.outputs)
     ]
     lines = body(composed, dialect)
-    if (
-        schedule := kernel.schedule
-    ).count > 1 and schedule.count * schedule.lanes > UNFUSED_ACCUMULATORS:
-        smaller = replace(
-            composed,
-            schedule=replace(schedule, count=max(1, UNFUSED_ACCUMULATORS // schedule.lanes)),
-        )
+    schedule, tile = kernel.schedule, kernel.schedule.tile
+    assert isinstance(schedule, LoopSchedule)
+    if tile.count > 1 and tile.count * tile.lanes > UNFUSED_ACCUMULATORS:
+        count = max(1, UNFUSED_ACCUMULATORS // tile.lanes)
+        smaller = replace(composed, schedule=replace(schedule, tile=replace(tile, count=count)))
         lines = ["#ifdef RELAXED", *lines, "#else", *body(smaller, dialect), "#endif"]
-    count = max(kernel.schedule.lanes, 4)
     arrays = {
-        name: (STORAGE[operand.dtype], value, count)
+        name: (STORAGE[operand.dtype], value, max(tile.lanes, 4))
         for name, (operand, value) in fallback_arrays(composed, dialect).items()
     }
     return templates.render(

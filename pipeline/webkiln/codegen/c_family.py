@@ -4,7 +4,7 @@ and updates of accumulators.
 
 from abc import ABC, abstractmethod
 
-from webkiln.nest.expr import BOOL, INT, REAL
+from webkiln.nest.expr import BOOL, INT, REAL, Expr
 from webkiln.nest.nest import Accumulator
 
 
@@ -77,3 +77,19 @@ class Braces(ABC):
             better = f"({better} || {unordered}) && !({accumulated})"
         update = f"{name} = {value}; {name}_at = {position}; {name}_any = {self.literal(1, BOOL)};"
         return [f"if (!{name}_any || ({better})) {{ {update} }}"]
+
+
+class FourLanes:
+    """The most frequent spellings of vectors of four lanes."""
+
+    width = 4
+    components = False
+
+    def has(self, expr: Expr) -> bool:
+        return True
+
+    def finish(self, item: Accumulator, name: str) -> list[str]:
+        return []
+
+    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
+        return [f"{name} += {a} * {b};"]

@@ -8,22 +8,31 @@ import numpy as np
 
 from webkiln.nest.expr import FLOAT, Expr, const
 from webkiln.nest.nest import Accumulator, Operand, load_guard
+from webkiln.nest.schedule import LoopSchedule
 from webkiln.plan.kernel import Kernel
 
 
 class Simd(Protocol):
-    """Vectors of lanes; `vector` is their type. `partial`: only `left` elements remain on the
-    vector axis.
+    """Vectors of lanes; `vector` is their type. A vector in memory starts `offset` elements after
+    the address `at`. `partial`: only `left` elements remain on the vector axis.
     """
 
     @property
     def width(self) -> int: ...
+    @property
+    def components(self) -> bool:
+        """Whether a scalar is best read from a vector that contains it."""
+
+    def has(self, expr: Expr) -> bool:
+        """Whether an operation has a vector form. The others are computed lane by lane."""
 
     def vector(self, type_: str) -> str: ...
     def splat(self, text: str, type_: str) -> str: ...
     def operation(self, expr: Expr, args: list[str]) -> str: ...
-    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str: ...
-    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str: ...
+    def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str: ...
+    def store(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
+    ) -> str: ...
     def store_lane(
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
     ) -> str: ...
@@ -53,9 +62,13 @@ class Threads(Protocol):
     @property
     def number(self) -> str: ...
     @property
-    def groups(self) -> "Groups | None": ...
+    def groups(self) -> "Groups": ...
     def exit_if(self, condition: str) -> list[str]:
         """Exit invocations that have nothing to compute."""
+
+
+Combine = Callable[[Accumulator, str, str], list[str]]
+"""Folds the second of two values into the first."""
 
 
 class Groups(Protocol):
@@ -78,17 +91,17 @@ class Groups(Protocol):
     def cast(self, vector: str, type_: str) -> str: ...
     def vector(self, parts: list[str]) -> str: ...
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str: ...
-    def gather(
-        self,
-        item: Accumulator,
-        name: str,
-        modulus: int,
-        combine: Callable[[Accumulator, str, str], list[str]],
-    ) -> list[str]:
+    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
         """Combine the accumulators called `name` of the invocations of a group whose indices are
-        equal modulo `modulus`, and return the result to each of them. `combine` folds the second of
-        two values into the first.
+        equal modulo `modulus`, and return the result to each of them.
         """
+
+
+def plus(text: str, offset: int) -> str:
+    """The sum of an address and a constant."""
+    if text == "0":
+        return str(offset)
+    return f"{text} + {offset}" if offset else text
 
 
 ZEROS = "wk_zeros"
@@ -99,7 +112,8 @@ def reads_shared_zeros(kernel: Kernel, expr: Expr) -> bool:
     """Whether a guarded load reads `ZEROS` where its guard is false."""
     guard = load_guard(expr)
     return (
-        kernel.schedule.zeros
+        isinstance(kernel.schedule, LoopSchedule)
+        and kernel.schedule.zeros
         and guard is not None
         and guard[1] is const(0, FLOAT)
         and kernel.nest.inputs[expr.value[0]].dtype == "float32"
@@ -144,7 +158,7 @@ class Sequential(Protocol):
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str: ...
 
 
-class Dialect(Protocol):
+class Dialect(Sequential, Protocol):
     """A language. `composed`: operations printed as compositions of others. `heap`: whether
     operands are offsets in arrays of all elements.
     """
@@ -161,18 +175,11 @@ class Dialect(Protocol):
     def threads(self) -> Threads | None: ...
 
     def declare(self, type_: str, name: str, text: str) -> str: ...
-    def literal(self, value: float, type_: str) -> str: ...
     def loop(self, name: str, extent: str) -> str: ...
     def counter(self, name: str, first: str | None = None) -> str: ...
     def chunks(self, name: str, extent: str, chunk: int | str, rest: bool) -> str: ...
     def clamped(self, name: str, end: str, chunk: int, extent: str) -> str: ...
     def minimum(self, a: str, b: str) -> str: ...
-    def scalar(self, expr: Expr, args: list[str]) -> str: ...
-    def load(self, operand: Operand, pointer: str, at: str) -> str: ...
-    def guarded(
-        self, operand: Operand, pointer: str, at: str, condition: str, other: str
-    ) -> str: ...
-    def store(self, operand: Operand, pointer: str, at: str, value: str) -> str: ...
     def start(self, item: Accumulator, name: str) -> list[str]: ...
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]: ...
     def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]: ...

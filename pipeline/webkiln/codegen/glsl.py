@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from webkiln.codegen.c_family import Braces
-from webkiln.codegen.fragments import Fragments
+from webkiln.codegen.emit import body
 from webkiln.codegen.glsl_intrinsics import BITS, BY_TYPE, CASTS, SCALAR, read
 from webkiln.codegen.glsl_vectors import GlslVectors
 from webkiln.codegen.templates import Templates
@@ -102,12 +102,12 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
             for operand in kernel.nest.inputs
         ],
         targets=[
-            "vec4" if kernel.schedule.vector else TYPES[out.operand.type]
+            "vec4" if kernel.schedule.tile.vector else TYPES[out.operand.type]
             for out in kernel.nest.outputs
         ]
-        * kernel.schedule.count,
+        * kernel.schedule.tile.count,
         words=-(-len(kernel.arguments) // 4),
-        lines=Fragments(composed, dialect).run(),
+        lines=body(composed, dialect),
     )
 
 

@@ -2,6 +2,8 @@
 scalarised.
 """
 
+from webkiln.codegen.c_family import FourLanes
+from webkiln.codegen.dialect import plus
 from webkiln.codegen.glsl_intrinsics import BY_TYPE, LANES, ORDERED, SCALAR, texel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
@@ -76,8 +78,11 @@ def spelling(expr: Expr) -> str | None:
     return OTHERS.get((expr.op, source))
 
 
-class GlslVectors:
-    width = 4
+class GlslVectors(FourLanes):
+    components = True
+
+    def has(self, expr: Expr) -> bool:
+        return spelling(expr) is not None
 
     def vector(self, type_: str) -> str:
         return VECTORS[type_]
@@ -90,10 +95,12 @@ class GlslVectors:
         assert text is not None
         return text.format(*args)
 
-    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
-        return texel(pointer, at)
+    def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
+        return texel(pointer, plus(at, offset))
 
-    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
+    def store(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
+    ) -> str:
         return f"{pointer} = {value};"
 
     def store_lane(
@@ -106,12 +113,6 @@ class GlslVectors:
 
     def start(self, item: Accumulator, name: str, value: str) -> list[str]:
         return [f"{VECTORS[item.body.type]} {name} = {self.splat(value, item.body.type)};"]
-
-    def finish(self, item: Accumulator, name: str) -> list[str]:
-        return []
-
-    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
-        return [f"{name} += {a} * {b};"]
 
     def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
         if item.combiner in ("sum", "prod"):

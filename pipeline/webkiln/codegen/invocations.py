@@ -1,146 +1,93 @@
 """Bodies of compute shaders: one invocation per point (or tile of points) of the parallel axes,
-instead of loops.
+instead of loops. Copies out of bounds are also computed, because loads cannot trap, but not stored.
 """
 
-from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 
-from webkiln.codegen.dialect import Dialect, Threads
-from webkiln.codegen.points import Points
-from webkiln.codegen.values import accumulator, plus
-from webkiln.nest.affine import depends
-from webkiln.nest.expr import FLOAT, INT, axis, rebuild
+from webkiln.codegen.blocked_contraction import BlockedContraction
+from webkiln.codegen.buffers import Buffers
+from webkiln.codegen.context import Context, accumulator
+from webkiln.codegen.dialect import Combine, Dialect
+from webkiln.codegen.grid import Grid
+from webkiln.codegen.points import print_point
+from webkiln.codegen.reductions import Innermost, Inside, Reductions
+from webkiln.codegen.unrolled import print_unrolled
+from webkiln.codegen.values import Values
 from webkiln.nest.nest import Accumulator, Loop
+from webkiln.nest.schedule import SIDE, InvocationSchedule
 from webkiln.plan.kernel import Kernel
 
 
-class Invocations(Points):
-    """One invocation computes one point with all its copies. Copies out of bounds are also
-    computed, because loads cannot trap, but not stored.
-    """
+class Invocations:
+    """Prints what one invocation computes."""
 
-    def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
-        super().__init__(kernel, dialect)
-        self.threads = threads
-        self.groups = threads.groups if kernel.schedule.group > 1 else None
-        self.extents: dict[str, str] = {}
+    def __init__(self, kernel: Kernel, schedule: InvocationSchedule, dialect: Dialect) -> None:
+        assert dialect.threads is not None
+        self.kernel, self.schedule, self.dialect = kernel, schedule, dialect
+        self.values = Values(kernel, dialect, Buffers(kernel, dialect))
+        self.scopes, self.reductions = self.values.scopes, Reductions(self.values)
+        self.groups = dialect.threads.groups
+        self.grid = Grid(self.values, schedule, dialect.threads, by_rows=kernel.by_rows)
 
-    def parallel(self, loops: list[Loop]) -> None:
-        """Decode the number of the invocation. Its chunks are numbered row-major along `loops`."""
-        schedule, declared = self.kernel.schedule, self.here.declarations
-        number = self.threads.number if self.groups is None else self.groups.number
-        for loop in reversed(loops):
-            name = loop.axis
-            self.levels[name] = 0
-            extent = self.extents[name] = self.scalar(loop.extent, 0, 0)
-            span = schedule.span(name)
-            chunks = (
-                extent if span == 1 else self.declare(0, INT, f"({extent} + {span - 1}) / {span}")
-            )
-            chunk_index = number if loop is loops[0] else f"{number} % {chunks}"
-            self.declare_axis(name, chunk_index if span == 1 else f"{chunk_index} * {span}")
-            if loop is not loops[0]:
-                number = self.declare(0, INT, f"{number} / {chunks}")
-        declared += self.threads.exit_if(
-            f"{self.first(loops[0].axis)} >= {self.extents[loops[0].axis]}"
-            if loops
-            else f"{number} > 0"
-        )
-        along = schedule.lanes if self.vector in self.extents else self.width
-        self.copies = (along // self.width, schedule.count)
-        self.point()
+    def print(self) -> list[str]:
+        tile, loops = self.schedule.tile, {loop.axis: loop for loop in self.kernel.nest.axes}
+        simd = self.dialect.simd if tile.vector else None
+        here = Context(tile.vector, tile.axis, simd, tiles=tile.count)
+        if tile.vector in loops:
+            here = replace(here, vectors=tile.lanes // here.width)
+        with self.scopes.block() as top:
+            self.grid.print([loops[name] for name in self.schedule.order])
+            print_point(self.values, here, self.reduce, self.grid.guard)
+        return top.lines()
 
-    def declare_axis(self, name: str, start: str) -> None:
-        """Declare an axis whose chunk starts at `start`."""
-        self.declare(0, INT, start, name)
+    def reduce(self, here: Context) -> Context:
+        workgroup = self.schedule.workgroup
+        if self.kernel.by_rows:
+            scalar = self.reductions.print_rows(here, self.schedule.tile.lanes, self.spans)
+            if workgroup:
+                self.gather(scalar, 1, partial(_combine, self.dialect))
+            return scalar
+        self.reductions.print(here, self.innermost())
+        if workgroup and not workgroup.depth and here.simd:
+            self.gather(here, SIDE, here.simd.combine)
+        return here
 
-    def first(self, name: str) -> str:
-        """The first index of all invocations that must exit together."""
-        return name
+    def innermost(self) -> Innermost:
+        workgroup = self.schedule.workgroup
+        if workgroup and workgroup.depth:
+            return BlockedContraction(self.reductions, self.schedule, self.groups, self.grid).print
+        if workgroup:
+            return self.shared
+        if self.schedule.unroll:
+            return partial(print_unrolled, self.reductions)
+        return self.reductions.loop
 
-    def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
-        if not loops or loops[0].axis != self.kernel.schedule.unroll:
-            super().reduction(loops, inside)
-            return
-        name = loops[0].axis
-        self.here.statements.append(self.dialect.counter(name))
-        with self.loop(
-            name,
-            self.dialect.chunks(name, self.scalar(loops[0].extent, 0, 0), self.width, rest=True),
-        ):
-            self.unrolled_step(name)
+    def shared(self, loop: Loop, here: Context, inside: Inside) -> None:
+        """A loop that is divided among the rows of a square workgroup."""
+        extent = self.values.extent(loop)
+        header = self.groups.strided(loop.axis, self.grid.row, extent, 1, SIDE)
+        with self.scopes.loop(loop.axis, header):
+            inside(here)
 
-    def unrolled_step(self, along: str) -> None:
-        """One iteration of a contraction for each lane of a vector."""
-        assert self.simd is not None
-        assert self.vector is not None
-        across = self.vector
-        row, column = sorted(
-            self.nest.accumulators[0].body.args, key=lambda factor: depends(factor, across)
-        )
-        self.vector = along
-        rows = [self.vector_value(row, t, 0) for t in range(self.copies[1])]
-        self.vector = across
-        for lane in range(self.width):
-            moved = rebuild(column, {axis(along): axis(along) + lane}.get)
-            self.analyse([moved])
-            for position, t, v in self.accumulators():
-                factor = self.simd.splat(self.simd.lane(rows[t], lane, FLOAT), FLOAT)
-                value = self.vector_value(moved, t, v)
-                self.here.statements += self.simd.multiply_add(
-                    accumulator(position, t, v), factor, value, FLOAT
-                )
-
-    def spans(self, name: str, extent: str) -> Iterable[tuple[int, str]]:
-        if self.groups is None:
-            return super().spans(name, extent)
-        lanes, group, local = (
-            self.kernel.schedule.lanes,
-            self.kernel.schedule.group,
-            self.groups.local,
-        )
-        rest = self.groups.strided(
-            name, f"{extent} / {lanes} * {lanes} + {local}", extent, 1, group
-        )
+    def spans(self, name: str, extent: str) -> list[tuple[int, str]]:
+        """The loops over a vectorised reduction loop, which a workgroup shares."""
+        lanes, groups = self.schedule.tile.lanes, self.groups
+        if self.schedule.workgroup is None:
+            return self.reductions.spans(lanes, name, extent)
+        size, local = self.schedule.group, groups.local
+        rest = f"{extent} / {lanes} * {lanes} + {local}"
         return [
-            (lanes, self.groups.strided(name, f"{local} * {lanes}", extent, lanes, lanes * group)),
-            (1, rest),
+            (lanes, groups.strided(name, f"{local} * {lanes}", extent, lanes, lanes * size)),
+            (1, groups.strided(name, rest, extent, 1, size)),
         ]
 
-    def reduce_rows(self) -> None:
-        super().reduce_rows()
-        if self.groups is not None:
-            for position, t, v in self.accumulators():
-                item = self.nest.accumulators[position]
-                self.here.statements += self.groups.gather(
-                    item, accumulator(position, t, v), 1, self.combine
-                )
+    def gather(self, here: Context, modulus: int, combine: Combine) -> None:
+        """Combine the accumulators of the invocations that share a reduction."""
+        for position, item, copy in self.reductions.accumulators(here):
+            name = accumulator(position, copy)
+            self.scopes.add(*self.groups.gather(item, name, modulus, combine))
 
-    def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
-        return self.dialect.combine(item, name, value, "0")
 
-    def store_conditions(self) -> list[str]:
-        """The condition under which an invocation stores what its group has computed together."""
-        return [f"{self.groups.local} == 0"] if self.groups is not None else []
-
-    checks_first_copy = False
-    """Whether the first copy may also be out of bounds."""
-
-    @property
-    def ragged(self) -> bool:
-        return self.simd is not None and not self.kernel.schedule.whole
-
-    def emit_store(self, statement: str, t: int, v: int) -> None:
-        offsets = {
-            self.tile: t,
-            self.vector: v - v % self.width if self.kernel.schedule.whole else v,
-        }
-        checked = [
-            (name, offset)
-            for name, offset in offsets.items()
-            if name in self.extents and (offset or self.checks_first_copy)
-        ]
-        conditions = [f"{plus(name, offset)} < {self.extents[name]}" for name, offset in checked]
-        conditions += self.store_conditions()
-        self.here.statements.append(
-            f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement
-        )
+def _combine(dialect: Dialect, item: Accumulator, name: str, value: str) -> list[str]:
+    return dialect.combine(item, name, value, "0")

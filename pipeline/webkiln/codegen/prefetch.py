@@ -3,12 +3,15 @@ into the cache, two cache lines at a time, so that their latencies overlap, spre
 sums.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from webkiln.codegen.points import Points
+from webkiln.codegen.addresses import Addresses
+from webkiln.codegen.context import Context, Copy
+from webkiln.codegen.reductions import Inside
+from webkiln.codegen.values import Values
 from webkiln.nest.expr import INT, axis, const, rebuild
 from webkiln.nest.nest import Loop, load_index
+from webkiln.plan.kernel import Kernel
 
 CACHE_LINE = 16
 """Elements of a cache line."""
@@ -29,66 +32,50 @@ class NextPanel:
     iterations: str
 
 
-class Prefetch(Points):
-    """Prints prefetches of the next panel into reduction loops."""
+def next_panel(
+    values: Values,
+    kernel: Kernel,
+    here: Context,
+    block: tuple[str, str] | None,
+    tiles: tuple[str | None, str, int],
+) -> NextPanel:
+    """The panel that follows that of the current iteration of the vector loop, while a loop over
+    tiles uses the current panel. `tiles`: the start, the end and the step of that loop.
+    """
+    (along,), (panel,), (first, end, count) = kernel.nest.reduce, kernel.schedule.panels, tiles
+    scopes, name = values.scopes, here.vector
+    above = scopes.levels[block[0]] if block else 0
+    extent = values.extent(along)
+    points, tile = (f"{end} - {first}", f"({here.tile} - {first})") if first else (end, here.tile)
+    elements = scopes.declare(above, INT, f"{extent} * {panel.block}")
+    lines = scopes.declare(above, INT, f"wk_lines({elements}, {points}, {count})")
+    iterations = scopes.declare(above, INT, f"wk_turns({extent}, {lines}, {LINES_PER_STEP})")
+    load = next(expr for expr in kernel.nest.loads if expr.value[0] == panel.source)
+    index = tuple(rebuild(item, {axis(along.axis): const(0, INT)}.get) for item in load_index(load))
+    base = Addresses(kernel, values.dialect.heap).address(
+        values, panel.source, index, Copy(here), only=scopes.innermost
+    )
+    columns = next(values.extent(loop) for loop in kernel.nest.axes if loop.axis == name)
+    start = scopes.declare_here(
+        INT, f"{base} + ({name} + {panel.block} < {columns} ? {elements} : 0)"
+    )
+    return NextPanel(
+        panel.source, start, elements, f"{tile} / {count} * {lines} * {CACHE_LINE}", iterations
+    )
 
-    next: NextPanel | None = None
 
-    def next_panel(self, first: str | None, end: str, count: int) -> NextPanel:
-        """The panel that follows that of the current iteration of the vector loop, while a loop
-        over the tiles from `first` to `end` uses the current panel.
-        """
-        schedule, (along,) = self.kernel.schedule, self.nest.reduce
-        (panel,), here = schedule.panels, len(self.blocks) - 1
-        above = self.levels[self.blocked[0]] if self.blocked else 0
-        extent = self.scalar(along.extent, 0, 0)
-        points, tile = (
-            (f"{end} - {first}", f"({self.tile} - {first})") if first else (end, self.tile)
-        )
-        elements = self.declare(above, INT, f"{extent} * {panel.block}")
-        lines = self.declare(above, INT, f"wk_lines({elements}, {points}, {count})")
-        iterations = self.declare(above, INT, f"wk_turns({extent}, {lines}, {LINES_PER_STEP})")
-        load = next(expr for expr in self.nest.loads if expr.value[0] == panel.source)
-        index = tuple(
-            rebuild(item, lambda expr: const(0, INT) if expr is axis(along.axis) else None)
-            for item in load_index(load)
-        )
-        self.analyse(index)
-        base = self.address(load, panel.source, index, 0, 0, only=here)
-        extent_of_vector = next(
-            self.scalar(loop.extent, 0, 0) for loop in self.nest.axes if loop.axis == self.vector
-        )
-        start = self.declare(
-            here,
-            INT,
-            f"{base} + ({self.vector} + {panel.block} < {extent_of_vector} ? {elements} : 0)",
-        )
-        return NextPanel(
-            panel.source, start, elements, f"{tile} / {count} * {lines} * {CACHE_LINE}", iterations
-        )
-
-    def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
-        if self.next is None or len(loops) != 1:
-            super().reduction(loops, inside)
-            return
-        (loop,), item = loops, self.next
-        first, end, extent = f"{loop.axis}_from", f"{loop.axis}_to", self.scalar(loop.extent, 0, 0)
-        self.here.statements += [
-            self.dialect.counter("ahead", item.offset),
-            self.dialect.counter(first),
-        ]
-        with self.loop(first, self.dialect.chunks(first, extent, item.iterations, rest=True)):
-            address = f"{item.start} + (ahead < {item.elements} ? ahead : 0)"
-            self.here.statements += [
-                f"wk_fetch(x{item.operand} + {address});",
-                f"ahead += {CACHE_LINE};",
-            ] * LINES_PER_STEP
-            self.declare(
-                len(self.blocks) - 1,
-                INT,
-                self.dialect.minimum(f"{first} + {item.iterations}", extent),
-                end,
-            )
-            self.here.statements.append(self.dialect.counter(loop.axis, first))
-            with self.loop(loop.axis, self.dialect.chunks(loop.axis, end, 1, rest=True)):
-                inside()
+def print_with_prefetch(
+    values: Values, panel: NextPanel, loop: Loop, here: Context, inside: Inside
+) -> None:
+    """A reduction loop that prefetches a part of a panel every few iterations."""
+    scopes, dialect, extent = values.scopes, values.dialect, values.extent(loop)
+    first, end = f"{loop.axis}_from", f"{loop.axis}_to"
+    scopes.add(dialect.counter("ahead", panel.offset), dialect.counter(first))
+    with scopes.loop(first, dialect.chunks(first, extent, panel.iterations, rest=True)):
+        address = f"{panel.start} + (ahead < {panel.elements} ? ahead : 0)"
+        fetch = f"wk_fetch(x{panel.operand} + {address});"
+        scopes.add(*[fetch, f"ahead += {CACHE_LINE};"] * LINES_PER_STEP)
+        scopes.declare_here(INT, dialect.minimum(f"{first} + {panel.iterations}", extent), end)
+        scopes.add(dialect.counter(loop.axis, first))
+        with scopes.loop(loop.axis, dialect.chunks(loop.axis, end, 1, rest=True)):
+            inside(here)

@@ -2,12 +2,11 @@
 declared there once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from webkiln.codegen.dialect import Dialect
-from webkiln.nest.expr import Expr
 
 
 @dataclass(slots=True)
@@ -16,7 +15,7 @@ class OpenScope:
 
     declarations: list[str] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
-    values: dict[tuple[object, ...], str] = field(default_factory=dict)
+    values: dict[Hashable, str] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         return [*self.declarations, *self.statements]
@@ -27,37 +26,37 @@ class Scopes:
     defined.
     """
 
-    def __init__(self, dialect: Dialect, depends: dict[Expr, frozenset[str]]) -> None:
-        self.dialect, self.depends = dialect, depends
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
         self.blocks: list[OpenScope] = []
         self.levels: dict[str, int] = {}
         self.name_count = 0
 
     @contextmanager
-    def block(self) -> Iterator[OpenScope]:
+    def block(self, name: str | None = None) -> Iterator[OpenScope]:
+        """Open a scope, in which the axis or level `name` is defined."""
         opened = OpenScope()
         self.blocks.append(opened)
+        if name is not None:
+            self.levels[name] = self.innermost
         yield opened
+        if name is not None:
+            del self.levels[name]
         self.blocks.pop()
 
     @property
-    def here(self) -> OpenScope:
-        return self.blocks[-1]
+    def innermost(self) -> int:
+        return len(self.blocks) - 1
+
+    def add(self, *statements: str) -> None:
+        self.blocks[-1].statements += statements
 
     @contextmanager
     def loop(self, name: str, header: str) -> Iterator[None]:
-        """Open the scope of a loop. Leaving it appends the printed loop to the enclosing scope."""
-        with self.block() as inner:
-            self.levels[name] = len(self.blocks) - 1
+        """Open the scope of a loop. Leaving it adds the printed loop to the enclosing scope."""
+        with self.block(name) as inner:
             yield
-            del self.levels[name]
-        self.here.statements += [header, *("  " + line for line in inner.lines()), "}"]
-
-    def level(self, expr: Expr) -> int:
-        """The innermost loop level on which an expression depends."""
-        return max(
-            (self.levels[name] for name in self.depends[expr] if name in self.levels), default=0
-        )
+        self.add(header, *("  " + line for line in inner.lines()), "}")
 
     def declare(self, level: int, type_: str, text: str, name: str | None = None) -> str:
         """Declare a value in the scope of a level, by default under a new name, and return the
@@ -69,17 +68,18 @@ class Scopes:
         self.blocks[level].declarations.append(self.dialect.declare(type_, name, text))
         return name
 
-    def bind(
-        self, expr: Expr, key: tuple[object, ...], type_: str, text: str, level: int | None = None
-    ) -> str:
-        """Declare `text` under a name at the level of `expr`."""
-        where = self.level(expr) if level is None else level
-        name = self.declare(where, type_, text)
-        self.blocks[where].values[key] = name
+    def declare_here(self, type_: str, text: str, name: str | None = None) -> str:
+        """Declare a value in the innermost scope."""
+        return self.declare(self.innermost, type_, text, name)
+
+    def bind(self, key: Hashable, level: int, type_: str, text: str) -> str:
+        """Declare a value that `lookup` finds while the scope of its level is open."""
+        name = self.blocks[level].values[key] = self.declare(level, type_, text)
         return name
 
-    def lookup(self, key: tuple[object, ...]) -> str | None:
+    def lookup(self, key: Hashable) -> str | None:
         """The name of a value that an open scope declares, if any."""
-        return next(
-            (block.values[key] for block in reversed(self.blocks) if key in block.values), None
-        )
+        for block in reversed(self.blocks):
+            if key in block.values:
+                return block.values[key]
+        return None

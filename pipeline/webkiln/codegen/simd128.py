@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from webkiln.codegen.c_family import FourLanes
+from webkiln.codegen.dialect import plus
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import COMPUTE, Accumulator, Operand
 
@@ -81,20 +83,15 @@ def _tracks_nan(item: Accumulator) -> bool:
     return item.combiner in ("max", "min") and item.body.type == FLOAT
 
 
-def _address(pointer: str, at: str) -> str:
+def _address(pointer: str, at: str, offset: int) -> str:
     """An address whose constant part becomes the offset of the instruction."""
-    start, _, offset = at.rpartition(" + ")
-    if not offset.isdecimal():
-        return f"{pointer} + {at}"
-    return (
-        f"WK_BEHIND({pointer} + {start}, {offset})" if start else f"WK_BEHIND({pointer}, {offset})"
-    )
+    if at == "0":
+        return f"WK_BEHIND({pointer}, {offset})"
+    return f"WK_BEHIND({pointer} + {at}, {offset})" if offset else f"{pointer} + {at}"
 
 
-class Simd128:
+class Simd128(FourLanes):
     """The vector operations of the C dialect."""
-
-    width = 4
 
     def vector(self, type_: str) -> str:
         return "v128"
@@ -118,19 +115,21 @@ class Simd128:
             return VECTOR[expr.op, source].format(*args)
         return _instruction(expr.op, source, args)
 
-    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
+    def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
         if operand.dtype not in WORDS:
             part, left = ("_part", ", left") if partial else ("", "")
-            return f"wk_load_{operand.dtype}{part}({pointer} + {at}{left})"
-        address = _address(pointer, at)
+            return f"wk_load_{operand.dtype}{part}({pointer} + {plus(at, offset)}{left})"
+        address = _address(pointer, at, offset)
         return f"wk_load_part({address}, left)" if partial else f"wasm_v128_load({address})"
 
-    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
+    def store(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
+    ) -> str:
         if operand.dtype not in WORDS:
             bits = 8 * np.dtype(operand.dtype).itemsize
             part, left = ("_part", ", left") if partial else ("", "")
-            return f"wk_store_{bits}{part}({pointer} + {at}, {value}{left});"
-        address = _address(pointer, at)
+            return f"wk_store_{bits}{part}({pointer} + {plus(at, offset)}, {value}{left});"
+        address = _address(pointer, at, offset)
         return (
             f"wk_store_part({address}, {value}, left);"
             if partial

@@ -2,66 +2,50 @@
 several neighbours on the tile axis read are loaded once.
 """
 
-from collections.abc import Callable
 from functools import reduce
 
-from webkiln.codegen.reductions import Reductions
-from webkiln.codegen.values import accumulator
+from webkiln.codegen.context import Context, accumulator
+from webkiln.codegen.reductions import Inside
+from webkiln.codegen.values import Values
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import INT, Expr, apply, axis, const, load, rebuild
 from webkiln.nest.nest import Loop, conjuncts, load_guard, load_index
 from webkiln.nest.schedule import Slide
 
 
-class SlidingWindows(Reductions):
-    """Prints contractions with sliding windows."""
-
-    def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
-        if len(loops) == 1 and self.kernel.schedule.slide and self.copies[1] > 1:
-            self.window(loops[0].axis, self.kernel.schedule.slide)
-        else:
-            super().reduction(loops, inside)
-
-    def window(self, along: str, slide: Slide) -> None:
-        """All iterations. In iteration `n`, the neighbour `t` multiplies what the first neighbour
-        would read in iteration `n + t * slide.ahead`.
-        """
-        vectors, tiles = self.copies
-        (item,) = self.nest.accumulators
-        moving = [depends(factor, self.tile or "") for factor in item.body.args]
-        (fixed,) = (
-            factor for factor, moves in zip(item.body.args, moving, strict=True) if not moves
-        )
-        (read,) = (factor for factor, moves in zip(item.body.args, moving, strict=True) if moves)
-        value = self.vector_value if self.simd else self.scalar
-        fixed_factors = [
-            rebuild(fixed, {axis(along): const(iteration, INT)}.get)
-            for iteration in range(slide.taps)
-        ]
-        unguarded = rebuild(read, lambda expr: _unguarded(expr, along))
-        self.analyse([*fixed_factors, unguarded])
-        lane_offsets = [v * self.width for v in range(vectors)]
-        factors = {
-            (iteration, v): value(fixed_factors[iteration], 0, v)
-            for iteration in range(slide.taps)
-            for v in lane_offsets
-        }
-        for position in range((tiles - 1) * slide.stride + slide.taps):
-            with self.loop(along, "{"):
-                self.declare(len(self.blocks) - 1, INT, str(position), along)
-                uses = ((t, position - t * slide.stride) for t in range(tiles))
-                users = [(t, iteration) for t, iteration in uses if 0 <= iteration < slide.taps]
-                for v in lane_offsets if users else ():
-                    shared = value(unguarded if slide.first <= position < slide.end else read, 0, v)
-                    for t, iteration in users:
-                        a, b = (
-                            (shared, factors[iteration, v])
-                            if moving[0]
-                            else (factors[iteration, v], shared)
-                        )
-                        self.here.statements += (self.simd or self.dialect).multiply_add(
-                            accumulator(0, t, v), a, b, item.body.type
-                        )
+def print_sliding_window(
+    values: Values, slide: Slide, loop: Loop, here: Context, inside: Inside
+) -> None:
+    """All iterations of a contraction, instead of a loop around `inside`. In iteration `n`, the
+    neighbour `t` multiplies what the first neighbour would read in iteration `n + t *
+    slide.stride`.
+    """
+    along, scopes = loop.axis, values.scopes
+    (item,) = values.nest.accumulators
+    moving = [depends(factor, here.tile or "") for factor in item.body.args]
+    (fixed,) = (factor for factor, moves in zip(item.body.args, moving, strict=True) if not moves)
+    (read,) = (factor for factor, moves in zip(item.body.args, moving, strict=True) if moves)
+    unguarded = rebuild(read, lambda expr: _unguarded(expr, along))
+    first = [copy for copy in here.copies if copy.t == 0]
+    factors = {
+        (tap, copy.v): values.value(rebuild(fixed, {axis(along): const(tap, INT)}.get), copy)
+        for tap in range(slide.taps)
+        for copy in first
+    }
+    for position in range((here.tiles - 1) * slide.stride + slide.taps):
+        with scopes.loop(along, "{"):
+            scopes.declare_here(INT, str(position), along)
+            uses = ((t, position - t * slide.stride) for t in range(here.tiles))
+            users = [(t, tap) for t, tap in uses if 0 <= tap < slide.taps]
+            for copy in first if users else ():
+                in_bounds = slide.first <= position < slide.end
+                shared = values.value(unguarded if in_bounds else read, copy)
+                for t, tap in users:
+                    pair = (shared, factors[tap, copy.v])
+                    a, b = pair if moving[0] else reversed(pair)
+                    name = accumulator(0, copy._replace(t=t))
+                    language = here.simd or values.dialect
+                    scopes.add(*language.multiply_add(name, a, b, item.body.type))
 
 
 def _unguarded(expr: Expr, along: str) -> Expr | None:

@@ -1,84 +1,177 @@
-"""Values and addresses: scalar and vector code for an expression at the current loop level.
+"""Values: scalar and vector code for an expression at the current loop level.
 
 Every subexpression is computed at the loop level of its deepest variable, once per level.
 Expressions are total, so computing them early cannot fail.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Protocol
 
-from webkiln.codegen.dialect import ZEROS, Dialect, fallback_name, reads_shared_zeros
+from webkiln.codegen.context import SCALAR, Context, Copy, accumulator
+from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.scopes import Scopes
-from webkiln.nest.affine import step
-from webkiln.nest.expr import INT, Expr, select, walk
-from webkiln.nest.nest import load_guard, load_index
+from webkiln.nest.expr import Expr, walk
+from webkiln.nest.nest import Loop
 from webkiln.plan.kernel import Kernel
 
+Index = tuple[Expr, ...]
+"""The index of an element in each dimension of an operand."""
 AFTER_REDUCTION = "result"
 """The level of values that are defined after the reduction."""
 LEAVES = frozenset({"const", "arg", "axis", "acc", "accindex"})
 SHIFTS = frozenset({"shl", "shr"})
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A summand of an address, `factor` times `stride` elements, defined at a loop level."""
+class Memory(Protocol):
+    """How operands are read and written."""
 
-    level: int
-    factor: str
-    stride: str | None = None
+    def load(self, values: "Values", expr: Expr, at: Copy) -> str:
+        """The text that reads one element."""
 
-    @property
-    def text(self) -> str:
-        return self.factor if self.stride is None else f"{self.factor} * {self.stride}"
+    def vector_load(self, values: "Values", expr: Expr, at: Copy) -> str:
+        """The text that reads a vector, or the name of a vector that has been read."""
+
+    def stores(
+        self, values: "Values", position: int, store: tuple[Expr, Index], at: Copy
+    ) -> Iterator[tuple[str, Copy]]:
+        """The statements that write a copy of a value to an index of output `position`, each with
+        the copy of the first element that it writes.
+        """
 
 
-class Values(Scopes):
-    """The expressions of one kernel. A value has copies, for the neighbour `t` on the tile axis and
-    `v` on the vector axis.
+class Values:
+    """The expressions of one kernel. A value has a copy for each neighbour on the tile axis and on
+    the vector axis.
     """
 
-    def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
-        self.kernel, self.nest = kernel, kernel.nest
-        self.vector, self.tile = kernel.schedule.vector, kernel.schedule.tile
-        produced = frozenset(
-            name for name in (self.vector, self.tile, AFTER_REDUCTION) if name is not None
+    def __init__(self, kernel: Kernel, dialect: Dialect, memory: Memory) -> None:
+        self.nest, self.dialect, self.memory = kernel.nest, dialect, memory
+        self.scopes = Scopes(dialect)
+        tile = kernel.schedule.tile
+        self.accumulator_axes = frozenset(
+            {AFTER_REDUCTION, *(loop.axis for loop in self.nest.axes)}
+            | {name for name in (tile.vector, tile.axis) if name is not None}
         )
-        self.accumulator_axes = produced | {loop.axis for loop in self.nest.axes}
-        super().__init__(dialect, {})
-        self.analyse([loop.extent for loop in (*self.nest.axes, *self.nest.reduce)])
-        self.analyse(self.nest.roots)
-        self.simd = dialect.simd if self.vector else None
-        self.width = self.simd.width if self.simd else 1
-        self.copies = (1, 1)
-        self.partial = False
-        self.clamped: tuple[str, ...] = ()
-        self.blocked: tuple[str, str] | tuple[()] = ()
+        self.axes: dict[Expr, frozenset[str]] = {}
+        self._analyse(self.nest.nodes)
 
-    def analyse(self, roots: Iterable[Expr]) -> None:
-        """Record the axes that expressions depend on. Accumulators are only defined after the
+    def depends(self, expr: Expr) -> frozenset[str]:
+        """The axes on which an expression depends. Accumulators are only defined after the
         reduction.
         """
-        for expr in walk(roots):
-            if expr.op == "axis":
-                self.depends[expr] = frozenset({expr.value})
-            elif expr.op in ("acc", "accindex"):
-                self.depends[expr] = self.accumulator_axes
+        if expr not in self.axes:
+            self._analyse(walk([expr]))
+        return self.axes[expr]
+
+    def _analyse(self, nodes: Iterable[Expr]) -> None:
+        for item in nodes:
+            if item.op == "axis":
+                self.axes[item] = frozenset({item.value})
+            elif item.op in ("acc", "accindex"):
+                self.axes[item] = self.accumulator_axes
             else:
-                self.depends[expr] = frozenset().union(*(self.depends[item] for item in expr.args))
+                self.axes[item] = frozenset().union(*(self.axes[arg] for arg in item.args))
 
-    def copy_offsets(self) -> list[tuple[int, int]]:
-        """(tile offset, vector offset) of every copy."""
-        vectors, tiles = self.copies
-        return [(t, v * self.width) for t in range(tiles) for v in range(vectors)]
+    def level(self, expr: Expr) -> int:
+        """The innermost loop level on which an expression depends. Values that only the epilogue
+        uses are computed after the reduction, where they occupy no registers during it.
+        """
+        levels = self.scopes.levels
+        level = max((levels[name] for name in self.depends(expr) if name in levels), default=0)
+        tail = levels.get(AFTER_REDUCTION)
+        return tail if tail is not None and self.nest.accumulators and level == tail - 1 else level
 
-    def key(self, expr: Expr, t: int, v: int, form: str) -> tuple[object, ...]:
-        """The cache key of a value: copies that do not depend on an axis share it."""
-        names = self.depends[expr]
-        return (expr, t if self.tile in names else 0, v if self.vector in names else 0, form)
+    def key(self, expr: Expr, at: Copy, form: str) -> Hashable:
+        """The key of a value: copies that do not depend on an axis share it."""
+        names, here = self.depends(expr), at.here
+        return (
+            expr,
+            at.t if here.tile in names else 0,
+            at.v if here.vector in names else 0,
+            form,
+            here.iteration if here.unrolled in names else 0,
+        )
 
-    def operands_first(
-        self, expr: Expr, t: int, v: int, form: str, value: Callable[[Expr, int, int], str]
+    def extent(self, loop: Loop) -> str:
+        return self.scalar(loop.extent, SCALAR)
+
+    def value(self, expr: Expr, at: Copy) -> str:
+        """`expr` for a copy: a vector, or a scalar without `simd`."""
+        return self.vector(expr, at) if at.here.simd else self.scalar(expr, at)
+
+    def scalar(self, expr: Expr, at: Copy) -> str:
+        """`expr` for one element."""
+        if expr.op == "const":
+            return self.dialect.literal(expr.value, expr.type)
+        if expr.op == "arg":
+            return str(expr.value)
+        if at.here.simd is not None and at.here.simd.components:
+            vector = self._known_vector(expr, at)
+            if vector is not None:
+                return at.here.simd.lane(vector, at.v, expr.type)
+        if expr.op == "axis":
+            return at.index_on(expr.value)
+        if expr.op in ("acc", "accindex"):
+            return accumulator(expr.value, at) + ("_at" if expr.op == "accindex" else "")
+        key = self.key(expr, at, "scalar")
+        name = self.scopes.lookup(key)
+        if name is not None:
+            return name
+        if expr.op == "load":
+            text = self.memory.load(self, expr, at)
+        else:
+            self._operands_first(expr, at, "scalar", self.scalar)
+            args = [self.scalar(item, at) for item in expr.args]
+            text = self.dialect.scalar(expr, args)
+        return self.scopes.bind(key, self.level(expr), expr.type, text)
+
+    def vector(self, expr: Expr, at: Copy) -> str:
+        """`expr` for `width` neighbours on the vector axis."""
+        assert at.here.simd is not None
+        if expr.op == "acc":
+            return accumulator(expr.value, at)
+        key = self.key(expr, at, "vector")
+        name = self.scopes.lookup(key)
+        if name is not None:
+            return name
+        if at.here.vector not in self.depends(expr):
+            text = at.here.simd.splat(self.scalar(expr, at), expr.type)
+        elif expr.op == "load":
+            text = self.memory.vector_load(self, expr, at)
+            if text.isidentifier():
+                return text
+        else:
+            self._operands_first(expr, at, "vector", self.vector)
+            text = self._vector_operation(expr, at)
+        return self.scopes.bind(key, self.level(expr), at.here.simd.vector(expr.type), text)
+
+    def _vector_operation(self, expr: Expr, at: Copy) -> str:
+        simd = at.here.simd
+        assert simd is not None
+        args = [
+            str(item.value) if expr.op in SHIFTS and item.op == "const" else self.vector(item, at)
+            for item in expr.args
+        ]
+        if simd.has(expr):
+            return simd.operation(expr, args)
+        lanes = [
+            self.dialect.scalar(expr, [simd.lane(item, lane, expr.type) for item in args])
+            if args
+            else self.scalar(expr, at.lane(lane))
+            for lane in range(simd.width)
+        ]
+        return f"{simd.vector(expr.type)}({', '.join(lanes)})"
+
+    def _known_vector(self, expr: Expr, at: Copy) -> str | None:
+        """The vector of which a scalar is a component, if it has been computed."""
+        if expr.op == "acc":
+            return accumulator(expr.value, at.lane(0))
+        if at.here.vector not in self.depends(expr):
+            return None
+        return self.scopes.lookup(self.key(expr, at.lane(0), "vector"))
+
+    def _operands_first(
+        self, expr: Expr, at: Copy, form: str, value: Callable[[Expr, Copy], str]
     ) -> None:
         """Compute the operands of an operation that have no name yet, deepest first. Recursion
         could exceed Python's stack.
@@ -87,21 +180,24 @@ class Values(Scopes):
         while stack:
             waiting = [
                 item
-                for item in self.operands(stack[-1], form)
-                if item not in visited and not self.is_known(item, t, v, form)
+                for item in self._operands(stack[-1], at.here, form)
+                if item not in visited and not self._is_known(item, at, form)
             ]
             visited.update(waiting)
             if waiting:
                 stack += reversed(waiting)
             elif (item := stack.pop()) is not expr:
-                value(item, t, v)
+                value(item, at)
 
-    def is_known(self, expr: Expr, t: int, v: int, form: str) -> bool:
-        return self.lookup(self.key(expr, t, v, form)) is not None
+    def _is_known(self, expr: Expr, at: Copy, form: str) -> bool:
+        is_component = form == "scalar" and at.here.simd is not None and at.here.simd.components
+        if is_component and self._known_vector(expr, at) is not None:
+            return True
+        return self.scopes.lookup(self.key(expr, at, form)) is not None
 
-    def operands(self, expr: Expr, form: str) -> list[Expr]:
+    def _operands(self, expr: Expr, here: Context, form: str) -> list[Expr]:
         """The operands that are named before an operation in that form."""
-        if expr.op == "load" or (form == "vector" and self.vector not in self.depends[expr]):
+        if expr.op == "load" or (form == "vector" and here.vector not in self.depends(expr)):
             return []
         if form == "vector":
             return [
@@ -110,220 +206,3 @@ class Values(Scopes):
                 if item.op != "acc" and not (expr.op in SHIFTS and item.op == "const")
             ]
         return [item for item in expr.args if item.op not in LEAVES]
-
-    def scalar(self, expr: Expr, t: int, v: int) -> str:
-        """`expr` for one element: tile offset `t`, vector-axis offset `v`."""
-        if expr.op == "const":
-            return self.dialect.literal(expr.value, expr.type)
-        if expr.op == "arg":
-            return str(expr.value)
-        if expr.op == "axis":
-            if self.clamped and expr.value == self.tile:
-                return self.clamped[t]
-            offset = t if expr.value == self.tile else v if expr.value == self.vector else 0
-            return f"({expr.value} + {offset})" if offset else str(expr.value)
-        if expr.op in ("acc", "accindex"):
-            return accumulator(expr.value, t, v) + ("_at" if expr.op == "accindex" else "")
-        key = self.key(expr, t, v, "scalar")
-        name = self.lookup(key)
-        if name is not None:
-            return name
-        if expr.op == "load":
-            return self.bind(expr, key, expr.type, self.load(expr, t, v))
-        self.operands_first(expr, t, v, "scalar", self.scalar)
-        args = [self.scalar(item, t, v) for item in expr.args]
-        return self.bind(expr, key, expr.type, self.dialect.scalar(expr, args))
-
-    def vector_value(self, expr: Expr, t: int, v: int) -> str:
-        """`expr` for `width` neighbours on the vector axis."""
-        assert self.simd is not None
-        if expr.op == "acc":
-            return accumulator(expr.value, t, v)
-        key = self.key(expr, t, v, "vector")
-        name = self.lookup(key)
-        if name is not None:
-            return name
-        type_ = self.simd.vector(expr.type)
-        if self.vector not in self.depends[expr]:
-            return self.bind(expr, key, type_, self.simd.splat(self.scalar(expr, t, v), expr.type))
-        if expr.op == "load":
-            return self.bind(expr, key, type_, self.vector_load(expr, t, v))
-        self.operands_first(expr, t, v, "vector", self.vector_value)
-        args = [
-            str(item.value)
-            if expr.op in SHIFTS and item.op == "const"
-            else self.vector_value(item, t, v)
-            for item in expr.args
-        ]
-        return self.bind(expr, key, type_, self.simd.operation(expr, args))
-
-    def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[Term]:
-        """The address of an element as summands."""
-        panel = self.kernel.panel(position)
-        summands: list[Term] = []
-        for dim, item in enumerate(index):
-            if item.op == "const" and item.value == 0:
-                continue
-            text, level = self.scalar(item, t, v), self.level(item)
-            stride = f"s{position}_{dim}"
-            if panel is None:
-                summands.append(Term(level, text, None if dim == len(index) - 1 else stride))
-            elif dim == panel.dim:
-                block, lane = (
-                    f"({text} >> {panel.block.bit_length() - 1})",
-                    f"({text} & {panel.block - 1})",
-                )
-                summands += (
-                    [Term(level, block, stride), Term(level, lane)]
-                    if panel.order
-                    else [Term(level, text)]
-                )
-            else:
-                summands.append(
-                    Term(level, text, str(panel.block) if dim == panel.order[-1] else stride)
-                )
-        return summands
-
-    def address(
-        self,
-        expr: Expr,
-        position: int,
-        index: tuple[Expr, ...],
-        t: int,
-        v: int,
-        *,
-        only: int | None = None,
-    ) -> str:
-        """Sum the terms level by level, so that each loop only adds the terms that change in it.
-        `only` limits the level. The address is relative to the operand, or to the heap if the
-        dialect has one.
-        """
-        summands = [
-            item for item in self.terms(position, index, t, v) if only is None or item.level <= only
-        ]
-        total = self.operand(position) if self.dialect.heap else ""
-        for level in sorted({item.level for item in summands}):
-            parts = ([total] if total else []) + [
-                item.text for item in summands if item.level == level
-            ]
-            text = " + ".join(parts)
-            if text.isidentifier():
-                total = text
-                continue
-            key = ("address", text)
-            total = self.lookup(key) or self.bind(expr, key, INT, text, level)
-        return total or "0"
-
-    def operand(self, position: int) -> str:
-        inputs = len(self.nest.inputs)
-        return f"x{position}" if position < inputs else f"y{position - inputs}"
-
-    def pointer_and_offset(
-        self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int
-    ) -> tuple[str, str]:
-        """Pointer and offset of an element."""
-        address = self.address(expr, position, index, t, v)
-        return (address, "0") if self.dialect.heap else (self.operand(position), address)
-
-    def load(self, expr: Expr, t: int, v: int) -> str:
-        """The text that reads one element."""
-        position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
-        operand = self.nest.inputs[position]
-        contiguous = self.is_contiguous(index) and self.kernel.panel(position) is None
-        first, lane = (0, v) if contiguous else (v, 0)
-        if guard is None:
-            pointer, at = self.pointer_and_offset(expr, position, index, t, first)
-            return self.dialect.load(operand, pointer, plus(at, lane))
-        if self.dialect.pointers and (contiguous or self.level(expr) > self.level(guard[0])):
-            pointer, at = self.guarded_pointer(expr, guard, t, first)
-            return self.dialect.load(operand, pointer, plus(at, lane))
-        condition, other = self.scalar(guard[0], t, v), self.scalar(guard[1], t, v)
-        return self.dialect.guarded(
-            operand, *self.pointer_and_offset(expr, position, index, t, v), condition, other
-        )
-
-    def is_contiguous(self, index: tuple[Expr, ...]) -> bool:
-        """Whether neighbours on the vector axis are neighbours in memory."""
-        if self.vector is None or not index or step(index[-1], self.vector) != 1:
-            return False
-        return not any(self.vector in self.depends[item] for item in index[:-1])
-
-    def vector_load(self, expr: Expr, t: int, v: int) -> str:
-        """The text that reads a vector. The addresses of copies on the vector axis differ by a
-        constant.
-        """
-        assert self.simd is not None
-        position, guard = expr.value[0], load_guard(expr)
-        operand = self.nest.inputs[position]
-        partial = self.partial and self.kernel.panel(position) is None
-        if guard is not None and self.dialect.pointers:
-            pointer, at = self.guarded_pointer(expr, guard, t, 0)
-            return self.simd.load(operand, pointer, plus(at, v), partial)
-        text = self.simd.load(
-            operand,
-            f"x{position}",
-            plus(self.address(expr, position, load_index(expr), t, 0), v),
-            partial,
-        )
-        if guard is None:
-            return text
-        return self.simd.operation(
-            select(guard[0], expr, guard[1]),
-            [self.vector_value(guard[0], t, v), text, self.vector_value(guard[1], t, v)],
-        )
-
-    def guarded_pointer(
-        self, expr: Expr, guard: tuple[Expr, Expr], t: int, v: int
-    ) -> tuple[str, str]:
-        """Pointer and offset. The pointer is selected where the guard is defined. Deeper steps are
-        multiplied by 0 or 1, so that inner loops have no branch.
-        """
-        assert self.dialect.pointers is not None
-        position, index = expr.value[0], load_index(expr)
-        operand = self.nest.inputs[position]
-        condition, where = self.scalar(guard[0], t, v), self.level(guard[0])
-        base = self.address(expr, position, index, t, v, only=where)
-        zeros = reads_shared_zeros(self.kernel, expr)
-        other = (
-            ZEROS
-            if zeros
-            else fallback_name(operand, self.dialect.literal(guard[1].value, guard[1].type))
-        )
-        key = ("pointer", position, condition, base, other)
-        pointer = self.lookup(key)
-        if pointer is None:
-            text = self.dialect.pointers.select_pointer(
-                operand, f"x{position}", condition, base, other
-            )
-            pointer = self.declare(where, self.dialect.pointers.pointer_type(operand), text)
-            self.blocks[where].values[key] = pointer
-        inner = []
-        for item in self.terms(position, index, t, v):
-            if item.level > where:
-                if zeros:
-                    inner.append(item.text)
-                    continue
-                known_step = ("step", condition, item.text)
-                product = self.lookup(known_step)
-                if product is None:
-                    walked = ("stride", condition, item.stride)
-                    stride = self.lookup(walked)
-                    if stride is None:
-                        stride = self.blocks[where].values[walked] = self.declare(
-                            where, INT, f"{condition} ? {item.stride or '1'} : 0"
-                        )
-                    product = self.blocks[item.level].values[known_step] = (
-                        f"{item.factor} * {stride}"
-                    )
-                inner.append(product)
-        return pointer, " + ".join(inner) or "0"
-
-
-def plus(text: str, offset: int) -> str:
-    if text == "0":
-        return str(offset)
-    return f"{text} + {offset}" if offset else text
-
-
-def accumulator(position: int, t: int, v: int) -> str:
-    return f"acc{position}_{t}_{v}"

@@ -6,16 +6,17 @@ detected by its bits, because compilers fold `x != x`. Unlike in C, shifts take 
 of a select are computed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from math import isinf, isnan
 
 from webkiln.codegen.blocked_contraction import COLUMNS, ROWS
 from webkiln.codegen.c_family import Braces
+from webkiln.codegen.context import Context, Copy, accumulator
+from webkiln.codegen.dialect import Combine
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
-from webkiln.codegen.values import accumulator
 from webkiln.codegen.wgsl_memory import Memory, memory_of
 from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose
@@ -86,9 +87,6 @@ BY_TYPE = {
 }
 BY_SUBGROUP = {"sum": "subgroupAdd", "prod": "subgroupMul"}
 CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
-
-
-Combine = Callable[[Accumulator, str, str], list[str]]
 
 
 class Workgroup:
@@ -238,34 +236,35 @@ class Wgsl(Braces):
 
 def workgroup_arrays(kernel: Kernel, staged: str) -> dict[str, str]:
     """The arrays in workgroup memory: name -> type and size."""
-    schedule = kernel.schedule
-    if schedule.depth:
+    tile, workgroup = kernel.schedule.tile, kernel.workgroup
+    if workgroup is None:
+        return {}
+    if workgroup.depth:
         sizes = {
-            ROWS: schedule.depth // 4 * schedule.count,
-            COLUMNS: schedule.depth * schedule.lanes // 4,
+            ROWS: workgroup.depth // 4 * tile.count,
+            COLUMNS: workgroup.depth * tile.lanes // 4,
         }
         return {name: f"vec4<{staged}>, {SIDE * size}" for name, size in sizes.items()}
-    if schedule.group == 1:
-        return {}
-    vectors = [0] if kernel.by_rows else range(0, schedule.lanes, 4)
+    vectors = [0] if kernel.by_rows else range(0, tile.lanes, 4)
     element = "{}" if kernel.by_rows else "vec4<{}>"
-    copies = product(enumerate(kernel.nest.accumulators), range(schedule.count), vectors)
+    copies = product(enumerate(kernel.nest.accumulators), range(tile.count), vectors)
     return {
-        f"parts_{accumulator(n, t, v)}": f"{element.format(item.body.type)}, {WORKGROUP}"
+        f"parts_{accumulator(n, Copy(Context(), t, v))}": (
+            f"{element.format(item.body.type)}, {WORKGROUP}"
+        )
         for (n, item), t, v in copies
     }
 
 
 def variants(kernel: Kernel) -> Iterator[Workgroup]:
     """Variants of a kernel for devices with optional features."""
-    schedule = kernel.schedule
     if (
-        schedule.group > 1
+        kernel.workgroup is not None
         and kernel.by_rows
         and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators)
     ):
         yield Subgroups()
-    if schedule.float16:
+    if kernel.multiplies_float16:
         yield Float16Workgroup()
 
 

@@ -7,6 +7,7 @@ placeholders for an offset, counted in the elements of an operand, and for a val
 
 from dataclasses import dataclass
 
+from webkiln.nest.schedule import has_aligned_vectors
 from webkiln.plan.kernel import Kernel
 
 
@@ -57,6 +58,6 @@ SHARED = Memory(
 def memory_of(kernel: Kernel) -> Memory:
     """The view for a kernel. If the schedule is aligned, all vectors are elements of the view."""
     float16 = any(operand.dtype == "float16" for operand in kernel.operands)
-    if kernel.schedule.aligned:
+    if has_aligned_vectors(kernel.schedule):
         return PAIRS if float16 else FOURS
     return SHARED if any(out.operand.dtype == "float16" for out in kernel.nest.outputs) else WORDS

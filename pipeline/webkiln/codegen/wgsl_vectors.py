@@ -1,5 +1,7 @@
 """Vectors of four lanes in WGSL: helpers, and operations whose text differs from scalars."""
 
+from webkiln.codegen.c_family import FourLanes
+from webkiln.codegen.dialect import plus
 from webkiln.codegen.wgsl_memory import Memory
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
@@ -41,9 +43,7 @@ SYMBOLS = {
 CASTS = {(FLOAT, INT): "wk_i32x4({0})", (FLOAT, UINT): "wk_u32x4({0})"}
 
 
-class WgslVectors:
-    width = 4
-
+class WgslVectors(FourLanes):
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
 
@@ -67,14 +67,16 @@ class WgslVectors:
             return f"{args[0]} {SYMBOLS[expr.op]} {args[1]}"
         return f"{expr.op}({', '.join(args)})"
 
-    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
-        address = f"{pointer} + {at}"
+    def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
+        address = f"{pointer} + {plus(at, offset)}"
         if operand.dtype == "float16":
             return self.memory.float16.format(address)
         return f"bitcast<vec4<f32>>({self.memory.four.format(address)})"
 
-    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
-        address = f"{pointer} + {at}"
+    def store(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
+    ) -> str:
+        address = f"{pointer} + {plus(at, offset)}"
         if operand.dtype == "float16":
             return self.memory.store_float16.format(address, value)
         return self.memory.store_four.format(address, f"bitcast<vec4<u32>>({value})")
@@ -89,12 +91,6 @@ class WgslVectors:
 
     def start(self, item: Accumulator, name: str, value: str) -> list[str]:
         return [f"var {name} = {self.splat(value, item.body.type)};"]
-
-    def finish(self, item: Accumulator, name: str) -> list[str]:
-        return []
-
-    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
-        return [f"{name} += {a} * {b};"]
 
     def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
         if item.combiner in ("sum", "prod"):

@@ -1,11 +1,36 @@
 """Schedules: how the loops of a nest are ordered, vectorised, tiled and parallelised. The planner
-chooses one per backend; without a schedule, the nest is printed as plain loops.
+chooses one per call. There are three kinds: loops on a CPU, invocations of a compute shader, and
+fragments of a renderer.
 """
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from math import lcm
-from typing import Any
+from typing import Any, ClassVar, Literal
+
+MIN_TILE = 4
+"""The tile on machines with fewer registers than the schedule assumes."""
+SIDE = 8
+"""The side of a square workgroup that computes a block of points, in invocations."""
+
+Remainder = Literal["none", "vectors", "elements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The neighbours that are computed together, each with an accumulator: `lanes` on the vector
+    axis, and `count` on another parallel axis. A reduction axis as the vector axis accumulates one
+    partial result per lane.
+    """
+
+    vector: str | None = None
+    lanes: int = 1
+    axis: str | None = None
+    count: int = 1
+
+    def copies(self, axis: str) -> int:
+        """The number of neighbours on an axis that are computed together."""
+        return self.lanes if axis == self.vector else self.count if axis == self.axis else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +38,10 @@ class Panel:
     """A constant operand that is repacked so that the vector axis is contiguous.
 
     Dimension `dim` is split into blocks of `block` elements. The memory order is (block, the other
-    dimensions in `order`, element in the block).
+    dimensions in `order`, element in the block). `source`: the position of the input.
     """
 
     source: int
-    """The position of the input."""
     dim: int
     order: tuple[int, ...]
     block: int
@@ -42,78 +66,34 @@ class Slide:
     """All loads are in bounds for the outputs first..end on the tile axis."""
 
 
-MIN_TILE = 4
-"""The tile on machines with fewer registers than the schedule assumes."""
-SIDE = 8
-"""The side of a square workgroup that computes a block of points, in invocations."""
-
-
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """The schedule of one nest. Axes are named like the loops of the nest, operands are numbered:
-    inputs first, then outputs.
-    """
+class LoopSchedule:
+    """Nested loops on a CPU."""
 
-    order: tuple[str, ...]
+    order: tuple[str, ...] = ()
     """The parallel loops, outermost first."""
-    vector: str | None = None
-    """The vectorised axis. A reduction axis accumulates one partial result per lane."""
-    lanes: int = 1
-    """The number of neighbours on the vector axis that are computed together."""
-    tile: str | None = None
-    """Another parallel axis that is tiled, with one accumulator per element of the tile."""
-    count: int = 1
-    """The number of neighbours on the tile axis that are computed together."""
+    tile: Tile = Tile()
     panels: tuple[Panel, ...] = ()
     """The repacked constant operands."""
-    whole: bool = False
-    """The size of the vector axis is a multiple of the register width: no partial loads or stores.
-    """
-    aligned: bool = False
-    """In addition to `whole`, all vectors in memory start at multiples of four elements."""
-    group: int = 1
-    """The number of invocations that share the reduction of one point."""
-    depth: int = 0
-    """The iterations of the innermost reduction loop whose operands a workgroup loads into its
-    shared memory at once; 0: none.
-    """
-    texels: tuple[int, ...] = ()
-    """Textures: the operands that store four elements per texel."""
-    vectors: tuple[int, ...] = ()
-    """Textures: those of `texels` whose loads along `vector` and `unroll` are entire texels."""
-    unroll: str | None = None
-    """The reduction loop that is unrolled by four, with vector loads of the operand that does not
-    depend on the vector axis.
-    """
-    quarters: tuple[int, ...] = ()
-    """Textures: the operands that store each quarter in a layer of its own. The elements of a tile
-    are then a quarter of the axis apart, one in each layer.
-    """
-    level: tuple[int, ...] = ()
-    """Textures: those inputs of `quarters` whose rows are in the same layers as those of the
-    output.
-    """
+    remainder: Remainder = "elements"
+    """What may remain at the end of the vector axis after all chunks of `lanes` neighbours."""
     clamped: bool = False
     """A partial last tile is computed as a full one, whose surplus elements repeat the last
     element, if the tile axis has at least one full tile and more than one element is left.
-    """
-    zeros: bool = False
-    """Loads with a false guard read from a shared buffer of zeros, with the strides of the others.
     """
     block: int = 0
     """The neighbours on the tile axis that are computed for the entire vector axis before the next
     ones (cache blocking); 0: no blocking.
     """
-    split: str | None = None
-    """The parallel loop whose iterations are distributed over threads, in multiples of `grain`."""
-    full: bool = False
-    """The size of the vector axis is a multiple of `lanes`: no remainder loop."""
-    ahead: bool = False
-    """The panels of constants are prefetched."""
     slide: Slide | None = None
     """How neighbours on the tile axis share loads."""
-    float16: bool = False
-    """With `depth`, operands are stored and multiplied as float16 if the device supports it."""
+    zeros: bool = False
+    """Loads with a false guard read from a shared buffer of zeros, with the strides of the others.
+    """
+    prefetch: bool = False
+    """The panel is prefetched."""
+    split: str | None = None
+    """The parallel loop whose iterations are distributed over threads, in multiples of `grain`."""
 
     @property
     def grain(self) -> int:
@@ -121,84 +101,121 @@ class Schedule:
         the boundary between two parts.
         """
         assert self.split is not None
-        span = self.span(self.split)
-        return lcm(span, MIN_TILE) if self.split == self.tile else span
+        span = self.tile.copies(self.split)
+        return lcm(span, MIN_TILE) if self.split == self.tile.axis else span
 
-    def copies(self, axis: str) -> int:
-        """The number of neighbours on a parallel axis that are computed together."""
-        return self.lanes if axis == self.vector else self.count if axis == self.tile else 1
+
+@dataclass(frozen=True, slots=True)
+class Workgroup:
+    """Invocations that compute points together: they share each reduction, or with `depth` they
+    are a square that computes a block of a contraction.
+    """
+
+    size: int
+    """The number of invocations."""
+    depth: int = 0
+    """The iterations of the innermost reduction loop whose operands are loaded into shared memory
+    at once; 0: none.
+    """
+    float16: bool = False
+    """With `depth`, operands are stored and multiplied as float16 if the device supports it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvocationSchedule:
+    """Invocations of a compute shader. Each computes the points of one tile."""
+
+    order: tuple[str, ...] = ()
+    """The axes along which tiles are numbered, outermost first."""
+    tile: Tile = Tile()
+    panels: tuple[Panel, ...] = ()
+    """The repacked constant operands."""
+    whole: bool = False
+    """The size of the vector axis is a multiple of the register width: no partial stores."""
+    aligned: bool = False
+    """In addition to `whole`, all vectors in memory start at multiples of four elements."""
+    unroll: str | None = None
+    """The reduction loop that is unrolled by four, with vector loads of the operand that does not
+    depend on the vector axis.
+    """
+    workgroup: Workgroup | None = None
+
+    @property
+    def group(self) -> int:
+        """The number of invocations that compute a point."""
+        return self.workgroup.size if self.workgroup else 1
 
     def span(self, axis: str) -> int:
-        """The number of neighbours on a parallel axis per loop iteration or workgroup."""
-        shared = (
-            (self.vector, self.tile) if self.depth else (self.vector,) if self.group > 1 else ()
-        )
-        return self.copies(axis) * (SIDE if axis in shared else 1)
+        """The number of neighbours on a parallel axis per invocation or workgroup."""
+        block = self.tile.axis if self.workgroup and self.workgroup.depth else None
+        shared = self.workgroup is not None and axis in (self.tile.vector, block)
+        return self.tile.copies(axis) * (SIDE if shared else 1)
 
-    def panel(self, source: int) -> Panel | None:
-        return next((panel for panel in self.panels if panel.source == source), None)
+
+@dataclass(frozen=True, slots=True)
+class FragmentSchedule:
+    """Fragments of a renderer, whose operands are textures. Each computes the points of one tile.
+    Operands are numbered: inputs first, then outputs.
+    """
+
+    panels: ClassVar[tuple[Panel, ...]] = ()
+    tile: Tile = Tile()
+    """With `quarters`, neighbours on the tile axis are a quarter of the axis apart."""
+    texels: tuple[int, ...] = ()
+    """The operands that store four elements per texel."""
+    vectors: tuple[int, ...] = ()
+    """Those of `texels` whose loads along the vector axis and `unroll` are entire texels."""
+    unroll: str | None = None
+    """The reduction loop whose iterations share texels, four at a time."""
+    quarters: tuple[int, ...] = ()
+    """The operands that store each quarter in a layer of its own."""
+    level: tuple[int, ...] = ()
+    """Those inputs of `quarters` whose rows are in the same layers as those of the output."""
+
+
+Schedule = LoopSchedule | InvocationSchedule | FragmentSchedule
+KINDS: dict[str, type[Schedule]] = {
+    "loops": LoopSchedule,
+    "invocations": InvocationSchedule,
+    "fragments": FragmentSchedule,
+}
+NESTED = {"tile": Tile, "slide": Slide, "workgroup": Workgroup}
+"""The fields that are records."""
+
+
+def panel_of(panels: Iterable[Panel], source: int) -> Panel | None:
+    """The panel of an input, if it is repacked."""
+    return next((panel for panel in panels if panel.source == source), None)
+
+
+def has_aligned_vectors(schedule: Schedule) -> bool:
+    """Whether all vectors in memory are known to start at multiples of four elements."""
+    return isinstance(schedule, InvocationSchedule) and schedule.aligned
 
 
 def to_json(schedule: Schedule) -> dict[str, Any]:
-    return {
-        "order": list(schedule.order),
-        "vector": schedule.vector,
-        "lanes": schedule.lanes,
-        "tile": schedule.tile,
-        "count": schedule.count,
-        "panels": [[p.source, p.dim, list(p.order), p.block] for p in schedule.panels],
-        "whole": schedule.whole,
-        **({"aligned": True} if schedule.aligned else {}),
-        **({"clamped": True} if schedule.clamped else {}),
-        **({"zeros": True} if schedule.zeros else {}),
-        **({"block": schedule.block} if schedule.block else {}),
-        **({"split": schedule.split} if schedule.split else {}),
-        **({"full": True} if schedule.full else {}),
-        **({"ahead": True} if schedule.ahead else {}),
-        **({"slide": list(astuple(schedule.slide))} if schedule.slide else {}),
-        **({"group": schedule.group} if schedule.group > 1 else {}),
-        **({"depth": schedule.depth} if schedule.depth else {}),
-        **({"float16": True} if schedule.float16 else {}),
-        **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
-        **({"level": list(schedule.level)} if schedule.level else {}),
-        **({"unroll": schedule.unroll} if schedule.unroll else {}),
-        **(
-            {"texels": list(schedule.texels), "vectors": list(schedule.vectors)}
-            if schedule.texels
-            else {}
-        ),
-    }
+    """The kind, and the fields that differ from their defaults."""
+    (kind,) = (name for name, record in KINDS.items() if isinstance(schedule, record))
+    return {"kind": kind, **_to_json(schedule)}
 
 
-def from_json(data: dict[str, Any]) -> Schedule:
-    panels = tuple(
-        Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"]
-    )
-    loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
-    texels, vectors, quarters, level = (
-        tuple(data.get(name, ())) for name in ("texels", "vectors", "quarters", "level")
-    )
-    schedule = Schedule(
-        *loops,
-        panels,
-        data["whole"],
-        data.get("aligned", False),
-        data.get("group", 1),
-        data.get("depth", 0),
-    )
-    return replace(
-        schedule,
-        texels=texels,
-        vectors=vectors,
-        unroll=data.get("unroll"),
-        quarters=quarters,
-        level=level,
-        clamped=data.get("clamped", False),
-        zeros=data.get("zeros", False),
-        block=data.get("block", 0),
-        float16=data.get("float16", False),
-        split=data.get("split"),
-        full=data.get("full", False),
-        ahead=data.get("ahead", False),
-        slide=Slide(*data["slide"]) if "slide" in data else None,
-    )
+def _to_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(map(_to_json, value))
+    if not is_dataclass(value):
+        return value
+    items = ((field, getattr(value, field.name)) for field in fields(value))
+    return {field.name: _to_json(item) for field, item in items if item != field.default}
+
+
+def from_json(data: Mapping[str, Any]) -> Schedule:
+    values = {name: _from_json(name, value) for name, value in data.items() if name != "kind"}
+    return KINDS[data["kind"]](**values)
+
+
+def _from_json(name: str, value: Any) -> Any:
+    if name in NESTED:
+        return NESTED[name](**value)
+    if name == "panels":
+        return tuple(Panel(**{**item, "order": tuple(item["order"])}) for item in value)
+    return tuple(value) if isinstance(value, list) else value

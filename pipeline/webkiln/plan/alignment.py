@@ -2,11 +2,13 @@
 memory can be bound as an array of vectors.
 """
 
+from collections.abc import Iterable
+
 from webkiln.ir.size_bounds import round_up
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import load_index
-from webkiln.nest.schedule import Panel, Schedule
+from webkiln.nest.schedule import Panel, Tile, panel_of
 from webkiln.nest.steps import NestCall, View
 from webkiln.plan.kernel import strides
 from webkiln.plan.vectors import contiguous
@@ -14,17 +16,12 @@ from webkiln.plan.vectors import contiguous
 VECTOR = 4
 
 
-def is_aligned(call: NestCall, schedule: Schedule) -> bool:
+def is_aligned(call: NestCall, tile: Tile, panels: Iterable[Panel]) -> bool:
     """Whether all stores write full vectors at aligned offsets, and all loads along the vector axis
-    read such vectors.
+    read such vectors. The vector axis is a parallel axis of whole vectors.
     """
-    name = schedule.vector
-    if (
-        name is None
-        or not schedule.whole
-        or schedule.lanes % VECTOR
-        or not any(loop.axis == name for loop in call.nest.axes)
-    ):
+    name = tile.vector
+    if name is None or tile.lanes % VECTOR:
         return False
     stores = zip(call.outputs, call.nest.outputs, strict=True)
     if not all(
@@ -38,7 +35,7 @@ def is_aligned(call: NestCall, schedule: Schedule) -> bool:
             call,
             call.inputs[e.value[0]],
             load_index(e),
-            schedule.panel(e.value[0]),
+            panel_of(panels, e.value[0]),
             name,
             stored=False,
         )

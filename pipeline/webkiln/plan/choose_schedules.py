@@ -25,9 +25,10 @@ after:
     y: float32[4,16] = nest(x: float32[4,8], w: float32[8,16]) @dense
       where p0 = 4; p1 = 16; p2 = 8
       why 8 of a1 at a time, 6 of a0, w in panels of 8
-      schedule order = ["a1", "a0"]; vector = "a1"; lanes = 8; tile = "a0"; count = 6
-      schedule panels = [[1, 1, [0], 8]]; whole = true; clamped = true; split = "a1"
-      schedule full = true
+      schedule kind = "loops"; order = ["a1", "a0"]
+      schedule tile = {"vector": "a1", "lanes": 8, "axis": "a0", "count": 6}
+      schedule panels = [{"source": 1, "dim": 1, "order": [0], "block": 8}]
+      schedule remainder = "none"; clamped = true; split = "a1"
       decision key = "contraction 4x16 of 8 #f50c730cc4f3"; chosen = "6x8"
       decision 6x8 = [0.00054, null]; 4x8 = [0.00054, null]; 2x16 = [0.00054, null]
       decision 3x16 = [0.00055, null]; 6x4 = [0.00054, null]
@@ -42,10 +43,10 @@ from dataclasses import replace
 
 from webkiln.nest.choice import Choice
 from webkiln.nest.program import PanelLayout, Program, map_calls
-from webkiln.nest.schedule import Panel
+from webkiln.nest.schedule import Panel, panel_of
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
-from webkiln.plan.schedule import choose, plain
+from webkiln.plan.schedule import choose
 from webkiln.plan.tiles import tile
 from webkiln.plan.tuning import UNTUNED, Tuning
 
@@ -70,7 +71,7 @@ def _choices(
         choose(call, target, packable) for call, target in zip(program.calls, targets, strict=True)
     ]
     readers = [
-        *((call, plain(call, "")) for call in program.init),
+        *((call, None) for call in program.init),
         *zip(program.calls, choices, strict=True),
     ]
     clashing = _clashing(readers, program.repackable)
@@ -82,14 +83,17 @@ def requested_layout(view: View, panel: Panel | None) -> PanelLayout | None:
     return None if panel is None else PanelLayout(view.shape, replace(panel, source=0))
 
 
-def _clashing(readers: Iterable[tuple[NestCall, Choice]], constants: Collection[str]) -> set[str]:
+def _clashing(
+    readers: Iterable[tuple[NestCall, Choice | None]], constants: Collection[str]
+) -> set[str]:
     """The constants for which two readers request different layouts."""
     requested: dict[str, PanelLayout | None] = {}
     clashing: set[str] = set()
     for call, choice in readers:
         for position, view in enumerate(call.inputs):
             if view.name in constants:
-                layout = requested_layout(view, choice.schedule.panel(position))
+                panels = () if choice is None else choice.schedule.panels
+                layout = requested_layout(view, panel_of(panels, position))
                 if requested.setdefault(view.name, layout) != layout:
                     clashing.add(view.name)
     return clashing

@@ -62,7 +62,7 @@ def run(program: Program, target: Target) -> Program:
     names = set(program.buffers)
 
     def is_vectorised(call: NestCall) -> bool:
-        return choose(call, target, constants).schedule.vector is not None
+        return choose(call, target, constants).schedule.tile.vector is not None
 
     def change(call: NestCall) -> list[NestCall]:
         if not call.nest.reduce:

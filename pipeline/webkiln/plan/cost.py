@@ -69,16 +69,17 @@ def efficiency(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     """
     if not call.nest.is_contraction:
         return ELEMENTWISE_SHARE
-    vectors = max(1, schedule.lanes // machine.width)
-    sums = schedule.count * vectors
-    share = min(1.0, sums / INDEPENDENT_SUMS) / (1 + LOAD_COST * (schedule.count + vectors) / sums)
+    tile = schedule.tile
+    vectors = max(1, tile.lanes // machine.width)
+    sums = tile.count * vectors
+    share = min(1.0, sums / INDEPENDENT_SUMS) / (1 + LOAD_COST * (tile.count + vectors) / sums)
     if sums + vectors + 1 > machine.registers:
         share *= SPILL_SLOWDOWN
     sizes = {
         loop.axis: nominal_size(call.args[loop.extent.value])
         for loop in (*call.nest.axes, *call.nest.reduce)
     }
-    for name, count in ((schedule.vector, schedule.lanes), (schedule.tile, schedule.count)):
+    for name, count in ((tile.vector, tile.lanes), (tile.axis, tile.count)):
         if name is not None and sizes[name]:
             share *= sizes[name] / (-(-sizes[name] // count) * count)
     return share

@@ -14,8 +14,9 @@ before:
     h: float32[4,16] = nest(x: float32[4,8], w: float32[8,16]) @dense
       where p0 = 4; p1 = 16; p2 = 8
       why 4 of a1 at a time, 4 of a0
-      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = "a0"; count = 4
-      schedule panels = []; whole = true; aligned = true; unroll = "r0"
+      schedule kind = "invocations"; order = ["a0", "a1"]
+      schedule tile = {"vector": "a1", "lanes": 4, "axis": "a0", "count": 4}; whole = true
+      schedule aligned = true; unroll = "r0"
       for a0 < p0, a1 < p1
       reduce r0 < p2
       acc0 = sum(in0[a0, r0] * in1[r0, a1])
@@ -23,8 +24,8 @@ before:
     y: float32[4,16] = nest(h: float32[4,16]) @tanh
       where p0 = 4; p1 = 16
       why 4 of a1 at a time
-      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = null; count = 1
-      schedule panels = []; whole = true; aligned = true
+      schedule kind = "invocations"; order = ["a0", "a1"]
+      schedule tile = {"vector": "a1", "lanes": 4}; whole = true; aligned = true
       for a0 < p0, a1 < p1
       out0[a0, a1] = tanh(in0[a0, a1])
 
@@ -38,8 +39,9 @@ after:
     h: float16[4,16] = nest(x: float32[4,8], w: float16[8,16]) @dense
       where p0 = 4; p1 = 16; p2 = 8
       why 4 of a1 at a time, 4 of a0
-      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = "a0"; count = 4
-      schedule panels = []; whole = true; aligned = true; unroll = "r0"
+      schedule kind = "invocations"; order = ["a0", "a1"]
+      schedule tile = {"vector": "a1", "lanes": 4, "axis": "a0", "count": 4}; whole = true
+      schedule aligned = true; unroll = "r0"
       for a0 < p0, a1 < p1
       reduce r0 < p2
       acc0 = sum(in0[a0, r0] * in1[r0, a1])
@@ -47,8 +49,8 @@ after:
     y: float32[4,16] = nest(h: float16[4,16]) @tanh
       where p0 = 4; p1 = 16
       why 4 of a1 at a time
-      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = null; count = 1
-      schedule panels = []; whole = true; aligned = true
+      schedule kind = "invocations"; order = ["a0", "a1"]
+      schedule tile = {"vector": "a1", "lanes": 4}; whole = true; aligned = true
       for a0 < p0, a1 < p1
       out0[a0, a1] = tanh(in0[a0, a1])
 """
@@ -60,6 +62,7 @@ from webkiln.ir.types import Type
 from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.nest import Operand, Output, make_output
 from webkiln.nest.program import Program, map_calls
+from webkiln.nest.schedule import has_aligned_vectors
 from webkiln.nest.steps import Copy, NestCall, View, every_step, operand_names
 from webkiln.nest.target import Target
 from webkiln.plan.schedule import plain
@@ -74,8 +77,8 @@ def run(program: Program, target: Target) -> Program:
     def narrow_filter(call: NestCall) -> NestCall:
         (view,) = call.outputs
         narrowed = narrow(call, names, packed=packed)
-        if packed and view.name in names and not call.schedule.aligned:
-            return replace(narrowed, choice=plain(call, "stores float16 of words"))
+        if packed and view.name in names and not has_aligned_vectors(call.schedule):
+            return replace(narrowed, choice=plain(call, target, "stores float16 of words"))
         return narrowed
 
     buffers = {
@@ -119,7 +122,7 @@ def _narrowed(program: Program, *, packed: bool) -> set[str]:
         candidates -= {
             view.name
             for call in program.calls
-            if not call.schedule.aligned
+            if not has_aligned_vectors(call.schedule)
             for view in call.outputs
         }
     return candidates - _unpaired(candidates, (s for s in steps if isinstance(s, Copy)))

@@ -2,18 +2,17 @@
 points, and vector loads and stores.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import walk
-from webkiln.nest.nest import Loop, load_guard, load_index
-from webkiln.nest.schedule import SIDE, Schedule
+from webkiln.nest.nest import load_guard, load_index
+from webkiln.nest.schedule import SIDE, InvocationSchedule, Workgroup, panel_of
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import ARITHMETIC, Target
 from webkiln.plan.alignment import fits, is_aligned
+from webkiln.plan.vector_axis import VectorAxis
 from webkiln.plan.vectors import contiguous, extent, unvectorised
 
 LONG_ROW, FEW_POINTS = 256, 1024
@@ -24,42 +23,52 @@ DEPTH = 16
 """Steps of a reduction that are staged in workgroup memory at a time."""
 
 
-def distribute(call: NestCall, schedule: Schedule, target: Target) -> Schedule:
-    """The schedule, completed for backends on which invocations compute points."""
-    rows = [loop for loop in call.nest.reduce if loop.axis == schedule.vector]
-    if not rows and target.group == SIDE * SIDE and _uses_blocks(call, schedule, target):
-        schedule = replace(
-            schedule,
-            group=target.group,
-            depth=DEPTH,
-            float16=target.precision == ARITHMETIC and not call.exact,
-        )
-    elif target.group > 1 and _shares_reduction(call, schedule, rows or call.nest.reduce):
-        schedule = replace(schedule, group=target.group)
-    schedule = replace(schedule, aligned=is_aligned(call, schedule))
-    return replace(schedule, unroll=_unrolled_loop(call, schedule, target))
+def schedule_invocations(call: NestCall, axis: VectorAxis, target: Target) -> InvocationSchedule:
+    """The schedule of a call with a vector axis."""
+    tile, panels = axis.tile, axis.panels
+    outer = (loop.axis for loop in call.nest.axes if loop.axis != axis.name)
+    order = (
+        (*(name for name in outer if name != tile.axis), *((tile.axis,) if tile.axis else ()))
+        if axis.is_reduced
+        else (*outer, axis.name)
+    )
+    whole = not axis.is_reduced and _has_full_vectors(call, axis.name, target)
+    aligned = whole and is_aligned(call, tile, panels)
+    workgroup = _workgroup(call, axis, target)
+    unroll = _unrolled_loop(call, axis, workgroup, aligned, target)
+    return InvocationSchedule(order, tile, panels, whole, aligned, unroll, workgroup)
 
 
-def _shares_reduction(call: NestCall, schedule: Schedule, reduce: Sequence[Loop]) -> bool:
-    """Whether several invocations share the innermost reduction loop: it is long and the points are
-    few.
+def _has_full_vectors(call: NestCall, name: str, target: Target) -> bool:
+    (size,) = (call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == name)
+    return target.width > 1 and not is_symbolic(size) and size % target.width == 0
+
+
+def _workgroup(call: NestCall, axis: VectorAxis, target: Target) -> Workgroup | None:
+    if not axis.is_reduced and target.group == SIDE * SIDE and _uses_blocks(call, axis, target):
+        float16 = target.precision == ARITHMETIC and not call.exact
+        return Workgroup(target.group, DEPTH, float16)
+    if target.group > 1 and _shares_reduction(call, axis):
+        return Workgroup(target.group)
+    return None
+
+
+def _shares_reduction(call: NestCall, axis: VectorAxis) -> bool:
+    """Whether several invocations share the vectorised or innermost reduction loop: it is long and
+    the points are few.
     """
-    chunks = prod(-(-extent(call, loop) // schedule.span(loop.axis)) for loop in call.nest.axes)
-    return bool(reduce) and extent(call, reduce[-1]) >= LONG_ROW and chunks <= FEW_POINTS
+    tiles = prod(-(-extent(call, loop) // axis.tile.copies(loop.axis)) for loop in call.nest.axes)
+    reduce = [loop for loop in call.nest.reduce if loop.axis == axis.name] or call.nest.reduce
+    return bool(reduce) and extent(call, reduce[-1]) >= LONG_ROW and tiles <= FEW_POINTS
 
 
-def _uses_blocks(call: NestCall, schedule: Schedule, target: Target) -> bool:
+def _uses_blocks(call: NestCall, axis: VectorAxis, target: Target) -> bool:
     """Whether workgroups stage the factors of a contraction in workgroup memory: it is large, and
     each factor has an axis of its own.
     """
-    if (
-        not target.blocks
-        or schedule.tile is None
-        or schedule.vector is None
-        or not call.nest.reduce
-    ):
+    if not target.blocks or axis.tile.axis is None or not call.nest.reduce:
         return False
-    names = (schedule.tile, schedule.vector)
+    names = (axis.tile.axis, axis.name)
     moves = {
         tuple(depends(factor, name) for name in names)
         for factor in call.nest.accumulators[0].body.args
@@ -70,22 +79,19 @@ def _uses_blocks(call: NestCall, schedule: Schedule, target: Target) -> bool:
     return min(sizes) >= target.blocks[0] and moves == {(True, False), (False, True)}
 
 
-def _unrolled_loop(call: NestCall, schedule: Schedule, target: Target) -> str | None:
+def _unrolled_loop(
+    call: NestCall, axis: VectorAxis, workgroup: Workgroup | None, aligned: bool, target: Target
+) -> str | None:
     """The innermost reduction loop of a contraction, if the factor that does not move along the
     vector axis can be read in vectors along it.
     """
-    nest, vector = call.nest, schedule.vector
-    if (
-        vector is None
-        or (schedule.group > 1 and not schedule.depth)
-        or not nest.is_contraction
-        or not nest.reduce
-    ):
+    nest = call.nest
+    if axis.is_reduced or not nest.is_contraction or not nest.reduce:
         return None
-    if any(loop.axis == vector for loop in nest.reduce):
+    if workgroup is not None and not workgroup.depth:
         return None
     name, iterations = nest.reduce[-1].axis, call.args[nest.reduce[-1].extent.value]
-    rows = [factor for factor in nest.accumulators[0].body.args if not depends(factor, vector)]
+    rows = [factor for factor in nest.accumulators[0].body.args if not depends(factor, axis.name)]
     if (
         len(rows) != 1
         or is_symbolic(iterations)
@@ -101,12 +107,10 @@ def _unrolled_loop(call: NestCall, schedule: Schedule, target: Target) -> str | 
             continue
         if (
             nest.inputs[position].dtype != "float32"
-            or schedule.panel(position)
+            or panel_of(axis.panels, position)
             or not contiguous(index, name)
         ):
             return None
-        if schedule.aligned and not fits(
-            call, call.inputs[position], index, None, name, stored=False
-        ):
+        if aligned and not fits(call, call.inputs[position], index, None, name, stored=False):
             return None
     return name

@@ -15,7 +15,15 @@ from webkiln.nest import nest as nests
 from webkiln.nest import schedule as schedules
 from webkiln.nest.expr import walk
 from webkiln.nest.nest import Nest, Operand
-from webkiln.nest.schedule import Panel, Schedule
+from webkiln.nest.schedule import (
+    FragmentSchedule,
+    InvocationSchedule,
+    LoopSchedule,
+    Panel,
+    Schedule,
+    Workgroup,
+    panel_of,
+)
 from webkiln.nest.steps import View
 
 PART = ("part_from", "part_to")
@@ -39,7 +47,7 @@ class Kernel:
     @property
     def by_rows(self) -> bool:
         """Whether the vector axis is a reduction loop."""
-        return any(loop.axis == self.schedule.vector for loop in self.nest.reduce)
+        return any(loop.axis == self.schedule.tile.vector for loop in self.nest.reduce)
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -57,16 +65,27 @@ class Kernel:
             for position in range(len(self.operands))
             for dim in self.strided(position)
         ]
+        quarters = self.schedule.quarters if isinstance(self.schedule, FragmentSchedule) else ()
         return (
             *sorted(names, key=lambda name: int(name[1:])),
             *strides,
-            *(f"q{position}" for position in self.schedule.quarters),
+            *(f"q{position}" for position in quarters),
         )
 
     @property
     def part(self) -> tuple[str, ...]:
         """The arguments that bound a thread's part of the split loop."""
-        return PART if self.schedule.split else ()
+        return PART if isinstance(self.schedule, LoopSchedule) and self.schedule.split else ()
+
+    @property
+    def multiplies_float16(self) -> bool:
+        """Whether a device that supports it multiplies float16."""
+        return self.workgroup is not None and self.workgroup.float16
+
+    @property
+    def workgroup(self) -> Workgroup | None:
+        """The invocations that compute points together, if several do."""
+        return self.schedule.workgroup if isinstance(self.schedule, InvocationSchedule) else None
 
     def strided(self, position: int) -> tuple[int, ...]:
         """The dimensions of an operand whose stride is an argument."""
@@ -77,7 +96,7 @@ class Kernel:
         return (panel.dim, *panel.order[:-1]) if panel.order else ()
 
     def panel(self, position: int) -> Panel | None:
-        return self.schedule.panel(position) if position < len(self.nest.inputs) else None
+        return panel_of(self.schedule.panels, position)
 
 
 def strides(view: View, panel: Panel | None) -> dict[int, int]:

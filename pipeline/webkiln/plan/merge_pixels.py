@@ -38,7 +38,7 @@ from webkiln.lower.canonicalize import rename_axes
 from webkiln.lower.merge_loops import merge_by_division
 from webkiln.nest.affine import depends
 from webkiln.nest.program import Program, map_calls
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import LoopSchedule, Schedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.integer_division import quotient
@@ -70,9 +70,9 @@ def _merge_once(call: NestCall, schedule: Schedule, target: Target) -> NestCall 
     for outer, inner in pairwise(call.nest.axes):
         axes = (outer.axis, inner.axis)
         if (
-            not schedule.clamped
-            or schedule.tile not in axes
-            or schedule.vector in axes
+            not (isinstance(schedule, LoopSchedule) and schedule.clamped)
+            or schedule.tile.axis not in axes
+            or schedule.tile.vector in axes
             or not _has_invariant_factor(call, axes)
         ):
             continue

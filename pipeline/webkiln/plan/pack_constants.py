@@ -10,9 +10,10 @@ before:
     y: float32[4,16] = nest(x: float32[4,8], w: float32[8,16]) @dense
       where p0 = 4; p1 = 16; p2 = 8
       why 8 of a1 at a time, 6 of a0, w in panels of 8
-      schedule order = ["a1", "a0"]; vector = "a1"; lanes = 8; tile = "a0"; count = 6
-      schedule panels = [[1, 1, [0], 8]]; whole = true; clamped = true; split = "a1"
-      schedule full = true
+      schedule kind = "loops"; order = ["a1", "a0"]
+      schedule tile = {"vector": "a1", "lanes": 8, "axis": "a0", "count": 6}
+      schedule panels = [{"source": 1, "dim": 1, "order": [0], "block": 8}]
+      schedule remainder = "none"; clamped = true; split = "a1"
       for a0 < p0, a1 < p1
       reduce r0 < p2
       acc0 = sum(in0[a0, r0] * in1[r0, a1])
@@ -27,9 +28,10 @@ after:
     y: float32[4,16] = nest(x: float32[4,8], w: float32[8,16]) @dense
       where p0 = 4; p1 = 16; p2 = 8
       why 8 of a1 at a time, 6 of a0, w in panels of 8
-      schedule order = ["a1", "a0"]; vector = "a1"; lanes = 8; tile = "a0"; count = 6
-      schedule panels = [[1, 1, [0], 8]]; whole = true; clamped = true; split = "a1"
-      schedule full = true
+      schedule kind = "loops"; order = ["a1", "a0"]
+      schedule tile = {"vector": "a1", "lanes": 8, "axis": "a0", "count": 6}
+      schedule panels = [{"source": 1, "dim": 1, "order": [0], "block": 8}]
+      schedule remainder = "none"; clamped = true; split = "a1"
       for a0 < p0, a1 < p1
       reduce r0 < p2
       acc0 = sum(in0[a0, r0] * in1[r0, a1])
@@ -39,6 +41,7 @@ after:
 from dataclasses import replace
 
 from webkiln.nest.program import Program
+from webkiln.nest.schedule import panel_of
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.choose_schedules import requested_layout
@@ -51,7 +54,7 @@ def run(program: Program, target: Target) -> Program:
         view.name: requested_layout(view, panel)
         for call in program.calls
         for position, view in enumerate(call.inputs)
-        if (panel := call.schedule.panel(position)) is not None
+        if (panel := panel_of(call.schedule.panels, position)) is not None
     }
     buffers = {
         name: replace(buffer, layout=layouts.get(name)) for name, buffer in program.buffers.items()

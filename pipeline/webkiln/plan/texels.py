@@ -27,9 +27,9 @@ after:
     y: float32[16,16] = nest(x: float32[16,8], w: float32[8,16]) @dense
       where p0 = 16; p1 = 16; p2 = 8
       why 4 of a1 a fragment, 4 of a0, 4 turns of r0 at once
-      schedule order = ["a0", "a1"]; vector = "a1"; lanes = 4; tile = "a0"; count = 4
-      schedule panels = []; whole = true; quarters = [2]; unroll = "r0"; texels = [0, 1, 2]
-      schedule vectors = [0, 1]
+      schedule kind = "fragments"
+      schedule tile = {"vector": "a1", "lanes": 4, "axis": "a0", "count": 4}
+      schedule texels = [0, 1, 2]; vectors = [0, 1]; unroll = "r0"; quarters = [2]
       for a0 < p0, a1 < p1
       reduce r0 < p2
       acc0 = sum(in0[a0, r0] * in1[r0, a1])
@@ -49,7 +49,7 @@ from webkiln.nest.choice import Choice
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.program import Program, TexelLayout, map_calls
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import FragmentSchedule, Tile
 from webkiln.nest.steps import Copy, CustomCall, NestCall, Step, View
 from webkiln.plan.alignment import VECTOR, is_multiple, is_vector_multiple
 from webkiln.plan.kernel import NONE
@@ -249,17 +249,17 @@ def draw(
         n for n in texels if n < len(call.inputs) and _reads_texels(call, n, names)
     )
     rows = _rows(call) if call.outputs[0].name in quarters else None
-    schedule = Schedule(
-        tuple(loop.axis for loop in nest.axes),
-        tile=rows.axis if rows else None,
-        count=VECTOR if rows else 1,
+    schedule = FragmentSchedule(
+        Tile(
+            vector.axis if vector else None,
+            VECTOR if vector else 1,
+            rows.axis if rows else None,
+            VECTOR if rows else 1,
+        ),
         quarters=tuple(n for n in texels if (*call.inputs, *call.outputs)[n].name in quarters),
         level=tuple(
             n for n in vector_inputs if rows is not None and _shares_layers(call, n, rows, quarters)
         ),
-        vector=vector.axis if vector else None,
-        lanes=VECTOR if vector else 1,
-        whole=vector is not None,
         texels=texels,
         vectors=vector_inputs,
         unroll=unrolled.axis if unrolled else None,

@@ -5,7 +5,7 @@ target, or another candidate.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import InvocationSchedule, Schedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Contraction, Target
 from webkiln.plan.cost import expected
@@ -45,10 +45,11 @@ def name_of(schedule: Schedule) -> str:
     """`6x8`: the neighbours on the tile axis and the lanes on the vector axis, followed by how
     invocations share the tile if there are several.
     """
+    workgroup = schedule.workgroup if isinstance(schedule, InvocationSchedule) else None
     shared = (
-        " in blocks" if schedule.depth else f" by {schedule.group}" if schedule.group > 1 else ""
+        "" if workgroup is None else " in blocks" if workgroup.depth else f" by {workgroup.size}"
     )
-    return f"{schedule.count}x{schedule.lanes}{shared}"
+    return f"{schedule.tile.count}x{schedule.tile.lanes}{shared}"
 
 
 def with_tile(target: Target, shape: tuple[int, int]) -> Target:
@@ -68,7 +69,7 @@ def alternatives(call: NestCall, schedule: Schedule, target: Target) -> Iterator
     """The target and its variants for which a contraction may be scheduled. `schedule` is the
     schedule for the target itself.
     """
-    vector = schedule.vector
+    vector = schedule.tile.vector
     if not call.nest.is_contraction or vector is None:
         return
     reduced = {loop.axis: loop for loop in call.nest.reduce}
@@ -77,7 +78,7 @@ def alternatives(call: NestCall, schedule: Schedule, target: Target) -> Iterator
         "dot"
         if vector in reduced
         else "matvec"
-        if schedule.tile is None
+        if schedule.tile.axis is None
         else "depthwise"
         if all_factors_move(call, vector)
         else "shapes"

@@ -1,5 +1,7 @@
 """Legality of vectorising along an axis on a backend."""
 
+from dataclasses import dataclass
+
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk
@@ -13,25 +15,32 @@ SCALAR_ONLY = frozenset(
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
 
 
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why an axis cannot be the vector axis, as `webkiln explain` prints it."""
+
+    reason: str
+
+
 def extent(call: NestCall, loop: Loop) -> int:
     return nominal_size(call.args[loop.extent.value])
 
 
-def moving(call: NestCall, name: str, target: Target) -> list[Expr] | str:
-    """The loads that move along an axis, or the reason why it cannot be vectorised."""
+def moving(call: NestCall, name: str, target: Target) -> list[Expr] | Rejection:
+    """The loads that move along an axis, or why it cannot be vectorised."""
     nest = call.nest
     if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
-        return f"{nest.accumulators[0].combiner} is not vectorised"
+        return Rejection(f"{nest.accumulators[0].combiner} is not vectorised")
     moving_loads = []
     for expr in nest.loads:
         guard = load_guard(expr)
         if guard is not None and depends(guard[0], name):
-            return f"the guard of input {expr.value[0]} depends on it"
+            return Rejection(f"the guard of input {expr.value[0]} depends on it")
         if not any(depends(item, name) for item in load_index(expr)):
             continue
         dtype = nest.inputs[expr.value[0]].dtype
         if target.width > 1 and dtype not in target.vector_dtypes:
-            return f"input {expr.value[0]} is {dtype}"
+            return Rejection(f"input {expr.value[0]} is {dtype}")
         moving_loads.append(expr)
     return moving_loads
 
@@ -44,15 +53,13 @@ def contiguous(index: tuple[Expr, ...], name: str) -> bool:
     )
 
 
-def unvectorised(roots: list[Expr], name: str, target: Target) -> str | None:
-    """The reason why value expressions have no vector form, if there is one. Indices are scalar
-    anyway.
-    """
+def unvectorised(roots: list[Expr], name: str, target: Target) -> Rejection | None:
+    """Why value expressions have no vector form, if they have none. Indices are scalar anyway."""
     types = {FLOAT, BOOL, INT, *(COMPUTE[dtype] for dtype in target.vector_dtypes)}
     vector: set[Expr] = set()
     for expr in _data(roots):
         if expr.op == "axis" and expr.value == name:
-            return "its position is used as a value"
+            return Rejection("its position is used as a value")
         if (
             expr.op == "acc"
             or (expr.op == "load" and any(depends(item, name) for item in load_index(expr)))
@@ -60,13 +67,13 @@ def unvectorised(roots: list[Expr], name: str, target: Target) -> str | None:
         ):
             vector.add(expr)
             if expr.op in SCALAR_ONLY:
-                return f"{expr.op} is scalar"
+                return Rejection(f"{expr.op} is scalar")
             if expr.op == "cast" and BOOL in (expr.type, expr.args[0].type):
-                return "a cast of bool is scalar"
+                return Rejection("a cast of bool is scalar")
             if expr.type not in types:
-                return f"{expr.type} is scalar"
+                return Rejection(f"{expr.type} is scalar")
             if expr.op in ("shl", "shr") and expr.args[1].op != "const":
-                return "a shift by a variable is scalar"
+                return Rejection("a shift by a variable is scalar")
     return None
 
 

@@ -125,16 +125,9 @@ class _Port:
 class _Builder:
     def __init__(self, convolution: Convolution, target: Target, number: int, counter: str) -> None:
         self.convolution, self.call, self.target = convolution, convolution.call, target
-        self.counter = counter
-        self.channels, self.features = (
-            convolution.size(convolution.channel),
-            convolution.size(convolution.feature),
-        )
+        self.counter, self.blocked = counter, not target.threads
         self.tiles = prod(convolution.grid)
-        self.blocked = not target.threads
         self.block = _block(self.tiles) if self.blocked else self.tiles
-        self.points = prod(window.points for window in convolution.windows)
-        (self.out,) = convolution.call.outputs
         # On CPUs, an unused row separates the points, as PADDING does for tiles.
         self.filters = self.intermediate(
             f"{number}/filters", (self.points, self.channels + self.blocked, self.features)
@@ -145,6 +138,23 @@ class _Builder:
         self.products = self.intermediate(
             f"{number}/products", (self.points, self.block * self.features + PADDING)
         )
+
+    @property
+    def points(self) -> int:
+        return prod(window.points for window in self.convolution.windows)
+
+    @property
+    def channels(self) -> int:
+        return self.convolution.size(self.convolution.channel)
+
+    @property
+    def features(self) -> int:
+        return self.convolution.size(self.convolution.feature)
+
+    @property
+    def out(self) -> View:
+        (view,) = self.call.outputs
+        return view
 
     def intermediate(self, name: str, shape: tuple[int, ...]) -> View:
         return View(f"{self.out.name}~{name}", Type("float32", shape))

@@ -40,7 +40,7 @@ def document(
         return entries.address(planned.root(name))
 
     init, main = entries.init(), entries.main()
-    multiplies_float16 = any(kernel.schedule.float16 for kernel in entries.kernels.values())
+    multiplies_float16 = any(kernel.multiplies_float16 for kernel in entries.kernels.values())
     precision = ARITHMETIC if multiplies_float16 else "float16" if target.stores_float16 else None
     placeholders = sorted(
         symbols.names(

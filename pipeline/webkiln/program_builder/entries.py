@@ -12,7 +12,7 @@ from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.nest import Nest
 from webkiln.nest.procedure import Procedure
 from webkiln.nest.program import PanelLayout, Program, TexelLayout
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import LoopSchedule, Schedule
 from webkiln.nest.steps import (
     Branch,
     Copy,
@@ -40,8 +40,10 @@ from webkiln.weights.shards import Piece
 
 def split_entry(call: NestCall, schedule: Schedule) -> dict[str, Any]:
     """The iterations of the loop that threads share, and the multiple in which they share it."""
-    extents = [loop.extent for loop in call.nest.axes if loop.axis == schedule.split]
-    return {"split": [size_to_json(call.args[extents[0].value]), schedule.grain]} if extents else {}
+    if not isinstance(schedule, LoopSchedule) or schedule.split is None:
+        return {}
+    (extent,) = (loop.extent for loop in call.nest.axes if loop.axis == schedule.split)
+    return {"split": [size_to_json(call.args[extent.value]), schedule.grain]}
 
 
 class Entries:
@@ -206,7 +208,7 @@ class Entries:
         panel = buffer.layout if isinstance(buffer.layout, PanelLayout) else None
         call, narrow = decoding_call(piece, panel, self.target)
         texels = {name} if isinstance(buffer.layout, TexelLayout) else ()
-        choice = plain(call, "decodes weights") if packed else draw(call, texels)
+        choice = plain(call, self.target, "decodes weights") if packed else draw(call, texels)
         call = _stored_as(call, buffer.storage, packed=packed)
         kernel = self._kernel(call.nest, choice.schedule)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)

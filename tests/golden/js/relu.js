@@ -13,7 +13,7 @@ export function create(module, bytes = program.loaded) {
   const F64 = new Float64Array(buffer);
   const I64 = new BigInt64Array(buffer);
   const U64 = new BigUint64Array(buffer);
-  function k_03dfbba22d8a7d1b(x0, y0, p0) {
+  function k_3f33e3a14ff5efc2(x0, y0, p0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = x0 + a0;
       const v2 = F32[v1];

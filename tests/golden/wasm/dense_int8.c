@@ -1,6 +1,6 @@
 #include <wasm_simd128.h>
 
-void k_501855ed5c1e40e9(const float *restrict x0, const signed char *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int s1_0, const int s2_0, const int s2_1) {
+void k_dc0b76778b439a68(const float *restrict x0, const signed char *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int s1_0, const int s2_0, const int s2_1) {
   for (int a0 = 0; a0 < p0; a0++) {
     const int v1 = a0 * s1_0;
     const int v9 = a0 * s2_1;
@@ -34,7 +34,7 @@ static inline void wk_store_part(void *at, v128_t v, int count) {
   if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
 }
 
-void k_4fed88fec5707ec5(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_1, const int part_from, const int part_to) {
+void k_929ca76a18b88903(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_1, const int part_from, const int part_to) {
   int a0 = part_from;
   for (; a0 + 3 < part_to; a0 += 4) {
     const int v3 = (a0 >> 2) * s1_1 + (a0 & 3);

@@ -22,7 +22,7 @@ static inline void wk_store_part(void *at, v128_t v, int count) {
   if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
 }
 
-void k_d2ecaac3d2e28a76(const float *restrict x0, float *restrict y0, const int p0) {
+void k_c8cae6b77b92e7f1(const float *restrict x0, float *restrict y0, const int p0) {
   const v128_t v2 = wasm_f32x4_splat(0x0.0p+0f);
   int a0 = 0;
   for (; a0 + 15 < p0; a0 += 16) {

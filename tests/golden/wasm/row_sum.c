@@ -5,7 +5,7 @@
    wrap. */
 #define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
-void k_778e44025a58c755(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int part_from, const int part_to) {
+void k_fc0de92f0247dfc6(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int part_from, const int part_to) {
   int a0 = part_from;
   for (; a0 < part_to; a0 += 1) {
     const int v1 = a0 * s0_0;

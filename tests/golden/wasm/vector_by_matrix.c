@@ -1,6 +1,6 @@
 #include <wasm_simd128.h>
 
-void k_f0cfea1826917b44(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int s0_0, const int s1_0, const int s1_1) {
+void k_3c5bc97049e48718(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int s0_0, const int s1_0, const int s1_1) {
   for (int a0 = 0; a0 < p0; a0++) {
     const int v1 = a0 * s0_0;
     const int v6 = a0 * s1_1;
@@ -28,7 +28,7 @@ void k_f0cfea1826917b44(const float *restrict x0, float *restrict y0, const int 
    wrap. */
 #define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
-void k_7144f14c3c8fa2b2(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_1, const int part_from, const int part_to) {
+void k_90b2fb7f9fda9fa3(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_1, const int part_from, const int part_to) {
   int a0 = part_from;
   for (; a0 + 7 < part_to; a0 += 8) {
     const int v3 = (a0 >> 3) * s1_1 + (a0 & 7);

@@ -20,6 +20,7 @@ from webkiln.codegen.steps import (
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json, size_to_json
+from webkiln.nest.schedule import InvocationSchedule
 from webkiln.plan.kernel import Kernel
 
 DATA = (
@@ -110,6 +111,7 @@ def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, 
 def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
     """The number of invocations that compute the chunks of points of a launch."""
     args = dict(zip(kernel.arguments, map(size_from_json, entry["args"]), strict=True))
+    assert isinstance(kernel.schedule, InvocationSchedule)
     total = kernel.schedule.group
     for loop in kernel.nest.axes:
         span = kernel.schedule.span(loop.axis)

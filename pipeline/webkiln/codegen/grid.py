@@ -1,0 +1,84 @@
+"""The points of a compute shader: an invocation decodes them from its number, and stores those in
+bounds.
+
+If a workgroup computes neighbouring points, it is a square of invocations, whose columns are
+neighbours on the vector axis. Its rows either share a reduction, or are neighbours on the tile
+axis.
+"""
+
+from collections.abc import Sequence
+
+from webkiln.codegen.context import Copy
+from webkiln.codegen.dialect import Threads, plus
+from webkiln.codegen.values import Values
+from webkiln.nest.expr import INT
+from webkiln.nest.nest import Loop
+from webkiln.nest.schedule import SIDE, InvocationSchedule
+
+
+class Grid:
+    """`own_tile` maps an axis to this invocation's tile among those of a square workgroup."""
+
+    def __init__(
+        self, values: Values, schedule: InvocationSchedule, threads: Threads, *, by_rows: bool
+    ) -> None:
+        self.values, self.schedule, self.threads = values, schedule, threads
+        self.extents: dict[str, str] = {}
+        self.own_tile: dict[str | None, str] = {}
+        self.store_conditions: tuple[str, ...] = ()
+        workgroup, local, tile = schedule.workgroup, threads.groups.local, schedule.tile
+        self.row, self.column = f"{local} / {SIDE}", f"{local} % {SIDE}"
+        if workgroup and workgroup.depth:
+            self.own_tile = {tile.vector: self.column, tile.axis: self.row}
+        elif workgroup and by_rows:
+            self.store_conditions = (f"{local} == 0",)
+        elif workgroup:
+            self.own_tile = {tile.vector: self.column}
+            self.store_conditions = (f"{self.row} == 0",)
+
+    def print(self, loops: Sequence[Loop]) -> None:
+        """Decode the number of the invocation. Tiles are numbered row-major along `loops`."""
+        scopes, groups = self.values.scopes, self.threads.groups
+        number = groups.number if self.schedule.workgroup else self.threads.number
+        for loop in reversed(loops):
+            name, is_outermost = loop.axis, loop is loops[0]
+            scopes.levels[name] = 0
+            extent = self.extents[name] = self.values.extent(loop)
+            span = self.schedule.span(name)
+            tiles = (
+                extent if span == 1 else scopes.declare(0, INT, f"({extent} + {span - 1}) / {span}")
+            )
+            index = number if is_outermost else f"{number} % {tiles}"
+            self._declare_axis(name, index if span == 1 else f"{index} * {span}")
+            if not is_outermost:
+                number = scopes.declare(0, INT, f"{number} / {tiles}")
+        condition = f"{number} > 0"
+        if loops:
+            condition = f"{self.first(loops[0].axis)} >= {self.extents[loops[0].axis]}"
+        scopes.blocks[-1].declarations += self.threads.exit_if(condition)
+
+    def _declare_axis(self, name: str, start: str) -> None:
+        """Declare an axis whose tile or square of tiles starts at `start`."""
+        scopes, first = self.values.scopes, self.first(name)
+        scopes.declare(0, INT, start, first)
+        if name in self.own_tile:
+            offset = f"{self.own_tile[name]} * {self.schedule.tile.copies(name)}"
+            scopes.declare(0, INT, f"{first} + {offset}", name)
+
+    def first(self, name: str) -> str:
+        """The first index of all invocations that must exit together."""
+        return f"{name}_block" if name in self.own_tile else name
+
+    def guard(self, statement: str, copy: Copy) -> str:
+        """A store of a copy, if it is in bounds. If a square computes it, even the first copy may
+        be out of bounds.
+        """
+        tile, simd = self.schedule.tile, self.values.dialect.simd
+        lane = copy.v % simd.width if self.schedule.whole and simd else 0
+        conditions = [
+            f"{plus(name, offset)} < {self.extents[name]}"
+            for name, offset in ((tile.axis, copy.t), (tile.vector, copy.v - lane))
+            if name in self.extents and (offset or self.own_tile)
+        ]
+        conditions += self.store_conditions
+        return f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement
