@@ -7,9 +7,9 @@ from webkiln.codegen.buffers import Buffers
 from webkiln.codegen.c import C
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.values import Values
+from webkiln.nest.parse import parse_steps
 from webkiln.nest.schedule import LoopSchedule, Schedule
 from webkiln.nest.steps import NestCall
-from webkiln.nest.text import parse_steps
 from webkiln.plan.kernel import Kernel
 
 PRODUCT = """
