@@ -7,9 +7,9 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build import stage
-from webkiln.ir.serial import from_json
 from webkiln.nest.target import Target
 from webkiln.ops.plugins import check_backends, defined_by
+from webkiln.ops.table import from_json
 from webkiln.plan.tuning import UNTUNED, Tuning, read_file
 from webkiln.program import program
 
@@ -26,10 +26,10 @@ def tuning(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Tuning:
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    graph = from_json(canonical.read(inputs["graph.json"]))
     target: Target = import_module(f"webkiln.backends.{params['backend']}").TARGET
     target = target.configured(params.get("winograd", True), params.get("precision", "float32"))
     with defined_by(inputs.get("operators/")):
+        graph = from_json(canonical.read(inputs["graph.json"]))
         check_backends(graph, [params["backend"]])
         lowered = program(
             graph,

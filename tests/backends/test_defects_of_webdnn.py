@@ -13,7 +13,7 @@ from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.passes.pipeline import PASSES
 from webkiln.program import program
 from webkiln.weights.shards import stored

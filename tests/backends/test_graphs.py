@@ -17,7 +17,8 @@ from tests.passes.graphs import evaluate_graph, graphs, values_for
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
+from webkiln.ops.table import parse
 from webkiln.program import layer_outputs
 from webkiln.program_builder.planning import plan
 from webkiln.weights.encoding import BY_NAME, choose, eightbit_magnitudes

@@ -8,9 +8,9 @@ import pytest
 from tests.backends.harness import TEMPLATES, Job, run
 from webkiln.backends.table import TARGETS
 from webkiln.codegen import c
-from webkiln.ir.text import parse
 from webkiln.ir.types import is_integer
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import parse
 from webkiln.plan import kernel as kernels
 from webkiln.program import program
 

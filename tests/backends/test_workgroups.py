@@ -12,8 +12,8 @@ from tests.backends.harness import Job, Prepared, run_programs
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
-from webkiln.ir.text import parse
 from webkiln.nest.target import ARITHMETIC
+from webkiln.ops.table import parse
 from webkiln.plan import invocations
 from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write

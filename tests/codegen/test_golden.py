@@ -18,8 +18,8 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.sources import Sources
-from webkiln.ir.text import parse
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import parse
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
 from webkiln.program import program

@@ -9,7 +9,7 @@ import pytest
 from tests.backends.harness import Job, run
 from webkiln.backends.launches import launches
 from webkiln.backends.table import TARGETS
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.plan import schedule, tile_shapes
 from webkiln.program import program
 from webkiln.recipe.values import WASM_VARIANTS

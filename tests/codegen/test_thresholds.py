@@ -10,7 +10,7 @@ from tests.backends.harness import FINEST_THRESHOLDS, TEMPLATES, write_program
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.write_wasm import Thresholds
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.program import program
 
 

@@ -10,8 +10,8 @@ from tests.lower.fused_calls import run_calls
 from tests.passes.graphs import evaluate_graph, values_for
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
-from webkiln.ir.text import parse
 from webkiln.lower.lower import lower
+from webkiln.ops.table import parse
 
 SKIP = """graph skip
 input x: float32[1,6,8]

@@ -9,10 +9,10 @@ import pytest
 from tests.backends.harness import expected, node_job, run
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
-from webkiln.ir.text import parse
 from webkiln.lower.lower import unfused
 from webkiln.ops.conv_cases import NCHW, PLAIN_2D
 from webkiln.ops.operator import Case
+from webkiln.ops.table import parse
 from webkiln.program_builder.planning import passes
 
 POOL = {"axes": (2, 3), "window": (3, 3)}

@@ -8,8 +8,8 @@ from textwrap import dedent
 import pytest
 
 from webkiln.backends.table import TARGETS
-from webkiln.ir.text import parse
 from webkiln.nest.target import ARITHMETIC
+from webkiln.ops.table import parse
 from webkiln.plan.kernel import from_json
 from webkiln.program import program
 from webkiln.program_builder.planning import plan

@@ -9,12 +9,12 @@ import pytest
 
 from webkiln.backends.table import TARGETS
 from webkiln.ir.graph import Graph
-from webkiln.ir.text import parse
 from webkiln.nest.affine import depends
 from webkiln.nest.nest import load_index
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
+from webkiln.ops.table import parse
 from webkiln.plan.cost import MACHINES, milliseconds
 from webkiln.plan.vectors import contiguous
 from webkiln.program_builder.planning import plan

@@ -9,7 +9,7 @@ import pytest
 from webkiln.backends.table import TARGETS
 from webkiln.errors import InternalError
 from webkiln.ir import dim
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.plan.texels import draw
 from webkiln.program_builder.planning import plan
 
