@@ -1,7 +1,7 @@
 """The base class of the attributes of operators."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, replace
 from typing import Any, Self
 
 
@@ -14,19 +14,19 @@ class Attributes:
     """
 
     def as_dict(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def non_default(self) -> dict[str, Any]:
         """The attributes whose values differ from their defaults: those that files contain.
 
         Representations are compared, because 0, -0.0 and False are equal.
         """
-        defaults = {field.name: field.default for field in fields(self)}
-        return {
-            name: value
-            for name, value in self.as_dict().items()
-            if defaults[name] is MISSING or repr(value) != repr(defaults[name])
-        }
+        stored = {}
+        for name, field in self.__dataclass_fields__.items():
+            value = getattr(self, name)
+            if field.default is MISSING or repr(value) != repr(field.default):
+                stored[name] = value
+        return stored
 
     def map(self, change: Callable[[Any], Any]) -> Self:
         """Apply `change` to every value."""

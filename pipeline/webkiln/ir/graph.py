@@ -261,10 +261,12 @@ def is_constant(
     node: Node, constant_names: Container[str], variables: Mapping[str, Variable]
 ) -> bool:
     """Whether all inputs of a node are constant, and its shapes and attributes not symbolic."""
+    if not all(name in constant_names for name in node.inputs):
+        return False
     sizes = [size for name in node.outputs for size in variables[name].shape]
     values = node.attrs.as_dict().values()
     sizes += [item for value in values if isinstance(value, tuple) for item in value]
-    return not any(map(is_symbolic, sizes)) and all(name in constant_names for name in node.inputs)
+    return not any(map(is_symbolic, sizes))
 
 
 def make_constant(value: Array) -> Constant:
