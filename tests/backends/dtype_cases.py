@@ -270,16 +270,16 @@ def cases_of(op: str, *, every: bool) -> Iterator[DtypeCase]:
     for index, dtype in enumerate(dtypes_of(op)):
         some = (
             [cases[index % len(cases)]]
-            if cases and not every and not operator.elementwise
+            if cases and not every and not operator.traits.elementwise
             else cases
         )
         for number, case in some:
             variant = (
                 cross_edges(op, case, dtype)
-                if operator.elementwise
+                if operator.traits.elementwise
                 else retype(op, case, dtype, number)
             )
-            key = (dtype, repr(sorted(case.attrs.items())), operator.elementwise or number)
+            key = (dtype, repr(sorted(case.attrs.items())), operator.traits.elementwise or number)
             if key not in yielded and accepts(op, variant):
                 yielded.add(key)
                 yield DtypeCase(
