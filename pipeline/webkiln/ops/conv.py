@@ -24,7 +24,15 @@ from webkiln.ops.budget import CALL
 from webkiln.ops.conv_cases import conv_cases
 from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import Cost, Operator, Perm, Traits, define
-from webkiln.ops.window import Phase, all_in_bounds, phases, window_index, window_size, write_padded
+from webkiln.ops.window import (
+    Phase,
+    all_in_bounds,
+    check_entries,
+    phases,
+    window_index,
+    window_size,
+    write_padded,
+)
 
 FEW_CHANNELS = 8
 """Below this number of input channels, padding is copied instead of checked for each tap."""
@@ -45,17 +53,15 @@ class Conv(Attributes):
 
 def _spatial(attrs: Conv, rank: int) -> int:
     count = rank - 2
-    for name, values in (
-        ("strides", attrs.strides),
-        ("dilation", attrs.dilation),
-        ("pad_low", attrs.pad_low),
-        ("pad_high", attrs.pad_high),
-        ("x_dilation", attrs.x_dilation or (1,) * count),
-    ):
-        if len(values) != count:
-            raise ShapeError(
-                f"{name} has {len(values)} entries, expected {count}, one per spatial axis"
-            )
+    check_entries(
+        count,
+        "spatial axis",
+        strides=attrs.strides,
+        dilation=attrs.dilation,
+        pad_low=attrs.pad_low,
+        pad_high=attrs.pad_high,
+        x_dilation=_x_dilation(attrs, rank),
+    )
     return count
 
 

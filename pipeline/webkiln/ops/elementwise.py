@@ -53,7 +53,8 @@ def elementwise(
     `formula(attrs, *operands)` returns the scalar expression. `reference(attrs, *arrays)` computes
     the result in numpy; it receives floats as float64. `kinds` lists the accepted kinds ("float",
     "int", "bool") or dtypes; all operands have the same dtype. `result` is the dtype of the result,
-    if it is another one. `work` estimates the cost of the reference.
+    if it is another one. `attributes` is the class of `attrs`. `work` estimates the cost of the
+    reference.
     """
     samples = tuple(cases)
 

@@ -20,7 +20,7 @@ from webkiln.nest.nest import COMPUTE
 from webkiln.ops.budget import CALL
 from webkiln.ops.operator import Case, Cost, Operator, Traits, define, same_axes
 from webkiln.ops.reduce import check_axes, identity_of
-from webkiln.ops.window import all_in_bounds, window_index, window_size
+from webkiln.ops.window import all_in_bounds, check_entries, window_index, window_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,15 @@ class Pool(Attributes):
 def _types(attrs: Pool, types: Sequence[Type]) -> tuple[Type, ...]:
     x = types[0]
     shape = list(x.shape)
-    for name, values in (
-        ("window", attrs.window),
-        ("strides", attrs.strides),
-        ("dilation", attrs.dilation),
-        ("pad_low", attrs.pad_low),
-        ("pad_high", attrs.pad_high),
-    ):
-        if len(values) != len(attrs.axes):
-            raise ShapeError(
-                f"{name} has {len(values)} entries, expected {len(attrs.axes)}, one per pooled axis"
-            )
+    check_entries(
+        len(attrs.axes),
+        "pooled axis",
+        window=attrs.window,
+        strides=attrs.strides,
+        dilation=attrs.dilation,
+        pad_low=attrs.pad_low,
+        pad_high=attrs.pad_high,
+    )
     for axis, window, stride, dilation, low, high in _rows(attrs):
         shape[axis] = window_size(x.shape[axis], window, stride, dilation, low, high)
     return (Type(x.dtype, tuple(shape)),)
@@ -54,17 +52,9 @@ def _types(attrs: Pool, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _rows(attrs: Pool) -> list[tuple[int, ...]]:
     """Axis, window, stride, dilation and padding of each pooled axis."""
-    return list(
-        zip(
-            attrs.axes,
-            attrs.window,
-            attrs.strides,
-            attrs.dilation,
-            attrs.pad_low,
-            attrs.pad_high,
-            strict=True,
-        )
-    )
+    pads = zip(attrs.pad_low, attrs.pad_high, strict=True)
+    windows = zip(attrs.axes, attrs.window, attrs.strides, attrs.dilation, strict=True)
+    return [(*window, *pad) for window, pad in zip(windows, pads, strict=True)]
 
 
 def _windows(attrs: Pool, x: Array, fill: float) -> Iterable[Array]:
@@ -279,11 +269,8 @@ def _lower_index(low: Lowering, attrs: MaxPoolIndex) -> None:
 def _index_cases() -> Iterable[Case]:
     for column_major in (False, True):
         for case in _cases():
-            yield Case(
-                case.inputs,
-                {**case.attrs, "column_major": column_major},
-                name=f"{case.name} {column_major}",
-            )
+            attrs = {**case.attrs, "column_major": column_major}
+            yield Case(case.inputs, attrs, name=f"{case.name} {column_major}")
 
 
 MAX_POOL_INDEX = define(

@@ -53,7 +53,8 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
         if any((*attrs.pad_low, *attrs.pad_high)) and not attrs.count_include_pad:
             return None
         attrs = replace(attrs, count_include_pad=True)
-    dilation = (isinstance(attrs, Conv) and attrs.x_dilation) or (1,) * len(axes)
+    x_dilation = attrs.x_dilation if isinstance(attrs, Conv) else ()
+    dilation = x_dilation or (1,) * len(axes)
 
     def added(before: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
         rows = zip(before, axes, dilation, strict=True)
