@@ -7,8 +7,8 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build import stage
-from webkiln.ir.serial import from_json
 from webkiln.ops.plugins import check_backends, defined_by
+from webkiln.ops.table import from_json
 from webkiln.plan.tuning import UNTUNED, Tuning, read_file
 from webkiln.program_builder.backend import Backend, Options
 
@@ -25,7 +25,6 @@ def tuning(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Tuning:
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    graph = from_json(canonical.read(inputs["graph.json"]))
     backend: Backend = import_module(f"webkiln.backends.{params['backend']}.backend").BACKEND
     options = Options(
         params["encoding"],
@@ -35,6 +34,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         params.get("precision", "float32"),
     )
     with defined_by(inputs.get("operators/")):
+        graph = from_json(canonical.read(inputs["graph.json"]))
         check_backends(graph, [params["backend"]])
         program = backend.compile(graph, options)
     canonical.write(outputs["program.json"], program)

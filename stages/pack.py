@@ -9,24 +9,24 @@ import numpy as np
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.errors import SourceError
-from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 from webkiln.ops.budget import limited
 from webkiln.ops.evaluate import ConstantValues
 from webkiln.ops.plugins import defined_by
+from webkiln.ops.table import from_json
 from webkiln.weights.shards import pieces, stored, write
 
 DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    graph = from_json(canonical.read(inputs["graph.json"]))
     table = canonical.read(inputs["weights.json"])
     slots, blobs = table["slots"], inputs["weights/"].iterdir()
     outputs["shards/"].mkdir(parents=True, exist_ok=True)
     listed = []
     stored_bytes = min(table["stored_bytes"], sum(blob.stat().st_size for blob in blobs))
     with defined_by(inputs.get("operators/")), limited(stored_bytes):
+        graph = from_json(canonical.read(inputs["graph.json"]))
         weights = stored(graph)
         values = ConstantValues(
             graph,

@@ -9,7 +9,7 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Node
 from webkiln.ir.types import DTYPES, Type, is_float
 from webkiln.ops.operator import Case
-from webkiln.ops.table import OPERATORS, infer
+from webkiln.ops.table import OPERATORS, attributes_of, infer
 
 REALS = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 1.0, -1.0, 3.0, -7.0, 100.0, np.inf, -np.inf, np.nan]
 TIES = {
@@ -198,7 +198,10 @@ def operands(case: Case) -> list[int]:
 def accepts(op: str, case: Case) -> bool:
     types = [Type(str(item.dtype), item.shape) for item in case.inputs]
     try:
-        infer(Node(op, tuple(map(str, range(len(types)))), ("y",), dict(case.attrs), op), types)
+        infer(
+            Node(op, tuple(map(str, range(len(types)))), ("y",), attributes_of(op, case.attrs), op),
+            types,
+        )
     except ShapeError:
         return False
     return True
@@ -267,16 +270,16 @@ def cases_of(op: str, *, every: bool) -> Iterator[DtypeCase]:
     for index, dtype in enumerate(dtypes_of(op)):
         some = (
             [cases[index % len(cases)]]
-            if cases and not every and not operator.elementwise
+            if cases and not every and not operator.traits.elementwise
             else cases
         )
         for number, case in some:
             variant = (
                 cross_edges(op, case, dtype)
-                if operator.elementwise
+                if operator.traits.elementwise
                 else retype(op, case, dtype, number)
             )
-            key = (dtype, repr(sorted(case.attrs.items())), operator.elementwise or number)
+            key = (dtype, repr(sorted(case.attrs.items())), operator.traits.elementwise or number)
             if key not in yielded and accepts(op, variant):
                 yielded.add(key)
                 yield DtypeCase(

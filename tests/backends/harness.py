@@ -37,7 +37,7 @@ from webkiln.nest.schedule import (
 from webkiln.nest.steps import NestCall, View
 from webkiln.ops.evaluate import constant_values
 from webkiln.ops.operator import Case
-from webkiln.ops.table import evaluate, infer
+from webkiln.ops.table import attributes_of, evaluate, infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.alignment import VECTOR
 from webkiln.plan.arena import Extent
@@ -75,9 +75,10 @@ def node_job(op: str, case: Case, *, trained: bool) -> Job:
     """A graph of one node. If `trained`, every operand but the first is a slot."""
     names = [f"x{position}" for position in range(len(case.inputs))]
     types = [Type(str(array.dtype), array.shape) for array in case.inputs]
-    results = infer(Node(op, tuple(names), ("y",), dict(case.attrs), op), types)
+    attrs = attributes_of(op, case.attrs)
+    results = infer(Node(op, tuple(names), ("y",), attrs, op), types)
     outputs = tuple(f"y{position}" for position in range(len(results)))
-    node = Node(op, tuple(names), outputs, dict(case.attrs), op)
+    node = Node(op, tuple(names), outputs, attrs, op)
     variables = {
         name: Variable(name, type_)
         for name, type_ in zip((*names, *outputs), (*types, *results), strict=True)
@@ -93,7 +94,13 @@ def node_job(op: str, case: Case, *, trained: bool) -> Job:
 
 def expected(op: str, case: Case) -> dict[str, Array]:
     results = evaluate(
-        Node(op, tuple(f"x{i}" for i in range(len(case.inputs))), ("y",), dict(case.attrs), op),
+        Node(
+            op,
+            tuple(f"x{i}" for i in range(len(case.inputs))),
+            ("y",),
+            attributes_of(op, case.attrs),
+            op,
+        ),
         case.inputs,
     )
     return {f"y{position}": result for position, result in enumerate(results)}

@@ -12,7 +12,7 @@ from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.ir.bind import bind
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 
 GRAPHS = {
     "every other element of whole rows": (

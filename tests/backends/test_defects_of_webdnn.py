@@ -14,7 +14,7 @@ from tests.passes.graphs import evaluate_graph
 from tests.programs import program
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.passes.pipeline import PASSES
 from webkiln.weights.shards import stored
 

@@ -14,7 +14,7 @@ from tests.sampling import representative
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import DTYPES, Type, is_integer
 from webkiln.ops.operator import Case
-from webkiln.ops.table import OPERATORS, evaluate, infer
+from webkiln.ops.table import OPERATORS, attributes_of, evaluate, infer
 
 TOLERANCE = {"float16": 1e-3, "float32": 1e-5, "float64": 1e-6}
 LEAST = {"float16": 1e-6, "float32": 1e-7, "float64": 1e-7}
@@ -34,7 +34,7 @@ def graph_of(cases: list[DtypeCase]) -> tuple[Job, dict[str, tuple[DtypeCase, np
         }
         names = [f"x{number}_{position}" for position in range(len(item.case.inputs))]
         types = [Type(str(value.dtype), value.shape) for value in item.case.inputs]
-        node = Node(item.op, tuple(names), ("?",), attrs, item.label)
+        node = Node(item.op, tuple(names), ("?",), attributes_of(item.op, attrs), item.label)
         results = infer(node, types)
         output_names = tuple(f"y{number}_{position}" for position in range(len(results)))
         nodes.append(replace(node, outputs=output_names))

@@ -17,7 +17,8 @@ from tests.passes.graphs import evaluate_graph, graphs, values_for
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
+from webkiln.ops.table import parse
 from webkiln.program_builder.document import layer_outputs
 from webkiln.weights.encoding import BY_NAME, choose, eightbit_magnitudes
 from webkiln.weights.shards import SHARD_BYTES, pieces, stored

@@ -9,9 +9,9 @@ from tests.backends.harness import TEMPLATES, Job, run
 from tests.programs import program
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c
-from webkiln.ir.text import parse
 from webkiln.ir.types import is_integer
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import parse
 from webkiln.plan import kernel as kernels
 
 DTYPES = [dtype for dtype in REGISTRY["wasm"].target.vector_dtypes if is_integer(dtype)]

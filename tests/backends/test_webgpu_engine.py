@@ -13,7 +13,7 @@ from webkiln.backends import frame, pages
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ToolError
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.recipe.read import read_recipe
 
 SCENARIOS = ("lost", "destroyed", "destroyedOwn", "broken", "absent", "blocked", "small", "counted")

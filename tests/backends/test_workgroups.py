@@ -12,8 +12,8 @@ from tests.passes.graphs import evaluate_graph
 from tests.programs import program, with_target
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse
 from webkiln.nest.target import ARITHMETIC
+from webkiln.ops.table import parse
 from webkiln.plan import invocations
 from webkiln.weights.shards import pieces, stored, write
 

@@ -36,7 +36,7 @@ from webkiln.backends.server import ISOLATED, Answer, Server
 from webkiln.backends.wasm import TARGET
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import Type
-from webkiln.ops.table import infer
+from webkiln.ops.table import attributes_of, infer
 from webkiln.weights.shards import pieces, stored, write
 
 HERE = Path(__file__).parent
@@ -74,7 +74,7 @@ PRODUCTS = [(256, 256, 256), (196, 256, 1024), (49, 512, 512)]
 def job(op: str, x: tuple[int, ...], w: tuple[int, ...], attrs: dict[str, object]) -> Job:
     rng = np.random.default_rng(0)
     types = {"x": Type("float32", x), "w": Type("float32", w)}
-    node = Node(op, ("x", "w"), ("y",), attrs, op)
+    node = Node(op, ("x", "w"), ("y",), attributes_of(op, attrs), op)
     types["y"] = infer(node, [types["x"], types["w"]])[0]
     graph = Graph(
         op,

@@ -37,9 +37,9 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.steps import flops
 from webkiln.ir.graph import Graph
-from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 from webkiln.ops.evaluate import constant_values
+from webkiln.ops.table import from_json
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 

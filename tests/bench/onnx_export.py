@@ -10,7 +10,6 @@ from onnx import TensorProto, checker, helper, numpy_helper
 
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Array
-from webkiln.ops.table import complete
 
 FIRST = {4: (0, 3, 1, 2)}
 """Rank -> the order of dimensions in the ONNX model."""
@@ -238,7 +237,7 @@ def export(graph: Graph, constants: Mapping[str, Array]) -> bytes:
     writer = _Writer(graph, constants)
     for node in graph.nodes:
         if node.name not in constants:
-            WRITERS[node.op](writer, node, complete(node))
+            WRITERS[node.op](writer, node, node.attrs.as_dict())
 
     def value_info(name: str) -> Any:
         shape = graph.type(name).shape

@@ -12,7 +12,6 @@ import numpy as np
 
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Array
-from webkiln.ops.table import complete
 
 FUSED = {"Relu": "relu", "Clip": "relu6"}
 PLAIN = {
@@ -98,7 +97,7 @@ def _calls(
 
 
 def _rectifies(node: Node) -> bool:
-    attrs = complete(node)
+    attrs = node.attrs.as_dict()
     return node.op == "Relu" or (node.op == "Clip" and (attrs["min"], attrs["max"]) == (0, 6))
 
 
@@ -107,7 +106,7 @@ def _plain(
 ) -> dict[str, Any]:
     if node.op not in PLAIN:
         raise NotImplementedError(f"{node.name}: {node.op}")
-    attrs = complete(node)
+    attrs = node.attrs.as_dict()
     return {
         "op": node.op,
         "names": node.outputs,
@@ -120,7 +119,7 @@ def _scan(
     node: Node, known_values: Mapping[str, Array], constants: dict[str, Array]
 ) -> dict[str, Any]:
     """A loop in JavaScript over calls, as in a recurrent layer of TensorFlow.js."""
-    attrs = complete(node)
+    attrs = node.attrs.as_dict()
     body = attrs["body"]
     if attrs["out_axes"] or attrs["reverse"]:
         raise NotImplementedError(
@@ -146,7 +145,7 @@ def _conv(
     node: Node, known_values: Mapping[str, Array], constants: dict[str, Array]
 ) -> dict[str, Any]:
     x, kernel, *bias = node.inputs
-    attrs = complete(node)
+    attrs = node.attrs.as_dict()
     weights = known_values[kernel].transpose(attrs["w_dims"])
     depthwise = attrs["groups"] > 1
     if attrs["x_dilation"]:

@@ -19,8 +19,8 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.sources import Sources
-from webkiln.ir.text import parse
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import parse
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
 

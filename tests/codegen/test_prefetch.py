@@ -9,7 +9,7 @@ from tests.backends.harness import Job, run
 from tests.programs import program, with_target
 from webkiln.backends.launches import launches
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.plan import loops, tile_shapes
 from webkiln.recipe.values import WASM_VARIANTS
 

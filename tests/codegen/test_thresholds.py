@@ -10,7 +10,7 @@ from tests.backends.harness import FINEST_THRESHOLDS, TEMPLATES, write_program
 from tests.programs import program, write_code
 from webkiln.backends.table import REGISTRY
 from webkiln.backends.wasm.printer import Thresholds
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 
 
 def square(size: int, tmp_path: Path, thresholds: Thresholds | None) -> str:

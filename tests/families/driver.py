@@ -20,7 +20,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.errors import UserError
-from webkiln.ir.serial import from_json
+from webkiln.ops.table import from_json
 from webkiln.recipe.recipe import Recipe
 
 TOLERANCE = 1e-4

@@ -13,7 +13,7 @@ from webkiln.ir import dim, symbols
 from webkiln.ir.bind import bind
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Type
-from webkiln.ops.table import infer
+from webkiln.ops.table import attributes_of, infer
 from webkiln.passes.remove_unused import run as remove_unused
 
 T = symbols.placeholder("T")
@@ -26,12 +26,13 @@ DTYPES = ["float32"] * 6 + ["int32", "int64", "uint8", "bool"]
 class Draw(Random):
     def ops(self, op, *inputs, **attrs):
         """Add a node and return all its outputs."""
-        count = len(self.b.variables)
+        count, attributes = len(self.b.variables), attributes_of(op, attrs)
         types = infer(
-            Node(op, inputs, ("?",), attrs, op), [self.b.variables[name].type for name in inputs]
+            Node(op, inputs, ("?",), attributes, op),
+            [self.b.variables[name].type for name in inputs],
         )
         names = tuple(self.b.declare(f"v{count}_{n}", type_) for n, type_ in enumerate(types))
-        self.b.nodes.append(Node(op, inputs, names, attrs, f"layer{len(self.b.nodes)}"))
+        self.b.nodes.append(Node(op, inputs, names, attributes, f"layer{len(self.b.nodes)}"))
         return names
 
     def integers(self, x):

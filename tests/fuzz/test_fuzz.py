@@ -9,9 +9,9 @@ from tests.fuzz import cross, fuzz
 from tests.fuzz.fuzz import differences, disagreements, example, example_of, reduce
 from tests.fuzz.graphs import graphs
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
 from webkiln.ir.verify import verify
-from webkiln.ops.table import infer
+from webkiln.ops.table import infer, parse
 
 EXAMPLES = [case for seed in range(7000, 7040) if (case := example(seed)) is not None]
 

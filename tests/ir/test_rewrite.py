@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from tests.passes.graphs import graphs
 from webkiln.ir import rewrite
 from webkiln.ir.rewrite import GraphView
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.passes import absorb_padding, fold_batchnorm, fold_constants, remove_identities
 from webkiln.passes.pipeline import PASSES
 

@@ -8,10 +8,9 @@ from tests.ir.texts import STATEFUL
 from webkiln.errors import InternalError, ShapeError
 from webkiln.ir.axis import OrderNC
 from webkiln.ir.graph import Constant, Node, State, Variable
-from webkiln.ir.text import parse
 from webkiln.ir.types import Type, broadcast
 from webkiln.ir.verify import verify
-from webkiln.ops.table import OPERATORS, infer
+from webkiln.ops.table import OPERATORS, attributes_of, infer, parse
 
 GRAPH = parse(STATEFUL)
 
@@ -58,8 +57,14 @@ def test_unknown_operators_and_attributes_are_rejected():
     with pytest.raises(InternalError, match="no operator 'Relux'"):
         infer(Node("Relux", ("x",), ("y",)), [Type("float32", ())])
     with pytest.raises(InternalError, match=r"unknown attributes \['axis'\]"):
-        infer(Node("Relu", ("x",), ("y",), {"axis": 1}), [Type("float32", ())])
-    with pytest.raises(InternalError, match=r"missing \['axes'\]"):
+        attributes_of("Relu", {"axis": 1})
+    with pytest.raises(
+        InternalError, match=r"my_layer: unknown attributes \[\], missing \['axes'\]"
+    ):
+        attributes_of("ReduceSum", {"keepdims": True}, "my_layer")
+    with pytest.raises(
+        InternalError, match=r"the attributes are Attributes\(\), expected Reduction"
+    ):
         infer(Node("ReduceSum", ("x",), ("y",)), [Type("float32", ())])
 
 
@@ -72,7 +77,7 @@ def test_errors_about_the_number_of_operands_name_the_layer(name):
     if high < 1 << 16:
         with pytest.raises(ShapeError, match=rf"my_layer \({name}\): expected {low} to {high}"):
             infer(
-                Node(name, (), ("y",), dict(case.attrs), "my_layer"),
+                Node(name, (), ("y",), attributes_of(name, case.attrs), "my_layer"),
                 (types or [Type("float32", ())]) * (high + 1),
             )
 
@@ -83,7 +88,7 @@ def test_shape_errors_suggest_a_fix():
     with pytest.raises(
         ShapeError, match=r"conv1 \(Conv\): .*x has 64 channels.*groups=2 would fit"
     ):
-        infer(Node("Conv", ("x", "w"), ("y",), dict(conv.attrs), "conv1"), [x, w])
+        infer(Node("Conv", ("x", "w"), ("y",), attributes_of("Conv", conv.attrs), "conv1"), [x, w])
     with pytest.raises(ShapeError, match="the sizes of axis 1 differ: 3 and 4"):
         broadcast([(2, 3), (2, 4)])
     with pytest.raises(ShapeError, match="dtype 'float31' does not exist"):

@@ -7,8 +7,8 @@ import numpy as np
 from tests.backends.harness import Job, run
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import parse
 
 
 def attention(batch, heads, queries, keys, width, *, mask=False):

@@ -11,8 +11,8 @@ from tests.passes.graphs import evaluate_graph, values_for
 from tests.programs import rewritten
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse
 from webkiln.lower.lower import lower
+from webkiln.ops.table import parse
 
 SKIP = """graph skip
 input x: float32[1,6,8]

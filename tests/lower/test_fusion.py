@@ -12,8 +12,9 @@ from tests.passes.graphs import evaluate_graph
 from tests.passes.running import optimised
 from tests.sampling import representative
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
 from webkiln.ops.evaluate import constant_values
+from webkiln.ops.table import parse
 
 
 @pytest.mark.parametrize("start", range(0, 600, 50))

@@ -4,8 +4,8 @@ nothing else reads.
 
 import pytest
 
-from webkiln.ir.text import parse
 from webkiln.lower.lower import lower
+from webkiln.ops.table import parse
 
 HEADS = {
     "a product": [

@@ -21,11 +21,11 @@ from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.graph import INLINE_ELEMENTS
-from webkiln.ir.serial import from_json, to_json
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.serial import to_json
+from webkiln.ir.text import print_graph
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import constant_values, run_graph
-from webkiln.ops.table import infer
+from webkiln.ops.table import from_json, infer, parse
 from webkiln.weights.shards import pieces, stored
 
 BACKENDS = ["js", "wasm", "webgpu", "webgl"]

@@ -25,7 +25,8 @@ from webkiln.errors import SourceError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.nodes.sizes import input_shapes
 from webkiln.frontends.onnx.load import describe_model
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
+from webkiln.ops.table import parse
 from webkiln.recipe.read import read_recipe
 from webkiln.recipe.values import BACKENDS, USUAL_BACKENDS
 

@@ -6,9 +6,9 @@ from collections import Counter
 
 import numpy as np
 
-from webkiln.ir.text import parse
 from webkiln.ops import evaluate as evaluation
 from webkiln.ops.evaluate import ConstantValues, constant_values
+from webkiln.ops.table import parse
 from webkiln.weights.shards import stored
 
 GRAPH = parse("""graph g

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 
 CONV = (
     '{"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],'

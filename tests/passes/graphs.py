@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from webkiln.ir.graph import Constant, Graph, Node, Variable
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
 from webkiln.ir.types import Type
 from webkiln.ops.evaluate import run_graph
-from webkiln.ops.table import infer
+from webkiln.ops.table import attributes_of, infer, parse
 
 NHWC = {"x_dims": (0, 3, 1, 2), "w_dims": (3, 2, 0, 1), "out_dims": (0, 3, 1, 2)}
 
@@ -34,7 +34,7 @@ class Builder:
 
     def op(self, op, *inputs, **attrs):
         name = f"v{len(self.variables)}"
-        node = Node(op, inputs, (name,), attrs, f"layer{len(self.nodes)}")
+        node = Node(op, inputs, (name,), attributes_of(op, attrs), f"layer{len(self.nodes)}")
         self.declare(name, infer(node, [self.variables[item].type for item in inputs])[0])
         self.nodes.append(node)
         return name

@@ -8,7 +8,7 @@ import pytest
 from tests.passes.comparison import CONV, agree, graph_of, operators
 from tests.passes.graphs import evaluate_graph
 from tests.passes.running import run
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 
 
 @pytest.mark.parametrize("counted", ["true", "false"])

@@ -4,7 +4,7 @@ import pytest
 
 from tests.passes.comparison import CONV, agree, graph_of, operators
 from tests.passes.running import run
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 
 
 def test_products_that_broadcast_to_their_bias_are_not_folded():

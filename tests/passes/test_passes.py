@@ -9,9 +9,9 @@ from hypothesis import given, settings
 
 from tests.passes.graphs import evaluate_graph, graphs, values_for
 from tests.passes.running import run
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
 from webkiln.ir.verify import verify
-from webkiln.ops.table import infer
+from webkiln.ops.table import infer, parse
 from webkiln.passes.pipeline import PASSES
 
 

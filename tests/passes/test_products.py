@@ -12,7 +12,9 @@ from tests.fuzz.graphs import values_for
 from tests.passes.graphs import evaluate_graph
 from tests.passes.product_graphs import graph, graphs
 from tests.passes.running import run
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
+from webkiln.ops.normalization import BatchNorm
+from webkiln.ops.table import parse
 from webkiln.passes.pipeline import PASSES
 
 
@@ -78,7 +80,9 @@ def test_random_graphs_cover_the_operators_and_dtypes():
         (item, node) for item in random_graphs for node in item.nodes if node.op == "BatchNorm"
     ]
     inner = [
-        item for item, node in norms if node.attrs["axis"] < item.type(node.inputs[0]).rank - 1
+        item
+        for item, node in norms
+        if node.attrs_as(BatchNorm).axis < item.type(node.inputs[0]).rank - 1
     ]
     assert min(len(inner), len(norms) - len(inner)) > 30
 

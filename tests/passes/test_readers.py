@@ -13,7 +13,7 @@ from tests.passes.graphs import evaluate_graph, graphs
 from tests.passes.product_graphs import graphs as product_graphs
 from tests.passes.running import run
 from webkiln.backends.compare import relative_error
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.passes.pipeline import PASSES
 
 EXPENSIVE = {

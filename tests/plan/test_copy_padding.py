@@ -10,9 +10,9 @@ from tests.backends.harness import expected, node_job, run
 from tests.programs import rewritten
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse
 from webkiln.ops.conv_cases import NCHW, PLAIN_2D
 from webkiln.ops.operator import Case
+from webkiln.ops.table import parse
 
 POOL = {"axes": (2, 3), "window": (3, 3)}
 

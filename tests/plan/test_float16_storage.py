@@ -8,8 +8,8 @@ import pytest
 
 from tests.programs import program, with_target
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse
 from webkiln.nest.target import ARITHMETIC
+from webkiln.ops.table import parse
 from webkiln.plan.kernel import from_json
 from webkiln.recipe import values
 

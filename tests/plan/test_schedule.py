@@ -9,7 +9,6 @@ import pytest
 
 from webkiln.backends.table import REGISTRY
 from webkiln.ir.graph import Graph
-from webkiln.ir.text import parse
 from webkiln.nest.affine import depends
 from webkiln.nest.nest import load_index
 from webkiln.nest.schedule import (
@@ -21,6 +20,7 @@ from webkiln.nest.schedule import (
 )
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
+from webkiln.ops.table import parse
 from webkiln.plan.cost import expected
 from webkiln.plan.schedule import plain
 from webkiln.plan.vectors import contiguous

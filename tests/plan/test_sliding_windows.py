@@ -12,10 +12,11 @@ from tests.backends.harness import expected, node_job, run
 from tests.hosts import SAMPLED_VARIANTS
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse
 from webkiln.nest.schedule import Slide
+from webkiln.ops.conv import Conv
 from webkiln.ops.conv_cases import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
+from webkiln.ops.table import parse
 
 
 def depthwise(width, *, kernel=3, stride=1, dilation=1, pads=(1, 1), features=8):
@@ -56,7 +57,7 @@ def schedule(graph, backend="wasm"):
 )
 def test_windows_slide(graph, count, slide):
     chosen = schedule(graph)
-    if graph.nodes[0].attrs["dilation"] == (1, 2):
+    if graph.nodes[0].attrs_as(Conv).dilation == (1, 2):
         assert chosen.slide is None, "the windows of neighbours interleave"
         return
     assert (chosen.tile.count, chosen.slide) == (count, slide)

@@ -9,8 +9,8 @@ import pytest
 from webkiln.backends.table import REGISTRY
 from webkiln.errors import InternalError
 from webkiln.ir import dim
-from webkiln.ir.text import parse
 from webkiln.nest.schedule import Tile
+from webkiln.ops.table import parse
 from webkiln.plan.texels import draw
 
 

@@ -16,8 +16,8 @@ from webkiln.backends.launches import launches
 from webkiln.backends.table import REGISTRY
 from webkiln.errors import RecipeError
 from webkiln.ir.graph import Graph
-from webkiln.ir.text import parse
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import parse
 from webkiln.plan.measurements import candidate_times, fastest
 from webkiln.plan.tuning import SCHEMA, UNTUNED, Tuning, read, trials
 

@@ -2,8 +2,8 @@
 
 from itertools import combinations
 
-from webkiln.ir.text import parse
 from webkiln.lower.lower import lower
+from webkiln.ops.table import parse
 from webkiln.plan.tuning_keys import tuning_key
 
 PLAIN = ("float32[6,4]", "float32[4,8]", "float32[6,8]", "MatMul({x}, {w})")

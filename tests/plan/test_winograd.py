@@ -13,7 +13,6 @@ from tests.programs import program, with_target
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.text import parse
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, const
@@ -22,6 +21,7 @@ from webkiln.nest.steps import View, calls
 from webkiln.ops.conv_cases import NCHW, NHWC, PLAIN_2D
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.operator import Case
+from webkiln.ops.table import parse
 from webkiln.plan import toom_cook
 from webkiln.plan.convolutions import OUTPUTS, SMALL
 

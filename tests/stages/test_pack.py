@@ -12,7 +12,7 @@ from tests.weights.encoded import decoded
 from webkiln import canonical
 from webkiln.errors import SourceError
 from webkiln.ir.serial import to_json
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 
 stage = fake_bundle.stage("pack")
 GRAPH = """graph g

@@ -9,7 +9,7 @@ import pytest
 
 from tests.backends.harness import Job, run
 from tests.weights.encoded import decoded
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.weights import shards
 from webkiln.weights.encoding import BY_NAME
 from webkiln.weights.shards import pieces, stored

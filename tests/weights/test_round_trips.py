@@ -11,10 +11,10 @@ import pytest
 from tests.backends.harness import Job, run
 from tests.weights.encoded import decoded
 from webkiln.backends.compare import relative_error
-from webkiln.ir.text import parse
 from webkiln.nest.interpret import interpret
 from webkiln.nest.program import PanelLayout
 from webkiln.nest.schedule import Panel
+from webkiln.ops.table import parse
 from webkiln.weights.encoding import (
     BY_NAME,
     Stored,

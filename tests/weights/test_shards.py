@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webkiln.ir.text import parse
+from webkiln.ops.table import parse
 from webkiln.weights.encoding import BY_NAME, Stored, choose, eightbit_magnitudes
 from webkiln.weights.shards import pieces, stored, write
 

@@ -43,6 +43,7 @@ from webkiln.frontends.inspect.inspection import (
     inspector,
     to_json,
 )
+from webkiln.ir.attributes import unchecked
 from webkiln.ir.graph import Graph
 from webkiln.ir.guards import expand_quotients
 from webkiln.ir.serial import from_json
@@ -155,7 +156,7 @@ def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGrap
     """
     actions = ModelGraph(recipe, engine.share)
     if isinstance(recipe.source, ModuleSource):
-        graph = from_json(_output(engine, actions.convert(), "graph.json"))
+        graph = from_json(_output(engine, actions.convert(), "graph.json"), unchecked)
         model = inspector(actions.format.name).describe_spec(
             _output(engine, actions.load(), "spec.json")
         )
@@ -304,7 +305,7 @@ def _weights(weights: Mapping[str, tuple[str, tuple[int, ...]]]) -> str:
 
 
 def _print_kernels(recipe: Recipe, actions: ModelGraph, engine: Engine) -> None:
-    graph = from_json(_output(engine, actions.convert(), "graph.json"))
+    graph = from_json(_output(engine, actions.convert(), "graph.json"), unchecked)
     head = ("layer", "operators", "output", "parameters")
     print(f"\n{table(f'{recipe.name}: the source', head, layer_rows(graph))}")
     for backend in recipe.backends:

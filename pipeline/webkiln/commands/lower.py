@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from webkiln import canonical
 from webkiln.backends.table import REGISTRY
@@ -13,12 +14,12 @@ from webkiln.build.locations import state_folder
 from webkiln.commands.build import add_source_arguments, recipe_of
 from webkiln.errors import RecipeError, did_you_mean
 from webkiln.ir.graph import Graph
-from webkiln.ir.serial import from_json
 from webkiln.lower.lower import unfused
 from webkiln.nest.program import Program
 from webkiln.nest.text import print_program
 from webkiln.nest.verify import verify
 from webkiln.ops.plugins import defined_by
+from webkiln.ops.table import from_json
 from webkiln.plan.tuning import UNTUNED, Tuning, read_file
 from webkiln.plugins import import_files
 from webkiln.program_builder.backend import Options, weights_of
@@ -49,13 +50,13 @@ def run(options: argparse.Namespace) -> int:
     if others:
         raise RecipeError(f"--backend is {options.backend}, expected one backend")
     with Engine(state_folder(options.source)) as engine:
-        graph, tuning = _inputs(engine, recipe, backend)
+        data, tuning = _inputs(engine, recipe, backend)
     with defined_by(None):
         import_files(recipe.operators)
         settings = Options(
             tuning=tuning, winograd=recipe.winograd, precision=recipe.precision_of(backend)
         )
-        programs = dict(_programs(graph, REGISTRY[backend], settings))
+        programs = dict(_programs(from_json(data), REGISTRY[backend], settings))
         if options.check:
             for program in programs.values():
                 verify(program)
@@ -74,13 +75,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _inputs(engine: Engine, recipe: Recipe, backend: str) -> tuple[Graph, Tuning]:
-    """The optimised graph, and the tuned choices of the recipe."""
+def _inputs(engine: Engine, recipe: Recipe, backend: str) -> tuple[dict[str, Any], Tuning]:
+    """The optimised graph as JSON, and the tuned choices of the recipe."""
     optimised = ModelGraph(recipe, engine.share).optimize()
     assert isinstance(optimised, Product)
     blob = engine.run(optimised.action).outputs[optimised.path]
-    graph = from_json(canonical.read(engine.cache.store.file(blob)))
-    return graph, UNTUNED if recipe.tuned is None else read_file(recipe.tuned, backend)
+    data = canonical.read(engine.cache.store.file(blob))
+    return data, UNTUNED if recipe.tuned is None else read_file(recipe.tuned, backend)
 
 
 def _programs(

@@ -39,11 +39,7 @@ def bind_node(node: Node, values: Mapping[str, int]) -> Node:
             return tuple(map(attribute, value))
         return symbols.substitute(value, values) if dim.is_symbolic(value) else value
 
-    return (
-        replace(node, attrs={key: attribute(value) for key, value in node.attrs.items()})
-        if values
-        else node
-    )
+    return replace(node, attrs=node.attrs.map(attribute)) if values else node
 
 
 def placeholders(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, int]:

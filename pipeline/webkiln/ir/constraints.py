@@ -45,7 +45,7 @@ def needs(graph: Graph, infer: TypeRule) -> Iterator[Need]:
     constraints = [Need(guard.layer, guard.a, guard.b) for guard in graph.guards]
     for current in graphs:
         for node in current.nodes:
-            graphs += (value for value in node.attrs.values() if isinstance(value, Graph))
+            graphs += node.subgraphs()
             with guards() as unproven:
                 types = infer(node, [current.type(name) for name in node.inputs])
             unproven += (

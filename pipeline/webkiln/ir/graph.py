@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from webkiln import canonical
 from webkiln.errors import InternalError
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.axis import Order
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Array, Type, itemsize
 
-Attributes = Mapping[str, Any]
+A = TypeVar("A", bound=Attributes)
+NO_ATTRIBUTES = Attributes()
 INLINE_ELEMENTS = 1024
 """The maximum number of elements of an inline constant. Larger constants are stored as bytes that
 are referenced by their digest.
@@ -66,12 +68,25 @@ class Node:
     op: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attrs: Attributes = field(default_factory=dict)
+    attrs: Attributes = NO_ATTRIBUTES
     layer: str = ""
 
     @property
     def name(self) -> str:
         return self.outputs[0]
+
+    def subgraphs(self) -> tuple["Graph", ...]:
+        """The graphs in the attributes."""
+        return tuple(value for value in self.attrs.as_dict().values() if isinstance(value, Graph))
+
+    def attrs_as(self, kind: type[A]) -> A:
+        """The attributes, which are those of an operator that declares `kind`."""
+        if not isinstance(self.attrs, kind):
+            raise InternalError(
+                f"{self.op} {self.layer or self.name}: the attributes are {self.attrs}, expected"
+                f" {kind.__name__}"
+            )
+        return self.attrs
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,20 +240,16 @@ class Graph:
 
     def map_subgraphs(self, change: Callable[["Graph"], "Graph"]) -> "Graph":
         """Apply `change` to every graph in the attributes of nodes."""
-        if not any(
-            isinstance(value, Graph) for node in self.nodes for value in node.attrs.values()
-        ):
+        if not any(node.subgraphs() for node in self.nodes):
             return self
-        changed = [
-            {
-                key: change(value) if isinstance(value, Graph) else value
-                for key, value in node.attrs.items()
-            }
-            for node in self.nodes
-        ]
+
+        def attribute(value: Any) -> Any:
+            return change(value) if isinstance(value, Graph) else value
+
         return self.edit(
             nodes=tuple(
-                replace(node, attrs=attrs) for node, attrs in zip(self.nodes, changed, strict=True)
+                replace(node, attrs=node.attrs.map(attribute)) if node.subgraphs() else node
+                for node in self.nodes
             )
         )
 
@@ -250,9 +261,12 @@ def is_constant(
     node: Node, constant_names: Container[str], variables: Mapping[str, Variable]
 ) -> bool:
     """Whether all inputs of a node are constant, and its shapes and attributes not symbolic."""
+    if not all(name in constant_names for name in node.inputs):
+        return False
     sizes = [size for name in node.outputs for size in variables[name].shape]
-    sizes += [item for value in node.attrs.values() if isinstance(value, tuple) for item in value]
-    return not any(map(is_symbolic, sizes)) and all(name in constant_names for name in node.inputs)
+    values = node.attrs.as_dict().values()
+    sizes += [item for value in values if isinstance(value, tuple) for item in value]
+    return not any(map(is_symbolic, sizes))
 
 
 def make_constant(value: Array) -> Constant:

@@ -154,7 +154,7 @@ def remove_unused(graph: Graph) -> Graph:
     definitions = {
         value: node.name
         for node in graph.nodes
-        for value in node.attrs.values()
+        for value in node.attrs.as_dict().values()
         if isinstance(value, str) and symbols.DATA_DEPENDENT.match(value)
     }
     nodes: list[Node] = []
@@ -188,7 +188,7 @@ def _symbols(node: Node, graph: Graph) -> set[str]:
             for variable in value.variables.values():
                 yield from variable.shape
             for inner in value.nodes:
-                yield from mentioned(tuple(inner.attrs.values()))
+                yield from mentioned(tuple(inner.attrs.as_dict().values()))
         elif isinstance(value, tuple | list):
             for item in value:
                 yield from mentioned(item)
@@ -197,7 +197,7 @@ def _symbols(node: Node, graph: Graph) -> set[str]:
 
     return symbols.names(
         [
-            *mentioned(tuple(node.attrs.values())),
+            *mentioned(tuple(node.attrs.as_dict().values())),
             *(size for name in node.outputs for size in graph.type(name).shape),
         ]
     )

@@ -1,4 +1,4 @@
-"""Graph <-> JSON (`graph.json`).
+"""Graph <-> JSON (`graph.json`). Attributes that have their default values are left out.
 
 Values that JSON lacks are tagged: {"float": "inf"}, {"size": "2*T"}, and {"graph": ...} for a graph
 in an attribute.
@@ -11,6 +11,7 @@ from typing import Any
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
+from webkiln.ir.attributes import Attributes, AttributesOf
 from webkiln.ir.axis import parse_order
 from webkiln.ir.graph import (
     Constant,
@@ -48,7 +49,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
                 "op": n.op,
                 "inputs": list(n.inputs),
                 "outputs": list(n.outputs),
-                "attrs": encode(dict(n.attrs)),
+                "attrs": encode(n.attrs.non_default()),
                 "layer": n.layer,
             }
             for n in graph.nodes
@@ -63,7 +64,8 @@ def to_json(graph: Graph) -> dict[str, Any]:
     }
 
 
-def from_json(data: dict[str, Any]) -> Graph:
+def from_json(data: dict[str, Any], attributes_of: AttributesOf) -> Graph:
+    """Read a graph, whose operators are those of `attributes_of`."""
     if data.get("schema") != SCHEMA:
         raise InternalError(f"graph.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
     return Graph(
@@ -77,7 +79,13 @@ def from_json(data: dict[str, Any]) -> Graph:
         states=tuple(State(*state) for state in data["states"]),
         variables={name: _read_variable(name, value) for name, value in data["variables"].items()},
         nodes=tuple(
-            Node(n["op"], tuple(n["inputs"]), tuple(n["outputs"]), decode(n["attrs"]), n["layer"])
+            Node(
+                n["op"],
+                tuple(n["inputs"]),
+                tuple(n["outputs"]),
+                _read_attributes(n, attributes_of),
+                n["layer"],
+            )
             for n in data["nodes"]
         ),
         guards=tuple(
@@ -88,6 +96,16 @@ def from_json(data: dict[str, Any]) -> Graph:
             for name, modulus, remainders, quotient, layers in data["divisibility"]
         ),
     )
+
+
+def _read_attributes(node: dict[str, Any], attributes_of: AttributesOf) -> Attributes:
+    values = {
+        name: from_json(value["graph"], attributes_of)
+        if isinstance(value, dict) and "graph" in value
+        else decode(value)
+        for name, value in node["attrs"].items()
+    }
+    return attributes_of(node["op"], values, node["layer"])
 
 
 def constant_json(constant: Constant) -> Any:
@@ -120,14 +138,12 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """The inverse of `encode`. Lists become tuples."""
+    """The inverse of `encode`, except for graphs. Lists become tuples."""
     if isinstance(value, dict):
         if set(value) == {"float"}:
             return float(value["float"])
         if set(value) == {"size"}:
             return parse_size(value["size"])
-        if set(value) == {"graph"}:
-            return from_json(value["graph"])
         return {key: decode(item) for key, item in value.items()}
     if isinstance(value, list):
         return tuple(decode(item) for item in value)

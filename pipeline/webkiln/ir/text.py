@@ -1,11 +1,12 @@
-"""The text form of a Graph, for tests, dumps and people: `parse(print_graph(g)) == g`.
+"""The text form of a Graph, for tests, dumps and people: parsing what is printed returns an equal
+graph. Attributes that have their default values are left out.
 
 graph digits
-input image: float32[1,8,8,1] N,H,W,C
+input image: float32[1,64] N,C
 input noise: float32[1,2] N,C ~ normal(mean=0.0, stddev=1.0)
-slot conv/kernel: float32[3,3,1,16]
+slot dense/kernel: float32[16,64]
 const two: float32[] = [2.0]
-v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
+v: float32[1,16] N,C = MatMul(image, dense/kernel) {"transpose_b":true} @dense
 output scores = v
 
 Divisibility constraints list the remainders, the modulus and the quotient of a placeholder; guards
@@ -25,6 +26,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from webkiln.errors import InternalError
+from webkiln.ir.attributes import AttributesOf
 from webkiln.ir.axis import parse_order
 from webkiln.ir.graph import (
     Constant,
@@ -80,8 +82,9 @@ def print_graph(graph: Graph) -> str:
         lines.append(f"equal {guard.a} == {guard.b} @{escape_name(guard.layer)}")
     for node in graph.nodes:
         outputs = "; ".join(_typed(graph.variables[name]) for name in node.outputs)
-        nested = {key: value for key, value in node.attrs.items() if isinstance(value, Graph)}
-        plain = {key: value for key, value in node.attrs.items() if key not in nested}
+        values = node.attrs.non_default()
+        nested = {key: value for key, value in values.items() if isinstance(value, Graph)}
+        plain = {key: value for key, value in values.items() if key not in nested}
         attrs = f" {_json(plain)}" if plain else ""
         layer = f" @{escape_name(node.layer)}" if node.layer else ""
         lines.append(
@@ -96,8 +99,10 @@ def print_graph(graph: Graph) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parse(text: str) -> Graph:
-    """Parse the text form of a Graph. Raises InternalError with the line that does not parse."""
+def parse(text: str, attributes_of: AttributesOf) -> Graph:
+    """Parse the text form of a Graph, whose operators are those of `attributes_of`. Raises
+    InternalError with the line that does not parse.
+    """
     name = "graph"
     inputs: list[str] = []
     outputs: dict[str, str] = {}
@@ -144,18 +149,12 @@ def parse(text: str) -> Graph:
             node_outputs = tuple(declare(typed) for typed in results.split(";"))
             operands = tuple(unescape_name(arg.strip()) for arg in args.split(",") if arg.strip())
             nested = {
-                key.removesuffix(":"): parse("\n".join(body))
+                key.removesuffix(":"): parse("\n".join(body), attributes_of)
                 for key, body in _blocks("\n".join(block))
             }
-            nodes.append(
-                Node(
-                    op,
-                    operands,
-                    node_outputs,
-                    (decode(_read_json(attrs)) if attrs else {}) | nested,
-                    unescape_name(layer or ""),
-                )
-            )
+            layer = unescape_name(layer or "")
+            stored = (decode(_read_json(attrs)) if attrs else {}) | nested
+            nodes.append(Node(op, operands, node_outputs, attributes_of(op, stored, layer), layer))
     return Graph(
         name,
         tuple(nodes),

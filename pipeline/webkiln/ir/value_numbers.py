@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from typing import Any
 
-from webkiln.ir.graph import Constant, Graph, Node
+from webkiln.ir.graph import Constant, Node
 
 
 class ValueNumbers:
@@ -15,9 +15,8 @@ class ValueNumbers:
 
     def add(self, node: Node) -> None:
         operands = tuple(self._number(name) for name in node.inputs)
-        attributes = tuple((key, repr(node.attrs[key])) for key in sorted(node.attrs))
-        has_graphs = any(isinstance(value, Graph) for value in node.attrs.values())
-        expression = (node.op, operands, node.outputs if has_graphs else attributes)
+        distinguished = node.outputs if node.subgraphs() else repr(node.attrs)
+        expression = (node.op, operands, distinguished)
         for position, name in enumerate(node.outputs):
             self._assign(name, (expression, position))
 

@@ -59,7 +59,7 @@ class _Checker:
         for name in node.inputs:
             if name not in self.defined:
                 self.fail(f"{node.op} {node.name} reads {name} before it is defined")
-        for key, value in node.attrs.items():
+        for key, value in node.attrs.as_dict().items():
             if isinstance(value, Graph):
                 if value.slots or value.states:
                     self.fail(

@@ -9,7 +9,7 @@ from webkiln.lower import canonicalize, concat_in_place, fuse
 from webkiln.nest.build import Lowering
 from webkiln.nest.program import Buffer, Kind, Program, State
 from webkiln.nest.steps import Step, View, every_step
-from webkiln.ops.table import complete, find
+from webkiln.ops.table import find
 
 VIEWS = frozenset({"Reshape", "Identity"})
 
@@ -22,7 +22,7 @@ def lower(graph: Graph, keep: Collection[str] = ()) -> Program:
 
 
 def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:
-    """The program of a graph, operator by operator. Reshapes alias memory and cost nothing."""
+    """The program of a graph, operator by operator. Views alias memory and cost nothing."""
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.constant_subgraph()}
     steps = _steps(
@@ -62,7 +62,7 @@ def _steps(
     scope: str,
     depth: int,
 ) -> list[Step]:
-    """The steps of nodes whose operands are `views`. A reshape becomes a view of its operand."""
+    """The steps of nodes whose operands are `views`. An operator that is a view becomes one."""
 
     def inline(body: Graph, inputs: Sequence[View], depth: int) -> tuple[list[Step], list[View]]:
         number = next(bodies)
@@ -77,7 +77,8 @@ def _steps(
     steps: list[Step] = []
     for node in nodes:
         bodies = count()
-        if node.op in VIEWS:
+        operator = find(node.op)
+        if operator.traits.is_view:
             views[node.outputs[0]] = views[node.inputs[0]].reshaped(
                 graph.type(node.outputs[0]).shape
             )
@@ -90,7 +91,7 @@ def _steps(
             inline,
             depth,
         )
-        find(node.op).lower(low, complete(node))
+        operator.lower(low, node.attrs_as(operator.attributes))
         steps += low.steps
     return steps
 

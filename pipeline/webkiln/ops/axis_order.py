@@ -3,29 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.axis import Axis, Order
-from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Type
 from webkiln.ops.operator import Rules
 
 if TYPE_CHECKING:
     from webkiln.ops.builder import Tensor
-
-KEEPS_ORDER = frozenset(
-    {
-        "MaxPool",
-        "AvgPool",
-        "BatchNorm",
-        "Softmax",
-        "LogSoftmax",
-        "Pad",
-        "Slice",
-        "Cast",
-        "Identity",
-        "Clip",
-    }
-)
-"""Operators that preserve the meaning of the axes of their first input, if the rank is the same."""
 
 
 def align(a: "Tensor", b: "Tensor") -> list["Tensor"]:
@@ -73,15 +57,12 @@ def infer_order(
     """The order of an output, if the operator preserves the meaning of axes."""
     if not inputs:
         return None
-    first = inputs[0]
-    if op == "Transpose" and first.order is not None:
-        return Order(tuple(first.order.axes[axis] for axis in attrs["perm"]))
-    if op == "Conv" and tuple(attrs["x_dims"]) == tuple(attrs["out_dims"]):
-        return first.order
-    if op in KEEPS_ORDER:
-        return first.order if first.type.rank == type_.rank else None
-    if rules.elementwise(op):
+    traits, order, rank = rules.traits(op), inputs[0].order, type_.rank
+    if traits.elementwise:
         return next(
             (t.order for t in inputs if t.order is not None and t.shape == type_.shape), None
         )
-    return None
+    axes = traits.source_axes(attrs, rank)
+    if axes is None or order is None or len(order) != rank:
+        return None
+    return Order(tuple(order.axes[axis] for axis in axes))

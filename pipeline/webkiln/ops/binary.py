@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array
 from webkiln.nest.expr import FLOAT, INT, LONG, REAL, ULONG, Expr, apply, bitcast, const, select
 from webkiln.ops.elementwise import (

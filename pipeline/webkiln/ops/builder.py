@@ -15,7 +15,6 @@ from webkiln.errors import InternalError, SizeError
 from webkiln.ir import symbols
 from webkiln.ir.axis import Order
 from webkiln.ir.graph import (
-    Attributes,
     Constant,
     Distribution,
     Graph,
@@ -225,13 +224,13 @@ class GraphBuilder(ControlFlow):
         self,
         op: str,
         inputs: Sequence[Tensor],
-        attrs: Attributes | None = None,
+        attrs: Mapping[str, Any] | None = None,
         order: Order | None = None,
         *,
         layer: str | None = None,
     ) -> Tensor:
         """Append a node with one output. Raises ShapeError with the name of the layer if the inputs
-        are invalid.
+        are invalid, and InternalError if attributes are unknown or missing.
         """
         outputs = self.ops(op, inputs, attrs, order, layer=layer)
         if len(outputs) != 1:
@@ -242,7 +241,7 @@ class GraphBuilder(ControlFlow):
         self,
         op: str,
         inputs: Sequence[Tensor],
-        attrs: Attributes | None = None,
+        attrs: Mapping[str, Any] | None = None,
         order: Order | None = None,
         *,
         layer: str | None = None,
@@ -254,16 +253,17 @@ class GraphBuilder(ControlFlow):
         count_nodes(layer, op)
         inputs = [self.capture(tensor) for tensor in inputs]
         input_names = tuple(tensor.name for tensor in inputs)
+        attributes = self._rules.attributes_of(op, attrs or {}, layer)
         types = self._infer(
-            Node(op, input_names, (layer or op.lower(),), attrs or {}, layer),
+            Node(op, input_names, (layer or op.lower(),), attributes, layer),
             [tensor.type for tensor in inputs],
         )
         names = tuple(self._fresh(layer or op.lower()) for _ in types)
-        self._nodes.append(Node(op, input_names, names, dict(attrs or {}), layer))
+        self._nodes.append(Node(op, input_names, names, attributes, layer))
         self._values.add(self._nodes[-1])
         return tuple(
             self._declare(
-                name, type_, order or infer_order(self._rules, op, inputs, type_, attrs or {})
+                name, type_, order or infer_order(self._rules, op, inputs, type_, attributes)
             )
             for name, type_ in zip(names, types, strict=True)
         )

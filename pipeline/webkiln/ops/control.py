@@ -1,19 +1,23 @@
 """Control flow: If runs one of two nested graphs, Loop runs one repeatedly."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir import symbols
-from webkiln.ir.graph import Attributes, Graph, Node, Variable
+from webkiln.ir.attributes import Attributes
+from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import Array, Type, is_integer
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import cast
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.steps import View
 from webkiln.ops.budget import hold
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.conversion import Cast
+from webkiln.ops.operator import Case, Operator, define
+from webkiln.ops.reduce import Reduction
 from webkiln.ops.scan import copy_if_state, store_slice
 
 
@@ -32,8 +36,14 @@ def _scalar_bool(type_: Type) -> None:
         raise ShapeError(f"the condition is {type_}, expected bool[]")
 
 
-def _if_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    then, otherwise = attrs["then"], attrs["otherwise"]
+@dataclass(frozen=True, slots=True)
+class If(Attributes):
+    then: Graph
+    otherwise: Graph
+
+
+def _if_types(attrs: If, types: Sequence[Type]) -> tuple[Type, ...]:
+    then, otherwise = attrs.then, attrs.otherwise
     _scalar_bool(types[0])
     if len(types) != 1 + len(then.inputs) + len(otherwise.inputs):
         raise ShapeError(
@@ -50,10 +60,10 @@ def _if_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     return tuple(results)
 
 
-def _if_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tuple[Array, ...]:
-    count = len(attrs["then"].inputs)
+def _if_reference(attrs: If, condition: Array, *arrays: Array) -> tuple[Array, ...]:
+    count = len(attrs.then.inputs)
     graph, operands = (
-        (attrs["then"], arrays[:count]) if condition else (attrs["otherwise"], arrays[count:])
+        (attrs.then, arrays[:count]) if condition else (attrs.otherwise, arrays[count:])
     )
     return tuple(_run(graph, operands))
 
@@ -65,9 +75,9 @@ def _run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     return list(run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))[0].values())
 
 
-def _lower_if(low: Lowering, attrs: Attributes) -> None:
+def _lower_if(low: Lowering, attrs: If) -> None:
     condition, *captured = low.inputs
-    split = len(attrs["then"].inputs)
+    split = len(attrs.then.inputs)
 
     def write(graph: Graph, inputs: Sequence[View]) -> None:
         for result, out in zip(low.inline(graph, inputs), low.outputs, strict=True):
@@ -75,8 +85,8 @@ def _lower_if(low: Lowering, attrs: Attributes) -> None:
 
     low.branch(
         low.materialize(condition),
-        lambda: write(attrs["then"], captured[:split]),
-        lambda: write(attrs["otherwise"], captured[split:]),
+        lambda: write(attrs.then, captured[:split]),
+        lambda: write(attrs.otherwise, captured[split:]),
     )
 
 
@@ -124,7 +134,7 @@ def _if_cases() -> Iterable[Case]:
         ["e"],
     )
     nodes = [
-        Node("ReduceMax", ("a",), ("e",), {"axes": (0,), "keepdims": False}),
+        Node("ReduceMax", ("a",), ("e",), Reduction((0,))),
         Node("Mul", ("a", "e"), ("t",)),
     ]
     narrow = _graph("narrow", {"a": long}, nodes, {"e": Type("float32", ()), "t": long}, ["t"])
@@ -142,7 +152,7 @@ IF = define(
         _if_types,
         _if_reference,
         _lower_if,
-        {"then": REQUIRED, "otherwise": REQUIRED},
+        If,
         (1, 1 << 16),
         _if_cases,
     )
@@ -154,9 +164,17 @@ Outputs: those of the graph that runs. Both graphs have outputs of the same type
 """
 
 
-def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int]:
+@dataclass(frozen=True, slots=True)
+class Loop(Attributes):
+    body: Graph
+    states: int
+    bound: int | None = None
+    count: str = ""
+
+
+def _signature(attrs: Loop, types: Sequence[Type]) -> tuple[Graph, int]:
     """The body, and the number of states."""
-    body: Graph = attrs["body"]
+    body: Graph = attrs.body
     if (
         len(types) + 1 != len(body.inputs)
         or not is_integer(body.type(body.inputs[0]).dtype)
@@ -166,10 +184,10 @@ def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int]:
             f"the body {body.name} expects an integer scalar and {len(body.inputs) - 1} more"
             f" operands, got {len(types)}"
         )
-    return body, attrs["states"]
+    return body, attrs.states
 
 
-def _loop_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+def _loop_types(attrs: Loop, types: Sequence[Type]) -> tuple[Type, ...]:
     body, states = _signature(attrs, types)
     _scalar_bool(types[0])
     results = _check(body, [body.type(body.inputs[0]), *types])
@@ -180,7 +198,7 @@ def _loop_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
                 f" {expected}"
             )
     stacked = results[1 + states :]
-    if stacked and attrs["bound"] is None:
+    if stacked and attrs.bound is None:
         raise ShapeError(
             f"the body {body.name} has stacked results, but the number of its iterations is"
             " unbounded, so no memory can be allocated for them"
@@ -188,13 +206,13 @@ def _loop_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     return (
         *types[1 : 1 + states],
         *(
-            Type(type_.dtype, (symbols.data_dependent(attrs["count"]), *type_.shape))
+            Type(type_.dtype, (symbols.data_dependent(attrs.count), *type_.shape))
             for type_ in stacked
         ),
     )
 
 
-def _loop_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tuple[Array, ...]:
+def _loop_reference(attrs: Loop, condition: Array, *arrays: Array) -> tuple[Array, ...]:
     body, states = _signature(
         attrs, [Type(str(array.dtype), array.shape) for array in (condition, *arrays)]
     )
@@ -202,7 +220,7 @@ def _loop_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tupl
     types = [body.type(name) for name in list(body.outputs.values())[1 + states :]]
     stacked: list[list[Array]] = [[] for _ in types]
     step = 0
-    while bool(condition) and (attrs["bound"] is None or step < attrs["bound"]):
+    while bool(condition) and (attrs.bound is None or step < attrs.bound):
         number = np.array(step, body.type(body.inputs[0]).dtype)
         condition, *results = _run(body, [number, np.asarray(condition), *current, *captured])
         current = results[:states]
@@ -217,7 +235,7 @@ def _loop_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tupl
     return (*current, *piles)
 
 
-def _lower_loop(low: Lowering, attrs: Attributes) -> None:
+def _lower_loop(low: Lowering, attrs: Loop) -> None:
     body, states = _signature(attrs, [view.type for view in low.inputs])
     condition, *rest = low.inputs
     current, stacked = low.outputs[:states], low.outputs[states:]
@@ -225,9 +243,8 @@ def _lower_loop(low: Lowering, attrs: Attributes) -> None:
     low.copy(condition, flag)
     for initial, state in zip(rest, current, strict=False):
         low.copy(initial, state)
-    with low.loop(
-        flag, attrs["bound"], (attrs["count"], attrs["bound"]) if stacked else None
-    ) as step:
+    length = (attrs.count, attrs.bound) if stacked and attrs.bound is not None else None
+    with low.loop(flag, attrs.bound, length) as step:
         nest = low.nest()
         nest.store(number, cast(nest.argument(step), COMPUTE[number.type.dtype]), nest.axes(()))
         nest.done()
@@ -247,9 +264,9 @@ def _loop_cases() -> Iterable[Case]:
     inputs = {"i": number, "go": FLAG, "x": ROW, "limit": one}
     nodes = [
         Node("Add", ("x", "x"), ("y",)),
-        Node("ReduceMax", ("y",), ("top",), {"axes": (0,), "keepdims": False}),
+        Node("ReduceMax", ("y",), ("top",), Reduction((0,))),
         Node("Less", ("top", "limit"), ("more",)),
-        Node("Cast", ("i",), ("f",), {"dtype": "float32"}),
+        Node("Cast", ("i",), ("f",), Cast("float32")),
     ]
     results = {"y": ROW, "top": one, "more": FLAG, "f": one}
     grow = _graph("grow", inputs, nodes, results, ["more", "y", "x", "f"])
@@ -273,7 +290,7 @@ LOOP = define(
         _loop_types,
         _loop_reference,
         _lower_loop,
-        {"body": REQUIRED, "states": REQUIRED, "bound": None, "count": ""},
+        Loop,
         (1, 1 << 16),
         _loop_cases,
     )

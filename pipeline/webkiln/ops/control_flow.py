@@ -1,10 +1,10 @@
 """The methods of graph builders that append operators with nested graphs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from webkiln.ir.graph import Attributes, Graph
+from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ControlFlow(ABC):
 
     @abstractmethod
     def ops(
-        self, op: str, inputs: Sequence["Tensor"], attrs: Attributes | None = None
+        self, op: str, inputs: Sequence["Tensor"], attrs: Mapping[str, Any] | None = None
     ) -> tuple["Tensor", ...]: ...
 
     def scan(

@@ -1,17 +1,18 @@
 """Selection and conversion: Where, Cast, BitCast."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, REAL, bitcast, cast, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.ops.elementwise import BITS, BOOLS, FLOATS, INTS, clip, samples
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import ELEMENTWISE, Case, Operator, define
 
 
 def _where_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -38,8 +39,9 @@ WHERE = define(
         _where_types,
         lambda attrs, c, a, b: (np.asarray(np.where(c, a, b)),),
         _lower_where,
+        Attributes,
         arity=(3, 3),
-        elementwise=True,
+        traits=ELEMENTWISE,
         cases=lambda: samples(FLOATS > 0, FLOATS, np.float32(2.0) * np.ones((2, 1), np.float32)),
     )
 )
@@ -48,24 +50,29 @@ all broadcast.
 """
 
 
-def _bits_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    if itemsize(attrs["dtype"]) != itemsize(types[0].dtype):
+@dataclass(frozen=True, slots=True)
+class BitCast(Attributes):
+    dtype: str
+
+
+def _bits_types(attrs: BitCast, types: Sequence[Type]) -> tuple[Type, ...]:
+    if itemsize(attrs.dtype) != itemsize(types[0].dtype):
         raise ShapeError(
-            f"the elements of {types[0]} and {attrs['dtype']} have different numbers of bytes"
+            f"the elements of {types[0]} and {attrs.dtype} have different numbers of bytes"
         )
-    return (Type(attrs["dtype"], types[0].shape),)
+    return (Type(attrs.dtype, types[0].shape),)
 
 
-def _lower_bits(low: Lowering, attrs: Attributes) -> None:
+def _lower_bits(low: Lowering, attrs: BitCast) -> None:
     """Between floats and integers of other widths than 32 bits, the bytes are copied."""
     x, out = low.inputs[0], low.outputs[0]
-    kinds = {is_float(x.type.dtype), is_float(attrs["dtype"])}
-    if len(kinds) > 1 and itemsize(attrs["dtype"]) != 4:
+    kinds = {is_float(x.type.dtype), is_float(attrs.dtype)}
+    if len(kinds) > 1 and itemsize(attrs.dtype) != 4:
         low.copy(low.materialize(x), out)
         return
     nest = low.nest()
     value = nest.element(x, nest.axes(out.shape))
-    type_ = COMPUTE[attrs["dtype"]]
+    type_ = COMPUTE[attrs.dtype]
     nest.store(out, bitcast(value, type_) if len(kinds) > 1 else cast(value, type_))
     nest.done()
 
@@ -74,9 +81,9 @@ BIT_CAST = define(
     Operator(
         "BitCast",
         _bits_types,
-        lambda attrs, x: (np.ascontiguousarray(x).view(attrs["dtype"]).reshape(x.shape),),
+        lambda attrs, x: (np.ascontiguousarray(x).view(attrs.dtype).reshape(x.shape),),
         _lower_bits,
-        {"dtype": REQUIRED},
+        BitCast,
         cases=lambda: [
             Case((FLOATS,), {"dtype": "int32"}),
             Case((INTS,), {"dtype": "float32"}),
@@ -92,25 +99,30 @@ Attributes: `dtype`.
 """
 
 
-def _cast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    return (Type(attrs["dtype"], types[0].shape),)
+@dataclass(frozen=True, slots=True)
+class Cast(Attributes):
+    dtype: str
 
 
-def _lower_cast(low: Lowering, attrs: Attributes) -> None:
+def _cast_types(attrs: Cast, types: Sequence[Type]) -> tuple[Type, ...]:
+    return (Type(attrs.dtype, types[0].shape),)
+
+
+def _lower_cast(low: Lowering, attrs: Cast) -> None:
     nest = low.nest()
     value = nest.element(low.inputs[0], nest.axes(low.outputs[0].shape))
-    if value.type in REAL and is_integer(attrs["dtype"]) and itemsize(attrs["dtype"]) < 4:
-        limits = np.iinfo(attrs["dtype"])
-        value = clip({"min": limits.min, "max": limits.max}, value)
-    nest.store(low.outputs[0], cast(value, COMPUTE[attrs["dtype"]]))
+    if value.type in REAL and is_integer(attrs.dtype) and itemsize(attrs.dtype) < 4:
+        limits = np.iinfo(attrs.dtype)
+        value = clip(value, int(limits.min), int(limits.max))
+    nest.store(low.outputs[0], cast(value, COMPUTE[attrs.dtype]))
     nest.done()
 
 
-def _cast_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    if x.dtype.kind == "f" and is_integer(attrs["dtype"]):
-        limits = np.iinfo(attrs["dtype"])
+def _cast_reference(attrs: Cast, x: Array) -> tuple[Array, ...]:
+    if x.dtype.kind == "f" and is_integer(attrs.dtype):
+        limits = np.iinfo(attrs.dtype)
         return (np.clip(np.trunc(np.nan_to_num(x.astype(np.float64))), limits.min, limits.max),)
-    return (x != 0 if attrs["dtype"] == "bool" else x,)
+    return (x != 0 if attrs.dtype == "bool" else x,)
 
 
 CAST = define(
@@ -119,8 +131,8 @@ CAST = define(
         _cast_types,
         _cast_reference,
         _lower_cast,
-        {"dtype": REQUIRED},
-        elementwise=True,
+        Cast,
+        traits=ELEMENTWISE,
         cases=lambda: [
             Case((FLOATS,), {"dtype": "int32"}),
             Case((INTS,), {"dtype": "float32"}),

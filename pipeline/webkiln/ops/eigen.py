@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const, select
@@ -20,7 +20,7 @@ from webkiln.nest.procedure import ProcedureWriter
 from webkiln.nest.steps import View
 from webkiln.ops.budget import CALL
 from webkiln.ops.factorization import Matrix, accumulate, copy_matrix, square
-from webkiln.ops.operator import Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, define
 from webkiln.ops.qr import reflector
 from webkiln.ops.sorting import FALSE, TRUE, ZERO, writer
 
@@ -303,8 +303,9 @@ EIGEN = define(
         _eigen_types,
         _eigen_reference,
         _lower_eigen,
+        Attributes,
         cases=_eigen_cases,
-        work=iteration_work,
+        cost=Cost(iteration_work),
     )
 )
 """Eigenvalues of symmetric matrices x [..., n, n], which are read from the lower triangle.

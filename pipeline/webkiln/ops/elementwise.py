@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_float, is_integer
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import (
@@ -20,7 +20,7 @@ from webkiln.nest.expr import (
     const,
     select,
 )
-from webkiln.ops.operator import Case, Operator, Work, define, linear
+from webkiln.ops.operator import ELEMENTWISE, Case, Cost, Operator, Traits, Work, define, linear
 
 Formula = Callable[..., Expr]
 FLOATS = np.array([[-3.5, -1.0, -0.25, 0.0, 0.5], [1.0, 1.5, 2.5, 20.0, -20.0]], np.float32)
@@ -44,15 +44,17 @@ def elementwise(
     kinds: Sequence[str] = ("float",),
     arity: int = 1,
     result: str | None = None,
-    attributes: dict[str, Any] | None = None,
-    work: Work = linear,
+    attributes: type[Attributes] = Attributes,
+    traits: Traits[Any] = ELEMENTWISE,
+    work: Work[Attributes] = linear,
 ) -> None:
     """Define an elementwise operator with `arity` operands, which broadcast like those of numpy.
 
     `formula(attrs, *operands)` returns the scalar expression. `reference(attrs, *arrays)` computes
     the result in numpy; it receives floats as float64. `kinds` lists the accepted kinds ("float",
     "int", "bool") or dtypes; all operands have the same dtype. `result` is the dtype of the result,
-    if it is another one. `work` estimates the cost of the reference.
+    if it is another one. `attributes` is the class of `attrs`. `work` estimates the cost of the
+    reference.
     """
     samples = tuple(cases)
 
@@ -83,11 +85,11 @@ def elementwise(
             infer,
             compute,
             lower,
-            attributes or {},
+            attributes,
             (arity, arity),
             lambda: samples,
-            elementwise=True,
-            work=work,
+            traits,
+            Cost(work),
         )
     )
 
@@ -109,11 +111,9 @@ def positive(x: Expr) -> Expr:
     return select(apply("lt", x, const(0, x.type)), const(0, x.type), x)
 
 
-def clip(attrs: Attributes, x: Expr) -> Expr:
-    """Clamp to attrs["min"]..attrs["max"]; NaN stays NaN. For unsigned types, negative bounds are
-    0.
-    """
+def clip(x: Expr, low: float, high: float) -> Expr:
+    """Clamp to low..high; NaN stays NaN. For unsigned types, negative bounds are 0."""
     smallest = 0 if x.type in (UINT, ULONG) else -inf
-    low, high = (const(max(attrs[side], smallest), x.type) for side in ("min", "max"))
-    at_least_low = select(apply("lt", x, low), low, x)
-    return select(apply("gt", at_least_low, high), high, at_least_low)
+    least, most = (const(max(bound, smallest), x.type) for bound in (low, high))
+    at_least_low = select(apply("lt", x, least), least, x)
+    return select(apply("gt", at_least_low, most), most, at_least_low)

@@ -5,12 +5,13 @@ Section numbers refer to Golub & Van Loan, Matrix Computations.
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const
@@ -18,7 +19,7 @@ from webkiln.nest.nest import COMPUTE
 from webkiln.nest.procedure import ProcedureWriter
 from webkiln.ops.budget import CALL, elements
 from webkiln.ops.linear import PRODUCTS
-from webkiln.ops.operator import REQUIRED, Case, Operator, Work, define
+from webkiln.ops.operator import Case, Cost, Operator, Work, define
 from webkiln.ops.sorting import TRUE, ZERO, writer
 
 DTYPES = ("float32", "float64")
@@ -56,7 +57,7 @@ def accumulate(
         yield total, number
 
 
-def work_per_row(times: int) -> Work:
+def work_per_row(times: int) -> Work[Attributes]:
     """The work of a reference that, for each row, makes `times` calls on the entire matrix."""
 
     def work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
@@ -162,7 +163,15 @@ def _lu_cases() -> Iterable[Case]:
 
 
 LU = define(
-    Operator("LU", _lu_types, _lu_reference, _lower_lu, cases=_lu_cases, work=work_per_row(1))
+    Operator(
+        "LU",
+        _lu_types,
+        _lu_reference,
+        _lower_lu,
+        Attributes,
+        cases=_lu_cases,
+        cost=Cost(work_per_row(1)),
+    )
 )
 """LU factorisation with partial pivoting of x [..., m, n].
 
@@ -230,8 +239,9 @@ CHOLESKY = define(
         _cholesky_types,
         _cholesky_reference,
         _lower_cholesky,
+        Attributes,
         cases=_cholesky_cases,
-        work=work_per_row(1),
+        cost=Cost(work_per_row(1)),
     )
 )
 """Cholesky factorisation x = L L^T of symmetric matrices [..., n, n], which are read from the lower
@@ -239,7 +249,13 @@ triangle. L is lower triangular; all its elements are NaN if x is not positive d
 """
 
 
-def _triangular_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class SolveTriangular(Attributes):
+    lower: bool
+    unit: bool = False
+
+
+def _triangular_types(attrs: SolveTriangular, types: Sequence[Type]) -> tuple[Type, ...]:
     a, b = types
     n = square(a)
     if b.rank != a.rank or b.dtype != a.dtype or b.shape[:-1] != (*a.shape[:-2], n):
@@ -250,15 +266,15 @@ def _triangular_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, .
     return (b,)
 
 
-def _triangular_reference(attrs: Attributes, a: Array, b: Array) -> tuple[Array, ...]:
-    triangle = np.tril(a.astype(np.float64)) if attrs["lower"] else np.triu(a.astype(np.float64))
-    if attrs["unit"]:
+def _triangular_reference(attrs: SolveTriangular, a: Array, b: Array) -> tuple[Array, ...]:
+    triangle = np.tril(a.astype(np.float64)) if attrs.lower else np.triu(a.astype(np.float64))
+    if attrs.unit:
         diagonal = np.einsum("...ii->...i", triangle)
         diagonal[...] = 1
     return (np.linalg.solve(triangle, b.astype(np.float64)),)
 
 
-def _lower_triangular(low: Lowering, attrs: Attributes) -> None:
+def _lower_triangular(low: Lowering, attrs: SolveTriangular) -> None:
     """Forward or back substitution, row by row (3.1.1, 3.1.2)."""
     inputs = [low.materialize(view) for view in low.inputs]
     n, k = inputs[1].shape[-2:]
@@ -269,12 +285,12 @@ def _lower_triangular(low: Lowering, attrs: Attributes) -> None:
         a = Matrix(w, 0, w.variable(batch * size * size), size)
         right, x = Matrix(w, 1, base, columns), Matrix(w, 2, base, columns)
         with w.repeat(size) as number:
-            row = number if attrs["lower"] else w.variable(size - 1 - number)
+            row = number if attrs.lower else w.variable(size - 1 - number)
             with w.repeat(columns) as column:
-                bounds = (ZERO, row) if attrs["lower"] else (row + 1, size)
+                bounds = (ZERO, row) if attrs.lower else (row + 1, size)
                 with accumulate(w, right[row, column], *bounds) as (total, j):
                     w.set(total, total - a[row, j] * x[j, column])
-                x[row, column] = total if attrs["unit"] else total / a[row, row]
+                x[row, column] = total if attrs.unit else total / a[row, row]
     low.host(w, inputs, low.outputs)
 
 
@@ -296,10 +312,10 @@ TRIANGULAR = define(
         _triangular_types,
         _triangular_reference,
         _lower_triangular,
-        {"lower": REQUIRED, "unit": False},
+        SolveTriangular,
         (2, 2),
         _triangular_cases,
-        work=work_per_row(1),
+        cost=Cost(work_per_row(1)),
     )
 )
 """Solves a x = b for x. Inputs: a [..., n, n] and b [..., n, k].

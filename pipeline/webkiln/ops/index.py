@@ -4,36 +4,43 @@ Indices have any integer dtype. Negative ones count from the end; out-of-bounds 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type, is_integer
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.ops.budget import elements
-from webkiln.ops.operator import REQUIRED, Case, Operator, define, linear, per_element
+from webkiln.ops.operator import Case, Cost, Operator, define, linear, per_element
 from webkiln.ops.reduce import check_axes
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def _lower_iota(low: Lowering, attrs: Attributes) -> None:
+@dataclass(frozen=True, slots=True)
+class Iota(Attributes):
+    size: int
+    dtype: str
+
+
+def _lower_iota(low: Lowering, attrs: Iota) -> None:
     nest = low.nest()
     (index,) = nest.axes(low.outputs[0].shape)
-    nest.store(low.outputs[0], cast(index, COMPUTE[attrs["dtype"]]))
+    nest.store(low.outputs[0], cast(index, COMPUTE[attrs.dtype]))
     nest.done()
 
 
 IOTA = define(
     Operator(
         "Iota",
-        lambda attrs, types: (Type(attrs["dtype"], (attrs["size"],)),),
-        lambda attrs: (np.arange(attrs["size"]),),
+        lambda attrs, types: (Type(attrs.dtype, (attrs.size,)),),
+        lambda attrs: (np.arange(attrs.size),),
         _lower_iota,
-        {"size": REQUIRED, "dtype": REQUIRED},
+        Iota,
         (0, 0),
         lambda: [Case((), {"size": 7, "dtype": dtype}) for dtype in ("float32", "int32", "int64")],
     )
@@ -41,13 +48,19 @@ IOTA = define(
 """The vector 0, 1, ... `size` - 1 of dtype `dtype`."""
 
 
-def _lower_sizes(low: Lowering, attrs: Attributes) -> None:
+@dataclass(frozen=True, slots=True)
+class Sizes(Attributes):
+    sizes: tuple[int, ...]
+    dtype: str
+
+
+def _lower_sizes(low: Lowering, attrs: Sizes) -> None:
     """One nest per size; all share a kernel."""
-    for position, size in enumerate(attrs["sizes"]):
+    for position, size in enumerate(attrs.sizes):
         nest = low.nest()
         nest.store(
             low.outputs[0],
-            cast(nest.argument(size), COMPUTE[attrs["dtype"]]),
+            cast(nest.argument(size), COMPUTE[attrs.dtype]),
             (nest.argument(position),),
         )
         nest.done()
@@ -56,10 +69,10 @@ def _lower_sizes(low: Lowering, attrs: Attributes) -> None:
 SIZES = define(
     Operator(
         "Sizes",
-        lambda attrs, types: (Type(attrs["dtype"], (len(attrs["sizes"]),)),),
-        lambda attrs: (np.array(attrs["sizes"]),),
+        lambda attrs, types: (Type(attrs.dtype, (len(attrs.sizes),)),),
+        lambda attrs: (np.array(attrs.sizes),),
         _lower_sizes,
-        {"sizes": REQUIRED, "dtype": REQUIRED},
+        Sizes,
         (0, 0),
         lambda: [
             Case((), {"sizes": (4, 1, 1000), "dtype": dtype}) for dtype in ("int64", "float32")
@@ -71,33 +84,38 @@ SIZES = define(
 PADDING = ("edge", "reflect", "wrap")
 
 
-def _pad_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class PadFrom(Attributes):
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    mode: str
+
+
+def _pad_types(attrs: PadFrom, types: Sequence[Type]) -> tuple[Type, ...]:
     if (
-        attrs["mode"] not in PADDING
-        or len(attrs["low"]) != types[0].rank
-        or len(attrs["high"]) != types[0].rank
+        attrs.mode not in PADDING
+        or len(attrs.low) != types[0].rank
+        or len(attrs.high) != types[0].rank
     ):
         raise ShapeError(
-            f"mode is {attrs['mode']!r}, low {list(attrs['low'])} and high {list(attrs['high'])};"
+            f"mode is {attrs.mode!r}, low {list(attrs.low)} and high {list(attrs.high)};"
             f" expected one of {', '.join(PADDING)}, and one entry for each axis of {types[0]}"
         )
-    sizes = zip(types[0].shape, attrs["low"], attrs["high"], strict=True)
+    sizes = zip(types[0].shape, attrs.low, attrs.high, strict=True)
     return (Type(types[0].dtype, tuple(size + low + high for size, low, high in sizes)),)
 
 
-def _pad_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    return (np.pad(x, list(zip(attrs["low"], attrs["high"], strict=True)), mode=attrs["mode"]),)
+def _pad_reference(attrs: PadFrom, x: Array) -> tuple[Array, ...]:
+    return (np.pad(x, list(zip(attrs.low, attrs.high, strict=True)), mode=attrs.mode),)  # type: ignore[call-overload]
 
 
-def _lower_pad(low: Lowering, attrs: Attributes) -> None:
+def _lower_pad(low: Lowering, attrs: PadFrom) -> None:
     x, out = low.inputs[0], low.outputs[0]
     nest = low.nest()
     index = list(nest.axes(out.shape))
-    for axis, (size, before, after) in enumerate(
-        zip(x.shape, attrs["low"], attrs["high"], strict=True)
-    ):
+    for axis, (size, before, after) in enumerate(zip(x.shape, attrs.low, attrs.high, strict=True)):
         if before or after:
-            index[axis] = _source(nest, index[axis] - nest.number(before), size, attrs["mode"])
+            index[axis] = _source(nest, index[axis] - nest.number(before), size, attrs.mode)
     nest.store(out, nest.load(x, index))
     nest.done()
 
@@ -118,13 +136,12 @@ PAD_FROM = define(
         _pad_types,
         _pad_reference,
         _lower_pad,
-        {"low": REQUIRED, "high": REQUIRED, "mode": REQUIRED},
+        PadFrom,
         cases=lambda: [
             Case((X,), {"low": (0, 4, 2), "high": (1, 0, 3), "mode": mode}, name=mode)
             for mode in PADDING
         ],
-        work=per_element(8),
-        scratch=linear,
+        cost=Cost(per_element(8), linear),
     )
 )
 
@@ -150,10 +167,15 @@ def _index_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Typ
     return 4 * (inputs[0].rank + 1) * elements([*inputs, *outputs])
 
 
-def _elements_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class GatherElements(Attributes):
+    axis: int
+
+
+def _elements_types(attrs: GatherElements, types: Sequence[Type]) -> tuple[Type, ...]:
     x, indices = types
     check_indices(indices)
-    check_axes((attrs["axis"],), x.rank)
+    check_axes((attrs.axis,), x.rank)
     if indices.rank != x.rank:
         raise ShapeError(f"indices are {indices}, expected the same number of axes as {x}")
     return (Type(x.dtype, indices.shape),)
@@ -177,25 +199,25 @@ def _read(x: Array, index: Sequence[Array]) -> Array:
     )
 
 
-def element_index(attrs: Attributes, indices: Array) -> list[Array]:
-    """The index of each element: `indices` on the axis, its own position on the others."""
+def element_index(axis: int, indices: Array) -> list[Array]:
+    """The index of each element: `indices` on `axis`, its own position on the others."""
     return [
-        indices if axis == attrs["axis"] else np.asarray(position)
-        for axis, position in enumerate(np.indices(indices.shape))
+        indices if dimension == axis else np.asarray(position)
+        for dimension, position in enumerate(np.indices(indices.shape))
     ]
 
 
-def _elements_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
-    return (_read(x, element_index(attrs, indices)),)
+def _elements_reference(attrs: GatherElements, x: Array, indices: Array) -> tuple[Array, ...]:
+    return (_read(x, element_index(attrs.axis, indices)),)
 
 
-def _lower_elements(low: Lowering, attrs: Attributes) -> None:
+def _lower_elements(low: Lowering, attrs: GatherElements) -> None:
     x, indices = low.inputs
     nest = low.nest()
     index = list(nest.axes(indices.shape))
-    source = wrap_negative(nest, nest.load(indices, index), x[attrs["axis"]])
-    index[attrs["axis"]] = source
-    nest.store(low.outputs[0], nest.load(x, index, nest.in_bounds(source, x[attrs["axis"]])))
+    source = wrap_negative(nest, nest.load(indices, index), x[attrs.axis])
+    index[attrs.axis] = source
+    nest.store(low.outputs[0], nest.load(x, index, nest.in_bounds(source, x[attrs.axis])))
     nest.done()
 
 
@@ -205,14 +227,13 @@ GATHER_ELEMENTS = define(
         _elements_types,
         _elements_reference,
         _lower_elements,
-        {"axis": REQUIRED},
+        GatherElements,
         (2, 2),
         lambda: [
             Case((X, np.array([[[0, 2, -1, 1]], [[1, 1, 0, 9]]], np.int32)), {"axis": 1}),
             Case((X[0], np.array([[1, -1], [0, 3], [2, 2]], np.int64)), {"axis": 1}),
         ],
-        work=_index_work,
-        scratch=_index_work,
+        cost=Cost(_index_work, _index_work),
     )
 )
 """Reads one element of x per element of `indices`, which replaces the position on `axis`; x and
@@ -220,10 +241,15 @@ indices have the same rank.
 """
 
 
-def _nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class GatherND(Attributes):
+    batch: int = 0
+
+
+def _nd_types(attrs: GatherND, types: Sequence[Type]) -> tuple[Type, ...]:
     x, indices = types
     check_indices(indices)
-    batch = attrs["batch"]
+    batch = attrs.batch
     if (
         not indices.rank
         or batch >= indices.rank
@@ -234,15 +260,15 @@ def _nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     return (Type(x.dtype, (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])),)
 
 
-def _nd_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
+def _nd_reference(attrs: GatherND, x: Array, indices: Array) -> tuple[Array, ...]:
     leading = np.indices(indices.shape[:-1]) if indices.ndim > 1 else np.zeros((0,), int)
-    index = [*leading[: attrs["batch"]], *np.moveaxis(indices, -1, 0)]
+    index = [*leading[: attrs.batch], *np.moveaxis(indices, -1, 0)]
     return (_read(x, index) if index else np.broadcast_to(x, (*indices.shape[:-1], *x.shape)),)
 
 
-def _lower_nd(low: Lowering, attrs: Attributes) -> None:
+def _lower_nd(low: Lowering, attrs: GatherND) -> None:
     x, indices = low.inputs
-    batch, depth, lead = attrs["batch"], indices.shape[-1], indices.type.rank - 1
+    batch, depth, lead = attrs.batch, indices.shape[-1], indices.type.rank - 1
     nest = low.nest()
     index = list(nest.axes(low.outputs[0].shape))
     guard: Expr | None = None
@@ -259,13 +285,13 @@ def _lower_nd(low: Lowering, attrs: Attributes) -> None:
 
 
 GATHER_ND = define(Operator(
-    "GatherND", _nd_types, _nd_reference, _lower_nd, {"batch": 0}, (2, 2),
+    "GatherND", _nd_types, _nd_reference, _lower_nd, GatherND, (2, 2),
     lambda: [
         Case((X, np.array([[0, 2], [1, -1], [1, 5]], np.int64))),
         Case((X, np.array([[[1, 3]], [[2, 0]]], np.int32)), {"batch": 1}),
         Case((X, np.array([1, 2, 3], np.int32))),
     ],
-    work=_index_work, scratch=_index_work,
+    cost=Cost(_index_work, _index_work),
 ))  # fmt: skip
 """Reads slices of x. The last axis of `indices` [..., depth] holds indices into the `depth` axes of
 x after the `batch` leading axes, which x and indices share.

@@ -1,21 +1,22 @@
 """Resampling of one axis, with any affine map from output to input positions."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import ceil
 
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.ops.budget import CALL
 from webkiln.ops.linear import PRODUCTS
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, define
 from webkiln.ops.reduce import check_axes
 
 MODES = ("nearest", "linear", "cubic")
@@ -23,27 +24,45 @@ ROUNDINGS = ("floor", "ceil", "prefer_floor", "prefer_ceil")
 RADIUS = {"linear": 1, "cubic": 2}
 
 
-def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class Resampling(Attributes):
+    """The positions of outputs on an axis of the input."""
+
+    axis: int
+    size: int
+    scale: int
+    start: int
+    unit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interpolate(Resampling):
+    mode: str
+    rounding: str = "prefer_floor"
+    a: float = -0.75
+    exclude: bool = False
+    antialias: bool = False
+    outside: float | None = None
+
+
+def _types(attrs: Interpolate, types: Sequence[Type]) -> tuple[Type, ...]:
     x = types[0]
-    check_axes((attrs["axis"],), x.rank)
+    check_axes((attrs.axis,), x.rank)
     if (
-        attrs["mode"] not in MODES
-        or attrs["rounding"] not in ROUNDINGS
-        or (attrs["mode"] != "nearest" and not is_float(x.dtype))
+        attrs.mode not in MODES
+        or attrs.rounding not in ROUNDINGS
+        or (attrs.mode != "nearest" and not is_float(x.dtype))
     ):
         raise ShapeError(
-            f"mode is {attrs['mode']}, rounding is {attrs['rounding']}, x is {x}; expected one of"
+            f"mode is {attrs.mode}, rounding is {attrs.rounding}, x is {x}; expected one of"
             f" {', '.join(MODES)} and one of {', '.join(ROUNDINGS)}; only nearest supports integers"
         )
-    if attrs["antialias"] and (is_symbolic(attrs["scale"]) or is_symbolic(attrs["unit"])):
+    if attrs.antialias and (is_symbolic(attrs.scale) or is_symbolic(attrs.unit)):
         raise ShapeError("antialiasing requires sizes that are known before the model runs")
     return (
         Type(
             x.dtype,
-            tuple(
-                attrs["size"] if axis == attrs["axis"] else size
-                for axis, size in enumerate(x.shape)
-            ),
+            tuple(attrs.size if axis == attrs.axis else size for axis, size in enumerate(x.shape)),
         ),
     )
 
@@ -55,124 +74,124 @@ def cubic_weight(distance: Array, a: float) -> Array:
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
 
 
-def _rounded(attrs: Attributes, numerator: Array) -> Array:
-    half = (2 * numerator) % (2 * attrs["unit"]) == attrs["unit"]
+def _rounded(attrs: Interpolate, numerator: Array) -> Array:
+    half = (2 * numerator) % (2 * attrs.unit) == attrs.unit
     round_half = {
         "floor": np.floor,
         "ceil": np.ceil,
         "prefer_floor": np.floor,
         "prefer_ceil": np.ceil,
-    }[attrs["rounding"]]
-    round_rest = np.rint if attrs["rounding"].startswith("prefer") else round_half
-    position: Array = numerator / attrs["unit"]
+    }[attrs.rounding]
+    round_rest = np.rint if attrs.rounding.startswith("prefer") else round_half
+    position: Array = numerator / attrs.unit
     return np.where(half, round_half(position), round_rest(position)).astype(int)
 
 
-def _shrink(attrs: Attributes) -> float:
+def _shrink(attrs: Interpolate) -> float:
     """The factor by which an antialiasing filter is stretched: input elements per output element,
     at least 1.
     """
-    return max(attrs["scale"] / attrs["unit"], 1.0) if attrs["antialias"] else 1.0
+    return max(attrs.scale / attrs.unit, 1.0) if attrs.antialias else 1.0
 
 
-def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _work(attrs: Interpolate, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     """The weights, tap by tap, and a product with their matrix."""
-    x, size = inputs[0], attrs["size"]
-    taps = 1 if attrs["mode"] == "nearest" else 2 * ceil(RADIUS[attrs["mode"]] * _shrink(attrs))
+    x, size = inputs[0], attrs.size
+    taps = 1 if attrs.mode == "nearest" else 2 * ceil(RADIUS[attrs.mode] * _shrink(attrs))
     return int(
         taps * (8 * size + CALL)
-        + size * x.shape[attrs["axis"]]
-        + outputs[0].size * x.shape[attrs["axis"]] // PRODUCTS
+        + size * x.shape[attrs.axis]
+        + outputs[0].size * x.shape[attrs.axis] // PRODUCTS
     )
 
 
-def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _scratch(attrs: Interpolate, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     """The matrix of weights."""
-    return int(attrs["size"] * inputs[0].shape[attrs["axis"]])
+    return int(attrs.size * inputs[0].shape[attrs.axis])
 
 
-def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+def _reference(attrs: Interpolate, x: Array) -> tuple[Array, ...]:
     """A product with the matrix of weights, [output, element]."""
-    axis, size = attrs["axis"], x.shape[attrs["axis"]]
-    numerator = np.arange(attrs["size"]) * attrs["scale"] + attrs["start"]
-    weights = np.zeros((attrs["size"], size))
-    if attrs["mode"] == "nearest":
-        weights[np.arange(attrs["size"]), np.clip(_rounded(attrs, numerator), 0, size - 1)] = 1
+    axis, size = attrs.axis, x.shape[attrs.axis]
+    numerator = np.arange(attrs.size) * attrs.scale + attrs.start
+    weights = np.zeros((attrs.size, size))
+    if attrs.mode == "nearest":
+        weights[np.arange(attrs.size), np.clip(_rounded(attrs, numerator), 0, size - 1)] = 1
     else:
-        position, stretch = numerator / attrs["unit"], _shrink(attrs)
-        radius = ceil(RADIUS[attrs["mode"]] * stretch)
+        position, stretch = numerator / attrs.unit, _shrink(attrs)
+        radius = ceil(RADIUS[attrs.mode] * stretch)
         for offset in range(1 - radius, radius + 1):
             element = np.floor(position).astype(int) + offset
             distance = np.abs(position - element) / stretch
             weight = (
                 np.maximum(1 - distance, 0)
-                if attrs["mode"] == "linear"
-                else cubic_weight(distance, attrs["a"])
+                if attrs.mode == "linear"
+                else cubic_weight(distance, attrs.a)
             )
             in_bounds = (element >= 0) & (element < size)
             np.add.at(
                 weights,
-                (np.arange(attrs["size"]), np.clip(element, 0, size - 1)),
-                np.where(in_bounds | (not attrs["exclude"]), weight, 0),
+                (np.arange(attrs.size), np.clip(element, 0, size - 1)),
+                np.where(in_bounds | (not attrs.exclude), weight, 0),
             )
         weights /= weights.sum(axis=1, keepdims=True)
     moved = np.moveaxis(x.astype(np.float64) if x.dtype.kind == "f" else x, axis, -1) @ weights.T
-    if attrs["outside"] is not None:
+    if attrs.outside is not None:
         moved = np.where(
-            (numerator < 0) | (numerator > (size - 1) * attrs["unit"]), attrs["outside"], moved
+            (numerator < 0) | (numerator > (size - 1) * attrs.unit), attrs.outside, moved
         )
     return (np.moveaxis(moved, -1, axis),)
 
 
-def _lower(low: Lowering, attrs: Attributes) -> None:
-    x, out, axis = low.inputs[0], low.outputs[0], attrs["axis"]
-    size, unit = x[axis], attrs["unit"]
+def _lower(low: Lowering, attrs: Interpolate) -> None:
+    x, out, axis = low.inputs[0], low.outputs[0], attrs.axis
+    size, unit = x[axis], attrs.unit
     nest = low.nest()
     index = list(nest.axes(out.shape))
-    numerator = index[axis] * nest.argument(attrs["scale"]) + nest.argument(attrs["start"])
+    numerator = index[axis] * nest.argument(attrs.scale) + nest.argument(attrs.start)
 
     def load(element: Expr) -> Expr:
         clamped = apply("min", apply("max", element, const(0, INT)), nest.argument(size - 1))
         return nest.load(x, [clamped if d == axis else item for d, item in enumerate(index)])
 
     type_ = COMPUTE[x.type.dtype]
-    if attrs["mode"] == "nearest":
+    if attrs.mode == "nearest":
         value = load(_nearest(nest, attrs, numerator))
     else:
         before = apply("floordiv", numerator, nest.argument(unit))
         fraction = cast(numerator - before * nest.argument(unit), type_) / cast(
             nest.argument(unit), type_
         )
-        if attrs["mode"] == "linear" and not attrs["antialias"]:
+        if attrs.mode == "linear" and not attrs.antialias:
             first, second = load(before), load(before + 1)
             value = first + (second - first) * fraction
         else:
             value = _filter(nest, attrs, size, before, fraction, load)
-    if attrs["outside"] is not None:
+    if attrs.outside is not None:
         beyond = apply(
             "or",
             apply("lt", numerator, const(0, INT)),
             apply("gt", numerator, nest.argument((size - 1) * unit)),
         )
-        value = select(beyond, const(attrs["outside"], type_), value)
+        value = select(beyond, const(attrs.outside, type_), value)
     nest.store(out, value)
     nest.done()
 
 
-def _nearest(nest: NestBuilder, attrs: Attributes, numerator: Expr) -> Expr:
-    unit = attrs["unit"]
-    if attrs["rounding"] == "floor":
+def _nearest(nest: NestBuilder, attrs: Interpolate, numerator: Expr) -> Expr:
+    unit = attrs.unit
+    if attrs.rounding == "floor":
         return apply("floordiv", numerator, nest.argument(unit))
-    if attrs["rounding"] == "ceil":
+    if attrs.rounding == "ceil":
         return -apply("floordiv", -numerator, nest.argument(unit))
-    if attrs["rounding"] == "prefer_floor":
+    if attrs.rounding == "prefer_floor":
         return -apply("floordiv", nest.argument(unit) - numerator * 2, nest.argument(2 * unit))
     return apply("floordiv", numerator * 2 + nest.argument(unit), nest.argument(2 * unit))
 
 
 def _filter(
     nest: NestBuilder,
-    attrs: Attributes,
+    attrs: Interpolate,
     size: int,
     before: Expr,
     fraction: Expr,
@@ -182,19 +201,19 @@ def _filter(
     `before` plus `fraction`.
     """
     type_, stretch = fraction.type, _shrink(attrs)
-    radius = ceil(RADIUS[attrs["mode"]] * stretch)
+    radius = ceil(RADIUS[attrs.mode] * stretch)
     offset = nest.reduce(2 * radius) + nest.argument(1 - radius)
     distance = apply("abs", cast(offset, type_) - fraction) * const(1 / stretch, type_)
-    if attrs["mode"] == "linear":
+    if attrs.mode == "linear":
         weight = apply("max", 1.0 - distance, const(0, type_))
     else:
-        a = attrs["a"]
+        a = attrs.a
         inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1.0
         outer = ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
         outer = select(apply("lt", distance, const(2, type_)), outer, const(0, type_))
         weight = select(apply("le", distance, const(1, type_)), inner, outer)
     element = before + offset
-    if attrs["exclude"]:
+    if attrs.exclude:
         weight = select(nest.in_bounds(element, size), weight, const(0, type_))
     return nest.accumulate("sum", weight * load(element)) / nest.accumulate("sum", weight)
 
@@ -225,17 +244,9 @@ INTERPOLATE = define(
         _types,
         _reference,
         _lower,
-        dict.fromkeys(("axis", "size", "scale", "start", "unit", "mode"), REQUIRED)
-        | {
-            "rounding": "prefer_floor",
-            "a": -0.75,
-            "exclude": False,
-            "antialias": False,
-            "outside": None,
-        },
+        Interpolate,
         cases=_cases,
-        work=_work,
-        scratch=_scratch,
+        cost=Cost(_work, _scratch),
     )
 )
 """Resamples one axis of x. Output o is at the position (o * scale + start) / unit of the input.

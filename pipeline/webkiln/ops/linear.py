@@ -1,62 +1,69 @@
 """Matrix products and Einstein sums."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.size_checks import require_equal
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import Expr
 from webkiln.nest.steps import View
 from webkiln.ops.budget import elements
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, Traits, define
 
 PRODUCTS = 4
 """The number of multiply-adds of a matrix product that take numpy the time of copying an element.
 """
 
 
-def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class MatMul(Attributes):
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+
+def _matmul_types(attrs: MatMul, types: Sequence[Type]) -> tuple[Type, ...]:
     a, b = types
     if a.rank < 2 or b.rank < 2 or a.dtype != b.dtype:
         raise ShapeError(
             f"operands are {a} and {b}, expected the same dtype and at least two dimensions"
         )
-    rows, inner = a.shape[-2:][:: -1 if attrs["transpose_a"] else 1]
-    other, columns = b.shape[-2:][:: -1 if attrs["transpose_b"] else 1]
+    rows, inner = a.shape[-2:][:: -1 if attrs.transpose_a else 1]
+    other, columns = b.shape[-2:][:: -1 if attrs.transpose_b else 1]
     require_equal(inner, other, "the inner sizes differ")
     return (Type(a.dtype, (*broadcast([a.shape[:-2], b.shape[:-2]]), rows, columns)),)
 
 
-def _matmul_reference(attrs: Attributes, a: Array, b: Array) -> tuple[Array, ...]:
+def _matmul_reference(attrs: MatMul, a: Array, b: Array) -> tuple[Array, ...]:
     wide = [x.astype(np.float64) if x.dtype.kind == "f" else x for x in (a, b)]
-    left = np.swapaxes(wide[0], -1, -2) if attrs["transpose_a"] else wide[0]
-    right = np.swapaxes(wide[1], -1, -2) if attrs["transpose_b"] else wide[1]
+    left = np.swapaxes(wide[0], -1, -2) if attrs.transpose_a else wide[0]
+    right = np.swapaxes(wide[1], -1, -2) if attrs.transpose_b else wide[1]
     return (np.matmul(left, right),)
 
 
-def _lower_matmul(low: Lowering, attrs: Attributes) -> None:
+def _lower_matmul(low: Lowering, attrs: MatMul) -> None:
     a, b = low.inputs
     nest = low.nest()
     *batch, row, column = nest.axes(low.outputs[0].shape)
-    inner = nest.reduce(a[-2] if attrs["transpose_a"] else a[-1])
+    inner = nest.reduce(a[-2] if attrs.transpose_a else a[-1])
 
     def operand(view: View, first: Expr, second: Expr) -> Expr:
         return nest.element(view, (*batch, first, second))
 
-    left = operand(a, inner, row) if attrs["transpose_a"] else operand(a, row, inner)
-    right = operand(b, column, inner) if attrs["transpose_b"] else operand(b, inner, column)
+    left = operand(a, inner, row) if attrs.transpose_a else operand(a, row, inner)
+    right = operand(b, column, inner) if attrs.transpose_b else operand(b, inner, column)
     nest.store(low.outputs[0], nest.accumulate("sum", left * right))
     nest.done()
 
 
-def _matmul_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    inner = inputs[0].shape[-2 if attrs["transpose_a"] else -1]
+def _matmul_work(attrs: MatMul, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    inner = inputs[0].shape[-2 if attrs.transpose_a else -1]
     return PRODUCTS * elements([*inputs, *outputs]) + outputs[0].size * inner // PRODUCTS
 
 
@@ -74,16 +81,21 @@ def _matmul_cases() -> Iterable[Case]:
     yield Case((make(3, 0), make(0, 2)))
 
 
+def _matmul_channel_axis(attrs: MatMul, position: int, rank: int) -> int | None:
+    return rank - (2 if attrs.transpose_b else 1) if position == 1 else None
+
+
 MATMUL = define(
     Operator(
         "MatMul",
         _matmul_types,
         _matmul_reference,
         _lower_matmul,
-        {"transpose_a": False, "transpose_b": False},
+        MatMul,
         (2, 2),
         _matmul_cases,
-        work=_matmul_work,
+        Traits(weight_channel_axis=_matmul_channel_axis),
+        Cost(_matmul_work),
     )
 )
 """Matrix product of a [..., m, k] and b [..., k, n], with broadcast leading axes: [..., m, n]. With
@@ -91,9 +103,14 @@ MATMUL = define(
 """
 
 
-def _terms(attrs: Attributes, count: int) -> tuple[list[str], str]:
+@dataclass(frozen=True, slots=True)
+class Einsum(Attributes):
+    equation: str
+
+
+def _terms(attrs: Einsum, count: int) -> tuple[list[str], str]:
     """The letters of each operand, and those of the result."""
-    left, arrow, right = attrs["equation"].partition("->")
+    left, arrow, right = attrs.equation.partition("->")
     terms = left.split(",")
     if (
         not arrow
@@ -102,44 +119,44 @@ def _terms(attrs: Attributes, count: int) -> tuple[list[str], str]:
         or not set(right) <= set("".join(terms))
     ):
         raise ShapeError(
-            f"equation {attrs['equation']!r} must have {count} operands, and a result of distinct"
+            f"equation {attrs.equation!r} must have {count} operands, and a result of distinct"
             " letters of the operands"
         )
     return terms, right
 
 
-def _einsum_sizes(attrs: Attributes, types: Sequence[Type]) -> dict[str, int]:
+def _einsum_sizes(attrs: Einsum, types: Sequence[Type]) -> dict[str, int]:
     """The size of each letter."""
     terms, _ = _terms(attrs, len(types))
     sizes: dict[str, int] = {}
     for term, type_ in zip(terms, types, strict=True):
         if len(term) != type_.rank:
             raise ShapeError(
-                f"equation {attrs['equation']!r}: {term!r} has {len(term)} axes, but its operand is"
+                f"equation {attrs.equation!r}: {term!r} has {len(term)} axes, but its operand is"
                 f" {type_}"
             )
         for letter, size in zip(term, type_.shape, strict=True):
             sizes[letter] = require_equal(
                 sizes.get(letter, size),
                 size,
-                f"equation {attrs['equation']!r}: the sizes of axis {letter} differ",
+                f"equation {attrs.equation!r}: the sizes of axis {letter} differ",
             )
     return sizes
 
 
-def _einsum_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+def _einsum_types(attrs: Einsum, types: Sequence[Type]) -> tuple[Type, ...]:
     if len({type_.dtype for type_ in types}) != 1:
         raise ShapeError(f"operands are {', '.join(map(str, types))}, expected the same dtype")
     sizes = _einsum_sizes(attrs, types)
     return (Type(types[0].dtype, tuple(sizes[letter] for letter in _terms(attrs, len(types))[1])),)
 
 
-def _einsum_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
+def _einsum_reference(attrs: Einsum, *arrays: Array) -> tuple[Array, ...]:
     wide = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in arrays]
-    return (np.asarray(np.einsum(attrs["equation"], *wide)),)
+    return (np.asarray(np.einsum(attrs.equation, *wide)),)
 
 
-def _lower_einsum(low: Lowering, attrs: Attributes) -> None:
+def _lower_einsum(low: Lowering, attrs: Einsum) -> None:
     """One sum of products over all letters that are not in the result."""
     sizes = _einsum_sizes(attrs, [view.type for view in low.inputs])
     terms, result = _terms(attrs, len(low.inputs))
@@ -154,7 +171,7 @@ def _lower_einsum(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-def _einsum_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _einsum_work(attrs: Einsum, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     return elements([*inputs, *outputs]) + prod(_einsum_sizes(attrs, inputs).values())
 
 
@@ -176,16 +193,26 @@ def _einsum_cases() -> Iterable[Case]:
         yield Case(arrays, {"equation": equation}, name=equation)
 
 
+def _einsum_channel_axis(attrs: Einsum, position: int, rank: int) -> int | None:
+    """The last axis of the result that the second operand has."""
+    terms, _, result = attrs.equation.partition("->")
+    if position != 1:
+        return None
+    weight = terms.split(",")[1]
+    return next((weight.index(letter) for letter in reversed(result) if letter in weight), None)
+
+
 EINSUM = define(
     Operator(
         "Einsum",
         _einsum_types,
         _einsum_reference,
         _lower_einsum,
-        {"equation": REQUIRED},
+        Einsum,
         (1, 4),
         _einsum_cases,
-        work=_einsum_work,
+        Traits(weight_channel_axis=_einsum_channel_axis),
+        Cost(_einsum_work),
     )
 )
 """Einstein sum of one to four operands by an `equation` such as "abd,cad->abc". The result has

@@ -1,28 +1,34 @@
 """Softmax, and batch normalisation in its inference form."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import inf, prod
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import apply
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Operator, Perm, Traits, define, same_axes
 from webkiln.ops.reduce import check_axes, open_loops
 
 
-def _same_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    check_axes((attrs["axis"],), types[0].rank)
+@dataclass(frozen=True, slots=True)
+class Softmax(Attributes):
+    axis: int
+
+
+def _same_types(attrs: Softmax, types: Sequence[Type]) -> tuple[Type, ...]:
+    check_axes((attrs.axis,), types[0].rank)
     return (types[0],)
 
 
-def _lower_softmax(logarithm: bool) -> Callable[[Lowering, Attributes], None]:
-    def lower(low: Lowering, attrs: Attributes) -> None:
+def _lower_softmax(logarithm: bool) -> Callable[[Lowering, Softmax], None]:
+    def lower(low: Lowering, attrs: Softmax) -> None:
         """Three nests: the largest element; the sum of exp(x - largest); the result."""
-        x, out, axis = low.inputs[0], low.outputs[0], attrs["axis"]
+        x, out, axis = low.inputs[0], low.outputs[0], attrs.axis
         retained = [size for d, size in enumerate(x.shape) if d != axis]
         largest, total = (
             low.temporary(x.type.dtype, retained),
@@ -56,10 +62,10 @@ def _lower_softmax(logarithm: bool) -> Callable[[Lowering, Attributes], None]:
 
 
 def _softmax_reference(logarithm: bool) -> Callable[..., tuple[Array, ...]]:
-    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    def compute(attrs: Softmax, x: Array) -> tuple[Array, ...]:
         wide = x.astype(np.float64)
-        shifted = wide - wide.max(axis=attrs["axis"], keepdims=True, initial=-inf)
-        log = shifted - np.log(np.exp(shifted).sum(axis=attrs["axis"], keepdims=True))
+        shifted = wide - wide.max(axis=attrs.axis, keepdims=True, initial=-inf)
+        log = shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))
         return (np.asarray(log if logarithm else np.exp(log)),)
 
     return compute
@@ -79,41 +85,48 @@ for _name, _logarithm in (("Softmax", False), ("LogSoftmax", True)):
             _same_types,
             _softmax_reference(_logarithm),
             _lower_softmax(_logarithm),
-            {"axis": REQUIRED},
+            Softmax,
             cases=_softmax_cases,
+            traits=Traits(source_axes=same_axes),
         )
     )
 
 
-def _norm_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    check_axes((attrs["axis"],), types[0].rank)
-    channels = types[0].shape[attrs["axis"]]
+@dataclass(frozen=True, slots=True)
+class BatchNorm(Attributes):
+    axis: int
+    epsilon: float
+
+
+def _norm_types(attrs: BatchNorm, types: Sequence[Type]) -> tuple[Type, ...]:
+    check_axes((attrs.axis,), types[0].rank)
+    channels = types[0].shape[attrs.axis]
     for name, type_ in zip(("scale", "beta", "mean", "variance"), types[1:], strict=True):
         if prod(type_.shape) not in (1, channels) or type_.rank > 1:
             raise ShapeError(
-                f"{name} is {type_}, expected [{channels}] (axis {attrs['axis']} of {types[0]})"
+                f"{name} is {type_}, expected [{channels}] (axis {attrs.axis} of {types[0]})"
             )
     return (types[0],)
 
 
-def _norm_reference(attrs: Attributes, x: Array, *parameters: Array) -> tuple[Array, ...]:
-    shape = [-1 if axis == attrs["axis"] else 1 for axis in range(x.ndim)]
+def _norm_reference(attrs: BatchNorm, x: Array, *parameters: Array) -> tuple[Array, ...]:
+    shape = [-1 if axis == attrs.axis else 1 for axis in range(x.ndim)]
     scale, beta, mean, variance = (
         p.astype(np.float64).reshape(shape if p.size != 1 else (1,) * x.ndim) for p in parameters
     )
-    return ((x.astype(np.float64) - mean) / np.sqrt(variance + attrs["epsilon"]) * scale + beta,)
+    return ((x.astype(np.float64) - mean) / np.sqrt(variance + attrs.epsilon) * scale + beta,)
 
 
-def _lower_norm(low: Lowering, attrs: Attributes) -> None:
+def _lower_norm(low: Lowering, attrs: BatchNorm) -> None:
     x = low.inputs[0]
     nest = low.nest()
     index = nest.axes(x.shape)
-    channel = index[attrs["axis"]]
+    channel = index[attrs.axis]
     scale, beta, mean, variance = (
         nest.element(view, (channel,)) if view.shape else nest.load(view, ())
         for view in low.inputs[1:]
     )
-    factor = scale / apply("sqrt", variance + attrs["epsilon"])
+    factor = scale / apply("sqrt", variance + attrs.epsilon)
     nest.store(low.outputs[0], (nest.load(x, index) - mean) * factor + beta)
     nest.done()
 
@@ -126,15 +139,24 @@ def _norm_cases() -> Iterable[Case]:
         yield Case((x, *parameters), {"axis": axis, "epsilon": 1e-3})
 
 
+def _norm_before_transpose(attrs: BatchNorm, perm: Perm) -> BatchNorm:
+    return replace(attrs, axis=perm[attrs.axis])
+
+
 BATCH_NORM = define(
     Operator(
         "BatchNorm",
         _norm_types,
         _norm_reference,
         _lower_norm,
-        {"axis": REQUIRED, "epsilon": REQUIRED},
+        BatchNorm,
         (5, 5),
         _norm_cases,
+        Traits(
+            source_axes=same_axes,
+            before_transpose=_norm_before_transpose,
+            transposed_inputs=1,
+        ),
     )
 )
 """(x - mean) / sqrt(variance + epsilon) * scale + beta. Inputs: x, and scale, beta, mean and

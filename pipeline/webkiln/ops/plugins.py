@@ -3,18 +3,20 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from webkiln.errors import UnsupportedError
-from webkiln.ir.graph import Attributes, Graph
+from webkiln.errors import SourceError, UnsupportedError
+from webkiln.ir.attributes import Attributes
+from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.ops.operator import DEFINED, Case, Operator, define
 from webkiln.ops.table import find
 from webkiln.plugins import PREFIX, import_file
 
-PluginTypeRule = Callable[[Attributes, Sequence[Type]], tuple[Type, ...]]
+PluginTypeRule = Callable[[Any, Sequence[Type]], tuple[Type, ...]]
 
 
 @contextmanager
@@ -39,22 +41,28 @@ def written(
     reference: Callable[..., tuple[Array, ...]],
     texts: Mapping[str, str],
     *,
-    attributes: Mapping[str, Any] | None = None,
+    attributes: type[Attributes] = Attributes,
     arguments: tuple[str, ...] = (),
     arity: tuple[int, int] = (1, 1),
     cases: Iterable[Case] = (),
-) -> Operator:
+) -> Operator[Any]:
     """Define an operator by the source of a kernel for each backend.
 
     `texts` maps backends to the statements that set `y`, the element of the only output with the
     row-major index `i`: in C (wasm), JavaScript (js), WGSL (webgpu) or GLSL ES 3.00 (webgl).
     `x0(n)` is element n of the first input, as float32, int32 or uint32 (on GPUs, every dtype is
-    stored as one of these). The attributes in `arguments` are integers, and `count` is the number
-    of elements of the output.
+    stored as one of these). `attributes` is the class of the attributes. Those in `arguments` are
+    integers, and `count` is the number of elements of the output.
     """
+    declared = [field.name for field in fields(attributes)]
+    if unknown := sorted(set(arguments) - set(declared)):
+        raise SourceError(
+            f"operator {name}: the arguments {', '.join(unknown)} are not attributes of"
+            f" {attributes.__name__}, which has {', '.join(declared) or 'none'}"
+        )
 
     def lower(low: Lowering, attrs: Attributes) -> None:
-        low.custom_kernel(texts, {name: attrs[name] for name in arguments})
+        low.custom_kernel(texts, {argument: getattr(attrs, argument) for argument in arguments})
 
     samples = tuple(cases)
     return define(
@@ -63,7 +71,7 @@ def written(
             infer,
             reference,
             lower,
-            attributes or {},
+            attributes,
             arity,
             lambda: samples,
             backends=tuple(texts),

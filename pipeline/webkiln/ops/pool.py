@@ -3,6 +3,7 @@ outputs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import inf, prod
@@ -10,40 +11,53 @@ from math import inf, prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.ops.budget import CALL
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, Traits, define, same_axes
 from webkiln.ops.reduce import check_axes, identity_of
-from webkiln.ops.window import all_in_bounds, window_index, window_size
-
-WINDOW = dict.fromkeys(("axes", "window", "strides", "dilation", "pad_low", "pad_high"), REQUIRED)
+from webkiln.ops.window import all_in_bounds, check_entries, window_index, window_size
 
 
-def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class Pool(Attributes):
+    axes: tuple[int, ...]
+    window: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    pad_low: tuple[int, ...]
+    pad_high: tuple[int, ...]
+
+
+def _types(attrs: Pool, types: Sequence[Type]) -> tuple[Type, ...]:
     x = types[0]
     shape = list(x.shape)
-    for name in WINDOW:
-        if len(attrs[name]) != len(attrs["axes"]):
-            raise ShapeError(
-                f"{name} has {len(attrs[name])} entries, expected {len(attrs['axes'])}, one per"
-                " pooled axis"
-            )
+    check_entries(
+        len(attrs.axes),
+        "pooled axis",
+        window=attrs.window,
+        strides=attrs.strides,
+        dilation=attrs.dilation,
+        pad_low=attrs.pad_low,
+        pad_high=attrs.pad_high,
+    )
     for axis, window, stride, dilation, low, high in _rows(attrs):
         shape[axis] = window_size(x.shape[axis], window, stride, dilation, low, high)
     return (Type(x.dtype, tuple(shape)),)
 
 
-def _rows(attrs: Attributes) -> list[tuple[int, ...]]:
-    """The attributes of `WINDOW`, by axis."""
-    return list(zip(*(attrs[name] for name in WINDOW), strict=True))
+def _rows(attrs: Pool) -> list[tuple[int, ...]]:
+    """Axis, window, stride, dilation and padding of each pooled axis."""
+    pads = zip(attrs.pad_low, attrs.pad_high, strict=True)
+    windows = zip(attrs.axes, attrs.window, attrs.strides, attrs.dilation, strict=True)
+    return [(*window, *pad) for window, pad in zip(windows, pads, strict=True)]
 
 
-def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
+def _windows(attrs: Pool, x: Array, fill: float) -> Iterable[Array]:
     """Yield the padded input elements that each tap of the window reads, in the shape of the
     output.
     """
@@ -53,7 +67,7 @@ def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
     padded = np.pad(
         x.astype(np.float64) if is_float(str(x.dtype)) else x, widths, constant_values=fill
     )
-    for tap in product(*(range(window) for window in attrs["window"])):
+    for tap in product(*(range(window) for window in attrs.window)):
         slices = [slice(None)] * x.ndim
         for t, (axis, window, stride, dilation, low, high) in zip(tap, _rows(attrs), strict=True):
             count = window_size(x.shape[axis], window, stride, dilation, low, high)
@@ -61,23 +75,28 @@ def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
         yield padded[tuple(slices)]
 
 
-def _window_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _window_work(attrs: Pool, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     """All taps of all windows, which are retained."""
     pads = [
         1 + (low + high) / max(inputs[0].shape[axis], 1) for axis, *_, low, high in _rows(attrs)
     ]
-    taps = prod(attrs["window"])
+    taps = prod(attrs.window)
     return int(inputs[0].size * prod(pads)) + taps * (2 * outputs[0].size + CALL)
 
 
-def _max_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+def _max_reference(attrs: Pool, x: Array) -> tuple[Array, ...]:
     return (np.max(np.stack(list(_windows(attrs, x, identity_of(np.max, str(x.dtype))))), axis=0),)
 
 
-def _average_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+@dataclass(frozen=True, slots=True)
+class AvgPool(Pool):
+    count_include_pad: bool = False
+
+
+def _average_reference(attrs: AvgPool, x: Array) -> tuple[Array, ...]:
     total = np.sum(np.stack(list(_windows(attrs, x, 0))), axis=0)
-    if attrs["count_include_pad"]:
-        return (total / prod(attrs["window"]),)
+    if attrs.count_include_pad:
+        return (total / prod(attrs.window),)
     return (total / np.sum(np.stack(list(_windows(attrs, np.ones_like(x), 0))), axis=0),)
 
 
@@ -86,11 +105,11 @@ def lowest(dtype: str) -> float:
     return -inf if is_float(dtype) else int(np.iinfo(dtype).min)
 
 
-def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
+def _lower(combiner: str, low: Lowering, attrs: Pool, *, include_pad: bool = False) -> None:
     x, out = low.inputs[0], low.outputs[0]
     nest = low.nest()
     index = list(nest.axes(out.shape))
-    taps = [nest.reduce(window) for window in attrs["window"]]
+    taps = [nest.reduce(window) for window in attrs.window]
     checks: list[tuple[Expr, int]] = []
     for tap, (axis, _, stride, dilation, before, after) in zip(taps, _rows(attrs), strict=True):
         index[axis] = window_index(nest, index[axis], tap, stride, dilation, before)
@@ -101,9 +120,9 @@ def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
         combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0)
     )
     if combiner == "sum":
-        if guard is None or attrs["count_include_pad"]:
+        if guard is None or include_pad:
             count = const(1, INT)
-            for window in attrs["window"]:
+            for window in attrs.window:
                 count = count * nest.number(window)
             value = value / cast(count, value.type)
         else:
@@ -150,10 +169,10 @@ MAX_POOL = define(
         _types,
         _max_reference,
         lambda low, attrs: _lower("max", low, attrs),
-        WINDOW,
+        Pool,
         cases=_cases,
-        work=_window_work,
-        scratch=_window_work,
+        traits=Traits(source_axes=same_axes),
+        cost=Cost(_window_work, _window_work),
     )
 )
 """Maximum of windows.
@@ -164,13 +183,13 @@ with one entry per pooled axis. Padding never is the maximum.
 AVG_POOL = define(
     Operator(
         "AvgPool",
-        lambda attrs, types: _types({name: attrs[name] for name in WINDOW}, types),
+        _types,
         _average_reference,
-        lambda low, attrs: _lower("sum", low, attrs),
-        WINDOW | {"count_include_pad": False},
+        lambda low, attrs: _lower("sum", low, attrs, include_pad=attrs.count_include_pad),
+        AvgPool,
         cases=lambda: [*_cases(count_include_pad=False), *_cases(count_include_pad=True)],
-        work=_window_work,
-        scratch=_window_work,
+        traits=Traits(source_axes=same_axes),
+        cost=Cost(_window_work, _window_work),
     )
 )
 """Mean of windows, with the attributes of MaxPool. Padding counts as zeros with
@@ -178,37 +197,42 @@ AVG_POOL = define(
 """
 
 
-def _index_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    (pooled,) = _types({name: attrs[name] for name in WINDOW}, types)
+@dataclass(frozen=True, slots=True)
+class MaxPoolIndex(Pool):
+    column_major: bool = False
+
+
+def _index_types(attrs: MaxPoolIndex, types: Sequence[Type]) -> tuple[Type, ...]:
+    (pooled,) = _types(attrs, types)
     return (Type("int32", pooled.shape),)
 
 
-def _element_numbers(attrs: Attributes, shape: tuple[int, ...]) -> Array:
+def _element_numbers(attrs: MaxPoolIndex, shape: tuple[int, ...]) -> Array:
     """The number of each element in row-major order; with `column_major`, the pooled axes are in
     column-major order.
     """
-    axes = list(attrs["axes"])
+    axes = list(attrs.axes)
     order = [axis for axis in range(len(shape)) if axis not in axes] + (
-        axes[::-1] if attrs["column_major"] else axes
+        axes[::-1] if attrs.column_major else axes
     )
     return (
         np.arange(prod(shape)).reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
     )
 
 
-def _index_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+def _index_reference(attrs: MaxPoolIndex, x: Array) -> tuple[Array, ...]:
     best = np.argmax(np.stack(list(_windows(attrs, x, identity_of(np.max, str(x.dtype))))), axis=0)
     numbers = _element_numbers(attrs, x.shape).astype(np.float64)
     windows = np.stack(list(_windows(attrs, numbers, -1)))
     return (np.take_along_axis(windows, best[None], 0)[0],)
 
 
-def _lower_index(low: Lowering, attrs: Attributes) -> None:
+def _lower_index(low: Lowering, attrs: MaxPoolIndex) -> None:
     """All taps are one reduction loop; the index of the maximum on it determines the element."""
     x, out = low.inputs[0], low.outputs[0]
     nest = low.nest()
     index = list(nest.axes(out.shape))
-    number = nest.reduce(prod(attrs["window"]))
+    number = nest.reduce(prod(attrs.window))
 
     def tap_index(tap: Expr) -> tuple[list[Expr], Expr | None]:
         """The index that a tap reads, and its guard."""
@@ -231,9 +255,9 @@ def _lower_index(low: Lowering, attrs: Attributes) -> None:
     best, _ = tap_index(
         nest.index_of(nest.accumulate("argmax", nest.load(x, source, guard, lowest(x.type.dtype))))
     )
-    axes = list(attrs["axes"])
+    axes = list(attrs.axes)
     order = [axis for axis in range(x.type.rank) if axis not in axes] + (
-        axes[::-1] if attrs["column_major"] else axes
+        axes[::-1] if attrs.column_major else axes
     )
     total = const(0, INT)
     for axis in order:
@@ -245,11 +269,8 @@ def _lower_index(low: Lowering, attrs: Attributes) -> None:
 def _index_cases() -> Iterable[Case]:
     for column_major in (False, True):
         for case in _cases():
-            yield Case(
-                case.inputs,
-                {**case.attrs, "column_major": column_major},
-                name=f"{case.name} {column_major}",
-            )
+            attrs = {**case.attrs, "column_major": column_major}
+            yield Case(case.inputs, attrs, name=f"{case.name} {column_major}")
 
 
 MAX_POOL_INDEX = define(
@@ -258,10 +279,9 @@ MAX_POOL_INDEX = define(
         _index_types,
         _index_reference,
         _lower_index,
-        WINDOW | {"column_major": False},
+        MaxPoolIndex,
         cases=_index_cases,
-        work=_window_work,
-        scratch=_window_work,
+        cost=Cost(_window_work, _window_work),
     )
 )
 """The position of the maximum of each window in x (int32), the first of equal elements. Elements
@@ -270,18 +290,24 @@ other attributes are those of MaxPool.
 """
 
 
-def _adaptive_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    check_axes(attrs["axes"], types[0].rank)
+@dataclass(frozen=True, slots=True)
+class AdaptivePool(Attributes):
+    axes: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+def _adaptive_types(attrs: AdaptivePool, types: Sequence[Type]) -> tuple[Type, ...]:
+    check_axes(attrs.axes, types[0].rank)
     message = (
-        f"sizes is {list(attrs['sizes'])}, expected a positive size for each of the axes"
-        f" {list(attrs['axes'])}"
+        f"sizes is {list(attrs.sizes)}, expected a positive size for each of the axes"
+        f" {list(attrs.axes)}"
     )
-    if len(attrs["sizes"]) != len(attrs["axes"]):
+    if len(attrs.sizes) != len(attrs.axes):
         raise ShapeError(message)
-    for size in attrs["sizes"]:
+    for size in attrs.sizes:
         require_non_negative(size - 1, message)
     shape = list(types[0].shape)
-    for axis, size in zip(attrs["axes"], attrs["sizes"], strict=True):
+    for axis, size in zip(attrs.axes, attrs.sizes, strict=True):
         shape[axis] = size
     return (Type(types[0].dtype, tuple(shape)),)
 
@@ -291,9 +317,9 @@ def _adaptive_reference(function: Callable[..., Array]) -> Callable[..., tuple[A
     ceil((o + 1) * size / count), exclusive.
     """
 
-    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    def compute(attrs: AdaptivePool, x: Array) -> tuple[Array, ...]:
         y = x.astype(np.float64) if is_float(str(x.dtype)) else x
-        for axis, count in zip(attrs["axes"], attrs["sizes"], strict=True):
+        for axis, count in zip(attrs.axes, attrs.sizes, strict=True):
             size = y.shape[axis]
             windows = (range(o * size // count, -(-(o + 1) * size // count)) for o in range(count))
             y = np.stack(
@@ -304,12 +330,12 @@ def _adaptive_reference(function: Callable[..., Array]) -> Callable[..., tuple[A
     return compute
 
 
-def _adaptive_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _adaptive_work(attrs: AdaptivePool, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     """Each window separately; windows may overlap by one element."""
-    return CALL * sum(attrs["sizes"]) + 3 * len(attrs["axes"]) * (inputs[0].size + outputs[0].size)
+    return CALL * sum(attrs.sizes) + 3 * len(attrs.axes) * (inputs[0].size + outputs[0].size)
 
 
-def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
+def _lower_adaptive(combiner: str, low: Lowering, attrs: AdaptivePool) -> None:
     """The reduction loop has the size of the largest window; guards exclude the excess taps of the
     others.
     """
@@ -317,7 +343,7 @@ def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
     nest = low.nest()
     index = list(nest.axes(out.shape))
     guard, covered = None, const(1, COMPUTE[x.type.dtype])
-    for axis, count in zip(attrs["axes"], attrs["sizes"], strict=True):
+    for axis, count in zip(attrs.axes, attrs.sizes, strict=True):
         size = x[axis]
         widths = [-(-(o + 1) * size // count) - o * size // count for o in range(count)]
         tap, full = nest.reduce(max(widths)), nest.argument(size)
@@ -366,9 +392,8 @@ for _name, _combiner, _function in (
             _adaptive_types,
             _adaptive_reference(_function),
             partial(_lower_adaptive, _combiner),
-            {"axes": REQUIRED, "sizes": REQUIRED},
+            AdaptivePool,
             cases=_adaptive_cases,
-            work=_adaptive_work,
-            scratch=_adaptive_work,
+            cost=Cost(_adaptive_work, _adaptive_work),
         )
     )

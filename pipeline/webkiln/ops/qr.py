@@ -1,11 +1,12 @@
 """QR factorisation, as a procedure that runs on the CPU (Golub & Van Loan, Matrix Computations)."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const, select
@@ -19,20 +20,25 @@ from webkiln.ops.factorization import (
     sample_matrices,
     work_per_row,
 )
-from webkiln.ops.operator import Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, define
 from webkiln.ops.sorting import ZERO, writer
 
 
-def _qr_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class QRFactorization(Attributes):
+    complete: bool = False
+
+
+def _qr_types(attrs: QRFactorization, types: Sequence[Type]) -> tuple[Type, ...]:
     x = types[0]
     lead, rows, columns = matrices(x)
-    inner = rows if attrs["complete"] else min(rows, columns)
+    inner = rows if attrs.complete else min(rows, columns)
     return Type(x.dtype, (*lead, rows, inner)), Type(x.dtype, (*lead, inner, columns))
 
 
-def _qr_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+def _qr_reference(attrs: QRFactorization, x: Array) -> tuple[Array, ...]:
     pairs = [
-        np.linalg.qr(matrix, "complete" if attrs["complete"] else "reduced")
+        np.linalg.qr(matrix, "complete" if attrs.complete else "reduced")
         for matrix in x.astype(np.float64).reshape(-1, *x.shape[-2:])
     ]
     return tuple(
@@ -57,7 +63,7 @@ def reflector(w: ProcedureWriter, first: Expr, rest: Expr) -> tuple[Expr, Expr, 
     return beta, tau, w.variable(select(is_zero, one, first - beta))
 
 
-def _lower_qr(low: Lowering, attrs: Attributes) -> None:
+def _lower_qr(low: Lowering, attrs: QRFactorization) -> None:
     """Householder reflections, then their product, accumulated backwards (5.2.1, 5.1.6)."""
     x, type_ = low.materialize(low.inputs[0]), COMPUTE[low.inputs[0].type.dtype]
     lead, m, n = matrices(x.type)
@@ -117,9 +123,9 @@ QR = define(
         _qr_types,
         _qr_reference,
         _lower_qr,
-        {"complete": False},
+        QRFactorization,
         cases=_qr_cases,
-        work=work_per_row(1),
+        cost=Cost(work_per_row(1)),
     )
 )
 """QR factorisation of x [..., m, n]. Outputs: Q [..., m, k] and R [..., k, n], with k = min(m, n)

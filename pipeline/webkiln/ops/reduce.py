@@ -1,16 +1,17 @@
 """Reductions over axes, softmax, and batch normalisation in its inference form."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import inf, prod
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, REAL, Expr, apply, cast, const
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Operator, define
 
 
 def check_axes(axes: Sequence[int], rank: int) -> None:
@@ -27,8 +28,14 @@ def _reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) ->
     )
 
 
-def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    return (Type(types[0].dtype, _reduced_shape(types[0].shape, attrs["axes"], attrs["keepdims"])),)
+@dataclass(frozen=True, slots=True)
+class Reduction(Attributes):
+    axes: tuple[int, ...]
+    keepdims: bool = False
+
+
+def _types(attrs: Reduction, types: Sequence[Type]) -> tuple[Type, ...]:
+    return (Type(types[0].dtype, _reduced_shape(types[0].shape, attrs.axes, attrs.keepdims)),)
 
 
 def open_loops(nest: NestBuilder, shape: Sequence[int], axes: Sequence[int]) -> list[Expr]:
@@ -41,9 +48,9 @@ def open_loops(nest: NestBuilder, shape: Sequence[int], axes: Sequence[int]) -> 
     return [parallel[axis] if axis in parallel else inner[axis] for axis in range(len(shape))]
 
 
-def _lower(combiner: str, mean: bool) -> Callable[[Lowering, Attributes], None]:
-    def lower(low: Lowering, attrs: Attributes) -> None:
-        x, axes = low.inputs[0], attrs["axes"]
+def _lower(combiner: str, mean: bool) -> Callable[[Lowering, Reduction], None]:
+    def lower(low: Lowering, attrs: Reduction) -> None:
+        x, axes = low.inputs[0], attrs.axes
         nest = low.nest()
         index = open_loops(nest, x.shape, axes)
         value = nest.accumulate(combiner, nest.load(x, index))
@@ -87,15 +94,13 @@ def _integer_cases() -> Iterable[Case]:
 
 
 def _reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
-    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    def compute(attrs: Reduction, x: Array) -> tuple[Array, ...]:
         wide = x.astype(np.float64) if x.dtype.kind == "f" else x
         empty = (
             {"initial": identity_of(function, str(x.dtype))} if function in (np.max, np.min) else {}
         )
         return (
-            np.asarray(
-                function(wide, axis=tuple(attrs["axes"]), keepdims=attrs["keepdims"], **empty)
-            ),
+            np.asarray(function(wide, axis=tuple(attrs.axes), keepdims=attrs.keepdims, **empty)),
         )
 
     return compute
@@ -134,19 +139,25 @@ for _name, _combiner, _function in (
             _types,
             _reference(_function),
             _lower(_combiner, _name == "ReduceMean"),
-            {"axes": REQUIRED, "keepdims": False},
+            Reduction,
             cases=_cases if _name == "ReduceProd" else _integer_cases,
         )
     )
 
 
-def _arg_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    return (Type("int32", _reduced_shape(types[0].shape, (attrs["axis"],), attrs["keepdims"])),)
+@dataclass(frozen=True, slots=True)
+class ArgReduction(Attributes):
+    axis: int
+    keepdims: bool = False
 
 
-def _lower_arg(combiner: str) -> Callable[[Lowering, Attributes], None]:
-    def lower(low: Lowering, attrs: Attributes) -> None:
-        x, axis = low.inputs[0], attrs["axis"]
+def _arg_types(attrs: ArgReduction, types: Sequence[Type]) -> tuple[Type, ...]:
+    return (Type("int32", _reduced_shape(types[0].shape, (attrs.axis,), attrs.keepdims)),)
+
+
+def _lower_arg(combiner: str) -> Callable[[Lowering, ArgReduction], None]:
+    def lower(low: Lowering, attrs: ArgReduction) -> None:
+        x, axis = low.inputs[0], attrs.axis
         nest = low.nest()
         value = nest.accumulate(combiner, nest.load(x, open_loops(nest, x.shape, (axis,))))
         nest.store(
@@ -169,16 +180,16 @@ def _arg_cases() -> Iterable[Case]:
 def _arg_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
     """The index of the extremum; 0 for no elements."""
 
-    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    def compute(attrs: ArgReduction, x: Array) -> tuple[Array, ...]:
         operand = (
             x
-            if x.shape[attrs["axis"]]
+            if x.shape[attrs.axis]
             else np.zeros_like(
                 x,
-                shape=[max(size, int(axis == attrs["axis"])) for axis, size in enumerate(x.shape)],
+                shape=[max(size, int(axis == attrs.axis)) for axis, size in enumerate(x.shape)],
             )
         )
-        return (np.asarray(function(operand, axis=attrs["axis"], keepdims=attrs["keepdims"])),)
+        return (np.asarray(function(operand, axis=attrs.axis, keepdims=attrs.keepdims)),)
 
     return compute
 
@@ -191,7 +202,7 @@ for _name, _combiner, _search in (("ArgMax", "argmax", np.argmax), ("ArgMin", "a
             _arg_types,
             _arg_reference(_search),
             _lower_arg(_combiner),
-            {"axis": REQUIRED, "keepdims": False},
+            ArgReduction,
             cases=_arg_cases,
         )
     )

@@ -9,8 +9,8 @@ from math import ceil, pi, prod
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.dim import is_symbolic, maximum
-from webkiln.ir.graph import Attributes
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
@@ -18,7 +18,7 @@ from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.steps import View
 from webkiln.ops.linear import PRODUCTS
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, define
 from webkiln.ops.reduce import check_axes
 
 
@@ -88,42 +88,52 @@ class Line:
     unit: int
 
 
-def _lines(attrs: Attributes, x: Type) -> list[Line]:
+@dataclass(frozen=True, slots=True)
+class Resize(Attributes):
+    axes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    method: str
+    coordinates: str = "half_pixel"
+    antialias: bool = False
+    resolution: int = 0
+
+
+def _lines(attrs: Resize, x: Type) -> list[Line]:
     lines = []
-    for axis, out in zip(attrs["axes"], attrs["sizes"], strict=True):
+    for axis, out in zip(attrs.axes, attrs.sizes, strict=True):
         size = x.shape[axis]
-        if attrs["coordinates"] == "align_corners":
+        if attrs.coordinates == "align_corners":
             lines.append(Line(axis, size, out, size - 1, 0, maximum([out - 1, 1])))
-        elif attrs["coordinates"] == "half_pixel":
+        elif attrs.coordinates == "half_pixel":
             lines.append(Line(axis, size, out, 2 * size, size - out, 2 * out))
         else:
             lines.append(Line(axis, size, out, size, 0, out))
     return lines
 
 
-def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+def _types(attrs: Resize, types: Sequence[Type]) -> tuple[Type, ...]:
     x = types[0]
-    check_axes(attrs["axes"], x.rank)
+    check_axes(attrs.axes, x.rank)
     message = (
-        f"sizes is {list(attrs['sizes'])}, expected a positive size for each of the axes"
-        f" {list(attrs['axes'])}"
+        f"sizes is {list(attrs.sizes)}, expected a positive size for each of the axes"
+        f" {list(attrs.axes)}"
     )
-    if len(attrs["sizes"]) != len(attrs["axes"]):
+    if len(attrs.sizes) != len(attrs.axes):
         raise ShapeError(message)
-    for size in attrs["sizes"]:
+    for size in attrs.sizes:
         require_non_negative(size - 1, message)
-    if attrs["method"] not in METHODS or attrs["coordinates"] not in COORDINATES:
+    if attrs.method not in METHODS or attrs.coordinates not in COORDINATES:
         raise ShapeError(
-            f"method is {attrs['method']!r}, coordinates is {attrs['coordinates']!r}; expected one"
+            f"method is {attrs.method!r}, coordinates is {attrs.coordinates!r}; expected one"
             f" of {', '.join(METHODS)} and one of {', '.join(COORDINATES)}"
         )
-    if attrs["method"] != "nearest" and x.dtype != "float32":
-        raise ShapeError(f"x is {x}; the method {attrs['method']} requires float32")
+    if attrs.method != "nearest" and x.dtype != "float32":
+        raise ShapeError(f"x is {x}; the method {attrs.method} requires float32")
     shape = list(x.shape)
     for line in _lines(attrs, x):
         shape[line.axis] = line.out
         if _is_averaged(attrs) and (is_symbolic(line.size) or is_symbolic(line.out)):
-            option = "antialias" if attrs["antialias"] else "area"
+            option = "antialias" if attrs.antialias else "area"
             raise ShapeError(
                 f"axis {line.axis} is resized from {line.size} to {line.out}; {option} requires"
                 " sizes that are known before the model runs"
@@ -131,38 +141,38 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     return (Type(x.dtype, tuple(shape)),)
 
 
-def _is_averaged(attrs: Attributes) -> bool:
+def _is_averaged(attrs: Resize) -> bool:
     """Whether the number of elements per output depends on the scale."""
-    return attrs["method"] == "area" or (attrs["antialias"] and attrs["method"] in FILTERS)
+    return attrs.method == "area" or (attrs.antialias and attrs.method in FILTERS)
 
 
-def _weights(attrs: Attributes, line: Line) -> Array:
+def _weights(attrs: Resize, line: Line) -> Array:
     """The weights of inputs, [output, input]."""
     fractions = [Fraction(o * line.scale + line.start, line.unit) for o in range(line.out)]
-    if attrs["method"] == "nearest":
+    if attrs.method == "nearest":
         nearest = [min(max((2 * p + 1).__floor__() // 2, 0), line.size - 1) for p in fractions]
         return np.eye(line.size)[nearest]
     position = np.array([float(p) for p in fractions])
-    if attrs["resolution"]:
+    if attrs.resolution:
         position = (
             np.floor(position)
-            + np.rint((position - np.floor(position)) * attrs["resolution"]) / attrs["resolution"]
+            + np.rint((position - np.floor(position)) * attrs.resolution) / attrs.resolution
         )
     distance = np.abs(position[:, None] - np.arange(line.size))
     step = line.scale / line.unit
-    if attrs["method"] == "linear":
+    if attrs.method == "linear":
         distance = np.abs(np.clip(position, 0, line.size - 1)[:, None] - np.arange(line.size))
         weights = np.maximum(1 - distance, 0)
-    elif attrs["method"] == "area":
+    elif attrs.method == "area":
         weights = np.clip(0.5 + step / 2 - distance, 0, min(1, step))
     else:
-        kernel = FILTERS[attrs["method"]]
-        scaled = distance / (max(step, 1) if attrs["antialias"] else 1)
+        kernel = FILTERS[attrs.method]
+        scaled = distance / (max(step, 1) if attrs.antialias else 1)
         weights = np.where(scaled < kernel.radius, kernel.reference(scaled), 0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _work(attrs: Resize, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     """The weights of each axis, whose positions are computed as fractions in Python, and a product
     with their matrix.
     """
@@ -173,7 +183,7 @@ def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) ->
     return total
 
 
-def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _scratch(attrs: Resize, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     """The largest matrix of weights, and the largest intermediate tensor."""
     lines, shape, largest = _lines(attrs, inputs[0]), list(inputs[0].shape), 0
     for line in lines:
@@ -182,7 +192,7 @@ def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type])
     return largest + 4 * max((line.out * line.size for line in lines), default=0)
 
 
-def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+def _reference(attrs: Resize, x: Array) -> tuple[Array, ...]:
     wide = x.astype(np.float64) if x.dtype.kind == "f" else x
     for line in _lines(attrs, Type(str(x.dtype), x.shape)):
         wide = np.moveaxis(
@@ -191,11 +201,11 @@ def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     return (np.asarray(wide),)
 
 
-def _lower(low: Lowering, attrs: Attributes) -> None:
+def _lower(low: Lowering, attrs: Resize) -> None:
     x, out = low.inputs[0], low.outputs[0]
     lines = _lines(attrs, x.type)
-    if attrs["method"] in ("nearest", "linear"):
-        (_lower_nearest if attrs["method"] == "nearest" else _lower_linear)(low, lines)
+    if attrs.method in ("nearest", "linear"):
+        (_lower_nearest if attrs.method == "nearest" else _lower_linear)(low, lines)
         return
     changed = [line for line in lines if line.size != line.out] or lines[:1]
     for line in changed:
@@ -255,15 +265,13 @@ def _lower_linear(low: Lowering, lines: Sequence[Line]) -> None:
     nest.done()
 
 
-def _lower_line(low: Lowering, attrs: Attributes, line: Line, x: View, y: View) -> None:
+def _lower_line(low: Lowering, attrs: Resize, line: Line, x: View, y: View) -> None:
     """Three nests: the sum of the weights of each output, the table of normalised weights, and the
     weighted sum of elements.
     """
     step = line.scale / line.unit if _is_averaged(attrs) else 1.0
     radius = ceil(
-        0.5 + step / 2
-        if attrs["method"] == "area"
-        else FILTERS[attrs["method"]].radius * max(step, 1.0)
+        0.5 + step / 2 if attrs.method == "area" else FILTERS[attrs.method].radius * max(step, 1.0)
     )
     taps = 2 * radius
     total = low.temporary("float32", (line.out,))
@@ -293,22 +301,22 @@ def _lower_line(low: Lowering, attrs: Attributes, line: Line, x: View, y: View) 
 
 
 def _weight(
-    nest: NestBuilder, attrs: Attributes, line: Line, radius: int, row: Expr, tap: Expr
+    nest: NestBuilder, attrs: Resize, line: Line, radius: int, row: Expr, tap: Expr
 ) -> Expr:
     """The unnormalised weight of element `tap` for output `row`; 0 for elements out of bounds."""
     unit, numerator = nest.argument(line.unit), _numerator(nest, line, row)
     before = apply("floordiv", numerator, unit)
     fraction = cast(numerator - before * unit, FLOAT) / cast(unit, FLOAT)
-    if attrs["resolution"]:
-        fraction = apply("rint", fraction * attrs["resolution"]) / attrs["resolution"]
+    if attrs.resolution:
+        fraction = apply("rint", fraction * attrs.resolution) / attrs.resolution
     distance = apply("abs", fraction + cast(nest.argument(radius - 1) - tap, FLOAT))
     step = cast(nest.argument(line.scale), FLOAT) / cast(unit, FLOAT)
-    if attrs["method"] == "area":
+    if attrs.method == "area":
         overlap = apply("max", 0.5 + step * 0.5 - distance, const(0.0))
         weight = apply("min", overlap, apply("min", step, const(1.0)))
     else:
-        kernel = FILTERS[attrs["method"]]
-        scaled = distance / apply("max", step, const(1.0)) if attrs["antialias"] else distance
+        kernel = FILTERS[attrs.method]
+        scaled = distance / apply("max", step, const(1.0)) if attrs.antialias else distance
         weight = select(
             apply("lt", scaled, const(kernel.radius)), kernel.formula(scaled), const(0.0)
         )
@@ -355,17 +363,9 @@ RESIZE = define(
         _types,
         _reference,
         _lower,
-        {
-            "axes": REQUIRED,
-            "sizes": REQUIRED,
-            "method": REQUIRED,
-            "coordinates": "half_pixel",
-            "antialias": False,
-            "resolution": 0,
-        },
+        Resize,
         cases=_cases,
-        work=_work,
-        scratch=_scratch,
+        cost=Cost(_work, _scratch),
     )
 )
 """Resizes the `axes` of x to `sizes`.

@@ -1,6 +1,7 @@
 """Sampling of images at positions that are data (grid sampling)."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -8,20 +9,27 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.steps import View
 from webkiln.ops.interpolate import MODES, cubic_weight
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, define
 
 PADDINGS = ("zeros", "border", "reflection")
 SAMPLING = (*MODES, "largest")
 
 
-def _sample_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class Sample(Attributes):
+    mode: str
+    padding: str
+    corners: bool = False
+
+
+def _sample_types(attrs: Sample, types: Sequence[Type]) -> tuple[Type, ...]:
     x, grid = types
     count = x.rank - 2
     groups = grid.shape[1] if grid.rank > 2 else 0
@@ -35,9 +43,9 @@ def _sample_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         raise ShapeError(
             f"the grid is {grid}, expected [batch, groups, ..., {count}] for x, which is {x}"
         )
-    if attrs["mode"] not in SAMPLING or attrs["padding"] not in PADDINGS or x.dtype != grid.dtype:
+    if attrs.mode not in SAMPLING or attrs.padding not in PADDINGS or x.dtype != grid.dtype:
         raise ShapeError(
-            f"mode is {attrs['mode']}, padding is {attrs['padding']}, x is {x}, the grid is {grid};"
+            f"mode is {attrs.mode}, padding is {attrs.padding}, x is {x}, the grid is {grid};"
             f" expected one of {', '.join(SAMPLING)}, one of {', '.join(PADDINGS)} and the same"
             " dtype"
         )
@@ -49,12 +57,12 @@ def _taps(mode: str) -> tuple[int, ...]:
     return {"nearest": (0,), "linear": (0, 1), "largest": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]
 
 
-def _borders(attrs: Attributes, size: Any) -> tuple[Any, Any]:
+def _borders(attrs: Sample, size: Any) -> tuple[Any, Any]:
     """The positions at which reflection mirrors an axis."""
-    return (0, size - 1) if attrs["corners"] else (-0.5, size - 0.5)
+    return (0, size - 1) if attrs.corners else (-0.5, size - 0.5)
 
 
-def _reflect_array(attrs: Attributes, position: Array, size: int) -> Array:
+def _reflect_array(attrs: Sample, position: Array, size: int) -> Array:
     first, last = _borders(attrs, size)
     if first == last:
         return np.zeros_like(position)
@@ -62,27 +70,27 @@ def _reflect_array(attrs: Attributes, position: Array, size: int) -> Array:
     return np.asarray(first + np.minimum(offset, 2 * (last - first) - offset))
 
 
-def _sample_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _sample_work(attrs: Sample, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     """All taps of each output, which are retained."""
     spatial = inputs[0].rank - 2
-    return int(8 * len(_taps(attrs["mode"])) ** spatial * (spatial + 1) * outputs[0].size)
+    return int(8 * len(_taps(attrs.mode)) ** spatial * (spatial + 1) * outputs[0].size)
 
 
-def _sample_reference(attrs: Attributes, x: Array, grid: Array) -> tuple[Array, ...]:
+def _sample_reference(attrs: Sample, x: Array, grid: Array) -> tuple[Array, ...]:
     batch, channels = x.shape[:2]
     sizes, count = x.shape[2:], x.ndim - 2
     out = np.zeros((batch, channels, *grid.shape[2:-1]))
     wide = np.repeat(grid.astype(np.float64), channels // grid.shape[1], axis=1)
     numbers = np.indices(out.shape)[:2]
     position = [
-        np.rint(wide[..., d]) if attrs["mode"] == "nearest" else wide[..., d] for d in range(count)
+        np.rint(wide[..., d]) if attrs.mode == "nearest" else wide[..., d] for d in range(count)
     ]
-    if attrs["padding"] == "border":
+    if attrs.padding == "border":
         position = [np.clip(p, 0, size - 1) for p, size in zip(position, sizes, strict=True)]
-    elif attrs["padding"] == "reflection":
+    elif attrs.padding == "reflection":
         position = [_reflect_array(attrs, p, size) for p, size in zip(position, sizes, strict=True)]
     values = []
-    for tap in product(_taps(attrs["mode"]), repeat=count):
+    for tap in product(_taps(attrs.mode), repeat=count):
         weight, in_bounds = np.ones(out.shape), np.ones(out.shape, bool)
         index = []
         for p, step, size in zip(position, tap, sizes, strict=True):
@@ -90,20 +98,20 @@ def _sample_reference(attrs: Attributes, x: Array, grid: Array) -> tuple[Array, 
             distance = np.abs(p - element)
             weight = weight * (
                 1
-                if attrs["mode"] == "nearest"
+                if attrs.mode == "nearest"
                 else cubic_weight(distance, -0.75)
-                if attrs["mode"] == "cubic"
+                if attrs.mode == "cubic"
                 else 1 - distance
             )
-            if attrs["padding"] == "reflection":
+            if attrs.padding == "reflection":
                 element = np.floor(_reflect_array(attrs, element, size))
-            in_bounds &= (element >= 0) & (element < size) | (attrs["padding"] != "zeros")
+            in_bounds &= (element >= 0) & (element < size) | (attrs.padding != "zeros")
             index.append(np.clip(element, 0, size - 1).astype(int))
         values.append(weight * np.where(in_bounds, x[(numbers[0], numbers[1], *index)], 0))
-    return (np.max(values, axis=0) if attrs["mode"] == "largest" else np.sum(values, axis=0),)
+    return (np.max(values, axis=0) if attrs.mode == "largest" else np.sum(values, axis=0),)
 
 
-def _reflect(attrs: Attributes, position: Expr, size: Expr) -> Expr:
+def _reflect(attrs: Sample, position: Expr, size: Expr) -> Expr:
     """Mirror a position at the borders until it is between them; 0 on an axis of one element."""
     first, last = _borders(attrs, size)
     span = last - first
@@ -112,7 +120,7 @@ def _reflect(attrs: Attributes, position: Expr, size: Expr) -> Expr:
     return select(apply("gt", span, const(0, span.type)), mirrored, const(0, span.type))
 
 
-def _lower_sample(low: Lowering, attrs: Attributes) -> None:
+def _lower_sample(low: Lowering, attrs: Sample) -> None:
     """The channels of a group share the positions."""
     x, grid = low.inputs
     type_ = COMPUTE[x.type.dtype]
@@ -124,24 +132,24 @@ def _lower_sample(low: Lowering, attrs: Attributes) -> None:
     position: list[Expr] = []
     for d, size in enumerate(sizes):
         point = nest.load(grid, (*index[:2], *index[3:], nest.number(d)))
-        point = apply("rint", point) if attrs["mode"] == "nearest" else point
-        if attrs["padding"] == "border":
+        point = apply("rint", point) if attrs.mode == "nearest" else point
+        if attrs.padding == "border":
             point = apply("min", apply("max", point, const(0, type_)), size - 1.0)
-        position.append(_reflect(attrs, point, size) if attrs["padding"] == "reflection" else point)
+        position.append(_reflect(attrs, point, size) if attrs.padding == "reflection" else point)
     view = x.reshaped((*split, *x.shape[2:]))
-    taps = product(_taps(attrs["mode"]), repeat=len(sizes))
+    taps = product(_taps(attrs.mode), repeat=len(sizes))
     total, *others = (
         _weighted_tap(nest, attrs, view, index[:3], position, sizes, tap) for tap in taps
     )
     for value in others:
-        total = apply("max", total, value) if attrs["mode"] == "largest" else total + value
+        total = apply("max", total, value) if attrs.mode == "largest" else total + value
     nest.store(low.outputs[0].reshaped((*split, *grid.shape[2:-1])), total)
     nest.done()
 
 
 def _weighted_tap(
     nest: NestBuilder,
-    attrs: Attributes,
+    attrs: Sample,
     x: View,
     lead: Sequence[Expr],
     position: Sequence[Expr],
@@ -155,18 +163,18 @@ def _weighted_tap(
     for d, step in enumerate(tap):
         element = apply("floor", position[d]) + float(step)
         distance = apply("abs", position[d] - element)
-        weights.append(_cubic(distance) if attrs["mode"] == "cubic" else 1.0 - distance)
-        if attrs["padding"] == "reflection":
+        weights.append(_cubic(distance) if attrs.mode == "cubic" else 1.0 - distance)
+        if attrs.padding == "reflection":
             element = _reflect(attrs, element, sizes[d])
         source = cast(apply("floor", element), INT)
-        if attrs["padding"] == "zeros":
+        if attrs.padding == "zeros":
             checks.append(nest.in_bounds(source, x[d + 3]))
         else:
             source = apply("min", apply("max", source, const(0, INT)), nest.argument(x[d + 3] - 1))
         index.append(source)
     guard = reduce(lambda a, b: apply("and", a, b), checks) if checks else None
     value = nest.load(x, (*lead, *index), guard)
-    return value if attrs["mode"] == "nearest" else reduce(Expr.__mul__, weights) * value
+    return value if attrs.mode == "nearest" else reduce(Expr.__mul__, weights) * value
 
 
 def _cubic(distance: Expr) -> Expr:
@@ -202,11 +210,10 @@ SAMPLE = define(
         _sample_types,
         _sample_reference,
         _lower_sample,
-        {"mode": REQUIRED, "padding": REQUIRED, "corners": False},
+        Sample,
         (2, 2),
         _sample_cases,
-        work=_sample_work,
-        scratch=_sample_work,
+        cost=Cost(_sample_work, _sample_work),
     )
 )
 """Samples x [N, C, spatial ...] at the positions of a grid [N, groups, ..., number of spatial

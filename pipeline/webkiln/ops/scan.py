@@ -1,23 +1,33 @@
 """Scan: a nested graph that is applied to the slices of sequences, with states."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes, Graph, Node, Variable
+from webkiln.ir.attributes import Attributes
+from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.size_checks import require_all_equal
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.steps import View
 from webkiln.ops.budget import hold
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Operator, define
 
 
-def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int, int, int]:
+@dataclass(frozen=True, slots=True)
+class Scan(Attributes):
+    body: Graph
+    axes: tuple[int, ...]
+    out_axes: tuple[int, ...] = ()
+    reverse: bool = False
+
+
+def _signature(attrs: Scan, types: Sequence[Type]) -> tuple[Graph, int, int, int]:
     """The body, and the numbers of states, of scanned inputs and of steps."""
-    body, axes = attrs["body"], attrs["axes"]
-    states = len(body.outputs) - len(attrs["out_axes"])
+    body, axes = attrs.body, attrs.axes
+    states = len(body.outputs) - len(attrs.out_axes)
     if len(types) != len(body.inputs) or states < 0 or states + len(axes) > len(types) or not axes:
         raise ShapeError(
             f"the body {body.name} has {len(body.inputs)} inputs and {len(body.outputs)} outputs,"
@@ -28,11 +38,11 @@ def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int, in
     return body, states, len(axes), steps
 
 
-def _scan_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+def _scan_types(attrs: Scan, types: Sequence[Type]) -> tuple[Type, ...]:
     body, states, scanned, steps = _signature(attrs, types)
     slices = [
         Type(type_.dtype, (*type_.shape[:axis], *type_.shape[axis + 1 :]))
-        for type_, axis in zip(types[states : states + scanned], attrs["axes"], strict=True)
+        for type_, axis in zip(types[states : states + scanned], attrs.axes, strict=True)
     ]
     operands = [*types[:states], *slices, *types[states + scanned :]]
     results = [body.type(name) for name in body.outputs.values()]
@@ -46,12 +56,12 @@ def _scan_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
             raise ShapeError(f"{name} of the body {body.name} is {expected}, got {got}")
     stacked = [
         Type(type_.dtype, (*type_.shape[:axis], steps, *type_.shape[axis:]))
-        for type_, axis in zip(results[states:], attrs["out_axes"], strict=True)
+        for type_, axis in zip(results[states:], attrs.out_axes, strict=True)
     ]
     return (*types[:states], *stacked)
 
 
-def _scan_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
+def _scan_reference(attrs: Scan, *arrays: Array) -> tuple[Array, ...]:
     # Imported here because it imports the table of operators, which imports this module.
     from webkiln.ops.evaluate import run_graph
 
@@ -66,8 +76,8 @@ def _scan_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
     types = [body.type(name) for name in list(body.outputs.values())[states:]]
     stacked: list[list[Array]] = [[np.zeros((0,))] * steps for _ in types]
     for step in range(steps):
-        index = steps - 1 - step if attrs["reverse"] else step
-        slices = [np.take(row, index, axis) for row, axis in zip(rows, attrs["axes"], strict=True)]
+        index = steps - 1 - step if attrs.reverse else step
+        slices = [np.take(row, index, axis) for row, axis in zip(rows, attrs.axes, strict=True)]
         results = list(
             run_graph(body, dict(zip(body.inputs, (*state, *slices, *captured), strict=True)))[
                 0
@@ -81,23 +91,23 @@ def _scan_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
     piles = [np.stack(pile) if pile else none for pile, none in zip(stacked, empty, strict=True)]
     return (
         *state,
-        *(np.moveaxis(pile, 0, axis) for pile, axis in zip(piles, attrs["out_axes"], strict=True)),
+        *(np.moveaxis(pile, 0, axis) for pile, axis in zip(piles, attrs.out_axes, strict=True)),
     )
 
 
-def _lower_scan(low: Lowering, attrs: Attributes) -> None:
+def _lower_scan(low: Lowering, attrs: Scan) -> None:
     body, states, scanned, steps = _signature(attrs, [view.type for view in low.inputs])
     current, stacked = low.outputs[:states], low.outputs[states:]
     for initial, state in zip(low.inputs, current, strict=False):
         low.copy(initial, state)
     with low.repeat(steps) as step:
-        index = steps - 1 - step if attrs["reverse"] else step
+        index = steps - 1 - step if attrs.reverse else step
         slices = [
             _slice(low, view, axis, index)
-            for view, axis in zip(low.inputs[states:], attrs["axes"], strict=False)
+            for view, axis in zip(low.inputs[states:], attrs.axes, strict=False)
         ]
         results = low.inline(body, [*current, *slices, *low.inputs[states + scanned :]])
-        for result, out, axis in zip(results[states:], stacked, attrs["out_axes"], strict=True):
+        for result, out, axis in zip(results[states:], stacked, attrs.out_axes, strict=True):
             store_slice(low, result, out, axis, index)
         next_states = [copy_if_state(low, view, current) for view in results[:states]]
         for result, state in zip(next_states, current, strict=True):
@@ -173,7 +183,7 @@ def _cases() -> Iterable[Case]:
 
 SCAN = define(Operator(
     "Scan", _scan_types, _scan_reference, _lower_scan,
-    {"body": REQUIRED, "axes": REQUIRED, "out_axes": (), "reverse": False}, (1, 64), _cases,
+    Scan, (1, 64), _cases,
 ))  # fmt: skip
 """Applies the graph `body` to the slices of sequences.
 

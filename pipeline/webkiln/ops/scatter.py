@@ -4,12 +4,13 @@ Negative indices count from the end; updates at out-of-bounds indices are droppe
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
@@ -17,7 +18,7 @@ from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import Accumulator
 from webkiln.nest.procedure import ProcedureWriter
 from webkiln.ops.index import X, check_indices, element_index, wrap_negative
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, define
 from webkiln.ops.reduce import check_axes
 from webkiln.ops.sorting import ZERO, writer
 
@@ -63,20 +64,26 @@ def _scatter_scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequenc
     return 4 * (inputs[0].rank + 1) * (inputs[1].size + inputs[2].size)
 
 
-def _check_scatter(attrs: Attributes, types: Sequence[Type]) -> None:
+def _check_scatter(reduction: str, types: Sequence[Type]) -> None:
     x, indices, updates = types
     check_indices(indices)
-    if attrs["reduction"] not in REDUCTIONS or x.dtype != updates.dtype:
+    if reduction not in REDUCTIONS or x.dtype != updates.dtype:
         raise ShapeError(
-            f"x is {x}, updates are {updates}, reduction is {attrs['reduction']!r}; expected the"
+            f"x is {x}, updates are {updates}, reduction is {reduction!r}; expected the"
             f" same dtype and one of {', '.join(REDUCTIONS)}"
         )
 
 
-def _scatter_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    _check_scatter(attrs, types)
+@dataclass(frozen=True, slots=True)
+class ScatterElements(Attributes):
+    axis: int
+    reduction: str = "none"
+
+
+def _scatter_types(attrs: ScatterElements, types: Sequence[Type]) -> tuple[Type, ...]:
+    _check_scatter(attrs.reduction, types)
     x, indices, updates = types
-    check_axes((attrs["axis"],), x.rank)
+    check_axes((attrs.axis,), x.rank)
     if indices.shape != updates.shape or indices.rank != x.rank:
         raise ShapeError(
             f"indices are {indices}, updates are {updates}; expected the same shape, and the same"
@@ -86,9 +93,9 @@ def _scatter_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]
 
 
 def _scatter_elements_reference(
-    attrs: Attributes, x: Array, indices: Array, updates: Array
+    attrs: ScatterElements, x: Array, indices: Array, updates: Array
 ) -> tuple[Array, ...]:
-    return (_scatter_reference(attrs["reduction"], x, element_index(attrs, indices), updates),)
+    return (_scatter_reference(attrs.reduction, x, element_index(attrs.axis, indices), updates),)
 
 
 def _store_scattered(
@@ -126,7 +133,7 @@ def _combine(reduction: str, original: Expr, update: Expr) -> Expr:
 
 def _apply_one_by_one(
     low: Lowering,
-    attrs: Attributes,
+    reduction: str,
     target: Callable[[ProcedureWriter, Expr], tuple[Expr, Expr]],
     count: int,
     inner: int,
@@ -143,7 +150,7 @@ def _apply_one_by_one(
         start, in_bounds = target(w, row)
         with w.when(in_bounds), w.repeat(length) as lane:
             offset = w.variable(start * length + lane)
-            update = _combine(attrs["reduction"], w.load(3, offset), w.load(2, row * length + lane))
+            update = _combine(reduction, w.load(3, offset), w.load(2, row * length + lane))
             w.store(0, offset, update)
     low.host(w, inputs, out)
 
@@ -158,16 +165,16 @@ def _is_in_bounds(w: ProcedureWriter, index: Expr, size: int) -> Expr:
     return apply("and", apply("ge", index, ZERO), apply("lt", index, w.number(size)))
 
 
-def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
+def _lower_scatter_elements(low: Lowering, attrs: ScatterElements) -> None:
     """Each element searches its updates along the axis. With many updates, a procedure applies them
     one by one.
     """
     x, indices, updates = low.inputs
-    axis = attrs["axis"]
+    axis = attrs.axis
     if nominal_size(x.type.size * indices[axis]) > MAX_COMPARISONS:
         _apply_one_by_one(
             low,
-            attrs,
+            attrs.reduction,
             lambda w, number: _target_element(w, number, x.shape, indices.shape, axis),
             indices.type.size,
             1,
@@ -192,7 +199,7 @@ def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
         source = [number if d == axis else item for d, item in enumerate(position)]
         return nest.load(updates, source, guard)
 
-    _store_scattered(low, nest, attrs["reduction"], match, number, index, update)
+    _store_scattered(low, nest, attrs.reduction, match, number, index, update)
 
 
 def _target_element(
@@ -246,11 +253,10 @@ SCATTER_ELEMENTS = define(
         _scatter_types,
         _scatter_elements_reference,
         _lower_scatter_elements,
-        {"axis": REQUIRED, "reduction": "none"},
+        ScatterElements,
         (3, 3),
         _scatter_elements_cases,
-        work=_scatter_work,
-        scratch=_scatter_scratch,
+        cost=Cost(_scatter_work, _scatter_scratch),
     )
 )
 """Replaces elements of x. Inputs: x, indices, updates. An update replaces the element at its own
@@ -259,8 +265,13 @@ the element instead.
 """
 
 
-def _scatter_nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    _check_scatter(attrs, types)
+@dataclass(frozen=True, slots=True)
+class ScatterND(Attributes):
+    reduction: str = "none"
+
+
+def _scatter_nd_types(attrs: ScatterND, types: Sequence[Type]) -> tuple[Type, ...]:
+    _check_scatter(attrs.reduction, types)
     x, indices, updates = types
     if (
         not indices.rank
@@ -272,19 +283,19 @@ def _scatter_nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, .
 
 
 def _scatter_nd_reference(
-    attrs: Attributes, x: Array, indices: Array, updates: Array
+    attrs: ScatterND, x: Array, indices: Array, updates: Array
 ) -> tuple[Array, ...]:
-    return (_scatter_reference(attrs["reduction"], x, list(np.moveaxis(indices, -1, 0)), updates),)
+    return (_scatter_reference(attrs.reduction, x, list(np.moveaxis(indices, -1, 0)), updates),)
 
 
-def _lower_scatter_nd(low: Lowering, attrs: Attributes) -> None:
+def _lower_scatter_nd(low: Lowering, attrs: ScatterND) -> None:
     """Each element searches its updates. With many updates, a procedure applies them one by one."""
     x, indices, updates = low.inputs
     depth, count = indices.shape[-1], prod(indices.shape[:-1])
     if nominal_size(x.type.size * count) > MAX_COMPARISONS:
         _apply_one_by_one(
             low,
-            attrs,
+            attrs.reduction,
             lambda w, row: _target_row(w, row, x.shape[:depth]),
             count,
             prod(x.shape[depth:]),
@@ -303,7 +314,7 @@ def _lower_scatter_nd(low: Lowering, attrs: Attributes) -> None:
     def update(number: Expr, guard: Expr) -> Expr:
         return nest.load(values, [number, *index[depth:]], guard)
 
-    _store_scattered(low, nest, attrs["reduction"], match, number, index, update)
+    _store_scattered(low, nest, attrs.reduction, match, number, index, update)
 
 
 def _target_row(w: ProcedureWriter, row: Expr, sizes: Sequence[int]) -> tuple[Expr, Expr]:
@@ -345,11 +356,10 @@ SCATTER_ND = define(
         _scatter_nd_types,
         _scatter_nd_reference,
         _lower_scatter_nd,
-        {"reduction": "none"},
+        ScatterND,
         (3, 3),
         _scatter_nd_cases,
-        work=_scatter_work,
-        scratch=_scatter_scratch,
+        cost=Cost(_scatter_work, _scatter_scratch),
     )
 )
 """Replaces slices of x. Inputs: x, indices, updates. The last axis of indices [..., depth] holds

@@ -3,25 +3,31 @@ procedures that run on the CPU.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir import symbols
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
 from webkiln.ops.budget import CALL
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, define
 from webkiln.ops.sorting import ZERO, writer
 
 
-def _nonzero_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    return (Type("int64", (max(types[0].rank, 1), symbols.data_dependent(attrs["count"]))),)
+@dataclass(frozen=True, slots=True)
+class NonZero(Attributes):
+    count: str
 
 
-def _lower_nonzero(low: Lowering, attrs: Attributes) -> None:
+def _nonzero_types(attrs: NonZero, types: Sequence[Type]) -> tuple[Type, ...]:
+    return (Type("int64", (max(types[0].rank, 1), symbols.data_dependent(attrs.count))),)
+
+
+def _lower_nonzero(low: Lowering, attrs: NonZero) -> None:
     x = low.materialize(low.inputs[0])
     shape = x.shape or (1,)
     w = writer([x], low.outputs)
@@ -41,7 +47,7 @@ def _lower_nonzero(low: Lowering, attrs: Attributes) -> None:
             w.store(0, count * axis + position, rest - quotient * extent)
             w.set(rest, quotient)
         w.set(position, position + 1)
-    low.host(w, [x], low.outputs, (count, attrs["count"], x.type.size))
+    low.host(w, [x], low.outputs, (count, attrs.count, x.type.size))
 
 
 def _nonzero_cases() -> Iterable[Case]:
@@ -63,10 +69,9 @@ NONZERO = define(
         _nonzero_types,
         lambda attrs, x: (np.array(np.nonzero(np.atleast_1d(x))),),
         _lower_nonzero,
-        {"count": REQUIRED},
+        NonZero,
         cases=_nonzero_cases,
-        work=_nonzero_work,
-        scratch=_nonzero_work,
+        cost=Cost(_nonzero_work, _nonzero_work),
     )
 )
 """The indices of the nonzero elements of x, int64 [rank, count], in row-major order. A scalar
@@ -76,7 +81,13 @@ Attributes: `count` is the name of the data-dependent size.
 """
 
 
-def _nms_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class NonMaxSuppression(Attributes):
+    count: str
+    center: bool = False
+
+
+def _nms_types(attrs: NonMaxSuppression, types: Sequence[Type]) -> tuple[Type, ...]:
     boxes, scores = types[:2]
     if (
         boxes.rank != 3
@@ -88,7 +99,7 @@ def _nms_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
             f"boxes are {boxes} and scores are {scores}, expected [batch, boxes, 4] and [batch,"
             " classes, boxes]"
         )
-    return (Type("int64", (symbols.data_dependent(attrs["count"]), 3)),)
+    return (Type("int64", (symbols.data_dependent(attrs.count), 3)),)
 
 
 def _overlap_reference(a: Array, b: Array, *, center: bool) -> float:
@@ -106,7 +117,12 @@ def _overlap_reference(a: Array, b: Array, *, center: bool) -> float:
 
 
 def _nms_reference(
-    attrs: Attributes, boxes: Array, scores: Array, limit: Array, iou: Array, threshold: Array
+    attrs: NonMaxSuppression,
+    boxes: Array,
+    scores: Array,
+    limit: Array,
+    iou: Array,
+    threshold: Array,
 ) -> tuple[Array, ...]:
     results: list[tuple[int, int, int]] = []
     for batch, label in np.ndindex(*scores.shape[:2]):
@@ -118,7 +134,7 @@ def _nms_reference(
                 _overlap_reference(
                     boxes[batch, index].astype(float),
                     boxes[batch, other].astype(float),
-                    center=attrs["center"],
+                    center=attrs.center,
                 )
                 for other in selected
             )
@@ -134,7 +150,7 @@ def _nms_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]
     return CALL * inputs[1].size * boxes
 
 
-def _lower_nms(low: Lowering, attrs: Attributes) -> None:
+def _lower_nms(low: Lowering, attrs: NonMaxSuppression) -> None:
     inputs = [low.materialize(view) for view in low.inputs]
     batches, labels, count = inputs[1].shape
     state = low.temporary("int32", (count,))
@@ -148,7 +164,7 @@ def _lower_nms(low: Lowering, attrs: Attributes) -> None:
     def corners(box: Expr) -> tuple[Expr, Expr, Expr, Expr]:
         """The lower and the upper bound on the first axis, then on the second."""
         a, b, c, d = (w.variable(w.load(0, box * 4 + n)) for n in range(4))
-        if attrs["center"]:
+        if attrs.center:
             return a - c * 0.5, a + c * 0.5, b - d * 0.5, b + d * 0.5
         return apply("min", a, c), apply("max", a, c), apply("min", b, d), apply("max", b, d)
 
@@ -198,7 +214,7 @@ def _lower_nms(low: Lowering, attrs: Attributes) -> None:
                         apply("gt", common, cast(iou, common.type) * (area + other_area - common))
                     ):
                         w.store(1, i, rejected)
-    low.host(w, inputs, operands, (total, attrs["count"], batches * labels * count))
+    low.host(w, inputs, operands, (total, attrs.count, batches * labels * count))
 
 
 def _nms_cases() -> Iterable[Case]:
@@ -230,10 +246,10 @@ NMS = define(
         _nms_types,
         _nms_reference,
         _lower_nms,
-        {"center": False, "count": REQUIRED},
+        NonMaxSuppression,
         (5, 5),
         _nms_cases,
-        work=_nms_work,
+        cost=Cost(_nms_work),
     )
 )
 """Non-maximum suppression.

@@ -1,18 +1,20 @@
 """Sorting operators, as procedures that run on the CPU: Sort and Unique."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from webkiln.ir import symbols
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, INT, REAL, Expr, apply, cast, const
 from webkiln.nest.procedure import ProcedureWriter
 from webkiln.nest.steps import View
-from webkiln.ops.operator import REQUIRED, Case, Operator, define, per_element
+from webkiln.ops.operator import Case, Cost, Operator, define, per_element
 
 ZERO = const(0, INT)
 FALSE, TRUE = const(0, BOOL), const(1, BOOL)
@@ -74,20 +76,26 @@ def _precedes(a: Expr, b: Expr, *, descending: bool) -> Expr:
     )
 
 
-def _sort_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+@dataclass(frozen=True, slots=True)
+class Sort(Attributes):
+    axis: int
+    descending: bool = False
+
+
+def _sort_types(attrs: Sort, types: Sequence[Type]) -> tuple[Type, ...]:
     return types[0], Type("int64", types[0].shape)
 
 
-def _sort_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    axis, keys = attrs["axis"], np.where(np.isnan(x), np.inf, x) if x.dtype.kind == "f" else x
+def _sort_reference(attrs: Sort, x: Array) -> tuple[Array, ...]:
+    axis, keys = attrs.axis, np.where(np.isnan(x), np.inf, x) if x.dtype.kind == "f" else x
     ranks = np.unique(keys, return_inverse=True)[1].reshape(x.shape)
     ranks = np.where(np.isnan(x), x.size, ranks) if x.dtype.kind == "f" else ranks
-    order = np.argsort(-ranks if attrs["descending"] else ranks, axis=axis, kind="stable")
+    order = np.argsort(-ranks if attrs.descending else ranks, axis=axis, kind="stable")
     return np.take_along_axis(x, order, axis), order
 
 
-def _lower_sort(low: Lowering, attrs: Attributes) -> None:
-    x, axis = low.materialize(low.inputs[0]), attrs["axis"]
+def _lower_sort(low: Lowering, attrs: Sort) -> None:
+    x, axis = low.materialize(low.inputs[0]), attrs.axis
     count, inner = x[axis], prod(x.shape[axis + 1 :])
     order, spare = low.temporary("int32", (count,)), low.temporary("int32", (count,))
     operands = (*low.outputs, order, spare)
@@ -104,7 +112,7 @@ def _lower_sort(low: Lowering, attrs: Attributes) -> None:
             size,
             2,
             3,
-            lambda a, b: _precedes(element(a), element(b), descending=attrs["descending"]),
+            lambda a, b: _precedes(element(a), element(b), descending=attrs.descending),
         )
         with w.repeat(size) as i:
             source = w.variable(w.load(1 + 2, i))
@@ -134,9 +142,9 @@ SORT = define(
         _sort_types,
         _sort_reference,
         _lower_sort,
-        {"axis": REQUIRED, "descending": False},
+        Sort,
         cases=_sort_cases,
-        work=per_element(8),
+        cost=Cost(per_element(8)),
     )
 )
 """Stable sort of x along `axis`, ascending or `descending`. Outputs: the sorted elements, and their
@@ -144,8 +152,16 @@ original indices (int64). NaN is larger than any number.
 """
 
 
-def _unique_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    count, (x,), axis = symbols.data_dependent(attrs["count"]), types, attrs["axis"]
+@dataclass(frozen=True, slots=True)
+class Unique(Attributes):
+    count: str
+    axis: int | None = None
+    sorted: bool = True
+    equal_nan: bool = True
+
+
+def _unique_types(attrs: Unique, types: Sequence[Type]) -> tuple[Type, ...]:
+    count, (x,), axis = symbols.data_dependent(attrs.count), types, attrs.axis
     shape = (count,) if axis is None else (*x.shape[:axis], count, *x.shape[axis + 1 :])
     numbers = x.size if axis is None else x.shape[axis]
     return (
@@ -156,25 +172,25 @@ def _unique_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     )
 
 
-def _unique_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    axis = attrs["axis"]
-    options = {
+def _unique_reference(attrs: Unique, x: Array) -> tuple[Array, ...]:
+    axis = attrs.axis
+    options: dict[str, Any] = {
         "return_index": True,
         "return_inverse": True,
         "return_counts": True,
-        "equal_nan": attrs["equal_nan"],
+        "equal_nan": attrs.equal_nan,
     }
     values, first, inverse, counts = np.unique(x, axis=axis, **options)
     inverse = inverse.reshape(-1)
-    if not attrs["sorted"]:
+    if not attrs.sorted:
         order = np.argsort(first)
         values, first, counts = np.take(values, order, axis or 0), first[order], counts[order]
         inverse = np.argsort(order)[inverse]
     return values, first, inverse, counts
 
 
-def _lower_unique(low: Lowering, attrs: Attributes) -> None:
-    x, axis = low.materialize(low.inputs[0]), attrs["axis"]
+def _lower_unique(low: Lowering, attrs: Unique) -> None:
+    x, axis = low.materialize(low.inputs[0]), attrs.axis
     shape = (
         (1, x.type.size, 1)
         if axis is None
@@ -200,7 +216,7 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
             )
             less = w.variable(_precedes(one, other, descending=False))
             differs = apply("or", less, _precedes(other, one, descending=False))
-            if op == "ne" and not attrs["equal_nan"] and one.type in REAL:
+            if op == "ne" and not attrs.equal_nan and one.type in REAL:
                 differs = apply("or", differs, apply("isnan", one))
             with w.when(differs):
                 w.set(result, less if op == "lt" else TRUE)
@@ -221,7 +237,7 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
             w.set(count, count + 1)
         w.store(2, here, count - 1)
         w.set(before, here)
-    if not attrs["sorted"]:
+    if not attrs.sorted:
         _number_by_first_occurrence(w, size)
     with w.repeat(count) as group:
         w.store(3, group, ZERO)
@@ -238,7 +254,7 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
                 (block * count + group) * inner + lane,
                 w.load(0, (block * size + here) * inner + lane),
             )
-    low.host(w, [x], operands, (count, attrs["count"], shape[1]))
+    low.host(w, [x], operands, (count, attrs.count, shape[1]))
 
 
 def _number_by_first_occurrence(w: ProcedureWriter, size: Expr) -> None:
@@ -273,10 +289,9 @@ UNIQUE = define(
         _unique_types,
         _unique_reference,
         _lower_unique,
-        {"axis": None, "sorted": True, "equal_nan": True, "count": REQUIRED},
+        Unique,
         cases=_unique_cases,
-        work=per_element(32),
-        scratch=per_element(4),
+        cost=Cost(per_element(32), per_element(4)),
     )
 )
 """The unique elements of x or, with `axis`, its unique slices.

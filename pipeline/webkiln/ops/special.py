@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array
 from webkiln.nest.expr import FLOAT, Expr, apply, const, select
 from webkiln.nest.semantics import erf

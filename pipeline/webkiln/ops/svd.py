@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const, select
@@ -24,7 +24,7 @@ from webkiln.ops.eigen import (
     sort_columns,
 )
 from webkiln.ops.factorization import Matrix, copy_matrix, square
-from webkiln.ops.operator import Case, Operator, define
+from webkiln.ops.operator import Case, Cost, Operator, define
 from webkiln.ops.sorting import FALSE, TRUE, ZERO, writer
 
 
@@ -172,7 +172,15 @@ def _svd_cases() -> Iterable[Case]:
 
 
 SVD = define(
-    Operator("SVD", _svd_types, _svd_reference, _lower_svd, cases=_svd_cases, work=iteration_work)
+    Operator(
+        "SVD",
+        _svd_types,
+        _svd_reference,
+        _lower_svd,
+        Attributes,
+        cases=_svd_cases,
+        cost=Cost(iteration_work),
+    )
 )
 """Singular value decomposition x = U S V^T of square matrices [..., n, n].
 

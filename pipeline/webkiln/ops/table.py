@@ -1,13 +1,16 @@
 """The table of all operators. Importing this module defines them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
 
 from webkiln.errors import InternalError, ShapeError
+from webkiln.ir import serial, text
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.graph import Node
+from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Array, Type
 from webkiln.ops import (
     binary,
@@ -37,7 +40,7 @@ from webkiln.ops import (
     unary,
 )
 from webkiln.ops.budget import charge_evaluation, elements
-from webkiln.ops.operator import DEFINED, REQUIRED, Operator, Rules
+from webkiln.ops.operator import DEFINED, Operator, Rules
 
 FAMILIES = (
     unary,
@@ -69,7 +72,7 @@ FAMILIES = (
 OPERATORS = DEFINED
 
 
-def find(name: str) -> Operator:
+def find(name: str) -> Operator[Any]:
     if name not in OPERATORS:
         raise InternalError(
             f"there is no operator {name!r}; operators are {', '.join(sorted(OPERATORS))}"
@@ -77,18 +80,25 @@ def find(name: str) -> Operator:
     return OPERATORS[name]
 
 
-def complete(node: Node) -> dict[str, Any]:
-    """The attributes of a node, including defaults. Raises InternalError if attributes are unknown
-    or missing.
+def attributes_of(op: str, values: Mapping[str, Any], layer: str = "") -> Attributes:
+    """The attributes of a node; lists become tuples. Raises InternalError if names are unknown or
+    missing.
     """
-    operator = find(node.op)
-    unknown = set(node.attrs) - set(operator.attributes)
-    attrs = dict(operator.attributes) | dict(node.attrs)
-    missing = [name for name, value in attrs.items() if value is REQUIRED]
-    if unknown or missing:
+    kind = find(op).attributes
+    stored = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
+    try:
+        attrs: Attributes = kind(**stored)
+    except TypeError:
+        declared = {field.name: field.default is MISSING for field in fields(kind)}
+        unknown = sorted(set(values) - set(declared))
+        missing = [name for name, required in declared.items() if required and name not in values]
+        if not unknown and not missing:
+            raise
         raise InternalError(
-            f"{node.op} {node.layer}: unknown attributes {sorted(unknown)}, missing {missing}"
-        )
+            f"{op} {layer}: unknown attributes {unknown}, missing {missing}"
+        ) from None
     return attrs
 
 
@@ -102,7 +112,7 @@ def infer(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
             f" {len(types)}"
         )
     try:
-        return operator.infer(complete(node), types)
+        return operator.infer(node.attrs_as(operator.attributes), types)
     except ShapeError as error:
         error.args = (f"{node.layer or node.name} ({node.op}): {error}",)
         raise
@@ -115,11 +125,11 @@ def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """
     input_types = [Type(str(array.dtype), array.shape) for array in arrays]
     types, operator = infer(node, input_types), find(node.op)
-    attrs = complete(node)
+    attrs, estimates = node.attrs, operator.cost
 
     def cost() -> tuple[int, int]:
-        memory = elements([*input_types, *types]) + operator.scratch(attrs, input_types, types)
-        return operator.work(attrs, input_types, types), memory
+        memory = elements([*input_types, *types]) + estimates.scratch(attrs, input_types, types)
+        return estimates.work(attrs, input_types, types), memory
 
     with charge_evaluation(node, cost), np.errstate(all="ignore"):
         results = operator.reference(attrs, *arrays)
@@ -137,4 +147,14 @@ def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     return tuple(checked)
 
 
-RULES = Rules(infer, lambda op: find(op).elementwise)
+def from_json(data: dict[str, Any]) -> Graph:
+    """Read a graph (`graph.json`)."""
+    return serial.from_json(data, attributes_of)
+
+
+def parse(source: str) -> Graph:
+    """Parse the text form of a graph."""
+    return text.parse(source, attributes_of)
+
+
+RULES = Rules(attributes_of, infer, lambda op: find(op).traits)

@@ -1,10 +1,11 @@
 """Unary elementwise operators: functions and activations."""
 
+from dataclasses import dataclass, replace
 from math import inf, pi
 
 import numpy as np
 
-from webkiln.ir.graph import Attributes
+from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array
 from webkiln.nest.expr import Expr, apply, const, select
 from webkiln.nest.semantics import erf
@@ -14,23 +15,27 @@ from webkiln.ops.elementwise import (
     FLOATS,
     INTS,
     POSITIVE,
-    Formula,
     clip,
     elementwise,
     positive,
     samples,
     unary,
 )
-from webkiln.ops.operator import REQUIRED, Case, per_element
+from webkiln.ops.operator import ELEMENTWISE, Case, per_element
 
 
 def sigmoid(x: Expr) -> Expr:
     return 1.0 / (1.0 + apply("exp", -x))
 
 
-def scaled_silu(attrs: Attributes, x: Expr) -> Expr:
+@dataclass(frozen=True, slots=True)
+class ScaledSilu(Attributes):
+    alpha: float = 1.0
+
+
+def scaled_silu(attrs: ScaledSilu, x: Expr) -> Expr:
     """z sigmoid(z), where z = alpha x."""
-    z: Expr = x * attrs["alpha"]
+    z: Expr = x * attrs.alpha
     return z / (1.0 + apply("exp", -z))
 
 
@@ -39,29 +44,53 @@ def softplus(x: Expr) -> Expr:
     return positive(x) + apply("log1p", apply("exp", -apply("abs", x)))
 
 
-def gelu(attrs: Attributes, x: Expr) -> Expr:
+@dataclass(frozen=True, slots=True)
+class Gelu(Attributes):
+    approximate: bool = False
+
+
+def gelu(attrs: Gelu, x: Expr) -> Expr:
     """Hendrycks & Gimpel, Gaussian Error Linear Units (2016); `approximate` is their tanh form."""
-    if attrs["approximate"]:
+    if attrs.approximate:
         return 0.5 * x * (1.0 + apply("tanh", 0.7978845608028654 * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1.0 + apply("erf", x * 0.7071067811865476))
 
 
-def gelu_reference(attrs: Attributes, x: Array) -> Array:
-    if attrs["approximate"]:
+def gelu_reference(attrs: Gelu, x: Array) -> Array:
+    if attrs.approximate:
         return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
     return np.asarray(0.5 * x * (1 + erf(x / np.sqrt(2))))
 
 
-def exponential_below_zero(scale: float, alpha: float) -> Formula:
-    return lambda attrs, x: select(
-        apply("gt", x, const(0, x.type)), scale * x, (scale * alpha) * apply("expm1", x)
-    )
+def exponential_below_zero(x: Expr, scale: float, alpha: float) -> Expr:
+    return select(apply("gt", x, const(0, x.type)), scale * x, (scale * alpha) * apply("expm1", x))
+
+
+@dataclass(frozen=True, slots=True)
+class Elu(Attributes):
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeakyRelu(Attributes):
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True)
+class Clip(Attributes):
+    min: float
+    max: float
 
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 elementwise(
-    "Identity", lambda attrs, x: x, lambda attrs, x: x, samples(FLOATS), kinds=(*ALL, "bool")
+    "Identity",
+    lambda attrs, x: x,
+    lambda attrs, x: x,
+    samples(FLOATS),
+    kinds=(*ALL, "bool"),
+    traits=replace(ELEMENTWISE, is_view=True),
 )
 elementwise("Neg", unary("neg"), lambda attrs, x: -x, [*samples(FLOATS), *samples(INTS)], kinds=ALL)
 elementwise(
@@ -106,9 +135,9 @@ elementwise(
 elementwise(
     "ScaledSilu",
     scaled_silu,
-    lambda attrs, x: attrs["alpha"] * x / (1 + np.exp(-attrs["alpha"] * x)),
+    lambda attrs, x: attrs.alpha * x / (1 + np.exp(-attrs.alpha * x)),
     samples(FLOATS, alpha=-0.7),
-    attributes={"alpha": 1.0},
+    attributes=ScaledSilu,
 )
 elementwise(
     "Relu",
@@ -119,7 +148,7 @@ elementwise(
 )
 elementwise(
     "Relu6",
-    lambda attrs, x: clip({"min": 0, "max": 6}, x),
+    lambda attrs, x: clip(x, 0, 6),
     lambda attrs, x: np.clip(x, 0, 6),
     samples(FLOATS),
 )
@@ -137,49 +166,54 @@ elementwise(
     gelu,
     gelu_reference,
     [Case((FLOATS,), {"approximate": flag}) for flag in (False, True)],
-    attributes={"approximate": False},
+    attributes=Gelu,
     work=per_element(8),
 )
 elementwise(
     "Elu",
-    lambda attrs, x: exponential_below_zero(1.0, attrs["alpha"])(attrs, x),
-    lambda attrs, x: np.where(x > 0, x, attrs["alpha"] * np.expm1(x)),
+    lambda attrs, x: exponential_below_zero(x, 1.0, attrs.alpha),
+    lambda attrs, x: np.where(x > 0, x, attrs.alpha * np.expm1(x)),
     samples(FLOATS, alpha=0.7),
-    attributes={"alpha": 1.0},
+    attributes=Elu,
 )
 elementwise(
-    "Selu", exponential_below_zero(SELU_SCALE, SELU_ALPHA),
+    "Selu", lambda attrs, x: exponential_below_zero(x, SELU_SCALE, SELU_ALPHA),
     lambda attrs, x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * np.expm1(x)), samples(FLOATS),
 )  # fmt: skip
 elementwise(
     "LeakyRelu",
-    lambda attrs, x: select(apply("lt", x, const(0, x.type)), x * attrs["alpha"], x),
-    lambda attrs, x: np.where(x < 0, attrs["alpha"] * x, x),
+    lambda attrs, x: select(apply("lt", x, const(0, x.type)), x * attrs.alpha, x),
+    lambda attrs, x: np.where(x < 0, attrs.alpha * x, x),
     samples(FLOATS, alpha=0.3),
-    attributes={"alpha": REQUIRED},
+    attributes=LeakyRelu,
 )
 elementwise(
-    "HardSigmoid", lambda attrs, x: clip({"min": 0, "max": 1}, x * (1 / 6) + 0.5),
+    "HardSigmoid", lambda attrs, x: clip(x * (1 / 6) + 0.5, 0, 1),
     lambda attrs, x: np.clip(x / 6 + 0.5, 0, 1), samples(FLOATS),
 )  # fmt: skip
 elementwise(
-    "Clip", clip, lambda attrs, x: np.clip(x, attrs["min"], attrs["max"]),
-    samples(FLOATS, min=-1.0, max=2.0), kinds=ALL, attributes={"min": REQUIRED, "max": REQUIRED},
+    "Clip", lambda attrs, x: clip(x, attrs.min, attrs.max),
+    lambda attrs, x: np.clip(x, attrs.min, attrs.max),
+    samples(FLOATS, min=-1.0, max=2.0), kinds=ALL, attributes=Clip,
 )  # fmt: skip
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -1.5, 3e38], np.float32)
 
 
-def is_infinite(attrs: Attributes, x: Expr) -> Expr:
+@dataclass(frozen=True, slots=True)
+class IsInf(Attributes):
+    positive: bool = True
+    negative: bool = True
+
+
+def is_infinite(attrs: IsInf, x: Expr) -> Expr:
     above, below = (apply("eq", x, const(value, x.type)) for value in (inf, -inf))
-    if attrs["positive"] and attrs["negative"]:
+    if attrs.positive and attrs.negative:
         return apply("or", above, below)
-    return (
-        above if attrs["positive"] else below if attrs["negative"] else apply("and", above, below)
-    )
+    return above if attrs.positive else below if attrs.negative else apply("and", above, below)
 
 
-def is_infinite_reference(attrs: Attributes, x: Array) -> Array:
-    return np.asarray((np.isposinf(x) & attrs["positive"]) | (np.isneginf(x) & attrs["negative"]))
+def is_infinite_reference(attrs: IsInf, x: Array) -> Array:
+    return np.asarray((np.isposinf(x) & attrs.positive) | (np.isneginf(x) & attrs.negative))
 
 
 elementwise("IsNaN", unary("isnan"), lambda attrs, x: np.isnan(x), samples(SPECIAL), result="bool")
@@ -193,7 +227,7 @@ elementwise(
         for n in (True, False)
     ],
     result="bool",
-    attributes={"positive": True, "negative": True},
+    attributes=IsInf,
 )
 
 

@@ -14,6 +14,10 @@ from webkiln.ir.dim import is_at_least, is_symbolic, maximum, minimum
 from webkiln.ir.graph import Node
 from webkiln.ir.types import is_integer, itemsize
 from webkiln.ops.builder import Tensor
+from webkiln.ops.conversion import Cast
+from webkiln.ops.index import Iota, Sizes
+from webkiln.ops.reduce import ArgReduction, Reduction
+from webkiln.ops.unary import Clip
 
 Bounds = tuple[int | None, int | None]
 """The lowest and the highest possible element; None if it is not known."""
@@ -96,7 +100,7 @@ def _chosen(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bounds
 
 def _cast(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bounds:
     """Integers of fewer bits wrap."""
-    dtype = node.attrs["dtype"]
+    dtype = node.attrs_as(Cast).dtype
     low, high = _of_dtype(dtype)
     if (low, high) == UNKNOWN or dtype == "bool":
         return items[0]
@@ -119,8 +123,8 @@ def _greatest(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Boun
 
 
 def _clip(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bounds:
-    limits = (_floor(node.attrs["min"]), _ceil(node.attrs["max"]))
-    return _intersection(items[0], limits)
+    attrs = node.attrs_as(Clip)
+    return _intersection(items[0], (_floor(attrs.min), _ceil(attrs.max)))
 
 
 def _sum(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bounds:
@@ -144,13 +148,13 @@ def _product(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bound
 
 
 def _total(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bounds:
-    count = prod(xs[0].shape[axis] for axis in node.attrs["axes"])
+    count = prod(xs[0].shape[axis] for axis in node.attrs_as(Reduction).axes)
     (low, high) = items[0]
     return None if low is None else low * count, None if high is None else high * count
 
 
 def _index(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bounds:
-    return 0, xs[0].shape[node.attrs["axis"]] - 1
+    return 0, xs[0].shape[node.attrs_as(ArgReduction).axis] - 1
 
 
 def _remainder(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bounds:
@@ -181,12 +185,12 @@ def _fraction(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Boun
 
 
 def _sizes(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bounds:
-    sizes = list(node.attrs["sizes"])
+    sizes = list(node.attrs_as(Sizes).sizes)
     return -maximum([-size for size in sizes]), maximum(sizes)
 
 
 def _range(node: Node, xs: Sequence[Tensor], items: Sequence[Bounds]) -> Bounds:
-    return 0, node.attrs["size"] - 1
+    return 0, node.attrs_as(Iota).size - 1
 
 
 RULES: Mapping[str, Rule] = {

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
+from webkiln.errors import ShapeError
 from webkiln.ir.dim import is_at_least, is_symbolic
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.nest.build import Lowering, NestBuilder
@@ -30,6 +31,13 @@ class Phase:
     dilation: int
     low: int
     padded: bool
+
+
+def check_entries(count: int, each: str, **attributes: Sequence[int]) -> None:
+    """Raise ShapeError for the first attribute that has not `count` entries, one per `each`."""
+    for name, values in attributes.items():
+        if len(values) != count:
+            raise ShapeError(f"{name} has {len(values)} entries, expected {count}, one per {each}")
 
 
 def window_size(

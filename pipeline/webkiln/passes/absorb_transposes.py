@@ -22,7 +22,8 @@ from string import ascii_lowercase
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
-from webkiln.ops.table import complete
+from webkiln.ops.linear import Einsum, MatMul
+from webkiln.ops.shape import Transpose
 
 
 def run(graph: Graph) -> Graph:
@@ -41,7 +42,7 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
         source = view.producer(inputs[position], "Transpose")
         if source is None or source.name in view.constant_names:
             continue
-        perm = source.attrs["perm"]
+        perm = source.attrs_as(Transpose).perm
         term = "".join(terms[position][perm.index(dim)] for dim in range(len(perm)))
         if term[-1] in innermost:
             inputs[position], terms[position], absorbed = source.inputs[0], term, True
@@ -53,7 +54,7 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
                 "Einsum",
                 tuple(inputs),
                 node.outputs,
-                {"equation": f"{','.join(terms)}->{result}"},
+                Einsum(f"{','.join(terms)}->{result}"),
                 node.layer,
             )
         ]
@@ -67,7 +68,7 @@ def _letters(view: GraphView, node: Node) -> tuple[list[str], str] | None:
     if len(node.inputs) != 2:
         return None
     if node.op == "Einsum":
-        left, _, result = node.attrs["equation"].partition("->")
+        left, _, result = node.attrs_as(Einsum).equation.partition("->")
         return left.split(","), result
     shapes = [view.type(name).shape for name in (*node.inputs, node.outputs[0])]
     if (
@@ -76,10 +77,13 @@ def _letters(view: GraphView, node: Node) -> tuple[list[str], str] | None:
         or len({shape[:-2] for shape in shapes}) != 1
     ):
         return None
-    attrs = complete(node)
+    attrs = node.attrs_as(MatMul)
     *batch, row, column, inner = list(ascii_lowercase[: len(shapes[0]) + 1])
     terms = [
-        [*batch, *pair[:: -1 if attrs[f"transpose_{side}"] else 1]]
-        for side, pair in (("a", (row, inner)), ("b", (inner, column)))
+        [*batch, *pair[:: -1 if swapped else 1]]
+        for swapped, pair in (
+            (attrs.transpose_a, (row, inner)),
+            (attrs.transpose_b, (inner, column)),
+        )
     ]
     return ["".join(term) for term in terms], "".join([*batch, row, column])

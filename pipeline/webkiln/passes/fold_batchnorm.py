@@ -9,7 +9,7 @@ before:
     slot scale: float32[5]
     slot variance: float32[5]
     slot w: float32[3,2,5]
-    c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],\
+    c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"out_dims":[0,2,1],"pad_high":[0],\
 "pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]} @conv
     y: float32[1,2,5] = BatchNorm(c, scale, beta, mean, variance) {"axis":2,"epsilon":0.001} @bn
     output out = y
@@ -29,16 +29,21 @@ after:
     y/scaled_mean: float32[5] = Mul(mean, y/factor) @bn
     y/shift: float32[5] = Sub(beta, y/scaled_mean) @bn
     y/kernel: float32[3,2,5] = Mul(w, y/factor) @bn
-    y: float32[1,2,5] = Conv(x, y/kernel, y/shift) {"dilation":[1],"groups":1,"out_dims":[0,2,1],\
+    y: float32[1,2,5] = Conv(x, y/kernel, y/shift) {"dilation":[1],"out_dims":[0,2,1],\
 "pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]} @conv+bn
     output out = y
 """
 
 from webkiln.ir import rewrite
-from webkiln.ir.graph import Attributes, Constant, Graph, Node, Variable
+from webkiln.ir.attributes import Attributes
+from webkiln.ir.graph import NO_ATTRIBUTES, Constant, Graph, Node, Variable
 from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ir.types import Type
-from webkiln.ops.table import complete, infer
+from webkiln.ops.conv import Conv
+from webkiln.ops.linear import MatMul
+from webkiln.ops.normalization import BatchNorm
+from webkiln.ops.shape import Broadcast, Reshape
+from webkiln.ops.table import infer
 
 
 def run(graph: Graph) -> Graph:
@@ -54,12 +59,12 @@ def fold(view: GraphView, node: Node) -> Edit | None:
     if (
         source is not None
         and all(name in view.constant_names for name in source.inputs[1:])
-        and source.attrs["out_dims"][1] == node.attrs["axis"]
+        and source.attrs_as(Conv).out_dims[1] == node.attrs_as(BatchNorm).axis
     ):
         writer.fold_conv(source, factor, shift)
     elif not writer.fold_matmul(factor, shift):
         scaled = writer.add("scaled", "Mul", [node.inputs[0], writer.broadcastable(factor)])
-        writer.finish("Add", [scaled, writer.broadcastable(shift)], {}, node.layer)
+        writer.finish("Add", [scaled, writer.broadcastable(shift)], NO_ATTRIBUTES, node.layer)
     return writer.edit
 
 
@@ -67,16 +72,18 @@ class _Writer:
     """Collects the nodes that replace one BatchNorm."""
 
     def __init__(self, view: GraphView, node: Node) -> None:
-        self.view, self.node = view, node
+        self.view, self.node, self.attrs = view, node, node.attrs_as(BatchNorm)
         self.edit = Edit(nodes=[], variables=[], constants={})
         self.types: dict[str, Type] = {}
 
     def type(self, name: str) -> Type:
         return self.types[name] if name in self.types else self.view.type(name)
 
-    def add(self, suffix: str, op: str, inputs: list[str], attrs: Attributes | None = None) -> str:
+    def add(
+        self, suffix: str, op: str, inputs: list[str], attrs: Attributes = NO_ATTRIBUTES
+    ) -> str:
         name = f"{self.node.outputs[0]}/{suffix}"
-        node = Node(op, tuple(inputs), (name,), attrs or {}, self.node.layer)
+        node = Node(op, tuple(inputs), (name,), attrs, self.node.layer)
         self.types[name] = infer(node, [self.type(item) for item in inputs])[0]
         self.edit.nodes = [*self.edit.nodes, node]
         self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
@@ -93,7 +100,7 @@ class _Writer:
         scale, beta, mean, variance = self.node.inputs[1:]
         name = f"{self.node.outputs[0]}/epsilon"
         self.types[name] = Type(self.type(variance).dtype, ())
-        self.edit.constants = {name: Constant((float(complete(self.node)["epsilon"]),))}
+        self.edit.constants = {name: Constant((float(self.attrs.epsilon),))}
         self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
         safe = self.add("safe", "Add", [variance, name])
         factor = self.add("factor", "Mul", [scale, self.add("rsqrt", "Rsqrt", [safe])])
@@ -103,8 +110,8 @@ class _Writer:
 
     def broadcastable(self, name: str) -> str:
         """Reshape a per-channel vector to broadcast along the normalised axis."""
-        rank, axis = self.view.type(self.node.inputs[0]).rank, self.node.attrs["axis"]
-        return self.along_axis(name, rank, axis)
+        rank = self.view.type(self.node.inputs[0]).rank
+        return self.along_axis(name, rank, self.attrs.axis)
 
     def along_axis(self, name: str, rank: int, axis: int) -> str:
         """Reshape a vector to `rank` dimensions, of which all but `axis` have size 1."""
@@ -112,7 +119,7 @@ class _Writer:
         if size == 1 or axis == rank - 1:
             return name
         shape = tuple(size if dim == axis else 1 for dim in range(rank))
-        return self.add(f"{name.rsplit('/', 1)[-1]}_{axis}", "Reshape", [name], {"shape": shape})
+        return self.add(f"{name.rsplit('/', 1)[-1]}_{axis}", "Reshape", [name], Reshape(shape))
 
     def bias(self, name: str | None, factor: str, shift: str) -> str:
         """bias * factor + shift."""
@@ -122,12 +129,12 @@ class _Writer:
 
     def fold_conv(self, conv: Node, factor: str, shift: str) -> None:
         x, kernel, *bias = conv.inputs
-        rank, features = self.view.type(kernel).rank, conv.attrs["w_dims"][0]
+        rank, features = self.view.type(kernel).rank, conv.attrs_as(Conv).w_dims[0]
         weights = self.add("kernel", "Mul", [kernel, self.along_axis(factor, rank, features)])
         offset = self.bias(bias[0] if bias else None, factor, shift)
         if self.type(offset).size != self.view.type(kernel).shape[features]:
             offset = self.add(
-                "wide", "Broadcast", [offset], {"shape": (self.view.type(kernel).shape[features],)}
+                "wide", "Broadcast", [offset], Broadcast((self.view.type(kernel).shape[features],))
             )
         self.finish("Conv", [x, weights, offset], conv.attrs, f"{conv.layer}+{self.node.layer}")
 
@@ -152,11 +159,11 @@ class _Writer:
             or self.view.type(value).shape != shape
         ):
             return False
-        if self.node.attrs["axis"] != len(shape) - 1:
+        if self.attrs.axis != len(shape) - 1:
             return False
         weight = product.inputs[1]
         rank = self.view.type(weight).rank
-        axis = rank - 2 if product.attrs.get("transpose_b") else rank - 1
+        axis = rank - 2 if product.attrs_as(MatMul).transpose_b else rank - 1
         scaled = self.add("kernel", "Mul", [weight, self.along_axis(factor, rank, axis)])
         name = f"{self.node.outputs[0]}/product"
         self.types[name] = self.view.type(value)
@@ -166,6 +173,9 @@ class _Writer:
             Node("MatMul", (product.inputs[0], scaled), (name,), product.attrs, product.layer),
         ]
         self.finish(
-            "Add", [name, self.bias(bias, factor, shift)], {}, f"{product.layer}+{self.node.layer}"
+            "Add",
+            [name, self.bias(bias, factor, shift)],
+            NO_ATTRIBUTES,
+            f"{product.layer}+{self.node.layer}",
         )
         return True

@@ -20,7 +20,6 @@ from webkiln import canonical
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import constant_json, encode
-from webkiln.ops.table import complete
 
 
 def run(graph: Graph) -> Graph:
@@ -36,7 +35,7 @@ def run(graph: Graph) -> Graph:
     for node in graph.nodes:
         inputs = [renames.get(name, name) for name in node.inputs]
         representative = first.setdefault(
-            canonical.dumps([node.op, inputs, encode(complete(node))]), node.outputs
+            canonical.dumps([node.op, inputs, encode(node.attrs.as_dict())]), node.outputs
         )
         if representative != node.outputs:
             renames.update(zip(node.outputs, representative, strict=True))

@@ -25,6 +25,8 @@ from dataclasses import replace
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
+from webkiln.ops.operator import Perm
+from webkiln.ops.shape import Pad, Slice, Transpose
 
 NEUTRAL = {
     "Add": (0, (0, 1)),
@@ -35,17 +37,28 @@ NEUTRAL = {
 }
 """Operator -> (its neutral element, the positions of operands where it is neutral)."""
 
+
+def _is_identity_permutation(perm: Perm) -> bool:
+    return perm == tuple(range(len(perm)))
+
+
+def _is_empty_padding(attrs: Pad) -> bool:
+    return not any((*attrs.low, *attrs.high))
+
+
+def _is_prefix(attrs: Slice) -> bool:
+    return not any(attrs.starts) and all(step == 1 for step in attrs.steps)
+
+
 IDENTITIES: dict[str, Callable[[Node], bool]] = {
     "Identity": lambda node: True,
     "Cast": lambda node: True,
     "Reshape": lambda node: True,
     "Broadcast": lambda node: True,
-    "Transpose": lambda node: tuple(node.attrs["perm"]) == tuple(range(len(node.attrs["perm"]))),
-    "Pad": lambda node: not any((*node.attrs["low"], *node.attrs["high"])),
+    "Transpose": lambda node: _is_identity_permutation(node.attrs_as(Transpose).perm),
+    "Pad": lambda node: _is_empty_padding(node.attrs_as(Pad)),
     "Concat": lambda node: len(node.inputs) == 1,
-    "Slice": lambda node: (
-        not any(node.attrs["starts"]) and all(step == 1 for step in node.attrs["steps"])
-    ),
+    "Slice": lambda node: _is_prefix(node.attrs_as(Slice)),
 }
 """Operator -> whether a node is the identity, provided that its input and output have one type."""
 
@@ -84,7 +97,8 @@ def _merge_with_producer(view: GraphView, node: Node) -> Edit | None:
     inner = view.producer(node.inputs[0], node.op, only_use=False)
     if inner is None:
         return None
-    attrs = dict(node.attrs)
+    attrs = node.attrs
     if node.op == "Transpose":
-        attrs["perm"] = tuple(inner.attrs["perm"][axis] for axis in node.attrs["perm"])
+        perm = inner.attrs_as(Transpose).perm
+        attrs = Transpose(tuple(perm[axis] for axis in node.attrs_as(Transpose).perm))
     return Edit(nodes=[replace(node, inputs=inner.inputs, attrs=attrs)])

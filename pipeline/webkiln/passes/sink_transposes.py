@@ -23,31 +23,19 @@ after:
     output out = y
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from webkiln.ir import rewrite
-from webkiln.ir.graph import Attributes, Graph, Node, Variable
+from webkiln.ir.attributes import Attributes
+from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.rewrite import Edit, GraphView
+from webkiln.ops.operator import Perm
+from webkiln.ops.shape import Reshape, Transpose
 from webkiln.ops.table import find, infer
 
-Perm = tuple[int, ...]
 
-
-def _inverse_permute(values: Sequence[Any], perm: Perm) -> tuple[Any, ...]:
-    """Reorder per-axis values of a transposed tensor to the axes of the tensor before `perm`."""
-    return tuple(values[perm.index(dim)] for dim in range(len(perm)))
-
-
-MOVED: Mapping[str, Callable[[Attributes, Perm], Attributes]] = {
-    "BatchNorm": lambda attrs, perm: {**attrs, "axis": perm[attrs["axis"]]},
-    "Concat": lambda attrs, perm: {**attrs, "axis": perm[attrs["axis"]]},
-    "Pad": lambda attrs, perm: {
-        **attrs,
-        **{side: _inverse_permute(attrs[side], perm) for side in ("low", "high")},
-    },
-}
-"""Operator -> its attributes when applied before the transpose instead of after it."""
+def _inverse(perm: Perm) -> Perm:
+    return tuple(map(perm.index, range(len(perm))))
 
 
 def run(graph: Graph) -> Graph:
@@ -55,9 +43,9 @@ def run(graph: Graph) -> Graph:
 
 
 def sink(view: GraphView, node: Node) -> Edit | None:
-    elementwise = find(node.op).elementwise
+    traits = find(node.op).traits
     if (
-        not (elementwise or node.op in MOVED)
+        traits.before_transpose is None
         or len(node.outputs) != 1
         or node.outputs[0] in view.constant_names
     ):
@@ -69,7 +57,7 @@ def sink(view: GraphView, node: Node) -> Edit | None:
         if (source := view.producer(name, "Transpose", only_use=False)) is not None
     }
     perms = {
-        tuple(source.attrs["perm"])
+        source.attrs_as(Transpose).perm
         for source in sources.values()
         if source.name not in view.constant_names
     }
@@ -78,6 +66,7 @@ def sink(view: GraphView, node: Node) -> Edit | None:
     (perm,) = perms
     if len(perm) != rank:
         return None
+    transposed = range(len(node.inputs))[: traits.transposed_inputs]
     nodes: list[Node] = []
     types = {name: view.type(name) for name in node.inputs}
 
@@ -93,9 +82,9 @@ def sink(view: GraphView, node: Node) -> Edit | None:
         """
         if name in sources and name not in view.constant_names:
             return sources[name].inputs[0]
-        if view.type(name).size == 1 or (node.op == "BatchNorm" and position):
+        if view.type(name).size == 1 or position not in transposed:
             return name
-        if not elementwise or name not in view.constant_names:
+        if not traits.elementwise or name not in view.constant_names:
             return None
         shape = view.type(name).shape
         wide = (
@@ -105,24 +94,23 @@ def sink(view: GraphView, node: Node) -> Edit | None:
                 "Reshape",
                 [name],
                 f"{node.name}/wide_{position}",
-                {"shape": (*(1,) * (rank - len(shape)), *shape)},
+                Reshape((*(1,) * (rank - len(shape)), *shape)),
             )
         )
         return add(
             "Transpose",
             [wide],
             f"{node.name}/turned_{position}",
-            {"perm": _inverse_permute(range(rank), perm)},
+            Transpose(_inverse(perm)),
         )
 
     operands = [untransposed(position, name) for position, name in enumerate(node.inputs)]
     inputs = [name for name in operands if name is not None]
     if len(inputs) != len(operands):
         return None
-    attrs = MOVED[node.op](node.attrs, perm) if node.op in MOVED else node.attrs
-    moved = add(node.op, inputs, f"{node.name}/straight", attrs)
+    moved = add(node.op, inputs, f"{node.name}/straight", traits.before_transpose(node.attrs, perm))
     variables = [Variable(name, type_) for name, type_ in types.items() if name not in node.inputs]
     return Edit(
-        nodes=[*nodes, Node("Transpose", (moved,), node.outputs, {"perm": perm}, node.layer)],
+        nodes=[*nodes, Node("Transpose", (moved,), node.outputs, Transpose(perm), node.layer)],
         variables=variables,
     )

@@ -2,15 +2,15 @@
 It follows from names, shapes and encoding, without the values.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array, Type
+from webkiln.ops.table import find
 from webkiln.weights.encoding import BY_NAME, Stored, choose
 
 SHARD_BYTES = 6 << 20
@@ -51,7 +51,10 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
             scalar = name in graph.constants and graph.constants[name].is_scalar
             if name in fixed and not scalar:
                 channels.setdefault(
-                    name, _channel_axis(node.op, node.attrs, position, len(graph.type(name).shape))
+                    name,
+                    find(node.op).traits.weight_channel_axis(
+                        node.attrs, position, graph.type(name).rank
+                    ),
                 )
     for name in (
         *graph.outputs.values(),
@@ -71,22 +74,6 @@ def _stored(name: str, type_: Type, channel_axis: int | None) -> Stored:
     )
     axis = None if channel_axis is None or channel_axis < lead else channel_axis - lead
     return Stored(name, type_.dtype, type_.shape[lead:], axis)
-
-
-def _channel_axis(op: str, attrs: Mapping[str, Any], position: int, rank: int) -> int | None:
-    if op == "Gather" and position == 0:
-        return rank - 1
-    if position != 1:
-        return None
-    if op == "Einsum":
-        terms, _, result = attrs["equation"].partition("->")
-        weight = terms.split(",")[1]
-        return next((weight.index(letter) for letter in reversed(result) if letter in weight), None)
-    if op == "Conv":
-        return int(attrs["w_dims"][0])
-    if op == "MatMul":
-        return rank - (2 if attrs.get("transpose_b") else 1)
-    return None
 
 
 def pieces(weights: Sequence[Stored], encoding: str, limit: int = SHARD_BYTES) -> tuple[Piece, ...]:

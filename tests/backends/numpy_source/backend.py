@@ -38,7 +38,7 @@ class NumpyBackend:
         items = [
             (node.layer, f"{node.op} has no numpy expression", "Build for another backend.")
             for node in graph.nodes
-            if node.op not in EXPRESSIONS or node.attrs.keys() - {"shape", "perm"}
+            if node.op not in EXPRESSIONS or node.attrs.non_default().keys() - {"shape", "perm"}
         ]
         if items:
             raise UnsupportedError(graph.name, items)

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.backends.numpy_source.backend import EXPRESSIONS
 from webkiln.codegen.templates import Templates
-from webkiln.ir.serial import from_json
+from webkiln.ops.table import from_json
 
 
 def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
@@ -17,7 +17,7 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         lines.append(f"    v[{name!r}] = np.array({value.tolist()}, {str(value.dtype)!r})")
     for node in graph.nodes:
         operands = [f"v[{name!r}]" for name in node.inputs]
-        value = EXPRESSIONS[node.op].format(*operands, **node.attrs)
+        value = EXPRESSIONS[node.op].format(*operands, **node.attrs.non_default())
         lines.append(f"    v[{node.outputs[0]!r}] = {value}")
     results = ", ".join(f"{name!r}: v[{source!r}]" for name, source in graph.outputs.items())
     lines.append(f"    return {{{results}}}")

@@ -9,8 +9,9 @@ from keras import ops
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.axis import OrderC, OrderNCHW
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import parse
 
 
 def branched():

@@ -9,8 +9,8 @@ import pytest
 
 from webkiln.frontends.core.conversion import SOURCE
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.ir.serial import from_json
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import from_json
 
 MODELS = Path(__file__).parents[3] / "models"
 

@@ -11,8 +11,9 @@ from webkiln.frontends.nodes.call import DataDependentError
 from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.nodes.spec import from_json, to_json
 from webkiln.frontends.onnx.load import describe_model
-from webkiln.ir.text import parse, print_graph
+from webkiln.ir.text import print_graph
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import parse
 
 node = helper.make_node
 X = np.random.default_rng(0).standard_normal((1, 1, 6, 5)).astype(np.float32)

@@ -10,7 +10,7 @@ from webkiln.errors import ShapeError, UnsupportedError, UserError
 from webkiln.frontends.core.arrays import Literal, Weight
 from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.graph import INLINE_ELEMENTS, Attributes
+from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.rational import Rational
 from webkiln.ir.types import Array, Type
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
@@ -172,7 +172,9 @@ class NodeCall:
             else None
         )
 
-    def op(self, op: str, inputs: Sequence[Tensor], attrs: Attributes | None = None) -> Tensor:
+    def op(
+        self, op: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None
+    ) -> Tensor:
         return self.builder.op(op, inputs, attrs)
 
     def constant(self, value: Array | Scalar | Sequence[Any], dtype: str | None = None) -> Tensor:

@@ -20,7 +20,7 @@ from webkiln.ir.graph import INLINE_ELEMENTS, Guard, Node
 from webkiln.ir.size_checks import Equality, guards
 from webkiln.ir.types import Array, Type, is_float, is_integer
 from webkiln.ops.builder import GraphBuilder
-from webkiln.ops.table import RULES, complete, find
+from webkiln.ops.table import RULES, find
 
 INDICES: Mapping[str, Sequence[int]] = {
     "Gather": (1,),
@@ -114,11 +114,11 @@ def _in_dtype(array: Array, type_: Type) -> Array:
 
 
 def _evaluate(node: Node, types: Sequence[Type], operands: Sequence[Array]) -> Sequence[Array]:
-    attrs = complete(node)
+    attrs = node.attrs.as_dict()
     if node.op == "Cast":
         return [_mapped(lambda x: convert(x, types[0].dtype, attrs["dtype"]), operands[0])]
     if node.op == "ReduceMean":
-        total = find("ReduceSum").reference(attrs, operands[0])[0]
+        total = find("ReduceSum").reference(node.attrs, operands[0])[0]
         count = element(prod(operands[0].shape[axis] for axis in attrs["axes"]), types[0].dtype)
         return [_mapped(lambda x: SCALARS["Div"](attrs, x, count), total)]
     if node.op in ("ArgMax", "ArgMin"):
@@ -142,7 +142,7 @@ def _evaluate(node: Node, types: Sequence[Type], operands: Sequence[Array]) -> S
         arrays[position] = arrays[position].astype(np.int64)
     if attrs.get("reduction") in ("max", "min"):
         return [_scattered(node.op, attrs, *arrays)]
-    return [np.asarray(item) for item in find(node.op).reference(attrs, *arrays)]
+    return [np.asarray(item) for item in find(node.op).reference(node.attrs, *arrays)]
 
 
 def _scattered(op: str, attrs: Mapping[str, Any], x: Array, index: Array, updates: Array) -> Array:
