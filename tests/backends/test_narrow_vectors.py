@@ -14,7 +14,7 @@ from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import parse
 from webkiln.plan import kernel as kernels
 
-DTYPES = [dtype for dtype in REGISTRY["wasm"].target.vector_dtypes if is_integer(dtype)]
+DTYPES = [dtype for dtype in REGISTRY["wasm"].target.vectors.dtypes if is_integer(dtype)]
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 19, 64)
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
 UNARY = ("Neg", "Abs", "Sign")

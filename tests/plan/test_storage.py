@@ -14,7 +14,7 @@ from webkiln.nest.expr import DOUBLE, FLOAT, LONG, UINT, ULONG, axis, bitcast, c
 from webkiln.nest.interpret import interpret
 from webkiln.nest.semantics import compute
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import Target
+from webkiln.nest.target import Loops, Memory, Target
 from webkiln.ops.operator import Case
 from webkiln.ops.table import OPERATORS
 from webkiln.plan.storage import WRAPPERS, stored
@@ -30,7 +30,7 @@ STORAGE = {
     "uint8": "uint32",
     "bool": "uint32",
 }
-TARGET = Target("narrow", 1, ((1, 1),), (1, 1), (1, 1), 1, packs=False, storage=STORAGE)
+TARGET = Target("narrow", Loops(), memory=Memory(STORAGE))
 DTYPES = ["float16", "float64", "int64", "uint64", "int8", "uint8", "int16", "uint16", "bool"]
 
 MATRICES = dict.fromkeys(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from webkiln.nest.schedule import InvocationSchedule, Schedule
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import Contraction, Target
+from webkiln.nest.target import Contraction, Invocations, Target
 from webkiln.plan.cost import expected
 from webkiln.plan.schedule import choose
 from webkiln.plan.tile_shapes import all_factors_move
@@ -54,15 +54,16 @@ def name_of(schedule: Schedule) -> str:
 
 def with_tile(target: Target, shape: tuple[int, int]) -> Target:
     """The target with a single shape for contractions of all kinds."""
-    return replace(
-        target,
+    tiles = replace(
+        target.tiles,
         shapes=(shape,),
         dot=shape,
         depthwise=shape,
         matvec=shape[0],
         streamed=None,
-        sliding=tuple(item for item in target.sliding if item == shape),
+        sliding=tuple(item for item in target.tiles.sliding if item == shape),
     )
+    return replace(target, tiles=tiles)
 
 
 def alternatives(call: NestCall, schedule: Schedule, target: Target) -> Iterator[Target]:
@@ -86,10 +87,11 @@ def alternatives(call: NestCall, schedule: Schedule, target: Target) -> Iterator
     size = extent(call, loops[vector])
     fitting = [
         shape
-        for shape in target.candidates.get(kind, ())
+        for shape in target.tiles.candidates.get(kind, ())
         if size % shape[0] == 0 or size >= 4 * shape[0]
     ]
     for other in (target, *(with_tile(target, shape) for shape in fitting)):
         yield other
-        for least in target.blocks[1:]:
-            yield replace(other, blocks=(least,))
+        if isinstance(target.runs, Invocations):
+            for least in target.runs.blocks[1:]:
+                yield replace(other, runs=replace(target.runs, blocks=(least,)))

@@ -204,7 +204,7 @@ class Entries:
     def _decode(self, piece: Piece) -> dict[str, Any]:
         name = piece.weight.name
         buffer = self.program.buffers[name]
-        packed = not self.target.render_targets
+        packed = not self.target.draws
         panel = buffer.layout if isinstance(buffer.layout, PanelLayout) else None
         call, narrow = decoding_call(piece, panel, self.target)
         texels = {name} if isinstance(buffer.layout, TexelLayout) else ()
@@ -226,7 +226,7 @@ class Entries:
 
     def _staged(self, start: int, size: int, dtype: str) -> Any:
         """The operand of a launch that reads `size` bytes of encoded weights from `start`."""
-        if self.target.render_targets:
+        if self.target.draws:
             return staged_texture(start, size, dtype)
         assert self.program.memory is not None
         return self.program.memory["staging"]["offset"] + start

@@ -17,7 +17,7 @@ from webkiln.lower import (
     tiled_products,
 )
 from webkiln.lower.passes import Pass
-from webkiln.nest.target import Machine, Target
+from webkiln.nest.target import Loops, Machine, Memory, Target, Tiles, Vectors
 from webkiln.plan import (
     choose_schedules,
     copy_padding,
@@ -30,32 +30,34 @@ from webkiln.program_builder.backend import Settings
 from webkiln.program_builder.loop_backend import LoopBackend
 
 TARGET = Target(
-    backend="wasm",
-    width=4,
-    shapes=((8, 6), (4, 6)),
-    dot=(8, 4),
-    depthwise=(16, 2),
-    sliding=((4, 7), (4, 4)),
-    map_lanes=16,
-    matvec=32,
-    streamed=(16, 2),
+    "wasm",
+    Loops(
+        multithreaded=True,
+        tiles_span_rows=True,
+        prefetch=True,
+        fast_int64=True,
+        row_tile_bytes=4 << 20,
+    ),
+    Tiles(
+        shapes=((8, 6), (4, 6)),
+        dot=(8, 4),
+        depthwise=(16, 2),
+        map_lanes=16,
+        matvec=32,
+        streamed=(16, 2),
+        sliding=((4, 7), (4, 4)),
+        candidates={
+            "shapes": ((8, 6), (8, 4), (16, 2), (16, 3), (4, 6)),
+            "dot": ((8, 2), (4, 4), (16, 2), (4, 2), (8, 6)),
+            "depthwise": ((16, 2), (8, 2), (8, 4), (4, 4), (4, 7)),
+            "matvec": ((16, 1), (64, 1), (8, 1)),
+        },
+    ),
+    Vectors(4, ("float32", "int32", "uint32", "int16", "uint16", "int8", "uint8")),
+    Memory(zero_elements=wasm_memory.ZERO_STRIDE),
     packs=True,
-    tiles_span_rows=True,
-    zero_elements=wasm_memory.ZERO_STRIDE,
-    vector_dtypes=("float32", "int32", "uint32", "int16", "uint16", "int8", "uint8"),
-    holds_float16=True,
     winograd=True,
-    prefetch=True,
     tiled_product_bytes=1 << 20,
-    row_tile_bytes=4 << 20,
-    fast_int64=True,
-    multithreaded=True,
-    candidates={
-        "shapes": ((8, 6), (8, 4), (16, 2), (16, 3), (4, 6)),
-        "dot": ((8, 2), (4, 4), (16, 2), (4, 2), (8, 6)),
-        "depthwise": ((16, 2), (8, 2), (8, 4), (4, 4), (4, 7)),
-        "matvec": ((16, 1), (64, 1), (8, 1)),
-    },
     machine=Machine(gflops=58.6, gigabytes=20.0, launch=0.0005, width=4, registers=16),
 )
 
