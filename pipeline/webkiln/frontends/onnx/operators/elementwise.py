@@ -5,10 +5,10 @@ from functools import reduce
 from math import inf
 from typing import Any
 
-from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.inverse_trigonometry import FUNCTIONS
 
 
 def direct(op: str, **attrs: Any) -> NodeHandler:

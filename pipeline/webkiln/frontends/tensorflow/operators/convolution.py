@@ -5,7 +5,10 @@ https://www.tensorflow.org/api_docs/python/tf/raw_ops
 
 from collections.abc import Mapping, Sequence
 
-from webkiln.frontends.keras.windows import (
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tensorflow.operators.windows import layout, padding, spatial, window_of
+from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import (
     by_channel,
     convolved,
     dims_of,
@@ -13,9 +16,6 @@ from webkiln.frontends.keras.windows import (
     plain,
     spans,
 )
-from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tensorflow.operators.windows import layout, padding, spatial, window_of
-from webkiln.ops.builder import Tensor
 
 
 def conv(call: NodeCall) -> Tensor:

@@ -6,7 +6,6 @@ https://github.com/tensorflow/tfjs/tree/master/tfjs-converter
 
 from collections.abc import Callable, Mapping, Sequence
 
-from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tensorflow.fused_steps import OPERANDS, PRODUCTS
 from webkiln.frontends.tensorflow.operators.complex import applied
@@ -15,6 +14,7 @@ from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE, bias
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
 from webkiln.frontends.tensorflow.operators.normalization import batch_norm, normalized
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import activations
 
 Step = Callable[[NodeCall, Tensor, Sequence[Tensor]], Tensor]
 """Computes from the node, the result so far and the operands of the step."""

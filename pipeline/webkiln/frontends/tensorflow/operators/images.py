@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from webkiln.frontends.keras.operations.image import colours, hsv_of, rgb_of
-from webkiln.frontends.keras.operations.segments import top_k
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import is_at_least
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.image import colours, hsv_of, rgb_of
+from webkiln.ops.functional.segments import top_k
 from webkiln.ops.pieces import cast, element, filled, iota, sized, total
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from webkiln.frontends.keras.operations.indexing import scatter, scatter_update
-from webkiln.frontends.keras.operations.nn import one_hot as rows_of_one
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.indexing import one_hot as rows_of_one
+from webkiln.ops.functional.indexing import scatter, scatter_update
 from webkiln.ops.pieces import cast, filled, iota, sized
 
 

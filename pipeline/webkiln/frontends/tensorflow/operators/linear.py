@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from webkiln.frontends.keras.operations import linalg, linear, matrices
-from webkiln.frontends.keras.operations.arguments import numbers
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import linalg, linear, matrices
+from webkiln.ops.functional.operands import numbers
 
 
 def matmul(call: NodeCall) -> Tensor:

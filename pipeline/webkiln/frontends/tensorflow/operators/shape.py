@@ -3,9 +3,6 @@
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from webkiln.frontends.keras.operations import shapes
-from webkiln.frontends.keras.operations.indexing import get_item
-from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
 from webkiln.frontends.nodes import blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.padding import padded
@@ -13,6 +10,9 @@ from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.nodes.strided_slice import elements_at, masks
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import shapes
+from webkiln.ops.functional.indexing import get_item
+from webkiln.ops.functional.indexing import slice_ as slice_at
 from webkiln.ops.pieces import broadcast_input, filled, iota, part
 
 

@@ -6,14 +6,14 @@ https://www.tensorflow.org/api_docs/python/tf/raw_ops
 from collections.abc import Sequence
 from typing import Any
 
-from webkiln.frontends.keras.windows import (
+from webkiln.frontends.nodes.call import NodeCall
+from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import (
     Pads,
     dims_of,
     padding_of,
     pads,
 )
-from webkiln.frontends.nodes.call import NodeCall
-from webkiln.ops.builder import Tensor
 
 
 def layout(call: NodeCall, name: str = "data_format") -> str:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.keras.windows import window_of
 from webkiln.frontends.nodes import audio
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.flexbuffer import read_map
 from webkiln.frontends.tflite.operators.conv import transposed
 from webkiln.frontends.tflite.operators.integers import factor, is_quantized
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import window_of
 from webkiln.ops.overlap import unfolded
 from webkiln.ops.pieces import cast, element, filled, iota, part, reshaped, stacked, total
 from webkiln.ops.pieces import transposed as permuted

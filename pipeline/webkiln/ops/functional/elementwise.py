@@ -1,4 +1,4 @@
-"""Elementwise keras.ops operations."""
+"""Elementwise functions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations.arguments import (
+from webkiln.ir.types import is_float, is_integer
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional import activations
+from webkiln.ops.functional.operands import (
     Argument,
+    Operation,
     as_dtype,
     combined,
     countable,
@@ -18,11 +21,7 @@ from webkiln.frontends.keras.operations.arguments import (
     operands,
     tensor,
 )
-from webkiln.ir.types import is_float, is_integer
-from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled
-
-Operation = Callable[..., Any]
 
 
 def unary(op: str, *, real: bool = False, **attrs: Any) -> Operation:
