@@ -180,13 +180,11 @@ REACH: dict[str, set[str]] = {
         "frontends/tflite/operators",
         NODES,
         "frontends/core/conversion",
-        "frontends/onnx/operators",
         *OPERATORS,
     },
     "convert torch": {
         TORCH,
         f"{TORCH}/operators",
-        "frontends/onnx/operators",
         NODES,
         "frontends/core/conversion",
         *OPERATORS,

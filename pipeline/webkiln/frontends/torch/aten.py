@@ -2,8 +2,7 @@
 ATen's.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -242,23 +241,3 @@ def handled(table: Mapping[str, AtenHandler]) -> dict[str, NodeHandler]:
         return lambda call: handler(AtenCall(call))
 
     return {name: of_node(handler) for name, handler in table.items()}
-
-
-def renamed(
-    call: AtenCall,
-    operands: Sequence[Tensor | GraphValue | None],
-    attrs: Mapping[str, Any],
-    version: int = 19,
-) -> NodeCall:
-    """A call with the operands and attributes that the handler of another format reads."""
-    values = [
-        GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in operands
-    ]
-    spec = replace(
-        call.call.spec,
-        inputs=tuple(f"operand{position}" for position in range(len(values))),
-        attrs=dict(attrs),
-    )
-    return NodeCall(
-        spec, version, call.b, values, call.call.convert_subgraph, call.call.infer_values
-    )

@@ -286,3 +286,17 @@ def multi_hot(
     x = tensor(b, inputs)
     rows = countable(b, one_hot(b, x, num_classes, axis, dtype))
     return cast(b, largest(b, rows, 1 if x.type.rank > 1 else 0), dtype or FLOAT)
+
+
+def reverse_sequence(
+    b: GraphBuilder, x: Tensor, lengths: Tensor, time: int = 0, batch: int = 1
+) -> Tensor:
+    """Reverse the first `lengths[i]` elements of each row i."""
+    lengths = cast(b, lengths, "int32")
+    rank, steps = x.type.rank, x.shape[time]
+    numbers = reshaped(b, iota(b, steps, "int32"), [steps if d == time else 1 for d in range(rank)])
+    length = reshaped(b, lengths, [x.shape[batch] if d == batch else 1 for d in range(rank)])
+    indices = b.op("Where", [b.op("Less", [numbers, length]), length - 1 - numbers, numbers])
+    return b.op(
+        "GatherElements", [x, b.op("Broadcast", [indices], {"shape": x.shape})], {"axis": time}
+    )

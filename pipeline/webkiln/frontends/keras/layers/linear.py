@@ -5,7 +5,7 @@ from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.policies import storable
 from webkiln.ir.axis import OrderC
 from webkiln.ops.builder import Tensor
-from webkiln.ops.functional.linear import spelled_out
+from webkiln.ops.functional.einsum import einsum
 
 
 def dense(converter: Converter, layer: Layer) -> None:
@@ -26,10 +26,8 @@ def dense(converter: Converter, layer: Layer) -> None:
 
 def einsum_dense(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
-    weight = layer.weight("kernel")
     b = converter.builder
-    equation = spelled_out(str(layer.config["equation"]), [x.type.rank, len(weight.shape)])
-    y = b.op("Einsum", [x, adapted(converter, layer, "kernel")], {"equation": equation})
+    y = einsum(b, [x, adapted(converter, layer, "kernel")], str(layer.config["equation"]))
     if layer.config.get("bias_axes"):
         y = b.op("Add", [y, converter.convert_to_constant_variable(layer.weight("bias"))])
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(b, layer, y))

@@ -4,6 +4,7 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.indexing import reverse_sequence
 from webkiln.ops.overlap import overlapped
 
 
@@ -75,25 +76,13 @@ def one_hot(call: NodeCall) -> Tensor:
     return call.op("Where", [call.op("Equal", [wide, numbers]), on, off])
 
 
-def reverse_sequence(call: NodeCall) -> Tensor:
-    return reverse_sequence_of(
-        call, call.tensor(0), call.tensor(1), call.attr("time_axis", 0), call.attr("batch_axis", 1)
-    )
-
-
-def reverse_sequence_of(
-    call: NodeCall, x: Tensor, counts: Tensor, time: int = 0, batch: int = 1
-) -> Tensor:
-    """Reverse the first `counts[i]` elements of each row i."""
-    lengths = cast(call, counts, "int32")
-    rank, steps = x.type.rank, x.shape[time]
-    steps_ = reshaped(
-        call, iota(call, steps, "int32"), [steps if d == time else 1 for d in range(rank)]
-    )
-    length = reshaped(call, lengths, [x.shape[batch] if d == batch else 1 for d in range(rank)])
-    indices = call.op("Where", [call.op("Less", [steps_, length]), length - 1 - steps_, steps_])
-    return call.op(
-        "GatherElements", [x, call.op("Broadcast", [indices], {"shape": x.shape})], {"axis": time}
+def reverse_sequence_of(call: NodeCall) -> Tensor:
+    return reverse_sequence(
+        call.builder,
+        call.tensor(0),
+        call.tensor(1),
+        call.attr("time_axis", 0),
+        call.attr("batch_axis", 1),
     )
 
 
@@ -144,7 +133,7 @@ INDEXING: dict[str, NodeHandler] = {
     "ScatterElements": scatter_elements,
     "ScatterND": scatter_nd,
     "OneHot": one_hot,
-    "ReverseSequence": reverse_sequence,
+    "ReverseSequence": reverse_sequence_of,
     "TensorScatter": tensor_scatter,
     "Col2Im": col2im,
 }

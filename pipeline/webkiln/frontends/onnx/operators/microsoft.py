@@ -6,10 +6,11 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.attention import merge_heads, split_heads
 from webkiln.frontends.onnx.operators.conv import convolution
 from webkiln.frontends.onnx.operators.elementwise import cast, part
-from webkiln.frontends.onnx.operators.linear import gemm, matrix_product, scale
+from webkiln.frontends.onnx.operators.linear import gemm, scale
 from webkiln.frontends.onnx.operators.reduce import rms_norm, standardise
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.linear import matrix_product
 
 
 def gelu(call: NodeCall) -> Tensor:
@@ -92,7 +93,7 @@ def fused_matmul(call: NodeCall) -> Tensor:
                 call, x, (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)
             )
             a, b = (swapped, b) if name == "transA" else (a, swapped)
-    return scale(call, matrix_product(call, a, b), call.attr("alpha", 1.0))
+    return scale(call, matrix_product(call.builder, a, b), call.attr("alpha", 1.0))
 
 
 def skip_layer_norm(call: NodeCall) -> list[Tensor]:
@@ -206,7 +207,7 @@ def attention(call: NodeCall) -> Tensor:
             "applies rotary embeddings to queries and keys",
             "Save the model without onnxruntime's optimisations",
         )
-    projected = add_bias(call, matrix_product(call, x, call.tensor(1)), 2)
+    projected = add_bias(call, matrix_product(call.builder, x, call.tensor(1)), 2)
     widths = call.attr("qkv_hidden_sizes") or (projected.shape[2] // 3,) * 3
     starts = (0, widths[0], widths[0] + widths[1])
     q, k, v = (

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.conv import convolution
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of
-from webkiln.frontends.onnx.operators.linear import matrix_product
 from webkiln.frontends.onnx.operators.reduce import reduce_axes
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.linear import matrix_product
 
 
 def broadcast_parameter(
@@ -127,7 +127,7 @@ def matmul_integer(call: NodeCall) -> Tensor:
     """Zero points are scalars, or one per row of the first and per column of the second operand."""
     a, b = call.tensor(0), call.tensor(1)
     return matrix_product(
-        call,
+        call.builder,
         subtract_zero_point(call, a, call.optional(2), max(a.type.rank - 2, 0)),
         subtract_zero_point(call, b, call.optional(3), b.type.rank - 1),
     )
@@ -168,7 +168,7 @@ def qlinear_matmul(call: NodeCall) -> Tensor:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = call.tensors()
     rows, columns = max(a.type.rank - 2, 0), b.type.rank - 1
     y = matrix_product(
-        call,
+        call.builder,
         subtract_zero_point(call, a, a_zero, rows),
         subtract_zero_point(call, b, b_zero, columns),
     )

@@ -9,6 +9,7 @@ from webkiln.frontends.onnx.operators.pool import power
 from webkiln.frontends.onnx.operators.shape import axes_of, reshaped
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.slices import reversed_along
 
 Reduction = Callable[[NodeCall, Tensor], Tensor]
 
@@ -71,7 +72,7 @@ def arg_extreme(op: str) -> NodeHandler:
         attrs = {"axis": axis, "keepdims": bool(call.attr("keepdims", 1))}
         if not call.attr("select_last_index", 0):
             return cast(call, call.op(op, [x], attrs), "int64")
-        flipped = reversed_(call, x, axis)
+        flipped = reversed_along(call.builder, x, axis)
         return cast(
             call,
             call.constant(0, "int32") + (x.shape[axis] - 1) - call.op(op, [flipped], attrs),
@@ -79,12 +80,6 @@ def arg_extreme(op: str) -> NodeHandler:
         )
 
     return handler
-
-
-def reversed_(call: NodeCall, x: Tensor, axis: int) -> Tensor:
-    starts = tuple(size - 1 if d == axis else 0 for d, size in enumerate(x.shape))
-    steps = tuple(-1 if d == axis else 1 for d in range(x.type.rank))
-    return call.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": steps})
 
 
 def flatten_at(call: NodeCall, x: Tensor) -> Tensor:

@@ -9,9 +9,10 @@ from webkiln.frontends.nodes import padding
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
-from webkiln.ir.dim import is_symbolic, maximum, minimum
-from webkiln.ir.rational import positive, truncated_quotient
+from webkiln.ir.dim import is_symbolic, maximum
+from webkiln.ir.rational import truncated_quotient
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.slices import bounds
 from webkiln.ops.pieces import broadcast_input, one_or, squeezed
 
 
@@ -120,31 +121,6 @@ def slice_(call: NodeCall) -> Tensor:
     return call.op(
         "Slice", [x], {"starts": tuple(begin), "sizes": tuple(sizes), "steps": tuple(step)}
     )
-
-
-FAR = 10**9
-"""Exporters write ends of at least this number for the end of an axis."""
-
-
-def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
-    """The first element and the number of elements, as in a Python slice."""
-    if not any(map(is_symbolic, (size, start, end))):
-        indices = range(size)[slice(start, end if step > 0 or end >= -size else None, step)]
-        return (indices.start if len(indices) else 0), len(indices)
-
-    def clamp(index: int, lowest: int, highest: int) -> int:
-        if not is_symbolic(index) and index >= FAR:
-            return highest
-        if not is_symbolic(index) and index <= -FAR:
-            return lowest
-        from_start = index + size * positive(-index)
-        return maximum([minimum(from_start, highest), lowest])
-
-    if step > 0:
-        first, last = clamp(start, 0, size), clamp(end, 0, size)
-        return first, maximum([-(-(last - first) // step), 0])
-    first, last = clamp(start, -1, size - 1), clamp(end, -1, size - 1)
-    return first, maximum([-(-(first - last) // -step), 0])
 
 
 def expand(call: NodeCall) -> Tensor:

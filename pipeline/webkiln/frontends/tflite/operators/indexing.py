@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.indexing import reverse_sequence_of
 from webkiln.frontends.tflite.operators.integers import factor, operands, out_dtype
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import indexing
 from webkiln.ops.pieces import cast, filled, iota, part, reshaped, transposed
 
 
@@ -198,7 +198,7 @@ def reverse_sequence(call: NodeCall) -> Tensor:
         call.axis(call.attr("seq_dim"), x.type.rank),
         call.axis(call.attr("batch_dim", 0), x.type.rank),
     )
-    return reverse_sequence_of(call, x, call.tensor(1), time, batch)
+    return indexing.reverse_sequence(call.builder, x, call.tensor(1), time, batch)
 
 
 def matrix_diag(call: NodeCall) -> Tensor:

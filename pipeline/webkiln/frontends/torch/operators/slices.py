@@ -1,9 +1,9 @@
 """Slices, diagonals and triangles, also as the target of a write."""
 
-from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.slices import bounds, reversed_along
 from webkiln.ops.pieces import iota, part, reshaped, transposed, widened
 
 
@@ -100,14 +100,7 @@ def select_scatter(c: AtenCall) -> Tensor:
 def flip(c: AtenCall) -> Tensor:
     x = c.tensor()
     for axis in sorted({c.axis(axis, x.type.rank) for axis in c.sizes("dims")}):
-        starts = tuple(size - 1 if d == axis else 0 for d, size in enumerate(x.shape))
-        x = c.op(
-            "Slice",
-            x,
-            starts=starts,
-            sizes=x.shape,
-            steps=tuple(-1 if d == axis else 1 for d in range(x.type.rank)),
-        )
+        x = reversed_along(c.b, x, axis)
     return x
 
 
