@@ -152,6 +152,12 @@ class NodeCall:
         """A constant number; the default if the operand is absent."""
         return self.numbers(position).reshape(()).item() if self.has(position) else default
 
+    def number_or_tensor(self, position: int) -> Tensor | Scalar:
+        """A constant number, or a tensor of one element."""
+        if self.operand(position).is_constant:
+            return self.scalar(position, 0)
+        return self.tensor(position)
+
     def attr(self, name: str, default: Any = None) -> Any:
         return self.spec.attrs.get(name, default)
 

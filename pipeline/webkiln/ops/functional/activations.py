@@ -85,9 +85,9 @@ def relu6(b: GraphBuilder, x: Tensor) -> Tensor:
     return b.op("Relu6", [x]) if is_float(x.dtype) else b.op("Clip", [x], {"min": 0.0, "max": 6.0})
 
 
-def hard_sigmoid_2(b: GraphBuilder, x: Tensor) -> Tensor:
-    """Keras 2's hard sigmoid: 0.2 x + 0.5, clipped to 0..1. Keras 3 uses x / 6 + 0.5."""
-    return b.op("Clip", [x * 0.2 + 0.5], {"min": 0.0, "max": 1.0})
+def hard_sigmoid(b: GraphBuilder, x: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
+    """alpha x + beta, clipped to 0..1. Keras 3 and PyTorch have x / 6 + 1/2."""
+    return b.op("Clip", [x * alpha + beta], {"min": 0, "max": 1})
 
 
 def mish(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -107,7 +107,10 @@ def tanh_shrink(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def celu(b: GraphBuilder, x: Tensor, alpha: float = 1.0) -> Tensor:
-    return b.op("Elu", [x / alpha], {"alpha": 1.0}) * alpha
+    """x if x > 0, alpha (exp(x / alpha) - 1) elsewhere."""
+    is_positive = b.binary("Greater", x, 0.0)
+    below = b.op("Expm1", [x * (1 / alpha)]) * alpha
+    return b.op("Where", [is_positive, x, below], order=x.order)
 
 
 def squareplus(b: GraphBuilder, x: Tensor, b_: float = 4) -> Tensor:
@@ -201,3 +204,32 @@ def sparsemax(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
     size = b.op("ReduceSum", [b.op("Cast", [support], {"dtype": x.dtype})], attrs)
     total = b.op("ReduceSum", [b.op("Where", [support, partial, zero])], attrs)
     return b.op("Relu", [x - (total - 1.0) / size])
+
+
+def prelu(b: GraphBuilder, x: Tensor, slope: Tensor) -> Tensor:
+    """x where it is not negative, slope * x elsewhere. The slope broadcasts to x."""
+    is_negative = b.binary("Less", x, 0.0)
+    return b.op("Where", [is_negative, b.op("Mul", [x, slope]), x], order=x.order)
+
+
+def hard_swish(b: GraphBuilder, x: Tensor) -> Tensor:
+    return x * hard_sigmoid(b, x, 1 / 6)
+
+
+def scaled_elu(b: GraphBuilder, x: Tensor, alpha: float, gamma: float) -> Tensor:
+    """gamma x if x > 0, gamma alpha (exp(x) - 1) elsewhere."""
+    return b.op("Elu", [x], {"alpha": alpha}) * gamma
+
+
+def stepwise_softmax(b: GraphBuilder, op: str, x: Tensor, axis: int) -> Tensor:
+    """Softmax or LogSoftmax. In float16, each step is rounded, as in the function body of ONNX."""
+    if x.dtype != "float16":
+        return b.op(op, [x], {"axis": axis})
+    shifted = b.op("Sub", [x, b.op("ReduceMax", [x], {"axes": (axis,), "keepdims": True})])
+    powers = b.op("Exp", [shifted])
+    total = b.op("ReduceSum", [powers], {"axes": (axis,), "keepdims": True})
+    return (
+        b.op("Div", [powers, total])
+        if op == "Softmax"
+        else b.op("Sub", [shifted, b.op("Log", [total])])
+    )

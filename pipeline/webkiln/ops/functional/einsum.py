@@ -36,9 +36,7 @@ def einsum(b: GraphBuilder, operands: Sequence[Tensor], equation: str) -> Tensor
         [x for x, _ in squeezed],
         {"equation": f"{','.join(term for _, term in squeezed)}->{axes}"},
     )
-    sizes = {
-        letter: size for x, term in squeezed for letter, size in zip(term, x.shape, strict=True)
-    }
+    sizes = dict(zip(axes, y.shape, strict=True))
     return reshaped(b, y, tuple(sizes.get(letter, 1) for letter in result))
 
 

@@ -231,3 +231,13 @@ def _within(limit: Any, dtype: str) -> Any:
     return float(
         np.nextafter(value, np.array(0, dtype)) if abs(float(value)) > abs(float(limit)) else value
     )
+
+
+def rounded_power(b: GraphBuilder, x: Tensor, exponent: Tensor) -> Tensor:
+    """x ** exponent in the dtype of x. For integers, the integer nearest to the power in
+    float64.
+    """
+    if is_integer(x.dtype):
+        wide = [cast(b, item, "float64") for item in (x, exponent)]
+        return cast(b, b.op("Round", [b.op("Pow", wide)]), x.dtype)
+    return b.op("Pow", [x, cast(b, exponent, x.dtype)])

@@ -254,6 +254,15 @@ def nonzero(b: GraphBuilder, x: Argument) -> list[Tensor]:
     return [reshaped(b, part(b, found, 0, axis, 1), found.shape[1:]) for axis in range(x.type.rank)]
 
 
+def is_index(b: GraphBuilder, indices: Tensor, depth: int, axis: int = -1) -> Tensor:
+    """Whether each number up to `depth`, along a new axis, is the index; none is for an invalid
+    one.
+    """
+    axis %= indices.type.rank + 1
+    wide = reshaped(b, indices, (*indices.shape[:axis], 1, *indices.shape[axis:]))
+    return b.op("Equal", [wide, numbers(b, depth, indices.dtype, axis, indices.type.rank + 1)])
+
+
 def one_hot(
     b: GraphBuilder,
     x: Argument,
@@ -263,15 +272,8 @@ def one_hot(
     sparse: bool = False,
 ) -> Tensor:
     """1 at the index, 0 elsewhere; all 0 for an invalid index. Sparse results are dense here."""
-    index = cast(b, tensor(b, x), "int64")
-    axis %= index.type.rank + 1
-    wide = reshaped(b, index, (*index.shape[:axis], 1, *index.shape[axis:]))
-    numbers = reshaped(
-        b,
-        iota(b, num_classes, "int64"),
-        [num_classes if d == axis else 1 for d in range(index.type.rank + 1)],
-    )
-    return cast(b, b.op("Equal", [wide, numbers]), dtype or FLOAT)
+    same = is_index(b, cast(b, tensor(b, x), "int64"), num_classes, axis)
+    return cast(b, same, dtype or FLOAT)
 
 
 def multi_hot(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.activations import hard_sigmoid
 from webkiln.ops.functional.indexing import reverse_sequence
 from webkiln.ops.functional.slices import sliced
 from webkiln.ops.pieces import cast, iota, reshaped, transposed
@@ -39,7 +40,7 @@ def _scaled_tanh(alpha: float | None, beta: float | None) -> GateFunction:
 
 def _hard_sigmoid(alpha: float | None, beta: float | None) -> GateFunction:
     slope, shift = 0.2 if alpha is None else alpha, 0.5 if beta is None else beta
-    return lambda b, x: b.op("Clip", [x * slope + shift], {"min": 0, "max": 1})
+    return lambda b, x: hard_sigmoid(b, x, slope, shift)
 
 
 ACTIVATIONS: dict[str, Callable[[float | None, float | None], GateFunction]] = {

@@ -244,3 +244,16 @@ def deviation(
     b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
 ) -> Tensor:
     return b.op("Sqrt", [variance(b, x, axis, keepdims)])
+
+
+def log_sum_exp(b: GraphBuilder, x: Tensor, axes: Sequence[int], *, keepdims: bool) -> Tensor:
+    """log(sum(exp(x - max))) + max, which does not overflow; an infinite maximum is not
+    subtracted.
+    """
+    attrs = {"axes": tuple(axes), "keepdims": True}
+    largest = b.op("ReduceMax", [x], attrs)
+    finite = b.op("Where", [b.op("IsInf", [largest]), b.constant(0, x.dtype), largest])
+    total = b.op("Log", [b.op("ReduceSum", [b.op("Exp", [x - finite])], attrs)]) + finite
+    if keepdims:
+        return total
+    return reshaped(b, total, [size for axis, size in enumerate(x.shape) if axis not in axes])

@@ -9,6 +9,7 @@ from webkiln.frontends.keras.layers.activations import activate, options
 from webkiln.ir.axis import OrderC
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import activations
 from webkiln.ops.functional.activations import Activation, softmax
 from webkiln.ops.functional.normalization import by_root_mean_square, standardise, to_length_1
 
@@ -253,8 +254,7 @@ def by_element(converter: Converter, layer: Layer, name: str, x: Tensor) -> Tens
 def prelu(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     slope = by_element(converter, layer, "alpha", x)
-    below = converter.builder.op("Mul", [converter.builder.binary("Min", x, 0.0), slope])
-    y = converter.builder.op("Add", [converter.builder.op("Relu", [x]), below])
+    y = activations.prelu(converter.builder, x, slope)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 

@@ -4,7 +4,7 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
 from webkiln.ops.builder import Tensor
-from webkiln.ops.functional.indexing import reverse_sequence
+from webkiln.ops.functional.indexing import is_index, reverse_sequence
 from webkiln.ops.overlap import overlapped
 
 
@@ -62,18 +62,12 @@ def one_hot(call: NodeCall) -> Tensor:
     indices, values = call.tensor(0), call.tensor(2)
     depth = call.sizes(1)[0]
     axis = call.axis(call.attr("axis", -1), indices.type.rank + 1)
-    positions = normalise_indices(call, indices, depth)
-    wide = reshaped(call, positions, (*indices.shape[:axis], 1, *indices.shape[axis:]))
-    numbers = reshaped(
-        call,
-        iota(call, depth, "int64"),
-        [depth if d == axis else 1 for d in range(indices.type.rank + 1)],
-    )
+    same = is_index(call.builder, normalise_indices(call, indices, depth), depth, axis)
     off, on = (
         call.op("Slice", [values], {"starts": (start,), "sizes": (1,), "steps": (1,)})
         for start in (0, 1)
     )
-    return call.op("Where", [call.op("Equal", [wide, numbers]), on, off])
+    return call.op("Where", [same, on, off])
 
 
 def reverse_sequence_of(call: NodeCall) -> Tensor:

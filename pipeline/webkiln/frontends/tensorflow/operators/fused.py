@@ -23,7 +23,7 @@ Step = Callable[[NodeCall, Tensor, Sequence[Tensor]], Tensor]
 def prelu(call: NodeCall) -> Tensor:
     """The slopes broadcast to x: one for each channel, or for each element."""
     x, slope = call.tensors()
-    return call.op("Where", [call.builder.binary("Greater", x, 0.0), x, slope * x])
+    return activations.prelu(call.builder, x, slope)
 
 
 def _biased(call: NodeCall, x: Tensor, operands: Sequence[Tensor]) -> Tensor:

@@ -7,6 +7,7 @@ from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import sample
+from webkiln.ops.functional.detection import selected_boxes
 from webkiln.ops.functional.interpolate import Interpolation, fraction, resize_axis
 from webkiln.ops.pieces import part, reshaped
 
@@ -130,21 +131,14 @@ def nms(c: AtenCall) -> Tensor:
     boxes, the best first.
     """
     boxes, scores = c.tensor("dets"), c.tensor("scores")
-    count = boxes.shape[0]
-    limits = [
-        reshaped(c.b, item, (1,))
-        for item in (
-            c.scalar(count, "int64"),
-            c.b.constant(float(c.number("iou_threshold")), "float32"),
-            c.b.constant(float("-inf"), "float32"),
-        )
-    ]
-    rows = c.b.op(
-        "NonMaxSuppression",
-        [reshaped(c.b, boxes, (1, count, 4)), reshaped(c.b, scores, (1, 1, count)), *limits],
-        {"count": c.b.data_dependent()},
+    return selected_boxes(
+        c.b,
+        boxes,
+        scores,
+        c.scalar(boxes.shape[0], "int64"),
+        c.b.constant(float(c.number("iou_threshold")), "float32"),
+        c.b.constant(float("-inf"), "float32"),
     )
-    return reshaped(c.b, part(c.b, rows, 1, 2, 1), rows.shape[:1])
 
 
 def roi_align(c: AtenCall) -> Tensor:

@@ -7,6 +7,7 @@ from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import broadcast
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.indexing import is_index
 from webkiln.ops.pieces import filled, iota, part, reshaped, stacked, total, transposed, widened
 
 
@@ -97,8 +98,7 @@ def one_hot(c: AtenCall) -> Tensor:
     x, classes = c.tensor(), c.number("num_classes")
     if not is_symbolic(classes) and classes < 0:
         raise c.call.unsupported("has a data-dependent number of classes", "Give num_classes")
-    same = c.op("Equal", reshaped(c.b, x, (*x.shape, 1)), iota(c.b, classes, x.dtype))
-    return c.cast(same, "int64")
+    return c.cast(is_index(c.b, x, classes), "int64")
 
 
 def indices_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
