@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.conv import convolution
-from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of
+from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, dtype_of
 from webkiln.frontends.onnx.operators.reduce import reduce_axes
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.ops.builder import Tensor
@@ -71,6 +71,8 @@ def dequantize(
 
 def quantize_linear(call: NodeCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
+    if DTYPES.get(call.attr("precision", 0), "float32") not in ("float32", x.dtype):
+        raise call.unsupported("divides in another precision than x", "Omit its precision")
     dtype = zero.dtype if zero is not None else dtype_of(call, "output_dtype", "uint8")
     wide = cast(call, x, "float32") if x.dtype != "float64" else x
     return quantize(

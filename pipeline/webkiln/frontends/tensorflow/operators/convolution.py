@@ -21,6 +21,8 @@ from webkiln.ops.functional.windows import (
 def conv(call: NodeCall) -> Tensor:
     """Filters are [*window, in / groups, out]; the number of groups follows from x."""
     x, w = call.tensors()
+    if call.attr("batch_dims", 1) != 1:
+        raise call.unsupported("has several batch axes", "Reshape its operand to have one")
     channels, in_channels = x.shape[dims_of(layout(call), x.type.rank)[1]], w.shape[-2]
     if channels % in_channels or w.shape[-1] % (channels // in_channels):
         raise call.error(

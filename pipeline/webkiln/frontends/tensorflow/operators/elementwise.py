@@ -93,6 +93,8 @@ def convert(call: NodeCall) -> Tensor:
     dtype = call.attr("DstT")
     if dtype not in DTYPES:
         raise call.unsupported(f"casts to {dtype}", f"Supported are {', '.join(DTYPES)}")
+    if call.flag("Truncate") and dtype == "float16":
+        raise call.unsupported("truncates floats to float16", "Cast without Truncate, which rounds")
     return cast(call.builder, call.tensor(0), dtype)
 
 

@@ -58,6 +58,8 @@ def fused(product: NodeHandler) -> NodeHandler:
 
     def handler(call: NodeCall) -> Tensor:
         steps = call.attr("fused_ops", ())
+        if call.attr("filter_format", "HWIO") != "HWIO":
+            raise call.unsupported("has a filter in another layout than HWIO", "Convert it again")
         if unknown := [name for name in steps if name not in STEPS]:
             raise call.unsupported(
                 f"is fused with {', '.join(unknown)}", f"Supported are {', '.join(STEPS)}"

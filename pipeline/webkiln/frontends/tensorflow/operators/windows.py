@@ -17,7 +17,9 @@ from webkiln.ops.functional.windows import (
 
 
 def layout(call: NodeCall, name: str = "data_format") -> str:
-    return "channels_first" if call.attr(name, "NHWC").startswith("NC") else "channels_last"
+    value = call.attr(name, "NHWC")
+    is_first = value == "CHANNELS_FIRST" or value.startswith("NC")
+    return "channels_first" if is_first else "channels_last"
 
 
 def spatial(call: NodeCall, values: Sequence[int], rank: int) -> tuple[int, ...]:

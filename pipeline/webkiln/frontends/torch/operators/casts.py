@@ -70,8 +70,6 @@ CASTS: dict[str, AtenHandler] = {
             "resolve_neg",
             "_conj",
             "cpu",
-            "feature_dropout",
-            "alpha_dropout",
             "data",
             "requires_grad_",
         ),
@@ -87,5 +85,5 @@ CASTS: dict[str, AtenHandler] = {
     "int": to_named("int32"),
     "bool": to_named("bool"),
     "native_dropout": dropout,
-    "dropout": dropped,
+    **dict.fromkeys(("dropout", "alpha_dropout", "feature_dropout"), dropped),
 }

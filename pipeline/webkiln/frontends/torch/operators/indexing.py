@@ -312,6 +312,8 @@ def search(c: AtenCall) -> Tensor:
         if c.has("boundaries")
         else (c.tensor("self"), c.tensor("sorted_sequence"))
     )
+    if c.has("sorter"):
+        raise c.call.unsupported("sorts with a sorter", "Sort the sequence before, and omit it")
     right = bool(c.get("right", False)) or c["side"] == "right"
     count = edges.shape[-1]
     rows = edges if edges.type.rank == 1 else reshaped(c.b, edges, (*edges.shape[:-1], 1, count))

@@ -10,6 +10,10 @@ from webkiln.ops.pieces import iota, reshaped, total, transposed, widened
 
 
 def matmul(c: AtenCall, a: Tensor, b: Tensor) -> Tensor:
+    if c.has("out_dtype"):
+        raise c.call.unsupported(
+            "has a result of another dtype than its factors", "Cast its factors instead"
+        )
     return matrix_product(c.b, a, b)
 
 
