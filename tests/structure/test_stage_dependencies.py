@@ -29,6 +29,7 @@ BUILD = {
     "build",
     "frontends/core/arrays",
     "frontends/core/subgraph",
+    "frontends/core/call",
     "frontends/core/format_stages",
     "frontends/inspect/header_only",
     "frontends/core/model_interface",

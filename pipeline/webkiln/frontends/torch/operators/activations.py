@@ -39,7 +39,7 @@ def leaky_relu(c: AtenCall) -> Tensor:
 
 def rrelu(c: AtenCall) -> Tensor:
     if c.get("training", False):
-        raise c.call.unsupported("draws slopes", "Call model.eval() before it is exported")
+        raise c.unsupported("draws slopes", "Call model.eval() before it is exported")
     return c.op(
         "LeakyRelu", c.tensor(), alpha=(float(c.number("lower")) + float(c.number("upper"))) / 2
     )

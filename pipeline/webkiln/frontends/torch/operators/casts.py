@@ -35,7 +35,7 @@ def to_named(dtype: str) -> AtenHandler:
 def dropout(c: AtenCall) -> list[Tensor]:
     """The identity, and a mask of ones."""
     if c["train"]:
-        raise c.call.unsupported("applies dropout", "Call model.eval() before it is exported")
+        raise c.unsupported("applies dropout", "Call model.eval() before it is exported")
     x = c.tensor("input")
     return [c.op("Identity", x), c.op("Broadcast", c.b.constant(1, "bool"), shape=x.shape)]
 

@@ -56,7 +56,7 @@ def asserted(c: AtenCall) -> list[Tensor]:
         and condition.value is not None
         and not bool(condition.value.reshape(()))
     ):
-        raise c.call.error(f"an assertion of the program fails: {c['assert_msg']}")
+        raise c.error(f"an assertion of the program fails: {c['assert_msg']}")
     if condition.conditions is not None:
         c.b.require(guard(c.call.spec.name, item) for item in condition.conditions)
     return []

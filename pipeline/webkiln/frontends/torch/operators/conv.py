@@ -84,7 +84,7 @@ def pooled(c: AtenCall, count: int) -> tuple[Tensor, bool, Windows]:
     strides = spread(c.sizes("stride") if c["stride"] else window, count)
     dilation = spread(c.sizes("dilation"), count) if c.has("dilation") else (1,) * count
     if len(window) != count or len(strides) != count or len(pads) != count:
-        raise c.call.error(f"kernel, strides and pads do not fit the {count} spatial axes")
+        raise c.error(f"kernel, strides and pads do not fit the {count} spatial axes")
     return x, alone, Windows(window, strides, dilation, pads, pads)
 
 
@@ -100,9 +100,7 @@ def average_pool(count: int) -> AtenHandler:
             return without_batch(c, y, alone)
         wide = padded(c, x, [0, 0, *windows.low], [0, 0, *windows.high])
         if ceil_mode:
-            raise c.call.unsupported(
-                "has both divisor_override and ceil_mode", "Leave one of them out"
-            )
+            raise c.unsupported("has both divisor_override and ceil_mode", "Leave one of them out")
         none = (0,) * count
         mean = pooling.average_pool(
             c.b,
@@ -203,7 +201,7 @@ def adaptive_pool(count: int, *, mean: bool) -> AtenHandler:
         x, alone = with_batch(c, c.tensor(), count)
         output_sizes = spread(tuple(size for size in c["output_size"]), count)
         if not mean and c.call.is_output_used(1):
-            raise c.call.unsupported(
+            raise c.unsupported(
                 "returns the indices of the maxima",
                 "Only the maxima are supported; use max_pool with return_indices",
             )

@@ -63,7 +63,7 @@ def rounding(mode: str, *, exact: bool) -> str:
 
 def between_corners(c: AtenCall, size: int, out: int) -> Fraction:
     if is_symbolic(size) or is_symbolic(out) or min(size, out) < 2:
-        raise c.call.unsupported(
+        raise c.unsupported(
             "aligns corners with antialiasing on an axis of size 1 or of symbolic size",
             "Leave one of them out",
         )
@@ -147,7 +147,7 @@ def roi_align(c: AtenCall) -> Tensor:
     images = c.cast(reshaped(c.b, part(c.b, rois, 1, 0, 1), rois.shape[:1]), "int64")
     ratio = c.number("sampling_ratio")
     if ratio <= 0:
-        raise c.call.unsupported(*sample.DATA_DEPENDENT_RATIO)
+        raise c.unsupported(*sample.DATA_DEPENDENT_RATIO)
     return sample.roi_align(
         c.b,
         x,

@@ -11,7 +11,7 @@ from webkiln.ops.pieces import iota, reshaped, total, transposed, widened
 
 def matmul(c: AtenCall, a: Tensor, b: Tensor) -> Tensor:
     if c.has("out_dtype"):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "has a result of another dtype than its factors", "Cast its factors instead"
         )
     return matrix_product(c.b, a, b)
@@ -107,7 +107,7 @@ def attention(c: AtenCall) -> Tensor:
     """softmax(q k^T scale + mask) v. Rows whose keys are all masked are 0."""
     q, k, v = (c.tensor(name) for name in ("query", "key", "value"))
     if c.get("dropout_p", 0.0):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "applies dropout",
             "Call model.eval() before it is exported, or pass dropout_p=0",
         )

@@ -100,11 +100,11 @@ def run(
 ) -> list[Tensor]:
     """All outputs, and the last states [layers * directions, N, H]."""
     if c["batch_sizes"] is not None:
-        raise c.call.unsupported(
+        raise c.unsupported(
             "has a packed sequence as input", "Pass a padded tensor with rows of equal length"
         )
     if c.get("dropout", 0.0) and c.get("train", False):
-        raise c.call.unsupported("applies dropout", "Call model.eval() before it is exported")
+        raise c.unsupported("applies dropout", "Call model.eval() before it is exported")
     x = c.tensor("input")
     first = bool(c["batch_first"])
     x = transposed(c.b, x, (1, 0, 2)) if first else x

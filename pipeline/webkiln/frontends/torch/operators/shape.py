@@ -144,7 +144,7 @@ def repeat(c: AtenCall) -> Tensor:
 def repeat_interleave(c: AtenCall) -> Tensor:
     x, count = c.tensor(), c["repeats"]
     if isinstance(count, Tensor):
-        raise c.call.unsupported("has data-dependent repeats", "Use a constant number of repeats")
+        raise c.unsupported("has data-dependent repeats", "Use a constant number of repeats")
     if not c.has("dim"):
         x = reshaped(c.b, x, (x.type.size,))
     axis = c.axis(c.get("dim", 0), x.type.rank)

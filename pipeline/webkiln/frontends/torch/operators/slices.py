@@ -16,7 +16,7 @@ def select(c: AtenCall) -> Tensor:
     if is_symbolic(index):
         return reshaped(c.b, part(c.b, x, axis, index, 1), (*x.shape[:axis], *x.shape[axis + 1 :]))
     if not is_symbolic(size) and not -size <= index < size:
-        raise c.call.error(f"index {index} is outside of axis {axis}, which has {size} elements")
+        raise c.error(f"index {index} is outside of axis {axis}, which has {size} elements")
     return reshaped(
         c.b,
         part(c.b, x, axis, index + size if index < 0 else index, 1),
@@ -35,7 +35,7 @@ def sliced(c: AtenCall, x: Tensor) -> tuple[int, int, int, int]:
 def slice_(c: AtenCall) -> Tensor:
     x = c.tensor()
     if isinstance(c["start"], Tensor) or isinstance(c["end"], Tensor):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "slices at data-dependent positions", "Use torch.gather or torch.index_select"
         )
     return part(c.b, x, *sliced(c, x))
@@ -145,7 +145,7 @@ def diagonal(c: AtenCall) -> Tensor:
     rows, columns = permuted.shape[-2:]
     down, across = max(-offset, 0), max(offset, 0)
     if is_symbolic(rows) or is_symbolic(columns):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "returns the diagonal of axes of symbolic size", "Set the sizes with --dim"
         )
     count = max(min(rows - down, columns - across), 0)
