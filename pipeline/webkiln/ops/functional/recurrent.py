@@ -237,6 +237,20 @@ def gate(b: GraphBuilder, x: Tensor, number: int, hidden: int) -> Tensor:
     return b.op("Slice", [x], attrs)
 
 
+def lstm_update(
+    gates: Sequence[Tensor],
+    memory: Tensor,
+    gate: Callable[[Tensor], Tensor],
+    activation: Callable[[Tensor], Tensor],
+) -> tuple[Tensor, Tensor]:
+    """The output and the next memory, from the arguments of the gates input, forget, candidate and
+    output (Hochreiter & Schmidhuber 1997, Gers et al. 2000).
+    """
+    enter, forget, candidate, leave = gates
+    following = gate(forget) * memory + gate(enter) * activation(candidate)
+    return gate(leave) * activation(following), following
+
+
 def rnn_cell(options: Options, direction: Direction) -> CellFunction:
     def cell(b: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         total = b.op("Add", [x, b.op("MatMul", [states[0], direction.recurrent])])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.recurrent import lstm_update
 from webkiln.ops.pieces import element, part, stacked, transposed
 
 CellStep = Callable[[GraphBuilder, Tensor, list[Tensor]], list[Tensor]]
@@ -40,10 +41,10 @@ def lstm_step(w: CellWeights) -> CellStep:
 
     def step(b: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         h, memory = states
-        i, f, g, o = gates(b, b.op("Add", [x, affine(b, h, w.recurrent, w.recurrent_bias)]), 4)
-        retained = b.op("Mul", [b.op("Sigmoid", [f]), memory])
-        following = b.op("Add", [retained, b.op("Mul", [b.op("Sigmoid", [i]), b.op("Tanh", [g])])])
-        shown = b.op("Mul", [b.op("Sigmoid", [o]), b.op("Tanh", [following])])
+        arguments = gates(b, b.op("Add", [x, affine(b, h, w.recurrent, w.recurrent_bias)]), 4)
+        shown, following = lstm_update(
+            arguments, memory, lambda y: b.op("Sigmoid", [y]), lambda y: b.op("Tanh", [y])
+        )
         return [shown if w.projection is None else affine(b, shown, w.projection, None), following]
 
     return step
