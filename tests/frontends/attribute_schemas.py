@@ -1,7 +1,7 @@
 """The handlers of each format, and the attributes that its operators have."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,9 @@ from typing import Any
 import onnx
 
 from tests.structure.modules import PACKAGE
+from webkiln.frontends.caffe.converter import HANDLERS as CAFFE
+from webkiln.frontends.caffe.net import parameter_of
+from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.nodes.states import STATES
 from webkiln.frontends.onnx.operators.table import DOMAINS
@@ -54,6 +57,30 @@ def onnx_attributes() -> Attributes:
         handlers[f"com.microsoft.{op}"] = handler
         schema[f"com.microsoft.{op}"] = set(MICROSOFT[op].attributes)
     return Attributes(handlers, schema)
+
+
+def caffe_attributes() -> Attributes:
+    """The fields of the parameter that belongs to a layer's type."""
+    table = CAFFE.tables[""]
+    layer = messages()["LayerParameter"].DESCRIPTOR.fields_by_name
+    schema = {
+        op: set(fields_of(layer[f"{parameter}_param"].message_type)) if parameter else set()
+        for op in table
+        for parameter in [parameter_of(op)]
+    }
+    return Attributes(table, schema, written=strings_of_loading("caffe"))
+
+
+def fields_of(message: Any, prefix: str = "") -> Iterator[str]:
+    """Without initial values, and files that are written."""
+    for field_ in message.fields:
+        name = f"{prefix}{field_.name}"
+        if field_.name.endswith("filler") or field_.name == "save_output_param":
+            continue
+        if field_.message_type is None or field_.message_type.name == "BlobShape":
+            yield name
+        else:
+            yield from fields_of(field_.message_type, f"{name}.")
 
 
 def tensorflow_attributes() -> Attributes:
@@ -123,6 +150,7 @@ def _strings(path: Path) -> set[str]:
 
 
 FORMATS: Mapping[str, Callable[[], Attributes]] = {
+    "caffe": caffe_attributes,
     "onnx": onnx_attributes,
     "tensorflow": tensorflow_attributes,
     "tflite": tflite_attributes,

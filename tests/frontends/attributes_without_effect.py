@@ -3,6 +3,24 @@
 from collections.abc import Mapping
 
 WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
+    "caffe": {
+        "ConvolutionDepthwise.group": "one group for each channel",
+        "DepthwiseConvolution.group": "one group for each channel",
+        "Im2col.bias_term": "it has no weights",
+        "Im2col.group": "it has no weights",
+        "Im2col.num_output": "it has no weights",
+        "concat_dim": "loading writes it as axis",
+        "debug_info": "for training",
+        "dropout_ratio": "dropout is the identity at inference",
+        "engine": "how a framework computes, not what",
+        "force_nd_im2col": "how a framework computes, not what",
+        "moving_average_fraction": "of the statistics that training updates",
+        "save_file": "for display",
+        "slice_dim": "loading writes it as axis",
+        "stable_prod_grad": "for training",
+        "visualize": "for display",
+        "visualize_threshold": "for display",
+    },
     "onnx": {
         "Dropout.ratio": "dropout is the identity at inference",
         "Gemm.broadcast": "before opset 7; the third operand is broadcast in any case",

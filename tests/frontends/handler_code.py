@@ -77,7 +77,7 @@ def names_read(function: FunctionType, methods: Iterable[str]) -> set[str]:
 
 class Strings:
     """The strings in the code of functions. A part of an f-string matches the names that begin or
-    end with it.
+    end with it. An underscore in an f-string joins two strings.
     """
 
     def __init__(self, functions: Iterable[FunctionType]) -> None:
@@ -93,9 +93,11 @@ class Strings:
                     self.parts |= {item for item in constants if "_" in (item[:1], item[-1:])}
 
     def has(self, name: str) -> bool:
+        if "_" in self.parts and self.whole.issuperset(name.rsplit("_", 1)):
+            return True
         return name in self.whole or any(
             name.startswith(part) if part.endswith("_") else name.endswith(part)
-            for part in self.parts
+            for part in self.parts - {"_"}
         )
 
 

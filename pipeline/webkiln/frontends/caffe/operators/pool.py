@@ -57,7 +57,8 @@ def _pair(call: NodeCall, stem: str, name: str) -> tuple[int, int]:
     """Height and width by name, or one number for both."""
     both = int(call.attr(name) or 0)
     return tuple(
-        both if (size := call.attr(f"{stem}_{letter}")) is None else int(size) for letter in "hw"
+        both if (size := call.attr(f"{stem}_{letter}")) is None else int(size)
+        for letter in ("h", "w")
     )  # type: ignore[return-value]
 
 
