@@ -7,7 +7,6 @@ from math import prod
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
-from webkiln.frontends.onnx.operators.linear import matrix_product
 from webkiln.frontends.onnx.operators.pool import average_pool_of
 from webkiln.frontends.onnx.operators.quantize import (
     broadcast_parameter,
@@ -20,6 +19,7 @@ from webkiln.frontends.onnx.operators.quantize import (
 )
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.linear import matrix_product
 
 
 def dequantized_operand(call: NodeCall, position: int) -> Tensor:
@@ -125,7 +125,7 @@ def matmul_to_float(call: NodeCall) -> Tensor:
     y = cast(
         call,
         matrix_product(
-            call,
+            call.builder,
             subtract_zero_point(call, a, call.optional(4), 0),
             subtract_zero_point(call, b, call.optional(5), b.type.rank - 1),
         ),
@@ -146,7 +146,9 @@ def dynamic_matmul(call: NodeCall) -> Tensor:
     left = subtract_zero_point(call, quantize(call, a, scale, zero, "uint8"), zero, 0)
     y = cast(
         call,
-        matrix_product(call, left, subtract_zero_point(call, b, call.optional(3), b.type.rank - 1)),
+        matrix_product(
+            call.builder, left, subtract_zero_point(call, b, call.optional(3), b.type.rank - 1)
+        ),
         "float32",
     )
     other = call.tensor(2)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.conv import convolution
-from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of
-from webkiln.frontends.onnx.operators.linear import matrix_product
+from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, dtype_of
 from webkiln.frontends.onnx.operators.reduce import reduce_axes
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.linear import matrix_product
 
 
 def broadcast_parameter(
@@ -71,6 +71,8 @@ def dequantize(
 
 def quantize_linear(call: NodeCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
+    if DTYPES.get(call.attr("precision", 0), "float32") not in ("float32", x.dtype):
+        raise call.unsupported("divides in another precision than x", "Omit its precision")
     dtype = zero.dtype if zero is not None else dtype_of(call, "output_dtype", "uint8")
     wide = cast(call, x, "float32") if x.dtype != "float64" else x
     return quantize(
@@ -127,7 +129,7 @@ def matmul_integer(call: NodeCall) -> Tensor:
     """Zero points are scalars, or one per row of the first and per column of the second operand."""
     a, b = call.tensor(0), call.tensor(1)
     return matrix_product(
-        call,
+        call.builder,
         subtract_zero_point(call, a, call.optional(2), max(a.type.rank - 2, 0)),
         subtract_zero_point(call, b, call.optional(3), b.type.rank - 1),
     )
@@ -168,7 +170,7 @@ def qlinear_matmul(call: NodeCall) -> Tensor:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = call.tensors()
     rows, columns = max(a.type.rank - 2, 0), b.type.rank - 1
     y = matrix_product(
-        call,
+        call.builder,
         subtract_zero_point(call, a, a_zero, rows),
         subtract_zero_point(call, b, b_zero, columns),
     )

@@ -1,10 +1,11 @@
-"""Windows over the spatial axes of images in Keras's terms (data format, padding, strides,
-dilation), and convolutions.
+"""Windows over the spatial axes of images in terms of data format, padding, strides and dilation,
+and convolutions.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
+from webkiln.errors import ShapeError
 from webkiln.ir.dim import maximum
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -12,6 +13,15 @@ Pads = Sequence[tuple[int, int]]
 """(low, high) for each spatial axis."""
 CAUSAL = ("valid", "same", "causal")
 PADDING = ("valid", "same")
+PerAxis = int | Sequence[int]
+
+
+def checked_padding(b: GraphBuilder, padding: str) -> str:
+    if padding not in PADDING:
+        raise ShapeError(
+            f"{b.layer}: padding {padding!r} is not supported; use {' or '.join(PADDING)}"
+        )
+    return padding
 
 
 def dims_of(data_format: str | None, rank: int) -> tuple[int, ...]:

@@ -1,12 +1,11 @@
-"""keras.ops.math operations on segments, and top-k."""
+"""Reductions of segments, and top-k."""
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, operands, tensor
-from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.operands import Argument, Operation, operands, tensor
 from webkiln.ops.pieces import cast, filled, part, reshaped, total
 
 EMPTY = {"add": 0.0, "mul": 1.0}

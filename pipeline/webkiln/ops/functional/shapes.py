@@ -1,4 +1,4 @@
-"""keras.ops operations that move data."""
+"""Functions that move data."""
 
 import re
 from collections.abc import Sequence
@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import (
+from webkiln.ir.dim import is_symbolic
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.operands import (
     FLOAT,
     Argument,
+    Operation,
     axes_of,
     full,
     operands,
     tensor,
 )
-from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.ir.dim import is_symbolic
-from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import part, reshaped, sized, squeezed
 
 PADDING = ("edge", "reflect", "wrap")
@@ -343,40 +343,3 @@ def size_of(b: GraphBuilder, x: Argument) -> Tensor:
 
 def rank_of(b: GraphBuilder, x: Argument) -> Tensor:
     return b.constant(tensor(b, x).type.rank, "int32")
-
-
-SHAPES: dict[str, Operation] = {
-    "Reshape": reshape,
-    "Ravel": ravel,
-    "ExpandDims": expand_dims,
-    "Squeeze": squeeze,
-    "Transpose": transpose,
-    "Swapaxes": swapaxes,
-    "Moveaxis": moveaxis,
-    "Concatenate": concatenate,
-    "Stack": stack,
-    "Split": split,
-    "Hsplit": split_along(1),
-    "Vsplit": split_along(0),
-    "Dsplit": split_along(2),
-    "ArraySplit": array_split,
-    "Unstack": unstack,
-    "Pad": pad,
-    "BroadcastTo": broadcast_to,
-    "Tile": tile,
-    "Repeat": repeat,
-    "Flip": flip,
-    "Fliplr": flip_along(1),
-    "Flipud": flip_along(0),
-    "Rot90": rot90,
-    "Roll": roll,
-    "Append": append,
-    "Vstack": vstack,
-    "Hstack": hstack,
-    "Dstack": dstack,
-    "Meshgrid": meshgrid,
-    "Full": filled_with,
-    "Size": size_of,
-    "Ndim": rank_of,
-    "Rearrange": rearrange,
-}

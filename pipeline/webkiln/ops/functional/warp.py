@@ -1,4 +1,4 @@
-"""keras.ops.image operations that sample images at computed positions."""
+"""Images sampled at computed positions."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -6,11 +6,11 @@ from itertools import product
 from math import pi
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, floating, operands, tensor
-from webkiln.frontends.keras.operations.image import channels_last
-from webkiln.frontends.keras.operations.linalg import solve
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.image import channels_last
+from webkiln.ops.functional.linalg import solve
+from webkiln.ops.functional.operands import FLOAT, Argument, floating, operands, tensor
 from webkiln.ops.pieces import (
     cast,
     element,

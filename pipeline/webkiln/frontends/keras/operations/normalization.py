@@ -1,95 +1,19 @@
-"""keras.ops operations that contract, reduce or normalize."""
+"""keras.ops operations that normalize."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.keras.layers.linear import spelled_out
-from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
-from webkiln.frontends.keras.operations.arguments import (
-    FLOAT,
-    Argument,
-    axes_of,
-    floating,
-    operands,
-    tensor,
-)
-from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.frontends.keras.operations.linalg import norm
 from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.linalg import norm
+from webkiln.ops.functional.linear import AxisArgument, variance
+from webkiln.ops.functional.normalization import by_root_mean_square, standardise, to_length_1
+from webkiln.ops.functional.operands import FLOAT, Argument, axes_of, floating, tensor
 from webkiln.ops.pieces import cast
 
-AxisArgument = int | Sequence[int] | None
-
-WIDE = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
-"""The dtype in which Keras sums these."""
-NARROW = frozenset(WIDE)
 EPSILON = 1e-7
 """keras.config.epsilon()."""
-
-
-def matmul(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
-    """numpy's rule: a vector is a row on the left and a column on the right, and its axis is
-    removed. int8 matrices give int32.
-    """
-    kinds = [(tensor(b, x).dtype, tensor(b, x).type.rank > 1) for x in (x1, x2)]
-    return _matmul(b, x1, x2, "int32" if kinds == [("int8", True)] * 2 else None)
-
-
-def _matmul(b: GraphBuilder, x1: Argument, x2: Argument, result: str | None = None) -> Tensor:
-    a, c = operands(b, x1, x2)
-    dtype = result or a.dtype
-    a, c = (_factor(b, factor) for factor in (a, c))
-    row, column = a.type.rank == 1, c.type.rank == 1
-    a = b.op("Reshape", [a], {"shape": (1, *a.shape)}) if row else a
-    c = b.op("Reshape", [c], {"shape": (*c.shape, 1)}) if column else c
-    y = _product(b, b.op("MatMul", [a, c]), dtype)
-    shape = y.shape[:-1] if column else y.shape
-    shape = (
-        (*shape[: -1 if column else -2], *shape[len(shape) - (0 if column else 1) :])
-        if row
-        else shape
-    )
-    return y if shape == y.shape else b.op("Reshape", [y], {"shape": shape})
-
-
-def _factor(b: GraphBuilder, x: Tensor) -> Tensor:
-    """A factor of a contraction in the dtype of Keras on TensorFlow: int8 as int32, narrow integers
-    and bools as floats.
-    """
-    return cast(b, x, "int32" if x.dtype == "int8" else FLOAT) if x.dtype in NARROW else x
-
-
-def _product(b: GraphBuilder, y: Tensor, dtype: str) -> Tensor:
-    """Cast the result of a contraction to the dtype of the factors."""
-    return cast(b, y, dtype) if dtype in NARROW else y
-
-
-def contraction(
-    b: GraphBuilder, inputs: Sequence[Tensor], equation: str, result: str | None = None
-) -> Tensor:
-    """An Einsum of operands of one dtype."""
-    dtype = result or inputs[0].dtype
-    return _product(
-        b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), dtype
-    )
-
-
-def einsum(b: GraphBuilder, *xs: Argument, subscripts: str, **_: Any) -> Tensor:
-    """int8 operands in int32."""
-    inputs = operands(b, *xs)
-    narrow = {tensor(b, x).dtype for x in xs} == {"int8"}
-    if "->" not in subscripts:
-        letters = [
-            letter
-            for letter in sorted(subscripts)
-            if letter.isalpha() and subscripts.count(letter) == 1
-        ]
-        subscripts += "->" + "..." * ("..." in subscripts) + "".join(letters)
-    equation = spelled_out(subscripts.replace(" ", ""), [x.type.rank for x in inputs])
-    return contraction(b, inputs, equation, "int32" if narrow else None)
 
 
 def normalize(
@@ -104,15 +28,6 @@ def normalize(
     if order == 2:
         return to_length_1(b, x, axes_of(axis, x.type.rank), least)
     return b.op("Div", [x, b.binary("Max", norm(b, x, axis, keepdims=True, ord=order), least)])
-
-
-def variance(
-    b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
-) -> Tensor:
-    x = floating(b, x)
-    axes = axes_of(axis, x.type.rank)
-    centred = b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": axes, "keepdims": True})])
-    return b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": keepdims})
 
 
 def moments(
@@ -245,14 +160,3 @@ def _wide(b: GraphBuilder, x: Argument) -> tuple[Tensor, str]:
     """x in at least float32, and its own dtype."""
     x = tensor(b, x)
     return x if x.dtype == "float64" else cast(b, x, FLOAT), x.dtype
-
-
-def softmax(function: Callable[[GraphBuilder, Tensor, int | list[int]], Tensor]) -> Operation:
-    """Over one axis, several, or all."""
-
-    def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = -1) -> Tensor:
-        x = floating(b, x)
-        axes = axes_of(axis, x.type.rank)
-        return function(b, x, axes[0] if len(axes) == 1 else [*axes])
-
-    return apply

@@ -1,8 +1,8 @@
-"""Operands of keras.ops operations: scalars and literals become constants, and dtypes are promoted
+"""Operands of array functions: scalars and literals become constants, and dtypes are promoted
 like Keras's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -183,3 +183,6 @@ def axes_of(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
         return tuple(range(rank))
     axes = [axis] if isinstance(axis, int) else list(axis)
     return tuple(sorted(a % rank for a in axes))
+
+
+Operation = Callable[..., Any]

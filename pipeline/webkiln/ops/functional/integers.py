@@ -1,13 +1,12 @@
-"""keras.ops operations on integers and bits."""
+"""Functions of integers and bits."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, like, numbers, operands, tensor
-from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float, itemsize
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.operands import Argument, Operation, like, numbers, operands, tensor
 from webkiln.ops.pieces import cast, reshaped
 
 Repetition = Callable[[GraphBuilder, list[Tensor]], list[Tensor]]

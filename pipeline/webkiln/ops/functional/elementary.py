@@ -1,12 +1,15 @@
-"""keras.ops operations that compute real functions elementwise."""
+"""Real functions, elementwise."""
 
 from collections.abc import Callable
 from math import log, pi
 
-from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
-from webkiln.frontends.keras.operations.arguments import (
+from webkiln.ir.types import is_float, itemsize
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.inverse_trigonometry import FUNCTIONS
+from webkiln.ops.functional.operands import (
     FLOAT,
     Argument,
+    Operation,
     doubled,
     floating,
     like,
@@ -15,9 +18,6 @@ from webkiln.frontends.keras.operations.arguments import (
     tensor,
     wide,
 )
-from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.ir.types import is_float, itemsize
-from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled
 
 RealFunction = Callable[..., Tensor]
@@ -320,40 +320,31 @@ def absolute_float(b: GraphBuilder, x: Argument) -> Tensor:
     return b.op("Abs", [floating(b, x)])
 
 
-ELEMENTARY: dict[str, Operation] = {
-    "Arccos": composed("Acos"),
-    "Arccosh": composed("Acosh"),
-    "Arcsin": composed("Asin"),
-    "Arcsinh": composed("Asinh"),
-    "Arctanh": composed("Atanh"),
-    "Cosh": composed("Cosh"),
-    "Sinh": composed("Sinh"),
-    "Tan": composed("Tan"),
-    "Arctan": real(lambda b, x: b.op("Atan", [x])),
-    "Arctan2": real(_arctangent_2, arity=2),
-    "Angle": real(_angle),
-    "Cbrt": real(_cube_root, double=True),
-    "Deg2rad": real(lambda b, x: x * (pi / 180), double=True),
-    "Rad2deg": real(lambda b, x: x * (180 / pi), double=True),
-    "I0": real(_bessel, double=True),
-    "Sinc": real(_sinc),
-    "Heaviside": real(_heaviside, arity=2, double=True),
-    "Hypot": real(_hypotenuse, arity=2, double=True),
-    "Logaddexp": real(log_add_exp(2.718281828459045), arity=2),
-    "Logaddexp2": real(log_add_exp(2.0), arity=2),
-    "Ldexp": real(_scaled_by_power, arity=2),
-    "Nextafter": next_after,
-    "Signbit": sign_bit,
-    "Trunc": truncate,
-    "Fabs": absolute_float,
-    "Fmax": without_nan("Max"),
-    "Fmin": without_nan("Min"),
-    "NanToNum": nan_to_num,
-    "Isclose": is_close,
-    "AllClose": all_close,
-    "Isnan": truth_of_floats(lambda b, x: b.op("IsNaN", [x]), otherwise=False),
-    "Isinf": infinite(),
-    "Isposinf": infinite(negative=False),
-    "Isneginf": infinite(positive=False),
-    "Isfinite": truth_of_floats(_is_finite, otherwise=True),
-}
+arccos = composed("Acos")
+arccosh = composed("Acosh")
+arcsin = composed("Asin")
+arcsinh = composed("Asinh")
+arctanh = composed("Atanh")
+cosh = composed("Cosh")
+sinh = composed("Sinh")
+tan = composed("Tan")
+arctan = real(lambda b, x: b.op("Atan", [x]))
+arctan2 = real(_arctangent_2, arity=2)
+angle = real(_angle)
+cbrt = real(_cube_root, double=True)
+deg2rad = real(lambda b, x: x * (pi / 180), double=True)
+rad2deg = real(lambda b, x: x * (180 / pi), double=True)
+i0 = real(_bessel, double=True)
+sinc = real(_sinc)
+heaviside = real(_heaviside, arity=2, double=True)
+hypot = real(_hypotenuse, arity=2, double=True)
+logaddexp = real(log_add_exp(2.718281828459045), arity=2)
+logaddexp2 = real(log_add_exp(2.0), arity=2)
+ldexp = real(_scaled_by_power, arity=2)
+fmax = without_nan("Max")
+fmin = without_nan("Min")
+isnan = truth_of_floats(lambda b, x: b.op("IsNaN", [x]), otherwise=False)
+isinf = infinite()
+isposinf = infinite(negative=False)
+isneginf = infinite(positive=False)
+isfinite = truth_of_floats(_is_finite, otherwise=True)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor, known
 from webkiln.frontends.nodes.loop_counters import STEP, Counter, comparison_slacks, find_counters
 from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.frontends.onnx.operators.shape import FAR, iota
 from webkiln.ir import symbols
 from webkiln.ir.dim import is_at_least, is_symbolic, maximum
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.slices import FAR
+from webkiln.ops.pieces import iota
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def counted_loop(call: NodeCall, count: TripCount) -> list[Tensor | GraphValue]:
 
     final, stacks = call.builder.scan(
         [call.tensor(2 + position) for position in carried],
-        [iota(call, count.steps, "int64")],
+        [iota(call.builder, count.steps, "int64")],
         step,
         axis=0,
     )

@@ -1,4 +1,4 @@
-"""Elementwise keras.ops operations."""
+"""Elementwise functions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations.arguments import (
+from webkiln.ir.types import is_float, is_integer
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional import activations
+from webkiln.ops.functional.operands import (
     Argument,
+    Operation,
     as_dtype,
     combined,
     countable,
@@ -18,11 +21,7 @@ from webkiln.frontends.keras.operations.arguments import (
     operands,
     tensor,
 )
-from webkiln.ir.types import is_float, is_integer
-from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled
-
-Operation = Callable[..., Any]
 
 
 def unary(op: str, *, real: bool = False, **attrs: Any) -> Operation:
@@ -232,3 +231,13 @@ def _within(limit: Any, dtype: str) -> Any:
     return float(
         np.nextafter(value, np.array(0, dtype)) if abs(float(value)) > abs(float(limit)) else value
     )
+
+
+def rounded_power(b: GraphBuilder, x: Tensor, exponent: Tensor) -> Tensor:
+    """x ** exponent in the dtype of x. For integers, the integer nearest to the power in
+    float64.
+    """
+    if is_integer(x.dtype):
+        wide = [cast(b, item, "float64") for item in (x, exponent)]
+        return cast(b, b.op("Round", [b.op("Pow", wide)]), x.dtype)
+    return b.op("Pow", [x, cast(b, exponent, x.dtype)])

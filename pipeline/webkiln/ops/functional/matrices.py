@@ -1,12 +1,15 @@
-"""keras.ops operations on matrices: triangles, diagonals and products."""
+"""Triangles, diagonals and products of matrices."""
 
 from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-from webkiln.frontends.keras.operations.arguments import (
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.linear import WIDE, contraction
+from webkiln.ops.functional.operands import (
     FLOAT,
     Argument,
+    Operation,
     combined,
     countable,
     doubled,
@@ -16,10 +19,7 @@ from webkiln.frontends.keras.operations.arguments import (
     result_of,
     tensor,
 )
-from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.frontends.keras.operations.linear import WIDE, contraction
-from webkiln.frontends.keras.operations.shapes import flip, moveaxis
-from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.shapes import flip, moveaxis
 from webkiln.ops.pieces import cast, filled, part, reshaped
 
 
@@ -219,23 +219,3 @@ def correlate(b: GraphBuilder, x1: Argument, x2: Argument, mode: str = "valid") 
     y = reshaped(b, b.op("MatMul", [windows, reshaped(b, x2, (taps, 1))]), (count,))
     kept = max(size, taps)
     return part(b, y, 0, (count - kept) // 2, kept) if mode == "same" else y
-
-
-MATRICES: dict[str, Operation] = {
-    "Tril": triangle(upper=False),
-    "Triu": triangle(upper=True),
-    "Diag": diag,
-    "Diagflat": diagflat,
-    "Diagonal": diagonal,
-    "Trace": trace,
-    "Outer": outer,
-    "Kron": kron,
-    "Tensordot": tensordot,
-    "Inner": inner,
-    "Vdot": vdot,
-    "Dot": dot,
-    "Cross": cross,
-    "Vander": vander,
-    "Corrcoef": corrcoef,
-    "Correlate": correlate,
-}

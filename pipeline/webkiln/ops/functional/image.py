@@ -1,4 +1,4 @@
-"""keras.ops.image operations: sizes, colours and filters."""
+"""Images: sizes, colours and filters."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -6,12 +6,11 @@ from functools import reduce
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.layers.resize import resized_to
-from webkiln.frontends.keras.operations.arguments import Argument, floating, operands, tensor
-from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.frontends.keras.windows import by_channel, convolved, plain, window_of
 from webkiln.ir.types import Array
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.operands import Argument, Operation, floating, operands, tensor
+from webkiln.ops.functional.resize import resized_to
+from webkiln.ops.functional.windows import by_channel, convolved, plain, window_of
 from webkiln.ops.pieces import cast, element, reshaped, stacked, total, transposed, widened
 
 GREY = (0.2989, 0.5870, 0.1140)

@@ -1,4 +1,4 @@
-"""keras.ops operations for indexing, gather and scatter."""
+"""Indexing, gather, scatter and one-hot encodings."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, like, numbers, tensor
-from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.dim import is_at_least, is_symbolic, maximum, minimum
 from webkiln.ir.rational import positive
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import cast, filled, part, reshaped, sized
+from webkiln.ops.functional.operands import (
+    FLOAT,
+    Argument,
+    countable,
+    like,
+    numbers,
+    tensor,
+)
+from webkiln.ops.pieces import cast, filled, iota, largest, part, reshaped, sized
 
 
 def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
@@ -248,14 +254,51 @@ def nonzero(b: GraphBuilder, x: Argument) -> list[Tensor]:
     return [reshaped(b, part(b, found, 0, axis, 1), found.shape[1:]) for axis in range(x.type.rank)]
 
 
-INDEXING: dict[str, Operation] = {
-    "GetItem": get_item,
-    "Take": take,
-    "TakeAlongAxis": take_along_axis,
-    "Slice": slice_,
-    "SliceUpdate": slice_update,
-    "Scatter": scatter,
-    "ScatterUpdate": scatter_update,
-    "UnravelIndex": unravel_index,
-    "Nonzero": nonzero,
-}
+def is_index(b: GraphBuilder, indices: Tensor, depth: int, axis: int = -1) -> Tensor:
+    """Whether each number up to `depth`, along a new axis, is the index; none is for an invalid
+    one.
+    """
+    axis %= indices.type.rank + 1
+    wide = reshaped(b, indices, (*indices.shape[:axis], 1, *indices.shape[axis:]))
+    return b.op("Equal", [wide, numbers(b, depth, indices.dtype, axis, indices.type.rank + 1)])
+
+
+def one_hot(
+    b: GraphBuilder,
+    x: Argument,
+    num_classes: int,
+    axis: int = -1,
+    dtype: str | None = None,
+    sparse: bool = False,
+) -> Tensor:
+    """1 at the index, 0 elsewhere; all 0 for an invalid index. Sparse results are dense here."""
+    same = is_index(b, cast(b, tensor(b, x), "int64"), num_classes, axis)
+    return cast(b, same, dtype or FLOAT)
+
+
+def multi_hot(
+    b: GraphBuilder,
+    inputs: Argument,
+    num_classes: int,
+    axis: int = -1,
+    dtype: str | None = None,
+    sparse: bool = False,
+) -> Tensor:
+    """The maximum over the axis after the batch: 1 at any of the indices."""
+    x = tensor(b, inputs)
+    rows = countable(b, one_hot(b, x, num_classes, axis, dtype))
+    return cast(b, largest(b, rows, 1 if x.type.rank > 1 else 0), dtype or FLOAT)
+
+
+def reverse_sequence(
+    b: GraphBuilder, x: Tensor, lengths: Tensor, time: int = 0, batch: int = 1
+) -> Tensor:
+    """Reverse the first `lengths[i]` elements of each row i."""
+    lengths = cast(b, lengths, "int32")
+    rank, steps = x.type.rank, x.shape[time]
+    numbers = reshaped(b, iota(b, steps, "int32"), [steps if d == time else 1 for d in range(rank)])
+    length = reshaped(b, lengths, [x.shape[batch] if d == batch else 1 for d in range(rank)])
+    indices = b.op("Where", [b.op("Less", [numbers, length]), length - 1 - numbers, numbers])
+    return b.op(
+        "GatherElements", [x, b.op("Broadcast", [indices], {"shape": x.shape})], {"axis": time}
+    )

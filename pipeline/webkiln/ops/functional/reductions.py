@@ -1,11 +1,16 @@
-"""keras.ops operations that reduce axes, or accumulate along them."""
+"""Reductions of axes, and accumulations along them."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from webkiln.frontends.keras.operations.arguments import (
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.elementary import nan_to_num
+from webkiln.ops.functional.linear import WIDE, AxisArgument, variance
+from webkiln.ops.functional.operands import (
     Argument,
+    Operation,
     as_dtype,
     axes_of,
     countable,
@@ -15,11 +20,6 @@ from webkiln.frontends.keras.operations.arguments import (
     tensor,
     wide,
 )
-from webkiln.frontends.keras.operations.elementary import nan_to_num
-from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.frontends.keras.operations.linear import WIDE, AxisArgument, variance
-from webkiln.ir.types import is_float
-from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, part, reshaped
 
 
@@ -246,36 +246,14 @@ def deviation(
     return b.op("Sqrt", [variance(b, x, axis, keepdims)])
 
 
-REDUCTIONS: dict[str, Operation] = {
-    "Sum": reduction("ReduceSum", widened=True),
-    "Mean": reduction("ReduceMean", real=True),
-    "Prod": reduction("ReduceProd", widened=True),
-    "Max": reduction("ReduceMax"),
-    "Amax": reduction("ReduceMax"),
-    "Min": reduction("ReduceMin"),
-    "Amin": reduction("ReduceMin"),
-    "Any": truth("ReduceMax"),
-    "All": truth("ReduceMin"),
-    "Argmax": index_of("ArgMax"),
-    "Argmin": index_of("ArgMin"),
-    "Var": variance,
-    "Std": deviation,
-    "Average": average,
-    "CountNonzero": count_nonzero,
-    "Ptp": peak_to_peak,
-    "Nansum": reduction("ReduceSum", widened=True, skipped=0.0),
-    "Nanprod": reduction("ReduceProd", widened=True, skipped=1.0),
-    "Nanmax": nan_extreme("ReduceMax"),
-    "Nanmin": nan_extreme("ReduceMin"),
-    "Nanmean": nan_mean,
-    "Nanvar": nan_variance,
-    "Nanstd": nan_deviation,
-    "Nanargmax": index_of("ArgMax", lost=-1),
-    "Nanargmin": index_of("ArgMin", lost=-1),
-    "Cumsum": cumulative("CumSum"),
-    "Cumprod": cumulative("CumProd"),
-    "Nancumsum": cumulative("CumSum", nan=0.0),
-    "Nancumprod": cumulative("CumProd", nan=1.0),
-    "Diff": diff,
-    "Trapezoid": trapezoid,
-}
+def log_sum_exp(b: GraphBuilder, x: Tensor, axes: Sequence[int], *, keepdims: bool) -> Tensor:
+    """log(sum(exp(x - max))) + max, which does not overflow; an infinite maximum is not
+    subtracted.
+    """
+    attrs = {"axes": tuple(axes), "keepdims": True}
+    largest = b.op("ReduceMax", [x], attrs)
+    finite = b.op("Where", [b.op("IsInf", [largest]), b.constant(0, x.dtype), largest])
+    total = b.op("Log", [b.op("ReduceSum", [b.op("Exp", [x - finite])], attrs)]) + finite
+    if keepdims:
+        return total
+    return reshaped(b, total, [size for axis, size in enumerate(x.shape) if axis not in axes])

@@ -1,4 +1,4 @@
-"""keras.ops.linalg operations, composed of factorizations, which run on the CPU."""
+"""Linear algebra, composed of factorizations, which run on the CPU."""
 
 from collections.abc import Sequence
 from math import inf
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, floating, operands, tensor
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.operands import FLOAT, Argument, floating, operands, tensor
 from webkiln.ops.pieces import cast, iota, largest, part, reshaped, total, transposed, widened
 
 LARGEST = 1024
