@@ -38,6 +38,7 @@ MATRICES = dict.fromkeys(
     "matrices are float32 or float64",
 )
 BYTES = {"BitCast": "the element size must not change"}
+NARROW_PRODUCTS = {"MatMulInteger": "operands are int8 or uint8"}
 FIXED_POINT = dict.fromkeys(
     ("DoublingHighMul", "RoundingShiftRight", "ScaleAway", "ScaleByMultiplier", "ScaleWide"),
     "fixed-point operators compute in int32",
@@ -47,11 +48,13 @@ NOT_FLOAT = (
     | dict.fromkeys(("If", "Loop", "Scan"), "bodies have their own dtypes")
     | {"Resize": "interpolation computes in float32"}
 )
-REJECTED = {"float16": NOT_FLOAT | MATRICES, "float64": NOT_FLOAT, "bool": {}}
-"""Operators without samples in a dtype, with the reason. Dtypes that are not listed are other
-integers.
-"""
 NOT_INTEGER = BYTES | FIXED_POINT
+REJECTED = {"float16": NOT_FLOAT | MATRICES, "float64": NOT_FLOAT, "bool": {}} | dict.fromkeys(
+    ("int16", "uint16", "int64", "uint64"), NOT_INTEGER | NARROW_PRODUCTS
+)
+"""Operators without samples in a dtype, with the reason. Dtypes that are not listed are int8 and
+uint8.
+"""
 ON_THE_HOST = dict.fromkeys(
     ("NonMaxSuppression", "NonZero", "ScatterElements", "ScatterND", "Sort", "Unique"),
     "procedures, which are not lowered to narrower storage",

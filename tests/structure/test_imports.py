@@ -12,7 +12,7 @@ import pytest
 from tests.structure.modules import MODULES, PACKAGE, STAGES, TESTS, imports, name, package_of
 
 LAYERS = (
-    {"errors", "canonical", "npz"},
+    {"errors", "canonical", "npz", "shared_files"},
     {"recipe", "plugins"},
     {"ir"},
     {"random_inputs"},

@@ -189,7 +189,8 @@ REACH: dict[str, set[str]] = {
         *OPERATORS,
     },
     "optimize": OPERATORS,
-    "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program_builder"},
+    "lower": OPERATORS
+    | {"lower", "plan", "weights", "backends", "program_builder", "shared_files"},
     "generate": {"ir", "nest", "plan", "codegen"},
     "compile": {"backends/toolchain", "backends/compilers", "codegen/wasm_memory"},
     "link": {"backends/toolchain", "backends/compilers", "codegen/wasm_memory"},
@@ -219,7 +220,7 @@ REACH: dict[str, set[str]] = {
     "reference tflite": {"frontends/tflite", NODES, "npz", *GRAPHS},
     "reference torch": {TORCH, NODES, PROBE, "npz", *FORMAT_TABLE, *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
-    "tune": OPERATORS | {"backends", "recipe", "npz", "codegen", "lower", "plan"},
+    "tune": OPERATORS | {"backends", "recipe", "npz", "codegen", "lower", "plan", "shared_files"},
     "report": {"backends/html_pages"},
 }
 """The packages or modules whose edits may rerun a stage."""

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from webkiln.nest.kernel_template import Template
+
 WORDS = {
     "float64": "float32",
     "float16": "float32",
@@ -94,6 +96,8 @@ class Memory:
     """The size of the staging area for weights, in bytes."""
     zero_elements: int = 0
     """The number of zeros in memory that loads with a false guard can read."""
+    packs: bool = False
+    """Whether constant operands are repacked into panels along the vector axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +157,8 @@ class Target:
     tiles: Tiles = Tiles()
     vectors: Vectors = Vectors()
     memory: Memory = Memory()
-    packs: bool = False
-    """Whether constant operands are repacked into panels along the vector axis."""
+    templates: tuple[Template, ...] = ()
+    """The kernel templates, which are used where they are expected to be faster than loops."""
     winograd: bool = False
     """Whether convolutions may use the Winograd algorithm."""
     tiled_product_bytes: int = 0

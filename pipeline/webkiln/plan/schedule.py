@@ -10,7 +10,9 @@ from webkiln.nest.choice import Choice
 from webkiln.nest.schedule import InvocationSchedule, LoopSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Draws, Invocations, Target
+from webkiln.plan.cost import expected
 from webkiln.plan.invocations import schedule_invocations
+from webkiln.plan.kernel_templates import template_choices
 from webkiln.plan.loops import scalar_loops, schedule_loops
 from webkiln.plan.vector_axis import vector_axis
 from webkiln.plan.vectors import Rejection
@@ -23,7 +25,19 @@ def plain(call: NestCall, target: Target, why: str) -> Choice:
 
 
 def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
-    """The schedule of `call` on a backend. Operands named in `constants` may be repacked."""
+    """The schedule of `call` on a backend: loops, or the template that is expected to be faster.
+    Operands named in `constants` may be repacked.
+    """
+    choices = [
+        _choose_loops(call, target, constants),
+        *template_choices(call, target, constants, _choose_loops),
+    ]
+    if len(choices) == 1:
+        return choices[0]
+    return min(choices, key=lambda choice: expected(call, choice.schedule, target))
+
+
+def _choose_loops(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
     axis = vector_axis(call, target, constants)
     runs = target.runs
     if isinstance(runs, Draws):

@@ -5,7 +5,7 @@ target, or another candidate.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from webkiln.nest.schedule import InvocationSchedule, Schedule
+from webkiln.nest.schedule import InvocationSchedule, Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Contraction, Invocations, Target
 from webkiln.plan.cost import expected
@@ -28,7 +28,11 @@ def tile(call: NestCall, target: Target, constants: Collection[str], tuning: Tun
     """Choose the tile of a call. Candidates that lead to the same schedule are merged."""
     default = choose(call, target, constants).schedule
     variants = {name_of(default): (target, default)}
-    for alternative in alternatives(call, default, target):
+    loops, plain = default, target
+    if isinstance(default, TemplateSchedule):
+        plain = replace(target, templates=())
+        loops = choose(call, plain, constants).schedule
+    for alternative in alternatives(call, loops, plain):
         schedule = choose(call, alternative, constants).schedule
         variants.setdefault(name_of(schedule), (alternative, schedule))
     if len(variants) == 1:
@@ -45,6 +49,8 @@ def name_of(schedule: Schedule) -> str:
     """`6x8`: the neighbours on the tile axis and the lanes on the vector axis, followed by how
     invocations share the tile if there are several.
     """
+    if isinstance(schedule, TemplateSchedule):
+        return schedule.template
     workgroup = schedule.workgroup if isinstance(schedule, InvocationSchedule) else None
     shared = (
         "" if workgroup is None else " in blocks" if workgroup.depth else f" by {workgroup.size}"

@@ -145,7 +145,7 @@ def _panel(
     source, index = expr.value[0], load_index(expr)
     reads = [e for e in call.nest.loads if e.value[0] == source]
     if (
-        not target.packs
+        not target.memory.packs
         or not call.nest.is_contraction
         or call.inputs[source].name not in constants
         or len(reads) > 1

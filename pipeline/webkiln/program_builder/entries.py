@@ -12,7 +12,7 @@ from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.nest import Nest
 from webkiln.nest.procedure import Procedure
 from webkiln.nest.program import PanelLayout, Program, TexelLayout
-from webkiln.nest.schedule import LoopSchedule, Schedule
+from webkiln.nest.schedule import LoopSchedule, Schedule, TemplateSchedule
 from webkiln.nest.steps import (
     Branch,
     Copy,
@@ -40,7 +40,7 @@ from webkiln.weights.shards import Piece
 
 def split_entry(call: NestCall, schedule: Schedule) -> dict[str, Any]:
     """The iterations of the loop that threads share, and the multiple in which they share it."""
-    if not isinstance(schedule, LoopSchedule) or schedule.split is None:
+    if not isinstance(schedule, LoopSchedule | TemplateSchedule) or not schedule.split:
         return {}
     (extent,) = (loop.extent for loop in call.nest.axes if loop.axis == schedule.split)
     return {"split": [size_to_json(call.args[extent.value]), schedule.grain]}

@@ -17,6 +17,7 @@ from webkiln.lower import (
     tiled_products,
 )
 from webkiln.lower.passes import Pass
+from webkiln.nest.kernel_template import templates
 from webkiln.nest.target import Loops, Machine, Memory, Target, Tiles, Vectors
 from webkiln.plan import (
     choose_schedules,
@@ -54,8 +55,8 @@ TARGET = Target(
         },
     ),
     Vectors(4, ("float32", "int32", "uint32", "int16", "uint16", "int8", "uint8")),
-    Memory(zero_elements=wasm_memory.ZERO_STRIDE),
-    packs=True,
+    Memory(zero_elements=wasm_memory.ZERO_STRIDE, packs=True),
+    templates=templates("wasm"),
     winograd=True,
     tiled_product_bytes=1 << 20,
     machine=Machine(gflops=58.6, gigabytes=20.0, launch=0.0005, width=4, registers=16),

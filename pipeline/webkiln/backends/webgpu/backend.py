@@ -36,8 +36,7 @@ TARGET = Target(
         },
     ),
     Vectors(4),
-    Memory(WORDS),
-    packs=True,
+    Memory(WORDS, packs=True),
     winograd=True,
     tiled_product_bytes=1 << 25,
     # Two cores that emulate a GPU: on a real one, the order of estimates is meaningful at best.

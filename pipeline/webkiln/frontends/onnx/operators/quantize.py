@@ -125,14 +125,30 @@ def subtract_zero_point(call: NodeCall, x: Tensor, zero: Tensor | None, axis: in
     )
 
 
-def matmul_integer(call: NodeCall) -> Tensor:
-    """Zero points are scalars, or one per row of the first and per column of the second operand."""
-    a, b = call.tensor(0), call.tensor(1)
+def integer_product(
+    call: NodeCall, a: Tensor, a_zero: Tensor | None, b: Tensor, b_zero: Tensor | None
+) -> Tensor:
+    """The int32 product of a and b without their zero points: scalars, or one per row of a and one
+    per column of b.
+    """
+    zeros = [zero for zero in (a_zero, b_zero) if zero is not None]
+    narrow = {a.dtype, b.dtype} <= {"int8", "uint8"}
+    if narrow and min(a.type.rank, b.type.rank) > 1 and all(z.type.size == 1 for z in zeros):
+        points = [
+            call.builder.constant(0, x.dtype) if zero is None else reshaped(call, zero, ())
+            for x, zero in ((a, a_zero), (b, b_zero))
+        ]
+        return call.op("MatMulInteger", [a, b, *points])
     return matrix_product(
         call.builder,
-        subtract_zero_point(call, a, call.optional(2), max(a.type.rank - 2, 0)),
-        subtract_zero_point(call, b, call.optional(3), b.type.rank - 1),
+        subtract_zero_point(call, a, a_zero, max(a.type.rank - 2, 0)),
+        subtract_zero_point(call, b, b_zero, b.type.rank - 1),
     )
+
+
+def matmul_integer(call: NodeCall) -> Tensor:
+    a, b = call.tensor(0), call.tensor(1)
+    return integer_product(call, a, call.optional(2), b, call.optional(3))
 
 
 def conv_integer(call: NodeCall) -> Tensor:
@@ -169,12 +185,7 @@ def qlinear_matmul(call: NodeCall) -> Tensor:
     """Operands: a, its scale and zero point, the same for b, scale and zero point of the result."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = call.tensors()
     rows, columns = max(a.type.rank - 2, 0), b.type.rank - 1
-    y = matrix_product(
-        call.builder,
-        subtract_zero_point(call, a, a_zero, rows),
-        subtract_zero_point(call, b, b_zero, columns),
-    )
-    real = cast(call, y, "float32")
+    real = cast(call, integer_product(call, a, a_zero, b, b_zero), "float32")
     real = call.op(
         "Mul", [real, cast(call, broadcast_parameter(call, a_scale, a, rows), "float32")]
     )
