@@ -336,7 +336,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     }
     shards = canonical.read(inputs["shards.json"])["shards"]
     backends = {
-        b: write_backend(files, inputs, b, params["variants"]) | precision(programs[b])
+        b: write_backend(files, inputs, b, params["variants"].get(b, [])) | precision(programs[b])
         for b in params["backends"]
     }
     for shard in shards:

@@ -2,18 +2,22 @@
 block, every dtype and every layout.
 """
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from tests.backends.harness import expected, node_job, run
-from tests.programs import program
+from tests.programs import program, with_target
 from webkiln.backends.table import REGISTRY
-from webkiln.nest.kernel_template import Template, templates
+from webkiln.errors import InternalError
+from webkiln.nest.kernel_template import Template, read_template, templates
 from webkiln.ops.operator import Case
 from webkiln.recipe.values import VARIANTS
+from webkiln.shared_files import shared_root
 
+MANY_GOPS = 1e6
 TEMPLATES = [item for backend in REGISTRY for item in templates(backend)]
 
 
@@ -43,22 +47,36 @@ def cases(template: Template) -> list[Case]:
     ]
 
 
-def schedule_kinds(case: Case, backend: str) -> list[str]:
-    job = node_job("MatMulInteger", case, trained=True)
-    document = program(job.graph, REGISTRY[backend])
-    main = [document["kernels"][step["kernel"]]["schedule"] for step in document["main"]]
-    return [schedule["kind"] for schedule in main]
-
-
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda item: item.name)
-def test_results(template, tmp_path):
+def test_results(template, tmp_path, monkeypatch):
+    """With only this template, and with a speed that makes it the choice wherever it fits."""
+    backend = with_target(
+        REGISTRY[template.backend], templates=(replace(template, gops=MANY_GOPS),)
+    )
+    monkeypatch.setitem(REGISTRY, template.backend, backend)
     table = cases(template)
-    fits = [case for case in table if case.inputs[0].shape[1] <= template.depth]
-    used = [schedule_kinds(case, template.backend) == ["template"] for case in fits]
-    assert sum(used) > len(fits) / 2, "the template is used for most sizes"
     jobs = [node_job("MatMulInteger", case, trained=True) for case in table]
+    for case, job in zip(table, jobs, strict=True):
+        document = program(job.graph, backend)
+        used = {item["schedule"].get("template") for item in document["kernels"].values()}
+        rows, depth = case.inputs[0].shape
+        is_used = template.name in used
+        assert is_used == (
+            rows > 1 and depth > 1 and depth <= template.depth and case.inputs[1].shape[1] > 1
+        ), case.name
     for variant in VARIANTS[template.backend] or ("",):
         results = run(jobs, template.backend, tmp_path / (variant or "only"), variant)
         for case, outputs in zip(table, results, strict=True):
             for name, value in expected("MatMulInteger", case).items():
                 assert np.array_equal(outputs[name], value), (variant, case.name)
+
+
+def test_declarations_are_checked(tmp_path):
+    path = tmp_path / "wrong.toml"
+    text = (shared_root() / "kernels" / f"{TEMPLATES[0].name}.toml").read_text()
+    path.write_text(text + "speed = 3\n")
+    with pytest.raises(InternalError, match=r"wrong.toml: unknown or missing: speed"):
+        read_template(path)
+    path.write_text(text.replace('"product"', '"sum"'))
+    with pytest.raises(InternalError, match=r"wrong.toml: step is 'sum', expected product"):
+        read_template(path)

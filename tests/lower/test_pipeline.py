@@ -27,7 +27,8 @@ SMALL = with_target(REGISTRY["wasm"], tiled_product_bytes=2048, runs={"row_tile_
 """A backend whose caches are so small that small programs are tiled."""
 DRAWS = with_target(REGISTRY["webgl"], runs={"targets": 1})
 HALF = with_target(REGISTRY["webgpu"], precision="float16")
-EXAMPLES = {item.name: item for backend in (DRAWS, HALF, SMALL) for item in backend.passes()}
+BACKENDS = (*REGISTRY.values(), DRAWS, HALF, SMALL)
+EXAMPLES = {item.name: item for backend in BACKENDS for item in backend.passes()}
 
 
 def example(name):

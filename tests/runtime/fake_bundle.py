@@ -213,7 +213,7 @@ def build(
     params = {
         "name": "fake",
         "backends": ["wasm", "js"],
-        "variants": ["relaxed", "simd"],
+        "variants": {"wasm": ["relaxed", "simd"]},
         "encoding": "float32",
         "labels": list(labels) if isinstance(labels, tuple) else labels,
         "keep_layers": keep_layers,

@@ -246,7 +246,7 @@ def test_runs_by_hand(tmp_path: Path) -> None:
     params = {
         "name": "fake",
         "backends": ["js"],
-        "variants": [],
+        "variants": {},
         "encoding": "float32",
         "labels": None,
         "form": asdict(Form()),

@@ -140,13 +140,13 @@ class ModelGraph(SourceGraph):
             "shards.json": Product(pack, "shards.json"),
             "shards/": Product(pack, "shards/"),
         }
-        variants = [variant for backend in choice.backends for variant in VARIANTS[backend]]
+        variants = {name: list(VARIANTS[name]) for name in choice.backends if VARIANTS[name]}
         for backend in choice.backends:
             inputs[f"program.{backend}.json"] = Product(self.lower(backend, choice), "program.json")
             inputs[f"code.{backend}/"] = Product(
                 self.generate(backend, choice), "code/", f"{backend}.js"
             )
-        for variant in variants:
+        for variant in (name for names in variants.values() for name in names):
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
         trial = choice.trial is not None
         inputs |= (

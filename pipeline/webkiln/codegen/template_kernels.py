@@ -1,4 +1,12 @@
-"""Print a kernel template with the loops around it, in C."""
+"""Print a kernel template with the loops around it, in C.
+
+The text of a template receives `name` and `parameters` of the kernel; `functions`, the loops around
+it, with their calls `prepare` and `store`; `operand` and `stride`, the panels and the elements of
+one; `columns`, their type; `extents` of the loops; `part`, the rows of a thread; and the `block`,
+`depth` and `panel` of its declaration. `prepare` fills `rows`, an array [block, depth] of int16;
+rows beyond the last are zero. The text fills `sums`, int32 [block], from which `store` computes
+results.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +85,10 @@ class TemplateKernel:
             panel=self.template.panel,
             part=self.kernel.part,
             outside=self.outside,
-            lines=[line for item in functions for line in item.lines],
+            lines=[
+                *(line for item in functions for line in item.lines),
+                templates.text(f"{self.template.name}.c"),
+            ],
         )
 
     def parameters(self) -> list[str]:

@@ -54,6 +54,10 @@ class Templates:
             intrinsics=intrinsics, **values
         )
 
+    def text(self, template: str) -> str:
+        """The text of a template, before it is rendered."""
+        return (self.kernels / f"{template}.jinja").read_text("utf-8")
+
     def engine(self, backend: str) -> str:
         """The engine of a backend, bundled with the modules that it imports, without exports."""
         return DECLARATION.sub("", flatten(self.engines, [backend], {}))

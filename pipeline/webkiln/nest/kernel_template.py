@@ -8,9 +8,12 @@ from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 
+from webkiln.errors import InternalError
 from webkiln.shared_files import shared_root
 
 DATA = ("kernels/*.toml",)
+STEPS = ("product",)
+"""The patterns of `plan/template_steps.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,19 @@ class Template:
 @cache
 def templates(backend: str) -> tuple[Template, ...]:
     """The templates of a backend, by name."""
-    found = map(_read, sorted((shared_root() / "kernels").glob("*.toml")))
+    found = map(read_template, sorted((shared_root() / "kernels").glob("*.toml")))
     return tuple(item for item in found if item.backend == backend)
 
 
-def _read(path: Path) -> Template:
+def read_template(path: Path) -> Template:
+    """Raises InternalError if a field is unknown or missing, or if there is no such step."""
     data = tomllib.loads(path.read_text("utf-8"))
+    expected = {field.name for field in fields(Template)} - {"name"}
+    if data.keys() != expected:
+        wrong = ", ".join(sorted(data.keys() ^ expected))
+        raise InternalError(f"{path.name}: unknown or missing: {wrong}")
+    if data["step"] not in STEPS:
+        raise InternalError(f"{path.name}: step is {data['step']!r}, expected {', '.join(STEPS)}")
     convert = {"rows": frozenset, "columns": frozenset, "block": tuple, "gops": float}
     values = {name: convert.get(name, lambda item: item)(value) for name, value in data.items()}
-    assert values.keys() == {field.name for field in fields(Template)} - {"name"}, path
     return Template(path.stem, **values)
