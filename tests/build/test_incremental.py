@@ -70,9 +70,9 @@ def test_an_edited_pass_stops_at_the_first_identical_output(tree: Tree, model: M
 def test_an_edited_target_lowers_for_that_backend_again(tree: Tree) -> None:
     warm(tree).build("encoding=float32")
     tree.edit(
-        tree.root / "pipeline" / "webkiln" / "backends" / "wasm.py",
-        "multithreaded=True",
-        "multithreaded=True, alignment=128",
+        tree.root / "pipeline" / "webkiln" / "backends" / "wasm" / "backend.py",
+        "packs=True",
+        "packs=True, alignment=128",
     )
     assert {task for task in tree.build("encoding=float32") if task.startswith("lower:")} == {
         f"lower:{tree.model}:wasm"

@@ -105,7 +105,7 @@ slot norm/moving_variance: float32[2] C
 slot scores/bias: float32[3] C
 slot scores/kernel: float32[8,3]
 conv: float32[1,2,2,2] N,H,W,C = Conv(image, conv/kernel, conv/bias) \
-{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],\
+{"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],\
 "pad_low":[0,0],"strides":[2,2],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]} @conv
 conv.2: float32[1,2,2,2] N,H,W,C = Relu(conv) @conv
 norm: float32[1,2,2,2] N,H,W,C = \
