@@ -1,10 +1,10 @@
-"""The cost model: floating-point operations, bytes moved, and the expected time of a schedule."""
+"""The cost model: operations, bytes moved, and the expected time of a schedule."""
 
 from math import prod
 
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
-from webkiln.nest.expr import FLOAT, Expr, walk
+from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Machine, Target
@@ -23,12 +23,13 @@ ELEMENTWISE_SHARE = 0.25
 
 def flops(call: NestCall) -> int:
     """Float operations: those of the bodies and one per accumulation at every point, and those of
-    the epilogue at every output element.
+    the epilogue at every output element. The multiplications of an integer contraction count too.
     """
     nest = call.nest
     outer = prod(call.args[loop.extent.value] for loop in nest.axes)
     inner = prod(call.args[loop.extent.value] for loop in nest.reduce)
     bodies = _operations([item.body for item in nest.accumulators]) + len(nest.accumulators)
+    bodies += nest.is_contraction and nest.accumulators[0].body.type in INTEGER
     return outer * (
         inner * bodies * bool(nest.accumulators)
         + _operations([value for out in nest.outputs for value, _ in out.stores])

@@ -173,9 +173,14 @@ class Entries:
             "passes": list(call.passes),
             "flops": size_to_json(flops(call)),
             "bytes": size_to_json(moved(call)),
+            **({"scalar": True} if self._stays_scalar(call) else {}),
             **({"decided": decided} if decided else {}),
             **split_entry(call, call.schedule),
         }
+
+    def _stays_scalar(self, call: NestCall) -> bool:
+        """Whether a call computes one element at a time on a target that has vectors."""
+        return self.target.width > 1 and call.schedule.tile.vector is None
 
     def _pieces_of(self, call: NestCall) -> list[int]:
         """The position of the first entry that decodes weights for a call, and the number of such
