@@ -131,9 +131,14 @@ class Target:
     Those of `matvec` have count 1.
     """
 
-    def configured(self, winograd: bool, precision: str) -> "Target":
+    def configured(self, winograd: bool, precision: str, rounds_float16: bool) -> "Target":
         """The target with the options of a recipe, which cannot add Winograd convolutions."""
-        return replace(self, winograd=self.winograd and winograd, precision=precision)
+        return replace(
+            self,
+            winograd=self.winograd and winograd,
+            precision=precision,
+            holds_float16=self.holds_float16 and not rounds_float16,
+        )
 
     @property
     def stores_float16(self) -> bool:
