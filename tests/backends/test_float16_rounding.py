@@ -94,3 +94,33 @@ def test_held_tensors_are_not_rounded(backend: str, tmp_path: Path) -> None:
     (rounded,) = run([job], backend, tmp_path / "rounded", holds_float16=False)
     np.testing.assert_array_equal(held["y"], full)
     assert np.isposinf(rounded["y"]).all()
+
+
+@pytest.mark.parametrize(
+    ("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")]
+)
+def test_all_values_are_converted(backend: str, variant: str, tmp_path: Path) -> None:
+    """Every float16 to float32; back every float32 halfway between two, and its neighbours."""
+    halves = np.arange(65536, dtype=np.uint16).view(np.float16)
+    finite = np.unique(np.abs(halves[np.isfinite(halves)])).astype(np.float32)
+    ties = np.append((finite[1:] + finite[:-1]) / 2, np.float32(65520))
+    near = [ties, np.nextafter(ties, np.float32(0)), np.nextafter(ties, np.float32(np.inf))]
+    special = np.array([0, np.inf, np.nan, 1e38, 1e-38, 1e-45], np.float32)
+    singles = np.concatenate([*near, special])
+    singles = np.concatenate([singles, -singles])
+    text = f"""
+        input h: float16[{halves.size}]
+        input s: float32[{singles.size}]
+        y: float32[{halves.size}] = Cast(h) {{"dtype":"float32"}}
+        z: float16[{singles.size}] = Cast(s) {{"dtype":"float16"}}
+        output y = y
+        output z = z
+    """
+    job = Job(parse(text), {"h": halves, "s": singles})
+    (got,) = run([job], backend, tmp_path, variant, holds_float16=False)
+    with np.errstate(over="ignore"):
+        wanted = {"y": halves.astype(np.float32), "z": singles.astype(np.float16)}
+    for name, want in wanted.items():
+        np.testing.assert_array_equal(got[name], want, name)
+        zero = want == 0
+        np.testing.assert_array_equal(np.signbit(got[name][zero]), np.signbit(want[zero]))

@@ -88,7 +88,7 @@ class Target:
     """Dtype -> the dtype that stores it in memory, if it is another one."""
     vector_dtypes: tuple[str, ...] = ("float32",)
     """The dtypes that are loaded into the lanes of a vector and stored from it, if there are
-    vectors. Lanes have 32 bits: narrower elements are widened on load, and wrap on store.
+    vectors. Lanes have 32 bits: narrower elements are widened on load, and wrap or round on store.
     """
     holds_float16: bool = False
     """Whether float16 values are float32 between layers, without rounding. Inputs, outputs and

@@ -68,8 +68,6 @@ def unvectorised(roots: list[Expr], name: str, target: Target) -> Rejection | No
             vector.add(expr)
             if expr.op in SCALAR_ONLY:
                 return Rejection(f"{expr.op} is scalar")
-            if expr.op == "cast" and BOOL in (expr.type, expr.args[0].type):
-                return Rejection("a cast of bool is scalar")
             if expr.type not in types:
                 return Rejection(f"{expr.type} is scalar")
             if expr.op in ("shl", "shr") and expr.args[1].op != "const":

@@ -5,6 +5,7 @@ packed into panels.
 from functools import partial
 
 from webkiln.codegen import wasm_memory
+from webkiln.codegen.wasm_lanes import ACCESS
 from webkiln.lower import (
     canonicalize,
     concat_in_place,
@@ -42,7 +43,7 @@ TARGET = Target(
     packs=True,
     tiles_span_rows=True,
     zero_elements=wasm_memory.ZERO_STRIDE,
-    vector_dtypes=("float32", "int32", "uint32", "int16", "uint16", "int8", "uint8"),
+    vector_dtypes=tuple(ACCESS),
     holds_float16=True,
     winograd=True,
     prefetch=True,
