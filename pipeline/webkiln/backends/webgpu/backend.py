@@ -32,6 +32,7 @@ TARGET = Target(
     group=64,
     blocks=(128, 32, NEVER),
     storage=WORDS,
+    vector_dtypes=("float32", "int32", "uint32"),
     winograd=True,
     tiled_product_bytes=1 << 25,
     candidates={
