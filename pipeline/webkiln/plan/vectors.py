@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
-from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk
+from webkiln.nest.expr import BOOL, Expr, walk
 from webkiln.nest.nest import COMPUTE, Loop, load_guard, load_index
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
@@ -55,7 +55,7 @@ def contiguous(index: tuple[Expr, ...], name: str) -> bool:
 
 def unvectorised(roots: list[Expr], name: str, target: Target) -> Rejection | None:
     """Why value expressions have no vector form, if they have none. Indices are scalar anyway."""
-    types = {FLOAT, BOOL, INT, *(COMPUTE[dtype] for dtype in target.vector_dtypes)}
+    types = {BOOL, *(COMPUTE[dtype] for dtype in target.vector_dtypes)}
     vector: set[Expr] = set()
     for expr in _data(roots):
         if expr.op == "axis" and expr.value == name:
