@@ -15,8 +15,13 @@ from webkiln.program_builder.loop_backend import LoopBackend
 
 
 def with_target(backend: LoopBackend, **changes: Any) -> LoopBackend:
-    """A backend with other capabilities."""
-    return replace(backend, target=replace(backend.target, **changes))
+    """A backend with other capabilities; a dictionary changes fields of a record."""
+    target = backend.target
+    fields = {
+        name: replace(getattr(target, name), **change) if isinstance(change, dict) else change
+        for name, change in changes.items()
+    }
+    return replace(backend, target=replace(target, **fields))
 
 
 def program(

@@ -272,9 +272,9 @@ SCALAR = Tile()
 def schedule_of(backend: str, axis: str, tile: Tile = SCALAR, **fields: Any) -> Schedule:
     """A schedule of one parallel axis, of the kind that a backend runs."""
     target = REGISTRY[backend].target
-    if target.render_targets:
+    if target.draws:
         return FragmentSchedule(tile)
-    kind = InvocationSchedule if target.threads else LoopSchedule
+    kind = InvocationSchedule if target.invocations else LoopSchedule
     return kind((axis,), tile, **fields)
 
 
@@ -287,7 +287,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
     allocator = allocator_for(target)
     texels = (
         {view.name for view in (*stored_nests.inputs, *stored_nests.outputs)}
-        if target.render_targets and schedule.tile.lanes > 1
+        if target.draws and schedule.tile.lanes > 1
         else set()
     )
     for view in (*stored_nests.inputs, *stored_nests.outputs):
@@ -338,9 +338,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "main": [
             launch(part)
             for part in (
-                split_draws(stored_nests, target.render_targets)
-                if target.render_targets
-                else [stored_nests]
+                split_draws(stored_nests, target.draws.targets) if target.draws else [stored_nests]
             )
         ],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in kernels_by_name.items()},

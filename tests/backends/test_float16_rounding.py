@@ -67,7 +67,7 @@ def test_elementwise_chains_have_the_bits_of_numpy(
         )
         for width in WIDTHS
     ]
-    results = run(jobs, backend, tmp_path, variant, holds_float16=False)
+    results = run(jobs, backend, tmp_path, variant, runs={"holds_float16": False})
     for job, got in zip(jobs, results, strict=True):
         for name, want in expected(*job.inputs.values()).items():
             bits = np.uint16 if want.dtype == np.float16 else np.uint32
@@ -91,7 +91,7 @@ def test_held_tensors_are_not_rounded(backend: str, tmp_path: Path) -> None:
     full = np.full(8, 60000, np.float16)
     job = Job(parse(text), {"a": full, "b": full})
     (held,) = run([job], backend, tmp_path / "held")
-    (rounded,) = run([job], backend, tmp_path / "rounded", holds_float16=False)
+    (rounded,) = run([job], backend, tmp_path / "rounded", runs={"holds_float16": False})
     np.testing.assert_array_equal(held["y"], full)
     assert np.isposinf(rounded["y"]).all()
 
@@ -117,7 +117,7 @@ def test_all_values_are_converted(backend: str, variant: str, tmp_path: Path) ->
         output z = z
     """
     job = Job(parse(text), {"h": halves, "s": singles})
-    (got,) = run([job], backend, tmp_path, variant, holds_float16=False)
+    (got,) = run([job], backend, tmp_path, variant, runs={"holds_float16": False})
     with np.errstate(over="ignore"):
         wanted = {"y": halves.astype(np.float32), "z": singles.astype(np.float16)}
     for name, want in wanted.items():

@@ -8,7 +8,6 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
-import webkiln.program
 from hypothesis import Phase, given, settings
 
 from tests.backends import harness
@@ -19,6 +18,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.ir.text import print_graph
 from webkiln.ops.table import parse
+from webkiln.program_builder import backend as program_backend
 from webkiln.program_builder.document import layer_outputs
 from webkiln.weights.encoding import BY_NAME, choose, eightbit_magnitudes
 from webkiln.weights.shards import SHARD_BYTES, pieces, stored
@@ -80,7 +80,7 @@ def test_random_graphs(backend, variant, tmp_path):
     "split-js-float16", "split-js-eightbit", "split-wasm-int8", "split-webgl-bfloat16"
 )
 def test_decoded_weights_match_the_encoding(backend, encoding, limit, tmp_path, monkeypatch):
-    for module in (harness, webkiln.program):
+    for module in (harness, program_backend):
         monkeypatch.setattr(module, "pieces", partial(pieces, limit=limit))
     drawn = [graph for graph in corpus(25) if graph.slots]
     results = run([job(graph, encoding) for graph in drawn], backend, tmp_path)

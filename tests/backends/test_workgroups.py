@@ -147,7 +147,7 @@ def check(cases, folder, browser="", most=2e-5):
 
 
 def test_blocks_match_the_reference(tmp_path, monkeypatch):
-    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], blocks=(16,)))
+    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,)}))
     cases = {name: prepared(name) for name in GRAPHS}
     assert all(
         schedule["workgroup"]["depth"] == 16
@@ -175,7 +175,7 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(
     """Mesa's lavapipe has `shader-f16`, SwiftShader does not. The error shows whether factors are
     float16.
     """
-    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], blocks=(16,)))
+    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,)}))
     cases = {name: prepared(name, ARITHMETIC) for name in GRAPHS}
     assert all(float16_variables(item) for _, _, item in cases.values())
     errors = check(cases, tmp_path, browser, 4e-3)
@@ -184,7 +184,7 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(
 
 
 def test_factors_beyond_float16_are_clamped(tmp_path, monkeypatch):
-    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], blocks=(16,)))
+    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,)}))
     graph, values, item = prepared("whole blocks", ARITHMETIC)
     values["w"] *= 2**-10
     values["x"][...] = np.where(np.arange(32) == 3, np.inf, 1.0)

@@ -33,7 +33,7 @@ from tests.programs import program, write_code
 from webkiln.backends import browsers, toolchain
 from webkiln.backends.compilers import COMPILERS, Compiler, usable
 from webkiln.backends.server import ISOLATED, Answer, Server
-from webkiln.backends.wasm import TARGET
+from webkiln.backends.table import REGISTRY
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import Type
 from webkiln.ops.table import attributes_of, infer
@@ -146,7 +146,7 @@ def write_job(
     """Write the files with which the page runs a job. Returns the name of the main kernel and the
     module of each compiler.
     """
-    layer_program = program(layer_job.graph, TARGET, "float32")
+    layer_program = program(layer_job.graph, REGISTRY["wasm"])
     write_code(layer_program, TEMPLATES, folder)
     sources = [*sorted((folder / "kernels").glob("*.c")), folder / "main.c"]
     objects = [source.with_suffix(".o") for source in sources]

@@ -31,8 +31,8 @@ from tests.programs import program
 from webkiln import canonical
 from webkiln.backends import browsers, toolchain
 from webkiln.backends.compare import relative_error
-from webkiln.backends.js import TARGET
 from webkiln.backends.server import ISOLATED, Server
+from webkiln.backends.table import REGISTRY
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.steps import flops
@@ -146,7 +146,7 @@ def write(
     if "tfjs" in rivals:
         tfjs_export.export(graph, values, folder)
     (folder / "operations.json").write_text(
-        json.dumps(flops(program(graph, TARGET, "float32")["main"]))
+        json.dumps(flops(program(graph, REGISTRY["js"], "float32")["main"]))
     )
     write_inputs(inputs, folder)
     return outputs

@@ -25,8 +25,8 @@ from tests.bench.bench_networks import optimised
 from tests.bench.sequences import WIDTH, encoder
 from tests.programs import program
 from webkiln.backends import browsers
-from webkiln.backends.js import TARGET
 from webkiln.backends.server import ISOLATED, Server
+from webkiln.backends.table import REGISTRY
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.steps import flops
@@ -123,7 +123,7 @@ def measure(series: Series, rounds: int) -> tuple[list[int], list[list[float]]]:
             actions = ModelGraph(recipe, engine.share)
             engine.publish(actions.bundle(Selection(("wasm",))), "bundle/", folder / "bundle")
             graph, _ = optimised(engine, actions)
-        operations = flops(program(graph, TARGET, "float32")["main"])
+        operations = flops(program(graph, REGISTRY["js"], "float32")["main"])
         shapes = [
             [size if extent == SIZE else extent for extent in series.shape] for size in series.sizes
         ]

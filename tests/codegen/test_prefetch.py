@@ -72,7 +72,9 @@ def test_prefetching_changes_no_bit(variant, tmp_path, monkeypatch):
         monkeypatch.setattr(module, "CACHED_BYTES", 0)
     results = []
     for ahead in (False, True):
-        monkeypatch.setitem(REGISTRY, "wasm", with_target(REGISTRY["wasm"], prefetch=ahead))
+        monkeypatch.setitem(
+            REGISTRY, "wasm", with_target(REGISTRY["wasm"], runs={"prefetch": ahead})
+        )
         used = [any(prefetches(program(job.graph, REGISTRY["wasm"], "float32"))) for job in jobs]
         assert all(used) if ahead else not any(used)
         results.append(run(jobs, "wasm", tmp_path / str(ahead), variant))

@@ -23,9 +23,9 @@ from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import constant_values
 from webkiln.program_builder.backend import Settings
 
-SMALL = with_target(REGISTRY["wasm"], tiled_product_bytes=2048, row_tile_bytes=2048)
+SMALL = with_target(REGISTRY["wasm"], tiled_product_bytes=2048, runs={"row_tile_bytes": 2048})
 """A backend whose caches are so small that small programs are tiled."""
-DRAWS = with_target(REGISTRY["webgl"], render_targets=1)
+DRAWS = with_target(REGISTRY["webgl"], runs={"targets": 1})
 HALF = with_target(REGISTRY["webgpu"], precision="float16")
 EXAMPLES = {item.name: item for backend in (DRAWS, HALF, SMALL) for item in backend.passes()}
 

@@ -218,7 +218,7 @@ UNTILED = {
 
 
 def limited(backend, limit=LIMIT):
-    return with_target(REGISTRY[backend], row_tile_bytes=limit)
+    return with_target(REGISTRY[backend], runs={"row_tile_bytes": limit})
 
 
 def repeats(network, limit=LIMIT):

@@ -155,9 +155,9 @@ def check(call: NestCall, schedule: Schedule, target: Target, inputs: set[str]) 
     for output in nest.outputs if tile.vector in parallel else ():
         assert all(contiguous(index, tile.vector) for _, index in output.stores)
     if isinstance(schedule, InvocationSchedule):
-        assert not schedule.whole or sizes[tile.vector] % target.width == 0
+        assert not schedule.whole or sizes[tile.vector] % target.vectors.width == 0
     if isinstance(schedule, LoopSchedule) and schedule.remainder != "elements":
-        divisor = tile.lanes if schedule.remainder == "none" else target.width
+        divisor = tile.lanes if schedule.remainder == "none" else target.vectors.width
         assert sizes[tile.vector] % divisor == 0
 
 
@@ -185,7 +185,7 @@ def test_products_leave_few_lanes_idle(backend: str) -> None:
     """At most a fifth of the lanes are idle at the end of the axis, unless no shape of the backend
     has fewer idle ones.
     """
-    smallest = min(lanes for lanes, _ in REGISTRY[backend].target.shapes)
+    smallest = min(lanes for lanes, _ in REGISTRY[backend].target.tiles.shapes)
     for size in range(2, 70, 3):
         call, schedule = schedule_of(product_of(9, 31, size), backend)
         assert sizes_of(call)[schedule.tile.vector or ""] == size
@@ -221,7 +221,7 @@ def test_weights_larger_than_caches_are_streamed_only_for_few_rows() -> None:
     """The fewer rows, the less there is to compute while weights are loaded. Cached weights are
     never streamed.
     """
-    streamed = REGISTRY["wasm"].target.streamed
+    streamed = REGISTRY["wasm"].target.tiles.streamed
     assert streamed is not None
 
     def streams(rows: int, columns: int) -> bool:
@@ -239,7 +239,7 @@ def test_workgroups_share_long_reductions_of_few_points() -> None:
     """Sharing is monotonic: more likely with fewer points and longer reductions."""
     lengths = [group_of(row_sums(50, columns)) for columns in range(4, 400, 36)]
     points = [group_of(row_sums(rows, 300)) for rows in (1, 50, 500, 5000, 50_000)]
-    group = REGISTRY["webgpu"].target.group
+    group = REGISTRY["webgpu"].target.runs.group
     assert lengths == sorted(lengths)
     assert points == sorted(points, reverse=True)
     assert set(lengths) == set(points) == {1, group}

@@ -14,7 +14,7 @@ from webkiln.nest.expr import DOUBLE, FLOAT, LONG, UINT, ULONG, axis, bitcast, c
 from webkiln.nest.interpret import interpret
 from webkiln.nest.semantics import compute
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import Target
+from webkiln.nest.target import Loops, Memory, Target
 from webkiln.ops.operator import Case
 from webkiln.ops.table import OPERATORS
 from webkiln.plan.storage import WRAPPERS, stored
@@ -30,7 +30,7 @@ STORAGE = {
     "uint8": "uint32",
     "bool": "uint32",
 }
-TARGET = Target("narrow", 1, ((1, 1),), (1, 1), (1, 1), 1, packs=False, storage=STORAGE)
+TARGET = Target("narrow", Loops(), memory=Memory(STORAGE))
 DTYPES = ["float16", "float64", "int64", "uint64", "int8", "uint8", "int16", "uint16", "bool"]
 
 MATRICES = dict.fromkeys(
@@ -38,6 +38,7 @@ MATRICES = dict.fromkeys(
     "matrices are float32 or float64",
 )
 BYTES = {"BitCast": "the element size must not change"}
+NARROW_PRODUCTS = {"MatMulInteger": "operands are int8 or uint8"}
 FIXED_POINT = dict.fromkeys(
     ("DoublingHighMul", "RoundingShiftRight", "ScaleAway", "ScaleByMultiplier", "ScaleWide"),
     "fixed-point operators compute in int32",
@@ -47,11 +48,13 @@ NOT_FLOAT = (
     | dict.fromkeys(("If", "Loop", "Scan"), "bodies have their own dtypes")
     | {"Resize": "interpolation computes in float32"}
 )
-REJECTED = {"float16": NOT_FLOAT | MATRICES, "float64": NOT_FLOAT, "bool": {}}
-"""Operators without samples in a dtype, with the reason. Dtypes that are not listed are other
-integers.
-"""
 NOT_INTEGER = BYTES | FIXED_POINT
+REJECTED = {"float16": NOT_FLOAT | MATRICES, "float64": NOT_FLOAT, "bool": {}} | dict.fromkeys(
+    ("int16", "uint16", "int64", "uint64"), NOT_INTEGER | NARROW_PRODUCTS
+)
+"""Operators without samples in a dtype, with the reason. Dtypes that are not listed are int8 and
+uint8.
+"""
 ON_THE_HOST = dict.fromkeys(
     ("NonMaxSuppression", "NonZero", "ScatterElements", "ScatterND", "Sort", "Unique"),
     "procedures, which are not lowered to narrower storage",

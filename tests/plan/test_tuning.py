@@ -164,7 +164,7 @@ def test_lanes_are_powers_of_two(backend):
     """Panels are indexed by shifts."""
     assert all(
         lanes & (lanes - 1) == 0
-        for shapes in REGISTRY[backend].target.candidates.values()
+        for shapes in REGISTRY[backend].target.tiles.candidates.values()
         for lanes, _ in shapes
     )
 

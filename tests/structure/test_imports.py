@@ -12,7 +12,7 @@ import pytest
 from tests.structure.modules import MODULES, PACKAGE, STAGES, TESTS, imports, name, package_of
 
 LAYERS = (
-    {"errors", "canonical", "npz"},
+    {"errors", "canonical", "npz", "shared_files"},
     {"recipe", "plugins"},
     {"ir"},
     {"random_inputs"},
@@ -53,6 +53,39 @@ def test_imports_point_one_way() -> None:
             if package == "webkiln" and rest and not same and LEVEL[there] >= LEVEL[here]:
                 upward.append(f"{name(path)} imports {module}, which is not below it")
     assert not upward
+
+
+def test_formats_do_not_import_each_other() -> None:
+    """Nor does code that formats share import a format, except for the table of formats."""
+    frontends = PACKAGE / "frontends"
+    formats = {path.parent.name for path in frontends.glob("*/format.py")}
+    assert len(formats) > 5
+    crossing = [
+        f"{name(path)} imports {module}"
+        for path in MODULES
+        if path.is_relative_to(frontends) and path != frontends / "core" / "formats.py"
+        for module in imported(path)
+        if module.startswith("webkiln.frontends.")
+        and (there := module.split(".")[2]) in formats
+        and there != path.relative_to(frontends).parts[0]
+    ]
+    assert not crossing
+
+
+COMPOSED_OF = {"axis_order", "budget", "builder", "control_flow", "operator"}
+"""What the modules that compose operators build graphs with; it knows operators by name only."""
+COMPOSING = {"functional", "fourier", "overlap", "pieces", "transposed_conv"}
+
+
+def test_compositions_know_operators_by_name_only() -> None:
+    """An edit of how an operator is lowered then reruns no conversion for their sake."""
+    other = [
+        f"{name(path)} imports {module}"
+        for path in (PACKAGE / "ops" / "functional").glob("*.py")
+        for module in imports(path)
+        if module.startswith("webkiln.ops.") and module.split(".")[2] not in COMPOSED_OF | COMPOSING
+    ]
+    assert not other
 
 
 def test_no_modules_of_frontends_import_each_other_in_a_circle() -> None:

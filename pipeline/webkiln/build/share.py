@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent.parent
+from webkiln.shared_files import PACKAGE, shared_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,6 @@ class Share:
 
     def stage(self, name: str) -> Path:
         return self.root / "stages" / f"{name}.py"
-
-
-def shared_root() -> Path:
-    """The root of an editable checkout, or `webkiln/_share` of an installed wheel."""
-    installed = PACKAGE / "_share"
-    return installed if installed.is_dir() else PACKAGE.parent.parent
 
 
 def share() -> Share:

@@ -8,13 +8,14 @@ from webkiln.codegen.c_family import Braces
 from webkiln.codegen.dialect import fallback_arrays
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
+from webkiln.codegen.template_kernels import TemplateKernel
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, INTEGER, LONG, REAL, UINT, ULONG, Expr
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.schedule import LoopSchedule
+from webkiln.nest.schedule import LoopSchedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
 
 TYPES = {
@@ -197,6 +198,8 @@ class C(Braces):
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
     """One C file with one function, `void k_...(inputs..., outputs..., arguments..., part...)`."""
     dialect = C()
+    if isinstance(kernel.schedule, TemplateSchedule):
+        return TemplateKernel(kernel, dialect, STORAGE).print(templates)
     composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
     inputs = [f"const {STORAGE[o.dtype]} *restrict x{i}" for i, o in enumerate(kernel.nest.inputs)]
     outputs = [

@@ -34,6 +34,35 @@ type Global<Name extends string> = typeof globalThis extends {
 NESTED = """/** Rows in arrays, as deep as the shape. */
 export type Nested<Row> = readonly (Row | Nested<Row>)[];
 """
+PROFILE = """export interface Layer {
+  layer: string;
+  variable: string;
+  dtype: string;
+  shape: number[];
+  data: ARRAYS_OF_LAYERS;
+}
+export interface Profile {
+  backend: Backend;
+  variant: Variant | null;
+  threads: number;
+  /** The clock that times launches, and its resolution. */
+  clock: string;
+  resolutionMs: number;
+  peakGflops: number;
+  runs: number;
+  runMs: number;
+  launches: {
+    layer: string;
+    kernel: string;
+    count: number;
+    ms: number;
+    flops: number | null;
+    bytes: number | null;
+  }[];
+  /** The fastest run. `launch` is an index of `launches`. */
+  timeline: { launch: number; startMs: number; ms: number }[];
+}
+"""
 DRAWABLES = (
     "HTMLImageElement",
     "HTMLVideoElement",
@@ -57,32 +86,13 @@ def index_types(manifest: dict[str, Any]) -> str:
     variants = sorted(
         {v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())}
     )
-    descriptions = {
-        name: f"/** {text[0].upper()}{text[1:]}. */ "
-        for name, text in manifest.get("sizes", {}).items()
-    }
-    placeholders = "; ".join(
-        f"{descriptions.get(name, '')}{name}?: number" for name in manifest["placeholders"]
-    )
+    placeholders = _placeholders_type(manifest)
     arrays = " | ".join([*sorted(set(ARRAYS.values())), FLOAT16])
     device = (
         "  /** The device of the webgpu backend, with `worker: false`. Default: a new one. */\n"
         f"  device?: {DEVICE};\n"
     )
-    gpu_run = f"""  /** The device of GPUBuffers; null if the model accepts none. */
-  readonly device: {DEVICE} | null;
-  /** Outputs that stay on the GPU: "gpu" for all, or by name: in new buffers or the given ones. */
-  run<Kept extends "gpu" | {{ [output in keyof Outputs]?: "gpu" | {BUFFER} }}>(
-    inputs: {inputs_type(callers)},
-    options: RunOptions & {{ outputs: Kept }},
-  ): Promise<{{
-    [output in keyof Outputs]: Kept extends "gpu"
-      ? {BUFFER}
-      : output extends keyof Kept
-        ? {BUFFER}
-        : Outputs[output];
-  }}>;
-"""
+    gpu_run = _gpu_run(callers)
     device, gpu_run = (device, gpu_run) if gpu else ("", "")
     return f"""/* eslint-disable */
 {GLOBAL}{drawable}{nested}export interface Inputs {{
@@ -91,63 +101,11 @@ export interface Outputs {{
 {outputs}}}
 export type Backend = {union(manifest["backends"])};
 export type Variant = {union(variants)};
-export interface LoadOptions {{
-  /** Backends in order of preference; the first that works is used. */
-  backends?: Backend | readonly ("webgpu" | "wasm" | "webgl" | "js")[];
-  /** The number of threads of the wasm backend; "auto": up to one per core. Needs shared memory. */
-  threads?: "auto" | number;
-  /** One variant of the wasm backend, instead of the best that the engine runs. */
-  variant?: Variant;
-  /** false: the model runs in the calling thread. */
-  worker?: boolean;
-{device}  /** The folder of the wasm and weight files. Default: that of this module. */
-  baseURL?: string | URL;
-  transformURL?: (url: string, file: string) => string;
-  cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
-  saveCache?: boolean;
-  ignoreCache?: boolean;
-  /**
-   * A request that receives less than 1 KB in this number of milliseconds is repeated.
-   * Default: 30 000; 0 or Infinity: never.
-   */
-  stallTimeout?: number;
-  onProgress?: (progress: {{ loaded: number; total: number }}) => void;
-  signal?: AbortSignal;
-  profile?: boolean;
-}}
-export interface RunOptions {{
+{_load_options(device)}export interface RunOptions {{
   signal?: AbortSignal;
   placeholders?: {{ {placeholders} }};
 }}
-export interface Layer {{
-  layer: string;
-  variable: string;
-  dtype: string;
-  shape: number[];
-  data: {arrays};
-}}
-export interface Profile {{
-  backend: Backend;
-  variant: Variant | null;
-  threads: number;
-  /** The clock that times launches, and its resolution. */
-  clock: string;
-  resolutionMs: number;
-  peakGflops: number;
-  runs: number;
-  runMs: number;
-  launches: {{
-    layer: string;
-    kernel: string;
-    count: number;
-    ms: number;
-    flops: number | null;
-    bytes: number | null;
-  }}[];
-  /** The fastest run. `launch` is an index of `launches`. */
-  timeline: {{ launch: number; startMs: number; ms: number }}[];
-}}
-export interface Model {{
+{PROFILE.replace("ARRAYS_OF_LAYERS", arrays)}export interface Model {{
   readonly manifest: typeof manifest;
   readonly backend: Backend;
   readonly variant: Variant | null;
@@ -174,6 +132,63 @@ export declare function top(
   scores: ArrayLike<number>,
   k?: number,
 ): {{ index: number; label: string; score: number }}[];
+"""
+
+
+def _placeholders_type(manifest: dict[str, Any]) -> str:
+    """The members of the type of placeholders."""
+    descriptions = {
+        name: f"/** {text[0].upper()}{text[1:]}. */ "
+        for name, text in manifest.get("sizes", {}).items()
+    }
+    return "; ".join(
+        f"{descriptions.get(name, '')}{name}?: number" for name in manifest["placeholders"]
+    )
+
+
+def _load_options(device: str) -> str:
+    return f"""export interface LoadOptions {{
+  /** Backends in order of preference; the first that works is used. */
+  backends?: Backend | readonly ("webgpu" | "wasm" | "webgl" | "js")[];
+  /** The number of threads of the wasm backend; "auto": up to one per core. Needs shared memory. */
+  threads?: "auto" | number;
+  /** One variant of the wasm backend, instead of the best that the engine runs. */
+  variant?: Variant;
+  /** false: the model runs in the calling thread. */
+  worker?: boolean;
+{device}  /** The folder of the wasm and weight files. Default: that of this module. */
+  baseURL?: string | URL;
+  transformURL?: (url: string, file: string) => string;
+  cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
+  saveCache?: boolean;
+  ignoreCache?: boolean;
+  /**
+   * A request that receives less than 1 KB in this number of milliseconds is repeated.
+   * Default: 30 000; 0 or Infinity: never.
+   */
+  stallTimeout?: number;
+  onProgress?: (progress: {{ loaded: number; total: number }}) => void;
+  signal?: AbortSignal;
+  profile?: boolean;
+}}
+"""
+
+
+def _gpu_run(callers: list[dict[str, Any]]) -> str:
+    """The members of a model for outputs that stay on the GPU."""
+    return f"""  /** The device of GPUBuffers; null if the model accepts none. */
+  readonly device: {DEVICE} | null;
+  /** Outputs that stay on the GPU: "gpu" for all, or by name: in new buffers or the given ones. */
+  run<Kept extends "gpu" | {{ [output in keyof Outputs]?: "gpu" | {BUFFER} }}>(
+    inputs: {inputs_type(callers)},
+    options: RunOptions & {{ outputs: Kept }},
+  ): Promise<{{
+    [output in keyof Outputs]: Kept extends "gpu"
+      ? {BUFFER}
+      : output extends keyof Kept
+        ? {BUFFER}
+        : Outputs[output];
+  }}>;
 """
 
 

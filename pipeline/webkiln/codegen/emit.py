@@ -9,7 +9,7 @@ from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.fragments import Fragments
 from webkiln.codegen.invocations import Invocations
 from webkiln.codegen.loops import Loops
-from webkiln.nest.schedule import FragmentSchedule, LoopSchedule
+from webkiln.nest.schedule import FragmentSchedule, InvocationSchedule, LoopSchedule
 from webkiln.plan.kernel import Kernel
 
 
@@ -20,4 +20,5 @@ def body(kernel: Kernel, dialect: Dialect) -> list[str]:
         return Loops(kernel, schedule, dialect).print()
     if isinstance(schedule, FragmentSchedule):
         return Fragments(kernel, schedule, dialect).print()
+    assert isinstance(schedule, InvocationSchedule)
     return Invocations(kernel, schedule, dialect).print()

@@ -7,7 +7,7 @@ ZEROS = ZERO_STRIDE + 16
 STACK = 65536
 MAX_HELPERS = 7
 """The most threads in addition to the one that runs the program."""
-HELPER_STACK = 16384
+HELPER_STACK = 65536
 PAGE = 65536
 RESERVED = 16 * PAGE
 """Bytes for stacks, zeros and tables. The program's memory follows."""

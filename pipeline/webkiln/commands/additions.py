@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from webkiln.build.share import shared_root
 from webkiln.commands.changes import Addition, Amendment, Change
 from webkiln.commands.project import Project, with_package, with_plugin, with_script
 from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, with_types
+from webkiln.shared_files import shared_root
 
 DODO = (
     "from webkiln.build.tasks import DOIT_CONFIG, tasks\n\n\ndef task_models():\n    return"

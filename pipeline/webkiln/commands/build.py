@@ -17,7 +17,6 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.locations import state_folder
 from webkiln.build.names import bundle_files
 from webkiln.build.page_files import loaded_files
-from webkiln.build.share import shared_root
 from webkiln.build.source_format import format_of
 from webkiln.errors import RecipeError, SourceError, did_you_mean
 from webkiln.frontends.core.formats import BY_NAME
@@ -25,6 +24,7 @@ from webkiln.recipe.options import BY_FLAG, PACKAGING
 from webkiln.recipe.read import read_recipe, read_recipes
 from webkiln.recipe.recipe import Recipe, checked
 from webkiln.recipe.sources import MODULE, PathSource, Source, find_module
+from webkiln.shared_files import shared_root
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

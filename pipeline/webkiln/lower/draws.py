@@ -43,11 +43,11 @@ from webkiln.lower.canonicalize import canonicalize
 from webkiln.nest.expr import Expr, make, walk
 from webkiln.nest.program import Program, map_calls
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import Target
 
 
-def run(program: Program, target: Target) -> Program:
-    return map_calls(program, partial(split_draws, targets=target.render_targets))
+def run(program: Program, targets: int) -> Program:
+    """`targets`: the number of textures that a launch can draw to."""
+    return map_calls(program, partial(split_draws, targets=targets))
 
 
 def split_draws(call: NestCall, targets: int) -> list[NestCall]:

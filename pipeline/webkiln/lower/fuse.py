@@ -199,24 +199,15 @@ def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall |
         return None
     consumer = freshen(consumer, producer)
     view = next(item for item in consumer.inputs if item.name == name)
-    consumer_axes = tuple(axis(loop.axis) for loop in consumer.nest.axes)
-    if prod(_sizes(consumer)) != view.type.size:
-        return None
-    for expr in consumer.nest.loads:
-        if consumer.inputs[expr.value[0]].name == name:
-            index = tuple(item for item in load_index(expr) if item.op != "const")
-            if (
-                index != consumer_axes
-                or load_guard(expr) is not None
-                or consumer.inputs[expr.value[0]] != view
-            ):
-                return None
-    position = _positions(producer, consumer)
-    if position is None:
-        return None
-    out = consumer.nest.outputs[0]
     sentinel = {e for e in consumer.nest.loads if consumer.inputs[e.value[0]].name == name}
-    produced = producer.nest.outputs[0].value
+    position = _positions(producer, consumer)
+    if (
+        position is None
+        or prod(_sizes(consumer)) != view.type.size
+        or not all(_reads_at(expr, consumer, view) for expr in sentinel)
+    ):
+        return None
+    out, produced = consumer.nest.outputs[0], producer.nest.outputs[0].value
 
     def mark(expr: Expr) -> Expr | None:
         return make("produced", expr.type) if expr in sentinel else None
@@ -256,6 +247,16 @@ def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall |
         consumer.outputs,
         {**producer.args, **consumer.args},
         _label(producer, consumer),
+    )
+
+
+def _reads_at(expr: Expr, consumer: NestCall, view: View) -> bool:
+    """Whether a load reads the element of `view` at the consumer's own index."""
+    index = tuple(item for item in load_index(expr) if item.op != "const")
+    return (
+        index == tuple(axis(loop.axis) for loop in consumer.nest.axes)
+        and load_guard(expr) is None
+        and consumer.inputs[expr.value[0]] == view
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from webkiln.nest.affine import step
 from webkiln.nest.expr import INT, Expr, arg, axis, const, make, rebuild, walk
-from webkiln.nest.nest import Loop, Operand, Output, load_index
+from webkiln.nest.nest import Loop, Nest, Operand, Output, load_index
 from webkiln.nest.steps import NestCall, View
 
 Access = tuple[tuple[str, int], View, tuple[Expr, ...]]
@@ -107,27 +107,10 @@ def _merge(
     """Index `row_dims` by the merged loop, which takes the name of the outer one. Elsewhere
     `substitute` replaces the axes.
     """
-    a, b = axis(outer.axis), axis(inner.axis)
     merged = axis(f"{outer.axis}+{inner.axis}")
 
-    def merged_index(index: tuple[Expr, ...], d: int) -> tuple[Expr, ...]:
-        start = rebuild(index[d], lambda e: const(0, INT) if e is a else None)
-        along = merged if index[d + 1] is b else index[d + 1]
-        return (*index[:d], start * inner.extent + along, *index[d + 2 :])
-
-    def change(expr: Expr) -> Expr | None:
-        if expr.op != "load" or ("input", expr.value[0]) not in row_dims:
-            return None
-        index = load_index(expr)
-        return make(
-            "load",
-            expr.type,
-            (*merged_index(index, row_dims["input", expr.value[0]]), *expr.args[len(index) :]),
-            expr.value,
-        )
-
     def named(expr: Expr) -> Expr | None:
-        return a if expr is merged else substitute(expr)
+        return axis(outer.axis) if expr is merged else substitute(expr)
 
     def merged_views(role: str, views: tuple[View, ...]) -> tuple[View, ...]:
         return tuple(
@@ -136,17 +119,7 @@ def _merge(
         )
 
     inputs, outputs = merged_views("input", call.inputs), merged_views("output", call.outputs)
-    nest = call.nest.map(change)
-    stores = [
-        merged_index(out.index, row_dims["output", n]) if ("output", n) in row_dims else out.index
-        for n, out in enumerate(nest.outputs)
-    ]
-    nest = replace(
-        nest,
-        outputs=tuple(
-            replace(o, index=index) for o, index in zip(nest.outputs, stores, strict=True)
-        ),
-    ).map(named)
+    nest = _merged_indices(call.nest, outer, inner, row_dims, merged).map(named)
     size = f"{outer.extent.value}+{inner.extent.value}"
 
     def merged_loops(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
@@ -173,6 +146,34 @@ def _merge(
         outputs=outputs,
         args={**call.args, size: sizes[0] * sizes[1]},
     )
+
+
+def _merged_indices(
+    nest: Nest, outer: Loop, inner: Loop, row_dims: dict[tuple[str, int], int], merged: Expr
+) -> Nest:
+    """The nest, with the rows of operands indexed by `merged`."""
+    a, b = axis(outer.axis), axis(inner.axis)
+
+    def at(index: tuple[Expr, ...], operand: tuple[str, int]) -> tuple[Expr, ...]:
+        if operand not in row_dims:
+            return index
+        d = row_dims[operand]
+        start = rebuild(index[d], lambda e: const(0, INT) if e is a else None)
+        along = merged if index[d + 1] is b else index[d + 1]
+        return (*index[:d], start * inner.extent + along, *index[d + 2 :])
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op != "load" or ("input", expr.value[0]) not in row_dims:
+            return None
+        index = load_index(expr)
+        args = (*at(index, ("input", expr.value[0])), *expr.args[len(index) :])
+        return make("load", expr.type, args, expr.value)
+
+    changed = nest.map(change)
+    outputs = (
+        replace(out, index=at(out.index, ("output", n))) for n, out in enumerate(changed.outputs)
+    )
+    return replace(changed, outputs=tuple(outputs))
 
 
 def _size(call: NestCall, loop: Loop) -> int | None:

@@ -143,10 +143,11 @@ def _peak_bytes(between: Sequence[int]) -> int:
 
 def run(program: Program, target: Target) -> Program:
     """Nothing is tiled if the target has no limit."""
-    if not target.row_tile_bytes:
+    limit = target.loops.row_tile_bytes if target.loops else 0
+    if not limit:
         return program
     counter = f"i{free_counter(program)}"
-    return map_runs(program, partial(tile_rows, limit=target.row_tile_bytes, counter=counter))
+    return map_runs(program, partial(tile_rows, limit=limit, counter=counter))
 
 
 def tile_rows(

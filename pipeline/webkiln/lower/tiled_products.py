@@ -400,31 +400,12 @@ def _blocked_call(call: NestCall, number: int, chain: Chain, blocks: Sequence[Bl
             expr.value,
         )
 
-    def block_view(view: View) -> View:
-        if view.name not in chain.between:
-            return view
-        sizes = {chain.positions[block.dimension][1][view.name]: block.extent for block in blocks}
-        return View(
-            view.name,
-            Type(view.type.dtype, tuple(sizes.get(d, size) for d, size in enumerate(view.shape))),
-        )
-
     nest = call.nest.map(change)
     (out,) = nest.outputs
     (view,) = call.outputs
-    extents = {
-        chain.positions[block.dimension][0][number]: arg(f"extent{block.counter}")
-        for block in blocks
-        if block.size != 1
-    }
-    removed = global_index.keys() - extents.keys()
     nest = replace(
         nest,
-        axes=tuple(
-            Loop(loop.axis, extents.get(loop.axis, loop.extent))
-            for loop in nest.axes
-            if loop.axis not in removed
-        ),
+        axes=_block_loops(nest.axes, number, chain, blocks),
         outputs=(
             make_output(
                 out.operand, [(value, at(index, view.name)) for value, index in out.stores]
@@ -434,7 +415,28 @@ def _blocked_call(call: NestCall, number: int, chain: Chain, blocks: Sequence[Bl
     return replace(
         call,
         nest=nest,
-        inputs=tuple(map(block_view, call.inputs)),
-        outputs=(block_view(view),),
+        inputs=tuple(_block_view(item, chain, blocks) for item in call.inputs),
+        outputs=(_block_view(view, chain, blocks),),
         args=args,
     )
+
+
+def _block_loops(
+    loops: Sequence[Loop], number: int, chain: Chain, blocks: Sequence[Block]
+) -> tuple[Loop, ...]:
+    """The loops over one block."""
+    found = {chain.positions[block.dimension][0][number]: block for block in blocks}
+    return tuple(
+        Loop(loop.axis, arg(f"extent{found[loop.axis].counter}")) if loop.axis in found else loop
+        for loop in loops
+        if loop.axis not in found or found[loop.axis].size != 1
+    )
+
+
+def _block_view(view: View, chain: Chain, blocks: Sequence[Block]) -> View:
+    """The elements of one block, if the view is an intermediate result."""
+    if view.name not in chain.between:
+        return view
+    sizes = {chain.positions[block.dimension][1][view.name]: block.extent for block in blocks}
+    shape = tuple(sizes.get(d, size) for d, size in enumerate(view.shape))
+    return View(view.name, Type(view.type.dtype, shape))

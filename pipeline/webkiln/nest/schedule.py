@@ -173,13 +173,32 @@ class FragmentSchedule:
     """Those inputs of `quarters` whose rows are in the same layers as those of the output."""
 
 
-Schedule = LoopSchedule | InvocationSchedule | FragmentSchedule
+@dataclass(frozen=True, slots=True)
+class TemplateSchedule:
+    """A kernel template of `kernels/` (`nest/kernel_template.py`). Loops around it prepare blocks
+    of its operands and store blocks of its results.
+    """
+
+    template: str
+    panels: tuple[Panel, ...] = ()
+    prepare: tuple[LoopSchedule, ...] = ()
+    store: LoopSchedule = LoopSchedule()
+    split: str = ""
+    """The parallel loop along which blocks are computed, and whose iterations are distributed over
+    threads, in multiples of `grain`.
+    """
+    grain: int = 1
+    tile: ClassVar[Tile] = Tile()
+
+
+Schedule = LoopSchedule | InvocationSchedule | FragmentSchedule | TemplateSchedule
 KINDS: dict[str, type[Schedule]] = {
+    "template": TemplateSchedule,
     "loops": LoopSchedule,
     "invocations": InvocationSchedule,
     "fragments": FragmentSchedule,
 }
-NESTED = {"tile": Tile, "slide": Slide, "workgroup": Workgroup}
+NESTED = {"tile": Tile, "slide": Slide, "workgroup": Workgroup, "store": LoopSchedule}
 """The fields that are records."""
 
 
@@ -209,13 +228,18 @@ def _to_json(value: Any) -> Any:
 
 
 def from_json(data: Mapping[str, Any]) -> Schedule:
-    values = {name: _from_json(name, value) for name, value in data.items() if name != "kind"}
-    return KINDS[data["kind"]](**values)
+    return KINDS[data["kind"]](**_fields(data))
+
+
+def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _from_json(name, value) for name, value in data.items() if name != "kind"}
 
 
 def _from_json(name: str, value: Any) -> Any:
-    if name in NESTED:
-        return NESTED[name](**value)
+    if name in NESTED and value is not None:
+        return NESTED[name](**_fields(value))
+    if name == "prepare":
+        return tuple(LoopSchedule(**_fields(item)) for item in value)
     if name == "panels":
         return tuple(Panel(**{**item, "order": tuple(item["order"])}) for item in value)
     return tuple(value) if isinstance(value, list) else value

@@ -5,7 +5,7 @@ from math import prod
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
 from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Machine, Target
 
@@ -17,23 +17,33 @@ LOAD_COST = 0.08
 """The cost of loading a factor, as a share of a multiply-add."""
 SPILL_SLOWDOWN = 0.5
 """The share of the speed that remains when accumulators spill to memory."""
+INTEGER_SHARE = 0.5
+"""The speed of integer multiply-adds, as a share of that of float ones."""
 ELEMENTWISE_SHARE = 0.25
 """The share of the peak that operations reach outside contractions."""
 
 
 def flops(call: NestCall) -> int:
     """Float operations: those of the bodies and one per accumulation at every point, and those of
-    the epilogue at every output element. The multiplications of an integer contraction count too.
+    the epilogue at every output element.
     """
     nest = call.nest
     outer = prod(call.args[loop.extent.value] for loop in nest.axes)
     inner = prod(call.args[loop.extent.value] for loop in nest.reduce)
     bodies = _operations([item.body for item in nest.accumulators]) + len(nest.accumulators)
-    bodies += nest.is_contraction and nest.accumulators[0].body.type in INTEGER
     return outer * (
         inner * bodies * bool(nest.accumulators)
         + _operations([value for out in nest.outputs for value, _ in out.stores])
     )
+
+
+def operations(call: NestCall) -> int:
+    """Float operations, and the multiplications of an integer contraction."""
+    nest = call.nest
+    if not nest.is_contraction or nest.accumulators[0].body.type not in INTEGER:
+        return flops(call)
+    loops = (*nest.axes, *nest.reduce)
+    return flops(call) + prod(call.args[loop.extent.value] for loop in loops)
 
 
 def _operations(roots: list[Expr]) -> int:
@@ -50,9 +60,13 @@ def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     """The time of a launch: the maximum of computing and reading, plus the overhead. Symbolic sizes
     count at nominal values.
     """
-    computing = nominal_size(flops(call)) / (
-        machine.gflops * 1e6 * efficiency(call, schedule, machine)
+    integers = (
+        2 * multiply_adds(call)
+        if call.nest.accumulators and call.nest.accumulators[0].body.type != FLOAT
+        else 0
     )
+    computed = nominal_size(flops(call)) + integers / INTEGER_SHARE
+    computing = computed / (machine.gflops * 1e6 * efficiency(call, schedule, machine))
     return round(
         machine.launch + max(computing, nominal_size(moved(call)) / (machine.gigabytes * 1e6)), 5
     )
@@ -60,8 +74,28 @@ def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
 
 def expected(call: NestCall, schedule: Schedule, target: Target) -> float:
     """The time of a launch on a backend that has a cost model."""
-    assert target.machine is not None, f"{target.backend} has no cost model"
-    return milliseconds(call, schedule, target.machine)
+    machine = target.machine
+    assert machine is not None, f"{target.backend} has no cost model"
+    if isinstance(schedule, TemplateSchedule):
+        (template,) = (item for item in target.templates if item.name == schedule.template)
+        rows, block = nominal_size(_split_extent(call, schedule)), template.block[0]
+        computed = 2 * multiply_adds(call) * -(-rows // block) * block / max(rows, 1)
+        moving = nominal_size(moved(call)) / (machine.gigabytes * 1e6)
+        return round(machine.launch + max(computed / (template.gops * 1e6), moving), 5)
+    return milliseconds(call, schedule, machine)
+
+
+def _split_extent(call: NestCall, schedule: TemplateSchedule) -> int:
+    """The iterations of the loop along which a template computes blocks."""
+    (loop,) = (loop for loop in call.nest.axes if loop.axis == schedule.split)
+    return call.args[loop.extent.value]
+
+
+def multiply_adds(call: NestCall) -> int:
+    """The products of a contraction, at nominal sizes."""
+    loops = (*call.nest.axes, *call.nest.reduce)
+    sizes = (nominal_size(call.args[loop.extent.value]) for loop in loops)
+    return prod(sizes) if call.nest.is_contraction else 0
 
 
 def efficiency(call: NestCall, schedule: Schedule, machine: Machine) -> float:

@@ -71,7 +71,7 @@ from webkiln.plan.schedule import plain
 def run(program: Program, target: Target) -> Program:
     if not target.stores_float16:
         return program
-    packed = not target.render_targets
+    packed = not target.draws
     names = _narrowed(program, packed=packed)
 
     def narrow_filter(call: NestCall) -> NestCall:

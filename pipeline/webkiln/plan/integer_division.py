@@ -12,7 +12,8 @@ MAX_DIVIDEND = 1 << 24
 def quotient(number: Expr, divisor: Expr, above: int, size: int, target: Target) -> Expr:
     """An integer in [0, `above`), divided by a positive one whose value is `size`."""
     exact = (
-        target.fast_int64
+        target.loops is not None
+        and target.loops.fast_int64
         and not any(map(is_symbolic, (above, size)))
         and above <= MAX_DIVIDEND
         and above * size <= 1 << RECIPROCAL_BITS

@@ -10,7 +10,7 @@ from webkiln.nest.expr import FLOAT, walk
 from webkiln.nest.nest import load_guard, load_index
 from webkiln.nest.schedule import SIDE, InvocationSchedule, Workgroup, panel_of
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import ARITHMETIC, Target
+from webkiln.nest.target import ARITHMETIC, Invocations, Target
 from webkiln.plan.alignment import fits, is_aligned
 from webkiln.plan.vector_axis import VectorAxis
 from webkiln.plan.vectors import contiguous, extent, unvectorised
@@ -23,7 +23,9 @@ DEPTH = 16
 """Steps of a reduction that are staged in workgroup memory at a time."""
 
 
-def schedule_invocations(call: NestCall, axis: VectorAxis, target: Target) -> InvocationSchedule:
+def schedule_invocations(
+    call: NestCall, axis: VectorAxis, target: Target, runs: Invocations
+) -> InvocationSchedule:
     """The schedule of a call with a vector axis."""
     tile, panels = axis.tile, axis.panels
     outer = (loop.axis for loop in call.nest.axes if loop.axis != axis.name)
@@ -34,22 +36,24 @@ def schedule_invocations(call: NestCall, axis: VectorAxis, target: Target) -> In
     )
     whole = not axis.is_reduced and _has_full_vectors(call, axis.name, target)
     aligned = whole and is_aligned(call, tile, panels)
-    workgroup = _workgroup(call, axis, target)
+    workgroup = _workgroup(call, axis, target, runs)
     unroll = _unrolled_loop(call, axis, workgroup, aligned, target)
     return InvocationSchedule(order, tile, panels, whole, aligned, unroll, workgroup)
 
 
 def _has_full_vectors(call: NestCall, name: str, target: Target) -> bool:
     (size,) = (call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == name)
-    return target.width > 1 and not is_symbolic(size) and size % target.width == 0
+    return target.vectors.width > 1 and not is_symbolic(size) and size % target.vectors.width == 0
 
 
-def _workgroup(call: NestCall, axis: VectorAxis, target: Target) -> Workgroup | None:
-    if not axis.is_reduced and target.group == SIDE * SIDE and _uses_blocks(call, axis, target):
+def _workgroup(
+    call: NestCall, axis: VectorAxis, target: Target, runs: Invocations
+) -> Workgroup | None:
+    if not axis.is_reduced and runs.group == SIDE * SIDE and _uses_blocks(call, axis, runs):
         float16 = target.precision == ARITHMETIC and not call.exact
-        return Workgroup(target.group, DEPTH, float16)
-    if target.group > 1 and _shares_reduction(call, axis):
-        return Workgroup(target.group)
+        return Workgroup(runs.group, DEPTH, float16)
+    if runs.group > 1 and _shares_reduction(call, axis):
+        return Workgroup(runs.group)
     return None
 
 
@@ -62,11 +66,11 @@ def _shares_reduction(call: NestCall, axis: VectorAxis) -> bool:
     return bool(reduce) and extent(call, reduce[-1]) >= LONG_ROW and tiles <= FEW_POINTS
 
 
-def _uses_blocks(call: NestCall, axis: VectorAxis, target: Target) -> bool:
+def _uses_blocks(call: NestCall, axis: VectorAxis, runs: Invocations) -> bool:
     """Whether workgroups stage the factors of a contraction in workgroup memory: it is large, and
     each factor has an axis of its own. That memory contains floats.
     """
-    if not target.blocks or axis.tile.axis is None or not call.nest.reduce:
+    if not runs.blocks or axis.tile.axis is None or not call.nest.reduce:
         return False
     if call.nest.accumulators[0].body.type != FLOAT:
         return False
@@ -78,7 +82,7 @@ def _uses_blocks(call: NestCall, axis: VectorAxis, target: Target) -> bool:
     sizes = [extent(call, loop) for loop in call.nest.axes if loop.axis in names] + [
         extent(call, call.nest.reduce[-1])
     ]
-    return min(sizes) >= target.blocks[0] and moves == {(True, False), (False, True)}
+    return min(sizes) >= runs.blocks[0] and moves == {(True, False), (False, True)}
 
 
 def _unrolled_loop(
@@ -97,7 +101,7 @@ def _unrolled_loop(
     if (
         len(rows) != 1
         or is_symbolic(iterations)
-        or iterations % target.width
+        or iterations % target.vectors.width
         or unvectorised(rows, name, target)
     ):
         return None
@@ -108,7 +112,7 @@ def _unrolled_loop(
         if not any(depends(item, name) for item in index):
             continue
         if (
-            nest.inputs[position].dtype not in target.vector_dtypes
+            nest.inputs[position].dtype not in target.vectors.dtypes
             or panel_of(axis.panels, position)
             or not contiguous(index, name)
         ):

@@ -21,6 +21,7 @@ from webkiln.nest.schedule import (
     LoopSchedule,
     Panel,
     Schedule,
+    TemplateSchedule,
     Workgroup,
     panel_of,
 )
@@ -75,7 +76,10 @@ class Kernel:
     @property
     def part(self) -> tuple[str, ...]:
         """The arguments that bound a thread's part of the split loop."""
-        return PART if isinstance(self.schedule, LoopSchedule) and self.schedule.split else ()
+        schedule = self.schedule
+        if not isinstance(schedule, LoopSchedule | TemplateSchedule) or not schedule.split:
+            return ()
+        return PART
 
     @property
     def multiplies_float16(self) -> bool:

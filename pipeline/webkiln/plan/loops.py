@@ -8,7 +8,7 @@ from webkiln.nest.expr import FLOAT, Expr, const
 from webkiln.nest.nest import Loop, Nest, load_guard, load_index
 from webkiln.nest.schedule import LoopSchedule, Panel, Remainder, Slide, Tile
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import Target
+from webkiln.nest.target import Loops, Target
 from webkiln.plan.sliding_windows import match_sliding_window
 from webkiln.plan.tile_shapes import CACHED_BYTES, all_factors_move, known_bytes
 from webkiln.plan.vector_axis import VectorAxis
@@ -27,11 +27,11 @@ interruptions cost more than the loads.
 """
 
 
-def schedule_loops(call: NestCall, axis: VectorAxis, target: Target) -> LoopSchedule:
+def schedule_loops(call: NestCall, axis: VectorAxis, target: Target, loops: Loops) -> LoopSchedule:
     """The loops of a call with a vector axis."""
     tile, panels = axis.tile, axis.panels
     reuses = tile.axis is not None and not axis.is_reduced and not all_factors_move(call, axis.name)
-    spans_rows = reuses and target.tiles_span_rows
+    spans_rows = reuses and loops.tiles_span_rows
     blocked = (
         spans_rows
         and tile.axis is not None
@@ -47,15 +47,15 @@ def schedule_loops(call: NestCall, axis: VectorAxis, target: Target) -> LoopSche
         block=BLOCK if blocked else 0,
         slide=None if reuses else _slide(call, axis, target),
         zeros=_reads_shared_zeros(call, order, target),
-        prefetch=target.prefetch and _prefetches(call, order, tile, panels),
-        split=_split_loop(call, order, tile) if target.multithreaded else None,
+        prefetch=loops.prefetch and _prefetches(call, order, tile, panels),
+        split=_split_loop(call, order, tile) if loops.multithreaded else None,
     )
 
 
-def scalar_loops(call: NestCall, target: Target) -> LoopSchedule:
+def scalar_loops(call: NestCall, loops: Loops) -> LoopSchedule:
     """One element at a time, in the order of the nest."""
     order = tuple(loop.axis for loop in call.nest.axes)
-    split = _split_loop(call, order, Tile()) if target.multithreaded else None
+    split = _split_loop(call, order, Tile()) if loops.multithreaded else None
     return LoopSchedule(order, split=split)
 
 
@@ -77,7 +77,7 @@ def _order(call: NestCall, axis: VectorAxis, reuses: bool, blocked: bool) -> tup
 
 def _slide(call: NestCall, axis: VectorAxis, target: Target) -> Slide | None:
     tile = axis.tile
-    if tile.axis is None or axis.is_reduced or (tile.lanes, tile.count) not in target.sliding:
+    if tile.axis is None or axis.is_reduced or (tile.lanes, tile.count) not in target.tiles.sliding:
         return None
     return match_sliding_window(call, tile.axis, axis.name, tile.count)
 
@@ -90,7 +90,9 @@ def _remainder(call: NestCall, axis: VectorAxis, target: Target) -> Remainder:
         return "elements"
     if size % axis.tile.lanes == 0:
         return "none"
-    return "vectors" if target.width > 1 and size % target.width == 0 else "elements"
+    return (
+        "vectors" if target.vectors.width > 1 and size % target.vectors.width == 0 else "elements"
+    )
 
 
 def _split_loop(call: NestCall, order: tuple[str, ...], tile: Tile) -> str | None:
@@ -162,7 +164,7 @@ def _reads_shared_zeros(call: NestCall, order: tuple[str, ...], target: Target) 
             ):
                 return False
             reaches.append(sizes[0] * prod(view.shape[d + 1 :]))
-    return 0 < sum(reaches) <= target.zero_elements
+    return 0 < sum(reaches) <= target.memory.zero_elements
 
 
 def _prefetches(

@@ -75,7 +75,7 @@ from webkiln.plan.textures import Textures
 
 def allocator_for(target: Target) -> Arena | Textures:
     """The allocator of a backend."""
-    return Textures() if target.render_targets else Arena(target.alignment)
+    return Textures() if target.draws else Arena(target.memory.alignment)
 
 
 class Weights(Protocol):
@@ -93,10 +93,10 @@ def run(program: Program, target: Target, weights: Weights) -> Program:
     the staging area of the target.
     """
     staging = weights.staging
-    if staging > target.staging:
+    if staging > target.memory.staging:
         raise InternalError(
             f"a row of a weight has {staging} bytes; the staging area of {target.backend} has"
-            f" {target.staging}"
+            f" {target.memory.staging}"
         )
     constants = {name: b.type for name, b in program.buffers.items() if b.kind == "constant"}
     decoded = {**weights.types, **constants}

@@ -5,11 +5,14 @@ A rule that rejects an axis returns the reason, which `webkiln explain` prints.
 
 from collections.abc import Collection
 
+from webkiln.errors import InternalError
 from webkiln.nest.choice import Choice
 from webkiln.nest.schedule import InvocationSchedule, LoopSchedule
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import Target
+from webkiln.nest.target import Draws, Invocations, Target
+from webkiln.plan.cost import expected
 from webkiln.plan.invocations import schedule_invocations
+from webkiln.plan.kernel_templates import template_choices
 from webkiln.plan.loops import scalar_loops, schedule_loops
 from webkiln.plan.vector_axis import vector_axis
 from webkiln.plan.vectors import Rejection
@@ -18,20 +21,35 @@ from webkiln.plan.vectors import Rejection
 def plain(call: NestCall, target: Target, why: str) -> Choice:
     """The scalar schedule: one element at a time, in one thread."""
     order = tuple(loop.axis for loop in call.nest.axes)
-    return Choice(InvocationSchedule(order) if target.threads else LoopSchedule(order), why)
+    return Choice(InvocationSchedule(order) if target.invocations else LoopSchedule(order), why)
 
 
 def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
-    """The schedule of `call` on a backend. Operands named in `constants` may be repacked."""
+    """The schedule of `call` on a backend: loops, or the template that is expected to be faster.
+    Operands named in `constants` may be repacked.
+    """
+    choices = [
+        _choose_loops(call, target, constants),
+        *template_choices(call, target, constants, _choose_loops),
+    ]
+    if len(choices) == 1:
+        return choices[0]
+    return min(choices, key=lambda choice: expected(call, choice.schedule, target))
+
+
+def _choose_loops(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
     axis = vector_axis(call, target, constants)
+    runs = target.runs
+    if isinstance(runs, Draws):
+        raise InternalError(f"{target.backend} schedules draws by the layouts of their textures")
     if isinstance(axis, Rejection):
-        if target.threads:
+        if isinstance(runs, Invocations):
             return plain(call, target, axis.reason)
-        return Choice(scalar_loops(call, target), axis.reason)
+        return Choice(scalar_loops(call, runs), axis.reason)
     schedule = (
-        schedule_invocations(call, axis, target)
-        if target.threads
-        else schedule_loops(call, axis, target)
+        schedule_invocations(call, axis, target, runs)
+        if isinstance(runs, Invocations)
+        else schedule_loops(call, axis, target, runs)
     )
     rejected = f" ({'; '.join(axis.rejected)})" if axis.rejected else ""
     return Choice(schedule, ", ".join(_explanation(call, schedule)) + rejected)

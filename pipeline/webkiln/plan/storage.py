@@ -73,14 +73,14 @@ def run(program: Program, target: Target) -> Program:
 
 def stored(steps: Iterable[Step], target: Target) -> tuple[Step, ...]:
     """The steps with every operand in the dtype in which the backend stores it."""
-    return tuple(_step(step, target) for step in steps) if target.storage else tuple(steps)
+    return tuple(_step(step, target) for step in steps) if target.memory.storage else tuple(steps)
 
 
 def stored_call(call: NestCall, target: Target, packed: Collection[str] = ()) -> NestCall:
     """A call over stored dtypes. The operands named in `packed`, encoded weights, keep their
     dtypes.
     """
-    if not target.storage:
+    if not target.memory.storage:
         return call
 
     def dtype(view: View) -> str:

@@ -44,15 +44,15 @@ def tile_shape(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     first = (
         (_elementwise_shapes(call, name, tile, target) if all_factors_move(call, name) else ())
         if tile
-        else ((target.matvec, 1),)
-        if target.matvec
+        else ((target.tiles.matvec, 1),)
+        if target.tiles.matvec
         else ()
     )
-    streamed = (target.streamed,) if target.streamed and _streams(call, name) else ()
-    for lanes, count in (*first, *streamed, *target.shapes):
+    streamed = (target.tiles.streamed,) if target.tiles.streamed and _streams(call, name) else ()
+    for lanes, count in (*first, *streamed, *target.tiles.shapes):
         if size % lanes == 0 or size >= 4 * lanes:
             return lanes, count
-    return target.shapes[-1]
+    return target.tiles.shapes[-1]
 
 
 def _elementwise_shapes(
@@ -62,13 +62,13 @@ def _elementwise_shapes(
     use the largest length that divides the tile axis.
     """
     size = extent(call, tile)
-    fitting = [shape for shape in target.sliding if size % shape[1] == 0] or [
-        shape for shape in target.sliding if size >= 4 * shape[1]
+    fitting = [shape for shape in target.tiles.sliding if size % shape[1] == 0] or [
+        shape for shape in target.tiles.sliding if size >= 4 * shape[1]
     ]
     return (
-        (*fitting[:1], target.depthwise)
+        (*fitting[:1], target.tiles.depthwise)
         if fitting and match_sliding_window(call, tile.axis, name)
-        else (target.depthwise,)
+        else (target.tiles.depthwise,)
     )
 
 

@@ -5,9 +5,9 @@ target, or another candidate.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from webkiln.nest.schedule import InvocationSchedule, Schedule
+from webkiln.nest.schedule import InvocationSchedule, Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import Contraction, Target
+from webkiln.nest.target import Contraction, Invocations, Target
 from webkiln.plan.cost import expected
 from webkiln.plan.schedule import choose
 from webkiln.plan.tile_shapes import all_factors_move
@@ -28,7 +28,11 @@ def tile(call: NestCall, target: Target, constants: Collection[str], tuning: Tun
     """Choose the tile of a call. Candidates that lead to the same schedule are merged."""
     default = choose(call, target, constants).schedule
     variants = {name_of(default): (target, default)}
-    for alternative in alternatives(call, default, target):
+    loops, plain = default, target
+    if isinstance(default, TemplateSchedule):
+        plain = replace(target, templates=())
+        loops = choose(call, plain, constants).schedule
+    for alternative in alternatives(call, loops, plain):
         schedule = choose(call, alternative, constants).schedule
         variants.setdefault(name_of(schedule), (alternative, schedule))
     if len(variants) == 1:
@@ -45,6 +49,8 @@ def name_of(schedule: Schedule) -> str:
     """`6x8`: the neighbours on the tile axis and the lanes on the vector axis, followed by how
     invocations share the tile if there are several.
     """
+    if isinstance(schedule, TemplateSchedule):
+        return schedule.template
     workgroup = schedule.workgroup if isinstance(schedule, InvocationSchedule) else None
     shared = (
         "" if workgroup is None else " in blocks" if workgroup.depth else f" by {workgroup.size}"
@@ -54,15 +60,16 @@ def name_of(schedule: Schedule) -> str:
 
 def with_tile(target: Target, shape: tuple[int, int]) -> Target:
     """The target with a single shape for contractions of all kinds."""
-    return replace(
-        target,
+    tiles = replace(
+        target.tiles,
         shapes=(shape,),
         dot=shape,
         depthwise=shape,
         matvec=shape[0],
         streamed=None,
-        sliding=tuple(item for item in target.sliding if item == shape),
+        sliding=tuple(item for item in target.tiles.sliding if item == shape),
     )
+    return replace(target, tiles=tiles)
 
 
 def alternatives(call: NestCall, schedule: Schedule, target: Target) -> Iterator[Target]:
@@ -86,10 +93,11 @@ def alternatives(call: NestCall, schedule: Schedule, target: Target) -> Iterator
     size = extent(call, loops[vector])
     fitting = [
         shape
-        for shape in target.candidates.get(kind, ())
+        for shape in target.tiles.candidates.get(kind, ())
         if size % shape[0] == 0 or size >= 4 * shape[0]
     ]
     for other in (target, *(with_tile(target, shape) for shape in fitting)):
         yield other
-        for least in target.blocks[1:]:
-            yield replace(other, blocks=(least,))
+        if isinstance(target.runs, Invocations):
+            for least in target.runs.blocks[1:]:
+                yield replace(other, runs=replace(target.runs, blocks=(least,)))

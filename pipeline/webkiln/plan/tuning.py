@@ -140,9 +140,9 @@ def trials(target: Target) -> list[Trial]:
     """The trials that together use each candidate of every call at least once, and for convolutions
     each of their tiles too. Empty if a backend has no choice.
     """
-    tiles = (1 + max(map(len, target.candidates.values()), default=0)) * (
-        2 if len(target.blocks) > 1 else 1
-    )
+    blocks = target.invocations.blocks if target.invocations else ()
+    shapes = 1 + max(map(len, target.tiles.candidates.values()), default=0)
+    tiles = shapes * (2 if len(blocks) > 1 else 1)
     return (
         [
             (algorithm, tile)

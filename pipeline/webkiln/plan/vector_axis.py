@@ -38,7 +38,7 @@ def vector_axis(
     loop. Operands named in `constants` may be repacked.
     """
     nest = call.nest
-    if target.width == 1 and not nest.accumulators:
+    if target.vectors.width == 1 and not nest.accumulators:
         return Rejection(f"{target.backend} computes one element at a time outside reductions")
     rejected: list[str] = []
     for loop in reversed(nest.axes):
@@ -61,7 +61,7 @@ def vector_axis(
 def _tile(call: NestCall, name: str, target: Target) -> Tile:
     if not call.nest.is_contraction:
         is_wide = len(call.nest.loads) <= MAX_WIDE_LOADS
-        return Tile(name, target.map_lanes if is_wide else target.width)
+        return Tile(name, target.tiles.map_lanes if is_wide else target.vectors.width)
     lanes, count = tile_shape(call, name, target)
     other = tile_axis(call, name)
     return Tile(name, lanes, other.axis, count) if other else Tile(name, lanes)
@@ -71,8 +71,8 @@ def _tile_of_rows(call: NestCall, name: str, target: Target) -> Tile:
     """The tile of a vectorised reduction loop. The copies of a contraction share a factor."""
     other = tile_axis(call, name) if call.nest.is_contraction else None
     if other is None:
-        return Tile(name, target.map_lanes)
-    lanes, count = target.dot
+        return Tile(name, target.tiles.map_lanes)
+    lanes, count = target.tiles.dot
     return Tile(name, lanes, other.axis, count)
 
 
@@ -89,7 +89,7 @@ def _panels_for(
         if any(item.op in ("acc", "accindex") for item in walk(expr.args)):
             return Rejection(f"where input {expr.value[0]} is read is the result of a reduction")
     for expr in loads:
-        if target.threads and contiguous(load_index(expr), name):
+        if target.invocations and contiguous(load_index(expr), name):
             continue
         panel = _panel(call, expr, name, target, constants)
         if panel is not None:
@@ -97,11 +97,11 @@ def _panels_for(
         elif not contiguous(load_index(expr), name):
             return Rejection(f"input {expr.value[0]} is not contiguous on it")
     for out in nest.outputs:
-        if target.width > 1 and out.operand.dtype not in target.vector_dtypes:
+        if target.vectors.width > 1 and out.operand.dtype not in target.vectors.dtypes:
             return Rejection(f"the output is {out.operand.dtype}")
         if not nest.accumulators and not all(contiguous(index, name) for _, index in out.stores):
             return Rejection("the output is not contiguous on it")
-    if target.width > 1:
+    if target.vectors.width > 1:
         rejection = unvectorised(
             [a.body for a in nest.accumulators]
             + [value for out in nest.outputs for value, _ in out.stores],
@@ -111,7 +111,9 @@ def _panels_for(
         if rejection:
             return rejection
     if extent(call, loop) < (
-        2 if panels or (target.threads and nest.is_contraction) else max(target.width, 2)
+        2
+        if panels or (target.invocations and nest.is_contraction)
+        else max(target.vectors.width, 2)
     ):
         return Rejection(f"its size {extent(call, loop)} is below a vector")
     return tuple(panels.values())
@@ -128,7 +130,7 @@ def _row_rejection(call: NestCall, loop: Loop, target: Target) -> Rejection | No
     for expr in loads:
         if not contiguous(load_index(expr), name):
             return Rejection(f"input {expr.value[0]} is not contiguous on it")
-    if target.width == 1:
+    if target.vectors.width == 1:
         return None
     return unvectorised([a.body for a in nest.accumulators], name, target)
 
@@ -143,7 +145,7 @@ def _panel(
     source, index = expr.value[0], load_index(expr)
     reads = [e for e in call.nest.loads if e.value[0] == source]
     if (
-        not target.packs
+        not target.memory.packs
         or not call.nest.is_contraction
         or call.inputs[source].name not in constants
         or len(reads) > 1

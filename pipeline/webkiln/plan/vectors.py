@@ -39,7 +39,7 @@ def moving(call: NestCall, name: str, target: Target) -> list[Expr] | Rejection:
         if not any(depends(item, name) for item in load_index(expr)):
             continue
         dtype = nest.inputs[expr.value[0]].dtype
-        if target.width > 1 and dtype not in target.vector_dtypes:
+        if target.vectors.width > 1 and dtype not in target.vectors.dtypes:
             return Rejection(f"input {expr.value[0]} is {dtype}")
         moving_loads.append(expr)
     return moving_loads
@@ -55,7 +55,7 @@ def contiguous(index: tuple[Expr, ...], name: str) -> bool:
 
 def unvectorised(roots: list[Expr], name: str, target: Target) -> Rejection | None:
     """Why value expressions have no vector form, if they have none. Indices are scalar anyway."""
-    types = {BOOL, *(COMPUTE[dtype] for dtype in target.vector_dtypes)}
+    types = {BOOL, *(COMPUTE[dtype] for dtype in target.vectors.dtypes)}
     vector: set[Expr] = set()
     for expr in _data(roots):
         if expr.op == "axis" and expr.value == name:

@@ -125,7 +125,7 @@ class _Port:
 class _Builder:
     def __init__(self, convolution: Convolution, target: Target, number: int, counter: str) -> None:
         self.convolution, self.call, self.target = convolution, convolution.call, target
-        self.counter, self.blocked = counter, not target.threads
+        self.counter, self.blocked = counter, not target.invocations
         self.tiles = prod(convolution.grid)
         self.block = _block(self.tiles) if self.blocked else self.tiles
         # On CPUs, an unused row separates the points, as PADDING does for tiles.

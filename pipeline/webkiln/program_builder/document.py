@@ -5,7 +5,7 @@ from typing import Any
 
 from webkiln.ir import dim, symbols
 from webkiln.ir.constraints import Need, needs
-from webkiln.ir.graph import Divisibility, Graph
+from webkiln.ir.graph import Divisibility, Graph, State
 from webkiln.ir.guards import expand_quotients
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
@@ -42,13 +42,7 @@ def document(
     init, main = entries.init(), entries.main()
     multiplies_float16 = any(kernel.multiplies_float16 for kernel in entries.kernels.values())
     precision = ARITHMETIC if multiplies_float16 else "float16" if target.stores_float16 else None
-    placeholders = sorted(
-        symbols.names(
-            size
-            for name in graph.inputs
-            for size in (*graph.type(name).shape, *graph.variables[name].sizes)
-        )
-    )
+    placeholders = _placeholders(graph)
     zeros = [name for name in placeholders if symbols.lowest(name) == 0]
     return {
         "schema": SCHEMA,
@@ -70,16 +64,7 @@ def document(
             _tensor_json(output, name, graph, target, address)
             for output, name in graph.outputs.items()
         ],
-        "states": [
-            {
-                "name": state.name,
-                "offset": address(state.input),
-                "initial": address(state.initial),
-                "next": address(state.output),
-                "bytes": extent_of(planned.buffers[state.input], bounds).bytes,
-            }
-            for state in graph.states
-        ],
+        "states": [_state_json(state, planned, address) for state in graph.states],
         "layers": [
             _layer_json(layer, name, graph, target, address) for layer, name in layers.items()
         ],
@@ -93,6 +78,26 @@ def document(
             name: custom_kernels.to_json(kernel) for name, kernel in entries.custom_kernels.items()
         },
     }
+
+
+def _state_json(state: State, planned: Program, address: Callable[[str], int]) -> dict[str, Any]:
+    return {
+        "name": state.name,
+        "offset": address(state.input),
+        "initial": address(state.initial),
+        "next": address(state.output),
+        "bytes": extent_of(planned.buffers[state.input], planned.bounds).bytes,
+    }
+
+
+def _placeholders(graph: Graph) -> list[str]:
+    """The sizes that a caller sets."""
+    sizes = (
+        size
+        for name in graph.inputs
+        for size in (*graph.type(name).shape, *graph.variables[name].sizes)
+    )
+    return sorted(symbols.names(sizes))
 
 
 def layer_outputs(graph: Graph) -> dict[str, str]:

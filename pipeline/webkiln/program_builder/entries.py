@@ -12,7 +12,7 @@ from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.nest import Nest
 from webkiln.nest.procedure import Procedure
 from webkiln.nest.program import PanelLayout, Program, TexelLayout
-from webkiln.nest.schedule import LoopSchedule, Schedule
+from webkiln.nest.schedule import LoopSchedule, Schedule, TemplateSchedule
 from webkiln.nest.steps import (
     Branch,
     Copy,
@@ -26,7 +26,7 @@ from webkiln.nest.steps import (
 )
 from webkiln.nest.target import Target
 from webkiln.plan import kernel as kernels
-from webkiln.plan.cost import flops, moved
+from webkiln.plan.cost import moved, operations
 from webkiln.plan.float16_storage import narrow
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.panels import panelled_call
@@ -40,7 +40,7 @@ from webkiln.weights.shards import Piece
 
 def split_entry(call: NestCall, schedule: Schedule) -> dict[str, Any]:
     """The iterations of the loop that threads share, and the multiple in which they share it."""
-    if not isinstance(schedule, LoopSchedule) or schedule.split is None:
+    if not isinstance(schedule, LoopSchedule | TemplateSchedule) or not schedule.split:
         return {}
     (extent,) = (loop.extent for loop in call.nest.axes if loop.axis == schedule.split)
     return {"split": [size_to_json(call.args[extent.value]), schedule.grain]}
@@ -171,7 +171,7 @@ class Entries:
             "args": list(map(size_to_json, self._values(kernel, views, call.args))),
             "why": call.choice.why,
             "passes": list(call.passes),
-            "flops": size_to_json(flops(call)),
+            "flops": size_to_json(operations(call)),
             "bytes": size_to_json(moved(call)),
             **({"scalar": True} if self._stays_scalar(call) else {}),
             **({"decided": decided} if decided else {}),
@@ -180,7 +180,10 @@ class Entries:
 
     def _stays_scalar(self, call: NestCall) -> bool:
         """Whether a call computes one element at a time on a target that has vectors."""
-        return self.target.width > 1 and call.schedule.tile.vector is None
+        is_template = isinstance(call.schedule, TemplateSchedule)
+        return (
+            self.target.vectors.width > 1 and not is_template and call.schedule.tile.vector is None
+        )
 
     def _pieces_of(self, call: NestCall) -> list[int]:
         """The position of the first entry that decodes weights for a call, and the number of such
@@ -209,7 +212,7 @@ class Entries:
     def _decode(self, piece: Piece) -> dict[str, Any]:
         name = piece.weight.name
         buffer = self.program.buffers[name]
-        packed = not self.target.render_targets
+        packed = not self.target.draws
         panel = buffer.layout if isinstance(buffer.layout, PanelLayout) else None
         call, narrow = decoding_call(piece, panel, self.target)
         texels = {name} if isinstance(buffer.layout, TexelLayout) else ()
@@ -231,7 +234,7 @@ class Entries:
 
     def _staged(self, start: int, size: int, dtype: str) -> Any:
         """The operand of a launch that reads `size` bytes of encoded weights from `start`."""
-        if self.target.render_targets:
+        if self.target.draws:
             return staged_texture(start, size, dtype)
         assert self.program.memory is not None
         return self.program.memory["staging"]["offset"] + start

@@ -2,15 +2,20 @@
 line.
 """
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.frontends.chainer.reading import CORPUS, HERE, computed, recorded, small, snapshot
 from webkiln.errors import RecipeError, ShapeError, SourceError, UnsupportedError, UserError
+from webkiln.frontends.chainer import recorder
 from webkiln.frontends.chainer.converter import ChainerConverter
 from webkiln.frontends.chainer.functions.table import GROUPS, REFUSED
+from webkiln.frontends.chainer.operators.table import FOLDS, OWN, STANDARD
 from webkiln.ops.evaluate import run_graph
 
 
@@ -238,3 +243,21 @@ def test_a_refused_function_is_listed() -> None:
     with pytest.raises(UnsupportedError) as error:
         small("refused", which="loss")
     assert [item[0] for item in error.value.items] == ["chainer.functions.softmax_cross_entropy"]
+
+
+def test_every_recorded_operator_has_a_handler() -> None:
+    """The operators that the code names in calls, such as node("Gather", ...)."""
+    standard = {schema.name for schema in onnx.defs.get_all_schemas()}
+    folder = Path(recorder.__file__).parent
+    recorded_operators = {
+        item.value
+        for path in folder.rglob("*.py")
+        if path.parent.name != "operators"
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        for item in call.args
+        if isinstance(item, ast.Constant) and item.value in standard | OWN.keys()
+    }
+    assert "Gather" in recorded_operators
+    assert not recorded_operators - STANDARD.keys() - OWN.keys() - FOLDS.of_types.keys()
+    assert not STANDARD.keys() - standard

@@ -13,10 +13,10 @@ from tests.frontends.keras.operation_cases import CASES, MORE
 from tests.frontends.keras.operation_models import build
 from tests.frontends.keras.operation_rows import FILED
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.operations.arguments import ABOVE, promote
 from webkiln.frontends.keras.policies import storable
 from webkiln.ir.serial import to_json
 from webkiln.ops.evaluate import run_graph
+from webkiln.ops.functional.operands import ABOVE, promote
 
 
 @pytest.mark.parametrize("name", [*CASES, *MORE])

@@ -318,6 +318,17 @@ def trained(x: tf.Tensor) -> Iterator[tf.Tensor]:
             yield from (y, mean, variance)
 
 
+def adjoints(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    """Matrices that are transposed first, also by solvers."""
+    rows = tf.reshape(x, (-1, 4, 4))[:3] + 4.0 * tf.eye(4)
+    columns = tf.reshape(x, (-1, 4, 2))[:3]
+    for adjoint in (False, True):
+        yield raw.MatrixInverse(input=rows, adjoint=adjoint)
+        yield raw.MatrixSolve(matrix=rows, rhs=columns, adjoint=adjoint)
+        for lower in (False, True):
+            yield raw.MatrixTriangularSolve(matrix=rows, rhs=columns, lower=lower, adjoint=adjoint)
+
+
 RANGES = ((0, 5, 1), (2, 12, 3), (2, 13, 3), (9, 2, -2), (3, 3, 1), (-4, 4, 5))
 
 
@@ -344,6 +355,7 @@ def ranges(x: tf.Tensor) -> Iterator[tf.Tensor]:
 FAMILIES = (
     *(windows, reductions, norms, moved, products, resized, numbers),
     *(lists, list_operators, counted, recurrent, boxes, complex_numbers, trained, ranges),
+    adjoints,
 )
 
 

@@ -42,6 +42,7 @@ from tests.frontends.torch.options.windows import (
 )
 from tests.frontends.torch.running import exported, sample
 from tests.sampling import representative
+from webkiln.errors import UnsupportedError
 from webkiln.frontends.torch.framework import quiet
 
 CALLS: dict[str, tuple[Calls, tuple[Tensor, ...]]] = {
@@ -108,3 +109,11 @@ def test_odd_padding_of_same_is_trailing(width: int) -> None:
     ((_, y),) = result.outputs.items()
     assert y[0, 0].tolist() == {2: [3, 5, 7, 4], 4: [6, 10, 9, 7]}[width]
     assert reference_mismatch(result) is None
+
+
+def test_a_sorter_is_refused() -> None:
+    """It would be ignored."""
+    x = torch.tensor([3.0, 1.0, 2.0])
+    case = ModuleCase(module_of(lambda x: torch.searchsorted(x, x, sorter=torch.argsort(x))), (x,))
+    with quiet(), pytest.raises(UnsupportedError, match="sorter"):
+        sample("sorter", case, exported(case), case.inputs)

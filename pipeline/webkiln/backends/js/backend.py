@@ -14,29 +14,28 @@ from webkiln.lower import (
     tiled_products,
 )
 from webkiln.lower.passes import Pass
-from webkiln.nest.target import Machine, Target
+from webkiln.nest.target import Loops, Machine, Target, Tiles
 from webkiln.plan import choose_schedules, fast_convolutions, pack_constants, plan_memory
 from webkiln.program_builder.backend import Settings
 from webkiln.program_builder.loop_backend import LoopBackend
 
 TARGET = Target(
-    backend="js",
-    width=1,
-    shapes=((4, 3),),
-    dot=(2, 4),
-    depthwise=(4, 2),
-    map_lanes=4,
-    packs=False,
-    holds_float16=True,
+    "js",
+    Loops(row_tile_bytes=4 << 20),
+    Tiles(
+        shapes=((4, 3),),
+        dot=(2, 4),
+        depthwise=(4, 2),
+        map_lanes=4,
+        candidates={
+            "shapes": ((4, 4), (2, 4), (2, 2), (4, 1), (8, 1)),
+            "dot": ((2, 2), (4, 2), (1, 4), (4, 1), (4, 4)),
+            "depthwise": ((4, 4), (2, 4), (2, 2), (4, 1)),
+            "matvec": ((8, 1), (2, 1)),
+        },
+    ),
     winograd=True,
     tiled_product_bytes=1 << 20,
-    row_tile_bytes=4 << 20,
-    candidates={
-        "shapes": ((4, 4), (2, 4), (2, 2), (4, 1), (8, 1)),
-        "dot": ((2, 2), (4, 2), (1, 4), (4, 1), (4, 4)),
-        "depthwise": ((4, 4), (2, 4), (2, 2), (4, 1)),
-        "matvec": ((8, 1), (2, 1)),
-    },
     machine=Machine(gflops=4.4, gigabytes=8.0, launch=0.0005, width=1, registers=16),
 )
 

@@ -18,7 +18,8 @@ from webkiln.lower import (
     tiled_products,
 )
 from webkiln.lower.passes import Pass
-from webkiln.nest.target import Machine, Target
+from webkiln.nest.kernel_template import templates
+from webkiln.nest.target import Loops, Machine, Memory, Target, Tiles, Vectors
 from webkiln.plan import (
     choose_schedules,
     copy_padding,
@@ -31,32 +32,34 @@ from webkiln.program_builder.backend import Settings
 from webkiln.program_builder.loop_backend import LoopBackend
 
 TARGET = Target(
-    backend="wasm",
-    width=4,
-    shapes=((8, 6), (4, 6)),
-    dot=(8, 4),
-    depthwise=(16, 2),
-    sliding=((4, 7), (4, 4)),
-    map_lanes=16,
-    matvec=32,
-    streamed=(16, 2),
-    packs=True,
-    tiles_span_rows=True,
-    zero_elements=wasm_memory.ZERO_STRIDE,
-    vector_dtypes=tuple(ACCESS),
-    holds_float16=True,
+    "wasm",
+    Loops(
+        multithreaded=True,
+        tiles_span_rows=True,
+        prefetch=True,
+        fast_int64=True,
+        row_tile_bytes=4 << 20,
+    ),
+    Tiles(
+        shapes=((8, 6), (4, 6)),
+        dot=(8, 4),
+        depthwise=(16, 2),
+        map_lanes=16,
+        matvec=32,
+        streamed=(16, 2),
+        sliding=((4, 7), (4, 4)),
+        candidates={
+            "shapes": ((8, 6), (8, 4), (16, 2), (16, 3), (4, 6)),
+            "dot": ((8, 2), (4, 4), (16, 2), (4, 2), (8, 6)),
+            "depthwise": ((16, 2), (8, 2), (8, 4), (4, 4), (4, 7)),
+            "matvec": ((16, 1), (64, 1), (8, 1)),
+        },
+    ),
+    Vectors(4, tuple(ACCESS)),
+    Memory(zero_elements=wasm_memory.ZERO_STRIDE, packs=True),
+    templates=templates("wasm"),
     winograd=True,
-    prefetch=True,
     tiled_product_bytes=1 << 20,
-    row_tile_bytes=4 << 20,
-    fast_int64=True,
-    multithreaded=True,
-    candidates={
-        "shapes": ((8, 6), (8, 4), (16, 2), (16, 3), (4, 6)),
-        "dot": ((8, 2), (4, 4), (16, 2), (4, 2), (8, 6)),
-        "depthwise": ((16, 2), (8, 2), (8, 4), (4, 4), (4, 7)),
-        "matvec": ((16, 1), (64, 1), (8, 1)),
-    },
     machine=Machine(gflops=58.6, gigabytes=20.0, launch=0.0005, width=4, registers=16),
 )
 

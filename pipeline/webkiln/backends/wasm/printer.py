@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import c, wasm_memory
-from webkiln.codegen.sources import sources_of
+from webkiln.codegen.sources import Sources, sources_of
 from webkiln.codegen.steps import (
     Language,
     counters,
@@ -61,8 +61,56 @@ def write(
     thresholds: Thresholds = Thresholds(),
 ) -> None:
     sources = sources_of(program)
+    functions = _functions(sources, templates)
     (folder / "kernels").mkdir()
-    functions = {
+    for name, text in functions.items():
+        (folder / "kernels" / f"{name}.c").write_text(text)
+    total = flops(program["main"])
+    short = not is_symbolic(total) and total < thresholds.short
+    hot = [] if short else _hot_kernels(program["main"], thresholds.cold)
+    warmed = [_warm_up_call(name, sources.kernels[name]) for name in hot if name in sources.kernels]
+    calls = _Calls(None if short else thresholds.shared)
+    language = Language(
+        counter="",
+        launch=calls.launch,
+        copy="__builtin_memcpy(m + {target}, m + {source}, {bytes});",
+        host=lambda entry: calls.call(entry["host"], entry),
+        flag="*(unsigned char *)(m + {place})",
+        mark="wk_mark({site});",
+    )
+    main = steps(program["main"], language)
+    main_text = templates.render(
+        "main.c",
+        kernels=[_declared(name, sources) for name in functions],
+        init=[calls.call(entry["kernel"], entry) for entry in program["init"]],
+        main=main,
+        warmed=warmed,
+        turns=thresholds.turns,
+        parameters=parameters(program),
+        data_dependent=data_dependent(program),
+        shared=calls.shared,
+        seen=[*parameters(program), *counters(program["main"]), *data_dependent(program)],
+        lines=[*main, *calls.shared],
+    )
+    (folder / "main.c").write_text(main_text)
+    metadata, pages = runtime_literal(program), _pages(program)
+    text = templates.render(
+        "program.wasm.js",
+        program=metadata,
+        data_dependent=len(program["data_dependent"]),
+        pages=pages,
+        most=wasm_memory.MAX_PAGES if program["placeholders"] else pages,
+        shared=bool(calls.shared),
+        warmed=len(warmed),
+        short=thresholds.short,
+        lines=[metadata],
+    )
+    (folder / "wasm.js").write_text(text)
+
+
+def _functions(sources: Sources, templates: Templates) -> dict[str, str]:
+    """The C file of each kernel and procedure."""
+    return {
         **{name: c.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
         **{
             name: c.print_procedure(procedure, templates)
@@ -73,90 +121,48 @@ def write(
             for name, kernel in sources.custom_kernels.items()
         },
     }
-    for name, text in functions.items():
-        (folder / "kernels" / f"{name}.c").write_text(text)
 
-    def call(name: str, entry: dict[str, Any], part: Sequence[str] = ()) -> str:
-        operands = [f"m + {size(offset)}" for offset in entry["operands"]]
-        full_range = ["0", size(entry["split"][0])] if "split" in entry else []
-        return f"{name}({', '.join([*operands, *map(size, entry['args']), *(part or full_range)])})"
 
-    shared: list[str] = []
-    total = flops(program["main"])
-    short = not is_symbolic(total) and total < thresholds.short
+def _declared(name: str, sources: Sources) -> dict[str, Any]:
+    source = sources.find(name)
+    return {
+        "name": name,
+        "returns": "int" if name in sources.procedures else "void",
+        "parameters": ["void *"] * len(source.operands)
+        + ["int"] * len(_integer_parameters(source)),
+    }
 
-    def launch(entry: dict[str, Any]) -> str:
-        if short or not _is_shared(entry, thresholds.shared):
-            return call(entry["kernel"], entry)
-        turns, grain = map(size, entry["split"])
-        shared.append(
-            call(
-                entry["kernel"],
-                entry,
-                [f"wk_share({turns}, {grain}, {part}, parts)" for part in ("part", "part + 1")],
-            )
-        )
-        return f"wk_launch(work, {len(shared) - 1})"
 
-    declared = [
-        {
-            "name": name,
-            "returns": "int" if name in sources.procedures else "void",
-            "parameters": ["void *"] * len(sources.find(name).operands)
-            + ["int"] * len(_integer_parameters(sources.find(name))),
-        }
-        for name in functions
-    ]
-    language = Language(
-        counter="",
-        launch=launch,
-        copy="__builtin_memcpy(m + {target}, m + {source}, {bytes});",
-        host=lambda entry: call(entry["host"], entry),
-        flag="*(unsigned char *)(m + {place})",
-        mark="wk_mark({site});",
-    )
-    warmed = (
-        []
-        if short
-        else [
-            _warm_up_call(name, sources.kernels[name])
-            for name in _hot_kernels(program["main"], thresholds.cold)
-            if name in sources.kernels
-        ]
-    )
-    main = steps(program["main"], language)
-    main_text = templates.render(
-        "main.c",
-        kernels=declared,
-        init=[call(entry["kernel"], entry) for entry in program["init"]],
-        main=main,
-        warmed=warmed,
-        turns=thresholds.turns,
-        parameters=parameters(program),
-        data_dependent=data_dependent(program),
-        shared=shared,
-        seen=[*parameters(program), *counters(program["main"]), *data_dependent(program)],
-        lines=[*main, *shared],
-    )
-    (folder / "main.c").write_text(main_text)
-    metadata = runtime_literal(program)
+def _pages(program: dict[str, Any]) -> int:
     pages = wasm_memory.pages(program["loaded"])
     if pages > wasm_memory.MAX_PAGES:
         raise ToolError(
             f"the program needs {program['loaded']} bytes; WebAssembly memory has at most 4 GiB"
         )
-    text = templates.render(
-        "program.wasm.js",
-        program=metadata,
-        data_dependent=len(program["data_dependent"]),
-        pages=pages,
-        most=wasm_memory.MAX_PAGES if program["placeholders"] else pages,
-        shared=bool(shared),
-        warmed=len(warmed),
-        short=thresholds.short,
-        lines=[metadata],
-    )
-    (folder / "wasm.js").write_text(text)
+    return pages
+
+
+class _Calls:
+    """Prints calls of kernels. Those beyond `threshold` operations or bytes are collected in
+    `shared`, where threads divide them; None: there are none.
+    """
+
+    def __init__(self, threshold: int | None) -> None:
+        self.threshold = threshold
+        self.shared: list[str] = []
+
+    def call(self, name: str, entry: dict[str, Any], part: Sequence[str] = ()) -> str:
+        operands = [f"m + {size(offset)}" for offset in entry["operands"]]
+        full_range = ["0", size(entry["split"][0])] if "split" in entry else []
+        return f"{name}({', '.join([*operands, *map(size, entry['args']), *(part or full_range)])})"
+
+    def launch(self, entry: dict[str, Any]) -> str:
+        if self.threshold is None or not _is_shared(entry, self.threshold):
+            return self.call(entry["kernel"], entry)
+        turns, grain = map(size, entry["split"])
+        part = [f"wk_share({turns}, {grain}, {item}, parts)" for item in ("part", "part + 1")]
+        self.shared.append(self.call(entry["kernel"], entry, part))
+        return f"wk_launch(work, {len(self.shared) - 1})"
 
 
 def _hot_kernels(items: Sequence[dict[str, Any]], cold: float) -> list[str]:

@@ -4,35 +4,26 @@ from functools import partial
 
 from webkiln.lower import canonicalize, concat_in_place, defer_softmax, draws, fuse, tiled_products
 from webkiln.lower.passes import Pass
-from webkiln.nest.target import WORDS, Target
+from webkiln.nest.target import WORDS, Draws, Memory, Target
 from webkiln.plan import float16_storage, plan_memory, storage, texels
 from webkiln.program_builder.backend import Settings
 from webkiln.program_builder.loop_backend import LoopBackend
 from webkiln.weights.init import decoding_call
 
-TARGET = Target(
-    backend="webgl",
-    width=1,
-    shapes=((1, 1),),
-    dot=(1, 1),
-    depthwise=(1, 1),
-    map_lanes=1,
-    packs=False,
-    storage=WORDS,
-    render_targets=4,
-    tiled_product_bytes=1 << 25,
-)
+TARGET = Target("webgl", Draws(targets=4), memory=Memory(WORDS), tiled_product_bytes=1 << 25)
 
 
 def rewriting(settings: Settings) -> tuple[Pass, ...]:
     target = settings.target
+    runs = target.runs
+    assert isinstance(runs, Draws)
     return (
         Pass("fuse", fuse.run),
         Pass("concat_in_place", partial(concat_in_place.run, no_self_reads=True)),
         Pass("defer_softmax", defer_softmax.run),
         Pass("tiled_products", partial(tiled_products.run, target=target)),
         Pass("canonicalize", canonicalize.run),
-        Pass("draws", partial(draws.run, target=target)),
+        Pass("draws", partial(draws.run, targets=runs.targets)),
         Pass("storage", partial(storage.run, target=target)),
     )
 

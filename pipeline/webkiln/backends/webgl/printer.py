@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import glsl, js
-from webkiln.codegen.sources import sources_of
+from webkiln.codegen.sources import Sources, sources_of
 from webkiln.codegen.steps import (
     Language,
     data_dependent,
@@ -52,38 +52,13 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
     )
     main = steps(program["main"], language)
     engine, metadata = templates.engine("webgl"), runtime_literal(program)
-    formats = [
-        b["storage"] + ("x4" if b["lanes"] == VECTOR else "") + ("q" if b["quarters"] else "")
-        for b in program["buffers"]
-    ]
-    sizes = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
         "program.webgl.js",
         program=metadata,
         engine=engine,
-        buffers=literal(
-            [
-                [format_, 0 if dim.is_symbolic(elements) else elements]
-                for format_, elements in zip(formats, sizes, strict=True)
-            ]
-        ),
-        kernels=[
-            {
-                "name": name,
-                "inputs": len(kernel.nest.inputs),
-                "text": glsl.print_kernel(kernel, templates),
-            }
-            for name, kernel in sources.kernels.items()
-        ]
-        + [
-            {
-                "name": name,
-                "inputs": len(kernel.inputs),
-                "text": glsl.print_custom(kernel, templates),
-            }
-            for name, kernel in sources.custom_kernels.items()
-        ],
+        buffers=literal(list(map(_buffer, program["buffers"]))),
+        kernels=_kernels(sources, templates),
         functions=functions,
         entries=json.dumps(
             [
@@ -103,6 +78,30 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         ],
     )
     (folder / "webgl.js").write_text(text)
+
+
+def _buffer(buffer: dict[str, Any]) -> list[Any]:
+    """The format of a texture, and its elements, or 0 if their number depends on placeholders."""
+    texels = "x4" if buffer["lanes"] == VECTOR else ""
+    elements = size_from_json(buffer["elements"])
+    return [
+        buffer["storage"] + texels + ("q" if buffer["quarters"] else ""),
+        0 if dim.is_symbolic(elements) else elements,
+    ]
+
+
+def _kernels(sources: Sources, templates: Templates) -> list[dict[str, Any]]:
+    printed = [
+        *(
+            (name, len(kernel.nest.inputs), glsl.print_kernel(kernel, templates))
+            for name, kernel in sources.kernels.items()
+        ),
+        *(
+            (name, len(kernel.inputs), glsl.print_custom(kernel, templates))
+            for name, kernel in sources.custom_kernels.items()
+        ),
+    ]
+    return [{"name": name, "inputs": count, "text": text} for name, count, text in printed]
 
 
 def _staged(entry: dict[str, Any], operand: Any) -> Any:

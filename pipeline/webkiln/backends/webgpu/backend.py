@@ -6,7 +6,7 @@ from functools import partial
 
 from webkiln.lower import canonicalize, concat_in_place, defer_softmax, fuse, tiled_products
 from webkiln.lower.passes import Pass
-from webkiln.nest.target import WORDS, Machine, Target
+from webkiln.nest.target import WORDS, Invocations, Machine, Memory, Target, Tiles, Vectors
 from webkiln.plan import (
     choose_schedules,
     fast_convolutions,
@@ -21,26 +21,24 @@ from webkiln.program_builder.loop_backend import LoopBackend
 NEVER = 1 << 31
 
 TARGET = Target(
-    backend="webgpu",
-    width=4,
-    shapes=((4, 4),),
-    dot=(4, 4),
-    depthwise=(4, 4),
-    map_lanes=4,
-    packs=True,
-    threads=True,
-    group=64,
-    blocks=(128, 32, NEVER),
-    storage=WORDS,
-    vector_dtypes=("float32", "int32", "uint32"),
+    "webgpu",
+    Invocations(group=64, blocks=(128, 32, NEVER)),
+    Tiles(
+        shapes=((4, 4),),
+        dot=(4, 4),
+        depthwise=(4, 4),
+        map_lanes=4,
+        candidates={
+            "shapes": ((4, 8), (8, 4), (8, 8)),
+            "dot": ((4, 1), (4, 2), (4, 8)),
+            "depthwise": ((4, 1), (4, 2), (4, 8)),
+            "matvec": ((8, 1),),
+        },
+    ),
+    Vectors(4, ("float32", "int32", "uint32")),
+    Memory(WORDS, packs=True),
     winograd=True,
     tiled_product_bytes=1 << 25,
-    candidates={
-        "shapes": ((4, 8), (8, 4), (8, 8)),
-        "dot": ((4, 1), (4, 2), (4, 8)),
-        "depthwise": ((4, 1), (4, 2), (4, 8)),
-        "matvec": ((8, 1),),
-    },
     # Two cores that emulate a GPU: on a real one, the order of estimates is meaningful at best.
     machine=Machine(gflops=9.5, gigabytes=4.0, launch=0.016, width=4, registers=64),
 )

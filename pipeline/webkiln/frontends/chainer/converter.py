@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from webkiln.frontends.chainer.operators import OWN
+from webkiln.frontends.chainer.operators.table import FOLDS, OWN, STANDARD
 from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.spec import NodeModel, NodeSpec
-from webkiln.frontends.onnx.fold import FOLDS
-from webkiln.frontends.onnx.operators.table import OPERATORS
 from webkiln.ir import dim, symbols
 from webkiln.ir.graph import Graph
 from webkiln.ir.notation import parse_size
@@ -21,7 +19,7 @@ from webkiln.ir.symbols import placeholder, size_name
 DOMAIN = "chainer"
 OPSETS: Mapping[str, int] = {"": 20, DOMAIN: 1}
 HANDLERS = NodeHandlers(
-    {"": OPERATORS, DOMAIN: OWN},
+    {"": STANDARD, DOMAIN: OWN},
     FOLDS,
     own_domain="ai.onnx",
     advice="Write that part of the model with other functions",

@@ -9,7 +9,7 @@ import h5py
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.npz_members import MAX_BYTES, MAX_ENTRIES, SAVE, native
 from webkiln.frontends.core.probe import check_in_subprocess
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
+from webkiln.frontends.core.stored_weight import StoredWeight
 from webkiln.ir.types import Array
 
 

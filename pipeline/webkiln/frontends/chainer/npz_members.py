@@ -8,7 +8,7 @@ import numpy as np
 
 from webkiln import npz
 from webkiln.errors import SourceError, WebkilnError
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
+from webkiln.frontends.core.stored_weight import StoredWeight
 from webkiln.ir.types import DTYPES, Array
 
 MAX_BYTES = 16 << 30

@@ -12,7 +12,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer.link import Link
 from webkiln.frontends.chainer.snapshot import Snapshot, opened
 from webkiln.frontends.chainer.variable import Parameter
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
+from webkiln.frontends.core.stored_weight import StoredWeight
 
 TRAINER = (
     "",

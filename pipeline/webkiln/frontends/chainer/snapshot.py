@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.npz_members import SAVE, npz_entries, readable_snapshot
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
+from webkiln.frontends.core.stored_weight import StoredWeight
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")

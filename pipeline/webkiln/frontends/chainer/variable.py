@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from webkiln.errors import ShapeError, SourceError
+from webkiln.frontends.chainer.dtypes import CODES
 from webkiln.frontends.chainer.initializers import Initial, initial_of
 from webkiln.frontends.chainer.recorder import (
     ACTIVE,
@@ -285,21 +286,6 @@ def operand(recorder: ChainRecorder, value: Any, like: ChainVariable | None = No
             )
         )
     return recorder.array(np.asarray(value), value if isinstance(value, np.ndarray) else None)
-
-
-CODES = {
-    "float32": 1,
-    "uint8": 2,
-    "int8": 3,
-    "uint16": 4,
-    "int16": 5,
-    "int32": 6,
-    "int64": 7,
-    "bool": 9,
-    "float16": 10,
-    "float64": 11,
-}
-"""ONNX's codes of dtypes."""
 
 
 def nodes(

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.core.arrays import bfloat16_to_float32
+from webkiln.frontends.core.stored_weight import StoredWeight
 from webkiln.frontends.inspect.header_only import placeholder_array
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 
 MAX_BYTES = 16 << 30
 MAX_JSON_BYTES = 64 << 20

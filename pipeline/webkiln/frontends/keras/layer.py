@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
+from webkiln.errors import SourceError, UserError
 from webkiln.frontends.core.arrays import Weight
+from webkiln.frontends.core.call import Call
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, Ref
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ class LayerAttributeError(UserError, AttributeError):
     """A handler requested a weight or config value that the layer does not have."""
 
 
-class Layer:
+class Layer(Call):
     """One call of a layer: `name`, `class_name`, `config`, and its weights and config values as
     attributes (`layer.bias`, `layer.units`).
 
@@ -26,9 +27,17 @@ class Layer:
     """
 
     def __init__(self, path: str, spec: LayerSpec, call: int) -> None:
-        self.path = path
+        self._path = path
         self.spec = spec
         self.call = call
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    @property
+    def operator(self) -> str:
+        return self.spec.class_name
 
     @property
     def name(self) -> str:
@@ -64,6 +73,9 @@ class Layer:
             f" {', '.join(spec.weights) or 'none'}; config: {', '.join(spec.config) or 'none'}"
         )
 
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.spec.config.get(name, default)
+
     def weight(self, name: str) -> Weight:
         """The weight `name`. Raises SourceError if the file does not have it."""
         if name not in self.weights:
@@ -83,12 +95,6 @@ class Layer:
                     f"the config has {name}={value!r}, the weights have {expected!r}; the file is"
                     " damaged, save the model again"
                 )
-
-    def error(self, message: str) -> ShapeError:
-        return ShapeError(f"{self.path} ({self.class_name}): {message}")
-
-    def unsupported(self, what: str, hint: str) -> UnsupportedError:
-        return UnsupportedError(self.path, [(f"{self.path} ({self.class_name})", what, hint)])
 
 
 class Converter(Protocol):

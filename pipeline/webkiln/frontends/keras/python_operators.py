@@ -13,8 +13,8 @@ import numpy as np
 from keras import ops
 from keras.src import backend
 
-from webkiln.frontends.keras.operations.arguments import QUOTIENTS
 from webkiln.frontends.keras.symbolic_variables import WeightTensor
+from webkiln.ops.functional.operands import QUOTIENTS
 
 Method = Callable[..., Any]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import ShapeError, UnsupportedError, UserError
+from webkiln.errors import ShapeError, UserError
 from webkiln.frontends.core.arrays import Literal, Weight
+from webkiln.frontends.core.call import OperatorCall
 from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS
@@ -68,7 +69,7 @@ class DataDependentError(UserError):
         super().__init__(message)
 
 
-class NodeCall:
+class NodeCall(OperatorCall):
     """A node with its operands. `version` is the opset of the node's domain. An absent operand is
     None.
     """
@@ -82,8 +83,21 @@ class NodeCall:
         convert_subgraph: SubgraphConverter,
         infer_values: InferValues,
     ) -> None:
-        self.spec, self.version, self.builder, self.operands = spec, version, builder, operands
+        self.spec, self.version, self.operands = spec, version, operands
+        self._builder = builder
         self.convert_subgraph, self.infer_values = convert_subgraph, infer_values
+
+    @property
+    def path(self) -> str:
+        return self.spec.name
+
+    @property
+    def operator(self) -> str:
+        return self.spec.op
+
+    @property
+    def builder(self) -> GraphBuilder:
+        return self._builder
 
     def with_operands(
         self, builder: GraphBuilder, operands: Sequence[GraphValue | None]
@@ -152,6 +166,12 @@ class NodeCall:
         """A constant number; the default if the operand is absent."""
         return self.numbers(position).reshape(()).item() if self.has(position) else default
 
+    def number_or_tensor(self, position: int) -> Tensor | Scalar:
+        """A constant number, or a tensor of one element."""
+        if self.operand(position).is_constant:
+            return self.scalar(position, 0)
+        return self.tensor(position)
+
     def attr(self, name: str, default: Any = None) -> Any:
         return self.spec.attrs.get(name, default)
 
@@ -184,25 +204,11 @@ class NodeCall:
         """A constant of another tensor's dtype."""
         return self.builder.constant(value, other.dtype)
 
-    def axis(self, value: int, rank: int) -> int:
-        """Normalise an axis, which may be negative. Raise ShapeError if it is out of range."""
-        if not -rank <= value < max(rank, 1):
-            raise self.error(f"axis {value} is out of range for an operand of rank {rank}")
-        return value % max(rank, 1)
-
     def data_dependent_error(self, position: int) -> DataDependentError:
         return DataDependentError(
-            f"{self.spec.name} ({self.spec.op}): operand {position} depends on data, but must be"
-            " known when the model is converted",
+            f"{self.where}: operand {position} depends on data, but must be known when the model is"
+            " converted",
             self.spec.inputs[position],
-        )
-
-    def error(self, message: str) -> ShapeError:
-        return ShapeError(f"{self.spec.name} ({self.spec.op}): {message}")
-
-    def unsupported(self, what: str, hint: str) -> UnsupportedError:
-        return UnsupportedError(
-            self.spec.name, [(f"{self.spec.name} ({self.spec.op})", what, hint)]
         )
 
 

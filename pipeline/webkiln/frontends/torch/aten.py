@@ -2,12 +2,12 @@
 ATen's.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from webkiln.frontends.core.call import OperatorCall
 from webkiln.frontends.nodes.call import (
     GraphValue,
     NodeCall,
@@ -43,15 +43,34 @@ DTYPES = {
 """By TorchScript's codes."""
 
 
-class AtenCall:
+class AtenCall(OperatorCall):
     """A node with its arguments. `b` is the graph builder."""
 
     def __init__(self, call: NodeCall) -> None:
         self.call, self.b = call, call.builder
 
     @property
+    def path(self) -> str:
+        return self.call.path
+
+    @property
+    def operator(self) -> str:
+        return self.call.operator
+
+    @property
+    def builder(self) -> GraphBuilder:
+        return self.b
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute as the spec has it: operands are positions."""
+        return self.call.attr(name, default)
+
+    def tensors(self) -> list[Tensor]:
+        return self.call.tensors()
+
+    @property
     def overload(self) -> str:
-        return str(self.call.attr("overload", ""))
+        return str(self.attr("overload", ""))
 
     def has(self, name: str) -> bool:
         return self.call.attr(name) is not None
@@ -88,7 +107,7 @@ class AtenCall:
         if isinstance(value, Tensor):
             return value
         if value is None or isinstance(value, str | tuple):
-            raise self.call.error(f"its argument {name} is {value!r}, expected a tensor")
+            raise self.error(f"its argument {name} is {value!r}, expected a tensor")
         return self.scalar(value, number_dtype(value))
 
     def optional(self, name: str) -> Tensor | None:
@@ -105,9 +124,7 @@ class AtenCall:
         value = self[name]
         value = value if isinstance(value, tuple) else (value,)
         if any(isinstance(item, Tensor) for item in value):
-            raise self.call.error(
-                f"its argument {name} is only known at run time, but must be constant"
-            )
+            raise self.error(f"its argument {name} is only known at run time, but must be constant")
         return tuple(item if is_symbolic(item) else int(item) for item in value)
 
     def scalar(self, value: Any, dtype: str) -> Tensor:
@@ -119,9 +136,6 @@ class AtenCall:
             if is_symbolic(value)
             else self.b.constant(plain(value, dtype), dtype)
         )
-
-    def axis(self, value: int, rank: int) -> int:
-        return self.call.axis(int(value), rank)
 
     def axes(self, name: str, rank: int) -> tuple[int, ...]:
         """Non-negative axes. By default, all axes."""
@@ -139,7 +153,7 @@ class AtenCall:
             return default
         dtype = DTYPES.get(value) if isinstance(value, int) else str(value)
         if dtype not in DTYPES.values():
-            raise self.call.unsupported(
+            raise self.unsupported(
                 f"returns elements of {value}", f"Supported are {', '.join(DTYPES.values())}"
             )
         return str(dtype)
@@ -242,23 +256,3 @@ def handled(table: Mapping[str, AtenHandler]) -> dict[str, NodeHandler]:
         return lambda call: handler(AtenCall(call))
 
     return {name: of_node(handler) for name, handler in table.items()}
-
-
-def renamed(
-    call: AtenCall,
-    operands: Sequence[Tensor | GraphValue | None],
-    attrs: Mapping[str, Any],
-    version: int = 19,
-) -> NodeCall:
-    """A call with the operands and attributes that the handler of another format reads."""
-    values = [
-        GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in operands
-    ]
-    spec = replace(
-        call.call.spec,
-        inputs=tuple(f"operand{position}" for position in range(len(values))),
-        attrs=dict(attrs),
-    )
-    return NodeCall(
-        spec, version, call.b, values, call.call.convert_subgraph, call.call.infer_values
-    )

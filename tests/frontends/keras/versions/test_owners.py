@@ -12,13 +12,13 @@ from keras import layers as L
 
 from tests.frontends.keras.archives import rewritten
 from webkiln.errors import SourceError
+from webkiln.frontends.core.stored_weight import StoredWeight
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import Ref
 from webkiln.frontends.keras.versions.assign import assigned
 from webkiln.frontends.keras.versions.layouts import Era
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 from webkiln.ops.evaluate import run_graph
 
 

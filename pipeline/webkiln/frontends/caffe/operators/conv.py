@@ -8,6 +8,8 @@ from math import prod
 from webkiln.frontends.caffe.operators.operands import blob, blob_count, bottoms
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import pooling
+from webkiln.ops.functional.pooling import Windows
 from webkiln.ops.pieces import cast, reshaped, stacked
 from webkiln.ops.transposed_conv import transposed_conv
 
@@ -78,19 +80,9 @@ def depthwise(call: NodeCall) -> list[Tensor]:
 def _convolved(call: NodeCall, x: Tensor, groups: int) -> Tensor:
     geometry, features = window(call, x.type.rank - 2), _features(call, x, groups)
     w = blob(call, 0, (features, x.shape[1] // groups, *geometry.kernel))
-    dims = tuple(range(x.type.rank))
-    attrs = {
-        "x_dims": dims,
-        "w_dims": dims,
-        "out_dims": dims,
-        "strides": geometry.stride,
-        "dilation": geometry.dilation,
-        "pad_low": geometry.pad,
-        "pad_high": geometry.pad,
-        "groups": groups,
-    }
-    bias = _bias(call, features)
-    return call.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
+    pad = geometry.pad
+    windows = Windows(geometry.kernel, geometry.stride, geometry.dilation, pad, pad)
+    return pooling.conv(call.builder, x, w, _bias(call, features), windows, groups)
 
 
 def _features(call: NodeCall, x: Tensor, groups: int) -> int:

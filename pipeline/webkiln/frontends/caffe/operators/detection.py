@@ -7,6 +7,7 @@ from webkiln.frontends.caffe.operators.operands import blob, bottoms
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import is_symbolic, minimum
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.detection import non_max_suppression
 from webkiln.ops.pieces import (
     cast,
     filled,
@@ -199,20 +200,19 @@ def _suppressed(call: NodeCall, boxes: Tensor, scores: Tensor) -> Tensor:
     images, labels, retained, _ = boxes.shape
     low, high = (part(b, boxes, 3, start, 2) for start in (0, 2))
     clean = b.op("Concat", [low, b.op("Max", [low, high])], {"axis": 3})
-    limits = [
-        (
-            b.constant([retained], "int64")
-            if not is_symbolic(retained)
-            else b.op("Sizes", [], {"sizes": (retained,), "dtype": "int64"})
-        ),
-        b.constant([call.attr("nms_param.nms_threshold", 0.3)], "float32"),
-        b.constant([call.attr("confidence_threshold", -inf)], "float32"),
-    ]
-    flat = [
+    most = (
+        b.constant([retained], "int64")
+        if not is_symbolic(retained)
+        else b.op("Sizes", [], {"sizes": (retained,), "dtype": "int64"})
+    )
+    selected = non_max_suppression(
+        b,
         reshaped(b, clean, (images * labels, retained, 4)),
         reshaped(b, scores, (images * labels, 1, retained)),
-    ]
-    selected = b.op("NonMaxSuppression", [*flat, *limits], {"count": b.data_dependent()})
+        most,
+        b.constant([call.attr("nms_param.nms_threshold", 0.3)], "float32"),
+        b.constant([call.attr("confidence_threshold", -inf)], "float32"),
+    )
     rows = part(b, selected, 1, 0, 2, 2)
     none = filled(b, 0.0, "float32", (images * labels, retained))
     ones = filled(b, 1.0, "float32", (selected.shape[0],))

@@ -6,6 +6,7 @@ from math import exp, log
 from webkiln.frontends.caffe.operators.operands import aligned, blob, blob_count, bottoms
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler, NodeResult
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import activations
 from webkiln.ops.pieces import cast, filled
 
 EULER = -1
@@ -35,7 +36,7 @@ def prelu(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     slope = blob(call, 0, () if call.attr("channel_shared") else (x.shape[1],))
     factors = slope if call.attr("channel_shared") else aligned(call, slope, x.type.rank, 1)
-    return call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * factors, x])
+    return activations.prelu(call.builder, x, factors)
 
 
 def power(call: NodeCall) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import floordiv, is_symbolic, minimum
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.normalization import local_response_norm
 from webkiln.ops.pieces import cast, part, reshaped, sized
 
 
@@ -56,7 +57,8 @@ def _pair(call: NodeCall, stem: str, name: str) -> tuple[int, int]:
     """Height and width by name, or one number for both."""
     both = int(call.attr(name) or 0)
     return tuple(
-        both if (size := call.attr(f"{stem}_{letter}")) is None else int(size) for letter in "hw"
+        both if (size := call.attr(f"{stem}_{letter}")) is None else int(size)
+        for letter in ("h", "w")
     )  # type: ignore[return-value]
 
 
@@ -194,22 +196,14 @@ def response_norm(call: NodeCall) -> Tensor:
             f"has a local size of {size} over {list(map(str, x.shape))}; expected an odd one over"
             " four axes"
         )
-    axes = (1,) if across else (2, 3)
-    widths = (size,) * len(axes)
-    pads = ((size - 1) // 2,) * len(axes)
-    ones = (1,) * len(axes)
-    attrs = {
-        "axes": axes,
-        "window": widths,
-        "strides": ones,
-        "dilation": ones,
-        "pad_low": pads,
-        "pad_high": pads,
-        "count_include_pad": True,
-    }
-    mean = call.op("AvgPool", [x * x], attrs)
-    base = mean * call.attr("alpha") + (call.attr("k") if across else 1.0)
-    return call.op("Mul", [x, call.op("Pow", [base, call.like(-call.attr("beta"), x)])])
+    return local_response_norm(
+        call.builder,
+        x,
+        dict.fromkeys((1,) if across else (2, 3), size),
+        alpha=call.attr("alpha"),
+        beta=call.attr("beta"),
+        bias=call.attr("k") if across else 1.0,
+    )
 
 
 def unpooled(call: NodeCall) -> Tensor:

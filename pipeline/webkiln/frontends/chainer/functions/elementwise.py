@@ -8,7 +8,8 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.converter import DOMAIN
-from webkiln.frontends.chainer.variable import CODES, ChainVariable, as_variable, node
+from webkiln.frontends.chainer.dtypes import CODES
+from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 
 def unary(op: str, domain: str = "", **attrs: Any) -> Callable[[Any], ChainVariable]:

@@ -6,11 +6,11 @@ from string import ascii_lowercase
 from typing import Any
 
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
-from webkiln.frontends.keras.layers.activations import softmax
 from webkiln.frontends.keras.layers.linear import adapted
-from webkiln.frontends.keras.operations.arguments import floating, operands
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.activations import softmax
+from webkiln.ops.functional.operands import floating, operands
 from webkiln.ops.pieces import cast
 
 ARGUMENTS = (

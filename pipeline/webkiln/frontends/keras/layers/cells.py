@@ -9,6 +9,7 @@ from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.conv import convolution, convolution_same, convolution_shape
 from webkiln.frontends.keras.spec import INITIAL, LayerSpec
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.recurrent import lstm_update
 from webkiln.ops.pieces import cast, part
 
 Shape = tuple[int, ...]
@@ -106,16 +107,13 @@ def simple_rnn_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
 
 
 def lstm_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
-    """Gates in the order input, forget, candidate, output (Hochreiter & Schmidhuber 1997, Gers et
-    al. 2000).
-    """
+    """Gates in the order input, forget, candidate, output."""
     cell = CellBuilder(converter, layer, 4)
     recurrent = cell.weight("recurrent_kernel")
 
     def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        enter, forget, candidate, leave = cell.gates(x + cell.matmul(states[0], recurrent, None), 4)
-        carry = cell.gate(forget) * states[1] + cell.gate(enter) * cell.activation(candidate)
-        h = cell.gate(leave) * cell.activation(carry)
+        gates = cell.gates(x + cell.matmul(states[0], recurrent, None), 4)
+        h, carry = lstm_update(gates, states[1], cell.gate, cell.activation)
         return h, [h, carry]
 
     return Cell(
@@ -221,11 +219,12 @@ def conv_lstm_cell(converter: Converter, layer: Layer, image: Shape) -> Cell:
                 "Slice", [total], {"starts": starts, "sizes": shape, "steps": (1,) * len(shape)}
             )
 
-        enter, forget, leave = (
-            activate(inner, layer, gate(number), "recurrent_activation") for number in (0, 1, 3)
+        h, carry = lstm_update(
+            [gate(number) for number in range(4)],
+            states[1],
+            lambda y: activate(inner, layer, y, "recurrent_activation"),
+            lambda y: activate(inner, layer, y),
         )
-        carry = forget * states[1] + enter * activate(inner, layer, gate(2))
-        h = leave * activate(inner, layer, carry)
         return h, [h, carry]
 
     shape = convolution_shape(layer, image, filters)

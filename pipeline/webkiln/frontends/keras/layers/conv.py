@@ -6,7 +6,8 @@ from typing import Any
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.linear import adapted, bias_of
-from webkiln.frontends.keras.windows import (
+from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import (
     CAUSAL,
     PADDING,
     Pads,
@@ -21,7 +22,6 @@ from webkiln.frontends.keras.windows import (
     transposed,
     window_of,
 )
-from webkiln.ops.builder import Tensor
 
 
 def conv(converter: Converter, layer: Layer) -> None:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
-from webkiln.frontends.keras.layers.activations import hard_silu, mish, relu6, unary
 from webkiln.frontends.keras.layers.norm import group_normalization, identity
 from webkiln.frontends.keras.operations.tensorflow_functions import l2_normalize
 from webkiln.frontends.keras.spec import LayerSpec
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.activations import hard_silu, mish, relu6, unary
 from webkiln.ops.pieces import blocks_to_space, space_to_blocks
 
 COMMON = frozenset({"batch_shape", "dtype"})

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer
-from webkiln.frontends.keras.layers.resize import images_of, resized, spatial_axes
+from webkiln.frontends.keras.layers.resize import images_of, spatial_axes
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.resize import resized
 
 LEVELS = 256
 """The number of brightness levels."""

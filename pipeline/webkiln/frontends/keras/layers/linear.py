@@ -1,13 +1,11 @@
 """Layers that multiply by a matrix, or look up its rows."""
 
-from collections.abc import Sequence
-from string import ascii_letters
-
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.policies import storable
 from webkiln.ir.axis import OrderC
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.einsum import einsum
 
 
 def dense(converter: Converter, layer: Layer) -> None:
@@ -28,30 +26,11 @@ def dense(converter: Converter, layer: Layer) -> None:
 
 def einsum_dense(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
-    weight = layer.weight("kernel")
     b = converter.builder
-    equation = spelled_out(str(layer.config["equation"]), [x.type.rank, len(weight.shape)])
-    y = b.op("Einsum", [x, adapted(converter, layer, "kernel")], {"equation": equation})
+    y = einsum(b, [x, adapted(converter, layer, "kernel")], str(layer.config["equation"]))
     if layer.config.get("bias_axes"):
         y = b.op("Add", [y, converter.convert_to_constant_variable(layer.weight("bias"))])
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(b, layer, y))
-
-
-def spelled_out(equation: str, ranks: Sequence[int]) -> str:
-    """An equation in which letters replace `...`, for operands of these ranks."""
-    terms = equation.partition("->")[0].split(",")
-    counts = [
-        rank - len(term) + 3 if "..." in term else 0
-        for term, rank in zip(terms, ranks, strict=True)
-    ]
-    free = "".join(letter for letter in ascii_letters if letter not in equation)[
-        : max(counts, default=0)
-    ]
-    spelled = [
-        term.replace("...", free[len(free) - count :])
-        for term, count in zip(terms, counts, strict=True)
-    ]
-    return f"{','.join(spelled)}->{equation.partition('->')[2].replace('...', free)}"
 
 
 def embedding(converter: Converter, layer: Layer) -> None:

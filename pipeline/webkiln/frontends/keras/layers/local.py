@@ -10,10 +10,10 @@ import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
-from webkiln.frontends.keras.windows import sizes
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Array
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import sizes
 
 
 @dataclass(frozen=True, slots=True)

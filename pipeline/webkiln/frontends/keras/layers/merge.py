@@ -5,10 +5,10 @@ from functools import reduce
 from string import ascii_lowercase, ascii_uppercase
 
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
-from webkiln.frontends.keras.layers.norm import to_length_1
-from webkiln.frontends.keras.operations.arguments import operands
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.normalization import to_length_1
+from webkiln.ops.functional.operands import operands
 
 
 def merge(op: str, *, mean: bool = False) -> LayerHandler:

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
-from webkiln.frontends.keras.layers.activations import Activation, activate, options, softmax
+from webkiln.frontends.keras.layers.activations import activate, options
 from webkiln.ir.axis import OrderC
 from webkiln.ir.types import is_float
-from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import activations
+from webkiln.ops.functional.activations import Activation, softmax
+from webkiln.ops.functional.normalization import by_root_mean_square, standardise, to_length_1
 
 
 def batch_normalization(converter: Converter, layer: Layer) -> None:
@@ -175,31 +178,6 @@ def spectral_normalization(converter: Converter, layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def standardise(
-    b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float, *, centre: bool = True
-) -> Tensor:
-    """Subtract the mean over `axes` (unless `centre` is false), and divide by the standard
-    deviation.
-    """
-    attrs = {"axes": axes, "keepdims": True}
-    centred = b.op("Sub", [x, b.op("ReduceMean", [x], attrs)])
-    variance = b.op("ReduceMean", [b.op("Square", [centred])], attrs)
-    return b.op("Mul", [centred if centre else x, b.op("Rsqrt", [variance + epsilon])])
-
-
-def by_root_mean_square(
-    b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float
-) -> Tensor:
-    mean = b.op("ReduceMean", [b.op("Square", [x])], {"axes": axes, "keepdims": True})
-    return b.op("Mul", [x, b.op("Rsqrt", [mean + epsilon])])
-
-
-def to_length_1(b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
-    """Divide x by its norm over `axes`, which is at least `epsilon`."""
-    squares = b.op("ReduceSum", [b.op("Square", [x])], {"axes": axes, "keepdims": True})
-    return b.op("Mul", [x, b.binary("Min", b.op("Rsqrt", [squares]), 1 / epsilon)])
-
-
 def normal_axes(axis: int | Sequence[int], rank: int) -> tuple[int, ...]:
     return tuple(sorted(a % rank for a in ([axis] if isinstance(axis, int) else axis)))
 
@@ -276,8 +254,7 @@ def by_element(converter: Converter, layer: Layer, name: str, x: Tensor) -> Tens
 def prelu(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     slope = by_element(converter, layer, "alpha", x)
-    below = converter.builder.op("Mul", [converter.builder.binary("Min", x, 0.0), slope])
-    y = converter.builder.op("Add", [converter.builder.op("Relu", [x]), below])
+    y = activations.prelu(converter.builder, x, slope)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 

@@ -2,9 +2,9 @@
 
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
 from webkiln.frontends.keras.layers.conv import dims, padding
-from webkiln.frontends.keras.operations.arguments import countable
-from webkiln.frontends.keras.windows import sizes
 from webkiln.ir.axis import OrderNC
+from webkiln.ops.functional.operands import countable
+from webkiln.ops.functional.windows import sizes
 from webkiln.ops.pieces import cast
 
 

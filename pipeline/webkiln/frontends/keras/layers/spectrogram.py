@@ -8,9 +8,9 @@ import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.conv import padding
-from webkiln.frontends.keras.windows import pads
 from webkiln.ir.types import Array
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.windows import pads
 
 EPSILON = 1e-7
 BREAK_HERTZ, HIGH_Q = 700.0, 1127.0

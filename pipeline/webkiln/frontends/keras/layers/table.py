@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from webkiln.frontends.keras.layer import LayerHandler
-from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu
 from webkiln.frontends.keras.layers.attention import attention, heads
 from webkiln.frontends.keras.layers.categories import (
     category_encoding,
@@ -62,6 +61,7 @@ from webkiln.frontends.keras.layers.shape import (
 )
 from webkiln.frontends.keras.layers.spectrogram import mel_spectrogram, stft_spectrogram
 from webkiln.frontends.keras.policies import AUGMENTATIONS
+from webkiln.ops.functional.activations import elu, leaky_relu, relu
 
 LAYERS: Mapping[str, LayerHandler] = {
     "Dense": dense,

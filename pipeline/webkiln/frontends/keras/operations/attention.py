@@ -3,8 +3,8 @@
 from math import sqrt
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, operands, tensor
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.operands import Argument, operands, tensor
 from webkiln.ops.pieces import cast, iota, reshaped, widened
 
 HIDDEN = -0.7 * 3.38953e38

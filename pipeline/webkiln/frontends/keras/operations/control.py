@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, numbers, tensor
-from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.frontends.keras.operations.shapes import concatenate, flip
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.control_flow import Block
+from webkiln.ops.functional.operands import Argument, Operation, numbers, tensor
+from webkiln.ops.functional.shapes import concatenate, flip
 from webkiln.ops.pieces import cast, part, reshaped
 
 Functions = Mapping[str, Block]

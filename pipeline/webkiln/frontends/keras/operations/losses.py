@@ -5,9 +5,9 @@ temporal classification (CTC), PSNR.
 from math import inf, log
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, floating, operands, tensor
-from webkiln.frontends.keras.operations.linear import EPSILON
+from webkiln.frontends.keras.operations.normalization import EPSILON
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.operands import FLOAT, Argument, floating, operands, tensor
 from webkiln.ops.pieces import cast, filled, iota, largest, part, reshaped, sized, total, widened
 
 NEVER = -1e30

@@ -1,16 +1,16 @@
 """keras.ops operations that create ranges."""
 
-from webkiln.frontends.keras.operations.arguments import (
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.operands import (
     Argument,
+    Operation,
     as_dtype,
     floating,
     numbers,
     promote,
     result_of,
 )
-from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.ir.types import is_float
-from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, reshaped
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, floating, operands, tensor
 from webkiln.ir.types import Array
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.fourier import transformed
+from webkiln.ops.functional.operands import Argument, floating, operands, tensor
 from webkiln.ops.overlap import overlapped, unfolded
 from webkiln.ops.pieces import part, reshaped, transposed
 

@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import (
+from webkiln.frontends.keras.operations.ranges import evenly_spaced
+from webkiln.ir.types import is_float, is_integer
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.operands import (
     FLOAT,
     Argument,
+    Operation,
     as_dtype,
     axes_of,
     floating,
@@ -18,10 +22,6 @@ from webkiln.frontends.keras.operations.arguments import (
     operands,
     tensor,
 )
-from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.frontends.keras.operations.ranges import evenly_spaced
-from webkiln.ir.types import is_float, is_integer
-from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled, part, reshaped
 
 

@@ -3,23 +3,29 @@
 from collections.abc import Mapping
 from math import log
 
-from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations import (
+from webkiln.frontends.keras.operations import losses, nn, normalization, signal
+from webkiln.frontends.keras.operations.attention import dot_product_attention
+from webkiln.frontends.keras.operations.control import CONTROL
+from webkiln.frontends.keras.operations.numpy_table import (
+    ELEMENTARY,
+    INDEXING,
+    MATRICES,
+    REDUCTIONS,
+    SHAPES,
+)
+from webkiln.frontends.keras.operations.ranges import RANGES
+from webkiln.frontends.keras.operations.sorting import SORTING
+from webkiln.ops.functional import (
+    activations,
     image,
     integers,
     linalg,
     linear,
-    losses,
-    nn,
+    patches,
     segments,
-    signal,
     warp,
 )
-from webkiln.frontends.keras.operations.attention import dot_product_attention
-from webkiln.frontends.keras.operations.control import CONTROL
-from webkiln.frontends.keras.operations.elementary import ELEMENTARY
-from webkiln.frontends.keras.operations.elementwise import (
-    Operation,
+from webkiln.ops.functional.elementwise import (
     absolute,
     activation,
     binary,
@@ -45,13 +51,9 @@ from webkiln.frontends.keras.operations.elementwise import (
     squareplus,
     unary,
     where,
-)  # fmt: skip
-from webkiln.frontends.keras.operations.indexing import INDEXING
-from webkiln.frontends.keras.operations.matrices import MATRICES
-from webkiln.frontends.keras.operations.ranges import RANGES
-from webkiln.frontends.keras.operations.reductions import REDUCTIONS
-from webkiln.frontends.keras.operations.shapes import SHAPES
-from webkiln.frontends.keras.operations.sorting import SORTING
+)
+from webkiln.ops.functional.indexing import multi_hot, one_hot
+from webkiln.ops.functional.operands import Operation
 
 WRITTEN: Mapping[str, Operation] = {
     "Absolute": absolute,
@@ -156,13 +158,13 @@ WRITTEN: Mapping[str, Operation] = {
     "RightShift": integers.bitwise("ShiftRight"),
     "Matmul": linear.matmul,
     "Einsum": linear.einsum,
-    "Normalize": linear.normalize,
-    "Moments": linear.moments,
+    "Normalize": normalization.normalize,
+    "Moments": normalization.moments,
     "Norm": linalg.norm,
-    "Logsumexp": linear.logsumexp,
-    "BatchNorm": linear.batch_norm,
-    "LayerNorm": linear.layer_norm,
-    "RMSNorm": linear.rms_norm,
+    "Logsumexp": normalization.logsumexp,
+    "BatchNorm": normalization.batch_norm,
+    "LayerNorm": normalization.layer_norm,
+    "RMSNorm": normalization.rms_norm,
     "Sparsemax": activation(activations.sparsemax),
     "Conv": nn.conv,
     "DepthwiseConv": nn.depthwise_conv,
@@ -172,13 +174,13 @@ WRITTEN: Mapping[str, Operation] = {
     "AveragePool": nn.pool("AvgPool"),
     "AdaptiveMaxPool": nn.adaptive_pool("AdaptiveMaxPool"),
     "AdaptiveAveragePool": nn.adaptive_pool("AdaptiveAvgPool"),
-    "OneHot": nn.one_hot,
-    "MultiHot": nn.multi_hot,
+    "OneHot": one_hot,
+    "MultiHot": multi_hot,
     "Unfold": nn.unfold,
     "Fold": nn.fold,
-    "ExtractPatches": nn.extract_patches,
-    "DepthToSpace": nn.depth_to_space,
-    "SpaceToDepth": nn.space_to_depth,
+    "ExtractPatches": patches.extract_patches,
+    "DepthToSpace": patches.depth_to_space,
+    "SpaceToDepth": patches.space_to_depth,
     "DotProductAttention": dot_product_attention,
     "BinaryCrossentropy": losses.binary_crossentropy,
     "CategoricalCrossentropy": losses.categorical_crossentropy,

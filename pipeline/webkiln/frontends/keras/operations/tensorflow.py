@@ -7,28 +7,8 @@ https://www.tensorflow.org/api_docs/python/tf
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations import image, integers, linear, nn, segments, shapes
-from webkiln.frontends.keras.operations.elementary import ELEMENTARY
-from webkiln.frontends.keras.operations.elementwise import (
-    Operation,
-    absolute,
-    activation,
-    change_dtype,
-    clip,
-    divide_no_nan,
-    full_like,
-    gelu,
-    identity,
-    logical,
-    logical_xor,
-    rectifier,
-    square,
-    unary,
-)
-from webkiln.frontends.keras.operations.indexing import get_item
-from webkiln.frontends.keras.operations.matrices import tensordot
-from webkiln.frontends.keras.operations.reductions import deviation, reduction, truth
+from webkiln.frontends.keras.operations import normalization
+from webkiln.frontends.keras.operations.numpy_table import ELEMENTARY
 from webkiln.frontends.keras.operations.tensorflow_functions import (
     add_n,
     alike,
@@ -62,6 +42,26 @@ from webkiln.frontends.keras.operations.tensorflow_functions import (
 )
 from webkiln.frontends.keras.spec import FUNCTION
 from webkiln.ir.types import is_float
+from webkiln.ops.functional import activations, image, integers, linear, patches, segments, shapes
+from webkiln.ops.functional.elementwise import (
+    absolute,
+    activation,
+    change_dtype,
+    clip,
+    divide_no_nan,
+    full_like,
+    gelu,
+    identity,
+    logical,
+    logical_xor,
+    rectifier,
+    square,
+    unary,
+)
+from webkiln.ops.functional.indexing import get_item
+from webkiln.ops.functional.matrices import tensordot
+from webkiln.ops.functional.operands import Operation
+from webkiln.ops.functional.reductions import deviation, reduction, truth
 
 REDUCED = "input_tensor=x axis keepdims"
 
@@ -163,7 +163,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "math.reduce_any": called(truth("ReduceMax"), REDUCED),
     "math.reduce_variance": called(linear.variance, REDUCED),
     "math.reduce_std": called(deviation, REDUCED),
-    "math.reduce_logsumexp": called(linear.logsumexp, REDUCED),
+    "math.reduce_logsumexp": called(normalization.logsumexp, REDUCED),
     "math.reduce_euclidean_norm": called(euclidean, REDUCED),
     "compat.v1.norm": called(euclidean, "tensor=x ord=degree axis keepdims"),
     "math.l2_normalize": called(l2_normalize, "x axis epsilon"),
@@ -199,10 +199,10 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "identity stop_gradient": called(identity, "input=x"),
     "__operators__.getitem": called(get_item, "tensor=x slice_spec=key"),
     "nn.depth_to_space": called(
-        blocks(nn.depth_to_space), "input=x block_size data_format", least=2
+        blocks(patches.depth_to_space), "input=x block_size data_format", least=2
     ),
     "nn.space_to_depth": called(
-        blocks(nn.space_to_depth), "input=x block_size data_format", least=2
+        blocks(patches.space_to_depth), "input=x block_size data_format", least=2
     ),
     "nn.max_pool nn.max_pool2d compat.v1.nn.max_pool": called(
         pool("MaxPool"), "input=x ksize strides padding data_format", least=3

@@ -13,11 +13,17 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
-from webkiln.frontends.keras.operations import image, linear, nn, shapes
-from webkiln.frontends.keras.operations.arguments import (
+from webkiln.frontends.keras.operations import nn
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional import image, indexing, linear, shapes
+from webkiln.ops.functional.elementwise import square
+from webkiln.ops.functional.indexing import take
+from webkiln.ops.functional.operands import (
     FLOAT,
     QUOTIENTS,
     Argument,
+    Operation,
     as_dtype,
     axes_of,
     combined,
@@ -25,11 +31,7 @@ from webkiln.frontends.keras.operations.arguments import (
     like,
     tensor,
 )
-from webkiln.frontends.keras.operations.elementwise import Operation, square
-from webkiln.frontends.keras.operations.indexing import take
-from webkiln.frontends.keras.operations.reductions import index_of, reduction
-from webkiln.ir.types import is_float
-from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.reductions import index_of, reduction
 from webkiln.ops.pieces import cast, total
 
 IGNORED = frozenset({"name", "validate_indices", "bad_indices_policy"})
@@ -272,7 +274,7 @@ def resize(
 def one_hot(
     b: GraphBuilder, indices: Argument, depth: int, axis: int = -1, dtype: str = FLOAT
 ) -> Tensor:
-    return nn.one_hot(b, indices, depth, axis, dtype)
+    return indexing.one_hot(b, indices, depth, axis, dtype)
 
 
 def real(operation: Operation) -> Operation:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from webkiln.errors import SourceError
+from webkiln.frontends.core.stored_weight import StoredWeight
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.parts import RECURRENT, part_entries
 from webkiln.frontends.keras.versions import layouts
 from webkiln.frontends.keras.versions.layouts import Era
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 from webkiln.frontends.keras.weight_names import FIXED, WEIGHTS, weight_names
 
 Assigned = dict[str, dict[str, StoredWeight]]

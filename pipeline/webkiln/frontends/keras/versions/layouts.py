@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight, joined
+from webkiln.frontends.core.stored_weight import StoredWeight, joined
 from webkiln.ir.types import Array
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import h5py
 
 from webkiln.errors import SourceError
+from webkiln.frontends.core.stored_weight import StoredWeight
 from webkiln.frontends.core.tfjs_weights import manifest_weights
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import MAX_JSON_BYTES, ModelFile, checked_config, reading
@@ -25,7 +26,6 @@ from webkiln.frontends.keras.versions.assign import (
     misfit,
 )
 from webkiln.frontends.keras.versions.layouts import Era
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 
 ERA = Era((2,))
 

@@ -6,11 +6,11 @@ from typing import Any
 import h5py
 
 from webkiln.errors import SourceError
+from webkiln.frontends.core.stored_weight import StoredWeight
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import member, names_in, read_array
 from webkiln.frontends.keras.versions.assign import Assigned, Misfit, assigned, counts, misfit
 from webkiln.frontends.keras.versions.layouts import Era
-from webkiln.frontends.keras.versions.lazy_weight import StoredWeight
 
 Lists = dict[str, list[StoredWeight]]
 

@@ -4,9 +4,10 @@ from math import inf, sqrt
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
-from webkiln.frontends.onnx.operators.reduce import reduce_axes, softmax_along
+from webkiln.frontends.onnx.operators.reduce import reduce_axes
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.activations import stepwise_softmax
 
 
 def split_heads(call: NodeCall, x: Tensor, heads: int) -> Tensor:
@@ -106,7 +107,7 @@ def attention_weights(call: NodeCall, scores: Tensor, bias: Tensor | None) -> Te
     """The softmax of biased scores; rows in which every key is masked are 0."""
     precision = call.attr("softmax_precision")
     wide = cast(call, scores, DTYPES[precision]) if precision else scores
-    y = softmax_along(call, "Softmax", wide, scores.type.rank - 1)
+    y = stepwise_softmax(call.builder, "Softmax", wide, scores.type.rank - 1)
     if bias is not None:
         all_masked = call.op(
             "Equal",

@@ -10,6 +10,7 @@ from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.frontends.onnx.vocabulary_readers import PREPARE
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import detection
 
 
 def top_k(call: NodeCall) -> list[Tensor]:
@@ -58,12 +59,15 @@ def non_max_suppression(call: NodeCall) -> Tensor:
     most = call.tensor(2) if call.has(2) else call.constant(0, "int64")
     overlap = call.tensor(3) if call.has(3) else call.constant(0.0)
     least = call.tensor(4) if call.has(4) else call.constant(float("-inf"))
-    limits = [reshaped(call, item, (1,)) for item in (cast(call, most, "int64"), overlap, least)]
-    attrs = {
-        "center": bool(call.attr("center_point_box", 0)),
-        "count": call.builder.data_dependent(),
-    }
-    return call.op("NonMaxSuppression", [boxes, scores, *limits], attrs)
+    return detection.non_max_suppression(
+        call.builder,
+        boxes,
+        scores,
+        cast(call, most, "int64"),
+        overlap,
+        least,
+        center=call.flag("center_point_box"),
+    )
 
 
 def ngrams(call: NodeCall) -> Tensor:

@@ -1,159 +1,12 @@
-"""If, Loop and Scan. Conditions and trip counts that are known during conversion are resolved
-then.
-"""
+"""If, Loop and Scan."""
 
 from collections.abc import Sequence
 
-from webkiln.errors import ShapeError
-from webkiln.frontends.nodes.call import (
-    DataDependentError,
-    GraphValue,
-    NodeCall,
-    NodeHandler,
-    as_tensor,
-    known,
-)
-from webkiln.frontends.nodes.control import selected_branch
-from webkiln.frontends.nodes.sequences import flattened, lengths, regrouped
-from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.frontends.onnx.operators.counted_loops import counted_loop, trip_count, trip_limit
-from webkiln.frontends.onnx.operators.elementwise import part
-from webkiln.frontends.onnx.operators.reduce import reversed_
-from webkiln.frontends.onnx.operators.shape import reshaped, transposed
-from webkiln.ir.dim import is_symbolic
-from webkiln.ir.types import Type
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler, as_tensor
+from webkiln.frontends.nodes.if_and_loop import IF_AND_LOOP
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.control_flow import Block
-
-MAX_UNROLLED = 64
-"""Loops of at most this number of iterations are unrolled."""
-
-
-def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """The branch selected by a known condition, or both branches."""
-    branches = [call.attr("then_branch"), call.attr("else_branch")]
-    chosen = selected_branch(call, call.operand(0))
-    if chosen is not None:
-        return call.convert_subgraph(call.builder, branches[0 if chosen else 1], [])
-
-    results: list[list[GraphValue]] = []
-
-    def block(graph: GraphSpec) -> Block:
-        def convert(builder: GraphBuilder, _: Sequence[Tensor]) -> list[Tensor]:
-            results.append(call.convert_subgraph(builder, graph, []))
-            return flattened(builder, results[-1])
-
-        return convert
-
-    try:
-        tensors = call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
-        structures = [lengths(result) for result in results]
-        if any(structure != structures[0] for structure in structures):
-            raise call.unsupported(
-                "gives sequences of different lengths", "Make them equally long in both branches"
-            )
-        return regrouped(tensors, structures[0], [item.type.dtype for item in results[0]])
-    except ShapeError as error:
-        advice = (
-            "if its condition depends on a size or on an input that never changes, fix it with"
-            " --dim or --value"
-        )
-        raise ShapeError(f"{error}; {advice}") from error
-
-
-def loop(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """Convert a Loop: unroll it if the trip count is known and small, or if shapes depend on the
-    iteration; else use a recurrence if the trip count is a size; else a loop that checks its
-    condition at run time.
-    """
-    limit = trip_limit(call)
-    begins = not call.has(1) or call.operand(1).is_constant
-    known_limit = None if limit is None or is_symbolic(limit) or not begins else limit
-    results = (
-        unroll(call, known_limit)
-        if known_limit is not None and known_limit <= MAX_UNROLLED
-        else None
-    )
-    if results is not None:
-        return results
-    try:
-        count = trip_count(call)
-        return while_loop(call, limit) if count is None else counted_loop(call, count)
-    except DataDependentError:
-        results = unroll(call, known_limit) if known_limit is not None else None
-        if results is None:
-            raise call.data_dependent_error(0 if call.has(0) and limit is None else 1) from None
-        return results
-
-
-def unroll(call: NodeCall, limit: int) -> list[GraphValue] | None:
-    """Unroll the iterations while the condition is constant; None if it is not."""
-    body, step = call.attr("body"), 0
-    is_running = bool(call.numbers(1).reshape(())) if call.has(1) else True
-    state = [call.operand(position) for position in range(2, len(call))]
-    stacks: list[list[GraphValue]] = [[] for _ in range(len(body.outputs) - 1 - len(state))]
-    while is_running and step < limit:
-        condition, *results = call.convert_subgraph(
-            call.builder, body, [known(step, "int64"), known(1, "bool"), *state]
-        )
-        _check_condition(call, condition.type)
-        if not condition.is_constant or condition.value is None:
-            return None
-        is_running = bool(condition.value.reshape(()))
-        state = results[: len(state)]
-        for stack_, result in zip(stacks, results[len(state) :], strict=True):
-            stack_.append(result)
-        step += 1
-    return [*state, *(stack(call, stack_) for stack_ in stacks)]
-
-
-def while_loop(call: NodeCall, bound: int | None) -> list[Tensor]:
-    """A loop of the program of at most `bound` iterations. If the trip count is data, the condition
-    also compares the iteration number.
-    """
-    body, states = call.attr("body"), [call.tensor(position) for position in range(2, len(call))]
-    if len(body.outputs) - 1 > len(states) and bound is None:
-        raise call.data_dependent_error(0 if call.has(0) else 1)
-    begin = reshaped(call, call.tensor(1), ()) if call.has(1) else call.constant(1, "bool")
-    limit = (
-        reshaped(call, call.tensor(0), ())
-        if call.has(0) and call.operand(0).value is None
-        else None
-    )
-    if limit is not None:
-        begin = call.op("And", [begin, call.op("Greater", [limit, call.like(0, limit)])])
-
-    def step(builder: GraphBuilder, arguments: list[Tensor]) -> Sequence[Tensor]:
-        proceed, *results = (
-            as_tensor(builder, item)
-            for item in call.convert_subgraph(builder, body, list(arguments))
-        )
-        _check_condition(call, proceed.type)
-        proceed = builder.op("Reshape", [proceed], {"shape": ()})
-        if limit is not None:
-            following = builder.op("Add", [arguments[0], builder.constant(1, "int64")])
-            proceed = builder.op(
-                "And", [proceed, builder.op("Less", [following, builder.capture(limit)])]
-            )
-        return [proceed, *results]
-
-    final, stacks = call.builder.loop(begin, states, step, bound=bound)
-    return [*final, *stacks]
-
-
-def _check_condition(call: NodeCall, type_: Type) -> None:
-    if type_.dtype != "bool" or type_.size != 1:
-        raise call.error(f"the condition that its body returns is {type_}, expected one bool")
-
-
-def stack(call: NodeCall, items: Sequence[GraphValue]) -> GraphValue:
-    """Stack equal tensors along a new first axis."""
-    if not items:
-        raise call.unsupported("runs no iteration and returns its scan outputs", "Remove the loop")
-    tensors = [as_tensor(call.builder, item) for item in items]
-    wide = [reshaped(call, item, (1, *item.shape)) for item in tensors]
-    result = call.op("Concat", wide, {"axis": 0})
-    return GraphValue(result.type, result)
+from webkiln.ops.functional.slices import reversed_along, sliced
+from webkiln.ops.pieces import reshaped, transposed
 
 
 def scan(call: NodeCall) -> list[Tensor]:
@@ -168,7 +21,10 @@ def scan(call: NodeCall) -> list[Tensor]:
     batches = [
         _scan(
             call,
-            [reshaped(call, part(call, x, 0, number, 1), x.shape[1:]) for x in operands],
+            [
+                reshaped(call.builder, sliced(call.builder, x, 0, number, 1), x.shape[1:])
+                for x in operands
+            ],
             None,
             call.attr("directions"),
         )
@@ -176,7 +32,7 @@ def scan(call: NodeCall) -> list[Tensor]:
     ]
     joined = []
     for results in zip(*batches, strict=True):
-        wide = [reshaped(call, item, (1, *item.shape)) for item in results]
+        wide = [reshaped(call.builder, item, (1, *item.shape)) for item in results]
         joined.append(wide[0] if len(wide) == 1 else call.op("Concat", wide, {"axis": 0}))
     return joined
 
@@ -194,9 +50,9 @@ def _scan(
     )
     for number, x in enumerate(sequences):
         axis = call.axis(axes[number], x.type.rank) if axes else 0
-        moved = transposed(call, x, [axis, *(d for d in range(x.type.rank) if d != axis)])
+        moved = transposed(call.builder, x, [axis, *(d for d in range(x.type.rank) if d != axis)])
         sequences[number] = (
-            reversed_(call, moved, 0) if directions and directions[number] else moved
+            reversed_along(call.builder, moved, 0) if directions and directions[number] else moved
         )
 
     def step(
@@ -212,13 +68,15 @@ def _scan(
     directions_out, axes_out = call.attr("scan_output_directions"), call.attr("scan_output_axes")
     for number, stack_ in enumerate(stacks):
         ordered = (
-            reversed_(call, stack_, 0) if directions_out and directions_out[number] else stack_
+            reversed_along(call.builder, stack_, 0)
+            if directions_out and directions_out[number]
+            else stack_
         )
         axis = call.axis(axes_out[number], stack_.type.rank) if axes_out else 0
         perm = list(range(1, stack_.type.rank))
         perm.insert(axis, 0)
-        stacks[number] = transposed(call, ordered, perm)
+        stacks[number] = transposed(call.builder, ordered, perm)
     return [*final, *stacks]
 
 
-CONTROL: dict[str, NodeHandler] = {"If": if_, "Loop": loop, "Scan": scan}
+CONTROL: dict[str, NodeHandler] = {**IF_AND_LOOP, "Scan": scan}

@@ -4,23 +4,13 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.windows import windows
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import pooling
 from webkiln.ops.transposed_conv import transposed_conv
 
 
 def convolution(call: NodeCall, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
-    dims = tuple(range(x.type.rank))
     windows_ = windows(call, x.shape[2:], call.attr("kernel_shape") or w.shape[2:])
-    attrs = {
-        "x_dims": dims,
-        "w_dims": dims,
-        "out_dims": dims,
-        "strides": windows_.strides,
-        "dilation": windows_.dilation,
-        "pad_low": windows_.low,
-        "pad_high": windows_.high,
-        "groups": call.attr("group", 1),
-    }
-    return call.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
+    return pooling.conv(call.builder, x, w, bias, windows_, call.attr("group", 1))
 
 
 def conv(call: NodeCall) -> Tensor:
@@ -77,17 +67,8 @@ def causal_conv(call: NodeCall) -> list[Tensor]:
     empty = {"shape": (x.shape[0], channels, before)}
     state = call.tensor(3) if call.has(3) else call.op("Broadcast", [call.like(0, x)], empty)
     sequence = call.op("Concat", [state, x], {"axis": 2})
-    attrs = {
-        "x_dims": (0, 1, 2),
-        "w_dims": (0, 1, 2),
-        "out_dims": (0, 1, 2),
-        "strides": (1,),
-        "dilation": (1,),
-        "pad_low": (0,),
-        "pad_high": (0,),
-        "groups": channels,
-    }
-    y = call.op("Conv", [sequence, w] if bias is None else [sequence, w, bias], attrs)
+    windows_ = pooling.Windows((width,), (1,), (1,), (0,), (0,))
+    y = pooling.conv(call.builder, sequence, w, bias, windows_, channels)
     if call.attr("activation", "none") in ("silu", "swish"):
         y = call.op("Silu", [y])
     return [y, part(call, sequence, 2, sequence.shape[2] - before, before)]

@@ -5,10 +5,12 @@ from functools import reduce
 from math import inf
 from typing import Any
 
-from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.ir.types import is_float, is_integer
-from webkiln.ops.builder import Tensor
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional import activations
+from webkiln.ops.functional.elementwise import rounded_power
+from webkiln.ops.functional.inverse_trigonometry import FUNCTIONS
 
 
 def direct(op: str, **attrs: Any) -> NodeHandler:
@@ -62,11 +64,7 @@ def power(call: NodeCall) -> Tensor:
     """The exponent may have another dtype. For integers, the result is the integer nearest to the
     power.
     """
-    a, b = binary_operands(call)
-    if is_integer(a.dtype):
-        wide = [cast(call, item, "float64") for item in (a, b)]
-        return cast(call, call.op("Round", [call.op("Pow", wide)]), a.dtype)
-    return call.op("Pow", [a, cast(call, b, a.dtype)])
+    return rounded_power(call.builder, *binary_operands(call))
 
 
 def cast(call: NodeCall, x: Tensor, dtype: str) -> Tensor:
@@ -119,34 +117,22 @@ def clip(call: NodeCall) -> Tensor:
 
 
 def hard_sigmoid(call: NodeCall) -> Tensor:
-    return clip_to_unit(call, call.tensor(0) * call.attr("alpha", 0.2) + call.attr("beta", 0.5))
-
-
-def clip_to_unit(call: NodeCall, x: Tensor) -> Tensor:
-    """Clip to [0, 1]."""
-    return call.op("Clip", [x], {"min": 0, "max": 1})
-
-
-def hard_swish(call: NodeCall) -> Tensor:
-    x = call.tensor(0)
-    return x * clip_to_unit(call, x * (1 / 6) + 0.5)
+    return activations.hard_sigmoid(
+        call.builder, call.tensor(0), call.attr("alpha", 0.2), call.attr("beta", 0.5)
+    )
 
 
 def selu(call: NodeCall) -> Tensor:
-    y = call.op("Elu", [call.tensor(0)], {"alpha": call.attr("alpha", 1.6732631921768188)})
-    return y * float(call.attr("gamma", 1.0507010221481323))
+    alpha, gamma = call.attr("alpha", 1.6732631921768188), call.attr("gamma", 1.0507010221481323)
+    return activations.scaled_elu(call.builder, call.tensor(0), alpha, float(gamma))
 
 
 def celu(call: NodeCall) -> Tensor:
-    x, alpha = call.tensor(0), call.attr("alpha", 1.0)
-    positive = call.op("Relu", [x])
-    return positive + call.op("Min", [call.op("Expm1", [x * (1 / alpha)]) * alpha, call.like(0, x)])
+    return activations.celu(call.builder, call.tensor(0), call.attr("alpha", 1.0))
 
 
 def thresholded_relu(call: NodeCall) -> Tensor:
-    x = call.tensor(0)
-    alpha = call.like(call.attr("alpha", 1.0), x)
-    return call.op("Where", [call.op("Greater", [x, alpha]), x, call.like(0, x)])
+    return activations.threshold(call.builder, call.tensor(0), call.attr("alpha", 1.0), 0)
 
 
 def shrink(call: NodeCall) -> Tensor:
@@ -163,15 +149,10 @@ def prelu(call: NodeCall) -> Tensor:
     x, slope = call.tensor(0), call.tensor(1)
     if call.version < 7 and slope.type.rank == 1 and slope.shape[0] != 1:
         slope = call.op("Reshape", [slope], {"shape": (*slope.shape, *[1] * (x.type.rank - 2))})
-    y = call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * slope, x])
+    y = activations.prelu(call.builder, x, slope)
     if y.shape != x.shape:
         raise call.error(f"its slope is {slope.type}, which does not broadcast to x, {x.type}")
     return y
-
-
-def mish(call: NodeCall) -> Tensor:
-    x = call.tensor(0)
-    return x * call.op("Tanh", [call.op("Softplus", [x])])
 
 
 def swish(call: NodeCall) -> Tensor:
@@ -249,9 +230,9 @@ def dropout(call: NodeCall) -> Sequence[Tensor]:
     return [x] if mask is None else [x, mask]
 
 
-def composition(op: str) -> NodeHandler:
+def composed(function: Callable[[GraphBuilder, Tensor], Tensor]) -> NodeHandler:
     """A function of one float operand, composed of other operators."""
-    return lambda call: FUNCTIONS[op](call.builder, call.tensor(0))
+    return lambda call: function(call.builder, call.tensor(0))
 
 
 DIRECT = (
@@ -282,7 +263,7 @@ DIRECT = (
 
 ELEMENTWISE: dict[str, NodeHandler] = {
     **{op: direct(op) for op in DIRECT},
-    **{op: composition(op) for op in FUNCTIONS},
+    **{op: composed(function) for op, function in FUNCTIONS.items()},
     **{op: binary(op) for op in ("Add", "Sub", "Mul", "Div", "And", "Or", "Equal")},
     "Less": comparison("Less"),
     "Greater": comparison("Greater"),
@@ -311,8 +292,8 @@ ELEMENTWISE: dict[str, NodeHandler] = {
     "Celu": celu,
     "Gelu": gelu,
     "HardSigmoid": hard_sigmoid,
-    "HardSwish": hard_swish,
-    "Mish": mish,
+    "HardSwish": composed(activations.hard_swish),
+    "Mish": composed(activations.mish),
     "Swish": swish,
     "SwiGLU": swiglu,
     "PRelu": prelu,

@@ -4,6 +4,7 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.indexing import is_index, reverse_sequence
 from webkiln.ops.overlap import overlapped
 
 
@@ -61,39 +62,21 @@ def one_hot(call: NodeCall) -> Tensor:
     indices, values = call.tensor(0), call.tensor(2)
     depth = call.sizes(1)[0]
     axis = call.axis(call.attr("axis", -1), indices.type.rank + 1)
-    positions = normalise_indices(call, indices, depth)
-    wide = reshaped(call, positions, (*indices.shape[:axis], 1, *indices.shape[axis:]))
-    numbers = reshaped(
-        call,
-        iota(call, depth, "int64"),
-        [depth if d == axis else 1 for d in range(indices.type.rank + 1)],
-    )
+    same = is_index(call.builder, normalise_indices(call, indices, depth), depth, axis)
     off, on = (
         call.op("Slice", [values], {"starts": (start,), "sizes": (1,), "steps": (1,)})
         for start in (0, 1)
     )
-    return call.op("Where", [call.op("Equal", [wide, numbers]), on, off])
+    return call.op("Where", [same, on, off])
 
 
-def reverse_sequence(call: NodeCall) -> Tensor:
-    return reverse_sequence_of(
-        call, call.tensor(0), call.tensor(1), call.attr("time_axis", 0), call.attr("batch_axis", 1)
-    )
-
-
-def reverse_sequence_of(
-    call: NodeCall, x: Tensor, counts: Tensor, time: int = 0, batch: int = 1
-) -> Tensor:
-    """Reverse the first `counts[i]` elements of each row i."""
-    lengths = cast(call, counts, "int32")
-    rank, steps = x.type.rank, x.shape[time]
-    steps_ = reshaped(
-        call, iota(call, steps, "int32"), [steps if d == time else 1 for d in range(rank)]
-    )
-    length = reshaped(call, lengths, [x.shape[batch] if d == batch else 1 for d in range(rank)])
-    indices = call.op("Where", [call.op("Less", [steps_, length]), length - 1 - steps_, steps_])
-    return call.op(
-        "GatherElements", [x, call.op("Broadcast", [indices], {"shape": x.shape})], {"axis": time}
+def reverse_sequence_of(call: NodeCall) -> Tensor:
+    return reverse_sequence(
+        call.builder,
+        call.tensor(0),
+        call.tensor(1),
+        call.attr("time_axis", 0),
+        call.attr("batch_axis", 1),
     )
 
 
@@ -144,7 +127,7 @@ INDEXING: dict[str, NodeHandler] = {
     "ScatterElements": scatter_elements,
     "ScatterND": scatter_nd,
     "OneHot": one_hot,
-    "ReverseSequence": reverse_sequence,
+    "ReverseSequence": reverse_sequence_of,
     "TensorScatter": tensor_scatter,
     "Col2Im": col2im,
 }

@@ -6,10 +6,12 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.attention import merge_heads, split_heads
 from webkiln.frontends.onnx.operators.conv import convolution
 from webkiln.frontends.onnx.operators.elementwise import cast, part
-from webkiln.frontends.onnx.operators.linear import gemm, matrix_product, scale
-from webkiln.frontends.onnx.operators.reduce import rms_norm, standardise
+from webkiln.frontends.onnx.operators.linear import gemm, scale
+from webkiln.frontends.onnx.operators.reduce import rms_norm
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.linear import matrix_product
+from webkiln.ops.functional.normalization import standardise_with_moments
 
 
 def gelu(call: NodeCall) -> Tensor:
@@ -92,7 +94,7 @@ def fused_matmul(call: NodeCall) -> Tensor:
                 call, x, (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)
             )
             a, b = (swapped, b) if name == "transA" else (a, swapped)
-    return scale(call, matrix_product(call, a, b), call.attr("alpha", 1.0))
+    return scale(call, matrix_product(call.builder, a, b), call.attr("alpha", 1.0))
 
 
 def skip_layer_norm(call: NodeCall) -> list[Tensor]:
@@ -100,8 +102,8 @@ def skip_layer_norm(call: NodeCall) -> list[Tensor]:
     is an output, too.
     """
     total = add_bias(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 4)
-    normalised, mean, inverse = standardise(
-        call, total, (total.type.rank - 1,), call.attr("epsilon", 1e-12)
+    normalised, mean, inverse = standardise_with_moments(
+        call.builder, total, (total.type.rank - 1,), call.attr("epsilon", 1e-12)
     )
     return [add_bias(call, call.op("Mul", [normalised, call.tensor(2)]), 3), mean, inverse, total]
 
@@ -132,7 +134,9 @@ def embed_layer_norm(call: NodeCall) -> list[Tensor]:
         total = call.op(
             "Add", [total, call.op("Gather", [call.tensor(4), call.tensor(1)], {"axis": 0})]
         )
-    normalised, _, _ = standardise(call, total, (2,), call.attr("epsilon", 1e-12))
+    normalised, _, _ = standardise_with_moments(
+        call.builder, total, (2,), call.attr("epsilon", 1e-12)
+    )
     y = call.op("Add", [call.op("Mul", [normalised, call.tensor(5)]), call.tensor(6)])
     if call.has(7):
         counted = call.op(
@@ -206,7 +210,7 @@ def attention(call: NodeCall) -> Tensor:
             "applies rotary embeddings to queries and keys",
             "Save the model without onnxruntime's optimisations",
         )
-    projected = add_bias(call, matrix_product(call, x, call.tensor(1)), 2)
+    projected = add_bias(call, matrix_product(call.builder, x, call.tensor(1)), 2)
     widths = call.attr("qkv_hidden_sizes") or (projected.shape[2] // 3,) * 3
     starts = (0, widths[0], widths[0] + widths[1])
     q, k, v = (

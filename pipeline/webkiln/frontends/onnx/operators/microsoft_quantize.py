@@ -7,13 +7,13 @@ from math import prod
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
-from webkiln.frontends.onnx.operators.linear import matrix_product
 from webkiln.frontends.onnx.operators.pool import average_pool_of
 from webkiln.frontends.onnx.operators.quantize import (
     broadcast_parameter,
     dequantize,
     dequantize_linear,
     dynamic_scale,
+    integer_product,
     quantize,
     quantize_linear,
     subtract_zero_point,
@@ -122,15 +122,7 @@ def gemm(call: NodeCall) -> Tensor:
 def matmul_to_float(call: NodeCall) -> Tensor:
     """Operands: a, b, their scales, their zero points, a bias."""
     a, b = call.tensor(0), call.tensor(1)
-    y = cast(
-        call,
-        matrix_product(
-            call,
-            subtract_zero_point(call, a, call.optional(4), 0),
-            subtract_zero_point(call, b, call.optional(5), b.type.rank - 1),
-        ),
-        "float32",
-    )
+    y = cast(call, integer_product(call, a, call.optional(4), b, call.optional(5)), "float32")
     for position in (2, 3):
         scale = call.tensor(position)
         y = call.op(
@@ -143,12 +135,8 @@ def dynamic_matmul(call: NodeCall) -> Tensor:
     """Quantise a float a by its own range. Operands: a, b, scale and zero point of b, a bias."""
     a, b = call.tensor(0), call.tensor(1)
     scale, zero = dynamic_scale(call, a)
-    left = subtract_zero_point(call, quantize(call, a, scale, zero, "uint8"), zero, 0)
-    y = cast(
-        call,
-        matrix_product(call, left, subtract_zero_point(call, b, call.optional(3), b.type.rank - 1)),
-        "float32",
-    )
+    left = quantize(call, a, scale, zero, "uint8")
+    y = cast(call, integer_product(call, left, zero, b, call.optional(3)), "float32")
     other = call.tensor(2)
     y = call.op(
         "Mul",

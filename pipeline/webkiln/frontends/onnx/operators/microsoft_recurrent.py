@@ -6,16 +6,17 @@ https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 from dataclasses import dataclass
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.elementwise import cast, part
-from webkiln.frontends.onnx.operators.linear import matrix_product
+from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.quantize import (
     dynamic_scale,
     quantize,
     subtract_zero_point,
 )
-from webkiln.frontends.onnx.operators.recurrent import Direction, Recurrence, lstm_cell
+from webkiln.frontends.onnx.operators.recurrent import operands, options
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.linear import matrix_product
+from webkiln.ops.functional.recurrent import Direction, Recurrence, lstm_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class QuantizedDirection(Direction):
         scale = inner.op("Where", [is_empty, inner.like(1, scale), scale])
         zero = inner.op("Where", [is_empty, inner.like(0, zero), zero])
         centred = subtract_zero_point(inner, quantize(inner, x, scale, zero, "uint8"), zero, 0)
-        product = cast(inner, matrix_product(inner, centred, weights), "float32")
+        product = cast(inner, matrix_product(inner.builder, centred, weights), "float32")
         return inner.op("Mul", [product, inner.op("Mul", [weight_scale, scale])])
 
 
@@ -55,18 +56,21 @@ class QuantizedRecurrence(Recurrence):
     """
 
     def __init__(self, call: NodeCall) -> None:
-        super().__init__(call, 4, 2, ("Sigmoid", "Tanh", "Tanh"))
-        self.hidden = call.type(2).shape[1]
+        names = ("Sigmoid", "Tanh", "Tanh")
+        super().__init__(
+            call.builder, operands(call, 2), options(call, 4, names, call.type(2).shape[1])
+        )
+        self.call = call
 
-    def prepared(self, source: Tensor, lengths: Tensor | None) -> Tensor:
+    def prepared(self, source: Tensor) -> Tensor:
         """Zeros after the longest row, which do not change the range; onnxruntime leaves these
         steps out.
         """
-        if lengths is None:
+        if self.lengths is None:
             return source
         call, steps = self.call, source.shape[0]
         numbers = call.op("Iota", [], {"size": steps, "dtype": "int32"})
-        longest = call.op("ReduceMax", [lengths], {"axes": (0,), "keepdims": False})
+        longest = call.op("ReduceMax", [self.lengths], {"axes": (0,), "keepdims": False})
         inside = reshaped(call, call.op("Less", [numbers, longest]), (steps, 1, 1))
         return call.op("Where", [inside, source, call.like(0, source)])
 
@@ -74,8 +78,7 @@ class QuantizedRecurrence(Recurrence):
         call = self.call
 
         def row(position: int) -> Tensor:
-            x = call.tensor(position)
-            return reshaped(call, part(call, x, 0, number, 1), x.shape[1:])
+            return self.row(call.tensor(position), number)
 
         def weights(position: int, zero: int) -> Tensor:
             offset = row(zero) if call.has(zero) else None

@@ -1,77 +1,30 @@
 """Pooling over the spatial axes, which follow batch and channels."""
 
-from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import reshaped
-from webkiln.frontends.onnx.operators.windows import Windows, windows
-from webkiln.ir.dim import floordiv, maximum
-from webkiln.ir.rational import positive
+from webkiln.frontends.onnx.operators.windows import windows
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import pooling
+from webkiln.ops.functional.pooling import Windows
 
 
 def pool_windows(call: NodeCall, x: Tensor) -> Windows:
     return windows(call, x.shape[2:], call.attr("kernel_shape"))
 
 
-def ceil_padding(call: NodeCall, x: Tensor, windows_: Windows) -> tuple[int, ...]:
-    """The padding after each axis that `ceil_mode` adds for the last windows. No window starts in
-    the trailing padding.
-    """
-    if not call.attr("ceil_mode", 0):
-        return (0,) * len(windows_.window)
-    result = []
-    rows = zip(
-        x.shape[2:],
-        windows_.window,
-        windows_.strides,
-        windows_.dilation,
-        windows_.low,
-        windows_.high,
-        strict=True,
-    )
-    for size, window, stride, dilation, low, high in rows:
-        room = size + low + high - ((window - 1) * dilation + 1)
-        count = -floordiv(-room, stride) + 1
-        count -= positive((count - 1) * stride - (size + low) + 1)
-        result.append(maximum([(count - 1) * stride - room, 0]))
-    return tuple(result)
-
-
-def pool_attributes(x: Tensor, windows_: Windows, extra: Sequence[int]) -> dict[str, Any]:
-    return {
-        "axes": tuple(range(2, x.type.rank)),
-        "window": windows_.window,
-        "strides": windows_.strides,
-        "dilation": windows_.dilation,
-        "pad_low": windows_.low,
-        "pad_high": tuple(high + added for high, added in zip(windows_.high, extra, strict=True)),
-    }
-
-
 def max_pool(call: NodeCall) -> list[Tensor]:
-    """The maximum of each window, and its flat index: row-major in the entire tensor, or with
-    `storage_order` 1 column-major in the spatial axes.
-    """
+    """The maximum of each window, and its flat index."""
     x = call.tensor(0)
-    windows_ = pool_windows(call, x)
-    attrs = pool_attributes(x, windows_, ceil_padding(call, x, windows_))
-    y = call.op("MaxPool", [x], attrs)
-    if not call.is_output_used(1):
-        return [y]
-    return [
-        y,
-        cast(
-            call,
-            call.op(
-                "MaxPoolIndex", [x], attrs | {"column_major": bool(call.attr("storage_order", 0))}
-            ),
-            "int64",
-        ),
-    ]
+    return pooling.max_pool(
+        call.builder,
+        x,
+        pool_windows(call, x),
+        ceil_mode=call.flag("ceil_mode"),
+        indices=call.is_output_used(1),
+        column_major=call.flag("storage_order"),
+    )
 
 
 def average_pool(call: NodeCall) -> Tensor:
@@ -79,32 +32,21 @@ def average_pool(call: NodeCall) -> Tensor:
 
 
 def average_pool_of(call: NodeCall, x: Tensor) -> Tensor:
-    """Padding counts if `count_include_pad` is set; the padding that `ceil_mode` adds does not."""
-    windows_ = pool_windows(call, x)
-    extra = ceil_padding(call, x, windows_)
-    if call.attr("count_include_pad", 0) and any((*windows_.low, *windows_.high)):
-        attrs = {"low": (0, 0, *windows_.low), "high": (0, 0, *windows_.high)}
-        wide = call.op("Pad", [x], attrs)
-        none = (0,) * len(windows_.window)
-        return call.op(
-            "AvgPool",
-            [wide],
-            pool_attributes(
-                wide,
-                Windows(windows_.window, windows_.strides, windows_.dilation, none, none),
-                extra,
-            ),
-        )
-    return call.op("AvgPool", [x], pool_attributes(x, windows_, extra))
+    return pooling.average_pool(
+        call.builder,
+        x,
+        pool_windows(call, x),
+        ceil_mode=call.flag("ceil_mode"),
+        count_include_pad=call.flag("count_include_pad"),
+    )
 
 
 def lp_pool(call: NodeCall) -> Tensor:
     x, p = call.tensor(0), call.attr("p", 2)
     windows_ = pool_windows(call, x)
     powers = power(call, call.op("Abs", [x]), p)
-    attrs = pool_attributes(x, windows_, ceil_padding(call, x, windows_)) | {
-        "count_include_pad": True
-    }
+    attrs = pooling.pool_attributes(x, windows_, ceil_mode=call.flag("ceil_mode"))
+    attrs["count_include_pad"] = True
     return power(call, call.op("AvgPool", [powers], attrs) * prod(windows_.window), 1 / p)
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.conv import convolution
-from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of
-from webkiln.frontends.onnx.operators.linear import matrix_product
+from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, dtype_of
 from webkiln.frontends.onnx.operators.reduce import reduce_axes
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.linear import matrix_product
 
 
 def broadcast_parameter(
@@ -71,6 +71,8 @@ def dequantize(
 
 def quantize_linear(call: NodeCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
+    if DTYPES.get(call.attr("precision", 0), "float32") not in ("float32", x.dtype):
+        raise call.unsupported("divides in another precision than x", "Omit its precision")
     dtype = zero.dtype if zero is not None else dtype_of(call, "output_dtype", "uint8")
     wide = cast(call, x, "float32") if x.dtype != "float64" else x
     return quantize(
@@ -123,14 +125,30 @@ def subtract_zero_point(call: NodeCall, x: Tensor, zero: Tensor | None, axis: in
     )
 
 
-def matmul_integer(call: NodeCall) -> Tensor:
-    """Zero points are scalars, or one per row of the first and per column of the second operand."""
-    a, b = call.tensor(0), call.tensor(1)
+def integer_product(
+    call: NodeCall, a: Tensor, a_zero: Tensor | None, b: Tensor, b_zero: Tensor | None
+) -> Tensor:
+    """The int32 product of a and b without their zero points: scalars, or one per row of a and one
+    per column of b.
+    """
+    zeros = [zero for zero in (a_zero, b_zero) if zero is not None]
+    narrow = {a.dtype, b.dtype} <= {"int8", "uint8"}
+    if narrow and min(a.type.rank, b.type.rank) > 1 and all(z.type.size == 1 for z in zeros):
+        points = [
+            call.builder.constant(0, x.dtype) if zero is None else reshaped(call, zero, ())
+            for x, zero in ((a, a_zero), (b, b_zero))
+        ]
+        return call.op("MatMulInteger", [a, b, *points])
     return matrix_product(
-        call,
-        subtract_zero_point(call, a, call.optional(2), max(a.type.rank - 2, 0)),
-        subtract_zero_point(call, b, call.optional(3), b.type.rank - 1),
+        call.builder,
+        subtract_zero_point(call, a, a_zero, max(a.type.rank - 2, 0)),
+        subtract_zero_point(call, b, b_zero, b.type.rank - 1),
     )
+
+
+def matmul_integer(call: NodeCall) -> Tensor:
+    a, b = call.tensor(0), call.tensor(1)
+    return integer_product(call, a, call.optional(2), b, call.optional(3))
 
 
 def conv_integer(call: NodeCall) -> Tensor:
@@ -167,12 +185,7 @@ def qlinear_matmul(call: NodeCall) -> Tensor:
     """Operands: a, its scale and zero point, the same for b, scale and zero point of the result."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = call.tensors()
     rows, columns = max(a.type.rank - 2, 0), b.type.rank - 1
-    y = matrix_product(
-        call,
-        subtract_zero_point(call, a, a_zero, rows),
-        subtract_zero_point(call, b, b_zero, columns),
-    )
-    real = cast(call, y, "float32")
+    real = cast(call, integer_product(call, a, a_zero, b, b_zero), "float32")
     real = call.op(
         "Mul", [real, cast(call, broadcast_parameter(call, a_scale, a, rows), "float32")]
     )

@@ -9,6 +9,14 @@ from webkiln.frontends.onnx.operators.pool import power
 from webkiln.frontends.onnx.operators.shape import axes_of, reshaped
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.activations import stepwise_softmax
+from webkiln.ops.functional.normalization import (
+    layer_norm,
+    local_response_norm,
+    standardise_with_moments,
+)
+from webkiln.ops.functional.reductions import log_sum_exp
+from webkiln.ops.functional.slices import reversed_along
 
 Reduction = Callable[[NodeCall, Tensor], Tensor]
 
@@ -42,15 +50,7 @@ def _log_sum_exp(call: NodeCall) -> Tensor:
     axes = axes_of(call, 1, x.type.rank)
     if not axes:
         axes = () if call.attr("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
-    largest = reduce_axes(call, "ReduceMax", x, axes)
-    finite = call.op("Where", [call.op("IsInf", [largest]), call.like(0, x), largest])
-    total = (
-        call.op("Log", [reduce_axes(call, "ReduceSum", call.op("Exp", [x - finite]), axes)])
-        + finite
-    )
-    if call.attr("keepdims", 1):
-        return total
-    return reshaped(call, total, [size for axis, size in enumerate(x.shape) if axis not in axes])
+    return log_sum_exp(call.builder, x, axes, keepdims=call.flag("keepdims", default=True))
 
 
 def _extreme(op: str) -> NodeHandler:
@@ -71,7 +71,7 @@ def arg_extreme(op: str) -> NodeHandler:
         attrs = {"axis": axis, "keepdims": bool(call.attr("keepdims", 1))}
         if not call.attr("select_last_index", 0):
             return cast(call, call.op(op, [x], attrs), "int64")
-        flipped = reversed_(call, x, axis)
+        flipped = reversed_along(call.builder, x, axis)
         return cast(
             call,
             call.constant(0, "int32") + (x.shape[axis] - 1) - call.op(op, [flipped], attrs),
@@ -81,33 +81,11 @@ def arg_extreme(op: str) -> NodeHandler:
     return handler
 
 
-def reversed_(call: NodeCall, x: Tensor, axis: int) -> Tensor:
-    starts = tuple(size - 1 if d == axis else 0 for d, size in enumerate(x.shape))
-    steps = tuple(-1 if d == axis else 1 for d in range(x.type.rank))
-    return call.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": steps})
-
-
 def flatten_at(call: NodeCall, x: Tensor) -> Tensor:
     """Reshape to two axes: those before the attribute `axis`, and the rest."""
     axis = call.attr("axis", 1)
     axis = call.axis(axis, x.type.rank + (axis >= 0))
     return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
-
-
-def softmax_along(call: NodeCall, op: str, x: Tensor, axis: int) -> Tensor:
-    """Softmax or its logarithm. In float16, the function body of the standard is used, which rounds
-    each step.
-    """
-    if x.dtype != "float16":
-        return call.op(op, [x], {"axis": axis})
-    shifted = call.op("Sub", [x, call.op("ReduceMax", [x], {"axes": (axis,), "keepdims": True})])
-    powers = call.op("Exp", [shifted])
-    total = call.op("ReduceSum", [powers], {"axes": (axis,), "keepdims": True})
-    return (
-        call.op("Div", [powers, total])
-        if op == "Softmax"
-        else call.op("Sub", [shifted, call.op("Log", [total])])
-    )
 
 
 def softmax(op: str) -> NodeHandler:
@@ -116,7 +94,9 @@ def softmax(op: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         if call.version >= 13:
-            return softmax_along(call, op, x, call.axis(call.attr("axis", -1), x.type.rank))
+            return stepwise_softmax(
+                call.builder, op, x, call.axis(call.attr("axis", -1), x.type.rank)
+            )
         flat = flatten_at(call, x)
         return reshaped(call, call.op(op, [flat], {"axis": 1}), x.shape)
 
@@ -138,16 +118,6 @@ def _first_largest(call: NodeCall, x: Tensor, axis: int) -> Tensor:
         call, numbers, [x.shape[axis] if d == axis else 1 for d in range(x.type.rank)]
     )
     return cast(call, call.op("Equal", [positions, index]), x.dtype)
-
-
-def standardise(
-    call: NodeCall, x: Tensor, axes: Sequence[int], epsilon: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) / deviation over some axes, the mean, and 1 / deviation."""
-    mean = reduce_axes(call, "ReduceMean", x, axes)
-    centred = x - mean
-    inverse = call.op("Rsqrt", [reduce_axes(call, "ReduceMean", centred * centred, axes) + epsilon])
-    return centred * inverse, mean, inverse
 
 
 def _per_channel(call: NodeCall, parameter: Tensor, rank: int, axis: int = 1) -> Tensor:
@@ -200,7 +170,9 @@ def batch_norm(call: NodeCall) -> Tensor | list[Tensor]:
 
 def instance_norm(call: NodeCall) -> Tensor:
     x, scale, bias = call.tensors()
-    normalised, _, _ = standardise(call, x, range(2, x.type.rank), call.attr("epsilon", 1e-5))
+    normalised, _, _ = standardise_with_moments(
+        call.builder, x, range(2, x.type.rank), call.attr("epsilon", 1e-5)
+    )
     return normalised * _per_channel(call, scale, x.type.rank) + _per_channel(
         call, bias, x.type.rank
     )
@@ -214,8 +186,8 @@ def group_norm(call: NodeCall) -> Tensor:
     shape = (x.shape[0], groups, channels // groups, prod(x.shape[2:]))
     grouped = reshaped(call, x, shape)
     precision = DTYPES[call.attr("stash_type", 1)]
-    normalised, _, _ = standardise(
-        call, cast(call, grouped, precision), (2, 3), call.attr("epsilon", 1e-5)
+    normalised, _, _ = standardise_with_moments(
+        call.builder, cast(call, grouped, precision), (2, 3), call.attr("epsilon", 1e-5)
     )
     parameter = (1, groups, 1, 1) if call.version < 21 else (1, groups, channels // groups, 1)
     scaled = cast(call, normalised, x.dtype) * reshaped(call, scale, parameter) + reshaped(
@@ -224,16 +196,19 @@ def group_norm(call: NodeCall) -> Tensor:
     return reshaped(call, scaled, x.shape)
 
 
-def layer_norm(call: NodeCall) -> list[Tensor]:
+def layer_norm_of(call: NodeCall) -> list[Tensor]:
     """The normalised tensor, the mean, and 1 / deviation."""
     x, scale = call.tensor(0), call.tensor(1)
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
-    precision = DTYPES[call.attr("stash_type", 1)]
-    normalised, mean, inverse = standardise(
-        call, cast(call, x, precision), axes, call.attr("epsilon", 1e-5)
+    return layer_norm(
+        call.builder,
+        x,
+        scale,
+        call.optional(2),
+        axes=axes,
+        epsilon=call.attr("epsilon", 1e-5),
+        precision=DTYPES[call.attr("stash_type", 1)],
     )
-    y = cast(call, normalised, x.dtype) * scale
-    return [y + call.tensor(2) if call.has(2) else y, mean, inverse]
 
 
 def rms_norm(call: NodeCall) -> Tensor:
@@ -266,22 +241,16 @@ def mean_variance_norm(call: NodeCall) -> Tensor:
     )
 
 
-def local_response_norm(call: NodeCall) -> Tensor:
+def lrn(call: NodeCall) -> Tensor:
     """x (bias + alpha / size * sum of the squares of neighbouring channels) ** -beta."""
-    x, size = call.tensor(0), call.attr("size")
-    before = (size - 1) // 2
-    attrs = {
-        "axes": (1,),
-        "window": (size,),
-        "strides": (1,),
-        "dilation": (1,),
-        "pad_low": (before,),
-        "pad_high": (size - 1 - before,),
-        "count_include_pad": True,
-    }
-    mean = call.op("AvgPool", [x * x], attrs)
-    base = mean * call.attr("alpha", 1e-4) + call.attr("bias", 1.0)
-    return x * call.op("Pow", [base, call.like(-call.attr("beta", 0.75), x)])
+    return local_response_norm(
+        call.builder,
+        call.tensor(0),
+        {1: call.attr("size")},
+        alpha=call.attr("alpha", 1e-4),
+        beta=call.attr("beta", 0.75),
+        bias=call.attr("bias", 1.0),
+    )
 
 
 def cumulative(op: str) -> NodeHandler:
@@ -353,12 +322,12 @@ REDUCE: dict[str, NodeHandler] = {
     "BatchNormalization": batch_norm,
     "InstanceNormalization": instance_norm,
     "GroupNormalization": group_norm,
-    "LayerNormalization": layer_norm,
+    "LayerNormalization": layer_norm_of,
     "RMSNormalization": rms_norm,
     "SimplifiedLayerNormalization": rms_norm,
     "LpNormalization": lp_norm,
     "MeanVarianceNormalization": mean_variance_norm,
-    "LRN": local_response_norm,
+    "LRN": lrn,
     "CumSum": cumulative("CumSum"),
     "CumProd": cumulative("CumProd"),
 }

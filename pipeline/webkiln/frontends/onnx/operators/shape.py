@@ -5,14 +5,23 @@ from math import prod
 
 import numpy as np
 
-from webkiln.frontends.nodes import padding
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
-from webkiln.ir.dim import is_symbolic, maximum, minimum
-from webkiln.ir.rational import positive, truncated_quotient
+from webkiln.ir.dim import is_symbolic
+from webkiln.ir.rational import truncated_quotient
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import broadcast_input, one_or, squeezed
+from webkiln.ops.functional.pads import pad_or_crop
+from webkiln.ops.functional.rearrange import (
+    depth_to_space,
+    expand,
+    reshape_inferred,
+    space_to_depth,
+    tile,
+    unsqueeze,
+)
+from webkiln.ops.functional.slices import bounds
+from webkiln.ops.pieces import squeezed
 
 
 def reshaped(call: NodeCall, x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -39,13 +48,7 @@ def reshape(call: NodeCall) -> Tensor:
         )
         for axis, size in enumerate(target)
     ]
-    if any(not is_symbolic(size) and size == -1 for size in shape):
-        open_axis = next(
-            axis for axis, size in enumerate(shape) if not is_symbolic(size) and size == -1
-        )
-        rest = prod(size for axis, size in enumerate(shape) if axis != open_axis)
-        shape[open_axis] = 0 if not is_symbolic(rest) and rest == 0 else x.type.size // rest
-    return reshaped(call, x, shape)
+    return reshape_inferred(call.builder, x, shape)
 
 
 def flatten(call: NodeCall) -> Tensor:
@@ -69,14 +72,10 @@ def squeeze(call: NodeCall) -> Tensor:
     return reshaped(call, x, [size for axis, size in enumerate(x.shape) if axis not in axes])
 
 
-def unsqueeze(call: NodeCall) -> Tensor:
+def insert_axes(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     count = len(call.sizes(1) if call.has(1) else call.attr("axes"))
-    axes = axes_of(call, 1, x.type.rank + count) or ()
-    sizes = iter(x.shape)
-    return reshaped(
-        call, x, [1 if axis in axes else next(sizes) for axis in range(x.type.rank + count)]
-    )
+    return unsqueeze(call.builder, x, axes_of(call, 1, x.type.rank + count) or ())
 
 
 def transpose(call: NodeCall) -> Tensor:
@@ -122,67 +121,19 @@ def slice_(call: NodeCall) -> Tensor:
     )
 
 
-FAR = 10**9
-"""Exporters write ends of at least this number for the end of an axis."""
-
-
-def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
-    """The first element and the number of elements, as in a Python slice."""
-    if not any(map(is_symbolic, (size, start, end))):
-        indices = range(size)[slice(start, end if step > 0 or end >= -size else None, step)]
-        return (indices.start if len(indices) else 0), len(indices)
-
-    def clamp(index: int, lowest: int, highest: int) -> int:
-        if not is_symbolic(index) and index >= FAR:
-            return highest
-        if not is_symbolic(index) and index <= -FAR:
-            return lowest
-        from_start = index + size * positive(-index)
-        return maximum([minimum(from_start, highest), lowest])
-
-    if step > 0:
-        first, last = clamp(start, 0, size), clamp(end, 0, size)
-        return first, maximum([-(-(last - first) // step), 0])
-    first, last = clamp(start, -1, size - 1), clamp(end, -1, size - 1)
-    return first, maximum([-(-(first - last) // -step), 0])
-
-
-def expand(call: NodeCall) -> Tensor:
+def expand_to(call: NodeCall) -> Tensor:
     """Broadcast in both directions."""
-    shape = call.sizes(1)
-    x = broadcast_input(call.builder, call.tensor(0), shape)
-    rank = max(x.type.rank, len(shape))
-    own, target = (1,) * (rank - x.type.rank) + x.shape, (1,) * (rank - len(shape)) + tuple(shape)
-    sizes = tuple(
-        _broadcast_size(call, a, b) if is_symbolic(b) and not is_symbolic(a) else a if b == 1 else b
-        for a, b in zip(own, target, strict=True)
-    )
-    return call.op("Broadcast", [x], {"shape": sizes})
+    return expand(call.builder, call.tensor(0), call.sizes(1))
 
 
-def _broadcast_size(call: NodeCall, own: int, target: int) -> int:
-    """The size that an axis of a known size is broadcast to. A target that is open may be 1 when
-    the model runs; a guard rejects all other sizes.
-    """
-    if own == 1:
-        return target
-    one_or(call.builder, target, own)
-    return own
-
-
-def tile(call: NodeCall) -> Tensor:
+def tile_by(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     if call.version < 6:
         axis = call.sizes(2)[0]
         repeats = tuple(call.sizes(1)[0] if d == axis else 1 for d in range(x.type.rank))
     else:
         repeats = call.sizes(1)
-    wide = [size for pair in zip(repeats, x.shape, strict=True) for size in pair]
-    unsqueezed = reshaped(call, x, [size for own in x.shape for size in (1, own)])
-    repeated = call.op("Broadcast", [unsqueezed], {"shape": tuple(wide)})
-    return reshaped(
-        call, repeated, [count * size for count, size in zip(repeats, x.shape, strict=True)]
-    )
+    return tile(call.builder, x, repeats)
 
 
 def constant_of_shape(call: NodeCall) -> Tensor:
@@ -218,26 +169,18 @@ def trilu(call: NodeCall) -> Tensor:
     return call.op("Where", [is_kept, x, call.like(0, x)])
 
 
-def depth_to_space(call: NodeCall) -> Tensor:
-    x, block = call.tensor(0), call.attr("blocksize")
-    n, c, h, w = x.shape
-    if call.attr("mode", "DCR") == "DCR":
-        split_, perm = (n, block, block, c // block**2, h, w), (0, 3, 4, 1, 5, 2)
-    else:
-        split_, perm = (n, c // block**2, block, block, h, w), (0, 1, 4, 2, 5, 3)
-    return reshaped(
-        call,
-        transposed(call, reshaped(call, x, split_), perm),
-        (n, c // block**2, h * block, w * block),
+def deep_to_wide(call: NodeCall) -> Tensor:
+    depth_first = call.attr("mode", "DCR") == "DCR"
+    return depth_to_space(
+        call.builder, call.tensor(0), call.attr("blocksize"), depth_first=depth_first
     )
 
 
-def space_to_depth(call: NodeCall) -> Tensor:
-    x, block = call.tensor(0), call.attr("blocksize")
-    n, c, h, w = x.shape
-    split_ = reshaped(call, x, (n, c, h // block, block, w // block, block))
-    perm = (0, 3, 5, 1, 2, 4) if call.attr("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
-    return reshaped(call, transposed(call, split_, perm), (n, c * block**2, h // block, w // block))
+def wide_to_deep(call: NodeCall) -> Tensor:
+    depth_first = call.attr("mode", "DCR") == "DCR"
+    return space_to_depth(
+        call.builder, call.tensor(0), call.attr("blocksize"), depth_first=depth_first
+    )
 
 
 def pad(call: NodeCall) -> Tensor:
@@ -252,23 +195,8 @@ def pad(call: NodeCall) -> Tensor:
     low, high = [0] * x.type.rank, [0] * x.type.rank
     for position, axis in enumerate(axes):
         low[axis], high[axis] = pads[position], pads[position + len(axes)]
-    return padded(call, x, low, high, call.attr("mode", "constant"))
-
-
-def padded(call: NodeCall, x: Tensor, low: list[int], high: list[int], mode: str) -> Tensor:
-    for axis, (first, last) in enumerate(zip(low, high, strict=True)):
-        crop = (maximum([-first, 0]), maximum([-last, 0]))
-        if any(crop):
-            x = part(call, x, axis, crop[0], x.shape[axis] - sum(crop))
-    before, after = (tuple(maximum([count, 0]) for count in counts) for counts in (low, high))
-    if not any((*before, *after)):
-        return x
-    if mode != "constant":
-        return call.op("PadFrom", [x], {"low": before, "high": after, "mode": mode})
-    if call.has(2):
-        return padding.padded(call, x, before, after, 2)
-    attrs = {"low": before, "high": after, "value": call.attr("value", 0.0)}
-    return call.op("Pad", [x], attrs)
+    value = call.number_or_tensor(2) if call.has(2) else call.attr("value", 0.0)
+    return pad_or_crop(call.builder, x, low, high, mode=call.attr("mode", "constant"), value=value)
 
 
 def center_crop_pad(call: NodeCall) -> Tensor:
@@ -279,26 +207,26 @@ def center_crop_pad(call: NodeCall) -> Tensor:
         added = size - x.shape[axis]
         low[axis] = truncated_quotient(added, 2)
         high[axis] = added - low[axis]
-    return padded(call, x, low, high, "constant")
+    return pad_or_crop(call.builder, x, low, high)
 
 
 SHAPE: dict[str, NodeHandler] = {
     "Reshape": reshape,
     "Flatten": flatten,
     "Squeeze": squeeze,
-    "Unsqueeze": unsqueeze,
+    "Unsqueeze": insert_axes,
     "Transpose": transpose,
     "Concat": concat,
     "Split": split,
     "Slice": slice_,
-    "Expand": expand,
-    "Tile": tile,
+    "Expand": expand_to,
+    "Tile": tile_by,
     "ConstantOfShape": constant_of_shape,
     "Range": arithmetic_sequence,
     "EyeLike": eye_like,
     "Trilu": trilu,
-    "DepthToSpace": depth_to_space,
-    "SpaceToDepth": space_to_depth,
+    "DepthToSpace": deep_to_wide,
+    "SpaceToDepth": wide_to_deep,
     "Pad": pad,
     "CenterCropPad": center_crop_pad,
 }

@@ -1,21 +1,10 @@
 """Window, strides, dilation and padding of convolutions and pooling, from a node's attributes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.ir.dim import maximum
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """One entry for each spatial axis."""
-
-    window: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilation: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
+from webkiln.ops.functional.pooling import Windows
 
 
 def windows(call: NodeCall, sizes: Sequence[int], window: Sequence[int]) -> Windows:

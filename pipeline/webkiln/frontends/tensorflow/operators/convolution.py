@@ -5,7 +5,10 @@ https://www.tensorflow.org/api_docs/python/tf/raw_ops
 
 from collections.abc import Mapping, Sequence
 
-from webkiln.frontends.keras.windows import (
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tensorflow.operators.windows import layout, padding, spatial, window_of
+from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import (
     by_channel,
     convolved,
     dims_of,
@@ -13,14 +16,13 @@ from webkiln.frontends.keras.windows import (
     plain,
     spans,
 )
-from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tensorflow.operators.windows import layout, padding, spatial, window_of
-from webkiln.ops.builder import Tensor
 
 
 def conv(call: NodeCall) -> Tensor:
     """Filters are [*window, in / groups, out]; the number of groups follows from x."""
     x, w = call.tensors()
+    if call.attr("batch_dims", 1) != 1:
+        raise call.unsupported("has several batch axes", "Reshape its operand to have one")
     channels, in_channels = x.shape[dims_of(layout(call), x.type.rank)[1]], w.shape[-2]
     if channels % in_channels or w.shape[-1] % (channels // in_channels):
         raise call.error(

@@ -8,10 +8,10 @@ from math import prod, sqrt
 
 import numpy as np
 
-from webkiln.frontends.keras.operations import segments
-from webkiln.frontends.keras.operations.nn import one_hot
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import segments
+from webkiln.ops.functional.indexing import one_hot
 from webkiln.ops.pieces import cast, element, largest, reshaped, stacked, total
 
 

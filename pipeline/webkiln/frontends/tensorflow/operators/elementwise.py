@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
-from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations import integers
-from webkiln.frontends.keras.operations.elementary import ELEMENTARY
-from webkiln.frontends.keras.operations.elementwise import divide_no_nan, rectifier
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.ir.types import DTYPES, is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional import activations, integers
+from webkiln.ops.functional.elementary import arctan2
+from webkiln.ops.functional.elementwise import divide_no_nan, rectifier
+from webkiln.ops.functional.inverse_trigonometry import FUNCTIONS
 from webkiln.ops.pieces import cast, filled
 
 
@@ -94,6 +93,8 @@ def convert(call: NodeCall) -> Tensor:
     dtype = call.attr("DstT")
     if dtype not in DTYPES:
         raise call.unsupported(f"casts to {dtype}", f"Supported are {', '.join(DTYPES)}")
+    if call.flag("Truncate") and dtype == "float16":
+        raise call.unsupported("truncates floats to float16", "Cast without Truncate, which rounds")
     return cast(call.builder, call.tensor(0), dtype)
 
 
@@ -289,7 +290,7 @@ ELEMENTWISE: Mapping[str, NodeHandler] = {
     "Xlog1py": times_log("Log1p"),
     "IsFinite": finite,
     "Pow": power,
-    "Atan2": composed(ELEMENTARY["Arctan2"]),
+    "Atan2": composed(arctan2),
     "SquaredDifference": squared_difference,
     "ApproximateEqual": approximately_equal,
     "Round": lambda call: (

@@ -6,7 +6,6 @@ https://github.com/tensorflow/tfjs/tree/master/tfjs-converter
 
 from collections.abc import Callable, Mapping, Sequence
 
-from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tensorflow.fused_steps import OPERANDS, PRODUCTS
 from webkiln.frontends.tensorflow.operators.complex import applied
@@ -15,6 +14,7 @@ from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE, bias
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
 from webkiln.frontends.tensorflow.operators.normalization import batch_norm, normalized
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import activations
 
 Step = Callable[[NodeCall, Tensor, Sequence[Tensor]], Tensor]
 """Computes from the node, the result so far and the operands of the step."""
@@ -23,7 +23,7 @@ Step = Callable[[NodeCall, Tensor, Sequence[Tensor]], Tensor]
 def prelu(call: NodeCall) -> Tensor:
     """The slopes broadcast to x: one for each channel, or for each element."""
     x, slope = call.tensors()
-    return call.op("Where", [call.builder.binary("Greater", x, 0.0), x, slope * x])
+    return activations.prelu(call.builder, x, slope)
 
 
 def _biased(call: NodeCall, x: Tensor, operands: Sequence[Tensor]) -> Tensor:
@@ -58,6 +58,8 @@ def fused(product: NodeHandler) -> NodeHandler:
 
     def handler(call: NodeCall) -> Tensor:
         steps = call.attr("fused_ops", ())
+        if call.attr("filter_format", "HWIO") != "HWIO":
+            raise call.unsupported("has a filter in another layout than HWIO", "Convert it again")
         if unknown := [name for name in steps if name not in STEPS]:
             raise call.unsupported(
                 f"is fused with {', '.join(unknown)}", f"Supported are {', '.join(STEPS)}"

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from webkiln.frontends.keras.operations.image import colours, hsv_of, rgb_of
-from webkiln.frontends.keras.operations.segments import top_k
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import is_at_least
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional import detection
+from webkiln.ops.functional.detection import padded_to, selected_boxes
+from webkiln.ops.functional.image import colours, hsv_of, rgb_of
+from webkiln.ops.functional.segments import top_k
 from webkiln.ops.pieces import cast, element, filled, iota, sized, total
 
 
@@ -57,18 +59,8 @@ def non_max_suppression(call: NodeCall) -> list[Tensor]:
         raise call.unsupported(
             "lowers the scores of overlapping boxes (soft_nms_sigma)", "Set soft_nms_sigma to 0"
         )
-    limits = [
-        b.op("Reshape", [item], {"shape": (1,)})
-        for item in (cast(b, most, "int64"), overlap, least)
-    ]
-    batched = b.op("Reshape", [boxes], {"shape": (1, *boxes.shape)})
-    ranked = b.op("Reshape", [scores], {"shape": (1, 1, *scores.shape)})
-    selected = b.op(
-        "NonMaxSuppression",
-        [batched, ranked, *limits],
-        {"center": False, "count": b.data_dependent()},
-    )
-    chosen = cast(b, element(b, selected, 1, 2), "int32")
+    chosen = selected_boxes(b, boxes, scores, cast(b, most, "int64"), overlap, least)
+    chosen = cast(b, chosen, "int32")
     if call.spec.op not in ("NonMaxSuppressionV4", "NonMaxSuppressionV5"):
         return [chosen]
     count = sized(b, chosen.shape[0], "int32")
@@ -76,16 +68,7 @@ def non_max_suppression(call: NodeCall) -> list[Tensor]:
         results = [chosen]
     else:
         (size,) = call.sizes(2)
-        positions = b.op(
-            "Reshape", [iota(b, chosen.shape[0], "int32")], {"shape": (chosen.shape[0], 1)}
-        )
-        results = [
-            b.op(
-                "ScatterND",
-                [filled(b, 0, "int32", (size,)), positions, chosen],
-                {"reduction": "none"},
-            )
-        ]
+        results = [padded_to(b, chosen, size)]
     if call.spec.op == "NonMaxSuppressionV5":
         best = b.op("Gather", [scores, results[0]], {"axis": 0})
         is_valid = b.binary("Less", iota(b, results[0].shape[0], "int32"), count)
@@ -105,16 +88,15 @@ def combined_non_max_suppression(call: NodeCall) -> list[Tensor]:
     by_class = b.op("Transpose", [scores], {"perm": (0, 2, 1)})
     kinds = b.op("Transpose", [boxes], {"perm": (0, 2, 1, 3)})
     rows, columns = (images, classes) if box_classes == 1 else (images * classes, 1)
-    limits = [
-        b.op("Reshape", [cast(b, call.tensor(position), dtype)], {"shape": (1,)})
+    limits = (
+        cast(b, call.tensor(position), dtype)
         for position, dtype in ((2, "int64"), (4, "float32"), (5, "float32"))
-    ]
-    operands = [
+    )
+    selected = detection.non_max_suppression(
+        b,
         b.op("Reshape", [kinds], {"shape": (rows, count, 4)}),
         b.op("Reshape", [by_class], {"shape": (rows, columns, count)}),
-    ]
-    selected = b.op(
-        "NonMaxSuppression", [*operands, *limits], {"center": False, "count": b.data_dependent()}
+        *limits,
     )
     stays = b.op(
         "ScatterND",

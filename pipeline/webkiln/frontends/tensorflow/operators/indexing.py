@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from webkiln.frontends.keras.operations.indexing import scatter, scatter_update
-from webkiln.frontends.keras.operations.nn import one_hot as rows_of_one
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import cast, filled, iota, sized
+from webkiln.ops.functional import indexing
+from webkiln.ops.functional.indexing import one_hot as rows_of_one
+from webkiln.ops.functional.indexing import scatter, scatter_update
+from webkiln.ops.pieces import cast, filled, iota
 
 
 def gather(call: NodeCall) -> Tensor:
@@ -124,28 +125,7 @@ def reverse_sequence(call: NodeCall) -> Tensor:
         call.axis(call.attr("seq_dim"), x.type.rank),
         call.axis(call.attr("batch_dim", 0), x.type.rank),
     )
-    if {along, batch} != {0, 1}:
-        raise call.unsupported(
-            f"reverses sequences along axis {along} with batches along axis {batch}",
-            "Transpose to [batch, time, ...] before it",
-        )
-    rows = x if batch == 0 else b.op("Transpose", [x], {"perm": (1, 0, *range(2, x.type.rank))})
-    number, steps = rows.shape[:2]
-    step = iota(b, steps, "int32")
-    length = b.op("Reshape", [cast(b, lengths, "int32")], {"shape": (number, 1)})
-    source = b.op(
-        "Where", [b.binary("Less", step, length), b.binary("Sub", length - 1, step), step]
-    )
-    flat = b.op("Reshape", [rows], {"shape": (number * steps, *rows.shape[2:])})
-    row_start = b.op(
-        "Reshape", [iota(b, number, "int32") * sized(b, steps, "int32")], {"shape": (number, 1)}
-    )
-    gathered = b.op("Gather", [flat, b.binary("Add", row_start, source)], {"axis": 0})
-    return (
-        gathered
-        if batch == 0
-        else b.op("Transpose", [gathered], {"perm": (1, 0, *range(2, x.type.rank))})
-    )
+    return indexing.reverse_sequence(b, x, lengths, along, batch)
 
 
 def bucketize(call: NodeCall) -> Tensor:

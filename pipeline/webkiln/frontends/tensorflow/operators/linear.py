@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from webkiln.frontends.keras.operations import linalg, linear, matrices
-from webkiln.frontends.keras.operations.arguments import numbers
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import linalg, linear, matrices
+from webkiln.ops.functional.operands import numbers
 
 
 def matmul(call: NodeCall) -> Tensor:
@@ -110,13 +110,26 @@ def cross(call: NodeCall) -> Tensor:
     return matrices.cross(call.builder, call.tensor(0), call.tensor(1))
 
 
+def adjoint_of(call: NodeCall, x: Tensor) -> Tensor:
+    """Transposed matrices; numbers are real."""
+    rank = x.type.rank
+    return call.op("Transpose", [x], {"perm": (*range(rank - 2), rank - 1, rank - 2)})
+
+
+def inverse(call: NodeCall) -> Tensor:
+    x = call.tensor(0)
+    return linalg.inv(call.builder, adjoint_of(call, x) if call.flag("adjoint") else x)
+
+
+def solve(call: NodeCall) -> Tensor:
+    a, y = call.tensors()
+    return linalg.solve(call.builder, adjoint_of(call, a) if call.flag("adjoint") else a, y)
+
+
 def triangular_solve(call: NodeCall) -> Tensor:
     a, y = call.tensors()
     lower, adjoint = call.flag("lower", default=True), call.flag("adjoint")
-    if adjoint:
-        a = call.op(
-            "Transpose", [a], {"perm": (*range(a.type.rank - 2), a.type.rank - 1, a.type.rank - 2)}
-        )
+    a = adjoint_of(call, a) if adjoint else a
     return linalg.solve_triangular(call.builder, a, y, lower=lower != adjoint)
 
 
@@ -137,12 +150,12 @@ LINEAR: Mapping[str, NodeHandler] = {
     "Cross": cross,
     "MatrixTriangularSolve": triangular_solve,
     "Cholesky": lambda call: linalg.cholesky(call.builder, call.tensor(0)),
-    "MatrixInverse": lambda call: linalg.inv(call.builder, call.tensor(0)),
+    "MatrixInverse": inverse,
     "MatrixSetDiag": set_diagonal,
     "MatrixSetDiagV2": set_diagonal,
     "MatrixSetDiagV3": set_diagonal,
     "LogMatrixDeterminant": lambda call: linalg.slogdet(call.builder, call.tensor(0)),
     "MatrixDeterminant": lambda call: linalg.det(call.builder, call.tensor(0)),
-    "MatrixSolve": lambda call: linalg.solve(call.builder, call.tensor(0), call.tensor(1)),
+    "MatrixSolve": solve,
     "Trace": lambda call: matrices.trace(call.builder, call.tensor(0)),
 }

@@ -5,12 +5,12 @@ https://www.tensorflow.org/api_docs/python/tf/raw_ops
 
 from collections.abc import Mapping, Sequence
 
-from webkiln.frontends.keras.windows import (
-    dims_of,
-)
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tensorflow.operators.windows import layout
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import (
+    dims_of,
+)
 from webkiln.ops.pieces import cast, part, sized
 
 

@@ -6,14 +6,14 @@ https://www.tensorflow.org/api_docs/python/tf/raw_ops
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
-from webkiln.frontends.keras.windows import (
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tensorflow.operators.windows import layout, padding
+from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import (
     dims_of,
     pads,
     spans,
 )
-from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tensorflow.operators.windows import layout, padding
-from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, element, iota, part, sized
 
 

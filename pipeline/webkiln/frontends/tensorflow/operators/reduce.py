@@ -6,14 +6,13 @@ https://www.tensorflow.org/api_docs/python/tf/raw_ops
 from collections.abc import Mapping
 from math import prod
 
-from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations import segments
-from webkiln.frontends.keras.operations.linear import softmax
-from webkiln.frontends.keras.operations.reductions import index_of, truth
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tensorflow.operators.elementwise import truncated_quotient
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import activations, segments
+from webkiln.ops.functional.linear import softmax
+from webkiln.ops.functional.reductions import index_of, truth
 from webkiln.ops.pieces import cast, sized
 
 

@@ -6,15 +6,19 @@ https://www.tensorflow.org/api_docs/python/tf/raw_ops
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webkiln.frontends.keras.layers.resize import BICUBIC_STEPS
-from webkiln.frontends.keras.operations.nn import depth_to_space as deep_to_wide
-from webkiln.frontends.keras.operations.nn import extract_patches as patches
-from webkiln.frontends.keras.operations.nn import space_to_depth as wide_to_deep
-from webkiln.frontends.keras.operations.warp import projected
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tensorflow.operators.windows import layout
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.interpolate import Interpolation, resize_axis
+from webkiln.ops.functional.patches import depth_to_space as deep_to_wide
+from webkiln.ops.functional.patches import extract_patches as patches
+from webkiln.ops.functional.patches import space_to_depth as wide_to_deep
+from webkiln.ops.functional.resize import BICUBIC_STEPS
+from webkiln.ops.functional.warp import projected
 from webkiln.ops.pieces import cast
+
+FLOORED = Interpolation("nearest", "asymmetric", "floor")
+"""The nearest element at or before each position."""
 
 
 def resize(method: str) -> NodeHandler:
@@ -59,18 +63,8 @@ def resize(method: str) -> NodeHandler:
 
 
 def _floored(call: NodeCall, x: Tensor, sizes: Sequence[int]) -> Tensor:
-    """The nearest element at or before each position."""
     for axis, size in zip((1, 2), sizes, strict=True):
-        line = {
-            "axis": axis,
-            "size": size,
-            "scale": x.shape[axis],
-            "start": 0,
-            "unit": size,
-            "mode": "nearest",
-            "rounding": "floor",
-        }
-        x = call.op("Interpolate", [x], {**line, "a": -0.75, "exclude": False, "antialias": False})
+        x = resize_axis(call.builder, x, axis, size, None, FLOORED)
     return x
 
 

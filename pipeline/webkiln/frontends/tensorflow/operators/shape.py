@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from webkiln.frontends.keras.operations import shapes
-from webkiln.frontends.keras.operations.indexing import get_item
-from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
 from webkiln.frontends.nodes import blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.nodes.padding import padded
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.nodes.strided_slice import elements_at, masks
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import shapes
+from webkiln.ops.functional.indexing import get_item
+from webkiln.ops.functional.indexing import slice_ as slice_at
+from webkiln.ops.functional.pads import pad_with
 from webkiln.ops.pieces import broadcast_input, filled, iota, part
 
 
@@ -128,7 +128,7 @@ def pad(call: NodeCall) -> Tensor:
     pairs = call.value(1).tolist()
     low, high = (tuple(pair[side] for pair in pairs) for side in (0, 1))
     if call.has(2):
-        return padded(call, call.tensor(0), low, high, 2)
+        return pad_with(call.builder, call.tensor(0), low, high, call.number_or_tensor(2))
     return call.op("Pad", [call.tensor(0)], {"low": low, "high": high})
 
 

@@ -6,18 +6,20 @@ https://www.tensorflow.org/api_docs/python/tf/raw_ops
 from collections.abc import Sequence
 from typing import Any
 
-from webkiln.frontends.keras.windows import (
+from webkiln.frontends.nodes.call import NodeCall
+from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import (
     Pads,
     dims_of,
     padding_of,
     pads,
 )
-from webkiln.frontends.nodes.call import NodeCall
-from webkiln.ops.builder import Tensor
 
 
 def layout(call: NodeCall, name: str = "data_format") -> str:
-    return "channels_first" if call.attr(name, "NHWC").startswith("NC") else "channels_last"
+    value = call.attr(name, "NHWC")
+    is_first = value == "CHANNELS_FIRST" or value.startswith("NC")
+    return "channels_first" if is_first else "channels_last"
 
 
 def spatial(call: NodeCall, values: Sequence[int], rank: int) -> tuple[int, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from webkiln.frontends.keras.windows import padding_of, pads, window_of
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.hybrid import hybrid
@@ -25,6 +24,7 @@ from webkiln.frontends.tflite.operators.integers import (
 )
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import padding_of, pads, window_of
 from webkiln.ops.pieces import cast, reshaped
 
 SumOfProducts = Callable[[Tensor, Tensor], Tensor]

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.keras.windows import window_of
 from webkiln.frontends.nodes import audio
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.flexbuffer import read_map
 from webkiln.frontends.tflite.operators.conv import transposed
 from webkiln.frontends.tflite.operators.integers import factor, is_quantized
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.detection import non_max_suppression
+from webkiln.ops.functional.windows import window_of
 from webkiln.ops.overlap import unfolded
 from webkiln.ops.pieces import cast, element, filled, iota, part, reshaped, stacked, total
 from webkiln.ops.pieces import transposed as permuted
@@ -174,14 +175,13 @@ def _suppressed(
     """
     b = call.builder
     least = float(np.nextafter(np.float32(options["nms_score_threshold"]), np.float32(-np.inf)))
-    limits = [
+    return non_max_suppression(
+        b,
+        reshaped(b, boxes, (1, *boxes.shape)),
+        reshaped(b, scores, (1, *scores.shape)),
         call.constant([most], "int64"),
         call.constant([float(options["nms_iou_threshold"])], "float32"),
         call.constant([least], "float32"),
-    ]
-    operands = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, *scores.shape))]
-    return call.op(
-        "NonMaxSuppression", [*operands, *limits], {"center": False, "count": b.data_dependent()}
     )
 
 

@@ -28,6 +28,7 @@ from webkiln.frontends.tflite.operators.integers import (
 )
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import activations
 from webkiln.ops.pieces import cast
 
 
@@ -167,8 +168,7 @@ def leaky_relu(call: NodeCall) -> Tensor:
 
 def prelu(call: NodeCall) -> Tensor:
     if not is_quantized(call):
-        x, alpha = operands(call)
-        return call.op("Where", [call.builder.binary("Less", x, 0.0), x * alpha, x])
+        return activations.prelu(call.builder, *operands(call))
     x, alpha = centred(call, 0), centred(call, 1)
     positive = call.builder.binary("GreaterEqual", x, 0)
     sloped = scaled(call, call.op("Mul", [x, alpha]), "slope")

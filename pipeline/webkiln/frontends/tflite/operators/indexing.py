@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.indexing import reverse_sequence_of
 from webkiln.frontends.tflite.operators.integers import factor, operands, out_dtype
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import indexing
+from webkiln.ops.functional.detection import padded_to, selected_boxes
 from webkiln.ops.pieces import cast, filled, iota, part, reshaped, transposed
 
 
@@ -113,14 +114,9 @@ def one_hot(call: NodeCall) -> Tensor:
     """Operands: indices, depth, the value at the index, the value elsewhere."""
     b, indices, depth = call.builder, call.tensor(0), call.sizes(1)[0]
     axis = call.axis(call.attr("axis", -1), indices.type.rank + 1)
-    wide = reshaped(b, cast(b, indices, "int32"), (*indices.shape[:axis], 1, *indices.shape[axis:]))
-    numbers = reshaped(
-        b,
-        iota(b, depth, "int32"),
-        [depth if d == axis else 1 for d in range(indices.type.rank + 1)],
-    )
+    same = indexing.is_index(b, cast(b, indices, "int32"), depth, axis)
     on, off = (reshaped(b, call.tensor(index), ()) for index in (2, 3))
-    return call.op("Where", [call.op("Equal", [wide, numbers]), on, off])
+    return call.op("Where", [same, on, off])
 
 
 def select(call: NodeCall) -> Tensor:
@@ -198,7 +194,7 @@ def reverse_sequence(call: NodeCall) -> Tensor:
         call.axis(call.attr("seq_dim"), x.type.rank),
         call.axis(call.attr("batch_dim", 0), x.type.rank),
     )
-    return reverse_sequence_of(call, x, call.tensor(1), time, batch)
+    return indexing.reverse_sequence(call.builder, x, call.tensor(1), time, batch)
 
 
 def matrix_diag(call: NodeCall) -> Tensor:
@@ -250,31 +246,15 @@ def non_max_suppression(call: NodeCall) -> Sequence[Tensor]:
     if soft and float(call.numbers(5).reshape(())) != 0:
         raise call.unsupported("uses soft suppression (sigma)", "Set its sigma to 0")
     most = call.sizes(2)[0]
-    limits = [
-        call.constant([most], "int64"),
-        reshaped(b, call.tensor(3), (1,)),
-        reshaped(b, call.tensor(4), (1,)),
-    ]
-    operands = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, 1, *scores.shape))]
-    rows = call.op(
-        "NonMaxSuppression", [*operands, *limits], {"center": False, "count": b.data_dependent()}
+    chosen = selected_boxes(
+        b, boxes, scores, call.constant([most], "int64"), call.tensor(3), call.tensor(4)
     )
-    chosen = cast(b, reshaped(b, part(b, rows, 1, 2, 1), (rows.shape[0],)), "int32")
-    positions = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
-    count = reshaped(b, b.op("Sizes", [], {"sizes": (rows.shape[0],), "dtype": "int32"}), ())
-    indices = call.op(
-        "ScatterND", [filled(b, 0, "int32", (most,)), positions, chosen], {"reduction": "none"}
-    )
+    chosen = cast(b, chosen, "int32")
+    indices = padded_to(b, chosen, most)
+    count = reshaped(b, b.op("Sizes", [], {"sizes": chosen.shape, "dtype": "int32"}), ())
     if not soft:
         return [indices, count]
-    own = call.op("Gather", [scores, chosen], {"axis": 0})
-    return [
-        indices,
-        call.op(
-            "ScatterND", [filled(b, 0.0, "float32", (most,)), positions, own], {"reduction": "none"}
-        ),
-        count,
-    ]
+    return [indices, padded_to(b, call.op("Gather", [scores, chosen], {"axis": 0}), most), count]
 
 
 INDEXING: dict[str, NodeHandler] = {

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from webkiln.frontends.keras.windows import window_of
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.operators.fixed import inverse_root
 from webkiln.frontends.tflite.operators.fused import activated
@@ -17,6 +16,7 @@ from webkiln.frontends.tflite.operators.integers import (
     zero,
 )
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.windows import window_of
 from webkiln.ops.pieces import cast, filled, total
 
 AXES = (1, 2)

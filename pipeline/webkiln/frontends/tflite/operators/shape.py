@@ -4,7 +4,6 @@ from math import prod
 
 from webkiln.frontends.nodes.blocks import batch_to_space, space_to_batch
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.nodes.padding import padded
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
@@ -22,6 +21,7 @@ from webkiln.frontends.tflite.operators.integers import (
 from webkiln.frontends.tflite.operators.slices import flat
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.pads import pad_with
 from webkiln.ops.pieces import (
     blocks_to_space,
     broadcast_input,
@@ -112,7 +112,7 @@ def pad(call: NodeCall) -> Tensor:
     x, pads = call.tensor(0), flat(call, 1)
     low, high = tuple(pads[0::2]), tuple(pads[1::2])
     if has(call, 2):
-        return padded(call, x, low, high, 2)
+        return pad_with(call.builder, x, low, high, call.number_or_tensor(2))
     fill = out_zero(call) if is_quantized(call) else 0
     return call.op("Pad", [x], {"low": low, "high": high, "value": fill})
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.strided_slice import elements_at, masks
-from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.slices import bounds, reversed_along
 from webkiln.ops.pieces import cast, part, reshaped
 
 
@@ -156,30 +156,17 @@ def mirror_pad(call: NodeCall) -> Tensor:
     b = call.builder
     for axis, (before, after) in enumerate(zip(low, high, strict=True)):
         size = x.shape[axis]
-        pieces = [_reversed(call, part(b, x, axis, 0, before), axis)] if before else []
+        pieces = [reversed_along(b, part(b, x, axis, 0, before), axis)] if before else []
         pieces.append(x)
-        pieces += [_reversed(call, part(b, x, axis, size - after, after), axis)] if after else []
+        pieces += [reversed_along(b, part(b, x, axis, size - after, after), axis)] if after else []
         x = pieces[0] if len(pieces) == 1 else call.op("Concat", pieces, {"axis": axis})
     return x
-
-
-def _reversed(call: NodeCall, x: Tensor, axis: int) -> Tensor:
-    starts = tuple(size - 1 if d == axis else 0 for d, size in enumerate(x.shape))
-    return call.op(
-        "Slice",
-        [x],
-        {
-            "starts": starts,
-            "sizes": x.shape,
-            "steps": tuple(-1 if d == axis else 1 for d in range(x.type.rank)),
-        },
-    )
 
 
 def reverse(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     for axis in call.sizes(1):
-        x = _reversed(call, x, call.axis(axis, x.type.rank))
+        x = reversed_along(call.builder, x, call.axis(axis, x.type.rank))
     return x
 
 

@@ -3,7 +3,7 @@
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.frontends.torch.operators.elementwise import bounded
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import part
+from webkiln.ops.functional import activations
 
 
 def hardtanh(c: AtenCall) -> Tensor:
@@ -15,8 +15,7 @@ def hard_sigmoid(c: AtenCall) -> Tensor:
 
 
 def hard_swish(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    return x * bounded(c, x * (1 / 6) + 0.5, 0, 1)
+    return activations.hard_swish(c.b, c.tensor())
 
 
 def elu(c: AtenCall) -> Tensor:
@@ -31,8 +30,7 @@ def elu(c: AtenCall) -> Tensor:
 
 
 def celu(c: AtenCall) -> Tensor:
-    x, alpha = c.tensor(), float(c.get("alpha", 1.0))
-    return c.op("Where", c.b.binary("Greater", x, 0.0), x, c.op("Expm1", x * (1 / alpha)) * alpha)
+    return activations.celu(c.b, c.tensor(), float(c.get("alpha", 1.0)))
 
 
 def leaky_relu(c: AtenCall) -> Tensor:
@@ -40,6 +38,8 @@ def leaky_relu(c: AtenCall) -> Tensor:
 
 
 def rrelu(c: AtenCall) -> Tensor:
+    if c.get("training", False):
+        raise c.unsupported("draws slopes", "Call model.eval() before it is exported")
     return c.op(
         "LeakyRelu", c.tensor(), alpha=(float(c.number("lower")) + float(c.number("upper"))) / 2
     )
@@ -59,22 +59,11 @@ def softplus(c: AtenCall) -> Tensor:
 
 
 def log_sigmoid(c: AtenCall) -> Tensor:
-    return -c.op("Softplus", -c.tensor())
-
-
-def mish(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    return x * c.op("Tanh", c.op("Softplus", x))
+    return activations.log_sigmoid(c.b, c.tensor())
 
 
 def threshold(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    return c.op(
-        "Where",
-        c.op("Greater", x, c.like(c.number("threshold"), x)),
-        x,
-        c.like(c.number("value"), x),
-    )
+    return activations.threshold(c.b, c.tensor(), c.number("threshold"), c.number("value"))
 
 
 def hard_shrink(c: AtenCall) -> Tensor:
@@ -84,9 +73,7 @@ def hard_shrink(c: AtenCall) -> Tensor:
 
 
 def soft_shrink(c: AtenCall) -> Tensor:
-    x, bound = c.tensor(), float(c.get("lambd", 0.5))
-    low = c.op("Where", c.op("Less", x, c.like(-bound, x)), x + bound, c.like(0, x))
-    return c.op("Where", c.op("Greater", x, c.like(bound, x)), x - bound, low)
+    return activations.soft_shrink(c.b, c.tensor(), float(c.get("lambd", 0.5)))
 
 
 def prelu(c: AtenCall) -> Tensor:
@@ -96,14 +83,11 @@ def prelu(c: AtenCall) -> Tensor:
         slope = c.op("Reshape", slope, shape=(slope.type.size, *[1] * (x.type.rank - 2)))
     elif slope.type.rank == 1:
         slope = c.op("Reshape", slope, shape=())
-    return c.op("Where", c.b.binary("Greater", x, 0.0), x, c.op("Mul", slope, x))
+    return activations.prelu(c.b, x, slope)
 
 
 def glu(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    axis = c.axis(c.get("dim", -1), x.type.rank)
-    half = x.shape[axis] // 2
-    return c.op("Mul", part(c.b, x, axis, 0, half), c.op("Sigmoid", part(c.b, x, axis, half, half)))
+    return activations.glu(c.b, c.tensor(), c.get("dim", -1))
 
 
 ACTIVATIONS: dict[str, AtenHandler] = {
@@ -122,7 +106,7 @@ ACTIVATIONS: dict[str, AtenHandler] = {
     "softplus": softplus,
     "log_sigmoid": log_sigmoid,
     "log_sigmoid_forward": lambda c: [log_sigmoid(c), c.op("Identity", c.tensor())],
-    "mish": mish,
+    "mish": lambda c: activations.mish(c.b, c.tensor()),
     "threshold": threshold,
     "hardshrink": hard_shrink,
     "softshrink": soft_shrink,

@@ -35,7 +35,7 @@ def to_named(dtype: str) -> AtenHandler:
 def dropout(c: AtenCall) -> list[Tensor]:
     """The identity, and a mask of ones."""
     if c["train"]:
-        raise c.call.unsupported("applies dropout", "Call model.eval() before it is exported")
+        raise c.unsupported("applies dropout", "Call model.eval() before it is exported")
     x = c.tensor("input")
     return [c.op("Identity", x), c.op("Broadcast", c.b.constant(1, "bool"), shape=x.shape)]
 
@@ -70,8 +70,6 @@ CASTS: dict[str, AtenHandler] = {
             "resolve_neg",
             "_conj",
             "cpu",
-            "feature_dropout",
-            "alpha_dropout",
             "data",
             "requires_grad_",
         ),
@@ -87,5 +85,5 @@ CASTS: dict[str, AtenHandler] = {
     "int": to_named("int32"),
     "bool": to_named("bool"),
     "native_dropout": dropout,
-    "dropout": dropped,
+    **dict.fromkeys(("dropout", "alpha_dropout", "feature_dropout"), dropped),
 }

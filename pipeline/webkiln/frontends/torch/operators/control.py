@@ -1,14 +1,12 @@
 """Branches and loops, numbers computed from data, and assertions about sizes."""
 
-from webkiln.frontends.nodes.call import NodeHandler, SizeRelation
-from webkiln.frontends.onnx.operators.control import CONTROL as OF_NODES
+from webkiln.frontends.nodes.call import SizeRelation
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import maximum
 from webkiln.ir.graph import Guard
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import reshaped
 
-BRANCHES: dict[str, NodeHandler] = {name: OF_NODES[name] for name in ("If", "Loop")}
 OPS = {
     "sym_add": "Add",
     "sym_sub": "Sub",
@@ -58,7 +56,7 @@ def asserted(c: AtenCall) -> list[Tensor]:
         and condition.value is not None
         and not bool(condition.value.reshape(()))
     ):
-        raise c.call.error(f"an assertion of the program fails: {c['assert_msg']}")
+        raise c.error(f"an assertion of the program fails: {c['assert_msg']}")
     if condition.conditions is not None:
         c.b.require(guard(c.call.spec.name, item) for item in condition.conditions)
     return []

@@ -1,16 +1,17 @@
 """Convolutions and pooling. Channels are first, with or without a batch."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
-from webkiln.frontends.onnx.operators.conv import conv as conv_of_nodes
-from webkiln.frontends.onnx.operators.conv import conv_transpose as conv_transpose_of_nodes
-from webkiln.frontends.onnx.operators.pool import average_pool_of, max_pool
-from webkiln.frontends.torch.aten import AtenCall, AtenHandler, renamed
+from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.frontends.torch.operators.windows import padded
 from webkiln.ir.dim import is_symbolic, maximum
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import pooling
+from webkiln.ops.functional.pooling import Windows
 from webkiln.ops.pieces import iota, reshaped, sized
+from webkiln.ops.transposed_conv import transposed_conv
 
 
 def spread(values: Sequence[int], count: int) -> tuple[int, ...]:
@@ -34,18 +35,14 @@ def convolved(
     count = w.type.rank - 2
     x, alone = with_batch(c, c.tensor("input"), count)
     pads = spread(padding, count)
-    attrs = {
-        "strides": spread(c.sizes("stride"), count),
-        "dilations": spread(c.sizes("dilation"), count),
-        "pads": (*pads, *pads),
-        "group": c.get("groups", 1),
-    }
+    strides, dilation = (spread(c.sizes(name), count) for name in ("stride", "dilation"))
+    groups = c.get("groups", 1)
     if transposed:
-        y = conv_transpose_of_nodes(
-            renamed(c, [x, w, bias], attrs | {"output_padding": spread(more, count)})
-        )
+        extra = spread(more, count)
+        y = transposed_conv(c.b, x, w, bias, strides, dilation, pads, pads, extra, groups)
     else:
-        y = conv_of_nodes(renamed(c, [x, w, bias], attrs))
+        windows = Windows(tuple(w.shape[2:]), strides, dilation, pads, pads)
+        y = pooling.conv(c.b, x, w, bias, windows, groups)
     return without_batch(c, y, alone)
 
 
@@ -67,54 +64,52 @@ def conv(c: AtenCall) -> Tensor:
         return convolved(c, transposed=False, padding=(0,))
     w = c.tensor("weight")
     count = w.type.rank - 2
-    totals = [
-        gap * (width - 1)
-        for gap, width in zip(spread(c.sizes("dilation"), count), w.shape[2:], strict=True)
-    ]
+    dilation = spread(c.sizes("dilation"), count)
+    totals = [gap * (width - 1) for gap, width in zip(dilation, w.shape[2:], strict=True)]
     x, alone = with_batch(c, c.tensor("input"), count)
-    pads = (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
-    attrs = {
-        "strides": (1,) * count,
-        "dilations": spread(c.sizes("dilation"), count),
-        "pads": pads,
-        "group": c.get("groups", 1),
-    }
-    return without_batch(c, conv_of_nodes(renamed(c, [x, w, c.optional("bias")], attrs)), alone)
+    low = tuple(total // 2 for total in totals)
+    high = tuple(total - before for total, before in zip(totals, low, strict=True))
+    windows = Windows(tuple(w.shape[2:]), (1,) * count, dilation, low, high)
+    y = pooling.conv(c.b, x, w, c.optional("bias"), windows, c.get("groups", 1))
+    return without_batch(c, y, alone)
 
 
 def conv_transpose(c: AtenCall) -> Tensor:
     return convolved(c, transposed=True, padding=c.sizes("padding"), more=c.sizes("output_padding"))
 
 
-def pooled(c: AtenCall, count: int) -> tuple[Tensor, bool, dict[str, object]]:
+def pooled(c: AtenCall, count: int) -> tuple[Tensor, bool, Windows]:
     x, alone = with_batch(c, c.tensor(), count)
     window, pads = spread(c.sizes("kernel_size"), count), spread(c.sizes("padding"), count)
-    attrs = {
-        "kernel_shape": window,
-        "strides": spread(c.sizes("stride") if c["stride"] else window, count),
-        "pads": (*pads, *pads),
-        "dilations": spread(c.sizes("dilation"), count) if c.has("dilation") else (1,) * count,
-        "ceil_mode": int(c.get("ceil_mode", False)),
-    }
-    return x, alone, attrs
+    strides = spread(c.sizes("stride") if c["stride"] else window, count)
+    dilation = spread(c.sizes("dilation"), count) if c.has("dilation") else (1,) * count
+    if len(window) != count or len(strides) != count or len(pads) != count:
+        raise c.error(f"kernel, strides and pads do not fit the {count} spatial axes")
+    return x, alone, Windows(window, strides, dilation, pads, pads)
 
 
 def average_pool(count: int) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
-        x, alone, attrs = pooled(c, count)
-        divisor = c["divisor_override"]
+        x, alone, windows = pooled(c, count)
+        divisor, ceil_mode = c["divisor_override"], bool(c.get("ceil_mode", False))
         if divisor is None:
-            attrs["count_include_pad"] = int(c.get("count_include_pad", True))
-            return without_batch(c, average_pool_of(renamed(c, [x], attrs), x), alone)
-        pads: tuple[int, ...] = attrs["pads"]  # type: ignore[assignment]
-        wide = padded(c, x, [0, 0, *pads[:count]], [0, 0, *pads[:count]])
-        window: tuple[int, ...] = attrs["kernel_shape"]  # type: ignore[assignment]
-        if attrs["ceil_mode"]:
-            raise c.call.unsupported(
-                "has both divisor_override and ceil_mode", "Leave one of them out"
+            include = bool(c.get("count_include_pad", True))
+            y = pooling.average_pool(
+                c.b, x, windows, ceil_mode=ceil_mode, count_include_pad=include
             )
-        mean = average_pool_of(renamed(c, [wide], attrs | {"pads": (0,) * 2 * count}), wide)
-        return without_batch(c, mean * (prod(window) / divisor), alone)
+            return without_batch(c, y, alone)
+        wide = padded(c, x, [0, 0, *windows.low], [0, 0, *windows.high])
+        if ceil_mode:
+            raise c.unsupported("has both divisor_override and ceil_mode", "Leave one of them out")
+        none = (0,) * count
+        mean = pooling.average_pool(
+            c.b,
+            wide,
+            replace(windows, low=none, high=none),
+            ceil_mode=False,
+            count_include_pad=False,
+        )
+        return without_batch(c, mean * (prod(windows.window) / divisor), alone)
 
     return handler
 
@@ -123,8 +118,14 @@ def max_pool_handler(count: int, *, indices: bool) -> AtenHandler:
     """Max pooling. Indices are relative to the element's channel."""
 
     def handler(c: AtenCall) -> Tensor | list[Tensor]:
-        x, alone, attrs = pooled(c, count)
-        y, *positions = max_pool(renamed(c, [x], attrs))
+        x, alone, windows = pooled(c, count)
+        y, *positions = pooling.max_pool(
+            c.b,
+            x,
+            windows,
+            ceil_mode=bool(c.get("ceil_mode", False)),
+            indices=c.call.is_output_used(1),
+        )
         if not (indices and positions):
             return [without_batch(c, y, alone)]
         plane = c.op("Mod", positions[0], c.scalar(prod(x.shape[2:]), "int64"))
@@ -200,7 +201,7 @@ def adaptive_pool(count: int, *, mean: bool) -> AtenHandler:
         x, alone = with_batch(c, c.tensor(), count)
         output_sizes = spread(tuple(size for size in c["output_size"]), count)
         if not mean and c.call.is_output_used(1):
-            raise c.call.unsupported(
+            raise c.unsupported(
                 "returns the indices of the maxima",
                 "Only the maxima are supported; use max_pool with return_indices",
             )

@@ -90,7 +90,7 @@ def copy(c: AtenCall) -> Tensor:
 def arange(c: AtenCall) -> Tensor:
     start, end, step = c.get("start", 0), c["end"], c.get("step", 1)
     if any(isinstance(item, Tensor) for item in (start, end, step)):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "has a data-dependent bound",
             "Set the size with --dim, or mask a range of known length",
         )
@@ -117,7 +117,7 @@ def linspace(c: AtenCall) -> Tensor:
     start, end, count = (c.number(name) for name in ("start", "end", "steps"))
     dtype = c.dtype("float32")
     if is_symbolic(count) or not is_float(dtype):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "has a symbolic number of steps, or an integer dtype", "Use torch.arange"
         )
     if count == 1:

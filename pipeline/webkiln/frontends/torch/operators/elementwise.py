@@ -2,11 +2,11 @@
 
 from math import inf, log, pi
 
-from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, floating
 from webkiln.frontends.torch.operators.arithmetic import Unary, same_dtype
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.inverse_trigonometry import FUNCTIONS
 
 
 def on_floats(function: Unary) -> AtenHandler:

@@ -2,18 +2,13 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
-from webkiln.frontends.nodes.call import known
-from webkiln.frontends.nodes.fold import array_of_sizes
-from webkiln.frontends.onnx.operators.resize import fraction, resize_axis
-from webkiln.frontends.onnx.operators.sample import affine_grid as affine_grid_of_nodes
-from webkiln.frontends.onnx.operators.sample import deform_conv as deform_conv_of_nodes
-from webkiln.frontends.onnx.operators.sample import grid_sample as grid_sample_of_nodes
-from webkiln.frontends.onnx.operators.sample import roi_align as roi_align_of_nodes
-from webkiln.frontends.torch.aten import AtenCall, AtenHandler, renamed
+from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import sample
+from webkiln.ops.functional.detection import selected_boxes
+from webkiln.ops.functional.interpolate import Interpolation, fraction, resize_axis
 from webkiln.ops.pieces import part, reshaped
 
 
@@ -27,22 +22,14 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
         x = c.tensor("input" if c.has("input") else "self")
         sizes, factors = c["output_size"], scale_factors(c, count)
         corners = bool(c.get("align_corners", False))
-        attrs: dict[str, Any] = {
-            "mode": mode,
-            "antialias": int(antialias),
-            "exclude_outside": int(antialias),
-            "cubic_coeff_a": -0.5 if antialias else -0.75,
-        }
-        if mode == "nearest":
-            attrs |= {
-                "nearest_mode": "round_prefer_ceil" if exact else "floor",
-                "coordinate_transformation_mode": "half_pixel" if exact else "asymmetric",
-            }
-        else:
-            attrs["coordinate_transformation_mode"] = (
-                "align_corners" if corners and not antialias else "half_pixel"
-            )
-        call = renamed(c, [x], attrs)
+        how = Interpolation(
+            mode,
+            coordinates(mode, exact=exact, corners=corners and not antialias),
+            rounding(mode, exact=exact),
+            cubic_coeff=-0.5 if antialias else -0.75,
+            exclude_outside=antialias,
+            antialias=antialias,
+        )
         for d in range(count):
             axis = 2 + d
             factor = factors[d]
@@ -56,15 +43,27 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
             if corners and antialias and out != x.shape[axis]:
                 used = between_corners(c, x.shape[axis], out)
             if out != x.shape[axis] or used not in (None, 1):
-                x = resize_axis(call, x, axis, out, used)
+                x = resize_axis(c.b, x, axis, out, used, how)
         return c.op("Identity", x)
 
     return handler
 
 
+def coordinates(mode: str, *, exact: bool, corners: bool) -> str:
+    if mode == "nearest":
+        return "half_pixel" if exact else "asymmetric"
+    return "align_corners" if corners else "half_pixel"
+
+
+def rounding(mode: str, *, exact: bool) -> str:
+    if mode != "nearest":
+        return "round_prefer_floor"
+    return "round_prefer_ceil" if exact else "floor"
+
+
 def between_corners(c: AtenCall, size: int, out: int) -> Fraction:
     if is_symbolic(size) or is_symbolic(out) or min(size, out) < 2:
-        raise c.call.unsupported(
+        raise c.unsupported(
             "aligns corners with antialiasing on an axis of size 1 or of symbolic size",
             "Leave one of them out",
         )
@@ -101,11 +100,7 @@ def grid_sample(c: AtenCall) -> Tensor:
     if (mode, padding) == ("bicubic", "border"):
         x, grid = widened_edges(c, x, grid, corners=corners)
         padding, corners = "zeros", True
-    return grid_sample_of_nodes(
-        renamed(
-            c, [x, grid], {"mode": mode, "padding_mode": padding, "align_corners": int(corners)}
-        )
-    )
+    return sample.grid_sample(c.b, x, grid, mode=mode, padding=padding, corners=corners)
 
 
 def widened_edges(c: AtenCall, x: Tensor, grid: Tensor, *, corners: bool) -> tuple[Tensor, Tensor]:
@@ -114,11 +109,7 @@ def widened_edges(c: AtenCall, x: Tensor, grid: Tensor, *, corners: bool) -> tup
     """
     spatial = tuple(reversed(x.shape[2:]))
     sizes = c.b.op("Sizes", [], {"sizes": spatial, "dtype": grid.dtype})
-    indices = (
-        c.op("Mul", (grid + 1.0) * 0.5, sizes - 1.0)
-        if corners
-        else (c.op("Mul", grid + 1.0, sizes) - 1.0) * 0.5
-    )
+    indices = sample.grid_positions(c.b, grid, sizes, corners=corners)
     near = c.op(
         "Min", c.op("Max", indices, c.like(1.0 - REACH, grid)), sizes + (REACH - 2.0)
     ) + float(REACH)
@@ -131,10 +122,8 @@ def widened_edges(c: AtenCall, x: Tensor, grid: Tensor, *, corners: bool) -> tup
 
 
 def affine_grid(c: AtenCall) -> Tensor:
-    size = known(array_of_sizes(c.sizes("size")), "int64")
-    return affine_grid_of_nodes(
-        renamed(c, [c.tensor("theta"), size], {"align_corners": int(bool(c["align_corners"]))})
-    )
+    sizes = c.sizes("size")[2:]
+    return sample.affine_grid(c.b, c.tensor("theta"), sizes, corners=bool(c["align_corners"]))
 
 
 def nms(c: AtenCall) -> Tensor:
@@ -142,35 +131,33 @@ def nms(c: AtenCall) -> Tensor:
     boxes, the best first.
     """
     boxes, scores = c.tensor("dets"), c.tensor("scores")
-    count = boxes.shape[0]
-    limits = [
-        reshaped(c.b, item, (1,))
-        for item in (
-            c.scalar(count, "int64"),
-            c.b.constant(float(c.number("iou_threshold")), "float32"),
-            c.b.constant(float("-inf"), "float32"),
-        )
-    ]
-    rows = c.b.op(
-        "NonMaxSuppression",
-        [reshaped(c.b, boxes, (1, count, 4)), reshaped(c.b, scores, (1, 1, count)), *limits],
-        {"count": c.b.data_dependent()},
+    return selected_boxes(
+        c.b,
+        boxes,
+        scores,
+        c.scalar(boxes.shape[0], "int64"),
+        c.b.constant(float(c.number("iou_threshold")), "float32"),
+        c.b.constant(float("-inf"), "float32"),
     )
-    return reshaped(c.b, part(c.b, rows, 1, 2, 1), rows.shape[:1])
 
 
 def roi_align(c: AtenCall) -> Tensor:
     """Regions [R, 5]: the image index, then the corners."""
     x, rois = c.tensor("input"), c.tensor("rois")
     images = c.cast(reshaped(c.b, part(c.b, rois, 1, 0, 1), rois.shape[:1]), "int64")
-    attrs = {
-        "sampling_ratio": c.number("sampling_ratio"),
-        "output_height": c.number("pooled_height"),
-        "output_width": c.number("pooled_width"),
-        "spatial_scale": float(c.number("spatial_scale")),
-        "coordinate_transformation_mode": "half_pixel" if c["aligned"] else "output_half_pixel",
-    }
-    return roi_align_of_nodes(renamed(c, [x, part(c.b, rois, 1, 1, 4), images], attrs))
+    ratio = c.number("sampling_ratio")
+    if ratio <= 0:
+        raise c.unsupported(*sample.DATA_DEPENDENT_RATIO)
+    return sample.roi_align(
+        c.b,
+        x,
+        part(c.b, rois, 1, 1, 4),
+        images,
+        bins=(c.number("pooled_height"), c.number("pooled_width")),
+        ratio=ratio,
+        scale=float(c.number("spatial_scale")),
+        half_pixel=bool(c["aligned"]),
+    )
 
 
 def deform_conv(c: AtenCall) -> Tensor:
@@ -178,20 +165,18 @@ def deform_conv(c: AtenCall) -> Tensor:
         name: (c.number(f"{name}_h"), c.number(f"{name}_w"))
         for name in ("stride", "pad", "dilation")
     }
-    attrs = {
-        "strides": pairs["stride"],
-        "pads": (*pairs["pad"], *pairs["pad"]),
-        "dilations": pairs["dilation"],
-        "group": c.number("groups"),
-        "offset_group": c.number("offset_groups"),
-    }
-    mask = c.tensor("mask") if c["use_mask"] else None
-    return deform_conv_of_nodes(
-        renamed(
-            c,
-            [c.tensor("input"), c.tensor("weight"), c.tensor("offset"), c.tensor("bias"), mask],
-            attrs,
-        )
+    return sample.deform_conv(
+        c.b,
+        c.tensor("input"),
+        c.tensor("weight"),
+        c.tensor("offset"),
+        c.tensor("bias"),
+        c.tensor("mask") if c["use_mask"] else None,
+        strides=pairs["stride"],
+        pads=(*pairs["pad"], *pairs["pad"]),
+        dilation=pairs["dilation"],
+        groups=c.number("groups"),
+        offset_groups=c.number("offset_groups"),
     )
 
 

@@ -7,6 +7,7 @@ from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import broadcast
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.indexing import is_index
 from webkiln.ops.pieces import filled, iota, part, reshaped, stacked, total, transposed, widened
 
 
@@ -56,7 +57,7 @@ def embedding_bag(c: AtenCall) -> list[Tensor]:
     """The sum, mean or maximum of each bag of rows; `offsets` are the starts. An empty bag is 0."""
     weight, indices, offsets = c.tensor("weight"), c.tensor("indices"), c.tensor("offsets")
     if c.get("padding_idx", -1) not in (-1, None):
-        raise c.call.unsupported("uses padding_idx", "Export it without padding_idx")
+        raise c.unsupported("uses padding_idx", "Export it without padding_idx")
     rows = c.op("Gather", weight, indices, axis=0)
     mode, count = c.get("mode", 0), indices.shape[0]
     bags = offsets.shape[0] - int(bool(c.get("include_last_offset", False)))
@@ -96,9 +97,8 @@ def embedding_bag(c: AtenCall) -> list[Tensor]:
 def one_hot(c: AtenCall) -> Tensor:
     x, classes = c.tensor(), c.number("num_classes")
     if not is_symbolic(classes) and classes < 0:
-        raise c.call.unsupported("has a data-dependent number of classes", "Give num_classes")
-    same = c.op("Equal", reshaped(c.b, x, (*x.shape, 1)), iota(c.b, classes, x.dtype))
-    return c.cast(same, "int64")
+        raise c.unsupported("has a data-dependent number of classes", "Give num_classes")
+    return c.cast(is_index(c.b, x, classes), "int64")
 
 
 def indices_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
@@ -312,6 +312,8 @@ def search(c: AtenCall) -> Tensor:
         if c.has("boundaries")
         else (c.tensor("self"), c.tensor("sorted_sequence"))
     )
+    if c.has("sorter"):
+        raise c.unsupported("sorts with a sorter", "Sort the sequence before, and omit it")
     right = bool(c.get("right", False)) or c["side"] == "right"
     count = edges.shape[-1]
     rows = edges if edges.type.rank == 1 else reshaped(c.b, edges, (*edges.shape[:-1], 1, count))

@@ -67,7 +67,7 @@ def equal_pieces(c: AtenCall, x: Tensor, axis: int, each: int) -> list[Tensor]:
         size // each if is_symbolic(size) and not is_symbolic(size // each) else -(-size // each)
     )
     if is_symbolic(count):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "returns one tensor per element of a symbolic size", "Set the size with --dim"
         )
     return pieces(c, x, axis, [*[each] * (count - 1), size - each * (count - 1)])
@@ -83,7 +83,7 @@ def unbind(c: AtenCall) -> list[Tensor]:
     x = c.tensor()
     axis = c.axis(c.get("dim", 0), x.type.rank)
     if is_symbolic(x.shape[axis]):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "returns one tensor per element of a symbolic size", "Set the size with --dim"
         )
     return [element(c.b, x, axis, index) for index in range(x.shape[axis])]

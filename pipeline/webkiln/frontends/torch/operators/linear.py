@@ -2,15 +2,19 @@
 
 from math import inf, sqrt
 
-from webkiln.frontends.onnx.operators.linear import einsum as einsum_of_nodes
-from webkiln.frontends.onnx.operators.linear import matrix_product
-from webkiln.frontends.torch.aten import AtenCall, AtenHandler, renamed
+from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.einsum import einsum as broadcast_einsum
+from webkiln.ops.functional.linear import matrix_product
 from webkiln.ops.pieces import iota, reshaped, total, transposed, widened
 
 
 def matmul(c: AtenCall, a: Tensor, b: Tensor) -> Tensor:
-    return matrix_product(c.call, a, b)
+    if c.has("out_dtype"):
+        raise c.unsupported(
+            "has a result of another dtype than its factors", "Cast its factors instead"
+        )
+    return matrix_product(c.b, a, b)
 
 
 def plus(c: AtenCall, x: Tensor, y: Tensor) -> Tensor:
@@ -75,7 +79,7 @@ def outer(c: AtenCall) -> Tensor:
 
 
 def einsum(c: AtenCall) -> Tensor:
-    return einsum_of_nodes(renamed(c, c["tensors"], {"equation": c["equation"]}))
+    return broadcast_einsum(c.b, c["tensors"], c["equation"])
 
 
 def tensordot(c: AtenCall) -> Tensor:
@@ -103,7 +107,7 @@ def attention(c: AtenCall) -> Tensor:
     """softmax(q k^T scale + mask) v. Rows whose keys are all masked are 0."""
     q, k, v = (c.tensor(name) for name in ("query", "key", "value"))
     if c.get("dropout_p", 0.0):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "applies dropout",
             "Call model.eval() before it is exported, or pass dropout_p=0",
         )

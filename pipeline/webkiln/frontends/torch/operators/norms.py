@@ -115,7 +115,7 @@ def batch_norm_and_updates(c: AtenCall) -> list[Tensor]:
 def batch_norm(c: AtenCall) -> list[Tensor]:
     """Normalise with running statistics, or without any, with those of the batch."""
     if c.get("training", False) and c.has("running_mean"):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "updates its running mean and variance", "Call model.eval() before it is exported"
         )
     x = c.tensor("input" if c.has("input") else "self")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.functional.recurrent import lstm_update
 from webkiln.ops.pieces import element, part, stacked, transposed
 
 CellStep = Callable[[GraphBuilder, Tensor, list[Tensor]], list[Tensor]]
@@ -40,10 +41,10 @@ def lstm_step(w: CellWeights) -> CellStep:
 
     def step(b: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         h, memory = states
-        i, f, g, o = gates(b, b.op("Add", [x, affine(b, h, w.recurrent, w.recurrent_bias)]), 4)
-        retained = b.op("Mul", [b.op("Sigmoid", [f]), memory])
-        following = b.op("Add", [retained, b.op("Mul", [b.op("Sigmoid", [i]), b.op("Tanh", [g])])])
-        shown = b.op("Mul", [b.op("Sigmoid", [o]), b.op("Tanh", [following])])
+        arguments = gates(b, b.op("Add", [x, affine(b, h, w.recurrent, w.recurrent_bias)]), 4)
+        shown, following = lstm_update(
+            arguments, memory, lambda y: b.op("Sigmoid", [y]), lambda y: b.op("Tanh", [y])
+        )
         return [shown if w.projection is None else affine(b, shown, w.projection, None), following]
 
     return step
@@ -100,11 +101,11 @@ def run(
 ) -> list[Tensor]:
     """All outputs, and the last states [layers * directions, N, H]."""
     if c["batch_sizes"] is not None:
-        raise c.call.unsupported(
+        raise c.unsupported(
             "has a packed sequence as input", "Pass a padded tensor with rows of equal length"
         )
     if c.get("dropout", 0.0) and c.get("train", False):
-        raise c.call.unsupported("applies dropout", "Call model.eval() before it is exported")
+        raise c.unsupported("applies dropout", "Call model.eval() before it is exported")
     x = c.tensor("input")
     first = bool(c["batch_first"])
     x = transposed(c.b, x, (1, 0, 2)) if first else x

@@ -7,6 +7,7 @@ from webkiln.frontends.torch.aten import AtenCall, AtenHandler, floating
 from webkiln.frontends.torch.operators.linear import powered
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional import reductions
 from webkiln.ops.pieces import reshaped, sized
 
 
@@ -156,16 +157,7 @@ def norm(c: AtenCall) -> Tensor:
 def log_sum_exp(c: AtenCall) -> Tensor:
     x = c.floating()
     axes = dims(c, x)
-    largest = reduced(c, "ReduceMax", x, axes, keep=True)
-    finite = c.op("Where", c.op("IsInf", largest), c.like(0, x), largest)
-    logarithm = (
-        c.op("Log", reduced(c, "ReduceSum", c.op("Exp", x - finite), axes, keep=True)) + finite
-    )
-    return (
-        logarithm
-        if keepdim(c)
-        else reshaped(c.b, logarithm, [size for d, size in enumerate(x.shape) if d not in axes])
-    )
+    return reductions.log_sum_exp(c.b, x, axes, keepdims=keepdim(c))
 
 
 def softmax(op: str) -> AtenHandler:

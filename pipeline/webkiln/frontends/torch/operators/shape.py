@@ -64,7 +64,8 @@ def transpose(c: AtenCall) -> Tensor:
     if not x.type.rank:
         return x
     perm = list(range(x.type.rank))
-    a, b = c.axis(c.number("dim0"), x.type.rank), c.axis(c.number("dim1"), x.type.rank)
+    names = ("axis0", "axis1") if c.has("axis0") else ("dim0", "dim1")
+    a, b = (c.axis(c.number(name), x.type.rank) for name in names)
     perm[a], perm[b] = perm[b], perm[a]
     return transposed(c.b, x, perm)
 
@@ -143,7 +144,7 @@ def repeat(c: AtenCall) -> Tensor:
 def repeat_interleave(c: AtenCall) -> Tensor:
     x, count = c.tensor(), c["repeats"]
     if isinstance(count, Tensor):
-        raise c.call.unsupported("has data-dependent repeats", "Use a constant number of repeats")
+        raise c.unsupported("has data-dependent repeats", "Use a constant number of repeats")
     if not c.has("dim"):
         x = reshaped(c.b, x, (x.type.size,))
     axis = c.axis(c.get("dim", 0), x.type.rank)

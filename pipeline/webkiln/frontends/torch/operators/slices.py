@@ -1,9 +1,9 @@
 """Slices, diagonals and triangles, also as the target of a write."""
 
-from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
+from webkiln.ops.functional.slices import bounds, reversed_along
 from webkiln.ops.pieces import iota, part, reshaped, transposed, widened
 
 
@@ -16,7 +16,7 @@ def select(c: AtenCall) -> Tensor:
     if is_symbolic(index):
         return reshaped(c.b, part(c.b, x, axis, index, 1), (*x.shape[:axis], *x.shape[axis + 1 :]))
     if not is_symbolic(size) and not -size <= index < size:
-        raise c.call.error(f"index {index} is outside of axis {axis}, which has {size} elements")
+        raise c.error(f"index {index} is outside of axis {axis}, which has {size} elements")
     return reshaped(
         c.b,
         part(c.b, x, axis, index + size if index < 0 else index, 1),
@@ -35,7 +35,7 @@ def sliced(c: AtenCall, x: Tensor) -> tuple[int, int, int, int]:
 def slice_(c: AtenCall) -> Tensor:
     x = c.tensor()
     if isinstance(c["start"], Tensor) or isinstance(c["end"], Tensor):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "slices at data-dependent positions", "Use torch.gather or torch.index_select"
         )
     return part(c.b, x, *sliced(c, x))
@@ -100,14 +100,7 @@ def select_scatter(c: AtenCall) -> Tensor:
 def flip(c: AtenCall) -> Tensor:
     x = c.tensor()
     for axis in sorted({c.axis(axis, x.type.rank) for axis in c.sizes("dims")}):
-        starts = tuple(size - 1 if d == axis else 0 for d, size in enumerate(x.shape))
-        x = c.op(
-            "Slice",
-            x,
-            starts=starts,
-            sizes=x.shape,
-            steps=tuple(-1 if d == axis else 1 for d in range(x.type.rank)),
-        )
+        x = reversed_along(c.b, x, axis)
     return x
 
 
@@ -152,7 +145,7 @@ def diagonal(c: AtenCall) -> Tensor:
     rows, columns = permuted.shape[-2:]
     down, across = max(-offset, 0), max(offset, 0)
     if is_symbolic(rows) or is_symbolic(columns):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "returns the diagonal of axes of symbolic size", "Set the sizes with --dim"
         )
     count = max(min(rows - down, columns - across), 0)

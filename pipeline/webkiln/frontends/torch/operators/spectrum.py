@@ -146,7 +146,7 @@ def product(c: AtenCall) -> Tensor:
 def quotient(c: AtenCall) -> Tensor:
     """Division by real numbers."""
     if c.call.attr("complex") != ("self",):
-        raise c.call.unsupported(
+        raise c.unsupported(
             "divides by complex numbers",
             "Multiply by the conjugate, and divide by the square of the magnitude",
         )
@@ -180,7 +180,7 @@ def moved(c: AtenCall) -> Tensor:
 
 
 def _refused(c: AtenCall) -> Tensor:
-    raise c.call.unsupported(
+    raise c.unsupported(
         "reshapes complex numbers to a symbolic size", "Use the real and imaginary parts instead"
     )
 

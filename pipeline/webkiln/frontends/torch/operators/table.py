@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 
 from webkiln.frontends.nodes.call import NodeHandler
+from webkiln.frontends.nodes.if_and_loop import IF_AND_LOOP
 from webkiln.frontends.nodes.states import STATES
 from webkiln.frontends.torch.aten import AtenHandler, handled
 from webkiln.frontends.torch.operators.activations import ACTIVATIONS
 from webkiln.frontends.torch.operators.arithmetic import ARITHMETIC
 from webkiln.frontends.torch.operators.casts import CASTS
 from webkiln.frontends.torch.operators.complex_parts import PARTS
-from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS
+from webkiln.frontends.torch.operators.control import NUMBERS
 from webkiln.frontends.torch.operators.conv import CONV
 from webkiln.frontends.torch.operators.creation import CREATION
 from webkiln.frontends.torch.operators.elementwise import ELEMENTWISE
@@ -50,7 +51,7 @@ ATEN: dict[str, AtenHandler] = {
     **NUMBERS,
 }
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
-    "": {**handled(ATEN), **BRANCHES},
+    "": {**handled(ATEN), **IF_AND_LOOP},
     "complex": handled({**PARTS, **COMPLEX}),
     "torchvision": handled(VISION),
     "state": STATES,

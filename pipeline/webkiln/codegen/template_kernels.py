@@ -1,0 +1,150 @@
+"""Print a kernel template with the loops around it, in C."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from webkiln.codegen.dialect import Dialect, fallback_arrays
+from webkiln.codegen.emit import body
+from webkiln.codegen.templates import Templates
+from webkiln.errors import InternalError
+from webkiln.nest.compose import compose
+from webkiln.nest.expr import Expr
+from webkiln.nest.kernel_template import templates as templates_of
+from webkiln.nest.nest import Nest
+from webkiln.nest.schedule import LoopSchedule, TemplateSchedule
+from webkiln.plan.kernel import Kernel
+from webkiln.plan.template_steps import Around, match_product
+
+BLOCKS = ("rows", "sums", "totals")
+"""The arrays of a template: rows as int16, sums of products, and sums of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A static function beside the template, and a call of it."""
+
+    name: str
+    parameters: list[str]
+    lines: list[str]
+    call: str
+
+
+class TemplateKernel:
+    """Prints the C file of a kernel with a template. `types`: dtype -> type in memory."""
+
+    def __init__(self, kernel: Kernel, dialect: Dialect, types: dict[str, str]) -> None:
+        assert isinstance(kernel.schedule, TemplateSchedule)
+        product = match_product(kernel.nest)
+        if product is None:
+            raise InternalError(f"{kernel.name}: its nest is not what the template computes")
+        self.kernel, self.schedule, self.product = kernel, kernel.schedule, product
+        self.dialect, self.types = dialect, types
+        self.around = Around(kernel.nest, product)
+        self.outside: dict[str, Any] = {}
+        (self.template,) = (
+            item for item in templates_of("wasm") if item.name == self.schedule.template
+        )
+
+    def print(self, templates: Templates) -> str:
+        nests = self.around.prepare()
+        blocks = ["rows", "totals"]
+        prepare = [
+            self.function(f"prepare_{name}", nest, schedule, (), (name,))
+            for nest, schedule, name in zip(nests, self.schedule.prepare, blocks, strict=False)
+        ]
+        outputs = tuple(f"y{n}" for n in range(len(self.kernel.nest.outputs)))
+        extra = ("sums", "totals")[: len(nests)]
+        store = self.function("store", self.around.store(), self.schedule.store, extra, outputs)
+        position = self.product.columns.source
+        (panel,) = self.schedule.panels
+        functions = [*prepare, store]
+        return templates.render(
+            f"{self.template.name}.c",
+            name=self.kernel.name,
+            parameters=self.parameters(),
+            functions=functions,
+            prepare=[item.call for item in prepare],
+            store=store.call,
+            columns=self.types[self.kernel.nest.inputs[position].dtype],
+            operand=f"x{position}",
+            stride=f"s{position}_{panel.dim}",
+            extents={
+                "depth": self.text(self.product.depth.extent),
+                "column": self.text(self.product.column.extent),
+            },
+            block=self.template.block,
+            depth=self.template.depth,
+            panel=self.template.panel,
+            part=self.kernel.part,
+            outside=self.outside,
+            lines=[line for item in functions for line in item.lines],
+        )
+
+    def parameters(self) -> list[str]:
+        nest = self.kernel.nest
+        return [
+            *(f"const {self.types[o.dtype]} *restrict x{n}" for n, o in enumerate(nest.inputs)),
+            *(f"{self.types[o.operand.dtype]} *restrict y{n}" for n, o in enumerate(nest.outputs)),
+            *(f"const int {name}" for name in (*self.kernel.arguments, *self.kernel.part)),
+        ]
+
+    def text(self, extent: Expr) -> str:
+        """An extent, which is an argument or a constant."""
+        return str(extent.value)
+
+    def function(
+        self,
+        name: str,
+        nest: Nest,
+        schedule: LoopSchedule,
+        extra: tuple[str, ...],
+        outputs: tuple[str, ...],
+    ) -> Function:
+        """The loops of a nest as a function. `extra`: the blocks that it reads after the inputs of
+        the kernel. `outputs`: the blocks, or outputs of the kernel, that it writes.
+        """
+        loops = Kernel(compose(nest, self.dialect.composed), schedule)
+        count = len(self.kernel.nest.inputs)
+        for array, (operand, value) in fallback_arrays(loops, self.dialect).items():
+            self.outside[array] = (self.types[operand.dtype], value, max(schedule.tile.lanes, 4))
+        pointers = [
+            *(f"const {self.types[o.dtype]} *restrict x{n}" for n, o in enumerate(nest.inputs)),
+            *(f"{self.types[o.operand.dtype]} *restrict y{n}" for n, o in enumerate(nest.outputs)),
+        ]
+        passed = [*(f"x{n}" for n in range(count)), *map(_pointer, (*extra, *outputs))]
+        block = self.around.block
+        values = {
+            block.row: "row",
+            block.column: "column",
+            block.rows: "count",
+            block.columns: "width",
+        }
+        arguments = [
+            values.get(item) or self.argument(item, (*extra, *outputs)) for item in loops.arguments
+        ]
+        return Function(
+            name,
+            [*pointers, *(f"const int {item}" for item in loops.arguments)],
+            body(loops, self.dialect),
+            f"{name}({', '.join([*passed, *arguments])});",
+        )
+
+    def argument(self, name: str, operands: tuple[str, ...]) -> str:
+        """An argument of the loops around the template. The stride of a block is constant; operands
+        of the kernel have its strides, except that its columns are not read.
+        """
+        if not name.startswith("s"):
+            return name
+        position, dim = map(int, name[1:].split("_"))
+        inputs = len(self.kernel.nest.inputs)
+        if position >= inputs:
+            operand = operands[position - inputs]
+            if operand in BLOCKS:
+                return str(self.template.depth if operand == "rows" else self.template.block[1])
+            name = f"s{inputs + int(operand[1:])}_{dim}"
+        return name if name in self.kernel.arguments else "0"
+
+
+def _pointer(name: str) -> str:
+    """A block as a pointer to its first element."""
+    return f"{name}[0]" if name in ("rows", "sums") else name
