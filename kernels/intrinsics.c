@@ -371,6 +371,62 @@ static inline void wk_store_16_part(void *p, v128_t v, int count) {
   if (count > 2) wasm_v128_store16_lane((char *)p + 4, low, 2);
 }
 
+/* The lanes of a bool are masks. */
+
+static inline v128_t wk_mask(v128_t v) { return wasm_i32x4_ne(v, wasm_i32x4_splat(0)); }
+
+static inline v128_t wk_load_bool(const unsigned char *p) { return wk_mask(wk_load_uint8(p)); }
+
+static inline v128_t wk_load_bool_part(const unsigned char *p, int count) {
+  return wk_mask(wk_load_uint8_part(p, count));
+}
+
+static inline void wk_store_bool(void *p, v128_t v) { wk_store_8(p, wasm_u32x4_shr(v, 31)); }
+
+static inline void wk_store_bool_part(void *p, v128_t v, int count) {
+  wk_store_8_part(p, wasm_u32x4_shr(v, 31), count);
+}
+
+/* The same conversions of float16 as those of one element. */
+
+static inline v128_t wk_half4(v128_t v) {
+  const v128_t sign = wasm_i32x4_shl(wasm_v128_and(v, wasm_i32x4_splat(0x8000)), 16),
+               rest = wasm_i32x4_shl(wasm_v128_and(v, wasm_i32x4_splat(0x7FFF)), 13),
+               infinite = wasm_i32x4_gt(rest, wasm_i32x4_splat(0x7BFF << 13)),
+               value = wasm_f32x4_mul(rest, wasm_f32x4_splat(0x1p112f)),
+               special = wasm_v128_or(rest, wasm_i32x4_splat(0x7F800000));
+  return wasm_v128_or(sign, wasm_v128_bitselect(special, value, infinite));
+}
+
+static inline v128_t wk_to_half4(v128_t x) {
+  const v128_t sign = wasm_v128_and(wasm_u32x4_shr(x, 16), wasm_i32x4_splat(0x8000)),
+               size = wasm_f32x4_abs(x), bits = wasm_i32x4_sub(size, wasm_i32x4_splat(112 << 23)),
+               odd = wasm_v128_and(wasm_u32x4_shr(bits, 13), wasm_i32x4_splat(1)),
+               rounded = wasm_u32x4_shr(
+                   wasm_i32x4_add(wasm_i32x4_add(bits, wasm_i32x4_splat(0xFFF)), odd), 13),
+               least = wasm_f32x4_mul(size, wasm_f32x4_splat(0x1p24f)),
+               tiny = wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(least));
+  v128_t v = wasm_v128_bitselect(tiny, rounded, wasm_f32x4_lt(size, wasm_f32x4_splat(0x1p-14f)));
+  v = wasm_v128_bitselect(wasm_i32x4_splat(0x7C00), v,
+      wasm_f32x4_ge(size, wasm_f32x4_splat(65520.0f)));
+  v = wasm_v128_bitselect(wasm_i32x4_splat(0x7E00), v, wasm_f32x4_ne(size, size));
+  return wasm_v128_or(sign, v);
+}
+
+static inline v128_t wk_load_float16(const unsigned short *p) {
+  return wk_half4(wk_load_uint16(p));
+}
+
+static inline v128_t wk_load_float16_part(const unsigned short *p, int count) {
+  return wk_half4(wk_load_uint16_part(p, count));
+}
+
+static inline void wk_store_float16(void *p, v128_t v) { wk_store_16(p, wk_to_half4(v)); }
+
+static inline void wk_store_float16_part(void *p, v128_t v, int count) {
+  wk_store_16_part(p, wk_to_half4(v), count);
+}
+
 static inline int wk_greatest(int a, int b) { return a > b ? a : b; }
 
 static inline int wk_least(int a, int b) { return a < b ? a : b; }

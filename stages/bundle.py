@@ -41,7 +41,7 @@ DATA = (
 )
 
 SHARED = Path(__file__).resolve().parent.parent
-EXPLAINED = ("layer", "kernel", "why", "passes", "flops", "bytes", "decided")
+EXPLAINED = ("layer", "kernel", "why", "passes", "flops", "bytes", "scalar", "decided")
 VARIANT_ORDER = ("relaxed", "simd")
 PICTURES = ("float32", "uint8", "int32")
 """The dtypes of image inputs. Integers are unscaled pixels."""

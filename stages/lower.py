@@ -32,6 +32,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         tuning(inputs, params),
         params.get("winograd", True),
         params.get("precision", "float32"),
+        params.get("float16") == "rounded",
     )
     with defined_by(inputs.get("operators/")):
         graph = from_json(canonical.read(inputs["graph.json"]))

@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.backends import shaders
 from tests.backends.modules import build
-from tests.programs import program, write_code
+from tests.programs import program, with_target, write_code
 from webkiln.backends import frame, pages
 from webkiln.backends.compare import relative_error
 from webkiln.backends.server import ISOLATED
@@ -122,11 +122,14 @@ def run(
     variant: str = "simd",
     browser: str = "",
     tuning: Tuning = UNTUNED,
+    **changes: Any,
 ) -> list[dict[str, Array]]:
-    """The outputs of every job, as returned by `run_programs`."""
-    prepared = []
+    """The outputs of every job, as returned by `run_programs`. `changes`: other capabilities of the
+    target.
+    """
+    prepared, changed = [], with_target(REGISTRY[backend], **changes)
     for job in jobs:
-        compiled = program(job.graph, REGISTRY[backend], job.encoding, tuning=tuning)
+        compiled = program(job.graph, changed, job.encoding, tuning=tuning)
         prepared.append(
             Prepared(
                 compiled,

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import TEMPLATES, Job, run
-from tests.programs import program
+from tests.programs import program, with_target
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c
 from webkiln.ir.types import is_integer
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import parse
 from webkiln.plan import kernel as kernels
+from webkiln.program_builder.loop_backend import LoopBackend
 
 DTYPES = [dtype for dtype in REGISTRY["wasm"].target.vectors.dtypes if is_integer(dtype)]
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 19, 64)
@@ -20,6 +21,11 @@ BINARY = ("Add", "Sub", "Mul", "Max", "Min")
 UNARY = ("Neg", "Abs", "Sign")
 REDUCTIONS = ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd")
 ROWS = 5
+ROUNDING = {"holds_float16": False}
+LEGS = [("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", "")]
+OPERANDS = [*DTYPES, "float32", "float16"]
+"""The dtypes that are compared and chosen from."""
+TURNED = dict.fromkeys(OPERANDS, "Neg")
 
 
 def text_of(dtype: str, width: int) -> str:
@@ -52,9 +58,78 @@ def text_of(dtype: str, width: int) -> str:
     return "\n".join(["graph g", *lines]) + "\n"
 
 
-@pytest.mark.parametrize("variant", ["simd", "relaxed"])
+def bool_text(width: int) -> str:
+    """Logic on two inputs [ROWS, width], comparisons, choices, and all casts."""
+    full = f"[{ROWS},{width}]"
+    lines = [f"input a: bool{full}", f"input b: bool{full}", f"input row: bool[1,{width}]"]
+    lines += [f"input x_{dtype}: {dtype}{full}" for dtype in OPERANDS]
+    made = []
+
+    def node(name: str, type_: str, call: str) -> None:
+        lines.append(f"{name}: {type_} = {call}")
+        made.append(name)
+
+    for op in ("And", "Or", "Equal", "NotEqual"):
+        node(f"y_{op}", f"bool{full}", f"{op}(a, b)")
+        node(f"y_{op}_row", f"bool{full}", f"{op}(a, row)")
+    node("y_Not", f"bool{full}", "Not(a)")
+    node("y_Where", f"bool{full}", "Where(row, a, b)")
+    node("y_joined", f"bool[{ROWS},{2 * width}]", 'Concat(a, b) {"axis":1}')
+    node("y_turned", f"bool[{width},{ROWS}]", 'Transpose(a) {"perm":[1,0]}')
+    for dtype in OPERANDS:
+        x = f"x_{dtype}"
+        for op in ("Less", "GreaterEqual", "Equal"):
+            flipped = f"{x}_{op}"
+            lines.append(f"{flipped}: {dtype}{full} = {TURNED[dtype]}({x})")
+            node(f"y_{op}_{dtype}", f"bool{full}", f"{op}({x}, {flipped})")
+        node(f"y_to_{dtype}", f"{dtype}{full}", f'Cast(a) {{"dtype":"{dtype}"}}')
+        node(f"y_from_{dtype}", f"bool{full}", f'Cast({x}) {{"dtype":"bool"}}')
+        node(f"y_Where_{dtype}", f"{dtype}{full}", f"Where(a, {x}, {x}_Less)")
+    lines += [f"output {name} = {name}" for name in made]
+    return "\n".join(["graph g", *lines]) + "\n"
+
+
+def rounding(backend: str) -> LoopBackend:
+    """A backend that rounds float16 tensors."""
+    return with_target(REGISTRY[backend], runs=ROUNDING if backend == "wasm" else {})
+
+
+def check(jobs: list[Job], leg: tuple[str, str], folder: Path) -> None:
+    """Results are equal, but for what WGSL leaves open: how integers are rounded to floats."""
+    for job, got in zip(jobs, run(jobs, leg[0], folder, leg[1]), strict=True):
+        for name, want in run_graph(job.graph, job.inputs)[0].items():
+            where = f"{name} of {job.inputs['a'].shape}"
+            rounding = 2**-23 if (leg[0], name) == ("webgpu", "y_float") else 0
+            np.testing.assert_allclose(got[name], want, rounding, 0, err_msg=where)
+            assert got[name].dtype == want.dtype
+
+
+def values_of(dtype: str, random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers of both signs, and zeros, of all magnitudes of an integer dtype."""
+    if dtype == "bool":
+        return random.integers(0, 2, shape).astype(bool)
+    if not is_integer(dtype):
+        return random.integers(-3, 4, shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    values = random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    return np.where(random.integers(0, 3, shape), values, 0).astype(dtype)
+
+
+@pytest.mark.parametrize("leg", LEGS, ids="-".join)
+def test_rows_of_bools(leg: tuple[str, str], tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    jobs = []
+    for width in WIDTHS:
+        shapes = {"a": (ROWS, width), "b": (ROWS, width), "row": (1, width)}
+        given = {name: values_of("bool", random, shape) for name, shape in shapes.items()}
+        given |= {f"x_{dtype}": values_of(dtype, random, (ROWS, width)) for dtype in OPERANDS}
+        jobs.append(Job(parse(bool_text(width)), given))
+    check(jobs, leg, tmp_path)
+
+
+@pytest.mark.parametrize("leg", LEGS, ids="-".join)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_rows_of_integers(dtype: str, variant: str, tmp_path: Path) -> None:
+def test_rows_of_integers(dtype: str, leg: tuple[str, str], tmp_path: Path) -> None:
     random, limits = np.random.default_rng(0), np.iinfo(dtype)
     jobs = []
     for width in WIDTHS:
@@ -64,10 +139,69 @@ def test_rows_of_integers(dtype: str, variant: str, tmp_path: Path) -> None:
         )
         f = np.float32(random.uniform(limits.min // 2, limits.max // 2, (ROWS, width)))
         jobs.append(Job(parse(text_of(dtype, width)), {"a": a, "b": b, "f": f}))
-    for job, got in zip(jobs, run(jobs, "wasm", tmp_path, variant), strict=True):
-        for name, want in run_graph(job.graph, job.inputs)[0].items():
-            np.testing.assert_array_equal(got[name], want, f"{name} of {job.inputs['a'].shape}")
-            assert got[name].dtype == want.dtype
+    check(jobs, leg, tmp_path)
+
+
+@pytest.mark.parametrize("leg", LEGS, ids="-".join)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [40, 256])
+def test_products_of_integers(size: int, dtype: str, leg: tuple[str, str], tmp_path: Path) -> None:
+    """Large enough for panels, unrolled loops, and what would be blocks of a workgroup in float."""
+    random = np.random.default_rng(0)
+    a, w = (values_of(dtype, random, (size, size)) for _ in range(2))
+    text = f"""
+        input a: {dtype}[{size},{size}]
+        slot w: {dtype}[{size},{size}]
+        p: {dtype}[{size},{size}] = MatMul(a, w)
+        y: bool[{size},{size}] = Less(p, a)
+        z: {dtype}[{size}] = ReduceMax(p) {{"axes":[1]}}
+        output p = p
+        output y = y
+        output z = z
+    """
+    graph = parse(text)
+    job = Job(graph, {"a": a}, {"w": w})
+    (got,) = run([job], leg[0], tmp_path, leg[1])
+    product = (a.astype(np.int64) @ w.astype(np.int64)).astype(dtype)
+    want = {"p": product, "y": product < a, "z": product.max(axis=1)}
+    for name, value in want.items():
+        np.testing.assert_array_equal(got[name], value, name)
+
+
+STORES = {
+    "round": ("", "float16", 'Cast(p) {"dtype":"float16"}'),
+    "saturate": ("", "int8", 'Cast(p) {"dtype":"int8"}'),
+    "wrap": ('t: int32[64,64] = Cast(p) {"dtype":"int32"}', "uint8", 'Cast(t) {"dtype":"uint8"}'),
+    "compare": ("", "bool", "Less(p, x)"),
+}
+
+
+@pytest.mark.parametrize("backend", ["wasm", "webgpu"])
+@pytest.mark.parametrize("kind", STORES)
+def test_a_narrow_store_leaves_a_product_in_vectors(kind: str, backend: str) -> None:
+    between, dtype, call = STORES[kind]
+    text = f"""
+        input x: float32[64,64]
+        slot w: float32[64,64]
+        p: float32[64,64] = MatMul(x, w)
+        {between}
+        y: {dtype}[64,64] = {call}
+        output y = y
+    """
+    document = program(parse(text), rounding(backend), "float32")
+    assert [step["kernel"] for step in document["main"] if step.get("scalar")] == []
+    (contraction,) = {step["kernel"] for step in document["main"] if step["flops"] >= 2 * 64**3}
+    (out,) = kernels.from_json(document["kernels"][contraction]).nest.outputs
+    assert out.operand.dtype == REGISTRY[backend].target.stored(dtype)
+
+
+@pytest.mark.parametrize("backend", ["wasm", "webgpu"])
+@pytest.mark.parametrize("dtype", [*DTYPES, "bool", "float16"])
+def test_maps_are_computed_in_vectors(dtype: str, backend: str) -> None:
+    op = "And" if dtype == "bool" else "Max"
+    text = f"graph g\ninput x: {dtype}[19]\ny: {dtype}[19] = {op}(x, x)\noutput y = y\n"
+    document = program(parse(text), rounding(backend), "float32")
+    assert not any(step.get("scalar") for step in document["main"])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

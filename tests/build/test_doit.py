@@ -205,6 +205,18 @@ def test_the_last_lines_of_a_build_state_the_outcome_of_each_bundle(toy: Tree) -
     assert toy.doit("build", "model=toy") == "dist/toy: up to date\n"
 
 
+def test_a_build_warns_about_scalar_kernels(toy: Tree) -> None:
+    launch = {"kernel": "k", "layer": "conv1", "flops": 8, "why": "x", "scalar": True}
+    toy.edit("stages/bundle.py", '"launches": {}', f'"launches": {{"wasm": [{launch}]}}')
+    output = toy.doit("build", "model=toy")
+    assert output.splitlines()[-3:] == [
+        "warning: toy, wasm: 100 % of the operations are not vectorised",
+        "  100 % in conv1: x",
+        "dist/toy: written",
+    ]
+    assert toy.doit("build", "model=toy") == "dist/toy: up to date\n"
+
+
 def test_files_that_no_build_wrote_are_reported_before_the_build(toy: Tree) -> None:
     toy.bundle.mkdir(parents=True)
     (toy.bundle / "index.js").write_text("mine")

@@ -85,6 +85,7 @@ REACH: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "form": ("onnx", {"form": Form(hashed=True)}, {"bundle"}),
     "winograd": ("onnx", {"winograd": False}, {"lower"}),
     "precision": ("onnx", {"precision": "float16"}, {"lower", "verify"}),
+    "float16": ("onnx", {"float16": "rounded"}, {"lower"}),
     "tuned": ("onnx", {"tuned": Path("/nowhere/tuned.json")}, {"lower"}),
 }  # fmt: skip
 NOWHERE = {"name", "source_format", "backends", "encodings", "on_request", "project", "reads"}

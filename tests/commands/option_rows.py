@@ -34,6 +34,7 @@ ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
         ("--precision", "float16"),
         {"precision": "float16"},
     ),
+    "float16": (KERAS, ("--float16", "rounded"), {"float16": "rounded"}),
     "batch_size": (KERAS, ("--batch-size", "5"), {"batch_size": 5}),
     "input_shape": (
         KERAS,
@@ -152,6 +153,7 @@ TOML: dict[str, tuple[str, dict[str, Any]]] = {
         'precision = "float16"\nbackends = ["webgl"]',
         {"precision": "float16", "backends": ("webgl",)},
     ),
+    "float16": ('float16 = "rounded"', {"float16": "rounded"}),
     "tuned": ('tuned = "tuned.json"', {"tuned": Path("tuned.json")}),
     "on_request": ("on_request = true", {"on_request": True}),
 }

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from tests.commands.small import write_model
 from webkiln import canonical, cli
@@ -100,6 +102,28 @@ def test_the_precision_of_a_backend(build: Any) -> None:
         build("--precision", "float16", backend="webgpu")["backends"]["webgpu"]["precision"]
         == "float16"
     )
+
+
+@pytest.mark.parametrize(("way", "result"), [("held", 60000), ("rounded", np.inf)])
+def test_the_rounding_of_float16_tensors(
+    way: str, result: float, call: Call, tmp_path: Path
+) -> None:
+    """a + b - b, whose sum is beyond the range of float16."""
+    nodes = [
+        helper.make_node("Add", ["a", "b"], ["s"], "sum"),
+        helper.make_node("Sub", ["s", "b"], ["y"], "rest"),
+    ]
+    a, b, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT16, [2]) for name in "aby")
+    graph = helper.make_graph(nodes, "graph", [a, b], [y])
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "h.onnx")
+    full = np.full(2, 60000, np.float16)
+    np.savez(tmp_path / "in.npz", a=full, b=full)
+    options = ("--backend", "js", "--float16", way)
+    call("build", "h.onnx", *options)
+    call("run", "dist/h", "--inputs", "in.npz", "--outputs", "out.npz")
+    assert np.load(tmp_path / "out.npz")["y"].tolist() == [result, result]
+    assert ("float32" in call("lower", "h.onnx", *options)) == (way == "held")
 
 
 def test_options_select_the_form_of_a_bundle(build: Any, call: Call, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ SETTINGS: dict[str, Any] = {
     "signature": "serve",
     "sample_sizes": {"T": 3},
     "precision": "float16",
+    "float16": "rounded",
     "labels": LabelsFile(URL),
     "reference": Path("/nowhere/r.npz"),
     "tuned": Path("/nowhere/tuned.json"),

@@ -74,6 +74,7 @@ class ModelGraph(SourceGraph):
                 if self.recipe.stores_float16(backend)
                 else {}
             ),
+            **({"float16": "rounded"} if self.recipe.rounds_float16(backend) else {}),
         }
         inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
         if choice.trial is not None:

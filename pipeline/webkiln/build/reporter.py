@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from webkiln.build.engine import Engine
     from webkiln.build.session import Session
 
+WRITTEN = "written"
+
 
 @dataclass(frozen=True, slots=True)
 class UpToDateTask:
@@ -70,7 +72,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
     def add_success(self, task: Any) -> None:
         if "step" in (task.meta or {}):
-            self._finish_bundle(task.meta["step"], "written")
+            self._finish_bundle(task.meta["step"], WRITTEN)
 
     def _finish_bundle(self, step: "DoitTask", what: str) -> None:
         if step.folder is not None and step.role:
@@ -91,10 +93,19 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
     def complete_run(self) -> None:
         if self._engine is not None:
             self._engine.progress.close()
+        self._warn()
         for folder, what in () if self._failed or self.runtime_errors else self._ends:
             self.outstream.write(f"{folder}: {what}\n")
         for message in self.runtime_errors:
             sys.stderr.write(f"error: {message}\n")
+
+    def _warn(self) -> None:
+        """Warn about scalar kernels of the bundles that were written."""
+        written = [] if self._failed else [folder for folder, what in self._ends if what == WRITTEN]
+        if written:
+            from webkiln.build.scalar_kernels import warn
+
+            warn(written)
 
 
 def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["DoitTask"]:

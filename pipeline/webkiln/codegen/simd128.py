@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from webkiln.codegen.c_family import FourLanes
 from webkiln.codegen.dialect import plus
+from webkiln.codegen.wasm_lanes import ACCESS
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import COMPUTE, Accumulator, Operand
 
@@ -52,9 +51,13 @@ CASTS = {
     (UINT, FLOAT): "wasm_f32x4_convert_u32x4({0})",
     (INT, UINT): "{0}",
     (UINT, INT): "{0}",
+    (BOOL, FLOAT): "wasm_v128_and({0}, wasm_f32x4_splat(1))",
+    (BOOL, INT): "wasm_u32x4_shr({0}, 31)",
+    (BOOL, UINT): "wasm_u32x4_shr({0}, 31)",
+    (FLOAT, BOOL): "wasm_f32x4_ne({0}, wasm_f32x4_splat(0))",
+    (INT, BOOL): "wasm_i32x4_ne({0}, wasm_i32x4_splat(0))",
+    (UINT, BOOL): "wasm_i32x4_ne({0}, wasm_i32x4_splat(0))",
 }
-WORDS = ("float32", "int32", "uint32")
-"""The dtypes of 32 bits."""
 IN_RANGE_CAST = "WK_TRUNC({0})"
 """The cast of values known to be in range: one instruction, where the saturating cast takes eight.
 """
@@ -116,19 +119,20 @@ class Simd128(FourLanes):
         return _instruction(expr.op, source, args)
 
     def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
-        if operand.dtype not in WORDS:
+        access = ACCESS[operand.dtype]
+        if access is not None:
             part, left = ("_part", ", left") if partial else ("", "")
-            return f"wk_load_{operand.dtype}{part}({pointer} + {plus(at, offset)}{left})"
+            return f"{access.widen}{part}({pointer} + {plus(at, offset)}{left})"
         address = _address(pointer, at, offset)
         return f"wk_load_part({address}, left)" if partial else f"wasm_v128_load({address})"
 
     def store(
         self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
     ) -> str:
-        if operand.dtype not in WORDS:
-            bits = 8 * np.dtype(operand.dtype).itemsize
+        access = ACCESS[operand.dtype]
+        if access is not None:
             part, left = ("_part", ", left") if partial else ("", "")
-            return f"wk_store_{bits}{part}({pointer} + {plus(at, offset)}, {value}{left});"
+            return f"{access.narrow}{part}({pointer} + {plus(at, offset)}, {value}{left});"
         address = _address(pointer, at, offset)
         return (
             f"wk_store_part({address}, {value}, left);"
@@ -140,9 +144,13 @@ class Simd128(FourLanes):
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
     ) -> str:
         condition = f"if (left > {lane}) " if partial and lane else ""
-        return f"{condition}{pointer}[{at}] = {self.lane(value, lane, COMPUTE[operand.dtype])};"
+        element = self.lane(value, lane, COMPUTE[operand.dtype])
+        stored = f"wk_to_half({element})" if operand.dtype == "float16" else element
+        return f"{condition}{pointer}[{at}] = {stored};"
 
     def lane(self, name: str, lane: int, type_: str) -> str:
+        if type_ == BOOL:
+            return f"-wasm_i32x4_extract_lane({name}, {lane})"
         return f"wasm_{LANES[type_]}_extract_lane({name}, {lane})"
 
     def start(self, item: Accumulator, name: str, value: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from webkiln.codegen.context import Context, Copy, accumulator
 from webkiln.codegen.reductions import Inside, Reductions
 from webkiln.nest.affine import depends
-from webkiln.nest.expr import FLOAT, axis, rebuild
+from webkiln.nest.expr import axis, rebuild
 from webkiln.nest.nest import Loop
 
 
@@ -20,14 +20,14 @@ def print_unrolled(reductions: Reductions, loop: Loop, here: Context, inside: In
     scopes.add(dialect.counter(along))
     header = dialect.chunks(along, values.extent(loop), simd.width, rest=True)
     with scopes.loop(along, header):
-        row, column = sorted(
-            values.nest.accumulators[0].body.args, key=lambda factor: depends(factor, across)
-        )
+        (product,) = (item.body for item in values.nest.accumulators)
+        row, column = sorted(product.args, key=lambda factor: depends(factor, across))
+        type_ = product.type
         along_loop = replace(here, vector=along)
         rows = [values.vector(row, Copy(along_loop, t)) for t in range(here.tiles)]
         for lane in range(simd.width):
             moved = rebuild(column, {axis(along): axis(along) + lane}.get)
             for position, _, copy in reductions.accumulators(here):
-                factor = simd.splat(simd.lane(rows[copy.t], lane, FLOAT), FLOAT)
+                factor = simd.splat(simd.lane(rows[copy.t], lane, type_), type_)
                 value, total = values.vector(moved, copy), accumulator(position, copy)
-                scopes.add(*simd.multiply_add(total, factor, value, FLOAT))
+                scopes.add(*simd.multiply_add(total, factor, value, type_))

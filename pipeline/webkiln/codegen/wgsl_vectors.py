@@ -14,6 +14,7 @@ VECTOR = {
     ("ne", FLOAT): "!({0} == {1})",
     ("not", BOOL): "!{0}",
     ("neg", UINT): "vec4<u32>() - {0}",
+    ("sign", UINT): "min({0}, vec4<u32>(1u))",
     ("shl", INT): "{0} << vec4<u32>({1})",
     ("shr", INT): "{0} >> vec4<u32>({1})",
     ("shl", UINT): "{0} << vec4<u32>({1})",
@@ -71,7 +72,8 @@ class WgslVectors(FourLanes):
         address = f"{pointer} + {plus(at, offset)}"
         if operand.dtype == "float16":
             return self.memory.float16.format(address)
-        return f"bitcast<vec4<f32>>({self.memory.four.format(address)})"
+        words = self.memory.four.format(address)
+        return words if operand.type == UINT else f"bitcast<{self.vector(operand.type)}>({words})"
 
     def store(
         self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
@@ -79,12 +81,15 @@ class WgslVectors(FourLanes):
         address = f"{pointer} + {plus(at, offset)}"
         if operand.dtype == "float16":
             return self.memory.store_float16.format(address, value)
-        return self.memory.store_four.format(address, f"bitcast<vec4<u32>>({value})")
+        words = value if operand.type == UINT else f"bitcast<{self.vector(UINT)}>({value})"
+        return self.memory.store_four.format(address, words)
 
     def store_lane(
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
     ) -> str:
-        return f"arena[{pointer} + {at}] = bitcast<u32>({self.lane(value, lane, FLOAT)});"
+        element = self.lane(value, lane, operand.type)
+        word = element if operand.type == UINT else f"bitcast<u32>({element})"
+        return f"arena[{pointer} + {at}] = {word};"
 
     def lane(self, name: str, lane: int, type_: str) -> str:
         return f"{name}[{lane}]"

@@ -16,6 +16,7 @@ import numpy as np
 
 from webkiln import canonical
 from webkiln.backends.launches import launches
+from webkiln.build import progress, scalar_kernels
 from webkiln.build.action import Action, Folder, Local
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
@@ -308,12 +309,16 @@ def _print_kernels(recipe: Recipe, actions: ModelGraph, engine: Engine) -> None:
     graph = from_json(_output(engine, actions.convert(), "graph.json"), unchecked)
     head = ("layer", "operators", "output", "parameters")
     print(f"\n{table(f'{recipe.name}: the source', head, layer_rows(graph))}")
+    found = {}
     for backend in recipe.backends:
         program = _output(
             engine, actions.lower(backend, Selection(recipe.backends)), "program.json"
         )
-        rows = explain.rows(list(launches(program["main"])))
+        found[backend] = list(launches(program["main"]))
+        rows = explain.rows(found[backend])
         print(table(f"{recipe.name}, {backend}", explain.KERNELS, rows))
+    for text in scalar_kernels.warnings(recipe.name, found):
+        progress.warn(text)
 
 
 def _output(engine: Engine, action: Action, name: str) -> dict[str, Any]:

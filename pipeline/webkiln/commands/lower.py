@@ -54,7 +54,10 @@ def run(options: argparse.Namespace) -> int:
     with defined_by(None):
         import_files(recipe.operators)
         settings = Options(
-            tuning=tuning, winograd=recipe.winograd, precision=recipe.precision_of(backend)
+            tuning=tuning,
+            winograd=recipe.winograd,
+            precision=recipe.precision_of(backend),
+            rounds_float16=recipe.rounds_float16(backend),
         )
         programs = dict(_programs(from_json(data), REGISTRY[backend], settings))
         if options.check:

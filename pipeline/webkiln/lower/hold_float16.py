@@ -2,7 +2,8 @@
 
 Results are closer to exact ones than those of float16 arithmetic, and calls are scheduled like
 those of a float32 model. Constants are stored as float32; `convert_ends` converts inputs, outputs
-and states. What reinterprets bytes, and the operands of custom kernels, stay float16.
+and states. What reinterprets bytes, and the operands of custom kernels, stay float16. Nothing
+changes for targets that round float16 values.
 
 before:
     program g
@@ -32,11 +33,14 @@ from dataclasses import replace
 from webkiln.ir.types import Type
 from webkiln.nest.program import Program
 from webkiln.nest.steps import Copy, CustomCall, View, every_step, operand_names
+from webkiln.nest.target import Target
 
 HALF, SINGLE = "float16", "float32"
 
 
-def run(program: Program) -> Program:
+def run(program: Program, target: Target) -> Program:
+    if not target.holds_float16:
+        return program
     names = _held(program)
 
     def held(view: View) -> View:

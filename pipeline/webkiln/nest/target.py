@@ -76,8 +76,8 @@ class Tiles:
 @dataclass(frozen=True, slots=True)
 class Vectors:
     """The vector registers, of `width` lanes of 32 bits; 1: no vectors. `dtypes` are those that are
-    loaded into lanes and stored from them: narrower elements are widened on load, and wrap on
-    store.
+    loaded into lanes and stored from them: narrower elements are widened on load, and wrap or
+    round on store.
     """
 
     width: int = 1
@@ -173,9 +173,12 @@ class Target:
     contain, and an empty launch.
     """
 
-    def configured(self, winograd: bool, precision: str) -> "Target":
+    def configured(self, winograd: bool, precision: str, rounds_float16: bool) -> "Target":
         """The target with the options of a recipe, which cannot add Winograd convolutions."""
-        return replace(self, winograd=self.winograd and winograd, precision=precision)
+        runs = self.runs
+        if isinstance(runs, Loops) and rounds_float16:
+            runs = replace(runs, holds_float16=False)
+        return replace(self, runs=runs, winograd=self.winograd and winograd, precision=precision)
 
     @property
     def loops(self) -> Loops | None:

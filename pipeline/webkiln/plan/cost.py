@@ -1,10 +1,10 @@
-"""The cost model: floating-point operations, bytes moved, and the expected time of a schedule."""
+"""The cost model: operations, bytes moved, and the expected time of a schedule."""
 
 from math import prod
 
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
-from webkiln.nest.expr import FLOAT, Expr, walk
+from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Machine, Target
@@ -37,6 +37,15 @@ def flops(call: NestCall) -> int:
     )
 
 
+def operations(call: NestCall) -> int:
+    """Float operations, and the multiplications of an integer contraction."""
+    nest = call.nest
+    if not nest.is_contraction or nest.accumulators[0].body.type not in INTEGER:
+        return flops(call)
+    loops = (*nest.axes, *nest.reduce)
+    return flops(call) + prod(call.args[loop.extent.value] for loop in loops)
+
+
 def _operations(roots: list[Expr]) -> int:
     skipped = ("load", "const", "acc", "accindex", "arg", "axis", "select", "cast", "bitcast")
     return sum(expr.type == FLOAT and expr.op not in skipped for expr in walk(roots))
@@ -56,8 +65,8 @@ def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
         if call.nest.accumulators and call.nest.accumulators[0].body.type != FLOAT
         else 0
     )
-    operations = nominal_size(flops(call)) + integers / INTEGER_SHARE
-    computing = operations / (machine.gflops * 1e6 * efficiency(call, schedule, machine))
+    computed = nominal_size(flops(call)) + integers / INTEGER_SHARE
+    computing = computed / (machine.gflops * 1e6 * efficiency(call, schedule, machine))
     return round(
         machine.launch + max(computing, nominal_size(moved(call)) / (machine.gigabytes * 1e6)), 5
     )

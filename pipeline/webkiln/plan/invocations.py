@@ -6,7 +6,7 @@ from math import prod
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends
-from webkiln.nest.expr import walk
+from webkiln.nest.expr import FLOAT, walk
 from webkiln.nest.nest import load_guard, load_index
 from webkiln.nest.schedule import SIDE, InvocationSchedule, Workgroup, panel_of
 from webkiln.nest.steps import NestCall
@@ -68,9 +68,11 @@ def _shares_reduction(call: NestCall, axis: VectorAxis) -> bool:
 
 def _uses_blocks(call: NestCall, axis: VectorAxis, runs: Invocations) -> bool:
     """Whether workgroups stage the factors of a contraction in workgroup memory: it is large, and
-    each factor has an axis of its own.
+    each factor has an axis of its own. That memory contains floats.
     """
     if not runs.blocks or axis.tile.axis is None or not call.nest.reduce:
+        return False
+    if call.nest.accumulators[0].body.type != FLOAT:
         return False
     names = (axis.tile.axis, axis.name)
     moves = {
@@ -110,7 +112,7 @@ def _unrolled_loop(
         if not any(depends(item, name) for item in index):
             continue
         if (
-            nest.inputs[position].dtype != "float32"
+            nest.inputs[position].dtype not in target.vectors.dtypes
             or panel_of(axis.panels, position)
             or not contiguous(index, name)
         ):

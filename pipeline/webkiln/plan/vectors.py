@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
-from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk
+from webkiln.nest.expr import BOOL, Expr, walk
 from webkiln.nest.nest import COMPUTE, Loop, load_guard, load_index
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
@@ -55,7 +55,7 @@ def contiguous(index: tuple[Expr, ...], name: str) -> bool:
 
 def unvectorised(roots: list[Expr], name: str, target: Target) -> Rejection | None:
     """Why value expressions have no vector form, if they have none. Indices are scalar anyway."""
-    types = {FLOAT, BOOL, INT, *(COMPUTE[dtype] for dtype in target.vectors.dtypes)}
+    types = {BOOL, *(COMPUTE[dtype] for dtype in target.vectors.dtypes)}
     vector: set[Expr] = set()
     for expr in _data(roots):
         if expr.op == "axis" and expr.value == name:
@@ -68,8 +68,6 @@ def unvectorised(roots: list[Expr], name: str, target: Target) -> Rejection | No
             vector.add(expr)
             if expr.op in SCALAR_ONLY:
                 return Rejection(f"{expr.op} is scalar")
-            if expr.op == "cast" and BOOL in (expr.type, expr.args[0].type):
-                return Rejection("a cast of bool is scalar")
             if expr.type not in types:
                 return Rejection(f"{expr.type} is scalar")
             if expr.op in ("shl", "shr") and expr.args[1].op != "const":

@@ -28,6 +28,7 @@ class Options:
     tuning: Tuning = UNTUNED
     winograd: bool = True
     precision: str = "float32"
+    rounds_float16: bool = False
 
 
 class Backend(Protocol):

@@ -26,7 +26,7 @@ from webkiln.nest.steps import (
 )
 from webkiln.nest.target import Target
 from webkiln.plan import kernel as kernels
-from webkiln.plan.cost import flops, moved
+from webkiln.plan.cost import moved, operations
 from webkiln.plan.float16_storage import narrow
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.panels import panelled_call
@@ -171,11 +171,19 @@ class Entries:
             "args": list(map(size_to_json, self._values(kernel, views, call.args))),
             "why": call.choice.why,
             "passes": list(call.passes),
-            "flops": size_to_json(flops(call)),
+            "flops": size_to_json(operations(call)),
             "bytes": size_to_json(moved(call)),
+            **({"scalar": True} if self._stays_scalar(call) else {}),
             **({"decided": decided} if decided else {}),
             **split_entry(call, call.schedule),
         }
+
+    def _stays_scalar(self, call: NestCall) -> bool:
+        """Whether a call computes one element at a time on a target that has vectors."""
+        is_template = isinstance(call.schedule, TemplateSchedule)
+        return (
+            self.target.vectors.width > 1 and not is_template and call.schedule.tile.vector is None
+        )
 
     def _pieces_of(self, call: NestCall) -> list[int]:
         """The position of the first entry that decodes weights for a call, and the number of such

@@ -51,7 +51,8 @@ class LoopBackend:
 
     def configured(self, options: Options) -> "LoopBackend":
         """The backend with the options of a recipe."""
-        return replace(self, target=self.target.configured(options.winograd, options.precision))
+        target = self.target.configured(options.winograd, options.precision, options.rounds_float16)
+        return replace(self, target=target)
 
     def compile(self, graph: Graph, options: Options) -> dict[str, Any]:
         """The document program.json (docs/formats.md)."""

@@ -17,6 +17,8 @@ from webkiln.recipe.values import (
     FLOAT16_ARITHMETIC_BACKENDS,
     FLOAT16_BACKENDS,
     FORMS,
+    HOLDING_BACKENDS,
+    HOLDINGS,
     PRECISIONS,
     USUAL_BACKENDS,
 )
@@ -117,6 +119,17 @@ OPTIONS: tuple[Option, ...] = (
         updates.assign("precision"),
         flag="precision",
         metavar="PRECISION",
+    ),
+    Option(
+        "float16",
+        f"float16 tensors of the model on {' and '.join(HOLDING_BACKENDS)}: held as float32 between"
+        " layers, or rounded to float16 by every operator, as by the framework: one of"
+        f" {', '.join(HOLDINGS)}; default: held",
+        f"one of {', '.join(HOLDINGS)}",
+        lambda value: value in HOLDINGS,
+        updates.assign("float16"),
+        flag="float16",
+        metavar="held|rounded",
     ),
     Option(
         "batch_size",

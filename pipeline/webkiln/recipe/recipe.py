@@ -14,6 +14,7 @@ from webkiln.recipe.values import (
     FLOAT16_ARITHMETIC,
     FLOAT16_ARITHMETIC_BACKENDS,
     FLOAT16_BACKENDS,
+    HOLDING_BACKENDS,
     TOLERANCES,
     USUAL_BACKENDS,
 )
@@ -64,6 +65,7 @@ class Recipe:
     form: Form = field(default_factory=Form)
     winograd: bool = True
     precision: str = "float32"
+    float16: str = "held"
     tuned: Path | None = None
 
     @property
@@ -82,6 +84,10 @@ class Recipe:
     def stores_float16(self, backend: str) -> bool:
         """Whether a backend stores float16 between layers."""
         return self.precision_of(backend) != "float32"
+
+    def rounds_float16(self, backend: str) -> bool:
+        """Whether a backend that could hold float16 tensors as float32 rounds them."""
+        return self.float16 == "rounded" and backend in HOLDING_BACKENDS
 
     def precision_of(self, backend: str) -> str:
         """The recipe's precision, or the closest one that the backend has."""

@@ -21,6 +21,10 @@ FLOAT16_BACKENDS = ("webgpu", "webgl")
 """Backends that can store float16 between layers."""
 FLOAT16_ARITHMETIC_BACKENDS = ("webgpu",)
 """Backends that can also compute products in float16."""
+HOLDING_BACKENDS = ("wasm", "js")
+"""Backends that can hold the float16 tensors of a model as float32."""
+HOLDINGS = ("held", "rounded")
+"""How they do: as float32 between layers, or rounded to float16 by every operator."""
 TOLERANCES = {
     "float32": 1e-4,
     "float16": 2e-3,

@@ -15,6 +15,7 @@ export const OPTIONS = new Map(
     backend: {},
     encoding: {},
     precision: {},
+    float16: {},
     'batch-size': {},
     'input-shape': { many: true },
     dim: { many: true },

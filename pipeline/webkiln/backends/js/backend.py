@@ -43,7 +43,7 @@ TARGET = Target(
 def rewriting(settings: Settings) -> tuple[Pass, ...]:
     target, tuning = settings.target, settings.tuning
     return (
-        Pass("hold_float16", hold_float16.run),
+        Pass("hold_float16", partial(hold_float16.run, target=target)),
         Pass("fuse", fuse.run),
         Pass("concat_in_place", concat_in_place.run),
         Pass("defer_softmax", defer_softmax.run),

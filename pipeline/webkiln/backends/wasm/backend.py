@@ -5,6 +5,7 @@ packed into panels.
 from functools import partial
 
 from webkiln.codegen import wasm_memory
+from webkiln.codegen.wasm_lanes import ACCESS
 from webkiln.lower import (
     canonicalize,
     concat_in_place,
@@ -54,7 +55,7 @@ TARGET = Target(
             "matvec": ((16, 1), (64, 1), (8, 1)),
         },
     ),
-    Vectors(4, ("float32", "int32", "uint32", "int16", "uint16", "int8", "uint8")),
+    Vectors(4, tuple(ACCESS)),
     Memory(zero_elements=wasm_memory.ZERO_STRIDE, packs=True),
     templates=templates("wasm"),
     winograd=True,
@@ -66,7 +67,7 @@ TARGET = Target(
 def rewriting(settings: Settings) -> tuple[Pass, ...]:
     target, tuning = settings.target, settings.tuning
     return (
-        Pass("hold_float16", hold_float16.run),
+        Pass("hold_float16", partial(hold_float16.run, target=target)),
         Pass("fuse", fuse.run),
         Pass("concat_in_place", concat_in_place.run),
         Pass("defer_softmax", defer_softmax.run),

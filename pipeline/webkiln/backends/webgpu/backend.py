@@ -35,7 +35,7 @@ TARGET = Target(
             "matvec": ((8, 1),),
         },
     ),
-    Vectors(4),
+    Vectors(4, ("float32", "int32", "uint32")),
     Memory(WORDS, packs=True),
     winograd=True,
     tiled_product_bytes=1 << 25,

@@ -26,6 +26,7 @@ def run(inputs, outputs, params):
             "name": params["name"],
             "encoding": params["encoding"],
             "backends": params["backends"],
+            "launches": {},
             "files": files,
         },
     )
