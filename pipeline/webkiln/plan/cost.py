@@ -2,6 +2,7 @@
 
 from math import prod
 
+from webkiln.ir.dim import Size
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
 from webkiln.nest.expr import FLOAT, Expr, walk
@@ -23,7 +24,7 @@ ELEMENTWISE_SHARE = 0.25
 """The share of the peak that operations reach outside contractions."""
 
 
-def flops(call: NestCall) -> int:
+def flops(call: NestCall) -> Size:
     """Float operations: those of the bodies and one per accumulation at every point, and those of
     the epilogue at every output element.
     """
@@ -42,7 +43,7 @@ def _operations(roots: list[Expr]) -> int:
     return sum(expr.type == FLOAT and expr.op not in skipped for expr in walk(roots))
 
 
-def moved(call: NestCall) -> int:
+def moved(call: NestCall) -> Size:
     """Bytes of all operands, each counted once."""
     return sum(view.type.size * itemsize(view.type.dtype) for view in {*call.inputs, *call.outputs})
 
@@ -76,7 +77,7 @@ def expected(call: NestCall, schedule: Schedule, target: Target) -> float:
     return milliseconds(call, schedule, machine)
 
 
-def _split_extent(call: NestCall, schedule: TemplateSchedule) -> int:
+def _split_extent(call: NestCall, schedule: TemplateSchedule) -> Size:
     """The iterations of the loop along which a template computes blocks."""
     (loop,) = (loop for loop in call.nest.axes if loop.axis == schedule.split)
     return call.args[loop.extent.value]
