@@ -38,14 +38,6 @@ class ShapeError(UserError):
     """Shapes, dtypes or attributes that are inconsistent. The message names the layer."""
 
 
-class SizeError(ShapeError):
-    """Two sizes that must be equal, but cannot be; `sizes` holds both."""
-
-    def __init__(self, message: str, sizes: Sequence[int]) -> None:
-        self.sizes = tuple(sizes)
-        super().__init__(message)
-
-
 class ToolError(UserError):
     """A tool (emcc, clang, a browser, a framework) that is missing, is outdated, failed or timed
     out.

@@ -12,8 +12,11 @@ from tests.backends.harness import expected, node_job, run
 from tests.programs import program, with_target
 from webkiln.backends.table import REGISTRY
 from webkiln.errors import InternalError
+from webkiln.ir import symbols
 from webkiln.nest.kernel_template import Template, read_template, templates
+from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.operator import Case
+from webkiln.ops.table import RULES
 from webkiln.recipe.values import VARIANTS
 from webkiln.shared_files import shared_root
 
@@ -80,3 +83,16 @@ def test_declarations_are_checked(tmp_path):
     path.write_text(text.replace('"product"', '"sum"'))
     with pytest.raises(InternalError, match=r"wrong.toml: step is 'sum', expected product"):
         read_template(path)
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda item: item.name)
+def test_depths_that_are_not_known_are_not_computed(template):
+    """The nominal value of a depth is below the limit of the template, but the depth exceeds it."""
+    b = GraphBuilder("g", RULES)
+    x = b.input("x", "int8", (4096, symbols.placeholder("T")))
+    w = b.slot("w", np.ones((2 * template.depth, 70), "int8"))
+    zero = b.constant(0, "int8")
+    graph = b.graph({"y": b.op("MatMulInteger", [x, w, zero, zero])})
+    document = program(graph, REGISTRY[template.backend])
+    main = [document["kernels"][step["kernel"]]["schedule"] for step in document["main"]]
+    assert "template" not in [schedule["kind"] for schedule in main]

@@ -86,9 +86,27 @@ def test_unprovable_comparisons_raise() -> None:
 
 def test_symbolic_sizes_are_not_integers() -> None:
     with pytest.raises(TypeError):
-        range(T)
+        range(T)  # type: ignore[call-overload]
     with pytest.raises(AttributeError, match="a Dim is immutable"):
-        T.terms = ()  # type: ignore[attr-defined]
+        T.terms = ()
+
+
+@given(st.integers(-9, 9), VALUES)
+def test_remainders_of_numbers(number: int, values: dict[str, int]) -> None:
+    assert symbols.evaluate(number % T, values) == number % values["T"]
+
+
+def test_numbers_are_told_from_symbolic_sizes() -> None:
+    assert dim.known(3, "a size") == 3
+    assert dim.known_shape([2, 3], "x") == (2, 3)
+    assert dim.all_known((2, 3)) == (2, 3)
+    assert dim.all_known((2, T)) is None
+    with pytest.raises(ShapeError, match="the number of rows is 2\\*T, which is not known before"):
+        dim.known(2 * T, "the number of rows")
+    with pytest.raises(ShapeError, match=r"the shape of x is \[2, T\], which is not known before"):
+        dim.known_shape((2, T), "x")
+    with pytest.raises(ShapeError, match="a size is S"):
+        symbols.evaluate(T + S, {"T": 1})
 
 
 @pytest.mark.parametrize("text", ["T ** 2", "T / 2", "f(T, 1)", "T +", "__import__('os')"])

@@ -20,11 +20,12 @@ from tests.passes.running import optimised
 from webkiln.backends import host
 from webkiln.backends.compare import relative_error
 from webkiln.build.descriptor import generate_descriptor
-from webkiln.errors import SizeError, ToolError
+from webkiln.errors import ToolError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.serial import to_json
+from webkiln.ir.size_checks import SizeError
 from webkiln.ir.text import print_graph
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import constant_values, run_graph

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from webkiln.ir.dim import Size
 from webkiln.ir.notation import size_from_json, size_to_json
 
 
-def launches(steps: Iterable[dict[str, Any]], times: int = 1) -> Iterator[dict[str, Any]]:
+def launches(steps: Iterable[dict[str, Any]], times: Size = 1) -> Iterator[dict[str, Any]]:
     """All launches of a program, including those in repeats, with the operations and bytes of all
     repetitions.
     """

@@ -10,6 +10,7 @@ from webkiln.codegen.scripts import DECLARATION, flatten
 from webkiln.codegen.steps import BLOCKS, data_dependent, literal, parameters, sites
 from webkiln.codegen.templates import Templates
 from webkiln.ir import symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.notation import size_from_json
 
 MODULE = "profile"
@@ -61,6 +62,6 @@ def _cost(step: Mapping[str, Any], run_constants: set[str]) -> list[Any]:
     ]
 
 
-def _run_constant(size: int, run_constants: set[str]) -> int | None:
+def _run_constant(size: Size, run_constants: set[str]) -> Size | None:
     """A size, or None if it depends on the iteration of a loop."""
     return None if symbols.names([size]) - run_constants else size

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from webkiln.ir import dim
+from webkiln.ir.dim import Size, sum_sizes
 from webkiln.ir.notation import size_from_json
 
 PREFIX = "d_"
@@ -113,14 +114,16 @@ def is_dynamic(items: Iterable[dict[str, Any]]) -> bool:
     )
 
 
-def flops(items: Iterable[dict[str, Any]]) -> int:
+def flops(items: Iterable[dict[str, Any]]) -> Size:
     """The operations of all launches. A loop of unknown length counts once."""
-    return sum(times * size_from_json(step.get("flops", 0)) for step, times in _launches(items))
+    return sum_sizes(
+        times * size_from_json(step.get("flops", 0)) for step, times in _launches(items)
+    )
 
 
-def work(items: Iterable[dict[str, Any]]) -> dict[str, int]:
+def work(items: Iterable[dict[str, Any]]) -> dict[str, Size]:
     """The operations and bytes of all launches of each kernel."""
-    costs: dict[str, int] = {}
+    costs: dict[str, Size] = {}
     for step, times in _launches(items):
         cost = size_from_json(step["flops"]) + size_from_json(step["bytes"])
         costs[step["kernel"]] = costs.get(step["kernel"], 0) + times * cost
@@ -128,8 +131,8 @@ def work(items: Iterable[dict[str, Any]]) -> dict[str, int]:
 
 
 def _launches(
-    items: Iterable[dict[str, Any]], times: int = 1
-) -> Iterator[tuple[dict[str, Any], int]]:
+    items: Iterable[dict[str, Any]], times: Size = 1
+) -> Iterator[tuple[dict[str, Any], Size]]:
     """All launches of kernels, and how often each runs. A loop of unknown length counts once."""
     for step in items:
         for block in BLOCKS:
@@ -183,7 +186,7 @@ def runtime_literal(program: dict[str, Any]) -> str:
     def sized(item: dict[str, Any]) -> dict[str, Any]:
         return {"text": item["text"], "size": size_from_json(item["size"])}
 
-    layout = {
+    layout: dict[str, Any] = {
         "memory": size_from_json(program["memory"]),
         "inputs": tensors(program["inputs"], "name"),
         "outputs": tensors(program["outputs"], "name"),

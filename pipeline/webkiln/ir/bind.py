@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from webkiln.ir import dim, symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array, Type
 
 
-def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
+def bind(graph: Graph, values: Mapping[str, Size]) -> Graph:
     """Substitute `values` in the types of Variables, in attributes and in nested graphs."""
     if not values:
         return graph
@@ -29,7 +30,7 @@ def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
     )
 
 
-def bind_node(node: Node, values: Mapping[str, int]) -> Node:
+def bind_node(node: Node, values: Mapping[str, Size]) -> Node:
     """Substitute `values` in the attributes of a node and in its nested graphs."""
 
     def attribute(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from webkiln.errors import ShapeError
 from webkiln.ir import dim, symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.graph import Divisibility, Graph
 from webkiln.ir.guards import expand_quotients
 from webkiln.ir.notation import size_from_json, size_to_json
@@ -25,8 +26,8 @@ class Need:
     """A constraint of `layer`: `size >= 0`, or `size == equals` if `equals` is set."""
 
     layer: str
-    size: int
-    equals: int | None = None
+    size: Size
+    equals: Size | None = None
 
     @property
     def names(self) -> set[str]:
@@ -41,7 +42,7 @@ def needs(graph: Graph, infer: TypeRule) -> Iterator[Need]:
     """Yield the constraints of a graph, without duplicates: its guards, and the sizes that the type
     rules cannot prove to be non-negative.
     """
-    graphs, seen = [graph], set[tuple[int, int | None]]()
+    graphs, seen = [graph], set[tuple[Size, Size | None]]()
     constraints = [Need(guard.layer, guard.a, guard.b) for guard in graph.guards]
     for current in graphs:
         for node in current.nodes:

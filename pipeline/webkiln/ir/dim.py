@@ -2,9 +2,9 @@
 
 A Dim is a polynomial with integer coefficients. Its atoms are symbols, and the operations floordiv,
 max and min of other sizes. Equal polynomials are equal Dims. A result without symbols is an int, so
-shape arithmetic is written once for static and symbolic sizes. Operations that need a number
-(`range`, an allocation) raise TypeError. Comparisons raise ShapeError if the lower bounds of the
-symbols do not decide them.
+shape arithmetic is written once for a `Size`, which is an int or a Dim. Code that needs a number
+(`range`, an allocation) narrows it, with `known` or `all_known`. Comparisons raise ShapeError if
+the lower bounds of the symbols do not decide them.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from webkiln.errors import ShapeError
 
 if TYPE_CHECKING:
-    _Number = int
-else:
-    _Number = object
-"""Type checkers see a Dim as an int, since shapes are tuples of ints and a Dim supports integer
-arithmetic. At run time it is not a subclass of int, so that no code mistakes it for a number.
-"""
+    from typing_extensions import TypeIs
 
 SHOWN = 60
 """The maximum length of a size in messages."""
@@ -72,7 +67,7 @@ class Atom:
         return first // self.args[1] if isinstance(self.args[1], int) else min(first, 0)
 
 
-class Dim(_Number):
+class Dim:
     """A size that depends on symbols; the result of `ir/symbols.py` functions and of arithmetic."""
 
     __slots__ = ("_hash", "terms")
@@ -106,47 +101,50 @@ class Dim(_Number):
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
 
-    def __add__(self, other: int) -> int:
+    def __add__(self, other: "Size") -> "Size":
         return sum_sizes([self, other])
 
     __radd__ = __add__
 
-    def __neg__(self) -> int:
+    def __neg__(self) -> "Size":
         return multiply(self, -1)
 
-    def __sub__(self, other: int) -> int:
+    def __sub__(self, other: "Size") -> "Size":
         return sum_sizes([self, multiply(other, -1)])
 
-    def __rsub__(self, other: int) -> int:
+    def __rsub__(self, other: "Size") -> "Size":
         return sum_sizes([other, -self])
 
-    def __mul__(self, other: int) -> int:
+    def __mul__(self, other: "Size") -> "Size":
         return multiply(self, other)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: int) -> int:
+    def __floordiv__(self, other: "Size") -> "Size":
         return floordiv(self, other)
 
-    def __rfloordiv__(self, other: int) -> int:
+    def __rfloordiv__(self, other: "Size") -> "Size":
         return floordiv(other, self)
 
-    def __mod__(self, other: int) -> int:
+    def __mod__(self, other: "Size") -> "Size":
         return self - floordiv(self, other) * other
 
-    def __lt__(self, other: int) -> bool:
+    def __rmod__(self, other: "Size") -> "Size":
+        return other - floordiv(other, self) * self
+
+    def __lt__(self, other: "Size") -> bool:
         return not self._at_least(other)
 
-    def __ge__(self, other: int) -> bool:
+    def __ge__(self, other: "Size") -> bool:
         return self._at_least(other)
 
-    def __gt__(self, other: int) -> bool:
+    def __gt__(self, other: "Size") -> bool:
         return self._at_least(other + 1)
 
-    def __le__(self, other: int) -> bool:
+    def __le__(self, other: "Size") -> bool:
         return not self._at_least(other + 1)
 
-    def _at_least(self, other: int) -> bool:
+    def _at_least(self, other: "Size") -> bool:
         if (low := lower_bound(self - other)) is not None and low >= 0:
             return True
         if (low := lower_bound(other - self)) is not None and low > 0:
@@ -157,15 +155,53 @@ class Dim(_Number):
         )
 
 
-def is_symbolic(size: Any) -> bool:
+Size = int | Dim
+Shape = tuple[Size, ...]
+
+
+def is_symbolic(size: object) -> "TypeIs[Dim]":
     return isinstance(size, Dim)
 
 
-def terms_of(size: int) -> dict[Monomial, int]:
+def known(size: Size, what: str) -> int:
+    """The number that a size is. Raises ShapeError, naming `what` it is, if it is symbolic."""
+    if isinstance(size, Dim):
+        raise ShapeError(
+            f"{what} is {abbreviate(size)}, which is not known before the model runs; build the"
+            " model with a fixed size there"
+        )
+    return size
+
+
+def all_known(sizes: Iterable[Size]) -> tuple[int, ...] | None:
+    """The numbers that sizes are, or None if one is symbolic."""
+    numbers: list[int] = []
+    for size in sizes:
+        if isinstance(size, Dim):
+            return None
+        numbers.append(size)
+    return tuple(numbers)
+
+
+def known_shape(shape: Iterable[Size], what: str) -> tuple[int, ...]:
+    """The numbers of a shape. Raises ShapeError, naming `what` it is the shape of, if a size is
+    symbolic.
+    """
+    sizes = tuple(shape)
+    numbers = all_known(sizes)
+    if numbers is None:
+        raise ShapeError(
+            f"the shape of {what} is [{', '.join(map(abbreviate, sizes))}], which is not known"
+            " before the model runs; build the model with fixed sizes there"
+        )
+    return numbers
+
+
+def terms_of(size: Size) -> dict[Monomial, int]:
     return dict(size.terms) if isinstance(size, Dim) else {(): int(size)} if size else {}
 
 
-def from_terms(terms: Terms) -> int:
+def from_terms(terms: Terms) -> Size:
     nonzero = {monomial: factor for monomial, factor in terms.items() if factor}
     if not nonzero or set(nonzero) == {()}:
         return nonzero.get((), 0)
@@ -174,7 +210,7 @@ def from_terms(terms: Terms) -> int:
     )
 
 
-def sum_sizes(sizes: Iterable[int]) -> int:
+def sum_sizes(sizes: Iterable[Size]) -> Size:
     total: dict[Monomial, int] = {}
     for size in sizes:
         for monomial, factor in terms_of(size).items():
@@ -182,7 +218,7 @@ def sum_sizes(sizes: Iterable[int]) -> int:
     return from_terms(total)
 
 
-def multiply(a: int, b: int) -> int:
+def multiply(a: Size, b: Size) -> Size:
     total: dict[Monomial, int] = {}
     for left, m in terms_of(a).items():
         for right, n in terms_of(b).items():
@@ -191,7 +227,7 @@ def multiply(a: int, b: int) -> int:
     return from_terms(total)
 
 
-def floordiv(a: int, b: int) -> int:
+def floordiv(a: Size, b: Size) -> Size:
     """a // b, rounded towards minus infinity. Terms that divide evenly leave the floordiv."""
     if not isinstance(a, Dim) and not isinstance(b, Dim):
         return a // b
@@ -231,13 +267,13 @@ def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-def _atom(op: str, *args: int) -> int:
+def _atom(op: str, *args: Size) -> Size:
     return Dim((((Atom(op, args),), 1),))
 
 
-def maximum(sizes: Iterable[int]) -> int:
+def maximum(sizes: Iterable[Size]) -> Size:
     """The maximum. Sizes that are provably dominated by another are dropped."""
-    undominated: list[int] = []
+    undominated: list[Size] = []
     for size in (part for item in sizes for part in _maximum_of(item)):
         if not any(is_at_least(other, size) for other in undominated):
             undominated = [*(item for item in undominated if not is_at_least(size, item)), size]
@@ -248,7 +284,7 @@ def maximum(sizes: Iterable[int]) -> int:
     return result
 
 
-def _maximum_of(size: int) -> tuple[int, ...]:
+def _maximum_of(size: Size) -> Shape:
     """The operands of nested max atoms; the size itself if it is not a max."""
     if isinstance(size, Dim) and len(size.terms) == 1:
         ((monomial, factor),) = size.terms
@@ -257,13 +293,13 @@ def _maximum_of(size: int) -> tuple[int, ...]:
     return (size,)
 
 
-def is_at_least(a: int, b: int) -> bool:
+def is_at_least(a: Size, b: Size) -> bool:
     """Whether a >= b is proven. False means unknown, not less."""
     low = lower_bound(a - b)
     return low is not None and low >= 0
 
 
-def is_nonzero(size: int) -> bool:
+def is_nonzero(size: Size) -> bool:
     """Whether a size is provably nonzero for all values of its symbols."""
     if not isinstance(size, Dim):
         return size != 0
@@ -274,19 +310,19 @@ def is_nonzero(size: int) -> bool:
     return constant % gcd(*terms.values()) != 0
 
 
-def abbreviate(size: int) -> str:
+def abbreviate(size: Size) -> str:
     text = str(size)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def minimum(a: int, b: int) -> int:
+def minimum(a: Size, b: Size) -> Size:
     if is_at_least(b, a):
         return a
     return b if is_at_least(a, b) else _atom("min", *sorted((a, b), key=str))
 
 
 @lru_cache(maxsize=4096)
-def lower_bound(size: int) -> int | None:
+def lower_bound(size: Size) -> int | None:
     """A proven lower bound, or None.
 
     The bound is the best of two kinds: that of the atoms, and those of the expression with
@@ -302,7 +338,7 @@ def lower_bound(size: int) -> int | None:
     return max((bound for bound in bounds if bound is not None), default=None)
 
 
-def _outer_quotients(size: int) -> set[Atom]:
+def _outer_quotients(size: Size) -> set[Atom]:
     """The floordivs by constants that are terms on their own and not nested in another one."""
     monomials = (monomial for monomial in terms_of(size) if len(monomial) == 1)
     quotients = {monomial[0] for monomial in monomials if _has_divisor(monomial[0])}
@@ -325,11 +361,11 @@ def _has_divisor(atom: Atom) -> bool:
     return atom.op == "floordiv" and isinstance(atom.args[1], int)
 
 
-def _without_quotients(size: int, quotients: Collection[Atom]) -> int:
+def _without_quotients(size: Size, quotients: Collection[Atom]) -> Size:
     """A lower bound without `quotients`: k * floordiv(a, b) is at least k * (a - b + 1) / b for
     positive k, and at least k * a / b for negative k. The factors are multiples of the divisors.
     """
-    parts: list[int] = []
+    parts: list[Size] = []
     for monomial, factor in terms_of(size).items():
         if len(monomial) == 1 and monomial[0] in quotients:
             numerator, divisor = monomial[0].args
@@ -341,13 +377,13 @@ def _without_quotients(size: int, quotients: Collection[Atom]) -> int:
     return sum_sizes(parts)
 
 
-def _bound_by_atoms(size: int) -> int | None:
+def _bound_by_atoms(size: Size) -> int | None:
     """Rewrite each atom as its lower bound plus a non-negative rest: if all coefficients are then
     positive, the constant term is a lower bound.
     """
-    shifted: int = 0
+    shifted: Size = 0
     for monomial, factor in terms_of(size).items():
-        product: int = factor
+        product: Size = factor
         for atom in monomial:
             if atom.low is None:
                 return None
@@ -358,11 +394,11 @@ def _bound_by_atoms(size: int) -> int | None:
     return constant if all(factor > 0 for factor in terms.values()) else None
 
 
-def from_atom(atom: Atom) -> int:
+def from_atom(atom: Atom) -> Size:
     return Dim((((atom,), 1),))
 
 
-def apply(op: str, a: int, b: int) -> int:
+def apply(op: str, a: Size, b: Size) -> Size:
     """Apply floordiv, max or min to two sizes."""
     if op == "floordiv":
         return floordiv(a, b)
@@ -371,7 +407,7 @@ def apply(op: str, a: int, b: int) -> int:
     return max(a, b) if op == "max" else min(a, b)
 
 
-def render(size: int, prefix: str = "", functions: Mapping[str, str] | None = None) -> str:
+def render(size: Size, prefix: str = "", functions: Mapping[str, str] | None = None) -> str:
     """Render the expression in the syntax that Python, C and JavaScript share.
 
     Symbols get `prefix`; `functions` maps floordiv, max and min to their names in the language.

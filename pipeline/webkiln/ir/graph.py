@@ -10,7 +10,7 @@ from webkiln import canonical
 from webkiln.errors import InternalError
 from webkiln.ir.attributes import Attributes
 from webkiln.ir.axis import Order
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, is_symbolic, known_shape
 from webkiln.ir.types import Array, Type, itemsize
 
 A = TypeVar("A", bound=Attributes)
@@ -48,14 +48,14 @@ class Variable:
     type: Type
     order: Order | None = None
     distribution: Distribution | None = None
-    sizes: tuple[int, ...] = ()
+    sizes: Shape = ()
 
     @property
     def dtype(self) -> str:
         return self.type.dtype
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         return self.type.shape
 
 
@@ -111,8 +111,8 @@ class Guard:
     """
 
     layer: str
-    a: int
-    b: int
+    a: Size
+    b: Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +158,22 @@ class Constant:
     def is_scalar(self) -> bool:
         return len(self.values) == 1
 
-    def elements(self, type_: Type) -> int:
+    def elements(self, type_: Type) -> Size:
         """The number of elements. If the bytes are missing, it is the size of `type_`."""
         if not self.digest:
             return len(self.values)
         return len(self.data) // itemsize(type_.dtype) if self.data else type_.size
 
     def value(self, type_: Type) -> Array:
+        shape = known_shape(type_.shape, "a constant")
         if not self.digest:
-            return np.array(self.values, dtype=type_.dtype).reshape(type_.shape)
-        if not self.data and type_.size:
+            return np.array(self.values, dtype=type_.dtype).reshape(shape)
+        if not self.data and 0 not in shape:
             raise InternalError(f"the data of constant {self.digest} is missing")
         return (
             np.frombuffer(self.data, np.dtype(type_.dtype).newbyteorder("<"))
             .astype(type_.dtype)
-            .reshape(type_.shape)
+            .reshape(shape)
         )
 
 

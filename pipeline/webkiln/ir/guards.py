@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import lcm, prod
 
-from webkiln.errors import SizeError
 from webkiln.ir import dim, symbols
 from webkiln.ir.bind import bind
+from webkiln.ir.dim import Size
 from webkiln.ir.graph import Divisibility, Graph, Guard
+from webkiln.ir.size_checks import SizeError
 
 MAX_MODULUS = 1024
 """The largest modulus that is searched."""
@@ -89,14 +90,14 @@ def _remainders(guards: Sequence[Guard], name: str) -> tuple[int, tuple[int, ...
     return step, tuple(rest for rest in good if rest < step) if step > 1 else ()
 
 
-def _hold(guards: Sequence[Guard], values: Mapping[str, int]) -> bool:
+def _hold(guards: Sequence[Guard], values: Mapping[str, Size]) -> bool:
     return all(
         symbols.substitute(guard.a, values) == symbols.substitute(guard.b, values)
         for guard in guards
     )
 
 
-def _modulus(size: int) -> int:
+def _modulus(size: Size) -> int:
     """The period, in each symbol, of the remainders of all quotients in a size."""
     return (
         lcm(*(_atom_period(atom) for monomial, _ in size.terms for atom in monomial))
@@ -114,19 +115,19 @@ def _atom_period(atom: dim.Atom) -> int:
     )
 
 
-def expand_quotients(size: int, divisibility: Sequence[Divisibility]) -> int:
+def expand_quotients(size: Size, divisibility: Sequence[Divisibility]) -> Size:
     """Express a size of the graph in the placeholders of the source model, without quotients."""
     return _expand(size, {item.quotient: item for item in divisibility if item.quotient})
 
 
-def _expand(size: int, units: Mapping[str, Divisibility]) -> int:
+def _expand(size: Size, units: Mapping[str, Divisibility]) -> Size:
     if not isinstance(size, dim.Dim):
         return size
     return sum(_expand_term(monomial, factor, units) for monomial, factor in size.terms)
 
 
-def _expand_term(monomial: dim.Monomial, factor: int, units: Mapping[str, Divisibility]) -> int:
-    parts: list[int] = []
+def _expand_term(monomial: dim.Monomial, factor: int, units: Mapping[str, Divisibility]) -> Size:
+    parts: list[Size] = []
     for atom in monomial:
         if atom.op != "name":
             parts.append(dim.apply(atom.op, *(_expand(arg, units) for arg in atom.args)))

@@ -4,19 +4,19 @@ import ast
 from functools import lru_cache
 
 from webkiln.errors import InternalError, ShapeError
-from webkiln.ir.dim import Dim, floordiv, maximum, minimum
+from webkiln.ir.dim import Dim, Shape, Size, floordiv, maximum, minimum
 from webkiln.ir.symbols import from_name
 
 
-def size_to_json(size: int) -> int | str:
+def size_to_json(size: Size) -> int | str:
     return str(size) if isinstance(size, Dim) else size
 
 
-def size_from_json(value: int | str) -> int:
+def size_from_json(value: int | str) -> Size:
     return parse_size(value) if isinstance(value, str) else value
 
 
-def parse_size(text: str) -> int:
+def parse_size(text: str) -> Size:
     """Parse one size; the inverse of `str`. Raises InternalError if `text` is not a size."""
     sizes = parse_sizes(text)
     if len(sizes) != 1:
@@ -25,7 +25,7 @@ def parse_size(text: str) -> int:
 
 
 @lru_cache(maxsize=4096)
-def parse_sizes(text: str) -> tuple[int, ...]:
+def parse_sizes(text: str) -> Shape:
     """Parse zero or more comma-separated sizes. Raises InternalError if one is not a size."""
     try:
         items = ast.parse(f"[{text}]", mode="eval").body
@@ -34,7 +34,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
         raise InternalError(f"{text!r} is not a size") from error
 
 
-def _parsed(node: ast.expr) -> int:
+def _parsed(node: ast.expr) -> Size:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
     if isinstance(node, ast.Name):

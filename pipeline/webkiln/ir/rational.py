@@ -20,6 +20,7 @@ from webkiln.ir import symbols
 from webkiln.ir.dim import (
     Atom,
     Dim,
+    Size,
     floordiv,
     from_terms,
     is_at_least,
@@ -45,19 +46,19 @@ Rounded = Callable[[Sample], Any]
 """Computes an array, or a Python number, which takes the dtype of the other operand."""
 
 
-def positive(size: int) -> int:
+def positive(size: Size) -> Size:
     """1 if a size is at least 1, else 0."""
     if is_at_least(size, 1):
         return 1
     return 0 if is_at_least(0, size) else minimum(maximum([size, 0]), 1)
 
 
-def nonzero(size: int) -> int:
+def nonzero(size: Size) -> Size:
     """0 if a size is 0, else 1."""
     return positive(size) + positive(-size)
 
 
-def select(condition: int, yes: int, no: int) -> int:
+def select(condition: Size, yes: Size, no: Size) -> Size:
     """`yes` if the condition is 1, `no` if it is 0."""
     if not is_symbolic(condition):
         return yes if condition else no
@@ -69,14 +70,14 @@ def select(condition: int, yes: int, no: int) -> int:
     return no + condition * (yes - no)
 
 
-def truncated_quotient(a: int, b: int) -> int:
+def truncated_quotient(a: Size, b: Size) -> Size:
     """a / b, rounded towards zero, for b >= 1."""
     if is_at_least(a, 0):
         return floordiv(a, b)
     return maximum([floordiv(a, b), 0]) - maximum([floordiv(-a, b), 0])
 
 
-def sign_of_divisor(size: int) -> int:
+def sign_of_divisor(size: Size) -> int:
     """1 or -1. A size that may be 0 must be at least 1 when the model runs. Raise ShapeError if the
     sign is not known.
     """
@@ -97,13 +98,13 @@ class Rational:
     numbers; comparisons return 1, 0 or a size that is one of them.
     """
 
-    numerator: int
-    denominator: int
+    numerator: Size
+    denominator: Size
     rounded: Rounded
     names: frozenset[str] = frozenset()
 
     @classmethod
-    def of_size(cls, size: int, dtype: str) -> Self:
+    def of_size(cls, size: Size, dtype: str) -> Self:
         names = frozenset(symbols.names([size]))
         return cls(size, 1, lambda sample: evaluate(size, sample).astype(dtype), names)
 
@@ -129,7 +130,7 @@ class Rational:
     def __str__(self) -> str:
         return f"({self.numerator}) / ({self.denominator})"
 
-    def _with(self, function: Any, numerator: int, denominator: int, *others: "Rational") -> Self:
+    def _with(self, function: Any, numerator: Size, denominator: Size, *others: "Rational") -> Self:
         numerator, denominator = _reduced(numerator, denominator)
         operands = (self.rounded, *(other.rounded for other in others))
         return type(self)(
@@ -198,7 +199,7 @@ class Rational:
         function = np.mod if method == "floor" else np.fmod
         return self._with(function, exact.numerator, exact.denominator, divisor)
 
-    def is_never(self, relation: Any) -> int:
+    def is_never(self, relation: Any) -> Size:
         """0, for a relation that holds for no quotient of sizes."""
         return verified(0, lambda sample: relation(self.rounded(sample)), self.names)
 
@@ -216,7 +217,7 @@ class Rational:
     def cast(self, dtype: str) -> Self:
         return self._with(lambda x: x.astype(dtype), self.numerator, self.denominator)
 
-    def chosen(self, condition: int, other: "Rational") -> Self:
+    def chosen(self, condition: Size, other: "Rational") -> Self:
         """This number if the condition is 1, the other one if it is 0."""
         a, b, denominator = _over_one_denominator(self, other)
         numerator, denominator = _reduced(select(condition, a, b), denominator)
@@ -234,16 +235,16 @@ class Rational:
         integer = getattr(self, method)()
         return self._with(getattr(np, method), integer, 1)
 
-    def floor(self) -> int:
+    def floor(self) -> Size:
         return self._integer(floordiv(self.numerator, self.denominator), np.floor)
 
-    def ceil(self) -> int:
+    def ceil(self) -> Size:
         return self._integer(-floordiv(-self.numerator, self.denominator), np.ceil)
 
-    def trunc(self) -> int:
+    def trunc(self) -> Size:
         return self._integer(truncated_quotient(self.numerator, self.denominator), np.trunc)
 
-    def rint(self) -> int:
+    def rint(self) -> Size:
         """The nearest integer; halves are rounded to the even one."""
         doubled, unit = 2 * self.numerator + self.denominator, 2 * self.denominator
         nearest = floordiv(doubled, unit)
@@ -251,20 +252,20 @@ class Rational:
         is_odd = nearest - 2 * floordiv(nearest, 2)
         return self._integer(nearest - is_half * is_odd, np.rint)
 
-    def _integer(self, exact: int, rounding: Any) -> int:
+    def _integer(self, exact: Size, rounding: Any) -> Size:
         return verified(exact, lambda sample: rounding(self.rounded(sample)), self.names)
 
-    def is_less(self, other: "Rational") -> int:
+    def is_less(self, other: "Rational") -> Size:
         """1 if this number is less than the other one, else 0."""
         a, b, _ = _over_one_denominator(self, other)
         return self._compared(positive(b - a), np.less, other)
 
-    def is_equal(self, other: "Rational") -> int:
+    def is_equal(self, other: "Rational") -> Size:
         """1 if this number equals the other one, else 0."""
         a, b, _ = _over_one_denominator(self, other)
         return self._compared(1 - nonzero(a - b), np.equal, other)
 
-    def _compared(self, exact: int, relation: Any, other: "Rational") -> int:
+    def _compared(self, exact: Size, relation: Any, other: "Rational") -> Size:
         return verified(
             exact,
             lambda sample: relation(self.rounded(sample), other.rounded(sample)),
@@ -279,13 +280,13 @@ def _lifted(value: "Rational | float") -> Rational:
     return Rational(exact.numerator, exact.denominator, lambda sample: value)
 
 
-def _sum(a: Rational, numerator: int, denominator: int) -> tuple[int, int]:
+def _sum(a: Rational, numerator: Size, denominator: Size) -> tuple[Size, Size]:
     if a.denominator == denominator:
         return a.numerator + numerator, denominator
     return a.numerator * denominator + numerator * a.denominator, a.denominator * denominator
 
 
-def _root(size: int) -> int | None:
+def _root(size: Size) -> Size | None:
     """The root of a product of squares that is not negative."""
     if not is_symbolic(size):
         return isqrt(size) if size >= 0 and isqrt(size) ** 2 == size else None
@@ -301,14 +302,14 @@ def _root(size: int) -> int | None:
     return root if root * root == size and is_at_least(root, 0) else None
 
 
-def _over_one_denominator(a: Rational, b: Rational) -> tuple[int, int, int]:
+def _over_one_denominator(a: Rational, b: Rational) -> tuple[Size, Size, Size]:
     if a.denominator == b.denominator:
         return a.numerator, b.numerator, a.denominator
     product = a.denominator * b.denominator
     return a.numerator * b.denominator, b.numerator * a.denominator, product
 
 
-def _reduced(numerator: int, denominator: int) -> tuple[int, int]:
+def _reduced(numerator: Size, denominator: Size) -> tuple[Size, Size]:
     """The quotient in lower terms."""
     quotient = floordiv(numerator, denominator)
     if quotient * denominator == numerator:
@@ -318,7 +319,7 @@ def _reduced(numerator: int, denominator: int) -> tuple[int, int]:
     return _divided(numerator, common), _divided(denominator, common)
 
 
-def _divided(size: int, divisor: int) -> int:
+def _divided(size: Size, divisor: int) -> Size:
     """A size divided by a number that divides all its terms."""
     return from_terms({term: factor // divisor for term, factor in terms_of(size).items()})
 
@@ -345,7 +346,7 @@ def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
     return whole + 1 / _simplest_between(1 / (high - whole), 1 / (low - whole))
 
 
-def verified(exact: int, rounded: Rounded, operands: Collection[str]) -> int:
+def verified(exact: Size, rounded: Rounded, operands: Collection[str]) -> Size:
     """The exact result of a computation with symbols, if floating point gives the same one.
 
     With one symbol, larger sizes than those that agree are excluded by a guard. With several, the
@@ -379,7 +380,7 @@ def _sample(names: list[str]) -> dict[str, Array]:
     return {name: rng.integers(1, 2 * ACCEPTED, SAMPLES) for name in names}
 
 
-def evaluate(size: int, sample: Sample) -> Array:
+def evaluate(size: Size, sample: Sample) -> Array:
     """A size for many values of its symbols."""
     if not isinstance(size, Dim):
         return np.asarray(size)

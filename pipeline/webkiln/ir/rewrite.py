@@ -183,7 +183,7 @@ def remove_unused(graph: Graph) -> Graph:
 def _symbols(node: Node, graph: Graph) -> set[str]:
     """The symbols in the shapes and attributes of a node, nested graphs included."""
 
-    def mentioned(value: Any) -> Iterable[int]:
+    def mentioned(value: Any) -> Iterable[dim.Size]:
         if isinstance(value, Graph):
             for variable in value.variables.values():
                 yield from variable.shape

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from webkiln.ir.dim import Monomial, from_terms, maximum, terms_of
+from webkiln.ir.dim import Monomial, Size, from_terms, maximum, terms_of
 
 
-def upper_bound(sizes: Sequence[int]) -> int:
+def upper_bound(sizes: Sequence[Size]) -> Size:
     """An upper bound of several sizes: the polynomial of the largest coefficient of each monomial.
 
     If an atom may be negative, it is the exact maximum, which need not be a polynomial.
@@ -19,7 +19,7 @@ def upper_bound(sizes: Sequence[int]) -> int:
     return from_terms(coefficients)
 
 
-def round_up(size: int, alignment: int, coefficient: int | None = None) -> int:
+def round_up(size: Size, alignment: int, coefficient: int | None = None) -> Size:
     """Round up the constant term to a multiple of `alignment`, and the other coefficients to
     multiples of `coefficient` (default: `alignment`). All coefficients must be non-negative.
     """

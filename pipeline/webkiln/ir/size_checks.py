@@ -6,14 +6,23 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
 
-from webkiln.errors import ShapeError, SizeError
-from webkiln.ir.dim import abbreviate, is_at_least, is_nonzero
+from webkiln.errors import ShapeError
+from webkiln.ir.dim import Size, abbreviate, is_at_least, is_nonzero
 from webkiln.ir.symbols import COUNTER, DATA_DEPENDENT, names
 
-_guards: ContextVar["list[int | Equality] | None"] = ContextVar("guards", default=None)
+
+class SizeError(ShapeError):
+    """Two sizes that must be equal, but cannot be; `sizes` holds both."""
+
+    def __init__(self, message: str, sizes: tuple[Size, Size]) -> None:
+        self.sizes = sizes
+        super().__init__(message)
 
 
-def require_non_negative(size: int, message: str) -> None:
+_guards: ContextVar["list[Size | Equality] | None"] = ContextVar("guards", default=None)
+
+
+def require_non_negative(size: Size, message: str) -> None:
     """Require `size >= 0`. Raises ShapeError(message) if it is provably negative; otherwise, if it
     is not proven, collects a guard.
     """
@@ -29,11 +38,11 @@ def require_non_negative(size: int, message: str) -> None:
 class Equality:
     """A guard: `a == b`."""
 
-    a: int
-    b: int
+    a: Size
+    b: Size
 
 
-def require_equal(a: int, b: int, what: str) -> int:
+def require_equal(a: Size, b: Size, what: str) -> Size:
     """Require `a == b`, and return the one with the shorter expression.
 
     Raises SizeError if they are provably unequal, or if one depends on a loop counter or a
@@ -50,17 +59,17 @@ def require_equal(a: int, b: int, what: str) -> int:
     return min(a, b, key=lambda size: (len(str(size)), str(size)))
 
 
-def require_all_equal(sizes: Iterable[int], what: str) -> int:
+def require_all_equal(sizes: Iterable[Size], what: str) -> Size:
     """Require that all sizes are equal, like `require_equal`."""
     return reduce(lambda a, b: require_equal(a, b, what), sizes)
 
 
 @contextmanager
-def guards() -> Iterator[list[int | Equality]]:
+def guards() -> Iterator[list[Size | Equality]]:
     """Collect the constraints of the block that are neither proven nor refuted: sizes that must be
     non-negative, and equalities.
     """
-    collected: list[int | Equality] = []
+    collected: list[Size | Equality] = []
     token = _guards.set(collected)
     try:
         yield collected

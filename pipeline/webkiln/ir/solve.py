@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import Dim
-from webkiln.ir.symbols import QUOTIENT, lowest, names, substitute
+from webkiln.ir.dim import Dim, Size
+from webkiln.ir.symbols import QUOTIENT, evaluate, lowest, names, substitute
 
 SAMPLE = 64
 """The nominal value of placeholders."""
 
 
-def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]) -> None:
+def solve(declared: Iterable[Size], actual: Iterable[int], values: dict[str, int]) -> None:
     """Add the values of symbols to `values` for which the sizes `declared` equal `actual`.
 
     Raises ShapeError if there are none.
@@ -25,7 +25,7 @@ def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]
             raise ShapeError(f"expected the size {size}, got {number}")
 
 
-def _linear(size: int) -> tuple[str, int, int]:
+def _linear(size: Size) -> tuple[str, int, int]:
     """Decompose a size as factor * name + constant. The name is empty if it has another form."""
     terms = dict(size.terms) if isinstance(size, Dim) else {(): size}
     constant = terms.pop((), 0)
@@ -34,9 +34,9 @@ def _linear(size: int) -> tuple[str, int, int]:
     return (str(monomial[0].args[0]) if is_name else "", factor, constant)
 
 
-def nominal_size(size: int) -> int:
+def nominal_size(size: Size) -> int:
     """The size for nominal values of its symbols, for heuristics."""
-    return substitute(size, {name: nominal_value(name, SAMPLE) for name in names([size])})
+    return evaluate(size, {name: nominal_value(name, SAMPLE) for name in names([size])})
 
 
 def nominal_value(name: str, sample: int) -> int:

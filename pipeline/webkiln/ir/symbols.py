@@ -15,7 +15,7 @@ from contextlib import suppress
 from math import prod
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import Atom, Dim, apply, from_atom, multiply, sum_sizes
+from webkiln.ir.dim import Atom, Dim, Size, apply, from_atom, known, multiply, sum_sizes
 
 NAME = re.compile(r"[A-Za-z]\w*\Z", re.ASCII)
 COUNTER = re.compile(r"i\d+\Z")
@@ -28,7 +28,7 @@ QUOTIENT = re.compile(r"\w+_by(\d+)_*\Z", re.ASCII)
 """Names of quotients, with the divisor."""
 
 
-def placeholder(name: str) -> int:
+def placeholder(name: str) -> Dim:
     """The placeholder `name`. Raises ShapeError if the name is invalid or reserved."""
     if COUNTER.match(name) or DATA_DEPENDENT.match(name) or QUOTIENT.match(name):
         raise ShapeError(
@@ -40,8 +40,8 @@ def placeholder(name: str) -> int:
 
 def lowest(name: str) -> int:
     """The least value of the symbol `name`."""
-    (((atom,), _),) = from_name(name).terms  # type: ignore[attr-defined]
-    return int(atom.low)
+    (((atom,), _),) = from_name(name).terms
+    return int(atom.args[1])
 
 
 def size_name(name: str) -> str:
@@ -55,17 +55,17 @@ def size_name(name: str) -> str:
     return f"d{cleaned}"
 
 
-def counter(name: str) -> int:
+def counter(name: str) -> Dim:
     """The iteration number of the loop `name`, from 0."""
     return _named(name, 0)
 
 
-def data_dependent(name: str) -> int:
+def data_dependent(name: str) -> Dim:
     """The data-dependent size `name`."""
     return _named(name, 0)
 
 
-def quotient(name: str, multiple: int, reserved: Iterable[str]) -> int:
+def quotient(name: str, multiple: int, reserved: Iterable[str]) -> Dim:
     """A new symbol for the placeholder `name` divided by `multiple`. Its name is not `reserved`."""
     stem = f"{name}_by{multiple}"
     while stem in reserved:
@@ -73,14 +73,14 @@ def quotient(name: str, multiple: int, reserved: Iterable[str]) -> int:
     return _named(stem, 1)
 
 
-def from_name(name: str) -> int:
+def from_name(name: str) -> Dim:
     """The symbol `name`, of whichever kind the name belongs to."""
     if COUNTER.match(name) or DATA_DEPENDENT.match(name):
         return _named(name, 0)
     return _named(name, 1) if QUOTIENT.match(name) else placeholder(name)
 
 
-def _named(name: str, low: int) -> int:
+def _named(name: str, low: int) -> Dim:
     if not NAME.match(name) or keyword.iskeyword(name):
         raise ShapeError(
             f"{name!r} is not a valid name for a size; use a letter, then letters, digits and"
@@ -89,7 +89,7 @@ def _named(name: str, low: int) -> int:
     return Dim((((Atom("name", (name, low)),), 1),))
 
 
-def names(sizes: Iterable[int]) -> set[str]:
+def names(sizes: Iterable[Size]) -> set[str]:
     """The names of all symbols in `sizes`."""
     result: set[str] = set()
     for size in sizes:
@@ -99,7 +99,7 @@ def names(sizes: Iterable[int]) -> set[str]:
     return result
 
 
-def substitute(size: int, values: Mapping[str, int]) -> int:
+def substitute(size: Size, values: Mapping[str, Size]) -> Size:
     """Replace symbols by numbers or other sizes. Symbols that are not in `values` stay."""
     if not isinstance(size, Dim):
         return size
@@ -109,7 +109,14 @@ def substitute(size: int, values: Mapping[str, int]) -> int:
     )
 
 
-def _substitute_atom(atom: Atom, values: Mapping[str, int]) -> int:
+def evaluate(size: Size, values: Mapping[str, int]) -> int:
+    """The number that a size is for `values` of all its symbols. Raises ShapeError if one is
+    missing.
+    """
+    return known(substitute(size, values), "a size")
+
+
+def _substitute_atom(atom: Atom, values: Mapping[str, Size]) -> Size:
     return (
         values.get(atom.args[0], from_atom(atom))
         if atom.op == "name"

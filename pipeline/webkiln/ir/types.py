@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, is_symbolic
 from webkiln.ir.size_checks import require_all_equal
 
 Array = NDArray[Any]
@@ -39,7 +39,7 @@ class Type:
     """The type of a Variable: a dtype and a shape. Sizes are ints or symbolic (`ir/dim.py`)."""
 
     dtype: str
-    shape: tuple[int, ...]
+    shape: Shape
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -52,14 +52,14 @@ class Type:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Size:
         return prod(self.shape)
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
-def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+def broadcast(shapes: Iterable[Shape]) -> Shape:
     """The broadcast shape, by numpy's rules; symbolic sizes are assumed not to be 1.
 
     Raises SizeError if the sizes of an axis differ and neither is 1.

@@ -44,7 +44,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, pairwise
 
-from webkiln.ir.dim import is_at_least, is_symbolic
+from webkiln.ir.dim import Size, is_at_least, is_symbolic
 from webkiln.lower.fuse import freshen, is_map
 from webkiln.nest.affine import evaluate, step
 from webkiln.nest.expr import Expr, make, rebuild, walk
@@ -52,7 +52,7 @@ from webkiln.nest.nest import Operand, Output, load_guard, load_index
 from webkiln.nest.program import Program, map_runs
 from webkiln.nest.steps import NestCall, View
 
-Box = tuple[tuple[int, int], ...]
+Box = tuple[tuple[Size, Size], ...]
 """First element and number of elements in each dimension."""
 
 

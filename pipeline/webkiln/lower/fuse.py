@@ -37,7 +37,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from webkiln.ir.dim import is_at_least
+from webkiln.ir.dim import Size, is_at_least
 from webkiln.ir.types import itemsize
 from webkiln.lower.canonicalize import without_unused_inputs
 from webkiln.nest.affine import depends, step
@@ -143,7 +143,7 @@ def _stores_all(call: NestCall) -> bool:
     )
 
 
-def _sizes(call: NestCall) -> list[int]:
+def _sizes(call: NestCall) -> list[Size]:
     return [call.args[loop.extent.value] for loop in call.nest.axes]
 
 
@@ -267,7 +267,8 @@ def _positions(producer: NestCall, consumer: NestCall) -> dict[str, Expr] | None
     mine = list(zip(producer.nest.axes, _sizes(producer), strict=True))
     result: dict[str, Expr] = {}
     for loop, size in zip(consumer.nest.axes, _sizes(consumer), strict=True):
-        value, covered = const(0, INT), 1
+        value = const(0, INT)
+        covered: Size = 1
         while covered != size and mine:
             inner, extent = mine.pop(0)
             stride = inner.extent

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from webkiln.ir.dim import Size
 from webkiln.nest.affine import step
 from webkiln.nest.expr import INT, Expr, arg, axis, const, make, rebuild, walk
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_index
@@ -176,7 +177,7 @@ def _merged_indices(
     return replace(changed, outputs=tuple(outputs))
 
 
-def _size(call: NestCall, loop: Loop) -> int | None:
+def _size(call: NestCall, loop: Loop) -> Size | None:
     return call.args[loop.extent.value] if loop.extent.op == "arg" else None
 
 

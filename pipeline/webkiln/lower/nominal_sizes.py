@@ -1,6 +1,7 @@
 """Sizes at which symbolic dimensions are costed."""
 
 from webkiln.ir import symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.types import itemsize
 from webkiln.nest.steps import View
 
@@ -8,9 +9,9 @@ NOMINAL = 1024
 """The value that symbolic sizes are assumed to have."""
 
 
-def nominal(size: int) -> int:
+def nominal(size: Size) -> int:
     """The size, with symbolic sizes at their nominal value."""
-    return symbols.substitute(size, dict.fromkeys(symbols.names([size]), NOMINAL))
+    return symbols.evaluate(size, dict.fromkeys(symbols.names([size]), NOMINAL))
 
 
 def bytes_of(view: View) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 
 from webkiln.ir import dim
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, all_known
 from webkiln.ir.types import itemsize
 from webkiln.lower.nominal_sizes import bytes_of, nominal
 from webkiln.lower.tiled_products import is_plain
@@ -25,9 +25,9 @@ class RowsRead:
 
     name: str
     dimension: int
-    full_rows: int
+    full_rows: Size
     stride: int
-    low: int
+    low: Size
     size: int
 
 
@@ -42,12 +42,12 @@ class TiledCall:
 
     call: NestCall
     axis: str
-    rows: int
+    rows: Size
     dimension: int | None
     window: RowsRead | None
     row_invariant_bytes: int
     work: int
-    row_bytes: int
+    row_bytes: Size
 
     @property
     def result(self) -> View:
@@ -64,7 +64,7 @@ class TiledCall:
             self.rows,
         )
 
-    def rows_read(self, rows: int) -> int:
+    def rows_read(self, rows: Size) -> Size:
         """The most rows of the preceding member that `rows` rows read."""
         if self.window is None or self.reads_own_rows:
             return rows
@@ -72,7 +72,7 @@ class TiledCall:
             self.window.full_rows, (rows - 1) * self.window.stride + self.window.size
         )
 
-    def first_row_read(self, first: int, extent: int) -> int:
+    def first_row_read(self, first: Size, extent: Size) -> Size:
         """The first row that a tile starting at row `first` reads: the start of its first window,
         clamped so that `extent` rows remain.
         """
@@ -226,7 +226,7 @@ def _row_dimension(before: TiledCall, read: View) -> int | None:
     return its[mine.index(before.dimension)]
 
 
-def _stride_and_window(call: NestCall, item: Expr, name: str) -> tuple[int, int, int] | None:
+def _stride_and_window(call: NestCall, item: Expr, name: str) -> tuple[int, Size, int] | None:
     """The stride of an index along an axis, the smallest index at position 0 of that axis, and the
     size of the window. The index must be a sum of products.
     """
@@ -238,13 +238,14 @@ def _stride_and_window(call: NestCall, item: Expr, name: str) -> tuple[int, int,
     start = evaluate(item, call.args, dict.fromkeys((name, *last_indices), 0))
     along, *others = (stride(item, loop, call.args) for loop in (name, *last_indices))
     steps = [other for other in others if other is not None]
+    counts = all_known(last_indices.values())
     if (
         start is None
         or along is None
         or along < 1
         or len(steps) != len(last_indices)
-        or any(map(is_symbolic, last_indices.values()))
+        or counts is None
     ):
         return None
-    reach = [step * count for step, count in zip(steps, last_indices.values(), strict=True)]
+    reach = [step * count for step, count in zip(steps, counts, strict=True)]
     return along, start + sum(min(0, far) for far in reach), 1 + sum(map(abs, reach))

@@ -63,7 +63,7 @@ from functools import partial
 from itertools import pairwise
 
 from webkiln.ir import dim, symbols
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import Type
 from webkiln.lower.nominal_sizes import nominal
 from webkiln.lower.row_chains import TiledCall, is_depthwise, members_by_axis, tileable_chain
@@ -80,7 +80,7 @@ MIN_WINDOW_ROWS = 32
 """Rows of a tile with symbolic sizes and sliding windows, at least. Smaller tiles recompute too
 much.
 """
-Span = tuple[int, int]
+Span = tuple[Size, Size]
 """First row and number of rows."""
 
 
@@ -91,8 +91,8 @@ class RowTiling:
     """
 
     members: Sequence[TiledCall]
-    count: int
-    rows: Sequence[int]
+    count: Size
+    rows: Sequence[Size]
 
     @property
     def bytes(self) -> int:
@@ -197,7 +197,7 @@ def _candidates(chain: Sequence[NestCall], limit: int) -> Iterator[RowTiling]:
 def _tilings(members: Sequence[TiledCall], limit: int) -> list[RowTiling]:
     """The possible tilings: first those that fit, by recomputed work, then the others by bytes."""
     last = members[-1].rows
-    if any(map(is_symbolic, (last, *(member.row_bytes for member in members[:-1])))):
+    if is_symbolic(last) or any(is_symbolic(member.row_bytes) for member in members[:-1]):
         return [_symbolic_tiling(members, limit)]
     counts = sorted({-(-last // rows) for rows in range(1, last)})
     possible = [_with_rows(members, count, -(-last // count)) for count in counts]
@@ -226,7 +226,7 @@ def _symbolic_tiling(members: Sequence[TiledCall], limit: int) -> RowTiling:
     return _with_rows(members, count, dim.floordiv(last - 1, count) + 1)
 
 
-def _with_rows(members: Sequence[TiledCall], count: int, rows: int) -> RowTiling:
+def _with_rows(members: Sequence[TiledCall], count: Size, rows: Size) -> RowTiling:
     """A tiling into `count` tiles of `rows` rows of the last member."""
     row_counts = [rows]
     for member in members[:0:-1]:
@@ -312,7 +312,7 @@ def _tiled_call(member: TiledCall, span: Span, span_read: Span | None, *, last: 
     return replace(call, nest=nest, inputs=inputs, outputs=outputs, args=args)
 
 
-def _resized(view: View, dimension: int, rows: int) -> View:
+def _resized(view: View, dimension: int, rows: Size) -> View:
     return View(
         view.name,
         Type(view.type.dtype, (*view.shape[:dimension], rows, *view.shape[dimension + 1 :])),

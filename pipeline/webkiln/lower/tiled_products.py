@@ -56,7 +56,7 @@ from itertools import combinations
 from math import prod
 
 from webkiln.ir import dim, symbols
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.nominal_sizes import bytes_of, nominal
 from webkiln.nest.affine import depends
@@ -97,17 +97,17 @@ class Block:
     """
 
     dimension: int
-    full_size: int
-    count: int
-    size: int
+    full_size: Size
+    count: Size
+    size: Size
     counter: str
 
     @property
-    def extent(self) -> int:
+    def extent(self) -> Size:
         return dim.minimum(self.size, self.full_size)
 
     @property
-    def first(self) -> int:
+    def first(self) -> Size:
         """The first element of the block. The last block ends with the dimension, and recomputes
         some elements.
         """
@@ -319,7 +319,7 @@ def _outer_and_inner_blocks(
     )
 
 
-def _even_blocks(full_size: int, fitting: int) -> tuple[int, int]:
+def _even_blocks(full_size: Size, fitting: int) -> tuple[Size, Size]:
     """The number and the size of even blocks, in multiples of the rows computed together."""
     rows = ROW_MULTIPLE if fitting >= ROW_MULTIPLE else 1
     max_rows = fitting // rows * rows

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.nest.expr import Expr, axis, walk
 
 
@@ -33,14 +33,14 @@ def step(expr: Expr, name: str) -> Expr | int | None:
     return None
 
 
-def stride(expr: Expr, name: str, args: Mapping[str, int]) -> int | None:
+def stride(expr: Expr, name: str, args: Mapping[str, Size]) -> int | None:
     """The step as a number; None if it is not constant, or symbolic."""
     increment = step(expr, name)
     number = evaluate(increment, args, {}) if isinstance(increment, Expr) else increment
     return None if number is None or is_symbolic(number) else number
 
 
-def evaluate(expr: Expr, args: Mapping[str, int], axes: Mapping[str, int]) -> int | None:
+def evaluate(expr: Expr, args: Mapping[str, Size], axes: Mapping[str, Size]) -> Size | None:
     """Evaluate a sum of products for the values `args` and `axes`, which may be symbolic.
 
     Returns None if an axis has no value, or if the expression contains other operations.

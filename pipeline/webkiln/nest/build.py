@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
 from webkiln.nest.custom_kernel import make_custom_kernel
@@ -77,7 +78,7 @@ class Lowering:
     def calls(self) -> list[NestCall]:
         return list(calls(self.steps))
 
-    def temporary(self, dtype: str, shape: Sequence[int]) -> View:
+    def temporary(self, dtype: str, shape: Sequence[Size]) -> View:
         self._temporaries += 1
         return View(f"{self.outputs[0].name}~{self._temporaries}", Type(dtype, tuple(shape)))
 
@@ -112,7 +113,7 @@ class Lowering:
         return outputs
 
     def custom_kernel(
-        self, texts: Mapping[str, str], args: Mapping[str, int] | None = None
+        self, texts: Mapping[str, str], args: Mapping[str, Size] | None = None
     ) -> None:
         """Append a custom kernel, with its source for each backend in `texts`. It computes the only
         output of the operator.
@@ -132,7 +133,7 @@ class Lowering:
         writer: ProcedureWriter,
         inputs: Sequence[View],
         outputs: Sequence[View],
-        result: tuple[Expr, str, int] | None = None,
+        result: tuple[Expr, str, Size] | None = None,
     ) -> None:
         """Append a call of the procedure that `writer` wrote. `result` is its return value, the
         name of the data-dependent size that this defines, and an upper bound of the size.
@@ -162,8 +163,8 @@ class Lowering:
 
     @contextmanager
     def loop(
-        self, condition: View, bound: int | None, result: tuple[str, int] | None = None
-    ) -> Iterator[int]:
+        self, condition: View, bound: Size | None, result: tuple[str, Size] | None = None
+    ) -> Iterator[Size]:
         """Append a while loop on the bool `condition`; its body is appended in the block. Yields
         the iteration number, from 0.
         """
@@ -175,7 +176,7 @@ class Lowering:
         self.steps.append(WhileLoop(name, condition, bound, tuple(steps), self.layer, result))
 
     @contextmanager
-    def repeat(self, count: int) -> Iterator[int]:
+    def repeat(self, count: Size) -> Iterator[Size]:
         """Append a loop of `count` iterations; its body is appended in the block. Yields the
         iteration number, from 0.
         """
@@ -198,31 +199,33 @@ class NestBuilder:
         self._reduce: list[Loop] = []
         self._accumulators: list[Accumulator] = []
         self._indices: tuple[Expr, ...] = ()
-        self._args: dict[str, int] = {}
+        self._args: dict[str, Size] = {}
 
-    def number(self, value: int) -> Expr:
+    def number(self, value: Size) -> Expr:
         """An integer that becomes an argument, except for 0 and 1, which become constants."""
-        return const(value, INT) if value in (0, 1) else self.argument(value)
+        return (
+            self.argument(value) if is_symbolic(value) or value not in (0, 1) else const(value, INT)
+        )
 
-    def argument(self, value: int) -> Expr:
+    def argument(self, value: Size) -> Expr:
         """An integer as a run-time argument, so that calls with other values share the kernel."""
         name = f"p{len(self._args)}"
         self._args[name] = value
         return arg(name)
 
-    def _loop(self, size: int, prefix: str, loops: list[Loop]) -> Expr:
+    def _loop(self, size: Size, prefix: str, loops: list[Loop]) -> Expr:
         if size == 1:
             return const(0, INT)
         name = f"{prefix}{len(loops)}"
         loops.append(Loop(name, self.number(size) if size else self.argument(0)))
         return axis(name)
 
-    def axes(self, shape: Sequence[int]) -> tuple[Expr, ...]:
+    def axes(self, shape: Sequence[Size]) -> tuple[Expr, ...]:
         """Open parallel loops over `shape`. Returns their indices, the default index of stores."""
         self._indices = tuple(self._loop(size, "a", self._axes) for size in shape)
         return self._indices
 
-    def reduce(self, size: int) -> Expr:
+    def reduce(self, size: Size) -> Expr:
         """Open a reduction loop."""
         return self._loop(size, "r", self._reduce)
 
@@ -255,7 +258,7 @@ class NestBuilder:
             ],
         )
 
-    def in_bounds(self, index: Expr, size: int | Expr) -> Expr:
+    def in_bounds(self, index: Expr, size: Size | Expr) -> Expr:
         """Whether 0 <= index < size, as one unsigned comparison."""
         return apply(
             "lt",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from webkiln.errors import InternalError
+from webkiln.ir.dim import Size, known_shape
 from webkiln.ir.notation import parse_size, parse_sizes
 from webkiln.ir.text import unescape_name
 from webkiln.ir.types import Type
@@ -205,11 +206,13 @@ def _read_layout(text: str | None) -> PanelLayout | TexelLayout | None:
     keyword, _, rest = text.removesuffix(")").partition("(")
     if keyword == "quarters":
         return TexelLayout(parse_size(rest))
-    shape, (dim,), order, (block,) = map(parse_sizes, rest.split("; "))
+    shape, (dim,), order, (block,) = (
+        known_shape(parse_sizes(part), "a panel") for part in rest.split("; ")
+    )
     return PanelLayout(shape, Panel(0, dim, order, block))
 
 
-def _read_result(text: str | None) -> tuple[str, int] | None:
+def _read_result(text: str | None) -> tuple[str, Size] | None:
     if text is None:
         return None
     name, _, bound = text.partition(" <= ")
@@ -217,7 +220,7 @@ def _read_result(text: str | None) -> tuple[str, int] | None:
 
 
 def _read_nest(
-    lines: Sequence[str], args: Mapping[str, int], inputs: Sequence[View], outputs: Sequence[View]
+    lines: Sequence[str], args: Mapping[str, Size], inputs: Sequence[View], outputs: Sequence[View]
 ) -> Nest:
     """A nest over these operands."""
     texts: dict[str, list[tuple[str, str]]] = {"for": [], "reduce": [], "acc": [], "out": []}

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from webkiln.canonical import key
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.nest.expr import INT, Expr, apply, arg, cast, const, load, local, rebuild
 from webkiln.nest.nest import COMPUTE, Operand, exprs_from_json, exprs_to_json
 
@@ -118,14 +119,16 @@ class ProcedureWriter:
     def __init__(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """`inputs` and `outputs` are the dtypes of the operands."""
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
-        self.args: dict[str, int] = {}
+        self.args: dict[str, Size] = {}
         self._locals: dict[str, str] = {}
         self._blocks: list[list[Statement]] = [[]]
 
-    def number(self, value: int) -> Expr:
-        return self.argument(value) if value not in (0, 1) else const(value, INT)
+    def number(self, value: Size) -> Expr:
+        return (
+            self.argument(value) if is_symbolic(value) or value not in (0, 1) else const(value, INT)
+        )
 
-    def argument(self, value: int) -> Expr:
+    def argument(self, value: Size) -> Expr:
         name = f"p{len(self.args)}"
         self.args[name] = value
         return arg(name)

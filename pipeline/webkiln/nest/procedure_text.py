@@ -16,6 +16,7 @@ expression is an element of an output.
 from collections.abc import Iterator, Mapping, Sequence
 
 from webkiln.errors import InternalError
+from webkiln.ir.dim import Size
 from webkiln.nest.expr import Expr, local
 from webkiln.nest.expr_text import ExprParser, ExprPrinter
 from webkiln.nest.nest import Operand
@@ -61,7 +62,7 @@ def _lines(body: Sequence[Statement], printer: ExprPrinter) -> Iterator[str]:
 
 
 def read_procedure(
-    lines: Sequence[str], args: Mapping[str, int], inputs: Sequence[str], outputs: Sequence[str]
+    lines: Sequence[str], args: Mapping[str, Size], inputs: Sequence[str], outputs: Sequence[str]
 ) -> Procedure:
     """A procedure over operands of these dtypes."""
     reader = _Reader(args, inputs, outputs)
@@ -78,7 +79,7 @@ def read_procedure(
 
 class _Reader:
     def __init__(
-        self, args: Mapping[str, int], inputs: Sequence[str], outputs: Sequence[str]
+        self, args: Mapping[str, Size], inputs: Sequence[str], outputs: Sequence[str]
     ) -> None:
         self.parser = ExprParser((), args, [*inputs, *outputs], {})
         self.parser.first_output = len(inputs)

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any, Literal
 
 from webkiln.ir import symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.types import Type
 from webkiln.nest.schedule import Panel
 from webkiln.nest.steps import NestCall, Step, calls, every_step, operand_names
@@ -40,7 +41,7 @@ class TexelLayout:
     `quarter` is the number of its elements.
     """
 
-    quarter: int | None = None
+    quarter: Size | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Buffer:
     storage: str
     kind: Kind = "local"
     layout: PanelLayout | TexelLayout | None = None
-    address: int | None = None
+    address: Size | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,9 @@ class Program:
         return self.constants - self.live_out - others
 
     @property
-    def bounds(self) -> dict[str, int]:
+    def bounds(self) -> dict[str, Size]:
         """The upper bound of each data-dependent size, in the order in which steps compute them."""
-        bounds: dict[str, int] = {}
+        bounds: dict[str, Size] = {}
         for step in every_step(self.steps):
             if step.computes is not None:
                 name, bound = step.computes

@@ -6,6 +6,7 @@ import numpy as np
 
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.types import Array
 from webkiln.nest.expr import NUMPY, Expr, walk
 from webkiln.nest.interpret import interpret
@@ -105,22 +106,22 @@ class _Machine:
         if step.result is not None and result is not None:
             self.sizes[step.result[0]] = result
 
-    def _number(self, size: int) -> int:
-        return int(symbols.substitute(size, self.sizes))
+    def _number(self, size: Size) -> int:
+        return symbols.evaluate(size, self.sizes)
 
-    def _numbers(self, args: Mapping[str, int]) -> dict[str, int]:
+    def _numbers(self, args: Mapping[str, Size]) -> dict[str, int]:
         return {name: self._number(value) for name, value in args.items()}
 
     def _reserve(self, view: View) -> None:
         """Memory for what a step writes, for the largest sizes that the run may compute."""
-        size = int(symbols.substitute(view.type.size, {**self.bounds, **self.sizes}))
+        size = symbols.evaluate(view.type.size, {**self.bounds, **self.sizes})
         known = self.memory.get(view.name)
         if known is None or known.size < size:
             self.memory[view.name] = np.zeros(size, view.type.dtype)
 
     def _array(self, view: View) -> Array:
         sizes = {**self.bounds, **self.sizes}
-        shape = tuple(int(symbols.substitute(size, sizes)) for size in view.shape)
+        shape = tuple(symbols.evaluate(size, sizes) for size in view.shape)
         elements = self.memory[view.name][: int(np.prod(shape))]
         return elements.reshape(shape)
 

@@ -7,6 +7,7 @@ from typing import Self
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
+from webkiln.ir.dim import Shape, Size
 from webkiln.ir.types import Type
 from webkiln.nest.choice import Choice
 from webkiln.nest.custom_kernel import CustomKernel
@@ -22,14 +23,14 @@ class View:
     name: str
     type: Type
 
-    def __getitem__(self, position: int) -> int:
+    def __getitem__(self, position: int) -> Size:
         return self.type.shape[position]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         return self.type.shape
 
-    def reshaped(self, shape: Sequence[int]) -> "View":
+    def reshaped(self, shape: Sequence[Size]) -> "View":
         if dim.is_nonzero(prod(shape) - self.type.size):
             raise InternalError(f"{self.name}: {self.type} cannot have the shape {list(shape)}")
         return View(self.name, Type(self.type.dtype, tuple(shape)))
@@ -74,7 +75,7 @@ class Step:
         return ()
 
     @property
-    def computes(self) -> tuple[str, int] | None:
+    def computes(self) -> tuple[str, Size] | None:
         """The data-dependent size that the step computes, and an upper bound of it."""
         return None
 
@@ -135,7 +136,7 @@ class NestCall(_Call):
     nest: Nest
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
-    args: Mapping[str, int]
+    args: Mapping[str, Size]
     layer: str = ""
     part_of: str = ""
     exact: bool = False
@@ -172,12 +173,12 @@ class HostCall(_Call):
     procedure: Procedure
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
-    args: Mapping[str, int]
+    args: Mapping[str, Size]
     layer: str = ""
-    result: tuple[str, int] | None = None
+    result: tuple[str, Size] | None = None
 
     @property
-    def computes(self) -> tuple[str, int] | None:
+    def computes(self) -> tuple[str, Size] | None:
         return self.result
 
     def with_views(self, change: ViewChange) -> "HostCall":
@@ -197,7 +198,7 @@ class CustomCall(_Call):
     kernel: CustomKernel
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
-    args: Mapping[str, int]
+    args: Mapping[str, Size]
     layer: str = ""
 
     def with_views(self, change: ViewChange) -> "CustomCall":
@@ -236,7 +237,7 @@ class Repeat(Step):
     iterates = True
 
     counter: str
-    count: int
+    count: Size
     steps: Block
 
     @property
@@ -288,10 +289,10 @@ class WhileLoop(Step):
 
     counter: str
     condition: View
-    bound: int | None
+    bound: Size | None
     steps: Block
     layer: str = ""
-    result: tuple[str, int] | None = None
+    result: tuple[str, Size] | None = None
 
     @property
     def reads(self) -> tuple[View, ...]:
@@ -306,7 +307,7 @@ class WhileLoop(Step):
         return (self.counter,)
 
     @property
-    def computes(self) -> tuple[str, int] | None:
+    def computes(self) -> tuple[str, Size] | None:
         return self.result
 
     def with_blocks(self, blocks: Sequence[Block]) -> "WhileLoop":

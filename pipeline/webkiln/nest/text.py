@@ -41,6 +41,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webkiln.errors import InternalError
+from webkiln.ir.dim import Size
 from webkiln.ir.text import escape_name
 from webkiln.nest import custom_kernel as custom_kernels
 from webkiln.nest import schedule as schedules
@@ -184,7 +185,7 @@ def _layer(layer: str) -> str:
     return f" @{escape_name(layer)}" if layer else ""
 
 
-def _result(result: tuple[str, int] | None) -> str:
+def _result(result: tuple[str, Size] | None) -> str:
     return "" if result is None else f" -> {result[0]} <= {result[1]}"
 
 

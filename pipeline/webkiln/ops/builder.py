@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import InternalError, SizeError
+from webkiln.errors import InternalError
 from webkiln.ir import symbols
 from webkiln.ir.axis import Order
+from webkiln.ir.dim import Dim, Shape, Size
 from webkiln.ir.graph import (
     Constant,
     Distribution,
@@ -25,7 +26,7 @@ from webkiln.ir.graph import (
     make_constant,
 )
 from webkiln.ir.guards import solve_guards
-from webkiln.ir.size_checks import Equality, guards
+from webkiln.ir.size_checks import Equality, SizeError, guards
 from webkiln.ir.types import Array, Type
 from webkiln.ir.value_numbers import ValueNumbers
 from webkiln.ops.axis_order import align, infer_order
@@ -56,32 +57,32 @@ class Tensor:
         return self.variable.dtype
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         return self.variable.shape
 
     @property
     def order(self) -> Order | None:
         return self.variable.order
 
-    def __add__(self, other: "Tensor | Scalar") -> "Tensor":
+    def __add__(self, other: "Tensor | Scalar | Dim") -> "Tensor":
         return self.builder.binary("Add", self, other)
 
     def __radd__(self, other: Scalar) -> "Tensor":
         return self.builder.binary("Add", other, self)
 
-    def __sub__(self, other: "Tensor | Scalar") -> "Tensor":
+    def __sub__(self, other: "Tensor | Scalar | Dim") -> "Tensor":
         return self.builder.binary("Sub", self, other)
 
     def __rsub__(self, other: Scalar) -> "Tensor":
         return self.builder.binary("Sub", other, self)
 
-    def __mul__(self, other: "Tensor | Scalar") -> "Tensor":
+    def __mul__(self, other: "Tensor | Scalar | Dim") -> "Tensor":
         return self.builder.binary("Mul", self, other)
 
     def __rmul__(self, other: Scalar) -> "Tensor":
         return self.builder.binary("Mul", other, self)
 
-    def __truediv__(self, other: "Tensor | Scalar") -> "Tensor":
+    def __truediv__(self, other: "Tensor | Scalar | Dim") -> "Tensor":
         return self.builder.binary("Div", self, other)
 
     def __rtruediv__(self, other: Scalar) -> "Tensor":
@@ -135,10 +136,10 @@ class GraphBuilder(ControlFlow):
         self,
         name: str,
         dtype: str,
-        shape: Sequence[int],
+        shape: Sequence[Size],
         order: Order | None = None,
         distribution: Distribution | None = None,
-        sizes: Sequence[int] = (),
+        sizes: Sequence[Size] = (),
     ) -> Tensor:
         """Add an input. An input of random numbers has a `distribution`; the elements of an input
         of sizes are `sizes`.
@@ -301,7 +302,7 @@ class GraphBuilder(ControlFlow):
         else:
             self._guards += guards
 
-    def origins(self, sizes: Iterable[int]) -> str:
+    def origins(self, sizes: Iterable[Size]) -> str:
         """Describe the symbols in `sizes` by the axes of inputs, for error messages."""
         if self._outer is not None:
             return self._outer.origins(sizes)
@@ -320,14 +321,21 @@ class GraphBuilder(ControlFlow):
         )
         return f" ({text})" if text else ""
 
-    def binary(self, op: str, a: "Tensor | Scalar", b: "Tensor | Scalar") -> Tensor:
+    def scalar(self, value: Scalar | Dim, dtype: str) -> Tensor:
+        """A number or a symbolic size as a tensor without axes."""
+        if not isinstance(value, Dim):
+            return self.constant(value, dtype)
+        vector = self.op("Sizes", [], {"sizes": (value,), "dtype": dtype})
+        return self.op("Reshape", [vector], {"shape": ()})
+
+    def binary(self, op: str, a: "Tensor | Scalar | Dim", b: "Tensor | Scalar | Dim") -> Tensor:
         """Append a binary elementwise operator. Operands with named axes are aligned by name."""
         if not isinstance(a, Tensor):
             if not isinstance(b, Tensor):
                 raise InternalError(f"{op}: expected at least one tensor, got two scalars")
-            a = self.constant(a, b.dtype)
+            a = self.scalar(a, b.dtype)
         elif not isinstance(b, Tensor):
-            b = self.constant(b, a.dtype)
+            b = self.scalar(b, a.dtype)
         return self.op(op, align(a, b))
 
     def capture(self, tensor: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.ir import symbols
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Size, known_shape
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import Array, Type, is_integer
 from webkiln.nest.build import Lowering
@@ -168,7 +169,7 @@ Outputs: those of the graph that runs. Both graphs have outputs of the same type
 class Loop(Attributes):
     body: Graph
     states: int
-    bound: int | None = None
+    bound: Size | None = None
     count: str = ""
 
 
@@ -229,7 +230,9 @@ def _loop_reference(attrs: Loop, condition: Array, *arrays: Array) -> tuple[Arra
             pile.append(result)
         step += 1
     piles = [
-        np.stack(pile) if pile else np.zeros((0, *type_.shape), type_.dtype)
+        np.stack(pile)
+        if pile
+        else np.zeros((0, *known_shape(type_.shape, "an output")), type_.dtype)
         for pile, type_ in zip(stacked, types, strict=True)
     ]
     return (*current, *piles)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from webkiln.ir.dim import Size
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
 
@@ -96,7 +97,7 @@ class ControlFlow(ABC):
         states: Sequence["Tensor"],
         step: Block,
         *,
-        bound: int | None = None,
+        bound: Size | None = None,
         number: str = "int64",
     ) -> tuple[list["Tensor"], list["Tensor"]]:
         """Append a Loop that runs while a bool scalar holds, at most `bound` times. Returns the

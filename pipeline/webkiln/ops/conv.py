@@ -15,7 +15,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
-from webkiln.ir.dim import is_at_least, is_symbolic
+from webkiln.ir.dim import Shape, Size, is_at_least, is_symbolic, known, known_shape
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import Expr, apply
@@ -45,9 +45,9 @@ class Conv(Attributes):
     out_dims: tuple[int, ...]
     strides: tuple[int, ...]
     dilation: tuple[int, ...]
-    pad_low: tuple[int, ...]
-    pad_high: tuple[int, ...]
-    groups: int = 1
+    pad_low: Shape
+    pad_high: Shape
+    groups: Size = 1
     x_dilation: tuple[int, ...] = ()
 
 
@@ -98,7 +98,7 @@ def _conv_types(attrs: Conv, types: Sequence[Type]) -> tuple[Type, ...]:
         )
     if len(types) == 3 and types[2].shape != (features,):
         raise ShapeError(f"the bias is {types[2]}, expected [{features}]")
-    shape = [0] * x.rank
+    shape: list[Size] = [0] * x.rank
     shape[attrs.out_dims[0]] = x.shape[attrs.x_dims[0]]
     shape[attrs.out_dims[1]] = features
     for axis in range(count):
@@ -119,7 +119,8 @@ def _conv_reference(attrs: Conv, x: Array, w: Array, *bias: Array) -> tuple[Arra
     """The sum over kernel taps of strided slices of the padded input, group by group."""
     channels_first = x.transpose(attrs.x_dims).astype(np.float64)
     kernel = w.transpose(attrs.w_dims).astype(np.float64)
-    pads = list(zip(attrs.pad_low, attrs.pad_high, strict=True))
+    lows = known_shape(attrs.pad_low, "the padding")
+    pads = list(zip(lows, known_shape(attrs.pad_high, "the padding"), strict=True))
     x_dilation = _x_dilation(attrs, x.ndim)
     dilated = np.zeros(
         (
@@ -145,7 +146,8 @@ def _conv_reference(attrs: Conv, x: Array, w: Array, *bias: Array) -> tuple[Arra
         (size - span) // stride + 1
         for size, span, stride in zip(padded.shape[2:], spans, attrs.strides, strict=True)
     ]
-    groups, per_group = attrs.groups, kernel.shape[0] // attrs.groups
+    groups = known(attrs.groups, "the number of groups")
+    per_group = kernel.shape[0] // groups
     out = np.zeros((x.shape[attrs.x_dims[0]], kernel.shape[0], *counts))
     for tap in product(*map(range, kernel.shape[2:])):
         slices = tuple(
@@ -167,17 +169,17 @@ def _conv_reference(attrs: Conv, x: Array, w: Array, *bias: Array) -> tuple[Arra
     return (out.transpose(np.argsort(attrs.out_dims)),)
 
 
-def _conv_work(attrs: Conv, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _conv_work(attrs: Conv, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     kernel = inputs[1].size // max(inputs[1].shape[attrs.w_dims[0]], 1)
     taps = prod(inputs[1].shape[dimension] for dimension in attrs.w_dims[2:])
-    return int(
+    return (
         _conv_scratch(attrs, inputs, outputs)
         + outputs[0].size * kernel // PRODUCTS
         + taps * attrs.groups * CALL
     )
 
 
-def _conv_scratch(attrs: Conv, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _conv_scratch(attrs: Conv, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """The dilated and padded input."""
     shape = [inputs[0].shape[dimension] for dimension in attrs.x_dims]
     x_dilation = _x_dilation(attrs, len(shape))
@@ -186,7 +188,7 @@ def _conv_scratch(attrs: Conv, inputs: Sequence[Type], outputs: Sequence[Type]) 
         size + max(low, 0) + max(high, 0)
         for size, low, high in zip(dilated, attrs.pad_low, attrs.pad_high, strict=True)
     ]
-    return int(prod(shape[:2]) * (prod(dilated) + prod(padded)))
+    return prod(shape[:2]) * (prod(dilated) + prod(padded))
 
 
 def _lower_conv(low: Lowering, attrs: Conv) -> None:
@@ -208,10 +210,18 @@ def _lower_conv(low: Lowering, attrs: Conv) -> None:
         x = _padded_input(low, x, attrs)
         pad_low = (0,) * len(pad_low)
     rows = zip(attrs.x_dims[2:], attrs.out_dims[2:], attrs.w_dims[2:], strict=True)
-    sizes = [(x[source], low.outputs[0][target], w[window]) for source, target, window in rows]
+    sizes = [
+        (x[source], low.outputs[0][target], known(w[window], "a size of the kernel"))
+        for source, target, window in rows
+    ]
     options = zip(attrs.strides, attrs.dilation, pad_low, x_dilation, strict=True)
     for combination in product(
-        *(phases(*size, *option) for size, option in zip(sizes, options, strict=True))
+        *(
+            phases(size, count, window, stride, gap, before, inner)
+            for (size, count, window), (stride, gap, before, inner) in zip(
+                sizes, options, strict=True
+            )
+        )
     ):
         _lower_phases(low, attrs, x, w, bias, combination)
 
@@ -231,8 +241,8 @@ def _lower_phases(
     features, channels = w[attrs.w_dims[0]] // groups, w[attrs.w_dims[1]]
     counts = dict(zip(attrs.out_dims[2:], (phase.count for phase in combination), strict=True))
 
-    sizes: list[int] = []
-    extents: list[int] = []
+    sizes: list[Size] = []
+    extents: list[Size] = []
     role: list[int] = []
     for dimension in range(out.type.rank):
         role.append(len(sizes))
@@ -246,7 +256,7 @@ def _lower_phases(
     taps = [nest.reduce(phase.taps) for phase in combination]
     channel = nest.reduce(channels)
 
-    checks: list[tuple[Expr, int]] = []
+    checks: list[tuple[Expr, Size]] = []
     reads: list[Expr] = []
     for axis, phase in enumerate(combination):
         reads.append(
@@ -282,7 +292,8 @@ def _padded_input(low: Lowering, x: View, attrs: Conv) -> View:
     """A padded copy of x. With few channels, it is cheaper than guards on all taps, and without
     guards a row of taps is contiguous in memory.
     """
-    before, shape = [0] * x.type.rank, list(x.shape)
+    before: list[Size] = [0] * x.type.rank
+    shape = list(x.shape)
     for dimension, first, last in zip(attrs.x_dims[2:], attrs.pad_low, attrs.pad_high, strict=True):
         before[dimension] = first
         shape[dimension] += first + last
@@ -322,10 +333,10 @@ def _split(
     batch: Expr,
     features: tuple[Expr, Expr],
     positions: Sequence[Expr],
-    sizes: Sequence[int],
+    sizes: Sequence[Size],
 ) -> tuple[View, list[Expr]]:
     """Reshape the feature dimension of `x` to (group, channel). Returns the view and its index."""
-    shape: list[int] = []
+    shape: list[Size] = []
     index: list[Expr] = []
     for dimension in range(x.type.rank):
         if dimension == dims[1]:
@@ -345,10 +356,10 @@ def _split_kernel(
     features: tuple[Expr, Expr],
     channel: Expr,
     taps: Sequence[Expr],
-    groups: int,
+    groups: Size,
 ) -> tuple[View, list[Expr]]:
     """Reshape the feature dimension of `w` to (group, feature). Returns the view and its index."""
-    shape: list[int] = []
+    shape: list[Size] = []
     index: list[Expr] = []
     for dimension in range(w.type.rank):
         if dimension == dims[0]:

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Size
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const, select
@@ -291,7 +292,7 @@ def _eigen_cases() -> Iterable[Case]:
     yield Case((np.array([[2.0]], np.float32),), name="one")
 
 
-def iteration_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def iteration_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """At most a third of the iterations. Each rotates pairs of rows and columns, in Python."""
     size = inputs[0].shape[-1]
     return ITERATIONS // 3 * inputs[0].size * (CALL + size)

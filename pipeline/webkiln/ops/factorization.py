@@ -12,6 +12,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Shape, Size
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const
@@ -60,7 +61,7 @@ def accumulate(
 def work_per_row(times: int) -> Work[Attributes]:
     """The work of a reference that, for each row, makes `times` calls on the entire matrix."""
 
-    def work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    def work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
         size = max(*inputs[0].shape[-2:], 1)
         return times * (
             CALL * prod(inputs[0].shape[:-1]) + size * elements([*inputs, *outputs]) // PRODUCTS
@@ -69,14 +70,14 @@ def work_per_row(times: int) -> Work[Attributes]:
     return work
 
 
-def square(x: Type, what: str = "the matrix") -> int:
+def square(x: Type, what: str = "the matrix") -> Size:
     """The size n of matrices [..., n, n]. Raises ShapeError if they are not square."""
     if x.rank < 2 or x.shape[-1] != x.shape[-2] or x.dtype not in DTYPES:
         raise ShapeError(f"{what} is {x}, expected [..., n, n] of {' or '.join(DTYPES)}")
     return x.shape[-1]
 
 
-def matrices(x: Type) -> tuple[tuple[int, ...], int, int]:
+def matrices(x: Type) -> tuple[Shape, Size, Size]:
     """The leading shape, the rows and the columns of matrices [..., m, n]."""
     if x.rank < 2 or x.dtype not in DTYPES:
         raise ShapeError(f"the matrix is {x}, expected [..., m, n] of {' or '.join(DTYPES)}")

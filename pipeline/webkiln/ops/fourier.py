@@ -5,7 +5,7 @@ They are computed in float64. The angles are reduced modulo 2 pi as integers, wi
 
 from math import pi
 
-from webkiln.ir.dim import is_symbolic, minimum
+from webkiln.ir.dim import Size, is_symbolic, minimum
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, iota, part, reshaped, sized
 
@@ -14,7 +14,7 @@ Complex = tuple[Tensor, Tensor | None]
 
 
 def waves(
-    b: GraphBuilder, rows: int, columns: int, period: int, dtype: str
+    b: GraphBuilder, rows: Size, columns: Size, period: Size, dtype: str
 ) -> tuple[Tensor, Tensor]:
     """The matrices cos(2 pi r c / period) and sin(2 pi r c / period), [rows, columns]."""
     product = b.op(
@@ -26,13 +26,13 @@ def waves(
     return b.op("Cos", [angle]), b.op("Sin", [angle])
 
 
-def _divided(b: GraphBuilder, x: Tensor, count: int) -> Tensor:
+def _divided(b: GraphBuilder, x: Tensor, count: Size) -> Tensor:
     """Divide by a size."""
     return b.op("Div", [x, sized(b, count, x.dtype)]) if is_symbolic(count) else x * (1 / count)
 
 
 def transformed(
-    b: GraphBuilder, x: Complex, length: int, *, inverse: bool, onesided: bool
+    b: GraphBuilder, x: Complex, length: Size, *, inverse: bool, onesided: bool
 ) -> Complex:
     """The transform of [..., n] along the last axis, truncated or padded to `length`.
 
@@ -73,7 +73,7 @@ def transformed(
     return cast(b, out_real, dtype), None if inverse and onesided else cast(b, out_imaginary, dtype)
 
 
-def _onesided_weights(b: GraphBuilder, count: int, length: int) -> Tensor:
+def _onesided_weights(b: GraphBuilder, count: Size, length: Size) -> Tensor:
     """The weights of one-sided frequencies: 2 for those with a mirror image, 1 for the first and
     the middle one.
     """

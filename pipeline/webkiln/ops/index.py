@@ -10,6 +10,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Shape, Size, known, known_shape
 from webkiln.ir.types import Array, Type, is_integer
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
@@ -23,7 +24,7 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Iota(Attributes):
-    size: int
+    size: Size
     dtype: str
 
 
@@ -50,7 +51,7 @@ IOTA = define(
 
 @dataclass(frozen=True, slots=True)
 class Sizes(Attributes):
-    sizes: tuple[int, ...]
+    sizes: Shape
     dtype: str
 
 
@@ -86,8 +87,8 @@ PADDING = ("edge", "reflect", "wrap")
 
 @dataclass(frozen=True, slots=True)
 class PadFrom(Attributes):
-    low: tuple[int, ...]
-    high: tuple[int, ...]
+    low: Shape
+    high: Shape
     mode: str
 
 
@@ -106,7 +107,9 @@ def _pad_types(attrs: PadFrom, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _pad_reference(attrs: PadFrom, x: Array) -> tuple[Array, ...]:
-    return (np.pad(x, list(zip(attrs.low, attrs.high, strict=True)), mode=attrs.mode),)  # type: ignore[call-overload]
+    low, high = (known_shape(pads, "the padding") for pads in (attrs.low, attrs.high))
+    pairs = list(zip(low, high, strict=True))
+    return (np.pad(x, pairs, mode=attrs.mode),)  # type: ignore[call-overload]
 
 
 def _lower_pad(low: Lowering, attrs: PadFrom) -> None:
@@ -120,7 +123,7 @@ def _lower_pad(low: Lowering, attrs: PadFrom) -> None:
     nest.done()
 
 
-def _source(nest: NestBuilder, index: Expr, size: int, mode: str) -> Expr:
+def _source(nest: NestBuilder, index: Expr, size: Size, mode: str) -> Expr:
     """The index in bounds whose element pads an index out of bounds."""
     if mode == "edge":
         return apply("min", apply("max", index, const(0, INT)), nest.argument(size - 1))
@@ -151,7 +154,7 @@ of np.pad, one of `PADDING`.
 """
 
 
-def wrap_negative(nest: NestBuilder, raw: Expr, size: int) -> Expr:
+def wrap_negative(nest: NestBuilder, raw: Expr, size: Size) -> Expr:
     """Convert an index to i32, and add the size to negative ones."""
     index = cast(raw, INT)
     return select(apply("lt", index, const(0, INT)), index + nest.number(size), index)
@@ -250,14 +253,15 @@ def _nd_types(attrs: GatherND, types: Sequence[Type]) -> tuple[Type, ...]:
     x, indices = types
     check_indices(indices)
     batch = attrs.batch
+    depth = known(indices.shape[-1], "the number of indices of an element") if indices.rank else 0
     if (
         not indices.rank
         or batch >= indices.rank
-        or batch + indices.shape[-1] > x.rank
+        or batch + depth > x.rank
         or x.shape[:batch] != indices.shape[:batch]
     ):
         raise ShapeError(f"indices {indices} do not match {x} with {batch} batch axes")
-    return (Type(x.dtype, (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])),)
+    return (Type(x.dtype, (*indices.shape[:-1], *x.shape[batch + depth :])),)
 
 
 def _nd_reference(attrs: GatherND, x: Array, indices: Array) -> tuple[Array, ...]:
@@ -268,7 +272,8 @@ def _nd_reference(attrs: GatherND, x: Array, indices: Array) -> tuple[Array, ...
 
 def _lower_nd(low: Lowering, attrs: GatherND) -> None:
     x, indices = low.inputs
-    batch, depth, lead = attrs.batch, indices.shape[-1], indices.type.rank - 1
+    depth = known(indices.shape[-1], "the number of indices of an element")
+    batch, lead = attrs.batch, indices.type.rank - 1
     nest = low.nest()
     index = list(nest.axes(low.outputs[0].shape))
     guard: Expr | None = None

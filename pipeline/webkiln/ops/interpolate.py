@@ -9,7 +9,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic, known, known_shape
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
@@ -29,10 +29,10 @@ class Resampling(Attributes):
     """The positions of outputs on an axis of the input."""
 
     axis: int
-    size: int
-    scale: int
-    start: int
-    unit: int
+    size: Size
+    scale: Size
+    start: Size
+    unit: Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ def cubic_weight(distance: Array, a: float) -> Array:
 
 
 def _rounded(attrs: Interpolate, numerator: Array) -> Array:
-    half = (2 * numerator) % (2 * attrs.unit) == attrs.unit
+    unit = known(attrs.unit, "the resized axis")
+    half = (2 * numerator) % (2 * unit) == unit
     round_half = {
         "floor": np.floor,
         "ceil": np.ceil,
@@ -83,7 +84,7 @@ def _rounded(attrs: Interpolate, numerator: Array) -> Array:
         "prefer_ceil": np.ceil,
     }[attrs.rounding]
     round_rest = np.rint if attrs.rounding.startswith("prefer") else round_half
-    position: Array = numerator / attrs.unit
+    position: Array = numerator / unit
     return np.where(half, round_half(position), round_rest(position)).astype(int)
 
 
@@ -91,34 +92,40 @@ def _shrink(attrs: Interpolate) -> float:
     """The factor by which an antialiasing filter is stretched: input elements per output element,
     at least 1.
     """
-    return max(attrs.scale / attrs.unit, 1.0) if attrs.antialias else 1.0
+    if not attrs.antialias:
+        return 1.0
+    scale, unit = known_shape((attrs.scale, attrs.unit), "the resized axis")
+    return max(scale / unit, 1.0)
 
 
-def _work(attrs: Interpolate, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _work(attrs: Interpolate, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """The weights, tap by tap, and a product with their matrix."""
     x, size = inputs[0], attrs.size
     taps = 1 if attrs.mode == "nearest" else 2 * ceil(RADIUS[attrs.mode] * _shrink(attrs))
-    return int(
+    return (
         taps * (8 * size + CALL)
         + size * x.shape[attrs.axis]
         + outputs[0].size * x.shape[attrs.axis] // PRODUCTS
     )
 
 
-def _scratch(attrs: Interpolate, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _scratch(attrs: Interpolate, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """The matrix of weights."""
-    return int(attrs.size * inputs[0].shape[attrs.axis])
+    return attrs.size * inputs[0].shape[attrs.axis]
 
 
 def _reference(attrs: Interpolate, x: Array) -> tuple[Array, ...]:
     """A product with the matrix of weights, [output, element]."""
     axis, size = attrs.axis, x.shape[attrs.axis]
-    numerator = np.arange(attrs.size) * attrs.scale + attrs.start
-    weights = np.zeros((attrs.size, size))
+    out, scale, start, unit = known_shape(
+        (attrs.size, attrs.scale, attrs.start, attrs.unit), "the resized axis"
+    )
+    numerator = np.arange(out) * scale + start
+    weights = np.zeros((out, size))
     if attrs.mode == "nearest":
-        weights[np.arange(attrs.size), np.clip(_rounded(attrs, numerator), 0, size - 1)] = 1
+        weights[np.arange(out), np.clip(_rounded(attrs, numerator), 0, size - 1)] = 1
     else:
-        position, stretch = numerator / attrs.unit, _shrink(attrs)
+        position, stretch = numerator / unit, _shrink(attrs)
         radius = ceil(RADIUS[attrs.mode] * stretch)
         for offset in range(1 - radius, radius + 1):
             element = np.floor(position).astype(int) + offset
@@ -131,7 +138,7 @@ def _reference(attrs: Interpolate, x: Array) -> tuple[Array, ...]:
             in_bounds = (element >= 0) & (element < size)
             np.add.at(
                 weights,
-                (np.arange(attrs.size), np.clip(element, 0, size - 1)),
+                (np.arange(out), np.clip(element, 0, size - 1)),
                 np.where(in_bounds | (not attrs.exclude), weight, 0),
             )
         weights /= weights.sum(axis=1, keepdims=True)
@@ -192,7 +199,7 @@ def _nearest(nest: NestBuilder, attrs: Interpolate, numerator: Expr) -> Expr:
 def _filter(
     nest: NestBuilder,
     attrs: Interpolate,
-    size: int,
+    size: Size,
     before: Expr,
     fraction: Expr,
     load: Callable[[Expr], Expr],

@@ -10,6 +10,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Size
 from webkiln.ir.size_checks import require_equal
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering
@@ -63,7 +64,7 @@ def _lower_matmul(low: Lowering, attrs: MatMul) -> None:
     nest.done()
 
 
-def _matmul_work(attrs: MatMul, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _matmul_work(attrs: MatMul, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     inner = inputs[0].shape[-2 if attrs.transpose_a else -1]
     return PRODUCTS * elements([*inputs, *outputs]) + outputs[0].size * inner // PRODUCTS
 
@@ -144,7 +145,7 @@ def _lower_integer(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-def _integer_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _integer_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     return _matmul_work(MatMul(), inputs[:2], outputs)
 
 
@@ -206,10 +207,10 @@ def _terms(attrs: Einsum, count: int) -> tuple[list[str], str]:
     return terms, right
 
 
-def _einsum_sizes(attrs: Einsum, types: Sequence[Type]) -> dict[str, int]:
+def _einsum_sizes(attrs: Einsum, types: Sequence[Type]) -> dict[str, Size]:
     """The size of each letter."""
     terms, _ = _terms(attrs, len(types))
-    sizes: dict[str, int] = {}
+    sizes: dict[str, Size] = {}
     for term, type_ in zip(terms, types, strict=True):
         if len(term) != type_.rank:
             raise ShapeError(
@@ -252,7 +253,7 @@ def _lower_einsum(low: Lowering, attrs: Einsum) -> None:
     nest.done()
 
 
-def _einsum_work(attrs: Einsum, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _einsum_work(attrs: Einsum, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     return elements([*inputs, *outputs]) + prod(_einsum_sizes(attrs, inputs).values())
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from webkiln.errors import SourceError
 from webkiln.ir.attributes import Attributes, AttributesOf
+from webkiln.ir.dim import Size
 from webkiln.ir.graph import Node
 from webkiln.ir.types import Array, Type
 from webkiln.ops.budget import elements
@@ -17,7 +18,7 @@ A = TypeVar("A", bound=Attributes)
 A_contra = TypeVar("A_contra", bound=Attributes, contravariant=True)
 Perm = tuple[int, ...]
 """A permutation: axis i of the result is axis perm[i] of the operand."""
-Work = Callable[[A, Sequence[Type], Sequence[Type]], int]
+Work = Callable[[A, Sequence[Type], Sequence[Type]], Size]
 """(Attributes, input types, output types) -> the number of elements that the reference reads or
 writes, at most 30 ns each (see `ops/budget.py`).
 """

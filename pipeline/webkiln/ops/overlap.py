@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import iota, reshaped, total, transposed
 
@@ -14,7 +15,7 @@ def unfolded(
     b: GraphBuilder,
     x: Tensor,
     axes: Sequence[int],
-    window: Sequence[int],
+    window: Sequence[Size],
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> Tensor:
@@ -33,12 +34,12 @@ def unfolded(
 def overlapped(
     b: GraphBuilder,
     x: Tensor,
-    image: Sequence[int],
+    image: Sequence[Size],
     block: Sequence[int],
     strides: Sequence[int],
     dilation: Sequence[int],
-    low: Sequence[int],
-    high: Sequence[int],
+    low: Sequence[Size],
+    high: Sequence[Size],
 ) -> Tensor:
     """Sum the windows [N, C * taps, L] into [N, C, *image], which is padded by `low` and `high`.
 
@@ -67,7 +68,9 @@ def overlapped(
     return y
 
 
-def _covering(b: GraphBuilder, size: int, width: int, stride: int, gap: int, before: int) -> Tensor:
+def _covering(
+    b: GraphBuilder, size: Size, width: int, stride: int, gap: int, before: int
+) -> Tensor:
     """The elements that cover each position, as window * width + tap: [size, maximum number of
     windows per position]. Unused entries are OUT_OF_
     """

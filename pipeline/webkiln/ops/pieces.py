@@ -5,13 +5,13 @@ Operators without an effect, such as a Reshape to the same shape, are not append
 
 from collections.abc import Iterable, Sequence
 
-from webkiln.ir.dim import is_symbolic, maximum
+from webkiln.ir.dim import Dim, Size, is_symbolic, maximum
 from webkiln.ir.graph import Guard
 from webkiln.ir.rational import positive
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
 
-def reshaped(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
+def reshaped(b: GraphBuilder, x: Tensor, shape: Sequence[Size]) -> Tensor:
     return x if tuple(shape) == x.shape else b.op("Reshape", [x], {"shape": tuple(shape)})
 
 
@@ -23,7 +23,7 @@ def transposed(b: GraphBuilder, x: Tensor, perm: Sequence[int]) -> Tensor:
     )
 
 
-def part(b: GraphBuilder, x: Tensor, axis: int, start: int, count: int, step: int = 1) -> Tensor:
+def part(b: GraphBuilder, x: Tensor, axis: int, start: Size, count: Size, step: Size = 1) -> Tensor:
     """A slice of one axis: `count` elements from `start`, `step` apart."""
     axis %= x.type.rank
     if (start, count, step) == (0, x.shape[axis], 1):
@@ -41,7 +41,7 @@ def part(b: GraphBuilder, x: Tensor, axis: int, start: int, count: int, step: in
     )
 
 
-def element(b: GraphBuilder, x: Tensor, axis: int, index: int) -> Tensor:
+def element(b: GraphBuilder, x: Tensor, axis: int, index: Size) -> Tensor:
     """The slice at an index of an axis; the axis is removed."""
     axis %= x.type.rank
     return reshaped(
@@ -64,12 +64,12 @@ def squeezed(b: GraphBuilder, x: Tensor, axes: Iterable[int] | None = None) -> T
     )
 
 
-def widened(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
+def widened(b: GraphBuilder, x: Tensor, shape: Sequence[Size]) -> Tensor:
     """Broadcast to a shape."""
     return x if tuple(shape) == x.shape else b.op("Broadcast", [x], {"shape": tuple(shape)})
 
 
-def broadcast_input(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
+def broadcast_input(b: GraphBuilder, x: Tensor, shape: Sequence[Size]) -> Tensor:
     """Broadcast the axes of an input whose open sizes may be 1 when the model runs, such as those
     of a state that starts as one element; a guard rejects all other sizes. Other tensors are
     returned unchanged.
@@ -87,7 +87,7 @@ def broadcast_input(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
     return x
 
 
-def one_or(b: GraphBuilder, size: int, other: int) -> int:
+def one_or(b: GraphBuilder, size: Size, other: Size) -> Size:
     """0 if an open size is 1 when the model runs, 1 if it is `other`; a guard rejects all other
     sizes.
     """
@@ -96,23 +96,19 @@ def one_or(b: GraphBuilder, size: int, other: int) -> int:
     return is_other
 
 
-def filled(b: GraphBuilder, value: Scalar, dtype: str, shape: Sequence[int]) -> Tensor:
+def filled(b: GraphBuilder, value: Scalar | Dim, dtype: str, shape: Sequence[Size]) -> Tensor:
     """A tensor whose elements all have one value."""
-    return b.op("Broadcast", [b.constant(value, dtype)], {"shape": tuple(shape)})
+    return b.op("Broadcast", [b.scalar(value, dtype)], {"shape": tuple(shape)})
 
 
-def iota(b: GraphBuilder, size: int, dtype: str) -> Tensor:
+def iota(b: GraphBuilder, size: Size, dtype: str) -> Tensor:
     """The vector 0, 1, ... `size` - 1."""
     return b.op("Iota", [], {"size": size, "dtype": dtype})
 
 
-def sized(b: GraphBuilder, value: int, dtype: str) -> Tensor:
+def sized(b: GraphBuilder, value: Size, dtype: str) -> Tensor:
     """A size, static or symbolic, as a scalar tensor."""
-    return (
-        reshaped(b, b.op("Sizes", [], {"sizes": (value,), "dtype": dtype}), ())
-        if is_symbolic(value)
-        else b.constant(value, dtype)
-    )
+    return b.scalar(value, dtype)
 
 
 def stacked(b: GraphBuilder, xs: Sequence[Tensor], axis: int) -> Tensor:

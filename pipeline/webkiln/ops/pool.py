@@ -12,6 +12,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Shape, Size, known, known_shape
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering
@@ -26,11 +27,11 @@ from webkiln.ops.window import all_in_bounds, check_entries, window_index, windo
 @dataclass(frozen=True, slots=True)
 class Pool(Attributes):
     axes: tuple[int, ...]
-    window: tuple[int, ...]
+    window: Shape
     strides: tuple[int, ...]
     dilation: tuple[int, ...]
-    pad_low: tuple[int, ...]
-    pad_high: tuple[int, ...]
+    pad_low: Shape
+    pad_high: Shape
 
 
 def _types(attrs: Pool, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -50,7 +51,7 @@ def _types(attrs: Pool, types: Sequence[Type]) -> tuple[Type, ...]:
     return (Type(x.dtype, tuple(shape)),)
 
 
-def _rows(attrs: Pool) -> list[tuple[int, ...]]:
+def _rows(attrs: Pool) -> list[tuple[int, Size, int, int, Size, Size]]:
     """Axis, window, stride, dilation and padding of each pooled axis."""
     pads = zip(attrs.pad_low, attrs.pad_high, strict=True)
     windows = zip(attrs.axes, attrs.window, attrs.strides, attrs.dilation, strict=True)
@@ -63,25 +64,30 @@ def _windows(attrs: Pool, x: Array, fill: float) -> Iterable[Array]:
     """
     widths = [(0, 0)] * x.ndim
     for axis, _, _, _, low, high in _rows(attrs):
-        widths[axis] = (low, high)
+        widths[axis] = (known(low, "the padding"), known(high, "the padding"))
     padded = np.pad(
         x.astype(np.float64) if is_float(str(x.dtype)) else x, widths, constant_values=fill
     )
-    for tap in product(*(range(window) for window in attrs.window)):
+    for tap in product(*map(range, known_shape(attrs.window, "the window"))):
         slices = [slice(None)] * x.ndim
         for t, (axis, window, stride, dilation, low, high) in zip(tap, _rows(attrs), strict=True):
-            count = window_size(x.shape[axis], window, stride, dilation, low, high)
+            count = known(
+                window_size(x.shape[axis], window, stride, dilation, low, high),
+                "the number of windows",
+            )
             slices[axis] = slice(t * dilation, t * dilation + (count - 1) * stride + 1, stride)
         yield padded[tuple(slices)]
 
 
-def _window_work(attrs: Pool, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _window_work(attrs: Pool, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """All taps of all windows, which are retained."""
+    shape = known_shape(inputs[0].shape, "x")
     pads = [
-        1 + (low + high) / max(inputs[0].shape[axis], 1) for axis, *_, low, high in _rows(attrs)
+        1 + known(low + high, "the padding") / max(shape[axis], 1)
+        for axis, *_, low, high in _rows(attrs)
     ]
     taps = prod(attrs.window)
-    return int(inputs[0].size * prod(pads)) + taps * (2 * outputs[0].size + CALL)
+    return int(prod(shape) * prod(pads)) + taps * (2 * outputs[0].size + CALL)
 
 
 def _max_reference(attrs: Pool, x: Array) -> tuple[Array, ...]:
@@ -110,7 +116,7 @@ def _lower(combiner: str, low: Lowering, attrs: Pool, *, include_pad: bool = Fal
     nest = low.nest()
     index = list(nest.axes(out.shape))
     taps = [nest.reduce(window) for window in attrs.window]
-    checks: list[tuple[Expr, int]] = []
+    checks: list[tuple[Expr, Size]] = []
     for tap, (axis, _, stride, dilation, before, after) in zip(taps, _rows(attrs), strict=True):
         index[axis] = window_index(nest, index[axis], tap, stride, dilation, before)
         if before or after:
@@ -330,7 +336,7 @@ def _adaptive_reference(function: Callable[..., Array]) -> Callable[..., tuple[A
     return compute
 
 
-def _adaptive_work(attrs: AdaptivePool, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _adaptive_work(attrs: AdaptivePool, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """Each window separately; windows may overlap by one element."""
     return CALL * sum(attrs.sizes) + 3 * len(attrs.axes) * (inputs[0].size + outputs[0].size)
 

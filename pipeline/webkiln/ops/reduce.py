@@ -8,6 +8,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Shape, Size
 from webkiln.ir.types import Array, Type, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, REAL, Expr, apply, cast, const
@@ -19,7 +20,7 @@ def check_axes(axes: Sequence[int], rank: int) -> None:
         raise ShapeError(f"axes {list(axes)} must be distinct dimensions of {rank}")
 
 
-def _reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+def _reduced_shape(shape: Sequence[Size], axes: Sequence[int], keepdims: bool) -> Shape:
     check_axes(axes, len(shape))
     return tuple(
         1 if axis in axes else size
@@ -38,7 +39,7 @@ def _types(attrs: Reduction, types: Sequence[Type]) -> tuple[Type, ...]:
     return (Type(types[0].dtype, _reduced_shape(types[0].shape, attrs.axes, attrs.keepdims)),)
 
 
-def open_loops(nest: NestBuilder, shape: Sequence[int], axes: Sequence[int]) -> list[Expr]:
+def open_loops(nest: NestBuilder, shape: Sequence[Size], axes: Sequence[int]) -> list[Expr]:
     """Open reduction loops over `axes` and parallel loops over the others. Returns the index of
     each dimension.
     """

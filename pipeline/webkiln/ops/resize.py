@@ -10,7 +10,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
-from webkiln.ir.dim import is_symbolic, maximum
+from webkiln.ir.dim import Shape, Size, is_symbolic, known, known_shape, maximum
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
@@ -81,17 +81,17 @@ class Line:
     """
 
     axis: int
-    size: int
-    out: int
-    scale: int
-    start: int
-    unit: int
+    size: Size
+    out: Size
+    scale: Size
+    start: Size
+    unit: Size
 
 
 @dataclass(frozen=True, slots=True)
 class Resize(Attributes):
     axes: tuple[int, ...]
-    sizes: tuple[int, ...]
+    sizes: Shape
     method: str
     coordinates: str = "half_pixel"
     antialias: bool = False
@@ -148,20 +148,23 @@ def _is_averaged(attrs: Resize) -> bool:
 
 def _weights(attrs: Resize, line: Line) -> Array:
     """The weights of inputs, [output, input]."""
-    fractions = [Fraction(o * line.scale + line.start, line.unit) for o in range(line.out)]
+    size, out, scale, start, unit = known_shape(
+        (line.size, line.out, line.scale, line.start, line.unit), "a resized axis"
+    )
+    fractions = [Fraction(o * scale + start, unit) for o in range(out)]
     if attrs.method == "nearest":
-        nearest = [min(max((2 * p + 1).__floor__() // 2, 0), line.size - 1) for p in fractions]
-        return np.eye(line.size)[nearest]
+        nearest = [min(max((2 * p + 1).__floor__() // 2, 0), size - 1) for p in fractions]
+        return np.eye(size)[nearest]
     position = np.array([float(p) for p in fractions])
     if attrs.resolution:
         position = (
             np.floor(position)
             + np.rint((position - np.floor(position)) * attrs.resolution) / attrs.resolution
         )
-    distance = np.abs(position[:, None] - np.arange(line.size))
-    step = line.scale / line.unit
+    distance = np.abs(position[:, None] - np.arange(size))
+    step = scale / unit
     if attrs.method == "linear":
-        distance = np.abs(np.clip(position, 0, line.size - 1)[:, None] - np.arange(line.size))
+        distance = np.abs(np.clip(position, 0, size - 1)[:, None] - np.arange(size))
         weights = np.maximum(1 - distance, 0)
     elif attrs.method == "area":
         weights = np.clip(0.5 + step / 2 - distance, 0, min(1, step))
@@ -172,20 +175,22 @@ def _weights(attrs: Resize, line: Line) -> Array:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _work(attrs: Resize, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _work(attrs: Resize, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """The weights of each axis, whose positions are computed as fractions in Python, and a product
     with their matrix.
     """
-    total, shape = 0, list(inputs[0].shape)
+    total: Size = 0
+    shape = list(inputs[0].shape)
     for line in _lines(attrs, inputs[0]):
         shape[line.axis] = line.out
         total += 256 * line.out + 8 * line.out * line.size + prod(shape) * line.size // PRODUCTS
     return total
 
 
-def _scratch(attrs: Resize, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _scratch(attrs: Resize, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """The largest matrix of weights, and the largest intermediate tensor."""
-    lines, shape, largest = _lines(attrs, inputs[0]), list(inputs[0].shape), 0
+    lines, shape = _lines(attrs, inputs[0]), list(inputs[0].shape)
+    largest: Size = 0
     for line in lines:
         shape[line.axis] = line.out
         largest = max(largest, prod(shape))
@@ -221,7 +226,7 @@ def _numerator(nest: NestBuilder, line: Line, index: Expr) -> Expr:
     return index * nest.argument(line.scale) + nest.argument(line.start)
 
 
-def _clamp(nest: NestBuilder, index: Expr, size: int) -> Expr:
+def _clamp(nest: NestBuilder, index: Expr, size: Size) -> Expr:
     return apply("min", apply("max", index, const(0, INT)), nest.argument(size - 1))
 
 
@@ -269,7 +274,9 @@ def _lower_line(low: Lowering, attrs: Resize, line: Line, x: View, y: View) -> N
     """Three nests: the sum of the weights of each output, the table of normalised weights, and the
     weighted sum of elements.
     """
-    step = line.scale / line.unit if _is_averaged(attrs) else 1.0
+    step = 1.0
+    if _is_averaged(attrs):
+        step = known(line.scale, "a resized axis") / known(line.unit, "a resized axis")
     radius = ceil(
         0.5 + step / 2 if attrs.method == "area" else FILTERS[attrs.method].radius * max(step, 1.0)
     )

@@ -7,6 +7,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Size, known, known_shape
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.size_checks import require_all_equal
 from webkiln.ir.types import Array, Type
@@ -24,7 +25,7 @@ class Scan(Attributes):
     reverse: bool = False
 
 
-def _signature(attrs: Scan, types: Sequence[Type]) -> tuple[Graph, int, int, int]:
+def _signature(attrs: Scan, types: Sequence[Type]) -> tuple[Graph, int, int, Size]:
     """The body, and the numbers of states, of scanned inputs and of steps."""
     body, axes = attrs.body, attrs.axes
     states = len(body.outputs) - len(attrs.out_axes)
@@ -68,15 +69,16 @@ def _scan_reference(attrs: Scan, *arrays: Array) -> tuple[Array, ...]:
     body, states, scanned, steps = _signature(
         attrs, [Type(str(array.dtype), array.shape) for array in arrays]
     )
+    count = known(steps, "the number of steps")
     state, rows, captured = (
         list(arrays[:states]),
         arrays[states : states + scanned],
         arrays[states + scanned :],
     )
     types = [body.type(name) for name in list(body.outputs.values())[states:]]
-    stacked: list[list[Array]] = [[np.zeros((0,))] * steps for _ in types]
-    for step in range(steps):
-        index = steps - 1 - step if attrs.reverse else step
+    stacked: list[list[Array]] = [[np.zeros((0,))] * count for _ in types]
+    for step in range(count):
+        index = count - 1 - step if attrs.reverse else step
         slices = [np.take(row, index, axis) for row, axis in zip(rows, attrs.axes, strict=True)]
         results = list(
             run_graph(body, dict(zip(body.inputs, (*state, *slices, *captured), strict=True)))[
@@ -87,7 +89,7 @@ def _scan_reference(attrs: Scan, *arrays: Array) -> tuple[Array, ...]:
         for pile, result in zip(stacked, results[states:], strict=True):
             hold(result.nbytes)
             pile[index] = result
-    empty = [np.zeros((0, *type_.shape), type_.dtype) for type_ in types]
+    empty = [np.zeros((0, *known_shape(type_.shape, "an output")), type_.dtype) for type_ in types]
     piles = [np.stack(pile) if pile else none for pile, none in zip(stacked, empty, strict=True)]
     return (
         *state,
@@ -114,7 +116,7 @@ def _lower_scan(low: Lowering, attrs: Scan) -> None:
             low.copy(result, state)
 
 
-def _slice(low: Lowering, view: View, axis: int, position: int) -> View:
+def _slice(low: Lowering, view: View, axis: int, position: Size) -> View:
     shape = view.shape
     out = low.temporary(view.type.dtype, (*shape[:axis], *shape[axis + 1 :]))
     nest = low.nest()
@@ -124,7 +126,7 @@ def _slice(low: Lowering, view: View, axis: int, position: int) -> View:
     return out
 
 
-def store_slice(low: Lowering, view: View, out: View, axis: int, position: int) -> None:
+def store_slice(low: Lowering, view: View, out: View, axis: int, position: Size) -> None:
     """Append a store of `view` to the slice of `out` at a position of `axis`."""
     nest = low.nest()
     index = nest.axes(view.shape)

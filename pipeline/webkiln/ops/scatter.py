@@ -11,6 +11,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Size, known
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
@@ -54,12 +55,12 @@ def _scatter_reference(reduction: str, x: Array, index: Sequence[Array], updates
     return out
 
 
-def _scatter_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _scatter_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """One update at a time."""
     return 64 * inputs[1].size + _scatter_scratch(attrs, inputs, outputs)
 
 
-def _scatter_scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _scatter_scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """One index per axis for each update."""
     return 4 * (inputs[0].rank + 1) * (inputs[1].size + inputs[2].size)
 
@@ -135,8 +136,8 @@ def _apply_one_by_one(
     low: Lowering,
     reduction: str,
     target: Callable[[ProcedureWriter, Expr], tuple[Expr, Expr]],
-    count: int,
-    inner: int,
+    count: Size,
+    inner: Size,
 ) -> None:
     """Append a procedure that applies `count` updates in order, each a row of `inner` elements.
     `target(w, n)` returns the row of x for update n, and whether it is in bounds.
@@ -155,13 +156,13 @@ def _apply_one_by_one(
     low.host(w, inputs, out)
 
 
-def _load_index(w: ProcedureWriter, offset: Expr, size: int) -> Expr:
+def _load_index(w: ProcedureWriter, offset: Expr, size: Size) -> Expr:
     """Load an index, and add the size to negative ones."""
     raw = w.variable(cast(w.load(1, offset), INT))
     return w.variable(select(apply("lt", raw, ZERO), raw + w.number(size), raw))
 
 
-def _is_in_bounds(w: ProcedureWriter, index: Expr, size: int) -> Expr:
+def _is_in_bounds(w: ProcedureWriter, index: Expr, size: Size) -> Expr:
     return apply("and", apply("ge", index, ZERO), apply("lt", index, w.number(size)))
 
 
@@ -203,7 +204,7 @@ def _lower_scatter_elements(low: Lowering, attrs: ScatterElements) -> None:
 
 
 def _target_element(
-    w: ProcedureWriter, number: Expr, shape: Sequence[int], updates: Sequence[int], axis: int
+    w: ProcedureWriter, number: Expr, shape: Sequence[Size], updates: Sequence[Size], axis: int
 ) -> tuple[Expr, Expr]:
     """The offset of the element that the update with a row-major number replaces, and whether it is
     in bounds. `updates` is the shape of the updates.
@@ -273,10 +274,11 @@ class ScatterND(Attributes):
 def _scatter_nd_types(attrs: ScatterND, types: Sequence[Type]) -> tuple[Type, ...]:
     _check_scatter(attrs.reduction, types)
     x, indices, updates = types
+    depth = known(indices.shape[-1], "the number of indices of an element") if indices.rank else 0
     if (
         not indices.rank
-        or indices.shape[-1] > x.rank
-        or updates.shape != (*indices.shape[:-1], *x.shape[indices.shape[-1] :])
+        or depth > x.rank
+        or updates.shape != (*indices.shape[:-1], *x.shape[depth:])
     ):
         raise ShapeError(f"indices {indices} and updates {updates} do not match {x}")
     return (x,)
@@ -291,14 +293,15 @@ def _scatter_nd_reference(
 def _lower_scatter_nd(low: Lowering, attrs: ScatterND) -> None:
     """Each element searches its updates. With many updates, a procedure applies them one by one."""
     x, indices, updates = low.inputs
-    depth, count = indices.shape[-1], prod(indices.shape[:-1])
+    depth = known(indices.shape[-1], "the number of indices of an element")
+    count, row_size = prod(indices.shape[:-1]), prod(x.shape[depth:])
     if nominal_size(x.type.size * count) > MAX_COMPARISONS:
         _apply_one_by_one(
             low,
             attrs.reduction,
             lambda w, row: _target_row(w, row, x.shape[:depth]),
             count,
-            prod(x.shape[depth:]),
+            row_size,
         )
         return
     rows, values = indices.reshaped((count, depth)), updates.reshaped((count, *x.shape[depth:]))
@@ -317,7 +320,7 @@ def _lower_scatter_nd(low: Lowering, attrs: ScatterND) -> None:
     _store_scattered(low, nest, attrs.reduction, match, number, index, update)
 
 
-def _target_row(w: ProcedureWriter, row: Expr, sizes: Sequence[int]) -> tuple[Expr, Expr]:
+def _target_row(w: ProcedureWriter, row: Expr, sizes: Sequence[Size]) -> tuple[Expr, Expr]:
     """The row of x, over the leading axes of the given sizes, that an update replaces, and whether
     it is in bounds.
     """

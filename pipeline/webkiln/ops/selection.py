@@ -10,6 +10,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.ir import symbols
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Size
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
@@ -58,7 +59,7 @@ def _nonzero_cases() -> Iterable[Case]:
     yield Case((np.array(2, np.float32),), {"count": "u0"}, name="a scalar")
 
 
-def _nonzero_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _nonzero_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """At most one index per axis for each element."""
     return 4 * inputs[0].size * max(inputs[0].rank, 1)
 
@@ -144,7 +145,7 @@ def _nms_reference(
     return (np.array(results, np.int64).reshape(-1, 3),)
 
 
-def _nms_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+def _nms_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     """Each box is compared, in Python, with all boxes of higher score."""
     boxes = inputs[1].shape[2]
     return CALL * inputs[1].size * boxes

@@ -8,6 +8,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.attributes import Attributes
+from webkiln.ir.dim import Shape, Size, known_shape
 from webkiln.ir.size_checks import require_all_equal, require_equal, require_non_negative
 from webkiln.ir.types import Array, Type, broadcast, is_integer
 from webkiln.nest.build import Lowering
@@ -20,7 +21,7 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Reshape(Attributes):
-    shape: tuple[int, ...]
+    shape: Shape
 
 
 def _reshape_types(attrs: Reshape, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -94,7 +95,7 @@ TRANSPOSE = define(
 
 @dataclass(frozen=True, slots=True)
 class Broadcast(Attributes):
-    shape: tuple[int, ...]
+    shape: Shape
 
 
 def _broadcast_types(attrs: Broadcast, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -154,7 +155,7 @@ def _concat_types(attrs: Concat, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _lower_concat(low: Lowering, attrs: Concat) -> None:
     """One nest per input, which stores to its slice of the output."""
-    start = 0
+    start: Size = 0
     for view in low.inputs:
         nest = low.nest()
         index = list(nest.axes(view.shape))
@@ -190,9 +191,9 @@ CONCAT = define(
 
 @dataclass(frozen=True, slots=True)
 class Slice(Attributes):
-    starts: tuple[int, ...]
-    sizes: tuple[int, ...]
-    steps: tuple[int, ...]
+    starts: Shape
+    sizes: Shape
+    steps: Shape
 
 
 def _slice_types(attrs: Slice, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -208,9 +209,11 @@ def _slice_types(attrs: Slice, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _slice_reference(attrs: Slice, x: Array) -> tuple[Array, ...]:
+    starts = known_shape(attrs.starts, "the slice")
+    sizes = known_shape(attrs.sizes, "the slice")
     positions = (
         np.arange(n) * step + start
-        for start, n, step in zip(attrs.starts, attrs.sizes, attrs.steps, strict=True)
+        for start, n, step in zip(starts, sizes, known_shape(attrs.steps, "the slice"), strict=True)
     )
     return (x[np.ix_(*positions)] if x.ndim else x,)
 
@@ -244,8 +247,8 @@ negative; all indices must be in bounds.
 
 @dataclass(frozen=True, slots=True)
 class Pad(Attributes):
-    low: tuple[int, ...]
-    high: tuple[int, ...]
+    low: Shape
+    high: Shape
     value: float = 0
 
 
@@ -255,7 +258,8 @@ def _pad_types(attrs: Pad, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _pad_reference(attrs: Pad, x: Array) -> tuple[Array, ...]:
-    pairs = list(zip(attrs.low, attrs.high, strict=True))
+    lows = known_shape(attrs.low, "the padding")
+    pairs = list(zip(lows, known_shape(attrs.high, "the padding"), strict=True))
     kept = x[
         tuple(
             slice(max(-low, 0), size - max(-high, 0))

@@ -9,7 +9,7 @@ import numpy as np
 from webkiln.errors import InternalError, ShapeError
 from webkiln.ir import serial, text
 from webkiln.ir.attributes import Attributes
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import is_symbolic, known
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Array, Type
 from webkiln.ops import (
@@ -128,8 +128,11 @@ def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     attrs, estimates = node.attrs, operator.cost
 
     def cost() -> tuple[int, int]:
-        memory = elements([*input_types, *types]) + estimates.scratch(attrs, input_types, types)
-        return estimates.work(attrs, input_types, types), memory
+        work, scratch = (
+            known(estimate(attrs, input_types, types), "the cost")
+            for estimate in (estimates.work, estimates.scratch)
+        )
+        return work, elements([*input_types, *types]) + scratch
 
     with charge_evaluation(node, cost), np.errstate(all="ignore"):
         results = operator.reference(attrs, *arrays)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import reshaped, transposed
 
@@ -13,9 +14,9 @@ def transposed_conv(
     bias: Tensor | None,
     strides: Sequence[int],
     dilation: Sequence[int],
-    low: Sequence[int],
-    high: Sequence[int],
-    extra: Sequence[int],
+    low: Sequence[Size],
+    high: Sequence[Size],
+    extra: Sequence[Size],
     groups: int,
 ) -> Tensor:
     """Transposed convolution of x [N, C, ...] with the kernel w [C, features / groups, ...].

@@ -10,7 +10,7 @@ from math import ceil, floor, isfinite, prod
 
 import numpy as np
 
-from webkiln.ir.dim import is_at_least, is_symbolic, maximum, minimum
+from webkiln.ir.dim import Size, is_at_least, is_symbolic, maximum, minimum
 from webkiln.ir.graph import Node
 from webkiln.ir.types import is_integer, itemsize
 from webkiln.ops.builder import Tensor
@@ -19,7 +19,7 @@ from webkiln.ops.index import Iota, Sizes
 from webkiln.ops.reduce import ArgReduction, Reduction
 from webkiln.ops.unary import Clip
 
-Bounds = tuple[int | None, int | None]
+Bounds = tuple[Size | None, Size | None]
 """The lowest and the highest possible element; None if it is not known."""
 Rule = Callable[[Node, Sequence[Tensor], Sequence[Bounds]], Bounds]
 DEEPEST = 64

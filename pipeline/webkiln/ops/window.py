@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import is_at_least, is_symbolic
+from webkiln.ir.dim import Size, is_at_least, is_symbolic
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import Expr, apply
@@ -21,19 +21,19 @@ class Phase:
     are out of bounds.
     """
 
-    start: int
+    start: Size
     period: int
-    count: int
+    count: Size
     first: int
     every: int
-    taps: int
+    taps: Size
     stride: int
     dilation: int
-    low: int
+    low: Size
     padded: bool
 
 
-def check_entries(count: int, each: str, **attributes: Sequence[int]) -> None:
+def check_entries(count: int, each: str, **attributes: Sequence[Size]) -> None:
     """Raise ShapeError for the first attribute that has not `count` entries, one per `each`."""
     for name, values in attributes.items():
         if len(values) != count:
@@ -41,8 +41,8 @@ def check_entries(count: int, each: str, **attributes: Sequence[int]) -> None:
 
 
 def window_size(
-    size: int, window: int, stride: int, dilation: int, low: int, high: int, x_dilation: int = 1
-) -> int:
+    size: Size, window: Size, stride: int, dilation: int, low: Size, high: Size, x_dilation: int = 1
+) -> Size:
     """The number of positions of a dilated window on a padded axis of `size` elements, dilated by
     `x_dilation`. Raises ShapeError if the window is larger than the axis.
     """
@@ -57,7 +57,7 @@ def window_size(
 
 
 def phases(
-    size: int, count: int, window: int, stride: int, dilation: int, low: int, x_dilation: int
+    size: Size, count: Size, window: int, stride: int, dilation: int, low: Size, x_dilation: int
 ) -> list[Phase]:
     """Partition the `count` outputs of a window over an axis, dilated by `x_dilation`, into phases
     by the taps that read elements, so that no tap reads the zeros between them. With `x_dilation`
@@ -93,7 +93,7 @@ def window_index(
     inner: Expr,
     stride: int,
     dilation: int,
-    low: int,
+    low: Size,
     *,
     shared: bool = False,
 ) -> Expr:
@@ -104,7 +104,7 @@ def window_index(
     return out * nest.number(stride) + inner * nest.number(dilation) - before
 
 
-def all_in_bounds(nest: NestBuilder, checks: Iterable[tuple[Expr, int]]) -> Expr | None:
+def all_in_bounds(nest: NestBuilder, checks: Iterable[tuple[Expr, Size]]) -> Expr | None:
     """The conjunction of 0 <= index < size for all pairs (index, size); None if there are none."""
     guard: Expr | None = None
     for index, size in checks:
@@ -113,7 +113,7 @@ def all_in_bounds(nest: NestBuilder, checks: Iterable[tuple[Expr, int]]) -> Expr
     return guard
 
 
-def write_padded(low: Lowering, x: View, out: View, before: Sequence[int], value: float) -> None:
+def write_padded(low: Lowering, x: View, out: View, before: Sequence[Size], value: float) -> None:
     """Append a nest that stores `x` to `out`, padded with `value`: by `before` elements at the
     start of each axis, and the rest at the end.
     """

@@ -24,6 +24,7 @@ from dataclasses import replace
 from math import inf
 
 from webkiln.ir import rewrite
+from webkiln.ir.dim import Shape, Size
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ops.conv import Conv
@@ -56,7 +57,7 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
     x_dilation = attrs.x_dilation if isinstance(attrs, Conv) else ()
     dilation = x_dilation or (1,) * len(axes)
 
-    def added(before: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
+    def added(before: Sequence[Size], sizes: Sequence[Size]) -> Shape:
         rows = zip(before, axes, dilation, strict=True)
         return tuple(size + sizes[axis] * gap for size, axis, gap in rows)
 

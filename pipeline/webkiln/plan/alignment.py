@@ -4,6 +4,7 @@ memory can be bound as an array of vectors.
 
 from collections.abc import Iterable
 
+from webkiln.ir.dim import Size
 from webkiln.ir.size_bounds import round_up
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import Expr, axis
@@ -82,5 +83,5 @@ def is_vector_multiple(expr: Expr, call: NestCall, name: str) -> bool:
     return expr is axis(name)
 
 
-def is_multiple(size: int) -> bool:
+def is_multiple(size: Size) -> bool:
     return round_up(size, VECTOR) == size

@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 from webkiln.ir import dim
+from webkiln.ir.dim import Size, known, known_shape
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.types import itemsize
 from webkiln.nest.steps import Step
@@ -20,12 +21,12 @@ class Extent:
     """
 
     storage: str
-    elements: int
+    elements: Size
     lanes: int = 1
     quarters: bool = False
 
     @property
-    def bytes(self) -> int:
+    def bytes(self) -> Size:
         return self.elements * itemsize(self.storage)
 
 
@@ -47,10 +48,10 @@ class Arena:
 
     def __init__(self, alignment: int) -> None:
         self.alignment = alignment
-        self.offsets: dict[str, int] = {}
-        self.ends: dict[str, int] = {}
-        self.end = 0
-        self.arena = 0
+        self.offsets: dict[str, Size] = {}
+        self.ends: dict[str, Size] = {}
+        self.end: Size = 0
+        self.arena: Size = 0
         self.loaded = 0
         self.staging = {"offset": 0, "bytes": 0}
 
@@ -68,20 +69,19 @@ class Arena:
         tail_bytes = [
             *accumulate(align_up(item.extent.bytes, self.alignment) for item in reversed(transient))
         ][::-1]
-        end = max(
-            [
-                self.end,
-                *(
-                    self.ends[item.last] + size
-                    for item, size in zip(transient, tail_bytes, strict=True)
-                ),
-            ]
-        )
+        ends = [
+            self.end,
+            *(
+                self.ends[item.last] + size
+                for item, size in zip(transient, tail_bytes, strict=True)
+            ),
+        ]
+        end = max(known_shape(ends, "the memory of constants"))
         self.offsets |= {
             item.name: end - size for item, size in zip(transient, tail_bytes, strict=True)
         }
         self.staging = {"offset": end, "bytes": size}
-        self.loaded = align_up(end + size, self.alignment)
+        self.loaded = known(align_up(end + size, self.alignment), "the memory of constants")
 
     def allocate(
         self, steps: Sequence[Step], extents: Mapping[str, Extent], live_out: set[str]

@@ -41,6 +41,7 @@ after:
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from webkiln.ir.dim import known_shape
 from webkiln.nest.choice import Choice
 from webkiln.nest.program import PanelLayout, Program, map_calls
 from webkiln.nest.schedule import Panel, panel_of
@@ -80,7 +81,11 @@ def _choices(
 
 def requested_layout(view: View, panel: Panel | None) -> PanelLayout | None:
     """The layout of a constant for a reader with this panel, whatever its position there."""
-    return None if panel is None else PanelLayout(view.shape, replace(panel, source=0))
+    return (
+        None
+        if panel is None
+        else PanelLayout(known_shape(view.shape, view.name), replace(panel, source=0))
+    )
 
 
 def _clashing(

@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 
 from webkiln.ir import dim
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, is_symbolic
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import INT, Expr, axis, const, rebuild, walk
@@ -31,7 +31,7 @@ class Window:
     """
 
     loop: Loop
-    size: int
+    size: Size
     tap: Loop
     taps: int
     outputs: int
@@ -41,7 +41,7 @@ class Window:
         return self.taps + self.outputs - 1
 
     @property
-    def tiles(self) -> int:
+    def tiles(self) -> Size:
         return dim.floordiv(self.size + self.outputs - 1, self.outputs)
 
     @property
@@ -62,11 +62,11 @@ class Convolution:
     channel: Loop
     feature: Loop
 
-    def size(self, loop: Loop) -> int:
+    def size(self, loop: Loop) -> Size:
         return self.call.args[loop.extent.value]
 
     @property
-    def grid(self) -> tuple[int, ...]:
+    def grid(self) -> Shape:
         """The sizes of the batch loops, then the number of tiles along each window."""
         return (*map(self.size, self.batch), *(window.tiles for window in self.windows))
 

@@ -2,6 +2,7 @@
 
 from math import prod
 
+from webkiln.ir.dim import Size
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
 from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
@@ -23,7 +24,7 @@ ELEMENTWISE_SHARE = 0.25
 """The share of the peak that operations reach outside contractions."""
 
 
-def flops(call: NestCall) -> int:
+def flops(call: NestCall) -> Size:
     """Float operations: those of the bodies and one per accumulation at every point, and those of
     the epilogue at every output element.
     """
@@ -37,7 +38,7 @@ def flops(call: NestCall) -> int:
     )
 
 
-def operations(call: NestCall) -> int:
+def operations(call: NestCall) -> Size:
     """Float operations, and the multiplications of an integer contraction."""
     nest = call.nest
     if not nest.is_contraction or nest.accumulators[0].body.type not in INTEGER:
@@ -51,7 +52,7 @@ def _operations(roots: list[Expr]) -> int:
     return sum(expr.type == FLOAT and expr.op not in skipped for expr in walk(roots))
 
 
-def moved(call: NestCall) -> int:
+def moved(call: NestCall) -> Size:
     """Bytes of all operands, each counted once."""
     return sum(view.type.size * itemsize(view.type.dtype) for view in {*call.inputs, *call.outputs})
 
@@ -60,12 +61,8 @@ def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     """The time of a launch: the maximum of computing and reading, plus the overhead. Symbolic sizes
     count at nominal values.
     """
-    integers = (
-        2 * multiply_adds(call)
-        if call.nest.accumulators and call.nest.accumulators[0].body.type != FLOAT
-        else 0
-    )
-    computed = nominal_size(flops(call)) + integers / INTEGER_SHARE
+    integers = any(item.body.type in INTEGER for item in call.nest.accumulators)
+    computed = nominal_size(operations(call)) / (INTEGER_SHARE if integers else 1)
     computing = computed / (machine.gflops * 1e6 * efficiency(call, schedule, machine))
     return round(
         machine.launch + max(computing, nominal_size(moved(call)) / (machine.gigabytes * 1e6)), 5
@@ -85,7 +82,7 @@ def expected(call: NestCall, schedule: Schedule, target: Target) -> float:
     return milliseconds(call, schedule, machine)
 
 
-def _split_extent(call: NestCall, schedule: TemplateSchedule) -> int:
+def _split_extent(call: NestCall, schedule: TemplateSchedule) -> Size:
     """The iterations of the loop along which a template computes blocks."""
     (loop,) = (loop for loop in call.nest.axes if loop.axis == schedule.split)
     return call.args[loop.extent.value]

@@ -1,6 +1,6 @@
 """Integer division of indices, by multiplication with a reciprocal where possible."""
 
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.nest.expr import INT, UINT, ULONG, Expr, apply, bitcast, cast, const
 from webkiln.nest.target import Target
 
@@ -9,7 +9,7 @@ RECIPROCAL_BITS = 40
 MAX_DIVIDEND = 1 << 24
 
 
-def quotient(number: Expr, divisor: Expr, above: int, size: int, target: Target) -> Expr:
+def quotient(number: Expr, divisor: Expr, above: Size, size: Size, target: Target) -> Expr:
     """An integer in [0, `above`), divided by a positive one whose value is `size`."""
     exact = (
         target.loops is not None

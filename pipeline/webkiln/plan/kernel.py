@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from webkiln.canonical import key
-from webkiln.ir.dim import floordiv
+from webkiln.ir.dim import Size, floordiv
 from webkiln.nest import nest as nests
 from webkiln.nest import schedule as schedules
 from webkiln.nest.expr import walk
@@ -103,14 +103,17 @@ class Kernel:
         return panel_of(self.schedule.panels, position)
 
 
-def strides(view: View, panel: Panel | None) -> dict[int, int]:
+def strides(view: View, panel: Panel | None) -> dict[int, Size]:
     """The elements between neighbours along each dimension. For the dimension that a panel divides,
     the elements between its blocks.
     """
     shape = view.shape
+    result: dict[int, Size] = {}
     if panel is None:
-        return {dim: prod(shape[dim + 1 :]) for dim in range(len(shape))}
-    result, size = {}, panel.block
+        for dim in range(len(shape)):
+            result[dim] = prod(shape[dim + 1 :])
+        return result
+    size: Size = panel.block
     for dim in reversed(panel.order):
         result[dim] = size
         size *= shape[dim]
@@ -121,13 +124,13 @@ def strides(view: View, panel: Panel | None) -> dict[int, int]:
 def values(
     kernel: Kernel,
     views: Sequence[View],
-    args: Mapping[str, int],
-    quarters: Mapping[str, int] = NONE,
-) -> list[int]:
+    args: Mapping[str, Size],
+    quarters: Mapping[str, Size] = NONE,
+) -> list[Size]:
     """The value of every argument for operands with the given views. `quarters`: the elements of a
     quarter of each operand stored in quarters.
     """
-    result = []
+    result: list[Size] = []
     for name in kernel.arguments:
         if name.startswith("s"):
             position, dim = map(int, name[1:].split("_"))

@@ -31,7 +31,7 @@ def template_choices(
 
 
 def _fits(call: NestCall, product: Product, template: Template, packable: Collection[str]) -> bool:
-    depth, columns = extent(call, product.depth), extent(call, product.column)
+    depth, columns = (call.args[loop.extent.value] for loop in (product.depth, product.column))
     return (
         template.step == "product"
         and call.nest.inputs[product.rows.source].dtype in template.rows

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim, symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.size_bounds import round_up, upper_bound
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.steps import Step, operand_names
@@ -25,12 +26,14 @@ class Range:
     """The live range of a buffer: from the first step that mentions it to the last, inclusive."""
 
     name: str
-    bytes: int
+    bytes: Size
     first: int
     last: int
 
 
-def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], live_out: set[str]) -> list[Range]:
+def live_ranges(
+    steps: Sequence[Step], sizes: Mapping[str, Size], live_out: set[str]
+) -> list[Range]:
     """One range per Variable in `sizes`. Those in `live_out` stay live to the end.
 
     A Variable that is used inside and outside a repeat is live throughout the repeat. A Variable
@@ -76,17 +79,17 @@ def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
                 yield step
 
 
-def align_up(size: int, alignment: int) -> int:
+def align_up(size: Size, alignment: int) -> Size:
     return round_up(size, alignment, SYMBOLIC_ALIGNMENT)
 
 
-def assign_offsets(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]:
+def assign_offsets(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, Size], Size]:
     """Return the offset of each range and the total bytes: largest first, each at the lowest gap
     between the ranges live at the same time (Pisarchyk & Lee 2020, greedy by size). A gap with
     symbolic bounds must be wide enough for all values of the placeholders; sizes and offsets are
     compared at nominal values. Without such a gap, the buffer goes above all others.
     """
-    placed: list[tuple[int, Range]] = []
+    placed: list[tuple[Size, Range]] = []
     for item in sorted(ranges, key=lambda r: (-nominal_size(r.bytes), r.first, r.name)):
         occupied = [
             (offset, offset + align_up(other.bytes, alignment))
@@ -117,7 +120,7 @@ def _overlap(a: Range, b: Range) -> bool:
 
 
 def check(
-    steps: Sequence[Step], buffers: Mapping[str, tuple[int, int]], live_out: set[str]
+    steps: Sequence[Step], buffers: Mapping[str, tuple[Size, Size]], live_out: set[str]
 ) -> None:
     """Simulate the steps, each repeat twice, over buffers at (offset, bytes). Raise InternalError,
     which names two buffers, if a read does not return the last value written to its Variable.
@@ -127,7 +130,7 @@ def check(
     for sample in SAMPLES if names else SAMPLES[:1]:
         values = dict.fromkeys(names, sample)
         extents = {
-            name: (symbols.substitute(offset, values), symbols.substitute(size, values))
+            name: (symbols.evaluate(offset, values), symbols.evaluate(size, values))
             for name, (offset, size) in buffers.items()
         }
         _simulate(steps, extents, live_out)

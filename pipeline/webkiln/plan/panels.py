@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from webkiln.ir.dim import known_shape
 from webkiln.ir.types import Type
 from webkiln.nest.expr import INT, Expr, apply, const
 from webkiln.nest.nest import Operand, make_output
@@ -35,7 +36,9 @@ def panel_store(
     panels of any block size.
     """
     panel = layout.panel
-    kernel_index = _kernel_index(stored_index, out.shape, layout.shape, number)
+    kernel_index = _kernel_index(
+        stored_index, known_shape(out.shape, out.name), layout.shape, number
+    )
     blocks = panel.blocks(layout.shape)
     shape = (blocks, *(layout.shape[dim] for dim in panel.order), panel.block)
     along, shift, mask = (

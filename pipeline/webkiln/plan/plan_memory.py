@@ -64,6 +64,7 @@ from typing import Protocol
 
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.types import Type
 from webkiln.nest.program import Buffer, PanelLayout, Program, TexelLayout
 from webkiln.nest.steps import every_step
@@ -132,7 +133,7 @@ def run(program: Program, target: Target, weights: Weights) -> Program:
     return replace(program, buffers=placed, memory=allocator.to_json())
 
 
-def extent_of(buffer: Buffer, bounds: Mapping[str, int]) -> Extent:
+def extent_of(buffer: Buffer, bounds: Mapping[str, Size]) -> Extent:
     """The memory of a buffer at the largest values of data-dependent sizes."""
     elements, lanes, quarters = buffer.type.size, 1, False
     if isinstance(buffer.layout, PanelLayout):

@@ -68,8 +68,9 @@ def _unguarded_run(
     (extent,) = (call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == tile)
     if not guards:
         return 0, positions
-    if names - {tile, along} or any(map(is_symbolic, (*sizes, extent))):
+    if names - {tile, along} or any(map(is_symbolic, sizes)) or is_symbolic(extent):
         return 0, 0
+    known_args = {name: size for name, size in call.args.items() if not is_symbolic(size)}
     windows = {axis(tile): apply("mul", axis(tile), const(count, INT))}
     value = rebuild(reduce(lambda a, b: apply("and", a, b), guards), windows.get)
     valid = np.zeros((extent // count, positions), bool)
@@ -78,7 +79,7 @@ def _unguarded_run(
     interpret(
         Nest((), (stores,), loops),
         (),
-        {**call.args, "windows": len(valid), "positions": positions},
+        {**known_args, "windows": len(valid), "positions": positions},
         (valid,),
     )
     runs = [

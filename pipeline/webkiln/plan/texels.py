@@ -41,7 +41,7 @@ from dataclasses import replace
 from math import prod
 
 from webkiln.errors import InternalError
-from webkiln.ir.dim import floordiv, is_symbolic
+from webkiln.ir.dim import Shape, Size, all_known, floordiv, is_symbolic
 from webkiln.ir.size_bounds import round_up
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
@@ -162,7 +162,7 @@ def _moves_by_one(index: tuple[Expr, ...], name: str) -> bool:
 
 def in_quarters(
     steps: Iterable[Step], packed_names: Collection[str], pairs: Iterable[tuple[str, str]]
-) -> dict[str, int]:
+) -> dict[str, Size]:
     """The Variables each quarter of which is stored in its own layer, so that a fragment computes
     four rows; and the elements of a quarter. The last quarter is padded if the rows are no multiple
     of four. Only contractions write such Variables.
@@ -184,17 +184,17 @@ def in_quarters(
     return {name: quarter for name, quarter in quarters.items() if quarter is not None}
 
 
-def _quarter(shapes: Sequence[tuple[int, ...]]) -> int | None:
+def _quarter(shapes: Sequence[Shape]) -> Size | None:
     """The elements of a quarter that consists of full rows for every writer of a Variable. None if
     computing four rows at once does not pay.
     """
     heights = {shape[0] for shape in shapes}
     if len(heights) == 1:
         (height,) = heights
-    elif any(map(is_symbolic, heights)) or any(other % min(heights) for other in heights):
+    elif (numbers := all_known(heights)) is None or any(n % min(numbers) for n in numbers):
         return None
     else:
-        height = min(heights)
+        height = min(numbers)
     if not is_multiple(height) and (is_symbolic(height) or height < MIN_ROWS):
         return None
     return floordiv(round_up(height, VECTOR), VECTOR) * next(
@@ -213,7 +213,7 @@ def _rows(call: NestCall) -> Loop | None:
     return None if any(depends(item, loop.axis) for item in out.index[1:]) else loop
 
 
-def _shares_layers(call: NestCall, position: int, rows: Loop, quarters: Mapping[str, int]) -> bool:
+def _shares_layers(call: NestCall, position: int, rows: Loop, quarters: Mapping[str, Size]) -> bool:
     """Whether the rows of an operand are in the same layers as those of the output."""
     view, out = call.inputs[position], call.outputs[0]
     if view.name not in quarters or quarters[view.name] * prod(out.shape[1:]) != quarters[
@@ -228,7 +228,7 @@ def _shares_layers(call: NestCall, position: int, rows: Loop, quarters: Mapping[
 
 
 def draw(
-    call: NestCall, packed_names: Collection[str], quarters: Mapping[str, int] = NONE
+    call: NestCall, packed_names: Collection[str], quarters: Mapping[str, Size] = NONE
 ) -> Choice:
     """The schedule of a call. The Variables in `packed_names` are stored four elements to a texel,
     those in `quarters` also in quarters with that number of elements.

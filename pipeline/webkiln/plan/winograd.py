@@ -12,7 +12,7 @@ from functools import partial
 from math import prod
 
 from webkiln.ir import dim, symbols
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, is_symbolic
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends
 from webkiln.nest.build import Lowering, NestBuilder
@@ -144,11 +144,11 @@ class _Builder:
         return prod(window.points for window in self.convolution.windows)
 
     @property
-    def channels(self) -> int:
+    def channels(self) -> Size:
         return self.convolution.size(self.convolution.channel)
 
     @property
-    def features(self) -> int:
+    def features(self) -> Size:
         return self.convolution.size(self.convolution.feature)
 
     @property
@@ -156,7 +156,7 @@ class _Builder:
         (view,) = self.call.outputs
         return view
 
-    def intermediate(self, name: str, shape: tuple[int, ...]) -> View:
+    def intermediate(self, name: str, shape: Shape) -> View:
         return View(f"{self.out.name}~{name}", Type("float32", shape))
 
     def build(self) -> FastConvolution:
@@ -258,7 +258,7 @@ class _Builder:
             number = apply("min", tile + first, nest.argument(self.tiles) - const(1, INT))
         loops = [*self.convolution.batch, *(window.loop for window in self.convolution.windows)]
         substitution: dict[str, Expr] = {}
-        bound = self.tiles
+        bound: Size = self.tiles
         for loop, size in reversed(list(zip(loops, self.convolution.grid, strict=True))):
             if len(substitution) + 1 < len(loops):
                 extent = nest.argument(size)
@@ -289,7 +289,7 @@ def _transformed(values: Mapping[Position, Expr], forms: Sequence[Transform]) ->
     return [grid[position] for position in sorted(grid)]
 
 
-def _block(tiles: int) -> int:
+def _block(tiles: Size) -> int:
     """The number of tiles in a block: about `TILES`, evenly divided, in multiples of the rows of a
     contraction.
     """

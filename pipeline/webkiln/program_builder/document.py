@@ -5,6 +5,7 @@ from typing import Any
 
 from webkiln.ir import dim, symbols
 from webkiln.ir.constraints import Need, needs
+from webkiln.ir.dim import Size
 from webkiln.ir.graph import Divisibility, Graph, State
 from webkiln.ir.guards import expand_quotients
 from webkiln.ir.notation import size_to_json
@@ -36,7 +37,7 @@ def document(
     entries = Entries(planned, target, layout)
     bounds = planned.bounds
 
-    def address(name: str) -> int:
+    def address(name: str) -> Size:
         return entries.address(planned.root(name))
 
     init, main = entries.init(), entries.main()
@@ -80,7 +81,7 @@ def document(
     }
 
 
-def _state_json(state: State, planned: Program, address: Callable[[str], int]) -> dict[str, Any]:
+def _state_json(state: State, planned: Program, address: Callable[[str], Size]) -> dict[str, Any]:
     return {
         "name": state.name,
         "offset": address(state.input),
@@ -129,7 +130,7 @@ def _divisibility_json(item: Divisibility) -> dict[str, Any]:
 def _guard_json(need: Need, graph: Graph) -> dict[str, Any]:
     """A guard: the sizes to compute, and their text for messages."""
 
-    def sized(size: int) -> dict[str, Any]:
+    def sized(size: Size) -> dict[str, Any]:
         return {
             "size": size_to_json(size),
             "text": dim.abbreviate(expand_quotients(size, graph.divisibility)),
@@ -140,7 +141,7 @@ def _guard_json(need: Need, graph: Graph) -> dict[str, Any]:
 
 
 def _tensor_json(
-    name: str, variable: str, graph: Graph, target: Target, address: Callable[[str], int]
+    name: str, variable: str, graph: Graph, target: Target, address: Callable[[str], Size]
 ) -> dict[str, Any]:
     value = graph.variables[variable]
     order = str(value.order) if value.order is not None else None
@@ -163,13 +164,13 @@ def _tensor_json(
     }
 
 
-def _declared(graph: Graph, sizes: Iterable[int]) -> list[Any]:
+def _declared(graph: Graph, sizes: Iterable[Size]) -> list[Any]:
     """Sizes in the placeholders of the source model."""
     return [size_to_json(expand_quotients(size, graph.divisibility)) for size in sizes]
 
 
 def _layer_json(
-    layer: str, variable: str, graph: Graph, target: Target, address: Callable[[str], int]
+    layer: str, variable: str, graph: Graph, target: Target, address: Callable[[str], Size]
 ) -> dict[str, Any]:
     value = graph.variables[variable]
     return {

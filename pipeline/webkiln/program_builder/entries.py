@@ -6,6 +6,7 @@ from typing import Any
 
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.types import Type, itemsize
 from webkiln.nest.custom_kernel import CustomKernel
@@ -69,7 +70,7 @@ class Entries:
         """The entries of all steps."""
         return list(map(self._step, self.program.steps))
 
-    def address(self, name: str) -> int:
+    def address(self, name: str) -> Size:
         """The address of a buffer. Raises InternalError if it has none."""
         address = self.program.buffers[name].address
         if address is None:
@@ -83,7 +84,9 @@ class Entries:
         kernel = Kernel(nest, schedule)
         return self.kernels.setdefault(kernel.name, kernel)
 
-    def _values(self, kernel: Kernel, views: Sequence[View], args: Mapping[str, int]) -> list[int]:
+    def _values(
+        self, kernel: Kernel, views: Sequence[View], args: Mapping[str, Size]
+    ) -> list[Size]:
         quarters = {
             view.name: layout.quarter
             for view in views

@@ -8,6 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
+from webkiln.ir.dim import known_shape
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array, Type
 from webkiln.ops.table import find
@@ -73,7 +74,7 @@ def _stored(name: str, type_: Type, channel_axis: int | None) -> Stored:
         (axis for axis, size in enumerate(type_.shape[:-1]) if size != 1), max(type_.rank - 1, 0)
     )
     axis = None if channel_axis is None or channel_axis < lead else channel_axis - lead
-    return Stored(name, type_.dtype, type_.shape[lead:], axis)
+    return Stored(name, type_.dtype, known_shape(type_.shape[lead:], name), axis)
 
 
 def pieces(weights: Sequence[Stored], encoding: str, limit: int = SHARD_BYTES) -> tuple[Piece, ...]:

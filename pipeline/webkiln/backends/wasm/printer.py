@@ -22,7 +22,7 @@ from webkiln.codegen.steps import (
 )
 from webkiln.codegen.templates import Templates
 from webkiln.errors import ToolError
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import all_known, is_symbolic
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.procedure import Procedure
 from webkiln.plan.kernel import Kernel
@@ -168,8 +168,11 @@ class _Calls:
 def _hot_kernels(items: Sequence[dict[str, Any]], cold: float) -> list[str]:
     """The kernels that take a significant share of a run; all of them if sizes are symbolic."""
     costs = work(items)
-    total = sum(costs.values())
-    return sorted(name for name, cost in costs.items() if is_symbolic(total) or cost > cold * total)
+    numbers = all_known(costs.values())
+    if numbers is None:
+        return sorted(costs)
+    total = sum(numbers)
+    return sorted(name for name, cost in zip(costs, numbers, strict=True) if cost > cold * total)
 
 
 def _warm_up_call(name: str, kernel: Kernel) -> str:

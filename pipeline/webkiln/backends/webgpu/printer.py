@@ -112,7 +112,7 @@ def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
     """The number of invocations that compute the chunks of points of a launch."""
     args = dict(zip(kernel.arguments, map(size_from_json, entry["args"]), strict=True))
     assert isinstance(kernel.schedule, InvocationSchedule)
-    total = kernel.schedule.group
+    total: dim.Size = kernel.schedule.group
     for loop in kernel.nest.axes:
         span = kernel.schedule.span(loop.axis)
         total = total * dim.floordiv(args[loop.extent.value] + (span - 1), span)

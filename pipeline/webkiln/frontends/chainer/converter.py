@@ -12,6 +12,7 @@ from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.spec import NodeModel, NodeSpec
 from webkiln.ir import dim, symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.graph import Graph
 from webkiln.ir.notation import parse_size
 from webkiln.ir.symbols import placeholder, size_name
@@ -46,7 +47,7 @@ def _resized(model: NodeModel, dims: Mapping[str, int | str]) -> NodeModel:
         for size in item.shape or ()
         if isinstance(size, str)
     }
-    values: dict[str, int] = {}
+    values: dict[str, Size] = {}
     for original, renamed in named.items():
         chosen = dims.get(renamed, dims.get(original, original))
         values[original] = chosen if isinstance(chosen, int) else placeholder(chosen)
@@ -56,7 +57,7 @@ def _resized(model: NodeModel, dims: Mapping[str, int | str]) -> NodeModel:
     return replace(model, graph=replace(model.graph, nodes=nodes))
 
 
-def _resized_node(node: NodeSpec, values: Mapping[str, int]) -> NodeSpec:
+def _resized_node(node: NodeSpec, values: Mapping[str, Size]) -> NodeSpec:
     def resized(size: Any) -> Any:
         result = symbols.substitute(parse_size(size), values) if isinstance(size, str) else size
         return str(result) if dim.is_symbolic(result) else result

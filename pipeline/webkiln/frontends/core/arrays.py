@@ -10,6 +10,7 @@ import numpy as np
 from webkiln.canonical import digest
 from webkiln.errors import SourceError
 from webkiln.frontends.inspect.header_only import is_header_only
+from webkiln.ir.dim import known_shape
 from webkiln.ir.types import Array, Type
 
 Blobs = dict[str, Array]
@@ -60,7 +61,10 @@ def check_allowance(nbytes: int, what: str) -> None:
 def stored_array(blobs: Blobs, digest: str, type_: Type) -> Array | Type:
     """The array with this digest, as `type_`; the type alone if no blob has the digest."""
     array = blobs.get(digest)
-    return type_ if array is None else array.reshape(-1).view(type_.dtype).reshape(type_.shape)
+    if array is None:
+        return type_
+    shape = known_shape(type_.shape, "a stored array")
+    return array.reshape(-1).view(type_.dtype).reshape(shape)
 
 
 def add_blob(blobs: Blobs, array: Array) -> str:

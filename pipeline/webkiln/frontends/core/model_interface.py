@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webkiln.ir import dim
+from webkiln.ir.dim import Shape, Size
 from webkiln.ir.graph import Graph
 from webkiln.ir.guards import expand_quotients
 from webkiln.ir.notation import size_from_json
@@ -18,7 +19,7 @@ class ModelInterface:
     graph: Graph
     texts: Sequence[Mapping[str, Any]] = ()
 
-    def of(self, role: str) -> dict[str, tuple[str, tuple[int, ...]]]:
+    def of(self, role: str) -> dict[str, tuple[str, Shape]]:
         """Name -> (dtype, shape) of the inputs or outputs; tokenised text inputs are strings."""
         if role == "outputs":
             types = {
@@ -36,6 +37,6 @@ class ModelInterface:
             }
         return signature
 
-    def shown(self, shape: Sequence[int]) -> str:
+    def shown(self, shape: Sequence[Size]) -> str:
         sizes = (expand_quotients(size, self.graph.divisibility) for size in shape)
         return f"[{', '.join(map(dim.abbreviate, sizes))}]"

@@ -20,6 +20,7 @@ from webkiln import npz
 from webkiln.errors import RecipeError, ShapeError, SourceError, did_you_mean
 from webkiln.frontends.core.model_interface import ModelInterface
 from webkiln.ir import symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array
 from webkiln.random_inputs import STRING
@@ -243,7 +244,7 @@ def _dtype_differs(recorded: np.dtype[Any], expected: str) -> bool:
 
 
 def _fits(
-    declared: Sequence[int], shape: Sequence[int], sizes: dict[str, int], *, exact: bool
+    declared: Sequence[Size], shape: Sequence[int], sizes: dict[str, int], *, exact: bool
 ) -> bool:
     """Whether a shape matches the declared one for some sizes, which are added to `sizes`. Unless
     `exact`, data-dependent sizes of an output match any number.

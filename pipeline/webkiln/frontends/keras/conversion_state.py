@@ -20,6 +20,7 @@ from webkiln.frontends.keras.policies import (
 )
 from webkiln.frontends.keras.spec import LayerCall, ModelSpec, Ref
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
+from webkiln.ir.dim import Size
 from webkiln.ir.graph import Distribution
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -74,7 +75,7 @@ class ConversionState:
         self._states: dict[str, Tensor] = {}
         self._orders: Mapping[int, Order] = CHANNELS_LAST
         self._shapes: Mapping[str, Sequence[int | str]] = {}
-        self._batch = batch_size
+        self._batch: Size = batch_size
         self._work = ""
 
     def get_input_tensor(self, layer: Layer) -> list[Ref]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import ShapeError, SizeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.errors import ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.core.arrays import Blobs, Literal
 from webkiln.frontends.keras.conversion_state import (
     CHANNELS_FIRST,
@@ -39,6 +39,7 @@ from webkiln.frontends.keras.spec import (
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.frontends.keras.texts import with_indices
 from webkiln.ir.graph import Graph
+from webkiln.ir.size_checks import SizeError
 from webkiln.ir.symbols import placeholder
 from webkiln.ops.budget import count_nodes, limited
 from webkiln.ops.builder import GraphBuilder, Tensor

@@ -22,7 +22,7 @@ def broadcast_args(call: NodeCall) -> GraphValue:
     """The shape that two shapes broadcast to."""
     first, second = (list(call.sizes(position)) for position in (0, 1))
     count = max(len(first), len(second))
-    first, second = ([1] * (count - len(item)) + item for item in (first, second))
+    first, second = ([*[1] * (count - len(item)), *item] for item in (first, second))
     sizes = [b if not is_symbolic(a) and a == 1 else a for a, b in zip(first, second, strict=True)]
     return known(array_of_sizes(sizes), call.type(0).dtype)
 

@@ -5,6 +5,7 @@ Lite compute them.
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import Size, known
 from webkiln.ir.types import Array
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.fourier import transformed
@@ -56,11 +57,12 @@ def mfcc(
     return b.op("MatMul", [logarithms, b.constant(cosines, "float32")])
 
 
-def mel_weights(bins: int, rate: float, limits: tuple[float, float], channels: int) -> Array:
+def mel_weights(bins: Size, rate: float, limits: tuple[float, float], channels: int) -> Array:
     """[bins, channels]: triangles with equal distances in mel. Raise ShapeError if the limits are
     not in order.
     """
     low, high = limits
+    bins = known(bins, "the number of frequencies")
     if not (bins > 1 and rate > 0 and channels > 0 and 0 <= low < high):
         raise ShapeError(
             f"there are {bins} bins, {channels} channels, a rate of {rate} Hz and limits of {low}"

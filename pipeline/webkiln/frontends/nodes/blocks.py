@@ -5,6 +5,7 @@ convolutions.
 from collections.abc import Sequence
 from math import prod
 
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import part, reshaped, transposed
 
@@ -12,8 +13,8 @@ from webkiln.ops.pieces import part, reshaped, transposed
 def space_to_batch(
     b: GraphBuilder,
     x: Tensor,
-    blocks: Sequence[int],
-    pads: Sequence[Sequence[int]],
+    blocks: Sequence[Size],
+    pads: Sequence[Sequence[Size]],
     value: float = 0,
 ) -> Tensor:
     """Pad [N, *spatial, ...], then move each block of the spatial axes into the batch. The offset
@@ -38,7 +39,7 @@ def space_to_batch(
 
 
 def batch_to_space(
-    b: GraphBuilder, x: Tensor, blocks: Sequence[int], crops: Sequence[Sequence[int]]
+    b: GraphBuilder, x: Tensor, blocks: Sequence[Size], crops: Sequence[Sequence[Size]]
 ) -> Tensor:
     """The inverse of `space_to_batch`, with crops instead of pads."""
     count, batch, rest = len(blocks), x.shape[0] // prod(blocks), x.shape[1 + len(blocks) :]

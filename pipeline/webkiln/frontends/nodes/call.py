@@ -10,7 +10,7 @@ from webkiln.errors import ShapeError, UserError
 from webkiln.frontends.core.arrays import Literal, Weight
 from webkiln.frontends.core.call import OperatorCall
 from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, all_known, is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.rational import Rational
 from webkiln.ir.types import Array, Type
@@ -155,7 +155,14 @@ class NodeCall(OperatorCall):
             raise self.data_dependent_error(position)
         return value
 
-    def sizes(self, position: int) -> tuple[int, ...]:
+    def integers(self, position: int) -> tuple[int, ...]:
+        """A known list of integers. Raise DataDependentError if it contains symbolic sizes."""
+        numbers = all_known(self.sizes(position))
+        if numbers is None:
+            raise self.data_dependent_error(position)
+        return numbers
+
+    def sizes(self, position: int) -> Shape:
         """A known list of integers and symbolic sizes."""
         value = np.atleast_1d(self.value(position)).tolist()
         if any(isinstance(size, Rational) for size in value):
@@ -237,12 +244,12 @@ def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
     )
 
 
-def _vector(builder: GraphBuilder, sizes: Iterable[int], dtype: str) -> Tensor:
+def _vector(builder: GraphBuilder, sizes: Iterable[Size], dtype: str) -> Tensor:
     items = tuple(size if is_symbolic(size) else int(size) for size in sizes)
     return builder.op("Sizes", [], {"sizes": items, "dtype": dtype})
 
 
-def _numerator(item: Any) -> int:
+def _numerator(item: Any) -> Size:
     return item.numerator if isinstance(item, Rational) else item
 
 

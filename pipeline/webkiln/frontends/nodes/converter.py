@@ -35,7 +35,7 @@ from webkiln.frontends.nodes.size_evaluation import evaluate_call
 from webkiln.frontends.nodes.sizes import element_sizes, fixed_values, input_shapes
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.nodes.states import STATES
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic, known_shape
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
 from webkiln.ir.input_names import by_input
 from webkiln.ir.types import DTYPES, Array, Type
@@ -135,7 +135,7 @@ class NodeConverter:
             )
 
     def _input(
-        self, item: Declared, shape: Sequence[int], value: Array | None, *, is_sizes: bool = False
+        self, item: Declared, shape: Sequence[Size], value: Array | None, *, is_sizes: bool = False
     ) -> GraphValue:
         if item.dtype not in DTYPES:
             raise UnsupportedError(
@@ -148,7 +148,9 @@ class NodeConverter:
         tensor = self.builder.input(item.name, item.dtype, shape, sizes=sizes)
         _check_size(tensor.type, item.name)
         elements = [element(size, item.dtype) for size in sizes]
-        values = array_of_sizes(elements).reshape(tuple(shape)) if is_sizes else None
+        values = (
+            array_of_sizes(elements).reshape(known_shape(shape, item.name)) if is_sizes else None
+        )
         return GraphValue(tensor.type, tensor, values)
 
     def _convert_graph(

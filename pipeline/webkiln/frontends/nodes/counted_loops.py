@@ -9,7 +9,7 @@ from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor, known
 from webkiln.frontends.nodes.loop_counters import STEP, Counter, comparison_slacks, find_counters
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.ir import symbols
-from webkiln.ir.dim import is_at_least, is_symbolic, maximum
+from webkiln.ir.dim import Size, is_at_least, is_symbolic, maximum
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.slices import FAR
 from webkiln.ops.pieces import iota
@@ -19,7 +19,7 @@ from webkiln.ops.pieces import iota
 class TripCount:
     """The number of iterations of a loop, and the states that are counters, by position."""
 
-    steps: int
+    steps: Size
     counters: Mapping[int, Counter]
 
 
@@ -69,7 +69,7 @@ def trip_count(call: NodeCall) -> TripCount | None:
     return None
 
 
-def trip_limit(call: NodeCall) -> int | None:
+def trip_limit(call: NodeCall) -> Size | None:
     """The maximum trip count of a Loop, if it is a size; None if it is unbounded. Exporters also
     write very large numbers for that.
     """

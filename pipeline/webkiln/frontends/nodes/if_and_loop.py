@@ -17,7 +17,7 @@ from webkiln.frontends.nodes.control import MAX_UNROLLED, selected_branch
 from webkiln.frontends.nodes.counted_loops import counted_loop, trip_count, trip_limit
 from webkiln.frontends.nodes.sequences import flattened, lengths, regrouped
 from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import Type
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.control_flow import Block
@@ -104,7 +104,7 @@ def unroll(call: NodeCall, limit: int) -> list[GraphValue] | None:
     return [*state, *(stack(call, stack_) for stack_ in stacks)]
 
 
-def while_loop(call: NodeCall, bound: int | None) -> list[Tensor]:
+def while_loop(call: NodeCall, bound: Size | None) -> list[Tensor]:
     """A loop of the program of at most `bound` iterations. If the trip count is data, the condition
     also compares the iteration number.
     """

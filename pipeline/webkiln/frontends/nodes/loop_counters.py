@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor, known
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.ir import symbols
-from webkiln.ir.dim import is_at_least, is_symbolic
+from webkiln.ir.dim import Size, is_at_least
 from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -20,10 +20,10 @@ STEP = symbols.counter("i0")
 class Counter:
     """A state that is `start` before the first iteration, and grows by `increment` in each."""
 
-    start: int
+    start: Size
     increment: int
 
-    def at(self, step: int, dtype: str) -> GraphValue:
+    def at(self, step: Size, dtype: str) -> GraphValue:
         return known(self.start + self.increment * step, dtype)
 
     def inside(self, builder: GraphBuilder, number: Tensor, dtype: str) -> Tensor | GraphValue:
@@ -74,12 +74,12 @@ def find_counters(
         increment = (
             None if value is None or value.value is None else value.value.item() - indices[position]
         )
-        if isinstance(increment, int) and not is_symbolic(increment) and increment >= 0:
+        if isinstance(increment, int) and increment >= 0:
             counters[position] = Counter(start, increment)
     return counters
 
 
-def _start(operand: GraphValue | None) -> int | None:
+def _start(operand: GraphValue | None) -> Size | None:
     """The initial value of a state that may be a counter: a size of at least 0; else None."""
     if (
         operand is None
@@ -88,7 +88,7 @@ def _start(operand: GraphValue | None) -> int | None:
         or not is_integer(operand.type.dtype)
     ):
         return None
-    start: int = operand.value.item()
+    start: Size = operand.value.item()
     return start if is_at_least(start, 0) else None
 
 

@@ -6,7 +6,7 @@ Formats compute all distributions from uniform and normal numbers, with the func
 from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.graph import Distribution
 from webkiln.ir.symbols import DATA_DEPENDENT, from_name, names
 from webkiln.ops.builder import Tensor
@@ -20,7 +20,12 @@ def noise_name(node: str) -> str:
 
 
 def drawn(
-    call: NodeCall, distribution: str, first: float, second: float, shape: Sequence[int], dtype: str
+    call: NodeCall,
+    distribution: str,
+    first: float,
+    second: float,
+    shape: Sequence[Size],
+    dtype: str,
 ) -> Tensor:
     """An input of numbers from one of `DISTRIBUTIONS` with its two parameters. Those of float16 are
     drawn as float32, and cast.
@@ -49,29 +54,29 @@ def drawn(
     return cast(call.builder, numbers, dtype)
 
 
-def _is_placeholder(size: int) -> bool:
+def _is_placeholder(size: Size) -> bool:
     """Whether a size is one that is set when the model runs."""
     (name, *_) = sorted(names([size]))
     return from_name(name) == size and not DATA_DEPENDENT.match(name)
 
 
-def uniform(call: NodeCall, shape: Sequence[int], dtype: str = "float32") -> Tensor:
+def uniform(call: NodeCall, shape: Sequence[Size], dtype: str = "float32") -> Tensor:
     """Numbers in [0, 1). Those of float16 may round to 1."""
     return drawn(call, "uniform", 0.0, 1.0, shape, dtype)
 
 
-def normal(call: NodeCall, shape: Sequence[int], dtype: str = "float32") -> Tensor:
+def normal(call: NodeCall, shape: Sequence[Size], dtype: str = "float32") -> Tensor:
     """Numbers of mean 0 and standard deviation 1."""
     return drawn(call, "normal", 0.0, 1.0, shape, dtype)
 
 
-def bernoulli(call: NodeCall, probability: Tensor, shape: Sequence[int]) -> Tensor:
+def bernoulli(call: NodeCall, probability: Tensor, shape: Sequence[Size]) -> Tensor:
     """bool of a shape: true with a probability, which is broadcast to the shape."""
     draws = uniform(call, shape, "float64" if probability.dtype == "float64" else "float32")
     return call.op("Less", [draws, cast(call.builder, probability, draws.dtype)])
 
 
-def categories(call: NodeCall, weights: Tensor, count: int, *, replacement: bool) -> Tensor:
+def categories(call: NodeCall, weights: Tensor, count: Size, *, replacement: bool) -> Tensor:
     """int64[..., count]: indices of the last axis of `weights` [..., classes], by its weights."""
     b, (*rows, classes) = call.builder, weights.shape
     if not replacement:

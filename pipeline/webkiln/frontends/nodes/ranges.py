@@ -6,7 +6,7 @@ from typing import Any
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.nodes.size_arithmetic import element
-from webkiln.ir.dim import floordiv, maximum
+from webkiln.ir.dim import Size, floordiv, maximum
 from webkiln.ir.rational import Rational, sign_of_divisor
 from webkiln.ir.types import is_integer
 from webkiln.ops.builder import Tensor
@@ -53,7 +53,7 @@ def _is_number(value: Any, number: int) -> bool:
     return isinstance(value, int | float) and value == number
 
 
-def range_length(start: Any, limit: Any, step: Any, dtype: str) -> int:
+def range_length(start: Any, limit: Any, step: Any, dtype: str) -> Size:
     """The number of elements of a range of numbers or sizes. Raise ShapeError if the step may be
     0.
     """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import floordiv, is_at_least, is_symbolic, maximum, minimum
+from webkiln.ir.dim import Size, floordiv, is_at_least, is_symbolic, maximum, minimum
 from webkiln.ir.rational import (
     Rational,
     nonzero,
@@ -58,7 +58,7 @@ def convert(value: Number, source: str, target: str) -> Number:
     return value.cast(target)
 
 
-def wrapped(value: int, dtype: str) -> int:
+def wrapped(value: Size, dtype: str) -> Size:
     """The integer of a dtype that equals a value modulo 2**bits. Integers of at least 32 bits do
     not overflow, but unsigned ones must not be negative.
     """
@@ -120,11 +120,11 @@ def clip(attrs: Mapping[str, Any], x: Number) -> Number:
     return smallest(attrs, at_least, _bound(high, x)) if isfinite(high) else at_least
 
 
-def less(attrs: Mapping[str, Any], a: Number, b: Number) -> int:
+def less(attrs: Mapping[str, Any], a: Number, b: Number) -> Size:
     return a.is_less(b) if isinstance(a, Rational) else positive(b - a)
 
 
-def equal(attrs: Mapping[str, Any], a: Number, b: Number) -> int:
+def equal(attrs: Mapping[str, Any], a: Number, b: Number) -> Size:
     return a.is_equal(b) if isinstance(a, Rational) else 1 - nonzero(a - b)
 
 
@@ -134,16 +134,22 @@ def sign(attrs: Mapping[str, Any], x: Number) -> Number:
     return positive(x) - positive(-x)
 
 
-def where(attrs: Mapping[str, Any], condition: int, yes: Number, no: Number) -> Number:
+def where(attrs: Mapping[str, Any], condition: Size, yes: Number, no: Number) -> Number:
     return yes.chosen(condition, no) if isinstance(yes, Rational) else select(condition, yes, no)
 
 
 def power(attrs: Mapping[str, Any], x: Rational, exponent: Rational) -> Number:
     if not exponent.is_symbolic and (exponent.numerator, exponent.denominator) == (1, 2):
         return x.square_root()
-    if exponent.is_symbolic or exponent.denominator != 1 or not 0 <= exponent.numerator <= 8:
+    number = exponent.numerator
+    if (
+        exponent.is_symbolic
+        or is_symbolic(number)
+        or exponent.denominator != 1
+        or not 0 <= number <= 8
+    ):
         raise ShapeError("sizes are raised to constant powers up to 8 only")
-    return x**exponent.numerator
+    return x**number
 
 
 def leaky_relu(attrs: Mapping[str, Any], x: Rational) -> Number:
@@ -155,17 +161,17 @@ def shift_left(attrs: Mapping[str, Any], x: int, count: int) -> int:
     return x * _power_of_two(count)
 
 
-def shift_right(attrs: Mapping[str, Any], x: int, count: int) -> int:
+def shift_right(attrs: Mapping[str, Any], x: int, count: int) -> Size:
     return floordiv(x, _power_of_two(count))
 
 
-def _power_of_two(count: int) -> int:
+def _power_of_two(count: Size) -> int:
     if is_symbolic(count) or not 0 <= count < 63:
         raise ShapeError("sizes are shifted by constant counts only")
     return 1 << count
 
 
-def bits_and(attrs: Mapping[str, Any], a: int, b: int) -> int:
+def bits_and(attrs: Mapping[str, Any], a: Size, b: Size) -> Size:
     """The bits of a size in a constant mask of its lowest or highest bits."""
     x, mask = (b, a) if is_symbolic(b) else (a, b)
     if is_symbolic(mask):
@@ -179,7 +185,7 @@ def bits_and(attrs: Mapping[str, Any], a: int, b: int) -> int:
     return masked if mask >= 0 else x - masked
 
 
-def bits_or(attrs: Mapping[str, Any], a: int, b: int) -> int:
+def bits_or(attrs: Mapping[str, Any], a: int, b: int) -> Size:
     return a + b - bits_and(attrs, a, b)
 
 

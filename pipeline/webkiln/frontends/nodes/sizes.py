@@ -11,6 +11,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.spec import Declared, NodeModel
 from webkiln.ir import dim, symbols
+from webkiln.ir.dim import Shape, Size, known
 from webkiln.ir.symbols import placeholder, size_name
 from webkiln.ir.types import Array
 from webkiln.random_inputs import SAMPLE_SIZE, Inputs
@@ -24,7 +25,7 @@ ANONYMOUS = frozenset({"", "?", "*", "-1", "none", "null", "unk", "unknown", "un
 
 def input_shapes(
     model: NodeModel, dims: Sizes, given: Shapes, values: Mapping[str, Any]
-) -> dict[str, tuple[int, ...]]:
+) -> dict[str, Shape]:
     """The shape of every input.
 
     `dims` renames or fixes sizes. `given` replaces entire shapes, by input name, or under '' if the
@@ -84,7 +85,7 @@ def open_size_names(model: NodeModel) -> set[str]:
 
 
 def fixed_values(
-    model: NodeModel, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]
+    model: NodeModel, shapes: Mapping[str, Sequence[Size]], values: Mapping[str, Any]
 ) -> dict[str, Array]:
     """The values of the inputs that a build fixes, in their dtypes. A single number is broadcast to
     the input's shape.
@@ -102,8 +103,9 @@ def fixed_values(
     }
 
 
-def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
-    if any(map(dim.is_symbolic, shape)):
+def _value(item: Declared, shape: Sequence[Size], value: Any) -> Array:
+    sizes = dim.all_known(shape)
+    if sizes is None:
         raise ShapeError(
             f"input {item.name}: its shape is {list(map(str, shape))}; an input with a value cannot"
             " have open sizes, set them with --dim"
@@ -116,12 +118,12 @@ def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
         )
     cast = array.astype(item.dtype)
     is_same = cast.dtype.kind == "f" or np.array_equal(cast, array)
-    if not is_same or array.size not in (1, prod(shape)):
+    if not is_same or array.size not in (1, prod(sizes)):
         raise ShapeError(
             f"input {item.name}: its value is {value!r}, expected {item.dtype}{list(shape)}"
         )
     return np.array(
-        np.broadcast_to(cast.reshape(shape if array.size == prod(shape) else ()), shape)
+        np.broadcast_to(cast.reshape(sizes if array.size == prod(sizes) else ()), sizes)
     )
 
 
@@ -142,7 +144,7 @@ def _check_name_collisions(inputs: Sequence[Declared], dims: Sizes) -> None:
                 )
 
 
-def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tuple[int, ...]:
+def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> Shape:
     if given is None and item.shape is None:
         raise ShapeError(
             f"input {item.name}: the model does not declare its rank; set its shape with"
@@ -155,7 +157,7 @@ def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tu
         type(own) is int and own != size for own, size in zip(declared, shape, strict=True)
     ):
         raise ShapeError(f"input {item.name}: its shape is {list(declared)}, got {list(shape)}")
-    result: list[int] = []
+    result: list[Size] = []
     for axis, size in enumerate(shape):
         resolved = size if isinstance(size, int) else _resolve(_label(item, axis, size), dims)
         if isinstance(resolved, int) and resolved > MAX_SIZE:
@@ -177,10 +179,12 @@ def _label(item: Declared, axis: int, size: int | str | None) -> str:
     return f"{item.name}_{axis}" if is_anonymous else str(size)
 
 
-def element_sizes(item: Declared, shape: Sequence[int]) -> tuple[int, ...]:
+def element_sizes(item: Declared, shape: Sequence[Size]) -> Shape:
     """The placeholders of the elements of an input of sizes."""
     stem = size_name(item.name)
-    return tuple(placeholder(f"{stem}_at_{index}") for index in range(prod(shape)))
+    return tuple(
+        placeholder(f"{stem}_at_{index}") for index in range(known(prod(shape), item.name))
+    )
 
 
 def size_values(model: NodeModel, table: Inputs, samples: Mapping[str, int]) -> dict[str, Array]:
@@ -228,7 +232,7 @@ def input_table(
     return {
         item.name: (
             item.dtype,
-            tuple(symbols.substitute(size, sizes) for size in shapes[item.name]),
+            tuple(symbols.evaluate(size, sizes) for size in shapes[item.name]),
         )
         for item in model.graph.inputs
     }

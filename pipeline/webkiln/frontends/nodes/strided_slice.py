@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from webkiln.frontends.nodes.call import NodeCall
+from webkiln.ir.dim import known
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import element, sized
 
@@ -21,10 +22,10 @@ def masks(call: NodeCall) -> Callable[[str, int], bool]:
 def elements_at(call: NodeCall) -> Tensor:
     """x[i], x[:, i] and similar, with data-dependent indices; negative ones count from the end."""
     b, x, begin, is_set = call.builder, call.tensor(0), call.tensor(1), masks(call)
-    axis = 0
-    for number in range(begin.shape[0]):
+    axis, count = 0, known(begin.shape[0], "the number of indices")
+    for number in range(count):
         if is_set("ellipsis", number):
-            axis = x.type.rank - (begin.shape[0] - number - 1)
+            axis = x.type.rank - (count - number - 1)
         elif is_set("shrink_axis", number):
             index = element(b, begin, 0, number)
             size = sized(b, x.shape[axis], index.dtype)

@@ -16,7 +16,7 @@ from webkiln.frontends.nodes.call import (
     as_tensor,
     known,
 )
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, all_known, is_symbolic
 from webkiln.ir.rational import Rational
 from webkiln.ir.types import is_float, is_integer, itemsize
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
@@ -120,7 +120,14 @@ class AtenCall(OperatorCall):
             raise self.call.data_dependent_error(int(self.call.attr(name)[1:]))
         return value
 
-    def sizes(self, name: str) -> tuple[int, ...]:
+    def integers(self, name: str) -> tuple[int, ...]:
+        """A constant list of integers."""
+        numbers = all_known(self.sizes(name))
+        if numbers is None:
+            raise self.error(f"its argument {name} has a symbolic size, but must be constant")
+        return numbers
+
+    def sizes(self, name: str) -> Shape:
         value = self[name]
         value = value if isinstance(value, tuple) else (value,)
         if any(isinstance(item, Tensor) for item in value):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import Size, known
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -125,7 +126,7 @@ def glu(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
     half = x.shape[axis] // 2
     sizes = (*x.shape[:axis], half, *x.shape[axis + 1 :])
 
-    def part(start: int) -> Tensor:
+    def part(start: Size) -> Tensor:
         starts = tuple(start if a == axis else 0 for a in range(x.type.rank))
         return b.op("Slice", [x], {"starts": starts, "sizes": sizes, "steps": (1,) * x.type.rank})
 
@@ -180,7 +181,7 @@ def sparsemax(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
     Astudillo 2016 use the last partial sum. Elements are compared pairwise, not sorted.
     """
     axis %= x.type.rank
-    count = x.shape[axis]
+    count = known(x.shape[axis], "the size of the axis of sparsemax")
     if count > INLINE_ELEMENTS:
         raise ShapeError(
             f"{b.layer}: sparsemax over {count} elements is not supported; at most"

@@ -1,5 +1,6 @@
 """Non-maximum suppression."""
 
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, iota, part, reshaped
 
@@ -34,7 +35,7 @@ def selected_boxes(
     return reshaped(b, part(b, rows, 1, 2, 1), rows.shape[:1])
 
 
-def padded_to(b: GraphBuilder, x: Tensor, size: int) -> Tensor:
+def padded_to(b: GraphBuilder, x: Tensor, size: Size) -> Tensor:
     """x [count], of a data-dependent count, followed by zeros: [size]."""
     positions = reshaped(b, iota(b, x.shape[0], "int32"), (x.shape[0], 1))
     none = filled(b, 0.0 if x.dtype == "float32" else 0, x.dtype, (size,))

@@ -2,6 +2,7 @@
 
 from math import prod
 
+from webkiln.ir.dim import known
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.slices import sliced
 from webkiln.ops.pieces import cast, iota, reshaped
@@ -9,7 +10,7 @@ from webkiln.ops.pieces import cast, iota, reshaped
 
 def determinant(b: GraphBuilder, a: Tensor) -> Tensor:
     """Gaussian elimination with partial pivoting, one column per step."""
-    size = a.shape[-1]
+    size = known(a.shape[-1], "the size of the matrix")
     lead = a.shape[:-2]
     rest = reshaped(b, a, (prod(lead), size, size))
     total = b.op("Broadcast", [b.constant(1, a.dtype)], {"shape": (prod(lead), 1, 1)})

@@ -6,6 +6,7 @@ from functools import reduce
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import Size
 from webkiln.ir.types import Array
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.operands import Argument, Operation, floating, operands, tensor
@@ -58,7 +59,8 @@ def pad_images(
     b: GraphBuilder, images: Argument, data_format: str | None = None, **original: int | None
 ) -> Tensor:
     x = tensor(b, images)
-    low, high = [0] * x.type.rank, [0] * x.type.rank
+    low: list[Size] = [0] * x.type.rank
+    high: list[Size] = [0] * x.type.rank
     for axis, first, last, target in _sides(x, data_format, original, "padding"):
         spare = 0 if target is None else target - x.shape[axis]
         low[axis] = spare - (last or 0) if first is None else first
@@ -79,7 +81,8 @@ def crop_images(
     b: GraphBuilder, images: Argument, data_format: str | None = None, **original: int | None
 ) -> Tensor:
     x = tensor(b, images)
-    starts, sizes = [0] * x.type.rank, list(x.shape)
+    starts: list[Size] = [0] * x.type.rank
+    sizes = list(x.shape)
     for axis, first, last, target in _sides(x, data_format, original, "cropping"):
         starts[axis] = x.shape[axis] - (target or 0) - (last or 0) if first is None else first
         sizes[axis] = x.shape[axis] - starts[axis] - (last or 0) if target is None else target

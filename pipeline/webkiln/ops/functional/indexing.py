@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import is_at_least, is_symbolic, maximum, minimum
+from webkiln.ir.dim import Size, is_at_least, is_symbolic, known, maximum, minimum
 from webkiln.ir.rational import positive
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -39,7 +39,10 @@ def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
         if Ellipsis in keys
         else keys + fill
     )
-    starts, sizes, steps, shape = [], [], [], []
+    starts: list[Size] = []
+    sizes: list[Size] = []
+    steps: list[int] = []
+    shape: list[Size] = []
     axis = 0
     for k in keys:
         if k is None:
@@ -70,16 +73,16 @@ def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
     return y if tuple(shape) == y.shape else b.op("Reshape", [y], {"shape": tuple(shape)})
 
 
-def _positions(size: int, key: slice) -> tuple[int, int, int]:
+def _positions(size: Size, key: slice) -> tuple[Size, Size, int]:
     """The start, count and step of a slice. With dynamic sizes, a guard requires that skipped
     elements exist.
     """
-    if not any(map(is_symbolic, (size, key.start, key.stop))):
+    if not is_symbolic(size) and not is_symbolic(key.start) and not is_symbolic(key.stop):
         index = range(size)[key]
         return (index.start if len(index) else 0), len(index), index.step
     step = 1 if key.step is None else key.step
 
-    def bound(value: int | None, default: int) -> int:
+    def bound(value: Size | None, default: Size) -> Size:
         if value is None:
             return default
         if is_at_least(value, 0) or is_at_least(-1, value):
@@ -130,7 +133,7 @@ def take_along_axis(
     return b.op("GatherElements", [x, index], {"axis": axis})
 
 
-def _spread(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
+def _spread(b: GraphBuilder, x: Tensor, shape: Sequence[Size]) -> Tensor:
     return x if x.shape == tuple(shape) else b.op("Broadcast", [x], {"shape": tuple(shape)})
 
 
@@ -148,19 +151,19 @@ def _starts(b: GraphBuilder, argument: Argument, rank: int) -> list[int | Tensor
 
 
 def slice_(
-    b: GraphBuilder, inputs: Argument, start_indices: Argument, shape: Sequence[int]
+    b: GraphBuilder, inputs: Argument, start_indices: Argument, shape: Sequence[Size]
 ) -> Tensor:
     """A part of this shape. A computed start is clamped so that the part lies inside."""
     x = tensor(b, inputs)
     starts = _starts(b, start_indices, x.type.rank)
-    fixed = [start if isinstance(start, int) else 0 for start in starts]
+    fixed = [0 if isinstance(start, Tensor) else start for start in starts]
     for start, size in zip(starts, shape, strict=True):
         if isinstance(start, Tensor) and size == -1:
             raise ShapeError(
                 f"{b.layer}: its size depends on a start that is a tensor; give the size of each"
                 " axis"
             )
-    sizes = [
+    sizes: list[Size] = [
         x.shape[a] - start if n == -1 else n
         for a, (start, n) in enumerate(zip(fixed, shape, strict=True))
     ]
@@ -182,7 +185,7 @@ def slice_(
     return x
 
 
-def _clamped(b: GraphBuilder, start: Tensor, whole: int, size: int) -> Tensor:
+def _clamped(b: GraphBuilder, start: Tensor, whole: Size, size: Size) -> Tensor:
     """The start, clamped so that this number of elements lies inside."""
     return b.op("Max", [b.op("Min", [start, sized(b, whole - size, "int32")]), like(b, 0, start)])
 
@@ -218,7 +221,7 @@ def slice_update(
     )
 
 
-def scatter(b: GraphBuilder, indices: Argument, values: Argument, shape: Sequence[int]) -> Tensor:
+def scatter(b: GraphBuilder, indices: Argument, values: Argument, shape: Sequence[Size]) -> Tensor:
     """The sums of the values for each index."""
     new = tensor(b, values)
     return scatter_update(b, filled(b, 0, new.dtype, shape), indices, new, "add")
@@ -232,7 +235,8 @@ def scatter_update(
     reduction: str | None = None,
 ) -> Tensor:
     x, index = tensor(b, inputs), _index(b, indices)
-    shape = (*index.shape[:-1], *x.shape[index.shape[-1] :])
+    depth = known(index.shape[-1], "the number of indices of an element")
+    shape = (*index.shape[:-1], *x.shape[depth:])
     new = _spread(b, cast(b, tensor(b, updates), x.dtype), shape)
     return b.op("ScatterND", [x, index, new], {"reduction": reduction or "none"})
 
@@ -254,7 +258,7 @@ def nonzero(b: GraphBuilder, x: Argument) -> list[Tensor]:
     return [reshaped(b, part(b, found, 0, axis, 1), found.shape[1:]) for axis in range(x.type.rank)]
 
 
-def is_index(b: GraphBuilder, indices: Tensor, depth: int, axis: int = -1) -> Tensor:
+def is_index(b: GraphBuilder, indices: Tensor, depth: Size, axis: int = -1) -> Tensor:
     """Whether each number up to `depth`, along a new axis, is the index; none is for an invalid
     one.
     """
@@ -266,7 +270,7 @@ def is_index(b: GraphBuilder, indices: Tensor, depth: int, axis: int = -1) -> Te
 def one_hot(
     b: GraphBuilder,
     x: Argument,
-    num_classes: int,
+    num_classes: Size,
     axis: int = -1,
     dtype: str | None = None,
     sparse: bool = False,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic, known, known_shape
 from webkiln.ir.rational import Rational
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -46,7 +46,7 @@ def factor(value: float | Rational) -> Scale:
     return value if isinstance(value, Rational) else fraction(value)
 
 
-def scaled(size: int, scale: Scale) -> int:
+def scaled(size: Size, scale: Scale) -> Size:
     """The size times a scale, rounded down."""
     if isinstance(scale, Rational):
         return (Rational.of_size(size, "float32") * scale).floor()
@@ -54,7 +54,7 @@ def scaled(size: int, scale: Scale) -> int:
 
 
 def coordinate_map(
-    coordinates: str, size: int, out: int, scale: Scale | None, roi: tuple[float, float]
+    coordinates: str, size: Size, out: Size, scale: Scale | None, roi: tuple[float, float]
 ) -> dict[str, Any]:
     """The map from output indices to positions, with integer coefficients: (o * scale + start) /
     unit. Without a scale, it is out / size.
@@ -75,13 +75,13 @@ def coordinate_map(
         and isinstance(scale, Fraction)
         and not is_symbolic(size)
     ):
-        offset = Fraction(size, 2) * (1 - Fraction(out) / (scale * size))
+        offset = Fraction(size, 2) * (1 - Fraction(known(out, "the resized axis")) / (scale * size))
         begin = offset + 1 / (2 * scale) - Fraction(1, 2)
         return _over_one_unit(1 / scale, begin)
     return {"scale": 2 * q, "start": q - p, "unit": 2 * p}
 
 
-def _aligned(size: int, out: int, scale: Scale | None) -> dict[str, Any]:
+def _aligned(size: Size, out: Size, scale: Scale | None) -> dict[str, Any]:
     """The last output is at the last element, if the scaled size is an integer."""
     if is_symbolic(out) or is_symbolic(size):
         return {"scale": size - 1, "start": 0, "unit": out - 1}
@@ -93,7 +93,8 @@ def _aligned(size: int, out: int, scale: Scale | None) -> dict[str, Any]:
     )
 
 
-def _cropped(size: int, out: int, first: Fraction, last: Fraction) -> dict[str, Any]:
+def _cropped(size: Size, out: Size, first: Fraction, last: Fraction) -> dict[str, Any]:
+    size, out = known_shape((size, out), "the resized axis")
     if out > 1:
         return _over_one_unit((last - first) * (size - 1) / (out - 1), first * (size - 1))
     return _over_one_unit(Fraction(0), (first + last) * (size - 1) / 2)
@@ -108,7 +109,7 @@ def resize_axis(
     b: GraphBuilder,
     x: Tensor,
     axis: int,
-    out: int,
+    out: Size,
     scale: Scale | None,
     how: Interpolation,
     roi: tuple[float, float] = (0.0, 1.0),

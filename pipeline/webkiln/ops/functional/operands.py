@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from webkiln.ir.dim import Size
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, iota, reshaped, sized, widened
@@ -151,12 +152,12 @@ def like(b: GraphBuilder, value: float, x: Tensor) -> Tensor:
     return b.constant(value, x.dtype)
 
 
-def full(b: GraphBuilder, value: Argument, dtype: str, shape: Sequence[int]) -> Tensor:
+def full(b: GraphBuilder, value: Argument, dtype: str, shape: Sequence[Size]) -> Tensor:
     """Broadcast an operand to a shape."""
     return widened(b, as_dtype(b, value, dtype), shape)
 
 
-def numbers(b: GraphBuilder, size: int, dtype: str, axis: int = 0, rank: int = 1) -> Tensor:
+def numbers(b: GraphBuilder, size: Size, dtype: str, axis: int = 0, rank: int = 1) -> Tensor:
     """0, 1, ... up to a size, along one of several axes."""
     return reshaped(b, iota(b, size, dtype), [size if d == axis else 1 for d in range(rank)])
 

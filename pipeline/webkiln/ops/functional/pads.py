@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from webkiln.ir.dim import maximum
+from webkiln.ir.dim import Size, maximum
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 from webkiln.ops.functional.slices import sliced
 from webkiln.ops.pieces import reshaped
 
 
 def pad_with(
-    b: GraphBuilder, x: Tensor, low: Sequence[int], high: Sequence[int], value: Tensor | Scalar
+    b: GraphBuilder, x: Tensor, low: Sequence[Size], high: Sequence[Size], value: Tensor | Scalar
 ) -> Tensor:
     """x with `low` and `high` more elements before and after each axis. Their value may be a tensor
     of one element.
@@ -24,8 +24,8 @@ def pad_with(
 def pad_or_crop(
     b: GraphBuilder,
     x: Tensor,
-    low: Sequence[int],
-    high: Sequence[int],
+    low: Sequence[Size],
+    high: Sequence[Size],
     *,
     mode: str = "constant",
     value: Tensor | Scalar = 0.0,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webkiln.ir.dim import floordiv, maximum
+from webkiln.ir.dim import Shape, Size, floordiv, maximum
 from webkiln.ir.rational import positive
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast
@@ -14,15 +14,15 @@ from webkiln.ops.pieces import cast
 class Windows:
     """One entry for each spatial axis. `low` and `high` are the padding."""
 
-    window: tuple[int, ...]
+    window: Shape
     strides: tuple[int, ...]
     dilation: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
+    low: Shape
+    high: Shape
 
 
 def conv(
-    b: GraphBuilder, x: Tensor, w: Tensor, bias: Tensor | None, windows: Windows, groups: int = 1
+    b: GraphBuilder, x: Tensor, w: Tensor, bias: Tensor | None, windows: Windows, groups: Size = 1
 ) -> Tensor:
     """x [N, C, ...] convolved with a kernel [out, C / groups, ...]."""
     dims = tuple(range(x.type.rank))
@@ -39,7 +39,7 @@ def conv(
     return b.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
 
 
-def ceil_padding(sizes: Sequence[int], windows: Windows) -> tuple[int, ...]:
+def ceil_padding(sizes: Sequence[Size], windows: Windows) -> Shape:
     """The padding after each axis for a last window that is only partly inside, as with
     `ceil_mode`. No window starts in the trailing padding.
     """
@@ -66,7 +66,7 @@ def pool_attributes(x: Tensor, windows: Windows, *, ceil_mode: bool) -> dict[str
     return _attributes(x, windows, extra)
 
 
-def _attributes(x: Tensor, windows: Windows, extra: Sequence[int]) -> dict[str, Any]:
+def _attributes(x: Tensor, windows: Windows, extra: Sequence[Size]) -> dict[str, Any]:
     return {
         "axes": tuple(range(2, x.type.rank)),
         "window": windows.window,

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from math import prod
 
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import broadcast_input, one_or, reshaped, transposed
 
 
-def reshape_inferred(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
+def reshape_inferred(b: GraphBuilder, x: Tensor, shape: Sequence[Size]) -> Tensor:
     """x in another shape; a size of -1 is inferred."""
     sizes = list(shape)
     if any(not is_symbolic(size) and size == -1 for size in sizes):
@@ -20,7 +20,7 @@ def reshape_inferred(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor
     return reshaped(b, x, sizes)
 
 
-def expand(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
+def expand(b: GraphBuilder, x: Tensor, shape: Sequence[Size]) -> Tensor:
     """Broadcast x and a shape to each other. An open size of either may be 1 when the model
     runs.
     """
@@ -38,7 +38,7 @@ def expand(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
     return b.op("Broadcast", [x], {"shape": sizes})
 
 
-def _broadcast_size(b: GraphBuilder, own: int, target: int) -> int:
+def _broadcast_size(b: GraphBuilder, own: Size, target: Size) -> Size:
     """The size that an axis of a known size is broadcast to. A target that is open may be 1 when
     the model runs; a guard rejects all other sizes.
     """
@@ -48,7 +48,7 @@ def _broadcast_size(b: GraphBuilder, own: int, target: int) -> int:
     return own
 
 
-def tile(b: GraphBuilder, x: Tensor, repeats: Sequence[int]) -> Tensor:
+def tile(b: GraphBuilder, x: Tensor, repeats: Sequence[Size]) -> Tensor:
     """x repeated along each axis."""
     wide = [size for pair in zip(repeats, x.shape, strict=True) for size in pair]
     unsqueezed = reshaped(b, x, [size for own in x.shape for size in (1, own)])
@@ -72,7 +72,8 @@ def depth_to_space(b: GraphBuilder, x: Tensor, block: int, *, depth_first: bool 
     """
     n, c, h, w = x.shape
     if depth_first:
-        split, perm = (n, block, block, c // block**2, h, w), (0, 3, 4, 1, 5, 2)
+        split: Shape = (n, block, block, c // block**2, h, w)
+        perm = (0, 3, 4, 1, 5, 2)
     else:
         split, perm = (n, c // block**2, block, block, h, w), (0, 1, 4, 2, 5, 3)
     moved = transposed(b, reshaped(b, x, split), perm)

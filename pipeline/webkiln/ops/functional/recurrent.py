@@ -5,6 +5,7 @@ the products with the input are computed for all steps at once.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.activations import hard_sigmoid
 from webkiln.ops.functional.indexing import reverse_sequence
@@ -81,7 +82,7 @@ class Options:
     """
 
     gates: int
-    hidden: int
+    hidden: Size
     reverse: tuple[bool, ...]
     activations: tuple[GateFunction, ...]
     batch_first: bool = False
@@ -232,7 +233,7 @@ class Recurrence:
         return states, results[0]
 
 
-def gate(b: GraphBuilder, x: Tensor, number: int, hidden: int) -> Tensor:
+def gate(b: GraphBuilder, x: Tensor, number: int, hidden: Size) -> Tensor:
     attrs = {"starts": (0, number * hidden), "sizes": (x.shape[0], hidden), "steps": (1, 1)}
     return b.op("Slice", [x], attrs)
 

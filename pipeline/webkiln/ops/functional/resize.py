@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from webkiln.ir.dim import Size, known, known_shape
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -27,7 +28,7 @@ def resized_to(
     b: GraphBuilder,
     x: Tensor,
     axes: Sequence[int],
-    target: Sequence[int],
+    target: Sequence[Size],
     interpolation: str,
     *,
     antialias: bool = False,
@@ -63,7 +64,7 @@ def resized(
     b: GraphBuilder,
     x: Tensor,
     axes: Sequence[int],
-    target: Sequence[int],
+    target: Sequence[Size],
     interpolation: str,
     *,
     antialias: bool = False,
@@ -84,11 +85,12 @@ def resized(
     return b.op("Resize", [x], attrs, x.order)
 
 
-def _fitting(x: Tensor, axes: Sequence[int], target: Sequence[int]) -> list[int]:
+def _fitting(x: Tensor, axes: Sequence[int], target: Sequence[Size]) -> list[int]:
     """For each axis, the size that matches the other one at the target's aspect ratio, in
     TensorFlow's float32.
     """
-    height, width = (x.shape[axis] for axis in axes)
+    height, width = (known(x.shape[axis], "the size of an image") for axis in axes)
+    target = known_shape(target, "the new size of an image")
     scaled = (
         np.float32(width * target[0]) / np.float32(target[1]),
         np.float32(height * target[1]) / np.float32(target[0]),
@@ -96,8 +98,9 @@ def _fitting(x: Tensor, axes: Sequence[int], target: Sequence[int]) -> list[int]
     return [int(size) for size in scaled]
 
 
-def _cropped(b: GraphBuilder, x: Tensor, axes: Sequence[int], target: Sequence[int]) -> Tensor:
-    starts, extents = [0] * x.type.rank, list(x.shape)
+def _cropped(b: GraphBuilder, x: Tensor, axes: Sequence[int], target: Sequence[Size]) -> Tensor:
+    starts: list[Size] = [0] * x.type.rank
+    extents = list(x.shape)
     for axis, fitting in zip(axes, _fitting(x, axes, target), strict=True):
         extents[axis] = max(min(x.shape[axis], fitting), 1)
         starts[axis] = (x.shape[axis] - extents[axis]) // 2
@@ -109,9 +112,9 @@ def _cropped(b: GraphBuilder, x: Tensor, axes: Sequence[int], target: Sequence[i
 
 
 def _padded(
-    b: GraphBuilder, x: Tensor, axes: Sequence[int], target: Sequence[int], value: float
+    b: GraphBuilder, x: Tensor, axes: Sequence[int], target: Sequence[Size], value: float
 ) -> Tensor:
-    around = [0] * x.type.rank
+    around: list[Size] = [0] * x.type.rank
     for axis, fitting in zip(axes, _fitting(x, axes, target), strict=True):
         around[axis] = max(fitting - x.shape[axis], 0) // 2
     return b.op("Pad", [x], {"low": tuple(around), "high": tuple(around), "value": value})

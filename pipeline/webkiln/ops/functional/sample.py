@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
+from webkiln.ir.dim import Size, is_symbolic, maximum
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.slices import reversed_along, sliced
@@ -22,7 +23,7 @@ DATA_DEPENDENT_RATIO = (
 """Why `roi_align` needs a sampling ratio, and what to do instead."""
 
 
-def size_vector(b: GraphBuilder, sizes: Sequence[int], dtype: str) -> Tensor:
+def size_vector(b: GraphBuilder, sizes: Sequence[Size], dtype: str) -> Tensor:
     """Sizes as numbers, [len(sizes)]."""
     return b.op("Sizes", [], {"sizes": tuple(sizes), "dtype": dtype})
 
@@ -54,7 +55,12 @@ def grid_sample(
     return cast(b, b.op("Sample", [cast(b, x, precision), wide], attrs), x.dtype)
 
 
-def affine_grid(b: GraphBuilder, theta: Tensor, sizes: Sequence[int], *, corners: bool) -> Tensor:
+def _divided(x: Tensor, numerator: int, size: Size) -> Tensor:
+    """x * numerator / size."""
+    return x * numerator / size if is_symbolic(size) else x * (numerator / size)
+
+
+def affine_grid(b: GraphBuilder, theta: Tensor, sizes: Sequence[Size], *, corners: bool) -> Tensor:
     """theta [N, d, d + 1] applied to the positions of an image with spatial `sizes`, which range
     from -1 to 1, the last axis first: [N, *sizes, d].
     """
@@ -63,9 +69,9 @@ def affine_grid(b: GraphBuilder, theta: Tensor, sizes: Sequence[int], *, corners
     for d in reversed(range(count)):
         steps = iota(b, sizes[d], theta.dtype)
         line = (
-            steps * (2 / max(sizes[d] - 1, 1)) - 1.0
+            _divided(steps, 2, maximum([sizes[d] - 1, 1])) - 1.0
             if corners
-            else (steps * 2.0 + 1.0) * (1 / sizes[d]) - 1.0
+            else _divided(steps * 2.0 + 1.0, 1, sizes[d]) - 1.0
         )
         coordinate = reshaped(
             b, line, [*(sizes[d] if axis == d else 1 for axis in range(count)), 1]
@@ -122,8 +128,8 @@ def deform_conv(
 def _tap_positions(
     b: GraphBuilder,
     dtype: str,
-    window: Sequence[int],
-    out: Sequence[int],
+    window: Sequence[Size],
+    out: Sequence[Size],
     strides: Sequence[int],
     pads: Sequence[int],
     dilation: Sequence[int],
@@ -230,7 +236,7 @@ def max_roi_pool(
     return b.op("Where", [b.op("IsInf", [y]), b.constant(0, x.dtype), y])
 
 
-def _in_bins(b: GraphBuilder, first: Tensor, last: Tensor, bins: int, size: int) -> Tensor:
+def _in_bins(b: GraphBuilder, first: Tensor, last: Tensor, bins: int, size: Size) -> Tensor:
     """Whether each position of an axis is in each bin of each region, [R, bins, size]."""
     count = first.shape[0]
     span = b.op("Max", [last - first + 1, b.constant(1, "int32")])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import Size
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.operands import Argument, Operation, operands, tensor
@@ -36,7 +37,7 @@ def segment(reduction: str) -> Operation:
         **options: bool,
     ) -> Tensor:
         x, ids = tensor(b, data), cast(b, tensor(b, segment_ids), "int32")
-        count = num_segments
+        count: Size | None = num_segments
         if count is None and (reduction != "add" or options.get("sorted")):
             raise ShapeError(
                 f"{b.layer}: the number of segments depends on the data; give num_segments,"
@@ -56,7 +57,7 @@ def segment(reduction: str) -> Operation:
     return apply
 
 
-def top_k(b: GraphBuilder, x: Argument, k: int, **_: bool) -> list[Tensor]:
+def top_k(b: GraphBuilder, x: Argument, k: Size, **_: bool) -> list[Tensor]:
     """The largest elements along the last axis, and their indices; of equal ones, the first."""
     x = tensor(b, x)
     axis = x.type.rank - 1

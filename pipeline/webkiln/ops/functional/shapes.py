@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Dim, Size, is_symbolic, known, maximum
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.operands import (
     FLOAT,
@@ -19,14 +19,15 @@ from webkiln.ops.functional.operands import (
     operands,
     tensor,
 )
+from webkiln.ops.functional.slices import bounds
 from webkiln.ops.pieces import part, reshaped, sized, squeezed
 
 PADDING = ("edge", "reflect", "wrap")
 
 
-def reshape(b: GraphBuilder, x: Argument, newshape: Sequence[int] | int) -> Tensor:
+def reshape(b: GraphBuilder, x: Argument, newshape: Sequence[Size] | Size) -> Tensor:
     x = tensor(b, x)
-    target = [newshape] if isinstance(newshape, int) else list(newshape)
+    target = [newshape] if isinstance(newshape, int | Dim) else list(newshape)
     product = prod(n for n in target if n is not None and n != -1)
     divisor = product if is_symbolic(product) else max(product, 1)
     shape = tuple(x.type.size // divisor if n in (-1, None) else n for n in target)
@@ -93,7 +94,7 @@ def stack(b: GraphBuilder, x: Sequence[Argument], axis: int = 0) -> Tensor:
 
 
 def split(
-    b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int], axis: int = 0
+    b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[Size], axis: int = 0
 ) -> list[Tensor]:
     x = tensor(b, x)
     axis %= x.type.rank
@@ -101,9 +102,9 @@ def split(
     if isinstance(indices_or_sections, int):
         cuts = [size * place // indices_or_sections for place in range(1, indices_or_sections)]
     else:
-        cuts = [slice(0, int(cut)).indices(size)[1] for cut in indices_or_sections]
+        cuts = [bounds(size, 0, cut, 1)[1] for cut in indices_or_sections]
     return [
-        part(b, x, axis, low, max(high - low, 0))
+        part(b, x, axis, low, maximum([high - low, 0]))
         for low, high in zip([0, *cuts], [*cuts, size], strict=True)
     ]
 
@@ -112,7 +113,7 @@ def split_along(axis: int) -> Operation:
     """vsplit, dsplit, and hsplit, which splits a vector along its only axis."""
 
     def apply(
-        b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int]
+        b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[Size]
     ) -> list[Tensor]:
         return split(
             b, x, indices_or_sections, 0 if axis == 1 and tensor(b, x).type.rank == 1 else axis
@@ -125,7 +126,8 @@ def array_split(
     b: GraphBuilder, x: Argument, indices_or_sections: int, axis: int = 0
 ) -> list[Tensor]:
     """Sections whose sizes differ by at most one, the larger ones first."""
-    each, larger = divmod(tensor(b, x).shape[axis], indices_or_sections)
+    size = known(tensor(b, x).shape[axis], "the size of the split axis")
+    each, larger = divmod(size, indices_or_sections)
     return split(
         b,
         x,
@@ -172,11 +174,11 @@ def pad(
     return y
 
 
-def broadcast_to(b: GraphBuilder, x: Argument, shape: Sequence[int]) -> Tensor:
+def broadcast_to(b: GraphBuilder, x: Argument, shape: Sequence[Size]) -> Tensor:
     return b.op("Broadcast", [tensor(b, x)], {"shape": tuple(shape)})
 
 
-def tile(b: GraphBuilder, x: Argument, repeats: int | Sequence[int]) -> Tensor:
+def tile(b: GraphBuilder, x: Argument, repeats: int | Sequence[Size]) -> Tensor:
     x = tensor(b, x)
     times = [repeats] if isinstance(repeats, int) else list(repeats)
     rank = max(len(times), x.type.rank)
@@ -320,7 +322,7 @@ def rearrange(b: GraphBuilder, /, tensor: Argument, pattern: str, **sizes: int) 
         for side in pattern.split("->")
     )
     x = operands(b, tensor)[0]
-    extents = dict(sizes)
+    extents: dict[str, Size] = dict(sizes)
     for group, size in zip(before, x.shape, strict=True):
         missing = [name for name in group if name not in extents]
         if missing:

@@ -1,6 +1,6 @@
 """Slices of one axis."""
 
-from webkiln.ir.dim import is_symbolic, maximum, minimum
+from webkiln.ir.dim import Size, all_known, is_symbolic, maximum, minimum
 from webkiln.ir.rational import positive
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -8,13 +8,15 @@ FAR = 10**9
 """Exporters write ends of at least this number for the end of an axis."""
 
 
-def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
+def bounds(size: Size, start: Size, end: Size, step: Size) -> tuple[Size, Size]:
     """The first element and the number of elements, as in a Python slice."""
-    if not any(map(is_symbolic, (size, start, end))):
-        indices = range(size)[slice(start, end if step > 0 or end >= -size else None, step)]
+    if (numbers := all_known((size, start, end, step))) is not None:
+        length, begin, stop, stride = numbers
+        end_before = stop if stride > 0 or stop >= -length else None
+        indices = range(length)[slice(begin, end_before, stride)]
         return (indices.start if len(indices) else 0), len(indices)
 
-    def clamp(index: int, lowest: int, highest: int) -> int:
+    def clamp(index: Size, lowest: Size, highest: Size) -> Size:
         if not is_symbolic(index) and index >= FAR:
             return highest
         if not is_symbolic(index) and index <= -FAR:
@@ -29,7 +31,7 @@ def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
     return first, maximum([-(-(first - last) // -step), 0])
 
 
-def sliced(b: GraphBuilder, x: Tensor, axis: int, start: int, count: int) -> Tensor:
+def sliced(b: GraphBuilder, x: Tensor, axis: int, start: Size, count: Size) -> Tensor:
     """`count` elements of one axis from `start`: always a node, even if these are all elements."""
     starts = tuple(start if d == axis else 0 for d in range(x.type.rank))
     sizes = tuple(count if d == axis else size for d, size in enumerate(x.shape))

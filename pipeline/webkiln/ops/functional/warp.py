@@ -6,6 +6,7 @@ from itertools import product
 from math import pi
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import Size, is_symbolic, known
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.image import channels_last
@@ -55,7 +56,7 @@ def projected(
     b: GraphBuilder,
     x: Tensor,
     transforms: Tensor,
-    size: Sequence[int],
+    size: Sequence[Size],
     interpolation: str,
     fill_mode: str,
     fill_value: float,
@@ -86,7 +87,7 @@ def projected(
     return _read_at(b, x, row, column, visible, interpolation, fill_value)
 
 
-def _folded(b: GraphBuilder, position: Tensor, size: int, mode: str) -> Tensor:
+def _folded(b: GraphBuilder, position: Tensor, size: Size, mode: str) -> Tensor:
     """Move a position inside the image according to TensorFlow's fill mode."""
     if mode == "constant":
         return position
@@ -117,7 +118,7 @@ def _folded(b: GraphBuilder, position: Tensor, size: int, mode: str) -> Tensor:
     )
 
 
-def _bounded(b: GraphBuilder, position: Tensor, size: int) -> Tensor:
+def _bounded(b: GraphBuilder, position: Tensor, size: Size) -> Tensor:
     """The nearest position in 0..size - 1."""
     return b.op("Min", [b.binary("Max", position, 0), sized(b, size - 1, position.dtype)])
 
@@ -181,7 +182,7 @@ def _read_at(
     return b.op("Where", [reshaped(b, visible, (*visible.shape, 1)), y, background])
 
 
-def _within(b: GraphBuilder, position: Tensor, size: int) -> Tensor:
+def _within(b: GraphBuilder, position: Tensor, size: Size) -> Tensor:
     return b.op(
         "And",
         [
@@ -241,7 +242,10 @@ def map_coordinates(
     positions = [tensor(b, item) for item in coordinates] if isinstance(coordinates, list) else None
     if positions is None:
         grid = tensor(b, coordinates)
-        positions = [element(b, grid, 0, axis) for axis in range(grid.shape[0])]
+        positions = [
+            element(b, grid, 0, axis)
+            for axis in range(known(grid.shape[0], "the number of coordinates"))
+        ]
     working = positions[0].dtype if order == 0 or is_float(positions[0].dtype) else FLOAT
     lines = [
         _nodes(b, cast(b, position, working), size, order, fill_mode)
@@ -262,7 +266,7 @@ def map_coordinates(
 
 
 def _nodes(
-    b: GraphBuilder, position: Tensor, size: int, order: int, mode: str
+    b: GraphBuilder, position: Tensor, size: Size, order: int, mode: str
 ) -> list[tuple[Tensor, Tensor, Tensor | None]]:
     """For each neighbour along an axis: its index, whether it is inside, and its weight."""
     if order == 0:
@@ -279,7 +283,7 @@ def _nodes(
     ]
 
 
-def _inside(b: GraphBuilder, index: Tensor, size: int, mode: str) -> Tensor:
+def _inside(b: GraphBuilder, index: Tensor, size: Size, mode: str) -> Tensor:
     """Move an index inside according to Keras's fill mode. `reflect` repeats the last element, and
     neither mode repeats the first.
     """
@@ -328,7 +332,13 @@ def scale_and_translate(
 
 
 def _weights(
-    b: GraphBuilder, size: int, out: int, scale: Tensor, shift: Tensor, method: str, antialias: bool
+    b: GraphBuilder,
+    size: Size,
+    out: int,
+    scale: Tensor,
+    shift: Tensor,
+    method: str,
+    antialias: bool,
 ) -> Tensor:
     """The weight of each element [row] for each output [column]."""
     inverse = b.op("Reciprocal", [scale])
@@ -349,9 +359,9 @@ def _weights(
             zero,
         ],
     )
+    last = sized(b, size, scale.dtype) - 0.5 if is_symbolic(size) else size - 0.5
     inside = b.op(
-        "And",
-        [b.binary("GreaterEqual", position, -0.5), b.binary("LessEqual", position, size - 0.5)],
+        "And", [b.binary("GreaterEqual", position, -0.5), b.binary("LessEqual", position, last)]
     )
     return b.op("Where", [inside, shares, zero])
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import maximum
+from webkiln.ir.dim import Size, maximum
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-Pads = Sequence[tuple[int, int]]
+Pads = Sequence[tuple[Size, Size]]
 """(low, high) for each spatial axis."""
 CAUSAL = ("valid", "same", "causal")
 PADDING = ("valid", "same")
@@ -37,15 +37,15 @@ def sizes(value: int | Sequence[int], count: int) -> tuple[int, ...]:
     return (value,) * count if isinstance(value, int) else tuple(value)
 
 
-def spans(window: Sequence[int], dilation: Sequence[int]) -> list[int]:
+def spans(window: Sequence[Size], dilation: Sequence[int]) -> list[Size]:
     """The extent of a dilated window along each axis."""
     return [(size - 1) * gap + 1 for size, gap in zip(window, dilation, strict=True)]
 
 
 def padding_of(
     kind: str,
-    size: Sequence[int],
-    window: Sequence[int],
+    size: Sequence[Size],
+    window: Sequence[Size],
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> Pads:
@@ -73,7 +73,7 @@ def plain(count: int) -> dict[str, Any]:
 
 def window_of(
     x: Tensor,
-    kernel: Sequence[int],
+    kernel: Sequence[Size],
     data_format: str | None,
     kind: str,
     strides: int | Sequence[int],
@@ -92,7 +92,7 @@ def convolved(
     x: Tensor,
     kernel: Tensor,
     data_format: str | None,
-    groups: int,
+    groups: Size,
     attrs: dict[str, Any],
     bias: Sequence[Tensor] = (),
 ) -> Tensor:

@@ -7,6 +7,7 @@ from math import prod
 
 from webkiln.frontends.caffe.operators.operands import blob, blob_count, bottoms
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import pooling
 from webkiln.ops.functional.pooling import Windows
@@ -77,7 +78,7 @@ def depthwise(call: NodeCall) -> list[Tensor]:
     return [_convolved(call, x, x.shape[1]) for x in bottoms(call)]
 
 
-def _convolved(call: NodeCall, x: Tensor, groups: int) -> Tensor:
+def _convolved(call: NodeCall, x: Tensor, groups: Size) -> Tensor:
     geometry, features = window(call, x.type.rank - 2), _features(call, x, groups)
     w = blob(call, 0, (features, x.shape[1] // groups, *geometry.kernel))
     pad = geometry.pad
@@ -85,7 +86,7 @@ def _convolved(call: NodeCall, x: Tensor, groups: int) -> Tensor:
     return pooling.conv(call.builder, x, w, _bias(call, features), windows, groups)
 
 
-def _features(call: NodeCall, x: Tensor, groups: int) -> int:
+def _features(call: NodeCall, x: Tensor, groups: Size) -> int:
     features = call.attr("num_output") or 0
     if x.type.rank < 3:
         raise call.error(f"reads {list(x.shape)}, expected a batch, channels and spatial axes")

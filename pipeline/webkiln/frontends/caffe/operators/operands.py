@@ -5,7 +5,7 @@ from functools import wraps
 from math import prod
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler, NodeResult
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import Tensor
 
 
@@ -17,7 +17,7 @@ def blob_count(call: NodeCall) -> int:
     return int(call.attr("blobs"))
 
 
-def blob(call: NodeCall, index: int, shape: Sequence[int] | None = None) -> Tensor:
+def blob(call: NodeCall, index: int, shape: Sequence[Size] | None = None) -> Tensor:
     """A weight in the shape that the layer expects. Older files pad shapes to four axes."""
     count = blob_count(call)
     if index >= count:

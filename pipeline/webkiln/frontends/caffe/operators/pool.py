@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.ir.dim import floordiv, is_symbolic, minimum
+from webkiln.ir.dim import Shape, Size, floordiv, is_symbolic, minimum
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.normalization import local_response_norm
 from webkiln.ops.pieces import cast, part, reshaped, sized
@@ -21,7 +21,7 @@ class Pooled:
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
     pad: tuple[int, ...]
-    counts: tuple[int, ...]
+    counts: Shape
 
 
 def pooling(call: NodeCall) -> list[Tensor]:
@@ -63,8 +63,8 @@ def _pair(call: NodeCall, stem: str, name: str) -> tuple[int, int]:
 
 
 def _count(
-    call: NodeCall, size: int, kernel: int, stride: int, pad: int, *, padded: bool, up: bool
-) -> int:
+    call: NodeCall, size: Size, kernel: Size, stride: Size, pad: int, *, padded: bool, up: bool
+) -> Size:
     room = size + 2 * pad - kernel
     if not is_symbolic(room) and room < 0:
         raise call.error(
@@ -93,7 +93,7 @@ def _stochastic(call: NodeCall) -> Exception:
     return call.unsupported("uses random pooling", "Use MAX or AVE")
 
 
-def _reach(x: Tensor, windows: Pooled) -> tuple[int, ...]:
+def _reach(x: Tensor, windows: Pooled) -> Shape:
     """How far windows reach past the padded axis; for dynamic sizes, an upper bound."""
     rows = zip(
         x.shape[2:], windows.kernel, windows.stride, windows.pad, windows.counts, strict=True
@@ -108,7 +108,7 @@ def _reach(x: Tensor, windows: Pooled) -> tuple[int, ...]:
     )
 
 
-def _attrs(windows: Pooled, low: Sequence[int], high: Sequence[int]) -> dict[str, Any]:
+def _attrs(windows: Pooled, low: Sequence[int], high: Sequence[Size]) -> dict[str, Any]:
     return {
         "axes": (2, 3),
         "window": windows.kernel,
@@ -119,7 +119,7 @@ def _attrs(windows: Pooled, low: Sequence[int], high: Sequence[int]) -> dict[str
     }
 
 
-def _first(call: NodeCall, y: Tensor, counts: Sequence[int]) -> Tensor:
+def _first(call: NodeCall, y: Tensor, counts: Sequence[Size]) -> Tensor:
     for axis, count in enumerate(counts, 2):
         y = part(call.builder, y, axis, 0, count)
     return y

@@ -5,7 +5,7 @@ from math import prod
 
 from webkiln.frontends.caffe.operators.operands import blob, bottoms
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, part, reshaped
 
@@ -56,7 +56,7 @@ def _last(call: NodeCall) -> int:
     return int(call.attr("blobs")) - 1
 
 
-def _transposed_blob(call: NodeCall, index: int, shape: tuple[int, int]) -> Tensor:
+def _transposed_blob(call: NodeCall, index: int, shape: tuple[Size, Size]) -> Tensor:
     return call.op("Transpose", [blob(call, index, shape)], {"perm": (1, 0)})
 
 

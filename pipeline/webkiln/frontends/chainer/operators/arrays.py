@@ -2,6 +2,7 @@
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import rearrange
 from webkiln.ops.functional.determinant import determinant
@@ -46,8 +47,11 @@ def split(call: NodeCall) -> list[Tensor]:
 def slice_(call: NodeCall) -> Tensor:
     """Operands: x, starts, ends, axes, steps."""
     x, rank = call.tensor(0), call.type(0).rank
-    begin, sizes, steps = [0] * rank, list(x.shape), [1] * rank
-    for start, end, number, step in zip(*map(call.sizes, range(1, 5)), strict=True):
+    begin: list[Size] = [0] * rank
+    sizes = list(x.shape)
+    steps: list[Size] = [1] * rank
+    rows = zip(call.sizes(1), call.sizes(2), call.integers(3), call.sizes(4), strict=True)
+    for start, end, number, step in rows:
         axis = call.axis(number, rank)
         begin[axis], sizes[axis] = bounds(x.shape[axis], start, end, step)
         steps[axis] = step
@@ -86,7 +90,7 @@ def scatter_elements(call: NodeCall) -> Tensor:
 
 def col2im(call: NodeCall) -> Tensor:
     """Operands: blocks [N, C * taps, L], the sizes of the image and of a block."""
-    image, block, strides = call.sizes(1), call.sizes(2), call.attr("strides")
+    image, block, strides = call.sizes(1), call.integers(2), call.attr("strides")
     ones, none = (1,) * len(image), (0,) * len(image)
     return overlapped(call.builder, call.tensor(0), image, block, strides, ones, none, none)
 

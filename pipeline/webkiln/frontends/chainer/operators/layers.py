@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ir.dim import Shape, known_shape
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional import pooling, recurrent, sample
@@ -16,7 +17,7 @@ from webkiln.ops.transposed_conv import transposed_conv
 Layer = Callable[[GraphBuilder, recurrent.Operands, recurrent.Options], list[Tensor]]
 
 
-def windows(call: NodeCall, window: tuple[int, ...]) -> Windows:
+def windows(call: NodeCall, window: Shape) -> Windows:
     count, pads = len(window), call.attr("pads")
     dilation = call.attr("dilations", (1,) * count)
     return Windows(window, call.attr("strides"), dilation, pads[:count], pads[count:])
@@ -129,7 +130,7 @@ def deform_conv(call: NodeCall) -> Tensor:
         offsets,
         call.optional(3),
         strides=given.strides,
-        pads=(*given.low, *given.high),
+        pads=known_shape((*given.low, *given.high), "the padding"),
         dilation=given.dilation,
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
 from webkiln.frontends.keras.layers.linear import adapted
+from webkiln.ir.dim import Size, known
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.activations import softmax
@@ -159,7 +160,7 @@ def _attend(
     )
     batch = [target[axis] for axis in range(rank - 1) if axis not in axes]
     product = "".join([*batch, *(target[axis] for axis in axes), *(source[axis] for axis in axes)])
-    factor, dtype = 1 / sqrt(q.shape[-1]), q.dtype
+    factor, dtype = 1 / sqrt(known(q.shape[-1], "the size of a head")), q.dtype
     if plain:
         scores = b.op("Einsum", [q, k], {"equation": f"{target},{source}->{product}"})
         scores = b.binary(
@@ -258,7 +259,7 @@ def _repeated(b: GraphBuilder, x: Tensor, times: int) -> Tensor:
     return b.op("Reshape", [wide], {"shape": (n, steps, own * times, size)})
 
 
-def _ahead(b: GraphBuilder, rows: int, columns: int) -> Tensor:
+def _ahead(b: GraphBuilder, rows: Size, columns: Size) -> Tensor:
     """The position of each key relative to each query, [1, rows, columns]."""
     down, along = (b.op("Iota", [], {"size": size, "dtype": "int32"}) for size in (rows, columns))
     return b.op(
@@ -270,7 +271,7 @@ def _ahead(b: GraphBuilder, rows: int, columns: int) -> Tensor:
     )
 
 
-def _causal(b: GraphBuilder, rows: int, columns: int) -> Tensor:
+def _causal(b: GraphBuilder, rows: Size, columns: Size) -> Tensor:
     return b.binary("LessEqual", _ahead(b, rows, columns), 0)
 
 

@@ -8,11 +8,10 @@ from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.conv import convolution, convolution_same, convolution_shape
 from webkiln.frontends.keras.spec import INITIAL, LayerSpec
+from webkiln.ir.dim import Shape, Size
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.recurrent import lstm_update
 from webkiln.ops.pieces import cast, part
-
-Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Cell:
     step: Callable[[Tensor, list[Tensor]], tuple[Tensor, list[Tensor]]]
     initial: Callable[[Tensor], list[Tensor]] | None = None
 
-    def start(self, b: GraphBuilder, batch: int, dtype: str) -> list[Tensor]:
+    def start(self, b: GraphBuilder, batch: Size, dtype: str) -> list[Tensor]:
         """The initial states, [batch, *shape]."""
         zero = b.constant(0.0, dtype)
         if self.initial is None:

@@ -6,6 +6,7 @@ from typing import Any
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.linear import adapted, bias_of
+from webkiln.ir.dim import Shape, Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.windows import (
     CAUSAL,
@@ -110,7 +111,7 @@ def convolution_same(converter: Converter, layer: Layer, x: Tensor, kernel: Tens
     )
 
 
-def convolution_shape(layer: Layer, image: Sequence[int], features: int) -> tuple[int, ...]:
+def convolution_shape(layer: Layer, image: Sequence[Size], features: int) -> Shape:
     """The shape of `convolution`'s output, without the batch, for an image shape and this number of
     features.
     """
@@ -207,8 +208,8 @@ def dims(layer: Layer, rank: int) -> tuple[int, ...]:
 
 def padding(
     layer: Layer,
-    size: Sequence[int],
-    window: Sequence[int],
+    size: Sequence[Size],
+    window: Sequence[Size],
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> Pads:

@@ -6,7 +6,7 @@ import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.resize import images_of, spatial_axes
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, all_known, is_symbolic, known_shape
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.resize import resized
 
@@ -33,8 +33,8 @@ def center_crop(converter: Converter, layer: Layer) -> None:
     """
     x, b = images_of(converter, layer), converter.builder
     axes, shape = spatial_axes(layer, x), (layer.config["height"], layer.config["width"])
-    sizes = [x.shape[axis] for axis in axes]
-    if any(map(is_symbolic, sizes)):
+    sizes = all_known(x.shape[axis] for axis in axes)
+    if sizes is None:
         raise layer.error(
             f"x is {list(x.shape)}; give its height and width with --input-shape, as numbers"
         )
@@ -53,7 +53,8 @@ def center_crop(converter: Converter, layer: Layer) -> None:
 
 
 def _middle(b: GraphBuilder, x: Tensor, axes: Sequence[int], target: Sequence[int]) -> Tensor:
-    starts, sizes = [0] * x.type.rank, list(x.shape)
+    starts: list[Size] = [0] * x.type.rank
+    sizes = list(x.shape)
     for axis, size in zip(axes, target, strict=True):
         starts[axis], sizes[axis] = (x.shape[axis] - size) // 2, size
     return b.op(
@@ -123,7 +124,8 @@ def clahe(converter: Converter, layer: Layer) -> None:
 
 def _equalised(b: GraphBuilder, x: Tensor, grid: Sequence[int], limit: float) -> Tensor:
     """x [N, H, W, C] with levels from 0 to 255."""
-    n, *have, channels = x.shape
+    n = x.shape[0]
+    *have, channels = known_shape(x.shape[1:], "x")
     tile = [-(-size // count) for size, count in zip(have, grid, strict=True)]
     padded = x
     for axis, size, count, span in zip((1, 2), have, grid, tile, strict=True):

@@ -4,6 +4,7 @@ from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.policies import storable
 from webkiln.ir.axis import OrderC
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.einsum import einsum
 
@@ -90,7 +91,7 @@ def adapted(converter: Converter, layer: Layer, name: str) -> Tensor:
     return weight + product * ((layer.config.get("lora_alpha") or rank) / rank)
 
 
-def bias_of(converter: Converter, layer: Layer, features: int) -> Tensor:
+def bias_of(converter: Converter, layer: Layer, features: Size) -> Tensor:
     weight = layer.weight("bias")
     if weight.shape != (features,):
         raise layer.error(

@@ -10,7 +10,7 @@ import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import is_symbolic, known_shape
 from webkiln.ir.types import Array
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.windows import sizes
@@ -38,7 +38,8 @@ def locally_connected(converter: Converter, layer: Layer) -> None:
         )
     if first:
         x = b.op("Transpose", [x], {"perm": (0, *range(2, rank), 1)})
-    batch, *spatial, channels = x.shape
+    batch, *rest = x.shape
+    *spatial, channels = known_shape(rest, "x")
     windows = _windows(layer, tuple(spatial))
     kernel = _kernel(converter, layer, windows, channels, first=first)
     count, window = windows.indices.shape

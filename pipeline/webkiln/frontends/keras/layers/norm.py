@@ -7,6 +7,7 @@ import numpy as np
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
 from webkiln.frontends.keras.layers.activations import activate, options
 from webkiln.ir.axis import OrderC
+from webkiln.ir.dim import Shape
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import activations
@@ -187,8 +188,8 @@ def _affine(
     layer: Layer,
     y: Tensor,
     names: Sequence[str],
-    expected: tuple[int, ...],
-    shape: tuple[int, ...],
+    expected: Shape,
+    shape: Shape,
 ) -> Tensor:
     """Multiply by the first named weight, and add the weight beta, both reshaped to `shape`."""
     for name in names:

@@ -8,6 +8,7 @@ import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.conv import padding
+from webkiln.ir.dim import known
 from webkiln.ir.types import Array
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.windows import pads
@@ -71,7 +72,7 @@ def _form(
         return b.op("Concat", [real, imaginary], {"axis": 2})
     power = b.op("Add", [b.op("Square", [real]), b.op("Square", [imaginary])])
     if mode == "psd":
-        inner = np.ones(power.shape[2], "float32")
+        inner = np.ones(known(power.shape[2], "the number of frequencies"), "float32")
         inner[1:-1] = 2
         return b.op(
             "Mul", [power, b.op("Cast", [b.constant(inner.reshape(-1, 1))], {"dtype": power.dtype})]

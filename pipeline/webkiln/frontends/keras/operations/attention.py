@@ -3,6 +3,7 @@
 from math import sqrt
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import Size, known
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.operands import Argument, operands, tensor
 from webkiln.ops.pieces import cast, iota, reshaped, widened
@@ -41,7 +42,9 @@ def dot_product_attention(
     wide = "float64" if given == "float64" else "float32"
     scores = cast(b, b.op("Einsum", [q, k], {"equation": "btnh,bsnh->bnts"}), wide)
     factor = (
-        b.constant(1 / sqrt(q.shape[3]) if scale is None else scale, wide)
+        b.constant(
+            1 / sqrt(known(q.shape[3], "the size of a head")) if scale is None else scale, wide
+        )
         if not isinstance(scale, Tensor)
         else cast(b, scale, wide)
     )
@@ -61,7 +64,7 @@ def dot_product_attention(
     return b.op("Einsum", [weights, v], {"equation": "bnts,bsnh->btnh"})
 
 
-def _repeated(b: GraphBuilder, x: Tensor, heads: int) -> Tensor:
+def _repeated(b: GraphBuilder, x: Tensor, heads: Size) -> Tensor:
     """Repeat each head to get this number of heads."""
     n, steps, own, size = x.shape
     wide = widened(b, reshaped(b, x, (n, steps, own, 1, size)), (n, steps, own, heads // own, size))

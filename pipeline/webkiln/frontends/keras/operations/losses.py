@@ -6,6 +6,7 @@ from math import inf, log
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.normalization import EPSILON
+from webkiln.ir.dim import known
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.operands import FLOAT, Argument, floating, operands, tensor
 from webkiln.ops.pieces import cast, filled, iota, largest, part, reshaped, sized, total, widened
@@ -109,7 +110,7 @@ def ctc_loss(
     )
     batch, count, classes = score.shape
     states = 2 * labels.shape[1] + 1
-    blank = mask_index % classes
+    blank = mask_index % known(classes, "the number of classes")
     pairs = b.op(
         "Concat",
         [
@@ -195,7 +196,8 @@ def ctc_decode(
         )
     x = floating(b, inputs)
     x = x if x.dtype == "float64" else cast(b, x, FLOAT)
-    batch, count, classes = x.shape
+    batch, count = x.shape[:2]
+    classes = known(x.shape[2], "the number of classes")
     blank = (classes - 1 if mask_index is None else mask_index) % classes
     best = b.op("ArgMax", [x], {"axis": 2, "keepdims": False})
     lengths = cast(

@@ -7,6 +7,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.ranges import evenly_spaced
+from webkiln.ir.dim import Size, known
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.operands import (
@@ -160,7 +161,7 @@ def unique(
     return results
 
 
-def _sized(b: GraphBuilder, x: Tensor, axis: int, size: int | None, fill: float) -> Tensor:
+def _sized(b: GraphBuilder, x: Tensor, axis: int, size: Size | None, fill: float) -> Tensor:
     """A fixed number of elements of an axis, padded if necessary."""
     if size is None:
         return x
@@ -218,7 +219,7 @@ def quantile_of(*, percent: bool = False, skip_nan: bool = False) -> Operation:
 
 def _quantiles(b: GraphBuilder, x: Tensor, q: Tensor, method: str, *, skip_nan: bool) -> Tensor:
     """Along the last axis, which then has one element for each q."""
-    last, size = x.type.rank - 1, x.shape[-1]
+    last, size = x.type.rank - 1, known(x.shape[-1], "the size of the sorted axis")
     nan = cast(b, b.op("IsNaN", [x]), "int32")
     missing = b.op("ReduceSum", [nan], {"axes": (last,), "keepdims": True})
     positions, most = q * float(size - 1), b.constant(size - 1, "int32")

@@ -14,6 +14,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.operations import nn
+from webkiln.ir.dim import Size
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional import image, indexing, linear, shapes
@@ -186,7 +187,7 @@ def reshaped(b: GraphBuilder, x: Argument, shape: Argument) -> Tensor:
 
 
 def split(
-    b: GraphBuilder, x: Argument, sections: int | Sequence[int], axis: int = 0
+    b: GraphBuilder, x: Argument, sections: int | Sequence[Size], axis: int = 0
 ) -> list[Tensor]:
     if isinstance(sections, int):
         return shapes.split(b, x, sections, axis)

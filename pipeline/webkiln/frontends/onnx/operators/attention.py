@@ -6,11 +6,12 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
 from webkiln.frontends.onnx.operators.reduce import reduce_axes
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
+from webkiln.ir.dim import Shape, Size, known
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.activations import stepwise_softmax
 
 
-def split_heads(call: NodeCall, x: Tensor, heads: int) -> Tensor:
+def split_heads(call: NodeCall, x: Tensor, heads: Size) -> Tensor:
     """Reshape [N, T, heads * size] to [N, heads, T, size]."""
     n, t, width = x.shape
     return transposed(call, reshaped(call, x, (n, t, heads, width // heads)), (0, 2, 1, 3))
@@ -22,7 +23,7 @@ def merge_heads(call: NodeCall, x: Tensor) -> Tensor:
     return reshaped(call, transposed(call, x, (0, 2, 1, 3)), (n, t, heads * size))
 
 
-def repeat_heads(call: NodeCall, x: Tensor, heads: int) -> Tensor:
+def repeat_heads(call: NodeCall, x: Tensor, heads: Size) -> Tensor:
     """Repeat each head so that there are `heads` heads (grouped-query attention)."""
     n, own, t, size = x.shape
     if own == heads:
@@ -40,13 +41,15 @@ def mask_bias(call: NodeCall, mask: Tensor, dtype: str) -> Tensor:
     return call.op("Where", [mask, call.constant(0, dtype), call.constant(-inf, dtype)])
 
 
-def relative_positions(call: NodeCall, rows: int, columns: int, offset: Tensor) -> Tensor:
+def relative_positions(call: NodeCall, rows: Size, columns: Size, offset: Tensor) -> Tensor:
     """key - query - offset, [..., rows, columns]: positive for keys after the query's position."""
     down = reshaped(call, iota(call, rows, "int64"), (rows, 1))
     return call.op("Sub", [call.op("Sub", [iota(call, columns, "int64"), down]), offset])
 
 
-def attention_bias(call: NodeCall, rows: int, columns: int, past: int, dtype: str) -> Tensor | None:
+def attention_bias(
+    call: NodeCall, rows: Size, columns: Size, past: Size, dtype: str
+) -> Tensor | None:
     """The sum of all masks as an additive bias; None without masks."""
     parts: list[Tensor] = []
     if call.has(3):
@@ -132,7 +135,7 @@ def attention(call: NodeCall) -> list[Tensor]:
     keys = call.op("Concat", [call.tensor(4), k], {"axis": 2}) if call.has(4) else k
     values = call.op("Concat", [call.tensor(5), v], {"axis": 2}) if call.has(5) else v
     heads, rows, size = q.shape[1:]
-    factor = sqrt(call.attr("scale") or 1 / sqrt(size))
+    factor = sqrt(call.attr("scale") or 1 / sqrt(known(size, "the size of a head")))
     bias = attention_bias(call, rows, keys.shape[2], past, q.dtype)
     scaled_keys = repeat_heads(call, keys, heads) * factor
     raw = call.op("MatMul", [q * factor, scaled_keys], {"transpose_b": True})
@@ -161,7 +164,7 @@ def linear_attention(call: NodeCall) -> list[Tensor]:
         for p, count in ((0, heads), (1, own), (2, own))
     )
     n, _, _steps, width = k.shape
-    scale = call.attr("scale", 0.0) or 1 / sqrt(width)
+    scale = call.attr("scale", 0.0) or 1 / sqrt(known(width, "the size of a head"))
     sequences = [q * scale, k, v]
     shape = (n, own, width, v.shape[3])
     state = (
@@ -182,7 +185,7 @@ def linear_attention(call: NodeCall) -> list[Tensor]:
         (memory,) = states
         query, key, value, *gates = slices
 
-        def shaped(x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+        def shaped(x: Tensor, sizes: Shape) -> Tensor:
             return builder.op("Reshape", [x], {"shape": sizes})
 
         if "gated" in rule:

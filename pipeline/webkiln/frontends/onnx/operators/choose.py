@@ -8,7 +8,7 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.frontends.onnx.vocabulary_readers import PREPARE
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic, known
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import detection
 
@@ -101,7 +101,7 @@ def ngrams(call: NodeCall) -> Tensor:
     return reshaped(call, _weighed(call, y), (*x.shape[:-1], width))
 
 
-def _skips(call: NodeCall, columns: int, length: int) -> int:
+def _skips(call: NodeCall, columns: Size, length: int) -> int:
     """The number of skip distances at which an n-gram may fit into a row."""
     allowed = int(call.attr("max_skip_count")) + 1
     if length == 1:
@@ -137,7 +137,7 @@ def _weighed(call: NodeCall, counts: Tensor) -> Tensor:
         counts = call.op("Min", [counts, call.constant(1.0)])
     if mode == "TF" or weights is None:
         return counts
-    ordered = [0.0] * counts.shape[1]
+    ordered = [0.0] * known(counts.shape[1], "the number of n-grams")
     for column, weight in zip(call.attr("ngram_indexes"), weights, strict=True):
         ordered[column] = weight
     return call.op("Mul", [counts, call.constant(ordered, "float32")])

@@ -5,7 +5,7 @@ from math import isnan
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.shape import reshaped
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import filled, largest, total
@@ -24,7 +24,7 @@ def features(call: NodeCall) -> Tensor:
     return reshaped(call, x, (1, *x.shape)) if x.type.rank == 1 else x
 
 
-def check_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> None:
+def check_width(call: NodeCall, x: Tensor, width: Size, at_least: bool = False) -> None:
     """Raise ShapeError if the number of features differs from that of the training data."""
     actual = x.shape[-1]
     if not is_symbolic(actual) and (actual < width if at_least else actual != width):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler, as_tensor
 from webkiln.frontends.nodes.if_and_loop import IF_AND_LOOP
+from webkiln.ir.dim import known
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.slices import reversed_along, sliced
 from webkiln.ops.pieces import reshaped, transposed
@@ -28,7 +29,7 @@ def scan(call: NodeCall) -> list[Tensor]:
             None,
             call.attr("directions"),
         )
-        for number in range(operands[0].shape[0])
+        for number in range(known(operands[0].shape[0], "the size of the batch"))
     ]
     joined = []
     for results in zip(*batches, strict=True):

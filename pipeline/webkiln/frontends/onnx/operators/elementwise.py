@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ir.dim import Size
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional import activations
@@ -184,7 +185,7 @@ def split_in_two(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-def part(call: NodeCall, x: Tensor, axis: int, start: int, count: int) -> Tensor:
+def part(call: NodeCall, x: Tensor, axis: int, start: Size, count: Size) -> Tensor:
     """`count` elements of one axis, starting at `start`."""
     starts = tuple(start if d == axis else 0 for d in range(x.type.rank))
     sizes = tuple(count if d == axis else size for d, size in enumerate(x.shape))

@@ -3,6 +3,7 @@
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.indexing import is_index, reverse_sequence
 from webkiln.ops.overlap import overlapped
@@ -39,7 +40,7 @@ def scatter_nd(call: NodeCall) -> Tensor:
     return call.op("ScatterND", call.tensors(), {"reduction": call.attr("reduction", "none")})
 
 
-def normalise_indices(call: NodeCall, indices: Tensor, size: int) -> Tensor:
+def normalise_indices(call: NodeCall, indices: Tensor, size: Size) -> Tensor:
     """int64 indices; negative ones count from the end."""
     wide = cast(call, indices, "int64")
     return call.op(
@@ -52,7 +53,7 @@ def normalise_indices(call: NodeCall, indices: Tensor, size: int) -> Tensor:
     )
 
 
-def size_scalar(call: NodeCall, size: int, dtype: str) -> Tensor:
+def size_scalar(call: NodeCall, size: Size, dtype: str) -> Tensor:
     """A size as a scalar, whether it is a number or symbolic."""
     return reshaped(call, call.op("Sizes", [], {"sizes": (size,), "dtype": dtype}), ())
 
@@ -110,7 +111,7 @@ def tensor_scatter(call: NodeCall) -> Tensor:
 
 def col2im(call: NodeCall) -> Tensor:
     """Sum overlapping blocks [N, C * taps, L] into an image."""
-    x, image, block = call.tensor(0), call.sizes(1), call.sizes(2)
+    x, image, block = call.tensor(0), call.sizes(1), call.integers(2)
     if x.dtype == "bool":
         raise call.unsupported("adds booleans", "Cast them to numbers")
     count = len(image)

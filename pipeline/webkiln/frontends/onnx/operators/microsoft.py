@@ -9,6 +9,7 @@ from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.linear import gemm, scale
 from webkiln.frontends.onnx.operators.reduce import rms_norm
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
+from webkiln.ir.dim import Size, known
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.linear import matrix_product
 from webkiln.ops.functional.normalization import standardise_with_moments
@@ -151,7 +152,7 @@ def attention_output(
     call: NodeCall, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None
 ) -> Tensor:
     """Attention of queries, keys and values [N, heads, T, size], as [N, T, heads * size]."""
-    scale = call.attr("scale", 0.0) or 1 / sqrt(q.shape[3])
+    scale = call.attr("scale", 0.0) or 1 / sqrt(known(q.shape[3], "the size of a head"))
     scores = call.op("MatMul", [q * scale, k], {"transpose_b": True})
     if bias is not None:
         scores = call.op("Add", [scores, bias])
@@ -164,7 +165,7 @@ def attention_output(
     return merge_heads(call, call.op("MatMul", [weights, v]))
 
 
-def mask_to_bias(call: NodeCall, position: int, columns: int, dtype: str) -> Tensor | None:
+def mask_to_bias(call: NodeCall, position: int, columns: Size, dtype: str) -> Tensor | None:
     """An additive bias from a mask: key lengths [N], a mask of keys [N, T], or a mask per query [N,
     S, T].
     """
@@ -242,7 +243,7 @@ def multi_head_attention(call: NodeCall) -> list[Tensor]:
         )
     inputs = [call.tensor(position) for position in range(3)]
     if call.has(3):
-        start = 0
+        start: Size = 0
         for number, x in enumerate(inputs):
             if x.type.rank == 3:
                 inputs[number] = call.op(

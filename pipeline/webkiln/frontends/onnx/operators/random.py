@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from webkiln.frontends.nodes import noise
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, dropout, dtype_of
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 
-Draw = Callable[[NodeCall, Sequence[int], str], Tensor]
+Draw = Callable[[NodeCall, Sequence[Size], str], Tensor]
 
 
-def _normal(call: NodeCall, shape: Sequence[int], dtype: str) -> Tensor:
+def _normal(call: NodeCall, shape: Sequence[Size], dtype: str) -> Tensor:
     scale, mean = float(call.attr("scale", 1)), float(call.attr("mean", 0))
     return noise.normal(call, shape, dtype) * scale + mean
 
 
-def _uniform(call: NodeCall, shape: Sequence[int], dtype: str) -> Tensor:
+def _uniform(call: NodeCall, shape: Sequence[Size], dtype: str) -> Tensor:
     low, high = float(call.attr("low", 0)), float(call.attr("high", 1))
     return noise.uniform(call, shape, dtype) * (high - low) + low
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ir.dim import Size, known
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import recurrent
 from webkiln.ops.functional.recurrent import ACTIVATIONS, GateFunction, Operands, Options
@@ -35,7 +36,7 @@ def activations(call: NodeCall, names: Sequence[str]) -> tuple[GateFunction, ...
     return tuple(functions)
 
 
-def options(call: NodeCall, gates: int, names: Sequence[str], hidden: int) -> Options:
+def options(call: NodeCall, gates: int, names: Sequence[str], hidden: Size) -> Options:
     """`names` are the default activations of one direction."""
     reverse = DIRECTIONS[call.attr("direction", "forward")]
     return Options(
@@ -51,7 +52,7 @@ def options(call: NodeCall, gates: int, names: Sequence[str], hidden: int) -> Op
 
 
 def hidden_size(call: NodeCall) -> int:
-    return int(call.attr("hidden_size") or call.type(2).shape[-1])
+    return int(call.attr("hidden_size") or known(call.type(2).shape[-1], "the hidden size"))
 
 
 def operands(call: NodeCall, states: int) -> Operands:

@@ -5,6 +5,7 @@ from math import floor
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
+from webkiln.ir.dim import Shape, Size, known_shape
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.interpolate import Interpolation, Scale, factor, resize_axis, scaled
@@ -36,7 +37,7 @@ def resize(call: NodeCall) -> Tensor:
     if call.has(position) and call.type(position).size:
         scales = [factor(scale) for scale in call.value(position).tolist()]
         sizes = [scaled(x.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
-        pairs: list[tuple[int, Scale | None]] = list(zip(sizes, scales, strict=True))
+        pairs: list[tuple[Size, Scale | None]] = list(zip(sizes, scales, strict=True))
     else:
         pairs = _fitted(call, x, axes, call.sizes(3))
     for position_, (axis, (out, scale)) in enumerate(zip(axes, pairs, strict=True)):
@@ -47,15 +48,16 @@ def resize(call: NodeCall) -> Tensor:
 
 
 def _fitted(
-    call: NodeCall, x: Tensor, axes: list[int], sizes: tuple[int, ...]
-) -> list[tuple[int, Scale | None]]:
+    call: NodeCall, x: Tensor, axes: list[int], sizes: Shape
+) -> list[tuple[Size, Scale | None]]:
     """The requested sizes, or sizes of the same aspect ratio that they bound."""
     policy = call.attr("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return [(size, None) for size in sizes]
-    ratios = [Fraction(size, x.shape[axis]) for size, axis in zip(sizes, axes, strict=True)]
+    own = known_shape((x.shape[axis] for axis in axes), "x")
+    ratios = [Fraction(*pair) for pair in zip(known_shape(sizes, "the result"), own, strict=True)]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
-    return [(floor(scale * x.shape[axis] + Fraction(1, 2)), scale) for axis in axes]
+    return [(floor(scale * size + Fraction(1, 2)), scale) for size in own]
 
 
 def upsample(call: NodeCall) -> Tensor:

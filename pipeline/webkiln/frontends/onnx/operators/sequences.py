@@ -7,7 +7,7 @@ import numpy as np
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, as_tensor, known
 from webkiln.frontends.nodes.sequences import SequenceValue, items_of, sequence
 from webkiln.frontends.onnx.operators.elementwise import dtype_of
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic, known_shape
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import part, reshaped, stacked
 
@@ -21,7 +21,11 @@ def split_to_sequence(call: NodeCall) -> GraphValue:
     sizes = _split_sizes(call, operand.type.shape[axis])
     drop = not call.has(1) and not call.attr("keepdims", 1)
     if operand.value is not None:
-        parts = np.split(operand.value, np.cumsum(sizes)[:-1], axis) if sizes else []
+        parts = (
+            np.split(operand.value, np.cumsum(known_shape(sizes, "a part"))[:-1], axis)
+            if sizes
+            else []
+        )
         values = [np.squeeze(item, axis) if drop else item for item in parts]
         return sequence([known(item, operand.type.dtype) for item in values], operand.type.dtype)
     x = call.tensor(0)
@@ -35,7 +39,7 @@ def split_to_sequence(call: NodeCall) -> GraphValue:
     )
 
 
-def _split_sizes(call: NodeCall, size: int) -> list[int]:
+def _split_sizes(call: NodeCall, size: Size) -> list[Size]:
     if call.has(1) and call.type(1).rank == 1:
         sizes = [*call.sizes(1)]
         if not is_symbolic(total := sum(sizes) - size) and total != 0:

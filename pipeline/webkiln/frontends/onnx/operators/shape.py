@@ -8,7 +8,7 @@ import numpy as np
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, is_symbolic
 from webkiln.ir.rational import truncated_quotient
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.pads import pad_or_crop
@@ -24,7 +24,7 @@ from webkiln.ops.functional.slices import bounds
 from webkiln.ops.pieces import squeezed
 
 
-def reshaped(call: NodeCall, x: Tensor, shape: Sequence[int]) -> Tensor:
+def reshaped(call: NodeCall, x: Tensor, shape: Sequence[Size]) -> Tensor:
     return x if tuple(shape) == x.shape else call.op("Reshape", [x], {"shape": tuple(shape)})
 
 
@@ -60,7 +60,7 @@ def flatten(call: NodeCall) -> Tensor:
 
 def axes_of(call: NodeCall, position: int, rank: int) -> tuple[int, ...] | None:
     """Axes from an operand or, in older opsets, an attribute; None if the node has neither."""
-    axes = call.sizes(position) if call.has(position) else call.attr("axes")
+    axes = call.integers(position) if call.has(position) else call.attr("axes")
     return None if axes is None else tuple(call.axis(axis, rank) for axis in axes)
 
 
@@ -106,12 +106,15 @@ def slice_(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     if call.version < 10:
         starts, ends = call.attr("starts"), call.attr("ends")
-        axes, steps = call.attr("axes") or tuple(range(len(starts))), (1,) * len(starts)
+        axes = call.attr("axes") or tuple(range(len(starts)))
+        steps: Shape = (1,) * len(starts)
     else:
         starts, ends = call.sizes(1), call.sizes(2)
-        axes = call.sizes(3) if call.has(3) else tuple(range(len(starts)))
+        axes = call.integers(3) if call.has(3) else tuple(range(len(starts)))
         steps = call.sizes(4) if call.has(4) else (1,) * len(starts)
-    begin, sizes, step = [0] * x.type.rank, list(x.shape), [1] * x.type.rank
+    begin: list[Size] = [0] * x.type.rank
+    sizes = list(x.shape)
+    step: list[Size] = [1] * x.type.rank
     for start, end, axis, stride in zip(starts, ends, axes, steps, strict=True):
         index = call.axis(axis, x.type.rank)
         begin[index], sizes[index] = bounds(x.shape[index], start, end, stride)
@@ -142,7 +145,7 @@ def constant_of_shape(call: NodeCall) -> Tensor:
     return call.op("Broadcast", [call.constant(fill.reshape(()))], {"shape": call.sizes(0)})
 
 
-def iota(call: NodeCall, size: int, dtype: str) -> Tensor:
+def iota(call: NodeCall, size: Size, dtype: str) -> Tensor:
     """0, 1, ..., size - 1."""
     return call.op("Iota", [], {"size": size, "dtype": dtype})
 
@@ -188,11 +191,12 @@ def pad(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     pads = list(call.sizes(1)) if call.has(1) else list(call.attr("pads") or call.attr("paddings"))
     axes = (
-        [call.axis(axis, x.type.rank) for axis in call.sizes(3)]
+        [call.axis(axis, x.type.rank) for axis in call.integers(3)]
         if call.has(3)
         else list(range(x.type.rank))
     )
-    low, high = [0] * x.type.rank, [0] * x.type.rank
+    low: list[Size] = [0] * x.type.rank
+    high: list[Size] = [0] * x.type.rank
     for position, axis in enumerate(axes):
         low[axis], high[axis] = pads[position], pads[position + len(axes)]
     value = call.number_or_tensor(2) if call.has(2) else call.attr("value", 0.0)
@@ -202,7 +206,8 @@ def pad(call: NodeCall) -> Tensor:
 def center_crop_pad(call: NodeCall) -> Tensor:
     x, target = call.tensor(0), call.sizes(1)
     axes = [call.axis(axis, x.type.rank) for axis in call.attr("axes", range(x.type.rank))]
-    low, high = [0] * x.type.rank, [0] * x.type.rank
+    low: list[Size] = [0] * x.type.rank
+    high: list[Size] = [0] * x.type.rank
     for axis, size in zip(axes, target, strict=True):
         added = size - x.shape[axis]
         low[axis] = truncated_quotient(added, 2)

@@ -7,6 +7,8 @@ import numpy as np
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
+from webkiln.ir import dim
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.fourier import transformed
 
@@ -15,7 +17,7 @@ def window(*weights: float) -> NodeHandler:
     """A sum of cosines of multiples of 2 pi n / N, or of 2 pi n / (N - 1) if it is not periodic."""
 
     def handler(call: NodeCall) -> Tensor:
-        (size,) = call.sizes(0)
+        (size,) = call.integers(0)
         dtype = DTYPES[call.attr("output_datatype", 1)]
         angle = iota(call, size, "float32") * (
             2 * pi / (size if call.attr("periodic", 1) else max(size - 1, 1))
@@ -28,13 +30,15 @@ def window(*weights: float) -> NodeHandler:
     return handler
 
 
-def complex_dft(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
+def complex_dft(
+    call: NodeCall, x: Tensor, length: Size, *, inverse: bool, onesided: bool
+) -> Tensor:
     """The DFT of [..., n, 1 or 2], real or complex, along the axis before the last, cropped or
     padded to `length`.
     """
     real, *others = (
         reshaped(call, part(call, x, x.type.rank - 1, index, 1), x.shape[:-1])
-        for index in range(x.shape[-1])
+        for index in range(dim.known(x.shape[-1], "the last axis"))
     )
     parts = transformed(
         call.builder,
@@ -50,7 +54,9 @@ def complex_dft(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesid
 def dft(call: NodeCall) -> Tensor:
     """Since opset 20, the axis is an operand."""
     x = call.tensor(0)
-    axis = (call.sizes(2)[0] if call.has(2) else -2) if call.version >= 20 else call.attr("axis", 1)
+    axis = (
+        (call.integers(2)[0] if call.has(2) else -2) if call.version >= 20 else call.attr("axis", 1)
+    )
     axis = call.axis(axis, x.type.rank)
     inverse, onesided = bool(call.attr("inverse", 0)), bool(call.attr("onesided", 0))
     size = 2 * (x.shape[axis] - 1) if inverse and onesided else x.shape[axis]

@@ -15,6 +15,7 @@ from webkiln.frontends.onnx.operators.scores import (
 )
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
 from webkiln.frontends.onnx.trees import EQUAL, LESS, MISSING, NEUTRAL
+from webkiln.ir.dim import known
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import widened
 
@@ -43,7 +44,7 @@ def scores(call: NodeCall) -> Tensor:
         y = b.op(
             "Where", [b.op("Equal", [y, call.like(NEUTRAL[aggregate], y)]), call.like(0, y), y]
         )
-    return y * (1 / trees) if aggregate == "AVERAGE" else y
+    return y * (1 / known(trees, "the number of trees")) if aggregate == "AVERAGE" else y
 
 
 def leaf_positions(call: NodeCall, x: Tensor) -> Tensor:

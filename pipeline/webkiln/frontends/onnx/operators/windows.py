@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall
-from webkiln.ir.dim import maximum
+from webkiln.ir.dim import Size, maximum
 from webkiln.ops.functional.pooling import Windows
 
 
-def windows(call: NodeCall, sizes: Sequence[int], window: Sequence[int]) -> Windows:
+def windows(call: NodeCall, sizes: Sequence[Size], window: Sequence[Size]) -> Windows:
     """The windows of a node over axes of these sizes, with automatic padding resolved."""
     count = len(sizes)
     strides = tuple(call.attr("strides") or (1,) * count)

@@ -18,7 +18,7 @@ from webkiln.frontends.tensorflow.operators.indexing import INDEXING
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
 from webkiln.frontends.tensorflow.operators.reduce import REDUCE
 from webkiln.frontends.tensorflow.operators.shape import SHAPE
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import broadcast, is_float
 from webkiln.ops.builder import Tensor
 from webkiln.ops.fourier import Complex, transformed
@@ -144,7 +144,7 @@ def matrices(call: NodeCall) -> Tensor:
 
 
 def along(
-    call: NodeCall, x: Complex, axis: int, length: int, *, inverse: bool, onesided: bool = False
+    call: NodeCall, x: Complex, axis: int, length: Size, *, inverse: bool, onesided: bool = False
 ) -> Complex:
     """The Fourier transform along one axis, counted from the end."""
     rank = x[0].type.rank
@@ -158,7 +158,7 @@ def along(
     )
 
 
-def cropped_or_padded(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
+def cropped_or_padded(call: NodeCall, x: Tensor, axis: int, length: Size) -> Tensor:
     """Truncate or zero-pad an axis, counted from the end."""
     at = x.type.rank + axis
     size = x.shape[at]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tensorflow.operators.windows import layout, padding, spatial, window_of
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.windows import (
     by_channel,
@@ -62,7 +63,7 @@ def depthwise_backprop_input(call: NodeCall) -> Tensor:
     return _gradient(call, sizes, grouped, x, channels)
 
 
-def _gradient(call: NodeCall, sizes: Sequence[int], w: Tensor, x: Tensor, groups: int) -> Tensor:
+def _gradient(call: NodeCall, sizes: Sequence[Size], w: Tensor, x: Tensor, groups: Size) -> Tensor:
     """The gradient with respect to the input of a convolution with filters [*window, in / groups,
     out].
     """

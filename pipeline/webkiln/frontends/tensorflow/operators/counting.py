@@ -61,7 +61,7 @@ def histogram(call: NodeCall) -> Tensor:
     """The number of values in each bin of equal width. Values outside are counted in the first or
     last bin.
     """
-    b, (bins,) = call.builder, call.sizes(2)
+    b, (bins,) = call.builder, call.integers(2)
     x, ends = call.tensor(0), call.tensor(1)
     low, high = (element(b, ends, 0, number) for number in (0, 1))
     bin_index = b.op(

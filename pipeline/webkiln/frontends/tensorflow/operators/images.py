@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.ir.dim import is_at_least
+from webkiln.ir.dim import Size, is_at_least
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional import detection
 from webkiln.ops.functional.detection import padded_to, selected_boxes
@@ -158,7 +158,7 @@ def crop_and_resize(call: NodeCall) -> Tensor:
         call.tensor(0),
         call.tensor(1),
         call.tensor(2),
-        call.sizes(3),
+        call.integers(3),
     )
     x = cast(b, x, "float32")
     outside, method = call.attr("extrapolation_value", 0.0), call.attr("method", "bilinear")
@@ -186,7 +186,7 @@ def crop_and_resize(call: NodeCall) -> Tensor:
     )
 
 
-def _line(b: GraphBuilder, boxes: Tensor, axis: int, size: int, out: int) -> Tensor:
+def _line(b: GraphBuilder, boxes: Tensor, axis: int, size: Size, out: int) -> Tensor:
     """[boxes, out]: the positions along an axis for the outputs of each box."""
     first, last = (
         b.op("Reshape", [element(b, boxes, 1, axis + side)], {"shape": (boxes.shape[0], 1)})
@@ -218,7 +218,7 @@ def _at(b: GraphBuilder, x: Tensor, numbers: Tensor, rows: Tensor, columns: Tens
     return b.op("Gather", [flat, index], {"axis": 0})
 
 
-def _clipped_index(b: GraphBuilder, line: Tensor, size: int) -> Tensor:
+def _clipped_index(b: GraphBuilder, line: Tensor, size: Size) -> Tensor:
     index = cast(b, line, "int32")
     return b.binary("Max", b.binary("Min", index, sized(b, size - 1, "int32")), 0)
 
@@ -303,7 +303,7 @@ def quantize_and_dequantize(call: NodeCall) -> Tensor:
         call.flag("signed_input", default=True),
         call.attr("axis", -1),
     )
-    bits = call.sizes(3)[0] if is_third else call.attr("num_bits", 8)
+    bits = call.integers(3)[0] if is_third else call.attr("num_bits", 8)
     most = float((1 << (bits - 1)) - 1 if is_signed else (1 << bits) - 1)
     least = (
         -float((1 << (bits - 1)) - (1 if call.flag("narrow_range") else 0)) if is_signed else 0.0

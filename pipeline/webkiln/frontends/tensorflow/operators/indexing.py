@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import indexing
 from webkiln.ops.functional.indexing import one_hot as rows_of_one
@@ -20,7 +21,7 @@ def gather(call: NodeCall) -> Tensor:
     `ResourceGather` along the first.
     """
     x, indices = call.tensor(0), call.tensor(1)
-    axis = call.axis(call.sizes(2)[0], x.type.rank) if call.has(2) else 0
+    axis = call.axis(call.integers(2)[0], x.type.rank) if call.has(2) else 0
     batch = call.attr("batch_dims", 0)
     batch = batch + indices.type.rank if batch < 0 else batch
     if not batch:
@@ -36,7 +37,7 @@ def _gathered_by_row(call: NodeCall, x: Tensor, indices: Tensor, axis: int, batc
     between = list(range(batch, axis))
     order = (*range(batch), axis, *between, *range(axis + 1, rank))
     moved = call.op("Transpose", [x], {"perm": order}) if between else x
-    rows = 1
+    rows: Size = 1
     for size in x.shape[:batch]:
         rows = rows * size
     size, rest = x.shape[axis], moved.shape[batch + 1 :]
@@ -97,7 +98,7 @@ def unique(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """The unique elements in the order of their first occurrence, and the index of each element
     among them. `UniqueV2` has a list of at most one axis, and compares slices.
     """
-    axes = call.sizes(1) if call.has(1) else ()
+    axes = call.integers(1) if call.has(1) else ()
     if call.operand(0).is_constant and call.type(0).rank == 1:
         return _unique_numbers(call)
     b, x = call.builder, call.tensor(0)

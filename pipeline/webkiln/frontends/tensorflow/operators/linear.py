@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import linalg, linear, matrices
 from webkiln.ops.functional.operands import numbers
@@ -29,7 +29,7 @@ def band_part(call: NodeCall) -> Tensor:
     """The diagonals from `lower` below to `upper` above the main one. A negative bound includes
     all.
     """
-    x, (low,), (high,) = call.tensor(0), call.sizes(1), call.sizes(2)
+    x, (low,), (high,) = call.tensor(0), call.integers(1), call.integers(2)
     if low >= 0:
         x = matrices.triangle(upper=True)(call.builder, x, -low)
     return matrices.triangle(upper=False)(call.builder, x, high) if high >= 0 else x
@@ -41,7 +41,7 @@ def diagonal_part(call: NodeCall) -> Tensor:
 
 
 def _diagonal_number(call: NodeCall, position: int = 1) -> int:
-    numbers = set(call.sizes(position)) if call.has(position) else {0}
+    numbers = set(call.integers(position)) if call.has(position) else {0}
     if len(numbers) != 1:
         raise call.unsupported(
             "requests several diagonals at once", "Request one diagonal at a time"
@@ -87,13 +87,13 @@ def set_diagonal(call: NodeCall) -> Tensor:
     )
 
 
-def _diagonal_mask(call: NodeCall, shape: tuple[int, int], number: int) -> Tensor:
+def _diagonal_mask(call: NodeCall, shape: tuple[Size, Size], number: Size) -> Tensor:
     """A mask of a diagonal."""
     b, (rows, columns) = call.builder, shape
     return b.op("Equal", [numbers(b, rows, "int32", 0, 2) + number, numbers(b, columns, "int32")])
 
 
-def _along(call: NodeCall, x: Tensor, size: int, number: int) -> Tensor:
+def _along(call: NodeCall, x: Tensor, size: Size, number: Size) -> Tensor:
     """The elements of a diagonal, indexed by row, or by column below the main diagonal, and padded
     to a length.
     """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import Type
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled, part, sized
@@ -19,7 +19,7 @@ from webkiln.ops.pieces import cast, filled, part, sized
 class UnwrittenList(GraphValue):
     """A list of this length, whose element shape is unknown until an element is written."""
 
-    count: int = 0
+    count: Size = 0
 
 
 def reserve(call: NodeCall) -> Tensor | GraphValue:
@@ -39,7 +39,7 @@ def reserve(call: NodeCall) -> Tensor | GraphValue:
     return filled(call.builder, 0, dtype, (count, *sizes))
 
 
-def written(builder: GraphBuilder, unwritten: UnwrittenList, shape: Sequence[int]) -> Tensor:
+def written(builder: GraphBuilder, unwritten: UnwrittenList, shape: Sequence[Size]) -> Tensor:
     """The list, once its element shape is known."""
     return filled(builder, 0, unwritten.type.dtype, (unwritten.count, *shape))
 

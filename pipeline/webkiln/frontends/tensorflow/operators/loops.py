@@ -5,7 +5,7 @@ if they count, unrolled, or run as loops.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from webkiln.errors import ShapeError, SizeError
+from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import (
     DataDependentError,
     GraphValue,
@@ -23,7 +23,7 @@ from webkiln.frontends.nodes.loop_counters import STEP, Counter, comparison_slac
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
 from webkiln.frontends.tensorflow.operators.lists import UnwrittenList, written
 from webkiln.ir import symbols
-from webkiln.ir.dim import is_at_least
+from webkiln.ir.dim import Size, is_at_least
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import iota
 from webkiln.ops.table import RULES
@@ -43,7 +43,7 @@ class States:
     same: frozenset[int]
     counters: Mapping[int, Counter]
     piles: Mapping[int, str]
-    steps: int
+    steps: Size
 
 
 def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
@@ -55,7 +55,7 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     if states is not None:
         try:
             return _recurrence(call, states)
-        except (DataDependentError, ShapeError, SizeError) as error:
+        except (DataDependentError, ShapeError) as error:
             results = _unrolled(call)
             if results is None:
                 raise ShapeError(f"{error}; its shapes change from step to step") from error
@@ -107,7 +107,7 @@ def _counted_loop(call: NodeCall, same: frozenset[int]) -> States | None:
 
 
 def _piles(
-    call: NodeCall, body: GraphSpec, counters: Mapping[int, Counter], steps: int
+    call: NodeCall, body: GraphSpec, counters: Mapping[int, Counter], steps: Size
 ) -> dict[int, str]:
     """Lists into which each step writes one element, at the step's index, and which nothing else
     reads: the result is the stacked elements.

@@ -8,6 +8,7 @@ from functools import reduce
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tensorflow.operators.windows import layout, padding
+from webkiln.ir.dim import Size, known_shape
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.windows import (
     dims_of,
@@ -24,7 +25,7 @@ def pool(op: str) -> NodeHandler:
         x = call.tensor(0)
         rank = x.type.rank
         window_and_strides = (
-            (call.sizes(1), call.sizes(2))
+            (call.integers(1), call.integers(2))
             if call.spec.op == "MaxPoolV2"
             else (call.attr("ksize"), call.attr("strides"))
         )
@@ -55,7 +56,7 @@ def pool(op: str) -> NodeHandler:
 def taps(
     call: NodeCall,
     x: Tensor,
-    window: Sequence[int],
+    window: Sequence[Size],
     strides: Sequence[int],
     dilation: Sequence[int],
     outside: float,
@@ -73,8 +74,9 @@ def taps(
             padded.shape[1:3], spans(window, dilation), strides, strict=True
         )
     ]
-    for row in range(window[0]):
-        for column in range(window[1]):
+    rows_of_window, columns_of_window = known_shape(window, "the window")
+    for row in range(rows_of_window):
+        for column in range(columns_of_window):
             elements = padded
             lines = []
             for axis, position in enumerate((row, column)):

@@ -17,7 +17,7 @@ from webkiln.ops.pieces import cast, sized
 
 
 def _axes(call: NodeCall, rank: int) -> tuple[int, ...]:
-    return tuple(call.axis(axis, rank) for axis in call.sizes(1))
+    return tuple(call.axis(axis, rank) for axis in call.integers(1))
 
 
 def reduced(op: str) -> NodeHandler:
@@ -61,7 +61,7 @@ def all_or_any(op: str) -> NodeHandler:
 def extreme_index(op: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
-        (axis,) = call.sizes(1)
+        (axis,) = call.integers(1)
         return cast(
             call.builder,
             index_of(op)(call.builder, x, call.axis(axis, x.type.rank)),
@@ -73,7 +73,7 @@ def extreme_index(op: str) -> NodeHandler:
 
 def cumulative(op: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
-        x, (axis,) = call.tensor(0), call.sizes(1)
+        x, (axis,) = call.tensor(0), call.integers(1)
         options = {name: call.flag(name) for name in ("exclusive", "reverse")}
         return call.op(op, [x], {"axis": call.axis(axis, x.type.rank), **options})
 
@@ -87,7 +87,7 @@ def top_k(call: NodeCall) -> list[Tensor]:
 
 
 def in_top_k(call: NodeCall) -> Tensor:
-    k = call.attr("k") if call.spec.op == "InTopK" else call.sizes(2)[0]
+    k = call.attr("k") if call.spec.op == "InTopK" else call.integers(2)[0]
     return segments.in_top_k(call.builder, call.tensor(1), call.tensor(0), k)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tensorflow.operators.windows import layout
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.interpolate import Interpolation, resize_axis
 from webkiln.ops.functional.patches import depth_to_space as deep_to_wide
@@ -62,7 +63,7 @@ def resize(method: str) -> NodeHandler:
     return handler
 
 
-def _floored(call: NodeCall, x: Tensor, sizes: Sequence[int]) -> Tensor:
+def _floored(call: NodeCall, x: Tensor, sizes: Sequence[Size]) -> Tensor:
     for axis, size in zip((1, 2), sizes, strict=True):
         x = resize_axis(call.builder, x, axis, size, None, FLOORED)
     return x

@@ -7,7 +7,7 @@ from webkiln.frontends.nodes import blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.ranges import arithmetic_sequence
 from webkiln.frontends.nodes.strided_slice import elements_at, masks
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import shapes
 from webkiln.ops.functional.indexing import get_item
@@ -21,7 +21,7 @@ def reshape(call: NodeCall) -> Tensor:
 
 
 def expand_dims(call: NodeCall) -> Tensor:
-    return shapes.expand_dims(call.builder, call.tensor(0), call.sizes(1))
+    return shapes.expand_dims(call.builder, call.tensor(0), call.integers(1))
 
 
 def squeeze(call: NodeCall) -> Tensor:
@@ -29,14 +29,14 @@ def squeeze(call: NodeCall) -> Tensor:
 
 
 def transpose(call: NodeCall) -> Tensor:
-    return shapes.transpose(call.builder, call.tensor(0), call.sizes(1))
+    return shapes.transpose(call.builder, call.tensor(0), call.integers(1))
 
 
 def concat(call: NodeCall) -> Tensor:
     """`ConcatV2` has the axis after the operands, `Concat` before them."""
     last = call.spec.op == "ConcatV2"
     positions = range(len(call) - 1) if last else range(1, len(call))
-    (axis,) = call.sizes(len(call) - 1 if last else 0)
+    (axis,) = call.integers(len(call) - 1 if last else 0)
     tensors = [call.tensor(position) for position in positions]
     return (
         tensors[0]
@@ -58,13 +58,13 @@ def unpack(call: NodeCall) -> list[Tensor]:
 
 
 def split(call: NodeCall) -> list[Tensor]:
-    (axis,) = call.sizes(0)
+    (axis,) = call.integers(0)
     x = call.tensor(1)
     return shapes.split(call.builder, x, call.attr("num_split"), call.axis(axis, x.type.rank))
 
 
 def split_v(call: NodeCall) -> list[Tensor]:
-    x, (axis,) = call.tensor(0), call.sizes(2)
+    x, (axis,) = call.tensor(0), call.integers(2)
     axis = call.axis(axis, x.type.rank)
     declared = call.sizes(1)
     total = sum(size for size in declared if size != -1)
@@ -155,7 +155,7 @@ def fill(call: NodeCall) -> Tensor:
 
 def lin_space(call: NodeCall) -> Tensor:
     start, stop = call.tensor(0), call.tensor(1)
-    (count,) = call.sizes(2)
+    (count,) = call.integers(2)
     if count == 1:
         return call.op("Reshape", [start], {"shape": (1,)})
     step = (stop - start) / call.like(float(count - 1), start)
@@ -166,7 +166,7 @@ def reverse(call: NodeCall) -> Tensor:
     """`ReverseV2` has axes, `Reverse` a boolean per axis."""
     x = call.tensor(0)
     axes = (
-        call.sizes(1)
+        call.integers(1)
         if call.spec.op == "ReverseV2"
         else [axis for axis, is_turned in enumerate(call.numbers(1).tolist()) if is_turned]
     )
@@ -178,24 +178,24 @@ def reverse(call: NodeCall) -> Tensor:
 
 
 def roll(call: NodeCall) -> Tensor:
-    return shapes.roll(call.builder, call.tensor(0), call.sizes(1), call.sizes(2))
+    return shapes.roll(call.builder, call.tensor(0), call.integers(1), call.integers(2))
 
 
 def shape_n(call: NodeCall) -> list[Tensor]:
     return [_shape(call, x.shape) for x in call.tensors()]
 
 
-def _shape(call: NodeCall, shape: Sequence[int]) -> Tensor:
+def _shape(call: NodeCall, shape: Sequence[Size]) -> Tensor:
     return call.op("Sizes", [], {"sizes": tuple(shape), "dtype": call.attr("out_type", "int32")})
 
 
-def _block(call: NodeCall) -> tuple[tuple[int, ...], list[list[int]]]:
+def _block(call: NodeCall) -> tuple[tuple[int, ...], list[list[Size]]]:
     """The block sizes, and the padding or cropping: operands or, for older operators, one number
     for both axes and an operand.
     """
     if "block_size" in call.spec.attrs:
         return (call.attr("block_size"),) * 2, call.value(1).tolist()
-    return call.sizes(1), call.value(2).tolist()
+    return call.integers(1), call.value(2).tolist()
 
 
 def space_to_batch(call: NodeCall) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.windows import (
     Pads,
@@ -31,8 +32,8 @@ def spatial(call: NodeCall, values: Sequence[int], rank: int) -> tuple[int, ...]
 
 def padding(
     call: NodeCall,
-    sizes: Sequence[int],
-    window: Sequence[int],
+    sizes: Sequence[Size],
+    window: Sequence[Size],
     strides: Sequence[int],
     dilation: Sequence[int],
     rank: int,
@@ -44,7 +45,7 @@ def padding(
     return padding_of(kind.lower(), sizes, window, strides, dilation)
 
 
-def window_of(call: NodeCall, x: Tensor, window: Sequence[int]) -> dict[str, Any]:
+def window_of(call: NodeCall, x: Tensor, window: Sequence[Size]) -> dict[str, Any]:
     rank = x.type.rank
     strides, dilation = (
         spatial(call, call.attr("strides"), rank),

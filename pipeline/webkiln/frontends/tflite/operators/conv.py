@@ -22,7 +22,7 @@ from webkiln.frontends.tflite.operators.integers import (
     shifted_left,
     shifted_right,
 )
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.windows import padding_of, pads, window_of
 from webkiln.ops.pieces import cast, reshaped
@@ -38,8 +38,8 @@ def linear(
     weights: int,
     bias: int,
     product: SumOfProducts,
-    terms: int,
-    rows: Sequence[int] | None = None,
+    terms: Size,
+    rows: Sequence[Size] | None = None,
 ) -> Tensor:
     """Select the computation of a sum of `terms` products by the kind of quantization. The operands
     are at these positions. `rows` is the shape of x whose first axis is quantized separately, if it
@@ -62,7 +62,7 @@ def with_bias(call: NodeCall, y: Tensor, bias: int) -> Tensor:
 
 
 def quantized(
-    call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: int
+    call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: Size
 ) -> Tensor:
     """Integer sums, requantized."""
     w = centred(call, weights)
@@ -89,7 +89,7 @@ def quantized(
 
 
 def wide_sum(
-    call: NodeCall, x: Tensor, w: Tensor, product: SumOfProducts, terms: int, bias: bool
+    call: NodeCall, x: Tensor, w: Tensor, product: SumOfProducts, terms: Size, bias: bool
 ) -> tuple[Tensor, Tensor]:
     """A sum of int16 times int8 products and the bias, as high * 2**16 + low. If it may exceed 32
     bits, the upper and lower bytes of x are multiplied separately.
@@ -115,7 +115,7 @@ def wide_sum(
     return high + shifted_right(call, low, 16), call.op("BitAnd", [low, half])
 
 
-def window(call: NodeCall, x: Tensor, kernel: Sequence[int]) -> dict[str, Any]:
+def window(call: NodeCall, x: Tensor, kernel: Sequence[Size]) -> dict[str, Any]:
     names = ("d", "h", "w")[-len(kernel) :]
     strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
     dilation = tuple(call.attr(f"dilation_{name}_factor", 1) for name in names)
@@ -179,7 +179,7 @@ def transposed(
     weights: Tensor,
     spatial: Sequence[int],
     order: dict[str, Any],
-    sizes: Sequence[int],
+    sizes: Sequence[Size],
 ) -> Tensor:
     """Transposed convolution. `spatial` are the spatial axes of the kernel, `sizes` the spatial
     sizes of the result.

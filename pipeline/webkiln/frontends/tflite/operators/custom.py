@@ -12,6 +12,7 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.flexbuffer import read_map
 from webkiln.frontends.tflite.operators.conv import transposed
 from webkiln.frontends.tflite.operators.integers import factor, is_quantized
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.detection import non_max_suppression
 from webkiln.ops.functional.windows import window_of
@@ -168,7 +169,7 @@ def decoded(call: NodeCall, options: dict[str, Any], boxes: Tensor, anchors: Ten
 
 
 def _suppressed(
-    call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, most: int
+    call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, most: Size
 ) -> Tensor:
     """Rows (batch, class, box) of the selected boxes. Scores are [classes, n]; scores equal to the
     threshold are kept.

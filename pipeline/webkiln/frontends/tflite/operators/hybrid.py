@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.tflite.operators.integers import factor
+from webkiln.ir.dim import Shape
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast
 
@@ -33,7 +34,7 @@ def hybrid(
     )
 
 
-def _fitted(call: NodeCall, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _fitted(call: NodeCall, x: Tensor, shape: Shape) -> Tensor:
     return x if x.shape == shape else call.op("Reshape", [x], {"shape": shape})
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.operators.integers import factor, operands, out_dtype
+from webkiln.ir.dim import Size
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import indexing
@@ -154,7 +155,7 @@ def unique(call: NodeCall) -> list[Tensor]:
     return [values, cast(call.builder, inverse, out_dtype(call, 1))]
 
 
-def combined(call: NodeCall, reduction: str, count: int) -> Tensor:
+def combined(call: NodeCall, reduction: str, count: Size) -> Tensor:
     """Reduce rows by segment. Empty segments have the neutral element; for min and max, the extreme
     value of the dtype.
     """
@@ -216,7 +217,7 @@ def matrix_set_diag(call: NodeCall) -> Tensor:
     return call.op("Where", [_diagonal(call, rows, columns), wide, x])
 
 
-def _diagonal(call: NodeCall, rows: int, columns: int) -> Tensor:
+def _diagonal(call: NodeCall, rows: Size, columns: Size) -> Tensor:
     b = call.builder
     return call.op(
         "Equal", [reshaped(b, iota(b, rows, "int32"), (rows, 1)), iota(b, columns, "int32")]

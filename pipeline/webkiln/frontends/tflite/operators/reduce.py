@@ -21,7 +21,7 @@ from webkiln.ops.pieces import cast, part, reshaped
 
 def axes_of(call: NodeCall, rank: int) -> tuple[int, ...]:
     """The axes in the second operand, without duplicates."""
-    return tuple(sorted({call.axis(int(axis), rank) for axis in call.sizes(1)}))
+    return tuple(sorted({call.axis(axis, rank) for axis in call.integers(1)}))
 
 
 def reduction(op: str) -> NodeHandler:
@@ -54,7 +54,7 @@ def mean_or_sum(op: str) -> NodeHandler:
             sums = call.op("ReduceSum", [cast(call.builder, x, "int64")], attrs)
             count = x.type.size // sums.type.size
             return cast(
-                call.builder, call.op("Div", [sums, call.constant(count, "int64")]), x.dtype
+                call.builder, call.op("Div", [sums, call.builder.scalar(count, "int64")]), x.dtype
             )
         result = plain(call)
         assert isinstance(result, Tensor)

@@ -12,7 +12,7 @@ from webkiln.frontends.tflite.operators.integers import (
     shifted_left,
     shifted_right,
 )
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, all_known, is_symbolic, known, known_shape
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, reshaped
 
@@ -20,7 +20,7 @@ F32 = np.float32
 ONE = 1 << 10
 
 
-def line(call: NodeCall, size: int, out: int) -> dict[str, int]:
+def line(call: NodeCall, size: Size, out: Size) -> dict[str, Size]:
     """The map from output indices to positions: (o * scale + start) / unit."""
     if call.attr("align_corners", 0) and not (not is_symbolic(out) and out == 1):
         return {"scale": size - 1, "start": 0, "unit": out - 1}
@@ -29,7 +29,7 @@ def line(call: NodeCall, size: int, out: int) -> dict[str, int]:
     return {"scale": size, "start": 0, "unit": out}
 
 
-def has_symbolic_sizes(x: Tensor, sizes: tuple[int, ...]) -> bool:
+def has_symbolic_sizes(x: Tensor, sizes: Shape) -> bool:
     return any(map(is_symbolic, (*x.shape[1:3], *sizes)))
 
 
@@ -40,7 +40,8 @@ def resize_bilinear(call: NodeCall) -> Tensor:
             raise call.unsupported(
                 "resizes integers of symbolic size", "Set the sizes with --dim, or use float32"
             )
-        return (bilinear_8bit if x.dtype == "uint8" else bilinear_quantized)(call, x, sizes)
+        resized = bilinear_8bit if x.dtype == "uint8" else bilinear_quantized
+        return resized(call, x, known_shape(sizes, "the result"))
     for axis, out in zip((1, 2), sizes, strict=True):
         x = call.op(
             "Interpolate",
@@ -98,7 +99,7 @@ def interpolated(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor
     """Weighted sums of the rows and columns around each position, in steps of 2**-20."""
     b = call.builder
     for axis, out in zip((1, 2), sizes, strict=True):
-        lower, upper, shares = sample_rows(call, wide.shape[axis], out)
+        lower, upper, shares = sample_rows(call, known(wide.shape[axis], "a resized axis"), out)
         first, second = (
             b.op("Gather", [wide, literal(b, rows)], {"axis": axis}) for rows in (lower, upper)
         )
@@ -114,7 +115,7 @@ def bilinear_8bit(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
     b, wide = call.builder, cast(call.builder, x, "float32")
     lines = []
     for axis, out in zip((1, 2), sizes, strict=True):
-        size = x.shape[axis]
+        size = known(x.shape[axis], "a resized axis")
         aligned = bool(call.attr("align_corners", 0)) and out > 1
         scale = F32(size - 1) / F32(out - 1) if aligned else F32(size) / F32(out)
         half = F32(0.5 if call.attr("half_pixel_centers", 0) else 0.0)
@@ -171,9 +172,9 @@ def nearest_rows(call: NodeCall, size: int, out: int) -> list[int]:
 
 def resize_nearest(call: NodeCall) -> Tensor:
     x, sizes = call.tensor(0), call.sizes(1)
-    if not has_symbolic_sizes(x, sizes):
-        for axis, out in zip((1, 2), sizes, strict=True):
-            rows = literal(call.builder, nearest_rows(call, x.shape[axis], out))
+    if (numbers := all_known((*x.shape[1:3], *sizes))) is not None:
+        for axis, *pair in zip((1, 2), numbers[:2], numbers[2:], strict=True):
+            rows = literal(call.builder, nearest_rows(call, *pair))
             x = call.op("Gather", [x, rows], {"axis": axis})
         return x
     for axis, out in zip((1, 2), sizes, strict=True):

@@ -66,7 +66,7 @@ def expand_dims(call: NodeCall) -> Tensor:
 
 def transpose(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    return transposed(call.builder, x, [call.axis(axis, x.type.rank) for axis in call.sizes(1)])
+    return transposed(call.builder, x, [call.axis(axis, x.type.rank) for axis in call.integers(1)])
 
 
 def concatenation(call: NodeCall) -> Tensor:

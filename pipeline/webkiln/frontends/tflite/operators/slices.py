@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.nodes.strided_slice import elements_at, masks
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.slices import bounds, reversed_along
 from webkiln.ops.pieces import cast, part, reshaped
 
 
-def flat(call: NodeCall, index: int) -> tuple[int, ...]:
+def flat(call: NodeCall, index: int) -> Shape:
     """A constant table of integers, row by row."""
     return tuple(
         size if is_symbolic(size) else int(size) for size in call.value(index).reshape(-1).tolist()
@@ -72,7 +72,7 @@ def slice_(call: NodeCall) -> Tensor:
     return call.op("Slice", [x], {"starts": begins, "sizes": sizes, "steps": (1,) * x.type.rank})
 
 
-def moving_slice(call: NodeCall, x: Tensor, begins: Tensor, sizes: Sequence[int]) -> Tensor:
+def moving_slice(call: NodeCall, x: Tensor, begins: Tensor, sizes: Sequence[Size]) -> Tensor:
     """Slice at positions that are computed at run time."""
     b = call.builder
     for axis, count in enumerate(sizes):
@@ -95,16 +95,17 @@ def strided_slice(call: NodeCall) -> Tensor:
     return reshaped(call.builder, y, shape)
 
 
-def strided(
-    call: NodeCall, own: Sequence[int]
-) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+def strided(call: NodeCall, own: Sequence[Size]) -> tuple[tuple[Shape, ...], Shape]:
     """The starts, sizes and steps over the axes of x, and the shape of the result, from the node's
     masks.
     """
     begins, ends, steps = (call.sizes(index) for index in (1, 2, 3))
     rank = len(own)
     marked = masks(call)
-    starts, sizes, strides, shape = [], [], [], []
+    starts: list[Size] = []
+    sizes: list[Size] = []
+    strides: list[Size] = []
+    shape: list[Size] = []
     axis = 0
     for index, step in enumerate(steps):
         if marked("ellipsis", index):
@@ -165,7 +166,7 @@ def mirror_pad(call: NodeCall) -> Tensor:
 
 def reverse(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    for axis in call.sizes(1):
+    for axis in call.integers(1):
         x = reversed_along(call.builder, x, call.axis(axis, x.type.rank))
     return x
 

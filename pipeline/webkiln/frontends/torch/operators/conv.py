@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from typing import TypeVar
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.frontends.torch.operators.windows import padded
-from webkiln.ir.dim import is_symbolic, maximum
+from webkiln.ir.dim import Size, is_symbolic, maximum
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import pooling
 from webkiln.ops.functional.pooling import Windows
 from webkiln.ops.pieces import iota, reshaped, sized
 from webkiln.ops.transposed_conv import transposed_conv
 
+S = TypeVar("S", int, Size)
 
-def spread(values: Sequence[int], count: int) -> tuple[int, ...]:
+
+def spread(values: Sequence[S], count: int) -> tuple[S, ...]:
     """One value per axis. A single value applies to all axes; an empty list stays empty."""
     return tuple(values) * count if len(values) == 1 else tuple(values)
 
@@ -29,13 +32,13 @@ def without_batch(c: AtenCall, x: Tensor, alone: bool) -> Tensor:
 
 
 def convolved(
-    c: AtenCall, *, transposed: bool, padding: Sequence[int], more: Sequence[int] = (0,)
+    c: AtenCall, *, transposed: bool, padding: Sequence[Size], more: Sequence[Size] = (0,)
 ) -> Tensor:
     w, bias = c.tensor("weight"), c.optional("bias")
     count = w.type.rank - 2
     x, alone = with_batch(c, c.tensor("input"), count)
     pads = spread(padding, count)
-    strides, dilation = (spread(c.sizes(name), count) for name in ("stride", "dilation"))
+    strides, dilation = (spread(c.integers(name), count) for name in ("stride", "dilation"))
     groups = c.get("groups", 1)
     if transposed:
         extra = spread(more, count)
@@ -64,7 +67,7 @@ def conv(c: AtenCall) -> Tensor:
         return convolved(c, transposed=False, padding=(0,))
     w = c.tensor("weight")
     count = w.type.rank - 2
-    dilation = spread(c.sizes("dilation"), count)
+    dilation = spread(c.integers("dilation"), count)
     totals = [gap * (width - 1) for gap, width in zip(dilation, w.shape[2:], strict=True)]
     x, alone = with_batch(c, c.tensor("input"), count)
     low = tuple(total // 2 for total in totals)
@@ -80,9 +83,10 @@ def conv_transpose(c: AtenCall) -> Tensor:
 
 def pooled(c: AtenCall, count: int) -> tuple[Tensor, bool, Windows]:
     x, alone = with_batch(c, c.tensor(), count)
-    window, pads = spread(c.sizes("kernel_size"), count), spread(c.sizes("padding"), count)
-    strides = spread(c.sizes("stride") if c["stride"] else window, count)
-    dilation = spread(c.sizes("dilation"), count) if c.has("dilation") else (1,) * count
+    window = spread(c.integers("kernel_size"), count)
+    pads = spread(c.sizes("padding"), count)
+    strides = spread(c.integers("stride") if c["stride"] else window, count)
+    dilation = spread(c.integers("dilation"), count) if c.has("dilation") else (1,) * count
     if len(window) != count or len(strides) != count or len(pads) != count:
         raise c.error(f"kernel, strides and pads do not fit the {count} spatial axes")
     return x, alone, Windows(window, strides, dilation, pads, pads)
@@ -157,7 +161,7 @@ def unpool(count: int) -> AtenHandler:
     return handler
 
 
-def adaptive(c: AtenCall, x: Tensor, axis: int, out: int, *, mean: bool) -> Tensor:
+def adaptive(c: AtenCall, x: Tensor, axis: int, out: Size, *, mean: bool) -> Tensor:
     """Adaptive windows from floor(i size / out) to ceil((i + 1) size / out) of one axis, whose
     lengths may differ.
     """

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional import sample
 from webkiln.ops.functional.detection import selected_boxes
@@ -61,7 +61,7 @@ def rounding(mode: str, *, exact: bool) -> str:
     return "round_prefer_ceil" if exact else "floor"
 
 
-def between_corners(c: AtenCall, size: int, out: int) -> Fraction:
+def between_corners(c: AtenCall, size: Size, out: Size) -> Fraction:
     if is_symbolic(size) or is_symbolic(out) or min(size, out) < 2:
         raise c.unsupported(
             "aligns corners with antialiasing on an axis of size 1 or of symbolic size",

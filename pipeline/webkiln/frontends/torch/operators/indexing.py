@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import broadcast
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.indexing import is_index
@@ -120,7 +120,7 @@ def stacked_indices(c: AtenCall, indices: Sequence[Tensor | None]) -> tuple[list
     """The indexed axes, and the indices as rows of one tensor."""
     axes = [axis for axis, item in enumerate(indices) if item is not None]
     operands = [c.cast(item, "int64") for item in indices if item is not None]
-    sizes: list[int] = []
+    sizes: list[Size] = []
     rank = max(item.type.rank for item in operands)
     for d in range(rank):
         own = [(*[1] * (rank - item.type.rank), *item.shape)[d] for item in operands]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.frontends.torch.operators.casts import common
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import element, part, reshaped, stacked
 
@@ -40,8 +40,9 @@ def vstack(c: AtenCall) -> Tensor:
     return c.op("Concat", *xs, axis=0)
 
 
-def pieces(c: AtenCall, x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
-    parts, first = [], 0
+def pieces(c: AtenCall, x: Tensor, axis: int, sizes: Sequence[Size]) -> list[Tensor]:
+    parts: list[Tensor] = []
+    first: Size = 0
     for count in sizes:
         parts.append(part(c.b, x, axis, first, count))
         first += count
@@ -61,7 +62,7 @@ def split(c: AtenCall) -> list[Tensor]:
     return equal_pieces(c, x, axis, c.number("split_size"))
 
 
-def equal_pieces(c: AtenCall, x: Tensor, axis: int, each: int) -> list[Tensor]:
+def equal_pieces(c: AtenCall, x: Tensor, axis: int, each: Size) -> list[Tensor]:
     size = x.shape[axis]
     count = (
         size // each if is_symbolic(size) and not is_symbolic(size // each) else -(-size // each)
@@ -82,11 +83,12 @@ def chunk(c: AtenCall) -> list[Tensor]:
 def unbind(c: AtenCall) -> list[Tensor]:
     x = c.tensor()
     axis = c.axis(c.get("dim", 0), x.type.rank)
-    if is_symbolic(x.shape[axis]):
+    count = x.shape[axis]
+    if is_symbolic(count):
         raise c.unsupported(
             "returns one tensor per element of a symbolic size", "Set the size with --dim"
         )
-    return [element(c.b, x, axis, index) for index in range(x.shape[axis])]
+    return [element(c.b, x, axis, index) for index in range(count)]
 
 
 JOINS: dict[str, AtenHandler] = {

@@ -3,6 +3,7 @@
 from math import inf, sqrt
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
+from webkiln.ir.dim import Size, known
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.einsum import einsum as broadcast_einsum
 from webkiln.ops.functional.linear import matrix_product
@@ -85,13 +86,13 @@ def einsum(c: AtenCall) -> Tensor:
 def tensordot(c: AtenCall) -> Tensor:
     a, b = c.tensor(), c.tensor("other")
     left, right = (
-        [c.axis(axis, x.type.rank) for axis in c.sizes(name)]
+        [c.axis(axis, x.type.rank) for axis in c.integers(name)]
         for name, x in (("dims_self", a), ("dims_other", b))
     )
     outer = [
         [d for d in range(x.type.rank) if d not in axes] for x, axes in ((a, left), (b, right))
     ]
-    inner = 1
+    inner: Size = 1
     for axis in left:
         inner *= a.shape[axis]
     rows = reshaped(c.b, transposed(c.b, a, [*outer[0], *left]), (a.type.size // inner, inner))
@@ -114,7 +115,7 @@ def attention(c: AtenCall) -> Tensor:
     if c.get("enable_gqa", False) and k.shape[-3] != q.shape[-3]:
         k, v = (_shared(c, x, q.shape[-3]) for x in (k, v))
     scale = c["scale"]
-    scale = 1 / sqrt(q.shape[-1]) if scale is None else float(scale)
+    scale = 1 / sqrt(known(q.shape[-1], "the size of a head")) if scale is None else float(scale)
     rank = k.type.rank
     scores = c.op("MatMul", q * scale, transposed(c.b, k, (*range(rank - 2), rank - 1, rank - 2)))
     mask: Tensor | None = c.optional("attn_mask")
@@ -141,7 +142,7 @@ def attention(c: AtenCall) -> Tensor:
     return c.op("MatMul", weights, v)
 
 
-def _shared(c: AtenCall, x: Tensor, heads: int) -> Tensor:
+def _shared(c: AtenCall, x: Tensor, heads: Size) -> Tensor:
     """Repeat each head to get `heads` of them."""
     *lead, own, steps, size = x.shape
     wide = widened(
@@ -186,7 +187,7 @@ def cdist(c: AtenCall) -> Tensor:
 def pdist(c: AtenCall) -> Tensor:
     """The distances of all pairs of rows, each pair once."""
     x = c.tensor()
-    count = x.shape[0]
+    count = known(x.shape[0], "the number of rows")
     first = [a for a in range(count) for _ in range(a + 1, count)]
     second = [b for a in range(count) for b in range(a + 1, count)]
     rows = [

@@ -2,6 +2,7 @@
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.frontends.torch.operators.reduce import first, keepdim
+from webkiln.ir.dim import Size
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import part, reshaped
 
@@ -39,7 +40,7 @@ def kth_value(c: AtenCall) -> list[Tensor]:
     return elements_at(c, x, axis, c.number("k") - 1)
 
 
-def elements_at(c: AtenCall, x: Tensor, axis: int, index: int) -> list[Tensor]:
+def elements_at(c: AtenCall, x: Tensor, axis: int, index: Size) -> list[Tensor]:
     """The k-th smallest element along an axis, and its index."""
     shape = (
         [1 if d == axis else size for d, size in enumerate(x.shape)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Shape, Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import reshaped, squeezed, transposed, widened
 
@@ -17,7 +17,7 @@ def view(c: AtenCall) -> Tensor:
     )
 
 
-def inferred_shape(c: AtenCall, x: Tensor, target: Sequence[int]) -> tuple[int, ...]:
+def inferred_shape(c: AtenCall, x: Tensor, target: Sequence[Size]) -> Shape:
     """-1 is inferred."""
     shape = list(target)
     indices = [axis for axis, size in enumerate(shape) if not is_symbolic(size) and size == -1]
@@ -56,7 +56,7 @@ def unflatten(c: AtenCall) -> Tensor:
 
 def permute(c: AtenCall) -> Tensor:
     x = c.tensor()
-    return transposed(c.b, x, [c.axis(axis, x.type.rank) for axis in c.sizes("dims")])
+    return transposed(c.b, x, [c.axis(axis, x.type.rank) for axis in c.integers("dims")])
 
 
 def transpose(c: AtenCall) -> Tensor:
@@ -85,7 +85,7 @@ def movedim(c: AtenCall) -> Tensor:
     x = c.tensor()
     rank = x.type.rank
     source, target = (
-        [c.axis(axis, rank) for axis in c.sizes(name)] for name in ("source", "destination")
+        [c.axis(axis, rank) for axis in c.integers(name)] for name in ("source", "destination")
     )
     perm: list[int] = [-1] * rank
     for a, b in zip(source, target, strict=True):

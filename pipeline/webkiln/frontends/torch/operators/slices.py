@@ -1,7 +1,7 @@
 """Slices, diagonals and triangles, also as the target of a write."""
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.slices import bounds, reversed_along
 from webkiln.ops.pieces import iota, part, reshaped, transposed, widened
@@ -24,7 +24,7 @@ def select(c: AtenCall) -> Tensor:
     )
 
 
-def sliced(c: AtenCall, x: Tensor) -> tuple[int, int, int, int]:
+def sliced(c: AtenCall, x: Tensor) -> tuple[int, Size, Size, Size]:
     """The axis, the start, the number of elements, and the step."""
     axis = c.axis(c.get("dim", 0), x.type.rank)
     step = c.get("step", 1)
@@ -38,7 +38,8 @@ def slice_(c: AtenCall) -> Tensor:
         raise c.unsupported(
             "slices at data-dependent positions", "Use torch.gather or torch.index_select"
         )
-    return part(c.b, x, *sliced(c, x))
+    axis, first, count, step = sliced(c, x)
+    return part(c.b, x, axis, first, count, step)
 
 
 def narrow(c: AtenCall) -> Tensor:
@@ -55,7 +56,7 @@ def narrow(c: AtenCall) -> Tensor:
 
 
 def put(
-    c: AtenCall, x: Tensor, src: Tensor, axis: int, first: int, count: int, step: int
+    c: AtenCall, x: Tensor, src: Tensor, axis: int, first: Size, count: Size, step: Size
 ) -> Tensor:
     """x with some elements of an axis replaced."""
     src = widened(c.b, c.cast(src, x.dtype), (*x.shape[:axis], count, *x.shape[axis + 1 :]))
@@ -99,13 +100,13 @@ def select_scatter(c: AtenCall) -> Tensor:
 
 def flip(c: AtenCall) -> Tensor:
     x = c.tensor()
-    for axis in sorted({c.axis(axis, x.type.rank) for axis in c.sizes("dims")}):
+    for axis in sorted({c.axis(axis, x.type.rank) for axis in c.integers("dims")}):
         x = reversed_along(c.b, x, axis)
     return x
 
 
 def roll(c: AtenCall) -> Tensor:
-    x, shifts, dims = c.tensor(), c.sizes("shifts"), c.sizes("dims")
+    x, shifts, dims = c.tensor(), c.sizes("shifts"), c.integers("dims")
     if not dims:
         flat = reshaped(c.b, x, (x.type.size,))
         return reshaped(c.b, rolled(c, flat, 0, shifts[0]), x.shape)
@@ -114,7 +115,7 @@ def roll(c: AtenCall) -> Tensor:
     return x
 
 
-def rolled(c: AtenCall, x: Tensor, axis: int, shift: int) -> Tensor:
+def rolled(c: AtenCall, x: Tensor, axis: int, shift: Size) -> Tensor:
     size = x.shape[axis]
     if is_symbolic(size) or is_symbolic(shift):
         indices = c.op(

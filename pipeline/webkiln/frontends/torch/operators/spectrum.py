@@ -7,10 +7,11 @@ from math import sqrt
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.frontends.torch.operators.elementwise import angle_of
 from webkiln.frontends.torch.operators.windows import PAD_MODES, pad_of, padded_from
+from webkiln.ir.dim import Size, is_symbolic, known
 from webkiln.ir.types import is_float, itemsize
 from webkiln.ops.builder import Tensor
 from webkiln.ops.fourier import transformed
-from webkiln.ops.pieces import cast, element, filled, reshaped, sized, stacked, transposed
+from webkiln.ops.pieces import cast, element, filled, reshaped, stacked, transposed
 
 
 def parts(c: AtenCall, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -25,24 +26,18 @@ def joined(c: AtenCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
     )
 
 
-def scaled(c: AtenCall, x: Tensor, count: int, mode: int, *, inverse: bool) -> Tensor:
+def scaled(c: AtenCall, x: Tensor, count: Size, mode: int, *, inverse: bool) -> Tensor:
     """Normalization 0 is none, 1 divides by the root of the size, 2 by the size. The inverse
     transform already divides by the size.
     """
-    if inverse:
-        factor = {0: count, 1: sqrt(count), 2: 1}[mode]
-        return (
-            x
-            if factor == 1
-            else c.op(
-                "Mul",
-                x,
-                sized(c.b, factor, x.dtype) if not isinstance(factor, float) else c.like(factor, x),
-            )
-        )
-    if mode == 0:
+    if mode == (2 if inverse else 0) or (inverse and count == 1):
         return x
-    return x * (1 / (sqrt(count) if mode == 1 else count))
+    if mode == 1:
+        root = sqrt(known(count, "the size of the transform"))
+        return x * root if inverse else x * (1 / root)
+    if inverse:
+        return x * count
+    return x / count if is_symbolic(count) else x * (1 / count)
 
 
 def at_end(c: AtenCall, x: Tensor, axis: int) -> tuple[Tensor, list[int]]:
@@ -56,7 +51,7 @@ def along(
     real: Tensor,
     imaginary: Tensor | None,
     axis: int,
-    length: int,
+    length: Size,
     *,
     inverse: bool,
     onesided: bool,
@@ -69,7 +64,7 @@ def along(
 
 def from_real(c: AtenCall) -> Tensor:
     x = c.tensor()
-    axes = [c.axis(axis, x.type.rank) for axis in c.sizes("dim")]
+    axes = [c.axis(axis, x.type.rank) for axis in c.integers("dim")]
     last = axes[-1]
     real, imaginary = along(
         c, x, None, last, x.shape[last], inverse=False, onesided=bool(c["onesided"])
@@ -87,7 +82,7 @@ def from_real(c: AtenCall) -> Tensor:
 def to_real(c: AtenCall) -> Tensor:
     real, imaginary = parts(c, c.tensor())
     axes, length = (
-        [c.axis(axis, real.type.rank) for axis in c.sizes("dim")],
+        [c.axis(axis, real.type.rank) for axis in c.integers("dim")],
         c.number("last_dim_size"),
     )
     count = length
@@ -102,8 +97,9 @@ def to_real(c: AtenCall) -> Tensor:
 def to_complex(c: AtenCall) -> Tensor:
     real, rest = parts(c, c.tensor())
     imaginary: Tensor | None = rest
-    count, inverse = 1, not c["forward"]
-    for axis in [c.axis(axis, real.type.rank) for axis in c.sizes("dim")]:
+    count: Size = 1
+    inverse = not c["forward"]
+    for axis in [c.axis(axis, real.type.rank) for axis in c.integers("dim")]:
         count *= real.shape[axis]
         real, imaginary = along(
             c, real, imaginary, axis, real.shape[axis], inverse=inverse, onesided=False
@@ -205,7 +201,7 @@ def unsqueezed(c: AtenCall) -> Tensor:
 
 def squeezed(c: AtenCall) -> Tensor:
     x = c.tensor()
-    axes = {c.axis(axis, x.type.rank - 1) for axis in c.sizes("dim")}
+    axes = {c.axis(axis, x.type.rank - 1) for axis in c.integers("dim")}
     return reshaped(c.b, x, [size for d, size in enumerate(x.shape) if d not in axes])
 
 
@@ -213,7 +209,7 @@ def permuted(c: AtenCall) -> Tensor:
     x = c.tensor()
     rank = x.type.rank - 1
     if c.has("dims"):
-        perm = [c.axis(axis, rank) for axis in c.sizes("dims")]
+        perm = [c.axis(axis, rank) for axis in c.integers("dims")]
     else:
         perm = list(range(rank))
         a, b = c.axis(c.number("dim0"), rank), c.axis(c.number("dim1"), rank)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.overlap import overlapped, unfolded
 from webkiln.ops.pieces import part, reshaped, transposed
@@ -17,15 +17,21 @@ def constant_pad(c: AtenCall) -> Tensor:
     return padded(c, x, low, high, value)
 
 
-def paddings(c: AtenCall, rank: int, pad: Sequence[int]) -> tuple[list[int], list[int]]:
-    low, high = [0] * rank, [0] * rank
+def paddings(c: AtenCall, rank: int, pad: Sequence[Size]) -> tuple[list[Size], list[Size]]:
+    low: list[Size] = [0] * rank
+    high: list[Size] = [0] * rank
     for index in range(len(pad) // 2):
         low[rank - 1 - index], high[rank - 1 - index] = pad[2 * index], pad[2 * index + 1]
     return low, high
 
 
 def padded(
-    c: AtenCall, x: Tensor, low: list[int], high: list[int], value: Any = 0, mode: str = "constant"
+    c: AtenCall,
+    x: Tensor,
+    low: list[Size],
+    high: list[Size],
+    value: Any = 0,
+    mode: str = "constant",
 ) -> Tensor:
     for axis, (first, last) in enumerate(zip(low, high, strict=True)):
         cut = [-item if not is_symbolic(item) and item < 0 else 0 for item in (first, last)]
@@ -117,7 +123,7 @@ def im2col(c: AtenCall) -> Tensor:
     batched = x.type.rank == 4
     x = x if batched else reshaped(c.b, x, (1, *x.shape))
     kernel, dilation, padding, stride = (
-        c.sizes(name) for name in ("kernel_size", "dilation", "padding", "stride")
+        c.integers(name) for name in ("kernel_size", "dilation", "padding", "stride")
     )
     x = padded(c, x, [0, 0, *padding], [0, 0, *padding])
     wide = unfolded(c.b, x, [2, 3], kernel, stride, dilation)
@@ -134,14 +140,14 @@ def col2im(c: AtenCall) -> Tensor:
     x = c.tensor()
     batched = x.type.rank == 3
     x = x if batched else reshaped(c.b, x, (1, *x.shape))
-    padding = c.sizes("padding")
+    padding = c.integers("padding")
     y = overlapped(
         c.b,
         x,
         c.sizes("output_size"),
-        c.sizes("kernel_size"),
-        c.sizes("stride"),
-        c.sizes("dilation"),
+        c.integers("kernel_size"),
+        c.integers("stride"),
+        c.integers("dilation"),
         padding,
         padding,
     )
