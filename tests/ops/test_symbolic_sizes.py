@@ -43,6 +43,7 @@ BUILDERS: dict[str, Build] = {
         segments.in_top_k(b, b.constant([2, 0, 9], "int32"), shapes.transpose(b, x), 1)
     ],
     "reshape to one size": lambda b, x, one: [shapes.reshape(b, x, x.type.size)],
+    "roll": lambda b, x, one: [shapes.roll(b, x, 1, 0), shapes.roll(b, x, x.shape[0] - 1, 0)],
     "split at positions": lambda b, x, one: shapes.split(b, x, [2, x.shape[0] - 1]),
     "scale_and_translate": lambda b, x, one: [
         warp.scale_and_translate(

@@ -69,7 +69,7 @@ def overlapped(
 
 
 def _covering(
-    b: GraphBuilder, size: Size, width: int, stride: int, gap: int, before: int
+    b: GraphBuilder, size: Size, width: Size, stride: int, gap: int, before: Size
 ) -> Tensor:
     """The elements that cover each position, as window * width + tap: [size, maximum number of
     windows per position]. Unused entries are OUT_OF_

@@ -248,7 +248,7 @@ def rot90(b: GraphBuilder, array: Argument, k: int = 1, axes: Sequence[int] = (0
 def roll(
     b: GraphBuilder,
     x: Argument,
-    shift: int | Sequence[int],
+    shift: Size | Sequence[Size],
     axis: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Rotate elements along an axis."""

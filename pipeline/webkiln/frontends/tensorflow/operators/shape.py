@@ -178,7 +178,7 @@ def reverse(call: NodeCall) -> Tensor:
 
 
 def roll(call: NodeCall) -> Tensor:
-    return shapes.roll(call.builder, call.tensor(0), call.integers(1), call.integers(2))
+    return shapes.roll(call.builder, call.tensor(0), call.sizes(1), call.integers(2))
 
 
 def shape_n(call: NodeCall) -> list[Tensor]:

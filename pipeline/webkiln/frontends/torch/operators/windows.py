@@ -122,9 +122,8 @@ def im2col(c: AtenCall) -> Tensor:
     x = c.tensor()
     batched = x.type.rank == 4
     x = x if batched else reshaped(c.b, x, (1, *x.shape))
-    kernel, dilation, padding, stride = (
-        c.integers(name) for name in ("kernel_size", "dilation", "padding", "stride")
-    )
+    kernel, dilation, stride = (c.integers(name) for name in ("kernel_size", "dilation", "stride"))
+    padding = c.sizes("padding")
     x = padded(c, x, [0, 0, *padding], [0, 0, *padding])
     wide = unfolded(c.b, x, [2, 3], kernel, stride, dilation)
     n, channels, rows, taps, columns, others = wide.shape
@@ -140,7 +139,7 @@ def col2im(c: AtenCall) -> Tensor:
     x = c.tensor()
     batched = x.type.rank == 3
     x = x if batched else reshaped(c.b, x, (1, *x.shape))
-    padding = c.integers("padding")
+    padding = c.sizes("padding")
     y = overlapped(
         c.b,
         x,
