@@ -11,7 +11,7 @@ def run(inputs, outputs, params):
     bundle = outputs["bundle/"]
     for backend in params["backends"]:
         shutil.copyfile(inputs[f"code.{backend}/"] / f"{backend}.js", bundle / f"{backend}.js")
-    for variant in params["variants"]:
+    for variant in params["variants"].get("wasm", []):
         shutil.copyfile(inputs[f"wasm.{variant}"], bundle / f"{variant}.wasm")
     for shard in canonical.read(inputs["shards.json"])["shards"]:
         shutil.copyfile(inputs["shards/"] / shard, bundle / shard)
