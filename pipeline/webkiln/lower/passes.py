@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from webkiln.nest.program import Program, map_calls
-from webkiln.nest.steps import NestCall
+from webkiln.nest.steps import NestCall, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,12 @@ class Pass:
         """Rewrite a program, and add the name of the pass to the calls that it changes, other than
         in their schedules.
         """
-        layers: dict[str, list[NestCall]] = {}
+        writers: dict[tuple[View, ...], list[NestCall]] = {}
         for call in program.calls:
-            layers.setdefault(call.layer, []).append(call)
+            writers.setdefault(call.outputs, []).append(call)
 
         def marked(call: NestCall) -> list[NestCall]:
-            if any(_computes_same(call, other) for other in layers.get(call.layer, ())):
+            if any(_computes_same(call, other) for other in writers.get(call.outputs, ())):
                 return [call]
             return [replace(call, passes=(*call.passes, self.name))]
 
@@ -37,6 +37,6 @@ class Pass:
 
 def _computes_same(call: NestCall, other: NestCall) -> bool:
     return call is other or (
-        (call.outputs, call.inputs, call.args) == (other.outputs, other.inputs, other.args)
+        (call.layer, call.inputs, call.args) == (other.layer, other.inputs, other.args)
         and call.nest == other.nest
     )

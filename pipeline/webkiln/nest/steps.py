@@ -80,7 +80,7 @@ class Step:
         return None
 
     def with_blocks(self, blocks: Sequence[Block]) -> Self:
-        """The step with other nested blocks, as many as it has."""
+        """The step with other nested blocks, in the same number."""
         return self
 
     def with_views(self, change: ViewChange) -> Self:
@@ -228,16 +228,12 @@ class Copy(Step):
         return replace(self, source=change(self.source), target=change(self.target))
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat(Step):
-    """A counted loop. Arguments of its steps may contain the symbol `counter`, the iteration number
-    from 0.
-    """
+class _Loop(Step):
+    """A step that repeats a block."""
 
+    __slots__ = ()
     iterates = True
-
     counter: str
-    count: Size
     steps: Block
 
     @property
@@ -247,6 +243,17 @@ class Repeat(Step):
     @property
     def defines(self) -> tuple[str, ...]:
         return (self.counter,)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(_Loop):
+    """A counted loop. Arguments of its steps may contain the symbol `counter`, the iteration number
+    from 0.
+    """
+
+    counter: str
+    count: Size
+    steps: Block
 
     def with_blocks(self, blocks: Sequence[Block]) -> "Repeat":
         return replace(self, steps=blocks[0])
@@ -278,14 +285,12 @@ class Branch(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class WhileLoop(Step):
+class WhileLoop(_Loop):
     """A while loop of at most `bound` iterations; `counter` is the iteration number from 0.
 
     `result` is the data-dependent size that the number of iterations defines, and an upper bound of
     it.
     """
-
-    iterates = True
 
     counter: str
     condition: View
@@ -297,14 +302,6 @@ class WhileLoop(Step):
     @property
     def reads(self) -> tuple[View, ...]:
         return (self.condition,)
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        return (self.steps,)
-
-    @property
-    def defines(self) -> tuple[str, ...]:
-        return (self.counter,)
 
     @property
     def computes(self) -> tuple[str, Size] | None:

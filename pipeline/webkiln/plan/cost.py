@@ -9,6 +9,7 @@ from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Machine, Target
+from webkiln.plan.vectors import extent
 
 INDEPENDENT_SUMS = 8
 """The number of independent sums that hides the latency of a multiply-add: 4 cycles on 2 units. 1,
@@ -75,24 +76,17 @@ def expected(call: NestCall, schedule: Schedule, target: Target) -> float:
     assert machine is not None, f"{target.backend} has no cost model"
     if isinstance(schedule, TemplateSchedule):
         (template,) = (item for item in target.templates if item.name == schedule.template)
-        rows, block = nominal_size(_split_extent(call, schedule)), template.block[0]
-        computed = 2 * multiply_adds(call) * -(-rows // block) * block / max(rows, 1)
+        sizes, block = _extents(call), template.block[0]
+        rows = sizes[schedule.split]
+        computed = 2 * prod(sizes.values()) * -(-rows // block) * block / max(rows, 1)
         moving = nominal_size(moved(call)) / (machine.gigabytes * 1e6)
         return round(machine.launch + max(computed / (template.gops * 1e6), moving), 5)
     return milliseconds(call, schedule, machine)
 
 
-def _split_extent(call: NestCall, schedule: TemplateSchedule) -> Size:
-    """The iterations of the loop along which a template computes blocks."""
-    (loop,) = (loop for loop in call.nest.axes if loop.axis == schedule.split)
-    return call.args[loop.extent.value]
-
-
-def multiply_adds(call: NestCall) -> int:
-    """The products of a contraction, at nominal sizes."""
-    loops = (*call.nest.axes, *call.nest.reduce)
-    sizes = (nominal_size(call.args[loop.extent.value]) for loop in loops)
-    return prod(sizes) if call.nest.is_contraction else 0
+def _extents(call: NestCall) -> dict[str, int]:
+    """The nominal size of each loop."""
+    return {loop.axis: extent(call, loop) for loop in (*call.nest.axes, *call.nest.reduce)}
 
 
 def efficiency(call: NestCall, schedule: Schedule, machine: Machine) -> float:
@@ -107,10 +101,7 @@ def efficiency(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     share = min(1.0, sums / INDEPENDENT_SUMS) / (1 + LOAD_COST * (tile.count + vectors) / sums)
     if sums + vectors + 1 > machine.registers:
         share *= SPILL_SLOWDOWN
-    sizes = {
-        loop.axis: nominal_size(call.args[loop.extent.value])
-        for loop in (*call.nest.axes, *call.nest.reduce)
-    }
+    sizes = _extents(call)
     for name, count in ((tile.vector, tile.lanes), (tile.axis, tile.count)):
         if name is not None and sizes[name]:
             share *= sizes[name] / (-(-sizes[name] // count) * count)

@@ -51,13 +51,8 @@ def _choice(
     around = Around(call.nest, product)
     block = around.block
     sizes = (template.block[0], template.depth)
-    args = dict(
-        zip(
-            (block.row, block.column, block.rows, block.columns),
-            (0, 0, *template.block),
-            strict=True,
-        )
-    )
+    rows, columns = template.block
+    args = {block.row: 0, block.column: 0, block.rows: rows, block.columns: columns}
 
     def loops(nest: Nest) -> LoopSchedule:
         """The loops of a nest around the template, in one thread."""

@@ -35,7 +35,7 @@ def document(
     with the output of each layer that stays readable.
     """
     entries = Entries(planned, target, layout)
-    bounds = planned.bounds
+    bounds = entries.bounds
 
     def address(name: str) -> Size:
         return entries.address(planned.root(name))
@@ -65,7 +65,7 @@ def document(
             _tensor_json(output, name, graph, target, address)
             for output, name in graph.outputs.items()
         ],
-        "states": [_state_json(state, planned, address) for state in graph.states],
+        "states": [_state_json(state, entries, address) for state in graph.states],
         "layers": [
             _layer_json(layer, name, graph, target, address) for layer, name in layers.items()
         ],
@@ -81,13 +81,13 @@ def document(
     }
 
 
-def _state_json(state: State, planned: Program, address: Callable[[str], Size]) -> dict[str, Any]:
+def _state_json(state: State, entries: Entries, address: Callable[[str], Size]) -> dict[str, Any]:
     return {
         "name": state.name,
         "offset": address(state.input),
         "initial": address(state.initial),
         "next": address(state.output),
-        "bytes": extent_of(planned.buffers[state.input], planned.bounds).bytes,
+        "bytes": extent_of(entries.program.buffers[state.input], entries.bounds).bytes,
     }
 
 

@@ -16,9 +16,9 @@ from webkiln.recipe.values import (
     ENCODINGS,
     FLOAT16_ARITHMETIC_BACKENDS,
     FLOAT16_BACKENDS,
+    FLOAT16_MODES,
     FORMS,
     HOLDING_BACKENDS,
-    HOLDINGS,
     PRECISIONS,
     USUAL_BACKENDS,
 )
@@ -124,9 +124,9 @@ OPTIONS: tuple[Option, ...] = (
         "float16",
         f"float16 tensors of the model on {' and '.join(HOLDING_BACKENDS)}: held as float32 between"
         " layers, or rounded to float16 by every operator, as by the framework: one of"
-        f" {', '.join(HOLDINGS)}; default: held",
-        f"one of {', '.join(HOLDINGS)}",
-        lambda value: value in HOLDINGS,
+        f" {', '.join(FLOAT16_MODES)}; default: held",
+        f"one of {', '.join(FLOAT16_MODES)}",
+        lambda value: value in FLOAT16_MODES,
         updates.assign("float16"),
         flag="float16",
         metavar="held|rounded",

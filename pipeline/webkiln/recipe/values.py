@@ -23,7 +23,7 @@ FLOAT16_ARITHMETIC_BACKENDS = ("webgpu",)
 """Backends that can also compute products in float16."""
 HOLDING_BACKENDS = ("wasm", "js")
 """Backends that can hold the float16 tensors of a model as float32."""
-HOLDINGS = ("held", "rounded")
+FLOAT16_MODES = ("held", "rounded")
 """How they do: as float32 between layers, or rounded to float16 by every operator."""
 TOLERANCES = {
     "float32": 1e-4,
