@@ -5,7 +5,7 @@ from math import isinf, isnan
 
 from webkiln.codegen import procedures
 from webkiln.codegen.c_family import Braces
-from webkiln.codegen.dialect import fallback_arrays
+from webkiln.codegen.c_functions import arrays_outside, parameters
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
 from webkiln.codegen.template_kernels import TemplateKernel
@@ -201,10 +201,6 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     if isinstance(kernel.schedule, TemplateSchedule):
         return TemplateKernel(kernel, dialect, STORAGE).print(templates)
     composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
-    inputs = [f"const {STORAGE[o.dtype]} *restrict x{i}" for i, o in enumerate(kernel.nest.inputs)]
-    outputs = [
-        f"{STORAGE[o.operand.dtype]} *restrict y{i}" for i, o in enumerate(kernel.nest.outputs)
-    ]
     lines = body(composed, dialect)
     schedule, tile = kernel.schedule, kernel.schedule.tile
     assert isinstance(schedule, LoopSchedule)
@@ -212,21 +208,13 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
         count = max(1, UNFUSED_ACCUMULATORS // tile.lanes)
         smaller = replace(composed, schedule=replace(schedule, tile=replace(tile, count=count)))
         lines = ["#ifdef RELAXED", *lines, "#else", *body(smaller, dialect), "#endif"]
-    arrays = {
-        name: (STORAGE[operand.dtype], value, max(tile.lanes, 4))
-        for name, (operand, value) in fallback_arrays(composed, dialect).items()
-    }
     return templates.render(
         "nest.c",
         name=kernel.name,
         returns="void",
-        parameters=[
-            *inputs,
-            *outputs,
-            *(f"const int {name}" for name in (*kernel.arguments, *kernel.part)),
-        ],
+        parameters=parameters(kernel, STORAGE),
         lines=lines,
-        outside=arrays,
+        outside=arrays_outside(composed, dialect, STORAGE),
     )
 
 

@@ -9,15 +9,15 @@ results.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-from webkiln.codegen.dialect import Dialect, fallback_arrays
+from webkiln.codegen.c_functions import arrays_outside, parameters
+from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError
 from webkiln.nest.compose import compose
 from webkiln.nest.expr import Expr
-from webkiln.nest.kernel_template import templates as templates_of
+from webkiln.nest.kernel_template import find_template
 from webkiln.nest.nest import Nest
 from webkiln.nest.schedule import LoopSchedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
@@ -48,10 +48,8 @@ class TemplateKernel:
         self.kernel, self.schedule, self.product = kernel, kernel.schedule, product
         self.dialect, self.types = dialect, types
         self.around = Around(kernel.nest, product)
-        self.outside: dict[str, Any] = {}
-        (self.template,) = (
-            item for item in templates_of("wasm") if item.name == self.schedule.template
-        )
+        self.outside: dict[str, tuple[str, str, int]] = {}
+        self.template = find_template(self.schedule.template)
 
     def print(self, templates: Templates) -> str:
         nests = self.around.prepare()
@@ -69,7 +67,7 @@ class TemplateKernel:
         return templates.render(
             f"{self.template.name}.c",
             name=self.kernel.name,
-            parameters=self.parameters(),
+            parameters=parameters(self.kernel, self.types),
             functions=functions,
             prepare=[item.call for item in prepare],
             store=store.call,
@@ -91,14 +89,6 @@ class TemplateKernel:
             ],
         )
 
-    def parameters(self) -> list[str]:
-        nest = self.kernel.nest
-        return [
-            *(f"const {self.types[o.dtype]} *restrict x{n}" for n, o in enumerate(nest.inputs)),
-            *(f"{self.types[o.operand.dtype]} *restrict y{n}" for n, o in enumerate(nest.outputs)),
-            *(f"const int {name}" for name in (*self.kernel.arguments, *self.kernel.part)),
-        ]
-
     def text(self, extent: Expr) -> str:
         """An extent, which is an argument or a constant."""
         return str(extent.value)
@@ -116,12 +106,7 @@ class TemplateKernel:
         """
         loops = Kernel(compose(nest, self.dialect.composed), schedule)
         count = len(self.kernel.nest.inputs)
-        for array, (operand, value) in fallback_arrays(loops, self.dialect).items():
-            self.outside[array] = (self.types[operand.dtype], value, max(schedule.tile.lanes, 4))
-        pointers = [
-            *(f"const {self.types[o.dtype]} *restrict x{n}" for n, o in enumerate(nest.inputs)),
-            *(f"{self.types[o.operand.dtype]} *restrict y{n}" for n, o in enumerate(nest.outputs)),
-        ]
+        self.outside |= arrays_outside(loops, self.dialect, self.types)
         passed = [*(f"x{n}" for n in range(count)), *map(_pointer, (*extra, *outputs))]
         block = self.around.block
         values = {
@@ -135,7 +120,7 @@ class TemplateKernel:
         ]
         return Function(
             name,
-            [*pointers, *(f"const int {item}" for item in loops.arguments)],
+            parameters(loops, self.types),
             body(loops, self.dialect),
             f"{name}({', '.join([*passed, *arguments])});",
         )

@@ -1,7 +1,6 @@
 """`webkiln lower`: print the program that a model becomes on a backend, between any two passes."""
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,14 @@ from webkiln.build.graph import ModelGraph
 from webkiln.build.locations import state_folder
 from webkiln.commands.build import add_source_arguments, recipe_of
 from webkiln.errors import RecipeError, did_you_mean
-from webkiln.ir.graph import Graph
-from webkiln.lower.lower import unfused
-from webkiln.nest.program import Program
 from webkiln.nest.text import print_program
 from webkiln.nest.verify import verify
 from webkiln.ops.plugins import defined_by
 from webkiln.ops.table import from_json
 from webkiln.plan.tuning import UNTUNED, Tuning, read_file
 from webkiln.plugins import import_files
-from webkiln.program_builder.backend import Options, weights_of
-from webkiln.program_builder.loop_backend import LoopBackend
+from webkiln.program_builder.backend import Options
 from webkiln.recipe.recipe import Recipe
-
-FIRST = "lower"
-"""The name of the program before the first pass."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +51,8 @@ def run(options: argparse.Namespace) -> int:
             precision=recipe.precision_of(backend),
             rounds_float16=recipe.rounds_float16(backend),
         )
-        programs = dict(_programs(from_json(data), REGISTRY[backend], settings))
+        configured = REGISTRY[backend].configured(settings)
+        programs = dict(configured.programs(from_json(data), tuning=tuning))
         if options.check:
             for program in programs.values():
                 verify(program)
@@ -85,14 +78,3 @@ def _inputs(engine: Engine, recipe: Recipe, backend: str) -> tuple[dict[str, Any
     blob = engine.run(optimised.action).outputs[optimised.path]
     data = canonical.read(engine.cache.store.file(blob))
     return data, UNTUNED if recipe.tuned is None else read_file(recipe.tuned, backend)
-
-
-def _programs(
-    graph: Graph, backend: LoopBackend, options: Options
-) -> Iterator[tuple[str, Program]]:
-    """Yield the program before the first pass and after each."""
-    program = unfused(graph)
-    yield FIRST, program
-    for item in backend.configured(options).passes(options.tuning, weights_of(graph)):
-        program = item.run(program)
-        yield item.name, program

@@ -32,7 +32,14 @@ from dataclasses import replace
 
 from webkiln.ir.types import Type
 from webkiln.nest.program import Program
-from webkiln.nest.steps import Copy, CustomCall, View, every_step, operand_names
+from webkiln.nest.steps import (
+    Copy,
+    CustomCall,
+    View,
+    closed_under_copies,
+    every_step,
+    operand_names,
+)
 from webkiln.nest.target import Target
 
 HALF, SINGLE = "float16", "float32"
@@ -65,15 +72,8 @@ def _held(program: Program) -> set[str]:
     for step in steps:
         if isinstance(step, CustomCall):
             names.difference_update(operand_names(step))
-    pairs = [(step.source, step.target) for step in steps if isinstance(step, Copy)]
-    while (
-        bytewise := {
-            view.name
-            for pair in pairs
-            if not all(view.name in names and view.type.dtype == HALF for view in pair)
-            for view in pair
-        }
-        & names
-    ):
-        names -= bytewise
-    return names
+    copies = [(step.source, step.target) for step in steps if isinstance(step, Copy)]
+    for pair in copies:
+        if any(view.type.dtype != HALF for view in pair):
+            names.difference_update(view.name for view in pair)
+    return closed_under_copies(names, [(source.name, target.name) for source, target in copies])

@@ -39,10 +39,17 @@ class Template:
 
 
 @cache
+def _declared() -> tuple[Template, ...]:
+    return tuple(map(read_template, sorted((shared_root() / "kernels").glob("*.toml"))))
+
+
 def templates(backend: str) -> tuple[Template, ...]:
     """The templates of a backend, by name."""
-    found = map(read_template, sorted((shared_root() / "kernels").glob("*.toml")))
-    return tuple(item for item in found if item.backend == backend)
+    return tuple(item for item in _declared() if item.backend == backend)
+
+
+def find_template(name: str) -> Template:
+    return next(item for item in _declared() if item.name == name)
 
 
 def read_template(path: Path) -> Template:

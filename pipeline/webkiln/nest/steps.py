@@ -330,3 +330,15 @@ def calls(steps: Iterable[Step]) -> Iterator[NestCall]:
 def operand_names(step: Step) -> list[str]:
     """The Variables that a step reads or writes, without its nested blocks."""
     return [view.name for view in (*step.reads, *step.writes)]
+
+
+def closed_under_copies(names: Iterable[str], copies: Iterable[tuple[str, str]]) -> set[str]:
+    """The largest subset of `names` such that every copy has both ends in it, or neither. Copies
+    keep elements as they lie in memory, so that both ends have one storage.
+    """
+    remaining, pairs = set(names), list(copies)
+    while split := remaining.intersection(
+        name for pair in pairs if not remaining.issuperset(pair) for name in pair
+    ):
+        remaining -= split
+    return remaining

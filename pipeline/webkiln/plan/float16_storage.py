@@ -55,7 +55,7 @@ after:
       out0[a0, a1] = tanh(in0[a0, a1])
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 from webkiln.ir.types import Type
@@ -63,7 +63,7 @@ from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.nest import Operand, Output, make_output
 from webkiln.nest.program import Program, map_calls
 from webkiln.nest.schedule import has_aligned_vectors
-from webkiln.nest.steps import Copy, NestCall, View, every_step, operand_names
+from webkiln.nest.steps import Copy, NestCall, View, closed_under_copies, every_step, operand_names
 from webkiln.nest.target import Target
 from webkiln.plan.schedule import plain
 
@@ -125,18 +125,8 @@ def _narrowed(program: Program, *, packed: bool) -> set[str]:
             if not has_aligned_vectors(call.schedule)
             for view in call.outputs
         }
-    return candidates - _unpaired(candidates, (s for s in steps if isinstance(s, Copy)))
-
-
-def _unpaired(candidates: Collection[str], copies: Iterable[Copy]) -> set[str]:
-    """The candidates that are copied from or to others, which keep their elements."""
-    pairs = [{step.source.name, step.target.name} for step in copies]
-    remaining = set(candidates)
-    while (
-        unpaired := {name for pair in pairs if not remaining >= pair for name in pair} & remaining
-    ):
-        remaining -= unpaired
-    return set(candidates) - remaining
+    copies = [(step.source.name, step.target.name) for step in steps if isinstance(step, Copy)]
+    return closed_under_copies(candidates, copies)
 
 
 def narrow(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:

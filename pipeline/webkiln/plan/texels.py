@@ -50,7 +50,7 @@ from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.program import Program, TexelLayout, map_calls
 from webkiln.nest.schedule import FragmentSchedule, Tile
-from webkiln.nest.steps import Copy, CustomCall, NestCall, Step, View
+from webkiln.nest.steps import Copy, CustomCall, NestCall, Step, View, closed_under_copies
 from webkiln.plan.alignment import VECTOR, is_multiple, is_vector_multiple
 from webkiln.plan.kernel import NONE
 from webkiln.plan.memory import flat
@@ -111,10 +111,8 @@ def packed(
         view.name for step in flattened if isinstance(step, CustomCall) for view in step.reads
     }
     while True:
+        candidates = closed_under_copies(candidates, pairs_copied)
         unpacked = {
-            name for pair in pairs_copied if not candidates.issuperset(pair) for name in pair
-        }
-        unpacked |= {
             view.name
             for call in calls
             if not _stores_texels(call, candidates)

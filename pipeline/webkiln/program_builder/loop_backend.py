@@ -1,6 +1,7 @@
 """Backends that print loop nests."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,9 @@ from webkiln.nest.target import Target
 from webkiln.plan.tuning import UNTUNED, Tuning
 from webkiln.program_builder.backend import Options, Settings, Weights, weights_of
 from webkiln.program_builder.document import document, layer_outputs
+
+FIRST = "lower"
+"""The name of the program before the first pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,22 @@ class LoopBackend:
         `keep` are computed even where fusion could eliminate them, and stay readable after a run.
         `weights`: how they arrive; default: unencoded.
         """
+        ((_, last),) = deque(self.programs(graph, keep, weights, tuning), maxlen=1)
+        return last
+
+    def programs(
+        self,
+        graph: Graph,
+        keep: Sequence[str] = (),
+        weights: Weights | None = None,
+        tuning: Tuning = UNTUNED,
+    ) -> Iterator[tuple[str, Program]]:
+        """Yield the program of `plan` before the first pass, named `FIRST`, and after each one."""
         program = unfused(graph, keep)
+        yield FIRST, program
         for item in self.passes(tuning, weights or weights_of(graph)):
             program = item.run(program)
-        return program
+            yield item.name, program
 
     def configured(self, options: Options) -> "LoopBackend":
         """The backend with the options of a recipe."""
