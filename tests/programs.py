@@ -1,5 +1,6 @@
 """Programs of graphs on backends, for tests of single passes and of code."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from webkiln.codegen.templates import Templates
 from webkiln.ir.graph import Graph
+from webkiln.lower import canonicalize, concat_in_place, fuse
 from webkiln.lower.lower import unfused
 from webkiln.nest.program import Program
 from webkiln.plan.tuning import UNTUNED, Tuning
@@ -35,6 +37,13 @@ def program(
     target = backend.target
     options = Options(encoding, keep_layers, tuning, target.winograd, target.precision)
     return backend.compile(graph, options)
+
+
+def lower(graph: Graph, keep: Collection[str] = ()) -> Program:
+    """The program of a graph, fused, for no particular backend. Variables in `keep` are computed
+    even where fusion could eliminate them.
+    """
+    return canonicalize.run(concat_in_place.run(fuse.run(unfused(graph, keep))))
 
 
 def rewritten(

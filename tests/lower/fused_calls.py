@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from tests.programs import rewritten
+from tests.programs import lower, rewritten
 from webkiln.backends.compare import relative_error
-from webkiln.lower.lower import lower
 from webkiln.nest.run import run_program
 from webkiln.ops.evaluate import constant_values
 

@@ -8,10 +8,9 @@ import pytest
 from tests.backends.harness import Job, run
 from tests.lower.fused_calls import run_calls
 from tests.passes.graphs import evaluate_graph, values_for
-from tests.programs import rewritten
+from tests.programs import lower, rewritten
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.lower.lower import lower
 from webkiln.ops.table import parse
 
 SKIP = """graph skip

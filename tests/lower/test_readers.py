@@ -4,7 +4,7 @@ nothing else reads.
 
 import pytest
 
-from webkiln.lower.lower import lower
+from tests.programs import lower
 from webkiln.ops.table import parse
 
 HEADS = {

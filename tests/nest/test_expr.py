@@ -3,9 +3,9 @@
 import pytest
 
 from tests.backends.harness import node_job
+from tests.programs import lower
 from webkiln.errors import InternalError
 from webkiln.ir.types import Type
-from webkiln.lower.lower import lower
 from webkiln.nest import nest as nests
 from webkiln.nest.affine import step
 from webkiln.nest.build import Lowering

@@ -7,12 +7,12 @@ import pytest
 
 from tests.backends.harness import expected, node_job
 from tests.lower.mixed_graphs import graph
-from tests.programs import rewritten
+from tests.programs import lower, rewritten
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.errors import InternalError
 from webkiln.ir.types import Type
-from webkiln.lower.lower import lower, unfused
+from webkiln.lower.lower import unfused
 from webkiln.nest.expr import FLOAT, INT, apply, arg, axis, bitcast, cast, cast_in_range, const
 from webkiln.nest.expr_text import ExprParser, ExprPrinter
 from webkiln.nest.parse import parse

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import expected, node_job
+from tests.programs import lower
 from webkiln.backends.compare import relative_error
 from webkiln.errors import ShapeError, UnsupportedError
 from webkiln.ir.types import itemsize
-from webkiln.lower.lower import lower
 from webkiln.nest.expr import DOUBLE, FLOAT, LONG, UINT, ULONG, axis, bitcast, cast, walk
 from webkiln.nest.interpret import interpret
 from webkiln.nest.semantics import compute

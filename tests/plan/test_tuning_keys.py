@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from webkiln.lower.lower import lower
+from tests.programs import lower
 from webkiln.ops.table import parse
 from webkiln.plan.tuning_keys import tuning_key
 

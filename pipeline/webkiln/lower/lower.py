@@ -5,20 +5,12 @@ from itertools import count
 
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
-from webkiln.lower import canonicalize, concat_in_place, fuse
 from webkiln.nest.build import Lowering
 from webkiln.nest.program import Buffer, Kind, Program, State
 from webkiln.nest.steps import Step, View, every_step
 from webkiln.ops.table import find
 
 VIEWS = frozenset({"Reshape", "Identity"})
-
-
-def lower(graph: Graph, keep: Collection[str] = ()) -> Program:
-    """The program of a graph, fused, for no particular backend. Variables in `keep` are computed
-    even where fusion could eliminate them.
-    """
-    return canonicalize.run(concat_in_place.run(fuse.run(unfused(graph, keep))))
 
 
 def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:

@@ -10,13 +10,13 @@ from onnx import defs
 
 from tests.conformance.cases import Conformance, cases_in_scope
 from tests.frontends.onnx.running import source_inputs
+from tests.programs import lower
 from webkiln.errors import WebkilnError
 from webkiln.frontends.nodes.call import DataDependentError
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.operators.elementwise import DTYPES
 from webkiln.ir.graph import Graph
-from webkiln.lower.lower import lower
 
 NAMES = {"float": 1, "double": 11} | {name: number for number, name in DTYPES.items()}
 EXEMPT = {"Loop", "Scan", "BitCast"}
