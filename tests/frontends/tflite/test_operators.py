@@ -92,6 +92,29 @@ def test_operators_of_mediapipe_match_numpy_and_tensorflow(tmp_path: Path) -> No
     assert np.allclose(outputs["y0"], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("classes", [500, 600, 1000, 3000])
+def test_shares_of_many_equal_classes_are_zero(classes: int, tmp_path: Path) -> None:
+    """The reference kernel shifts by more than 31 places here, and fails; others do not."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    single = Single(
+        "many",
+        "SOFTMAX",
+        [q("int8", 2, classes, scale=0.003, zero=12)],
+        [q("int8", 2, classes, scale=1 / 256, zero=-128)],
+        options("SoftmaxOptions", beta=1.0),
+    )
+    path = tmp_path / "many.tflite"
+    path.write_bytes(model_bytes(single))
+    x = np.full((2, classes), 7, np.int8)
+    interpreter = Interpreter(model_path=str(path))
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    expected = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_array_equal(run_graph(graph_of(path), {"x0": x})[0]["y0"], expected)
+
+
 def test_int4_weights_are_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     single = Single(

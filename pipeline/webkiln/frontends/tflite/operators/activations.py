@@ -56,7 +56,14 @@ def softmax(call: NodeCall) -> Tensor:
     inverse = reciprocal_of_one_plus(call, fraction)
     bits = 8 if out_dtype(call) != "int16" else 16
     over = call.op("Sub", [number(call, INTEGER_BITS + 31 - bits), zeros])
-    share = call.op("RoundingShiftRight", [doubled_high(call, inverse, power), over])
+    share = call.op(
+        "Where",
+        [
+            b.binary("LessEqual", over, 31),
+            call.op("RoundingShiftRight", [doubled_high(call, inverse, power), over]),
+            none,
+        ],
+    )
     low, high = limits(out_dtype(call))
     return cast(
         b,
