@@ -2,11 +2,6 @@ const bytes = async path => new Uint8Array(await (await fetch(path)).arrayBuffer
 
 const floats = async path => new Float32Array((await bytes(path)).buffer);
 
-const RIVALS = ['onnxruntime', 'litert', 'tfjs'];
-
-/** webkiln with one thread, for comparisons with several threads. */
-const ALONE = 'webkiln alone';
-
 /** The inputs of the network as [name, shape, values], with channels last or first. */
 async function inputs(order) {
   const values = await floats(`/data/${order}.bin`);
@@ -21,7 +16,7 @@ export const mapEntries = (entries, change) =>
 
 /** Each engine loads the network and returns an async function that returns the outputs by name. */
 export const ENGINES = {
-  async webkiln({ backend, threads, bundle = '/bundle/', ...others }) {
+  async webkiln({ backend, threads, bundle = '/bundle/', order = 'last', ...others }) {
     const { load } = await import(`${bundle}index.js`);
     const options = { backends: [backend], threads, ...others };
     let model = await load({ worker: threads > 1, ...options });
@@ -32,17 +27,17 @@ export const ENGINES = {
     }
     if (!crossOriginIsolated)
       throw new Error('the page is not isolated: no engine can use threads');
-    const inputValues = await inputs('last');
+    const inputValues = await inputs(order);
     return () => model.run(mapEntries(inputValues, (_, data) => data));
   },
 
-  async onnxruntime({ backend, threads }) {
+  async onnxruntime({ backend, threads, file = 'model.onnx' }) {
     const ort = await import(
       `/npm/onnxruntime-web/dist/ort.${backend === 'wasm' ? 'wasm' : 'all'}.bundle.min.mjs`
     );
     ort.env.wasm.numThreads = threads;
     ort.env.wasm.wasmPaths = '/npm/onnxruntime-web/dist/';
-    const session = await ort.InferenceSession.create(await bytes('/data/model.onnx'), {
+    const session = await ort.InferenceSession.create(await bytes(`/data/${file}`), {
       executionProviders: [backend],
       graphOptimizationLevel: 'all',
     });
@@ -55,11 +50,11 @@ export const ENGINES = {
     };
   },
 
-  async litert({ backend, threads }) {
+  async litert({ backend, threads, file = 'model.tflite' }) {
     const { loadLiteRt, loadAndCompile, Tensor } =
       await import('/npm/@litertjs/core/dist/index.js');
     await loadLiteRt('/npm/@litertjs/core/wasm/', { threads: threads > 1 });
-    const model = await loadAndCompile('/data/model.tflite', {
+    const model = await loadAndCompile(`/data/${file}`, {
       accelerator: backend,
       cpuOptions: { numThreads: threads },
     });
@@ -293,23 +288,21 @@ function shuffled(names) {
 }
 
 /**
- * Each round runs every engine in random order: after a pause it warms up, then COUNTED runs are
- * timed. Returns milliseconds by engine and run, the first outputs, the peak by round, and the
- * errors of other engines that cannot run the network.
+ * Each round runs every entry of `requested`, { name, engine, ...options }, in random order: after
+ * a pause it warms up, then COUNTED runs are timed. Returns milliseconds by name and run, the first
+ * outputs, the peak by round, and the errors of other engines that cannot run the network.
  */
 export async function run(requested, options, rounds) {
   const engines = {};
   const outputs = {};
   const refused = {};
-  for (const name of requested) {
+  for (const { name, engine, ...others } of requested) {
     try {
-      const engine = await (name === ALONE
-        ? ENGINES.webkiln({ ...options, threads: 1 })
-        : ENGINES[name](options));
-      outputs[name] = mapEntries(Object.entries(await engine()), values => Array.from(values));
-      engines[name] = engine;
+      const compute = await ENGINES[engine]({ ...options, ...others });
+      outputs[name] = mapEntries(Object.entries(await compute()), values => Array.from(values));
+      engines[name] = compute;
     } catch (error) {
-      if (!RIVALS.includes(name)) throw error;
+      if (engine === 'webkiln') throw error;
       refused[name] = String(error);
     }
   }

@@ -211,12 +211,17 @@ def measure(
     toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
     toolchain.link([folder / "peak.o"], folder / "peak.wasm")
     with bench_page(folder) as session:
-        engines = ["webkiln", *([ALONE] if options["threads"] > 1 else []), *rivals]
+        engines = [{"name": name, "engine": name} for name in ("webkiln", *rivals)]
+        if options["threads"] > 1:
+            engines.append({"name": ALONE, "engine": "webkiln", "threads": 1})
         return run_page(session, engines, options, rounds)
 
 
 def run_page(
-    session: Any, engines: Sequence[str], options: Mapping[str, Any], rounds: int
+    session: Any,
+    engines: Sequence[Mapping[str, Any]],
+    options: Mapping[str, Any],
+    rounds: int,
 ) -> dict[str, Any]:
     """The result of the page's `run`."""
     script = (

@@ -111,7 +111,14 @@ def peak_memory(folder: Path, engine: str) -> int:
     browsers.session.cache_clear()
     with bench_page(folder) as session:
         if engine != EMPTY:
-            require_complete(run_page(session, [engine], {"backend": "wasm", "threads": 1}, 1))
+            require_complete(
+                run_page(
+                    session,
+                    [{"name": engine, "engine": engine}],
+                    {"backend": "wasm", "threads": 1},
+                    1,
+                )
+            )
         peak = renderer_peak(session)
         session.quit()
     browsers.session.cache_clear()
