@@ -266,6 +266,51 @@ static inline unsigned short wk_to_half(float x) {
   return sign | ((bits + 0xFFF + ((bits >> 13) & 1)) >> 13);
 }
 
+static inline int wk_doubling_high(int a, int b) {
+  return (int)(((long long)a * b + (1ll << 30)) >> 31);
+}
+
+// The lower words of four 64-bit integers.
+static inline v128_t wk_low_words(v128_t low, v128_t high) {
+  return wasm_i32x4_shuffle(low, high, 0, 2, 4, 6);
+}
+
+static inline v128_t wk_doubling_high4(v128_t a, v128_t b) {
+  const v128_t half = wasm_i64x2_const_splat(1ll << 30);
+  const v128_t low = wasm_i64x2_add(wasm_i64x2_extmul_low_i32x4(a, b), half);
+  const v128_t high = wasm_i64x2_add(wasm_i64x2_extmul_high_i32x4(a, b), half);
+  return wk_low_words(wasm_u64x2_shr(low, 31), wasm_u64x2_shr(high, 31));
+}
+
+// 2^n, for n from -126 to 31, rounded down.
+static inline v128_t wk_power_of_two4(v128_t n) {
+  return wasm_u32x4_trunc_sat_f32x4(
+      wasm_i32x4_shl(wasm_i32x4_add(n, wasm_i32x4_const_splat(127)), 23));
+}
+
+// Shifts of each lane by its own number of places, by multiplications with powers of two.
+static inline v128_t wk_shl4(v128_t x, v128_t places) {
+  const v128_t count = wasm_v128_and(places, wasm_i32x4_const_splat(31));
+  return wasm_i32x4_mul(x, wk_power_of_two4(count));
+}
+
+static inline v128_t wk_shr4(v128_t x, v128_t places) {
+  const v128_t count = wasm_v128_and(places, wasm_i32x4_const_splat(31));
+  const v128_t factor = wk_power_of_two4(wasm_i32x4_sub(wasm_i32x4_const_splat(30), count));
+  const v128_t low = wasm_u64x2_shr(wasm_i64x2_extmul_low_i32x4(x, factor), 30);
+  const v128_t high = wasm_u64x2_shr(wasm_i64x2_extmul_high_i32x4(x, factor), 30);
+  const v128_t all = wasm_i32x4_eq(count, wasm_i32x4_const_splat(31));
+  return wasm_v128_bitselect(wasm_i32x4_shr(x, 31), wk_low_words(low, high), all);
+}
+
+static inline v128_t wk_shr4_u(v128_t x, v128_t places) {
+  const v128_t count = wasm_v128_and(places, wasm_i32x4_const_splat(31));
+  const v128_t factor = wk_power_of_two4(wasm_i32x4_sub(wasm_i32x4_const_splat(31), count));
+  const v128_t low = wasm_u64x2_shr(wasm_u64x2_extmul_low_u32x4(x, factor), 31);
+  const v128_t high = wasm_u64x2_shr(wasm_u64x2_extmul_high_u32x4(x, factor), 31);
+  return wk_low_words(low, high);
+}
+
 static inline v128_t wk_load_part(const void *at, int count) {
   const float *p = at;
   if (count >= 4) return wasm_v128_load(p);

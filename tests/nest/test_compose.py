@@ -9,7 +9,7 @@ import pytest
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.compose import COMPOSITIONS, compose, logistic_quotient
-from webkiln.nest.expr import FLOAT, Expr, apply, const, local, walk
+from webkiln.nest.expr import FLOAT, INT, Expr, apply, const, local, walk
 from webkiln.nest.semantics import SEMANTICS, compute
 from webkiln.nest.steps import View, calls
 from webkiln.ops.unary import sigmoid
@@ -80,6 +80,20 @@ def test_results_for_non_finite_operands(name: str) -> None:
     with np.errstate(all="ignore"):
         expected = REFERENCES[name](x)
     np.testing.assert_array_equal(evaluate_composition(name, x), expected)
+
+
+def test_the_rounded_upper_word_is_exact() -> None:
+    edges = np.array([-(1 << 31), -(1 << 30), -1, 0, 1, 0xFFFF, 1 << 30, (1 << 31) - 1], np.int32)
+    rng = np.random.default_rng(0)
+    random = rng.integers(-(1 << 31), 1 << 31, 4000, np.int64).astype(np.int32)
+    a, b = (item.ravel() for item in np.meshgrid(np.concatenate([edges, random]), edges))
+    a, b = np.concatenate([a, random[:-1]]), np.concatenate([b, random[1:]])
+    values: dict[Expr, Array] = {local("a", INT): a, local("b", INT): b}
+    root = COMPOSITIONS["doubling_high"](*values)
+    for expr in walk([root]):
+        if expr not in values:
+            values[expr] = compute(expr, [values[item] for item in expr.args])
+    np.testing.assert_array_equal(values[root], SEMANTICS["doubling_high"](a, b).astype(np.int32))
 
 
 @pytest.mark.parametrize("name", ["tanh", "erf"])

@@ -52,6 +52,8 @@ OTHERS = {
     ("shr", INT): "{0} >> ({1} & 31)",
     ("shr", UINT): "{0} >> ({1} & 31)",
 }
+VARIABLE_SHIFTS = {"shl": "{0} << ({1} & 31u)", "shr": "{0} >> ({1} & 31u)"}
+"""Shifts of uint32 by a vector. Constant numbers of places are of type int."""
 
 
 def spelling(expr: Expr) -> str | None:
@@ -73,8 +75,8 @@ def spelling(expr: Expr) -> str | None:
             if expr.type != BOOL
             else f"notEqual({{0}}, {VECTORS[source]}(0))"
         )
-    if expr.op in ("shl", "shr") and expr.args[1].op != "const":
-        return None
+    if expr.op in VARIABLE_SHIFTS and source == UINT and expr.args[1].op != "const":
+        return VARIABLE_SHIFTS[expr.op]
     return OTHERS.get((expr.op, source))
 
 

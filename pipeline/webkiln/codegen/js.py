@@ -135,7 +135,7 @@ ARRAYS = (
 
 
 class JavaScript(Braces):
-    composed: frozenset[str] = frozenset()
+    composed = frozenset({"doubling_high"})
     simd = None
     threads = None
     heap = True

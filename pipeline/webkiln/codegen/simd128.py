@@ -34,6 +34,7 @@ VECTOR = {
     ("bxor", INT): "wasm_v128_xor({0}, {1})",
     ("shl", INT): "wasm_i32x4_shl({0}, {1})",
     ("shr", INT): "wasm_i32x4_shr({0}, {1})",
+    ("doubling_high", INT): "wk_doubling_high4({0}, {1})",
 }
 VECTOR |= {(op, UINT): text for (op, type_), text in VECTOR.items() if type_ == INT}
 VECTOR |= {
@@ -41,6 +42,13 @@ VECTOR |= {
     ("abs", UINT): "{0}",
     ("sign", UINT): "wasm_u32x4_min({0}, wasm_i32x4_splat(1))",
 }
+VARIABLE_SHIFTS = {
+    ("shl", INT): "wk_shl4({0}, {1})",
+    ("shl", UINT): "wk_shl4({0}, {1})",
+    ("shr", INT): "wk_shr4({0}, {1})",
+    ("shr", UINT): "wk_shr4_u({0}, {1})",
+}
+"""Shifts of each lane by its own number of places, which have no instruction."""
 LANES = {FLOAT: "f32x4", INT: "i32x4", UINT: "u32x4"}
 SIGNLESS = frozenset({"add", "sub", "mul", "neg", "eq", "ne"})
 """Operations whose instruction is the same for integers with and without sign."""
@@ -114,6 +122,8 @@ class Simd128(FourLanes):
             return extreme.format(*args)
         if expr.op == "bitcast":
             return args[0]
+        if (expr.op, source) in VARIABLE_SHIFTS and expr.args[1].op != "const":
+            return VARIABLE_SHIFTS[expr.op, source].format(*args)
         if (expr.op, source) in VECTOR:
             return VECTOR[expr.op, source].format(*args)
         return _instruction(expr.op, source, args)

@@ -149,7 +149,7 @@ class Values:
         simd = at.here.simd
         assert simd is not None
         args = [
-            str(item.value) if expr.op in SHIFTS and item.op == "const" else self.vector(item, at)
+            str(item.value) if item is _places(expr) else self.vector(item, at)
             for item in expr.args
         ]
         if simd.has(expr):
@@ -200,9 +200,10 @@ class Values:
         if expr.op == "load" or (form == "vector" and here.vector not in self.depends(expr)):
             return []
         if form == "vector":
-            return [
-                item
-                for item in expr.args
-                if item.op != "acc" and not (expr.op in SHIFTS and item.op == "const")
-            ]
+            return [item for item in expr.args if item.op != "acc" and item is not _places(expr)]
         return [item for item in expr.args if item.op not in LEAVES]
+
+
+def _places(expr: Expr) -> Expr | None:
+    """The constant number of places of a shift, which is no vector."""
+    return expr.args[1] if expr.op in SHIFTS and expr.args[1].op == "const" else None

@@ -8,6 +8,7 @@ simplify to x.
 """
 
 from collections.abc import Callable, Collection
+from functools import reduce
 
 from webkiln.nest.expr import (
     FLOAT,
@@ -229,6 +230,23 @@ def power(x: Expr, y: Expr) -> Expr:
     return select(apply("or", apply("eq", y, zero), apply("eq", x, one)), one, value)
 
 
+def halves(x: Expr) -> tuple[Expr, Expr]:
+    """The upper 16 bits of an int32, signed, and the lower 16 bits, unsigned."""
+    return apply("shr", x, const(16, INT)), apply("band", x, const(0xFFFF, INT))
+
+
+def doubling_high(a: Expr, b: Expr) -> Expr:
+    """The rounded upper word of 2 a b, from products of 16-bit halves."""
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
+    lowest = a_low * b_low
+    first = a_high * b_low + apply("band", apply("shr", lowest, const(16, INT)), const(0xFFFF, INT))
+    second = a_low * b_high + apply("band", first, const(0xFFFF, INT))
+    high = a_high * b_high + halves(first)[0] + halves(second)[0]
+    middle = apply("band", second, const(0xFFFF, INT))
+    last = (apply("shr", middle, const(position, INT)) for position in (15, 14))
+    return reduce(lambda total, bit: total + apply("band", bit, const(1, INT)), last, high + high)
+
+
 def round_to_float16(x: Expr) -> Expr:
     """Round to the nearest float16, ties to even."""
     magnitude = apply("abs", x)
@@ -255,17 +273,18 @@ COMPOSITIONS: dict[str, Callable[..., Expr]] = {
     "sin": sin,
     "cos": cos,
     "pow": power,
+    "doubling_high": doubling_high,
 }
 
 
 def compose(nest: Nest, operations: Collection[str]) -> Nest:
-    """Replace the given operations on f32 by their compositions."""
+    """Replace the given operations on f32 and i32 by their compositions."""
     if "exp" in operations:
         nest = nest.map(_match_logistic_quotient)
     return nest.map(
         lambda expr: (
             COMPOSITIONS[expr.op](*expr.args)
-            if expr.op in operations and expr.type == FLOAT
+            if expr.op in operations and expr.type in (FLOAT, INT)
             else None
         )
     )

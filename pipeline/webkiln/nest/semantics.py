@@ -35,6 +35,11 @@ def _shift(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array]
     return lambda a, b: function(a, b & a.dtype.type(8 * a.dtype.itemsize - 1))
 
 
+def _doubling_high(a: Array, b: Array) -> Array:
+    """(2 a b + 2**31) / 2**32, rounded down: the upper word of 2 a b, rounded. It wraps."""
+    return (a.astype(np.int64) * b + (1 << 30)) >> 31
+
+
 def _double(function: Callable[..., Array]) -> Callable[..., Array]:
     """Compute a transcendental function in float64, and round the result."""
     return lambda *args: function(*(item.astype(np.float64) for item in args)).astype(args[0].dtype)
@@ -104,6 +109,7 @@ SEMANTICS: dict[str, Callable[..., Array]] = {
     "bxor": np.bitwise_xor,
     "shl": _shift(np.left_shift),
     "shr": _shift(np.right_shift),
+    "doubling_high": _doubling_high,
     "and": np.logical_and,
     "or": np.logical_or,
     "not": np.logical_not,

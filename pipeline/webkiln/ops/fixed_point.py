@@ -7,6 +7,7 @@ results: factors are split into 16-bit halves, and carries are propagated explic
 import numpy as np
 
 from webkiln.ir.types import Array
+from webkiln.nest.compose import halves
 from webkiln.nest.expr import INT, Expr, apply, const, select
 from webkiln.ops.elementwise import elementwise
 from webkiln.ops.operator import Case, per_element
@@ -19,31 +20,14 @@ def _int(value: int) -> Expr:
     return const(value, INT)
 
 
-def _halves(x: Expr) -> tuple[Expr, Expr]:
-    """The upper 16 bits, signed, and the lower 16 bits, unsigned."""
-    return apply("shr", x, _int(16)), apply("band", x, _int(HALF))
-
-
-def _product(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """The upper and the lower word of the 64-bit product."""
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
-    lowest = a_low * b_low
-    first = a_high * b_low + apply("band", apply("shr", lowest, _int(16)), _int(HALF))
-    second = a_low * b_high + apply("band", first, _int(HALF))
-    high = a_high * b_high + apply("shr", first, _int(16)) + apply("shr", second, _int(16))
-    return high, apply("bor", apply("shl", second, _int(16)), apply("band", lowest, _int(HALF)))
-
-
 def _bit(x: Expr, position: Expr) -> Expr:
     return apply("band", apply("shr", x, position), _int(1))
 
 
 def doubling_high(a: Expr, b: Expr) -> Expr:
     """SaturatingRoundingDoublingHighMul of gemmlowp: the rounded upper word of 2 a b."""
-    high, low = _product(a, b)
-    rounded = apply("shl", high, _int(1)) + _bit(low, _int(31)) + _bit(low, _int(30))
     overflows = apply("and", apply("eq", a, _int(INT_MIN)), apply("eq", b, _int(INT_MIN)))
-    return select(overflows, _int(INT_MAX), rounded)
+    return select(overflows, _int(INT_MAX), apply("doubling_high", a, b))
 
 
 def rounding_shift(x: Expr, places: Expr) -> Expr:
@@ -55,9 +39,11 @@ def rounding_shift(x: Expr, places: Expr) -> Expr:
 
 
 def scaled(x: Expr, multiplier: Expr, shift: Expr) -> Expr:
-    """MultiplyByQuantizedMultiplier of TensorFlow Lite: x * multiplier * 2**(shift - 31)."""
+    """MultiplyByQuantizedMultiplier of TensorFlow Lite: x * multiplier * 2**(shift - 31), for a
+    multiplier of at least 0.
+    """
     left, right = apply("max", shift, _int(0)), apply("max", -shift, _int(0))
-    return rounding_shift(doubling_high(apply("shl", x, left), multiplier), right)
+    return rounding_shift(apply("doubling_high", apply("shl", x, left), multiplier), right)
 
 
 WideNumber = tuple[Expr, Expr, Expr]
@@ -70,7 +56,7 @@ def _carry(x: Expr) -> Expr:
 
 def _times(high: Expr, low: Expr, factor: Expr) -> WideNumber:
     """(high * 2**16 + low) * factor, for a factor below 2**15."""
-    top, middle = _halves(high)
+    top, middle = halves(high)
     lowest = low * factor
     first = middle * factor + _carry(lowest)
     return (
@@ -198,6 +184,9 @@ PLACES = np.array([[0], [1], [7], [15], [16], [30], [31]], np.int32)
 ACCUMULATED = np.array([-300000, -65536, -1025, -17, -1, 0, 1, 3, 511, 65535, 299999], np.int32)
 SCALES = np.array([[1 << 30], [1518500250], [INT_MAX]], np.int32)
 SHIFTS = np.array([[[-31]], [[-16]], [[-9]], [[-1]], [[0]], [[1]], [[11]]], np.int32)
+EVERY_PLACE = np.arange(32, dtype=np.int32)
+CHANNEL_SHIFTS = np.arange(-31, 12, dtype=np.int32)
+CHANNEL_SCALES = ((1 << 30) + 24_900_000 * np.arange(43)).astype(np.int32)
 HIGHS = np.array([INT_MIN, -65536, -1, 0, 1, 77, INT_MAX], np.int32)
 LOWS = np.array([[0], [1], [0x8000], [HALF]], np.int32)
 REDUCED = np.array([[[16384]], [[21845]], [[32767]]], np.int32)
@@ -218,7 +207,7 @@ elementwise(
     "RoundingShiftRight",
     lambda attrs, x, places: rounding_shift(x, places),
     lambda attrs, x, places: _shift_reference(x, places),
-    [Case((EDGES, PLACES))],
+    [Case((EDGES, PLACES)), Case((EDGES.reshape(-1, 1), EVERY_PLACE))],
     kinds=("int32",),
     arity=2,
 )
@@ -226,7 +215,10 @@ elementwise(
     "ScaleByMultiplier",
     lambda attrs, x, m, s: scaled(x, m, s),
     lambda attrs, x, m, s: _scaled_reference(x, m, s),
-    [Case((ACCUMULATED, SCALES, SHIFTS))],
+    [
+        Case((ACCUMULATED, SCALES, SHIFTS)),
+        Case((ACCUMULATED.reshape(-1, 1), CHANNEL_SCALES, CHANNEL_SHIFTS)),
+    ],
     kinds=("int32",),
     arity=3,
 )

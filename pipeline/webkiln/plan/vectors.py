@@ -70,8 +70,6 @@ def unvectorised(roots: list[Expr], name: str, target: Target) -> Rejection | No
                 return Rejection(f"{expr.op} is scalar")
             if expr.type not in types:
                 return Rejection(f"{expr.type} is scalar")
-            if expr.op in ("shl", "shr") and expr.args[1].op != "const":
-                return Rejection("a shift by a variable is scalar")
     return None
 
 
