@@ -140,7 +140,7 @@ def test_traits_are_declared() -> None:
         "Concat",
         "Pad",
     }
-    assert WEIGHTED == ["Conv", "Einsum", "Gather", "MatMul", "MatMulInteger"]
+    assert WEIGHTED == ["Conv", "ConvInteger", "Einsum", "Gather", "MatMul", "MatMulInteger"]
 
 
 def recorded(kind: type[Attributes], read: set[str]) -> type[Attributes]:

@@ -13,8 +13,8 @@ from tests.hosts import SAMPLED_VARIANTS
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.nest.schedule import Slide
-from webkiln.ops.conv import Conv
 from webkiln.ops.conv_cases import NHWC, PLAIN_2D
+from webkiln.ops.conv_loops import Conv
 from webkiln.ops.operator import Case
 from webkiln.ops.table import parse
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import product
 from math import prod
 
 import numpy as np
@@ -14,7 +13,7 @@ from webkiln.ir.dim import Size
 from webkiln.ir.size_checks import require_equal
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import INT, Expr, cast
+from webkiln.nest.expr import Expr
 from webkiln.nest.steps import View
 from webkiln.ops.budget import elements
 from webkiln.ops.operator import Case, Cost, Operator, Traits, define
@@ -30,7 +29,7 @@ class MatMul(Attributes):
     transpose_b: bool = False
 
 
-def _matmul_types(attrs: MatMul, types: Sequence[Type]) -> tuple[Type, ...]:
+def matmul_types(attrs: MatMul, types: Sequence[Type]) -> tuple[Type, ...]:
     a, b = types
     if a.rank < 2 or b.rank < 2 or a.dtype != b.dtype:
         raise ShapeError(
@@ -64,7 +63,7 @@ def _lower_matmul(low: Lowering, attrs: MatMul) -> None:
     nest.done()
 
 
-def _matmul_work(attrs: MatMul, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
+def matmul_work(attrs: MatMul, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
     inner = inputs[0].shape[-2 if attrs.transpose_a else -1]
     return PRODUCTS * elements([*inputs, *outputs]) + outputs[0].size * inner // PRODUCTS
 
@@ -83,105 +82,25 @@ def _matmul_cases() -> Iterable[Case]:
     yield Case((make(3, 0), make(0, 2)))
 
 
-def _matmul_channel_axis(attrs: MatMul, position: int, rank: int) -> int | None:
+def matmul_channel_axis(attrs: MatMul, position: int, rank: int) -> int | None:
     return rank - (2 if attrs.transpose_b else 1) if position == 1 else None
 
 
 MATMUL = define(
     Operator(
         "MatMul",
-        _matmul_types,
+        matmul_types,
         _matmul_reference,
         _lower_matmul,
         MatMul,
         (2, 2),
         _matmul_cases,
-        Traits(weight_channel_axis=_matmul_channel_axis),
-        Cost(_matmul_work),
+        Traits(weight_channel_axis=matmul_channel_axis),
+        Cost(matmul_work),
     )
 )
 """Matrix product of a [..., m, k] and b [..., k, n], with broadcast leading axes: [..., m, n]. With
 `transpose_a` or `transpose_b`, the last two axes of the operand are swapped.
-"""
-
-
-NARROW = ("int8", "uint8")
-
-
-def _integer_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    a, b, a_zero, b_zero = types
-    dtypes = [type_.dtype for type_ in types]
-    if not set(dtypes) <= set(NARROW) or (a.dtype, b.dtype) != (a_zero.dtype, b_zero.dtype):
-        raise ShapeError(
-            f"operands are {', '.join(dtypes)}, expected int8 or uint8, and zero points of the same"
-            " dtypes"
-        )
-    if a_zero.rank or b_zero.rank:
-        raise ShapeError(f"zero points are {a_zero} and {b_zero}, expected scalars")
-    (product,) = _matmul_types(MatMul(), [Type("int32", a.shape), Type("int32", b.shape)])
-    return (product,)
-
-
-def _integer_reference(
-    attrs: Attributes, a: Array, b: Array, a_zero: Array, b_zero: Array
-) -> tuple[Array, ...]:
-    left, right = (x.astype(np.int32) - np.int32(zero) for x, zero in ((a, a_zero), (b, b_zero)))
-    return (np.matmul(left, right),)
-
-
-def _lower_integer(low: Lowering, attrs: Attributes) -> None:
-    a, b, a_zero, b_zero = low.inputs
-    nest = low.nest()
-    *batch, row, column = nest.axes(low.outputs[0].shape)
-    inner = nest.reduce(a[-1])
-
-    def factor(view: View, zero: View, index: Sequence[Expr]) -> Expr:
-        element = cast(nest.element(view, (*batch, *index)), INT)
-        return element - cast(nest.element(zero, ()), INT)
-
-    left = factor(a, a_zero, (row, inner))
-    right = factor(b, b_zero, (inner, column))
-    nest.store(low.outputs[0], nest.accumulate("sum", left * right))
-    nest.done()
-
-
-def _integer_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
-    return _matmul_work(MatMul(), inputs[:2], outputs)
-
-
-def _integer_cases() -> Iterable[Case]:
-    rng = np.random.default_rng(0)
-
-    def make(dtype: str, *shape: int) -> Array:
-        limits = np.iinfo(dtype)
-        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-
-    for (rows, depth, columns), (left, right) in zip(
-        ((1, 7, 10), (5, 33, 37), (7, 64, 64), (13, 1, 8)), product(NARROW, NARROW), strict=True
-    ):
-        yield Case((make(left, rows, depth), make(right, depth, columns), make(left), make(right)))
-    yield Case((make("uint8", 2, 3, 4), make("int8", 4, 6), make("uint8"), np.zeros((), np.int8)))
-    yield Case((make("uint8", 2, 1, 3, 4), make("int8", 5, 4, 6), make("uint8"), make("int8")))
-    yield Case((make("int8", 3, 0), make("int8", 0, 2), make("int8"), make("int8")))
-
-
-MATMUL_INTEGER = define(
-    Operator(
-        "MatMulInteger",
-        _integer_types,
-        _integer_reference,
-        _lower_integer,
-        Attributes,
-        (4, 4),
-        _integer_cases,
-        Traits(
-            weight_channel_axis=lambda attrs, position, rank: rank - 1 if position == 1 else None
-        ),
-        Cost(_integer_work),
-    )
-)
-"""Matrix product of integers a [..., m, k] and b [..., k, n] of 8 bits, each minus its scalar zero
-point: int32 [..., m, n], which wraps. The operator of the same name in ONNX.
 """
 
 

@@ -27,7 +27,7 @@ from webkiln.ir import rewrite
 from webkiln.ir.dim import Shape, Size
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
-from webkiln.ops.conv import Conv
+from webkiln.ops.conv_loops import Conv
 from webkiln.ops.pool import AvgPool, Pool
 from webkiln.ops.shape import Pad
 

@@ -39,7 +39,7 @@ from webkiln.ir.attributes import Attributes
 from webkiln.ir.graph import NO_ATTRIBUTES, Constant, Graph, Node, Variable
 from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ir.types import Type
-from webkiln.ops.conv import Conv
+from webkiln.ops.conv_loops import Conv
 from webkiln.ops.linear import MatMul
 from webkiln.ops.normalization import BatchNorm
 from webkiln.ops.shape import Broadcast, Reshape
