@@ -37,6 +37,14 @@ def x_dilation_of(attrs: Conv, rank: int) -> tuple[int, ...]:
     return attrs.x_dilation or (1,) * (rank - 2)
 
 
+def has_open_phases(attrs: Conv) -> bool:
+    """Whether symbolic sizes determine which taps read elements of a dilated x."""
+    x_dilation = attrs.x_dilation or (1,) * len(attrs.pad_low)
+    return any(
+        is_symbolic(before % gap) for before, gap in zip(attrs.pad_low, x_dilation, strict=True)
+    )
+
+
 def lower_conv(
     low: Lowering,
     attrs: Conv,
@@ -52,7 +60,7 @@ def lower_conv(
     """
     x_dilation = x_dilation_of(attrs, x.type.rank)
     pad_low = attrs.pad_low
-    if any(is_symbolic(before % gap) for before, gap in zip(pad_low, x_dilation, strict=True)):
+    if has_open_phases(attrs):
         x, x_dilation = _dilated_input(low, x, attrs, x_dilation), (1,) * len(x_dilation)
     if (
         copies_padding

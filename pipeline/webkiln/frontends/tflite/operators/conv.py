@@ -21,14 +21,17 @@ from webkiln.frontends.tflite.operators.integers import (
     scaled,
     shifted_left,
     shifted_right,
+    zero,
 )
 from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.windows import padding_of, pads, window_of
 from webkiln.ops.pieces import cast, reshaped
 
-SumOfProducts = Callable[[Tensor, Tensor], Tensor]
-"""The sums of products of x and the weights, which have the same dtype."""
+SumOfProducts = Callable[[str, Sequence[Tensor]], Tensor]
+"""The sums of products of x and the weights. If they have the same dtype, the first argument is
+empty; if they are integers of 8 bits, it is "Integer", and their zero points are operands too.
+"""
 EXACT = 1 << 31
 
 
@@ -49,12 +52,10 @@ def linear(
         return quantized(call, x, weights, bias, product, terms)
     if is_hybrid(call, x, weights):
         operand = call.tensor(x) if rows is None else reshaped(call.builder, call.tensor(x), rows)
-        return activated(call, with_bias(call, hybrid(call, operand, weights, product), bias))
-    w = call.tensor(weights)
-    return activated(
-        call,
-        with_bias(call, product(call.tensor(x), cast(call.builder, w, call.type(x).dtype)), bias),
-    )
+        total = hybrid(call, operand, weights, lambda *factors: product("", factors))
+        return activated(call, with_bias(call, total, bias))
+    factors = [call.tensor(x), cast(call.builder, call.tensor(weights), call.type(x).dtype)]
+    return activated(call, with_bias(call, product("", factors), bias))
 
 
 def with_bias(call: NodeCall, y: Tensor, bias: int) -> Tensor:
@@ -65,10 +66,9 @@ def quantized(
     call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: Size
 ) -> Tensor:
     """Integer sums, requantized."""
-    w = centred(call, weights)
     once = call.spec.op == "FULLY_CONNECTED"
     if call.type(x).dtype != "int16" or call.attr("narrow", 0):
-        total = with_bias(call, product(centred(call, x), w), bias)
+        total = with_bias(call, integer_sum(call, x, weights, product), bias)
         if not once:
             return placed(call, scaled(call, total))
         halves = [shifted_right(call, total, 16), call.op("BitAnd", [total, number(call, 0xFFFF)])]
@@ -77,7 +77,12 @@ def quantized(
             call.op("ScaleAway", [*halves, factor(call, "multiplier"), factor(call, "places")]),
         )
     high, low = wide_sum(
-        call, cast(call.builder, call.tensor(x), "int32"), w, product, terms, has(call, bias)
+        call,
+        cast(call.builder, call.tensor(x), "int32"),
+        centred(call, weights),
+        lambda *factors: product("", factors),
+        terms,
+        has(call, bias),
     )
     return result(
         call,
@@ -88,8 +93,25 @@ def quantized(
     )
 
 
+def integer_sum(call: NodeCall, x: int, weights: int, product: SumOfProducts) -> Tensor:
+    """The int32 sum of products of operands without their zero points."""
+    factors = [call.tensor(x), call.tensor(weights)]
+    if {factor.dtype for factor in factors} <= {"int8", "uint8"}:
+        zeros = [
+            call.constant(zero(call, position), factor.dtype)
+            for position, factor in zip((x, weights), factors, strict=True)
+        ]
+        return product("Integer", [*factors, *zeros])
+    return product("", [centred(call, x), centred(call, weights)])
+
+
 def wide_sum(
-    call: NodeCall, x: Tensor, w: Tensor, product: SumOfProducts, terms: Size, bias: bool
+    call: NodeCall,
+    x: Tensor,
+    w: Tensor,
+    product: Callable[[Tensor, Tensor], Tensor],
+    terms: Size,
+    bias: bool,
 ) -> tuple[Tensor, Tensor]:
     """A sum of int16 times int8 products and the bias, as high * 2**16 + low. If it may exceed 32
     bits, the upper and lower bytes of x are multiplied separately.
@@ -129,14 +151,14 @@ def conv_2d(call: NodeCall) -> Tensor:
     _, h, w, own = call.type(1).shape
     groups = call.type(0).shape[3] // own
 
-    def product(x: Tensor, weights: Tensor) -> Tensor:
+    def product(kind: str, factors: Sequence[Tensor]) -> Tensor:
         order = {
             "x_dims": (0, 3, 1, 2),
             "w_dims": (0, 3, 1, 2),
             "out_dims": (0, 3, 1, 2),
             "groups": groups,
         }
-        return call.op("Conv", [x, weights], order | window(call, x, (h, w)))
+        return call.op(f"Conv{kind}", factors, order | window(call, factors[0], (h, w)))
 
     return linear(call, 0, 1, 2, product, h * w * own)
 
@@ -145,14 +167,14 @@ def depthwise_conv_2d(call: NodeCall) -> Tensor:
     """Weights [1, h, w, C * multiplier]; the output channel is c * multiplier + m."""
     _, h, w, _ = call.type(1).shape
 
-    def product(x: Tensor, weights: Tensor) -> Tensor:
+    def product(kind: str, factors: Sequence[Tensor]) -> Tensor:
         order = {
             "x_dims": (0, 3, 1, 2),
             "w_dims": (3, 0, 1, 2),
             "out_dims": (0, 3, 1, 2),
-            "groups": x.shape[3],
+            "groups": factors[0].shape[3],
         }
-        return call.op("Conv", [x, weights], order | window(call, x, (h, w)))
+        return call.op(f"Conv{kind}", factors, order | window(call, factors[0], (h, w)))
 
     return linear(call, 0, 1, 2, product, h * w)
 
@@ -161,22 +183,22 @@ def conv_3d(call: NodeCall) -> Tensor:
     """x [N, D, H, W, C], weights [d, h, w, C, out]."""
     *kernel, own, _ = call.type(1).shape
 
-    def product(x: Tensor, weights: Tensor) -> Tensor:
+    def product(kind: str, factors: Sequence[Tensor]) -> Tensor:
         order = {
             "x_dims": (0, 4, 1, 2, 3),
             "w_dims": (4, 3, 0, 1, 2),
             "out_dims": (0, 4, 1, 2, 3),
-            "groups": x.shape[4] // own,
+            "groups": factors[0].shape[4] // own,
         }
-        return call.op("Conv", [x, weights], order | window(call, x, kernel))
+        return call.op(f"Conv{kind}", factors, order | window(call, factors[0], kernel))
 
     return linear(call, 0, 1, 2, product, prod(kernel) * own)
 
 
 def transposed(
     call: NodeCall,
-    x: Tensor,
-    weights: Tensor,
+    kind: str,
+    factors: Sequence[Tensor],
     spatial: Sequence[int],
     order: dict[str, Any],
     sizes: Sequence[Size],
@@ -184,6 +206,7 @@ def transposed(
     """Transposed convolution. `spatial` are the spatial axes of the kernel, `sizes` the spatial
     sizes of the result.
     """
+    x, weights, *zeros = factors
     kernel = [weights.shape[axis] for axis in spatial]
     names = ("d", "h", "w")[-len(kernel) :]
     strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
@@ -204,7 +227,7 @@ def transposed(
     attrs = {"strides": (1,) * len(kernel), "dilation": dilation, "x_dilation": strides} | pads(
         pairs
     )
-    return call.op("Conv", [x, flipped], order | attrs)
+    return call.op(f"Conv{kind}", [x, flipped, *zeros], order | attrs)
 
 
 def transpose_conv(call: NodeCall) -> Tensor:
@@ -217,7 +240,7 @@ def transpose_conv(call: NodeCall) -> Tensor:
         2,
         1,
         3,
-        lambda x, weights: transposed(call, x, weights, (1, 2), order, sizes),
+        lambda kind, factors: transposed(call, kind, factors, (1, 2), order, sizes),
         h * w * own,
     )
 
@@ -236,7 +259,7 @@ def conv_3d_transpose(call: NodeCall) -> Tensor:
         2,
         1,
         3,
-        lambda x, weights: transposed(call, x, weights, (0, 1, 2), order, sizes),
+        lambda kind, factors: transposed(call, kind, factors, (0, 1, 2), order, sizes),
         prod(call.type(1).shape[:3]),
     )
 
@@ -252,10 +275,9 @@ def fully_connected(call: NodeCall) -> Tensor:
     rows = x.size // inputs
     shape = (*x.shape[:-1], outputs) if call.attr("keep_num_dims", 0) else (rows, outputs)
 
-    def product(x: Tensor, weights: Tensor) -> Tensor:
-        return call.op(
-            "MatMul", [reshaped(call.builder, x, (rows, inputs)), weights], {"transpose_b": True}
-        )
+    def product(kind: str, factors: Sequence[Tensor]) -> Tensor:
+        flat = reshaped(call.builder, factors[0], (rows, inputs))
+        return call.op(f"MatMul{kind}", [flat, *factors[1:]], {"transpose_b": True})
 
     return reshaped(call.builder, linear(call, 0, 1, 2, product, inputs, (rows, inputs)), shape)
 
@@ -265,9 +287,10 @@ def batch_matmul(call: NodeCall) -> Tensor:
     if is_quantized(call):
         if call.type(0).dtype == "int16":
             return product_16bit(call, attrs)
-        return placed(
-            call, scaled(call, call.op("MatMul", [centred(call, 0), centred(call, 1)], attrs))
+        total = integer_sum(
+            call, 0, 1, lambda kind, factors: call.op(f"MatMul{kind}", factors, attrs)
         )
+        return placed(call, scaled(call, total))
     if is_hybrid(call, 0, 1):
         x = call.tensor(0)
         flipped = (

@@ -63,7 +63,8 @@ def convolution_transpose_bias(call: NodeCall) -> Tensor:
     ]
     sizes = [own if own > 0 else size for own, size in zip(declared, computed, strict=True)]
     order = {"x_dims": (0, 3, 1, 2), "w_dims": (0, 3, 1, 2), "out_dims": (0, 3, 1, 2), "groups": 1}
-    y = transposed(inner, x, cast(call.builder, weights, x.dtype), (1, 2), order, sizes)
+    factors = [x, cast(call.builder, weights, x.dtype)]
+    y = transposed(inner, "", factors, (1, 2), order, sizes)
     return call.op("Add", [y, call.tensor(2)]) if len(call) > 2 and call.has(2) else y
 
 
