@@ -1,4 +1,6 @@
-"""Graphs in which one product is an operand of another, and values for them."""
+"""Graphs in which one product is an operand of another, others that look similar, and values for
+them.
+"""
 
 from textwrap import dedent
 
@@ -26,7 +28,7 @@ def attention(batch, heads, queries, keys, width, *, mask=False):
     """
 
 
-BLOCKED = {
+PRODUCT_CHAINS = {
     "blocks of heads": attention(1, 6, 30, 28, 16),
     "rows of each head": attention(1, 2, 120, 130, 16),
     "a partial last block": attention(1, 2, 127, 96, 16),
@@ -78,6 +80,37 @@ BLOCKED = {
         output out = s
     """,
 }  # fmt: skip
+OTHER_PRODUCTS = {
+    "another reader": PRODUCT_CHAINS["two products of one operand"].replace(
+        "output other = z", "output other = z\noutput weights = p"
+    ),
+    "a sum over all rows": """
+        input q: float32[2,60,16]
+        input k: float32[2,70,16]
+        input v: float32[2,60,24]
+        a: float32[2,60,70] = MatMul(q, k) {"transpose_b":true}
+        m: float32[] = ReduceSum(a) {"axes":[0,1,2]}
+        b: float32[2,60,70] = Sub(a, m)
+        y: float32[2,70,24] = MatMul(b, v) {"transpose_a":true}
+        output out = y
+    """,
+    "few rows by a large matrix": """
+        input x: float32[24,64]
+        slot w: float32[64,512]
+        slot u: float32[512,64]
+        a: float32[24,512] = MatMul(x, w)
+        r: float32[24,512] = Tanh(a)
+        y: float32[24,64] = MatMul(r, u)
+        output out = y
+    """,
+    "no second product": """
+        input q: float32[2,60,16]
+        input k: float32[2,70,16]
+        a: float32[2,60,70] = MatMul(q, k) {"transpose_b":true}
+        p: float32[2,60,70] = Softmax(a) {"axis":2}
+        output out = p
+    """,
+}
 SIZES = {"B": 2, "T": 83, "S": 71}
 
 

@@ -5,7 +5,7 @@ that results do not change.
 import numpy as np
 import pytest
 
-from tests.lower.chain_graphs import BLOCKED, parsed, random_values
+from tests.lower.chain_graphs import PRODUCT_CHAINS, parsed, random_values
 from tests.lower.fused_calls import deviations, run_calls
 from tests.passes.graphs import evaluate_graph
 from tests.programs import rewritten
@@ -123,10 +123,10 @@ def divided_products(graph):
 
 
 @pytest.mark.parametrize(
-    "name", [*DEFERRED, *(name for name, text in BLOCKED.items() if "Softmax" in text)]
+    "name", [*DEFERRED, *(name for name, text in PRODUCT_CHAINS.items() if "Softmax" in text)]
 )
 def test_products_are_divided(name):
-    graph = parsed((DEFERRED | BLOCKED)[name])
+    graph = parsed((DEFERRED | PRODUCT_CHAINS)[name])
     (softmax,) = (node.outputs[0] for node in graph.nodes if node.op == "Softmax")
     divided, _ = divided_products(graph)
     assert divided == sum(softmax in node.inputs for node in graph.nodes)

@@ -23,37 +23,43 @@ from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import constant_values
 from webkiln.program_builder.backend import Settings
 
-SMALL = with_target(REGISTRY["wasm"], tiled_product_bytes=2048, runs={"row_tile_bytes": 2048})
+SMALL = with_target(REGISTRY["wasm"], chain_bytes={"products": 2048, "windows": 2048})
 """A backend whose caches are so small that small programs are tiled."""
 DRAWS = with_target(REGISTRY["webgl"], runs={"targets": 1})
 HALF = with_target(REGISTRY["webgpu"], precision="float16")
 BACKENDS = (*REGISTRY.values(), DRAWS, HALF, SMALL)
-EXAMPLES = {item.name: item for backend in BACKENDS for item in backend.passes()}
+PASSES = {item.name: item for backend in BACKENDS for item in backend.passes()}
 
 
-def example(name):
+def examples(name):
+    """The programs before and after a pass, from each example in its docstring."""
     folder = "lower" if find_spec(f"webkiln.lower.{name}") else "plan"
-    text = import_module(f"webkiln.{folder}.{name}").__doc__
-    return [
-        dedent(part.split("\n\nafter:")[0]).strip() + "\n"
-        for part in (text.split("before:\n")[1], text.split("after:\n")[1])
-    ]
+    _, *parts = import_module(f"webkiln.{folder}.{name}").__doc__.split("before:\n")
+    return [[dedent(text).strip() + "\n" for text in part.split("after:\n")] for part in parts]
+
+
+EXAMPLES = {
+    f"{name}{number or ''}": (item, *pair)
+    for name, item in PASSES.items()
+    for number, pair in enumerate(examples(name))
+}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_in_the_docstring(name):
-    before, after = example(name)
+    item, before, after = EXAMPLES[name]
     program = parse(before)
     verify(program)
-    result = EXAMPLES[name].run(program)
+    result = item.run(program)
     verify(result)
     assert print_program(result) == after
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - {"fast_convolutions"}))
 def test_passes_are_idempotent_on_their_examples(name):
-    program = parse(example(name)[1])
-    assert EXAMPLES[name].run(program) == program
+    item, _, after = EXAMPLES[name]
+    program = parse(after)
+    assert item.run(program) == program
 
 
 def check(program, model, memory, reference, what):

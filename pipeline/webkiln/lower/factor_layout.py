@@ -53,7 +53,7 @@ from dataclasses import replace
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
-from webkiln.lower.tiled_products import is_plain, unique
+from webkiln.lower.chains import is_plain, unique
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import Expr, axis, make
 from webkiln.nest.nest import load_guard, load_index

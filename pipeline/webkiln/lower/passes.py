@@ -1,7 +1,7 @@
 """Passes: named rewrites of programs.
 
 A pass is a module with `run(program)`, which may have parameters such as the target. Its docstring
-contains an example program, before and after; tests run it. A backend lists its passes in
+contains example programs, before and after; tests run them. A backend lists its passes in
 `backends/<name>/backend.py`.
 """
 

@@ -118,10 +118,6 @@ class Loops:
     """Whether float16 values are float32 between layers, without rounding. Inputs, outputs and
     states stay float16.
     """
-    row_tile_bytes: int = 0
-    """The maximum size of intermediate values between depthwise convolutions and products that are
-    computed by tiles of rows; 0: no tiles.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +145,16 @@ class Draws:
 
 
 @dataclass(frozen=True, slots=True)
+class ChainBytes:
+    """The maximum size in bytes of intermediate results in a chain of products, and in one with the
+    windows of depthwise convolutions. Chains with larger ones are computed in blocks; 0: never.
+    """
+
+    products: int = 0
+    windows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """The capabilities of a backend."""
 
@@ -161,10 +167,7 @@ class Target:
     """The kernel templates, which are used where they are expected to be faster than loops."""
     winograd: bool = False
     """Whether convolutions may use the Winograd algorithm."""
-    tiled_product_bytes: int = 0
-    """The maximum size of intermediate values between products that are computed by blocks of rows;
-    0: no blocks.
-    """
+    chain_bytes: ChainBytes = ChainBytes()
     precision: str = "float32"
     """The precision of intermediate values: `float32`, `float16` or `ARITHMETIC`."""
     machine: Machine | None = None

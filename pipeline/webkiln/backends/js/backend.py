@@ -10,18 +10,17 @@ from webkiln.lower import (
     factor_layout,
     fuse,
     hold_float16,
-    row_tiles,
-    tiled_products,
+    tile_chains,
 )
 from webkiln.lower.passes import Pass
-from webkiln.nest.target import Loops, Machine, Target, Tiles
+from webkiln.nest.target import ChainBytes, Loops, Machine, Target, Tiles
 from webkiln.plan import choose_schedules, fast_convolutions, pack_constants, plan_memory
 from webkiln.program_builder.backend import Settings
 from webkiln.program_builder.loop_backend import LoopBackend
 
 TARGET = Target(
     "js",
-    Loops(row_tile_bytes=4 << 20),
+    Loops(),
     Tiles(
         shapes=((4, 3),),
         dot=(2, 4),
@@ -35,7 +34,7 @@ TARGET = Target(
         },
     ),
     winograd=True,
-    tiled_product_bytes=1 << 20,
+    chain_bytes=ChainBytes(products=1 << 20, windows=4 << 20),
     machine=Machine(gflops=4.4, gigabytes=8.0, launch=0.0005, width=1, registers=16),
 )
 
@@ -48,8 +47,7 @@ def rewriting(settings: Settings) -> tuple[Pass, ...]:
         Pass("concat_in_place", concat_in_place.run),
         Pass("defer_softmax", defer_softmax.run),
         Pass("factor_layout", factor_layout.run),
-        Pass("tiled_products", partial(tiled_products.run, target=target)),
-        Pass("row_tiles", partial(row_tiles.run, target=target)),
+        Pass("tile_chains", partial(tile_chains.run, target=target)),
         Pass("fast_convolutions", partial(fast_convolutions.run, target=target, tuning=tuning)),
         Pass("canonicalize", canonicalize.run),
         Pass("convert_ends", convert_ends.run),

@@ -14,12 +14,11 @@ from webkiln.lower import (
     factor_layout,
     fuse,
     hold_float16,
-    row_tiles,
-    tiled_products,
+    tile_chains,
 )
 from webkiln.lower.passes import Pass
 from webkiln.nest.kernel_template import templates
-from webkiln.nest.target import Loops, Machine, Memory, Target, Tiles, Vectors
+from webkiln.nest.target import ChainBytes, Loops, Machine, Memory, Target, Tiles, Vectors
 from webkiln.plan import (
     choose_schedules,
     copy_padding,
@@ -38,7 +37,6 @@ TARGET = Target(
         tiles_span_rows=True,
         prefetch=True,
         fast_int64=True,
-        row_tile_bytes=4 << 20,
     ),
     Tiles(
         shapes=((8, 6), (4, 6)),
@@ -59,7 +57,7 @@ TARGET = Target(
     Memory(zero_elements=wasm_memory.ZERO_STRIDE, packs=True),
     templates=templates("wasm"),
     winograd=True,
-    tiled_product_bytes=1 << 20,
+    chain_bytes=ChainBytes(products=1 << 20, windows=4 << 20),
     machine=Machine(gflops=58.6, gigabytes=20.0, launch=0.0005, width=4, registers=16),
 )
 
@@ -72,8 +70,7 @@ def rewriting(settings: Settings) -> tuple[Pass, ...]:
         Pass("concat_in_place", concat_in_place.run),
         Pass("defer_softmax", defer_softmax.run),
         Pass("factor_layout", factor_layout.run),
-        Pass("tiled_products", partial(tiled_products.run, target=target)),
-        Pass("row_tiles", partial(row_tiles.run, target=target)),
+        Pass("tile_chains", partial(tile_chains.run, target=target)),
         Pass("fast_convolutions", partial(fast_convolutions.run, target=target, tuning=tuning)),
         Pass("copy_padding", partial(copy_padding.run, target=target)),
         Pass("canonicalize", canonicalize.run),

@@ -2,15 +2,17 @@
 
 from functools import partial
 
-from webkiln.lower import canonicalize, concat_in_place, defer_softmax, draws, fuse, tiled_products
+from webkiln.lower import canonicalize, concat_in_place, defer_softmax, draws, fuse, tile_chains
 from webkiln.lower.passes import Pass
-from webkiln.nest.target import WORDS, Draws, Memory, Target
+from webkiln.nest.target import WORDS, ChainBytes, Draws, Memory, Target
 from webkiln.plan import float16_storage, plan_memory, storage, texels
 from webkiln.program_builder.backend import Settings
 from webkiln.program_builder.loop_backend import LoopBackend
 from webkiln.weights.init import decoding_call
 
-TARGET = Target("webgl", Draws(targets=4), memory=Memory(WORDS), tiled_product_bytes=1 << 25)
+TARGET = Target(
+    "webgl", Draws(targets=4), memory=Memory(WORDS), chain_bytes=ChainBytes(products=1 << 25)
+)
 
 
 def rewriting(settings: Settings) -> tuple[Pass, ...]:
@@ -21,7 +23,7 @@ def rewriting(settings: Settings) -> tuple[Pass, ...]:
         Pass("fuse", fuse.run),
         Pass("concat_in_place", partial(concat_in_place.run, no_self_reads=True)),
         Pass("defer_softmax", defer_softmax.run),
-        Pass("tiled_products", partial(tiled_products.run, target=target)),
+        Pass("tile_chains", partial(tile_chains.run, target=target)),
         Pass("canonicalize", canonicalize.run),
         Pass("draws", partial(draws.run, targets=runs.targets)),
         Pass("storage", partial(storage.run, target=target)),

@@ -4,9 +4,18 @@
 
 from functools import partial
 
-from webkiln.lower import canonicalize, concat_in_place, defer_softmax, fuse, tiled_products
+from webkiln.lower import canonicalize, concat_in_place, defer_softmax, fuse, tile_chains
 from webkiln.lower.passes import Pass
-from webkiln.nest.target import WORDS, Invocations, Machine, Memory, Target, Tiles, Vectors
+from webkiln.nest.target import (
+    WORDS,
+    ChainBytes,
+    Invocations,
+    Machine,
+    Memory,
+    Target,
+    Tiles,
+    Vectors,
+)
 from webkiln.plan import (
     choose_schedules,
     fast_convolutions,
@@ -38,7 +47,7 @@ TARGET = Target(
     Vectors(4, ("float32", "int32", "uint32")),
     Memory(WORDS, packs=True),
     winograd=True,
-    tiled_product_bytes=1 << 25,
+    chain_bytes=ChainBytes(products=1 << 25),
     # Two cores that emulate a GPU: on a real one, the order of estimates is meaningful at best.
     machine=Machine(gflops=9.5, gigabytes=4.0, launch=0.016, width=4, registers=64),
 )
@@ -50,7 +59,7 @@ def rewriting(settings: Settings) -> tuple[Pass, ...]:
         Pass("fuse", fuse.run),
         Pass("concat_in_place", concat_in_place.run),
         Pass("defer_softmax", defer_softmax.run),
-        Pass("tiled_products", partial(tiled_products.run, target=target)),
+        Pass("tile_chains", partial(tile_chains.run, target=target)),
         Pass("fast_convolutions", partial(fast_convolutions.run, target=target, tuning=tuning)),
         Pass("canonicalize", canonicalize.run),
         Pass("storage", partial(storage.run, target=target)),

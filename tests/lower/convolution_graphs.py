@@ -1,30 +1,14 @@
-"""Row tiling of depthwise convolutions and the products around them: which chains are tiled, which
-are not, and that results are bit-identical.
-"""
+"""Networks of depthwise convolutions and the products around them, and others that look similar."""
 
-import random
-
-import numpy as np
-import pytest
-
-from tests.lower.chain_graphs import check_no_bit_changes, job, random_values
-from tests.lower.fused_calls import run_calls, values_of
 from tests.passes.graphs import Builder
-from tests.programs import program, rewritten, with_target
-from tests.sampling import representative
-from webkiln.backends.table import REGISTRY
-from webkiln.codegen.steps import flops
 from webkiln.ir import symbols
 from webkiln.ir.graph import Graph
-from webkiln.ir.text import print_graph
 from webkiln.ir.types import Type
-from webkiln.nest.steps import Repeat
 
 LAYOUTS = {"last": ((0, 3, 1, 2), (3, 2, 0, 1)), "first": ((0, 1, 2, 3), (0, 1, 2, 3))}
 """The positions of batch, channels, rows and columns of images, and of features, channels, rows and
 columns of filters.
 """
-LIMIT = 6 << 10
 
 
 class Net(Builder):
@@ -122,7 +106,7 @@ def with_residual(rows):
     return network.inverted(48, 8).residual(before)
 
 
-TILED = {
+WINDOW_CHAINS = {
     "a window of three": net(28, 14, 8).inverted(48, 8),
     "a stride": net(28, 14, 8).inverted(48, 12, stride=2, low=0, high=1),
     "a stride and an odd number of rows": net(31, 13, 8).inverted(48, 12, stride=2),
@@ -171,7 +155,7 @@ TILED = {
     },
     "few columns": net(200, 2, 8).inverted(48, 8),
 }
-SYMBOLIC = {
+SYMBOLIC_WINDOW_CHAINS = {
     "symbolic rows": net("H", 12, 8).inverted(48, 8),
     "symbolic rows and columns": net("H", "W", 8)
     .inverted(48, 8, stride=2, low=0, high=1)
@@ -189,13 +173,13 @@ SYMBOLIC = {
     .depthwise(stride=2)
     .conv(8),
 }
-SIZES = [
+WINDOW_SIZES = [
     {"H": 83, "W": 11, "N": 3},
     {"H": 3, "W": 2, "N": 1},
     {"H": 33, "W": 2, "N": 7},
     {"H": 64, "W": 36, "N": 2},
 ]
-UNTILED = {
+OTHER_CONVOLUTIONS = {
     "a convolution": net(28, 14, 16)
     .conv(16, (3, 3), low=1, high=1)
     .conv(16, (3, 3), low=1, high=1)
@@ -215,150 +199,3 @@ UNTILED = {
     .conv(16, (3, 3), low=1, high=1)
     .conv(16, (3, 3), low=1, high=1),
 }
-
-
-def limited(backend, limit=LIMIT):
-    return with_target(REGISTRY[backend], runs={"row_tile_bytes": limit})
-
-
-def repeats(network, limit=LIMIT):
-    return [
-        step
-        for step in rewritten(network.graph, limited("js", limit)).steps
-        if isinstance(step, Repeat)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("backend", "every"), representative([("js", 4), ("js", 1), ("wasm", 1)], ("js", 4))
-)
-def test_tiles_change_no_bit(backend, every, tmp_path, monkeypatch):
-    graphs = {name: (network.graph, SIZES[0]) for name, network in (TILED | UNTILED).items()}
-    graphs |= {
-        f"{name}, {sizes}": (network.graph, sizes)
-        for name, network in SYMBOLIC.items()
-        for sizes in SIZES
-    }
-    jobs = {
-        name: job(graph, random_values(graph, sizes=sizes))
-        for name, (graph, sizes) in list(graphs.items())[::every]
-    }
-    check_no_bit_changes(
-        jobs, backend, [limited(backend, limit) for limit in (0, LIMIT)], tmp_path, monkeypatch
-    )
-
-
-@pytest.mark.parametrize("name", TILED)
-def test_intermediate_results_are_halved(name):
-    network = TILED[name]
-    full_sizes = {
-        call.outputs[0].name: call.outputs[0].type.size
-        for call in rewritten(network.graph, limited("js", 0)).calls
-    }
-    between = [call.outputs[0] for step in repeats(network) for call in step.steps[:-1]]
-    assert between
-    assert 2 * sum(view.type.size for view in between) <= sum(
-        full_sizes[view.name] for view in between
-    )
-
-
-@pytest.mark.parametrize("name", SYMBOLIC)
-def test_intermediate_results_do_not_grow_with_the_rows(name):
-    """Twice the rows, or images, leave the intermediate results at the same size."""
-    network = SYMBOLIC[name]
-    (size, *_) = (
-        size for size in ("N", "H", "W") if size in symbols.names(network.graph.type("image").shape)
-    )
-    between = [
-        view for step in repeats(network) for call in step.steps[:-1] for view in call.outputs
-    ]
-    assert between
-    for view in between:
-        long, longer = (
-            symbols.substitute(view.type.size, {"N": 1, "H": 256, "W": 256} | {size: length})
-            for length in (512, 1024)
-        )
-        assert longer < 1.1 * long
-
-
-@pytest.mark.parametrize("name", TILED)
-def test_few_operations_are_repeated(name):
-    untiled, tiled = (
-        flops(program(TILED[name].graph, limited("js", limit), "float32")["main"])
-        for limit in (0, LIMIT)
-    )
-    assert tiled <= 1.13 * untiled
-
-
-@pytest.mark.parametrize("name", UNTILED)
-def test_other_chains_are_not_tiled(name):
-    assert not repeats(UNTILED[name])
-
-
-def test_intermediate_results_that_fit_are_not_tiled():
-    network = TILED["a window of three"]
-    assert not repeats(network, 28 * 14 * 48 * 4)
-    assert repeats(network, 28 * 14 * 48 * 4 - 4)
-
-
-def test_outer_dimensions_are_tiled_first():
-    """Of images, rows and columns, the first dimension that saves enough."""
-    for layout in LAYOUTS:
-        (step,) = repeats(net(24, 60, 8, layout).inverted(48, 8))
-        assert all(call.outputs[0].type.size % 60 == 0 for call in step.steps)
-    (step,) = repeats(net(8, 8, 8, batch=9).inverted(48, 8), 16 << 10)
-    assert step.count == 9
-
-
-def test_a_long_chain_becomes_several_repeats():
-    network = net(64, 16, 24)
-    for _ in range(60):
-        network.depthwise((5, 5), low=2, high=2).conv(24)
-    assert len(repeats(network)) > 10
-
-
-def test_memory_excludes_wide_intermediate_results():
-    """A block whose wide tensors take 38 MB needs less than 8 MB when tiled."""
-    network = net(448, 112, 8).inverted(96, 8)
-    assert program(network.graph, limited("wasm", 0), "float32")["memory"] > 36 << 20
-    assert program(network.graph, REGISTRY["wasm"], "float32")["memory"] < 8 << 20
-
-
-@pytest.mark.parametrize("start", range(0, 240, 40))
-@pytest.mark.sample(3)
-def test_random_blocks(start):
-    repeats_found = 0
-    for seed in range(start, start + 40):
-        draw = random.Random(seed)
-        network = net(
-            draw.randint(3, 40),
-            draw.choice([1, 2, 5, 9, 20, 60]),
-            draw.randint(1, 6),
-            draw.choice(["last", "first"]),
-            draw.choice([1, 1, 2]),
-        )
-        for _ in range(draw.randint(1, 3)):
-            rows, columns = (network.shape(network.x)[network.images[d]] for d in (2, 3))
-            kernel, dilation = (draw.randint(1, 5), draw.randint(1, 3)), draw.randint(1, 2)
-            reach = (kernel[0] - 1) * dilation + 1, kernel[1]
-            low, high = (tuple(draw.randint(0, 3) for _ in range(2)) for _ in range(2))
-            if rows + low[0] + high[0] < reach[0] or columns + low[1] + high[1] < reach[1]:
-                break
-            if draw.random() < 0.7:
-                network.conv(draw.randint(1, 24))
-            network.depthwise(
-                kernel, stride=draw.randint(1, 3), low=low, high=high, dilation=dilation
-            )
-            if draw.random() < 0.7:
-                network.conv(draw.randint(1, 12), act=None)
-        if not network.nodes:
-            continue
-        values = values_of(network.graph, seed)
-        untiled, tiled = (
-            run_calls(network.graph, values, limited("js", limit)) for limit in (0, 256)
-        )
-        repeats_found += len(repeats(network, 256))
-        assert all(np.array_equal(untiled[key], tiled[key]) for key in untiled), (
-            f"seed {seed}\n{print_graph(network.graph)}"
-        )
-    assert repeats_found > 5
