@@ -103,6 +103,14 @@ OTHER_PRODUCTS = {
         y: float32[24,64] = MatMul(r, u)
         output out = y
     """,
+    "a diagonal of large rows": """
+        input q: float32[80,80,2]
+        input k: float32[2,64]
+        input w: float32[64,3]
+        a: float32[80,80,64] = MatMul(q, k)
+        y: float32[80,3] = Einsum(a, w) {"equation":"iic,cd->id"}
+        output out = y
+    """,
     "no second product": """
         input q: float32[2,60,16]
         input k: float32[2,70,16]

@@ -111,7 +111,10 @@ def _product_blocks(
     """Single elements of the outer dimensions, and as many of the inner one as fit. None if those
     are too few.
     """
-    members = along[inner]
+    members, chosen = along[inner], [along[d] for d in (*outer, inner)]
+    # One axis of a call that reads a diagonal runs along two dimensions.
+    if any(len({item.axis for item in same}) < len(chosen) for same in zip(*chosen, strict=True)):
+        return None
     result = members[0].result
     sizes = dict(enumerate(map(nominal, result.shape)))
     bytes_per_element = prod(
