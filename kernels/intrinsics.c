@@ -311,6 +311,24 @@ static inline v128_t wk_shr4_u(v128_t x, v128_t places) {
   return wk_low_words(low, high);
 }
 
+// What the engine's relaxed dot product of int8 by int8 computes: it takes the second operand as
+// unsigned, as signed, or saturates sums of pairs. All are exact if that has 7 bits.
+enum { WK_UNSIGNED, WK_SIGNED, WK_PAIRS };
+
+#ifdef RELAXED
+#define WK_DOT(a, b, sums) wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, sums)
+#endif
+
+static inline int wk_dot_kind(void) {
+#ifdef WK_DOT
+  const v128_t sums = WK_DOT(wasm_i8x16_splat(127), wasm_i8x16_splat(-1), wasm_i32x4_splat(0));
+  const int sum = wasm_i32x4_extract_lane(sums, 0);
+  return sum == 4 * 127 * 255 ? WK_UNSIGNED : sum == 4 * 127 * -1 ? WK_SIGNED : WK_PAIRS;
+#else
+  return WK_PAIRS;
+#endif
+}
+
 static inline v128_t wk_load_part(const void *at, int count) {
   const float *p = at;
   if (count >= 4) return wasm_v128_load(p);

@@ -1,11 +1,11 @@
 """Print a kernel template with the loops around it, in C.
 
 The text of a template receives `name` and `parameters` of the kernel; `functions`, the loops around
-it, with their calls `prepare` and `store`; `operand` and `stride`, the panels and the elements of
-one; `columns`, their type; `extents` of the loops; `part`, the rows of a thread; and the `block`,
-`depth` and `panel` of its declaration. `prepare` fills `rows`, an array [block, depth] of int16;
-rows beyond the last are zero. The text fills `sums`, int32 [block], from which `store` computes
-results.
+it, with their calls `prepare_rows`, `prepare_zero` and `store`; `operand`, the panels; `rows` and
+`columns`, the types of the factors; `extents` of the sum and of the columns; `part`, the rows of a
+thread; whether results depend on `totals`; and the `block`, `depth`, `panel` and `together` of its
+declaration. The loops around it fill `rows`, an array [block, WIDTH], and `zero`, an int32 [1]. The
+text fills `sums`, int32 [block], and `totals`, int32 [rows], from which they compute results.
 """
 
 from dataclasses import dataclass
@@ -16,15 +16,16 @@ from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError
 from webkiln.nest.compose import compose
-from webkiln.nest.expr import Expr
 from webkiln.nest.kernel_template import find_template
-from webkiln.nest.nest import Nest
+from webkiln.nest.nest import Loop, Nest
 from webkiln.nest.schedule import LoopSchedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.template_steps import Around, match_product
 
-BLOCKS = ("rows", "sums", "totals")
-"""The arrays of a template: rows as int16, sums of products, and sums of rows."""
+BLOCKS = {"rows": "WIDTH", "sums": "COLUMNS", "totals": "1", "zero": "1"}
+"""The arrays of a template, and the length of their rows: rows of the operand, sums of products,
+sums of rows, and the zero point of the rows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,46 +53,46 @@ class TemplateKernel:
         self.template = find_template(self.schedule.template)
 
     def print(self, templates: Templates) -> str:
-        nests = self.around.prepare()
-        blocks = ["rows", "totals"]
-        prepare = [
+        names = ("rows", "zero")
+        rows, zero = (
             self.function(f"prepare_{name}", nest, schedule, (), (name,))
-            for nest, schedule, name in zip(nests, self.schedule.prepare, blocks, strict=False)
-        ]
+            for nest, schedule, name in zip(
+                self.around.prepare(), self.schedule.prepare, names, strict=True
+            )
+        )
         outputs = tuple(f"y{n}" for n in range(len(self.kernel.nest.outputs)))
-        extra = ("sums", "totals")[: len(nests)]
+        extra = ("sums", "totals") if self.around.needs_totals else ("sums",)
         store = self.function("store", self.around.store(), self.schedule.store, extra, outputs)
-        position = self.product.columns.source
-        (panel,) = self.schedule.panels
-        functions = [*prepare, store]
+        functions, inputs = [rows, zero, store], self.kernel.nest.inputs
+        text = f"{self.template.name}.c"
         return templates.render(
-            f"{self.template.name}.c",
+            text,
             name=self.kernel.name,
             parameters=parameters(self.kernel, self.types),
             functions=functions,
-            prepare=[item.call for item in prepare],
+            prepare_rows=rows.call,
+            prepare_zero=zero.call,
             store=store.call,
-            columns=self.types[self.kernel.nest.inputs[position].dtype],
-            operand=f"x{position}",
-            stride=f"s{position}_{panel.dim}",
+            totals=self.around.needs_totals,
+            rows=self.types[inputs[self.product.rows.source].dtype],
+            columns=self.types[inputs[self.product.columns.source].dtype],
+            operand=f"x{self.product.columns.source}",
             extents={
-                "depth": self.text(self.product.depth.extent),
-                "column": self.text(self.product.column.extent),
+                "depth": " * ".join(map(self.text, self.product.depth)),
+                "column": self.text(self.product.column),
             },
             block=self.template.block,
             depth=self.template.depth,
             panel=self.template.panel,
+            together=self.template.together,
             part=self.kernel.part,
             outside=self.outside,
-            lines=[
-                *(line for item in functions for line in item.lines),
-                templates.text(f"{self.template.name}.c"),
-            ],
+            lines=[*(line for item in functions for line in item.lines), templates.text(text)],
         )
 
-    def text(self, extent: Expr) -> str:
+    def text(self, loop: Loop) -> str:
         """An extent, which is an argument or a constant."""
-        return str(extent.value)
+        return str(loop.extent.value)
 
     def function(
         self,
@@ -136,7 +137,7 @@ class TemplateKernel:
         if position >= inputs:
             operand = operands[position - inputs]
             if operand in BLOCKS:
-                return str(self.template.depth if operand == "rows" else self.template.block[1])
+                return BLOCKS[operand]
             name = f"s{inputs + int(operand[1:])}_{dim}"
         return name if name in self.kernel.arguments else "0"
 

@@ -22,9 +22,10 @@ class Template:
 
     `step` is the pattern over nests that it implements (`plan/template_steps.py`). `rows` and
     `columns` are the dtypes of its factors; the columns are constants in panels of `panel`
-    elements. `block` is the number of rows and of columns that it computes at once, and `depth`
-    the longest sum. `gops` is the speed of its multiplications and additions, in 10^9 per second,
-    on the machine of the cost model.
+    elements, in which groups of `together` neighbours along the sum are adjacent. `block` is the
+    number of rows and of columns that it computes at once, and `depth` the longest sum. `gops` is
+    the speed of its multiplications and additions, in 10^9 per second, on the machine of the cost
+    model.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Template:
     rows: frozenset[str]
     columns: frozenset[str]
     panel: int
+    together: int
     block: tuple[int, int]
     depth: int
     gops: float

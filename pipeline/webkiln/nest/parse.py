@@ -206,10 +206,10 @@ def _read_layout(text: str | None) -> PanelLayout | TexelLayout | None:
     keyword, _, rest = text.removesuffix(")").partition("(")
     if keyword == "quarters":
         return TexelLayout(parse_size(rest))
-    shape, (dim,), order, (block,) = (
+    shape, (dim,), order, (block, *together) = (
         known_shape(parse_sizes(part), "a panel") for part in rest.split("; ")
     )
-    return PanelLayout(shape, Panel(0, dim, order, block))
+    return PanelLayout(shape, Panel(0, dim, order, block, *together))
 
 
 def _read_result(text: str | None) -> tuple[str, Size] | None:

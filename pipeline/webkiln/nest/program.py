@@ -5,7 +5,6 @@ it until its kernels are printed.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from math import prod
 from typing import Any, Literal
 
 from webkiln.ir import symbols
@@ -28,11 +27,9 @@ class PanelLayout:
     @property
     def elements(self) -> int:
         """The elements in memory, including padding."""
-        return (
-            self.panel.blocks(self.shape)
-            * self.panel.block
-            * prod(self.shape[dim] for dim in self.panel.order)
-        )
+        panel = self.panel
+        group = panel.block * panel.together
+        return panel.blocks(self.shape) * panel.groups(self.shape) * group
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ fragments of a renderer.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from math import lcm
+from math import lcm, prod
 from typing import Any, ClassVar, Literal
 
 MIN_TILE = 4
@@ -38,17 +38,24 @@ class Panel:
     """A constant operand that is repacked so that the vector axis is contiguous.
 
     Dimension `dim` is split into blocks of `block` elements. The memory order is (block, the other
-    dimensions in `order`, element in the block). `source`: the position of the input.
+    dimensions in `order`, element in the block). `source`: the position of the input. The other
+    dimensions, flattened, are in groups of `together` elements, padded: the memory order is (block,
+    group, element in the block, element in the group).
     """
 
     source: int
     dim: int
     order: tuple[int, ...]
     block: int
+    together: int = 1
 
     def blocks(self, shape: Sequence[int]) -> int:
         """The number of blocks of an operand."""
         return -(-shape[self.dim] // self.block)
+
+    def groups(self, shape: Sequence[int]) -> int:
+        """The number of groups of the other dimensions."""
+        return -(-prod(shape[dim] for dim in self.order) // self.together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +190,9 @@ class TemplateSchedule:
     panels: tuple[Panel, ...] = ()
     prepare: tuple[LoopSchedule, ...] = ()
     store: LoopSchedule = LoopSchedule()
-    split: str = ""
-    """The parallel loop along which blocks are computed, and whose iterations are distributed over
-    threads, in multiples of `grain`.
+    split: tuple[str, ...] = ()
+    """The parallel loops along which blocks are computed, outermost first. Their iterations are
+    numbered together, and distributed over threads in multiples of `grain`.
     """
     grain: int = 1
     tile: ClassVar[Tile] = Tile()

@@ -141,7 +141,9 @@ def _place(buffer: Buffer) -> str:
     """The layout and the address of a buffer."""
     layout, text = buffer.layout, ""
     if isinstance(layout, PanelLayout):
-        dims = (layout.shape, (layout.panel.dim,), layout.panel.order, (layout.panel.block,))
+        panel = layout.panel
+        block = (panel.block,) if panel.together == 1 else (panel.block, panel.together)
+        dims = (layout.shape, (panel.dim,), panel.order, block)
         text = f" panel({'; '.join(','.join(map(str, item)) for item in dims)})"
     elif layout is not None:
         text = " texels" if layout.quarter is None else f" quarters({layout.quarter})"

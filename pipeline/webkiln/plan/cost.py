@@ -77,7 +77,7 @@ def expected(call: NestCall, schedule: Schedule, target: Target) -> float:
     if isinstance(schedule, TemplateSchedule):
         (template,) = (item for item in target.templates if item.name == schedule.template)
         sizes, block = _extents(call), template.block[0]
-        rows = sizes[schedule.split]
+        rows = prod(sizes[name] for name in schedule.split)
         computed = 2 * prod(sizes.values()) * -(-rows // block) * block / max(rows, 1)
         moving = nominal_size(moved(call)) / (machine.gigabytes * 1e6)
         return round(machine.launch + max(computed / (template.gops * 1e6), moving), 5)

@@ -97,7 +97,7 @@ class Kernel:
         panel = self.panel(position)
         if panel is None:
             return tuple(range(rank - 1))
-        return (panel.dim, *panel.order[:-1]) if panel.order else ()
+        return (panel.dim, *panel.order[:-1]) if panel.order and panel.together == 1 else ()
 
     def panel(self, position: int) -> Panel | None:
         return panel_of(self.schedule.panels, position)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from math import prod
 
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import Type
 from webkiln.nest.choice import Choice
 from webkiln.nest.kernel_template import Template
-from webkiln.nest.nest import Nest
+from webkiln.nest.nest import Nest, load_index
 from webkiln.nest.schedule import LoopSchedule, Panel, TemplateSchedule
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
@@ -31,7 +32,8 @@ def template_choices(
 
 
 def _fits(call: NestCall, product: Product, template: Template, packable: Collection[str]) -> bool:
-    depth, columns = (call.args[loop.extent.value] for loop in (product.depth, product.column))
+    depth: Size = prod(call.args[loop.extent.value] for loop in product.depth)
+    columns = call.args[product.column.extent.value]
     return (
         template.step == "product"
         and call.nest.inputs[product.rows.source].dtype in template.rows
@@ -44,44 +46,53 @@ def _fits(call: NestCall, product: Product, template: Template, packable: Collec
     )
 
 
+def panel_of_columns(product: Product, template: Template) -> Panel:
+    """The layout of the columns: panels, in which neighbours along a sum are adjacent."""
+    names = [item.value for item in load_index(product.columns.element)]
+    return Panel(
+        product.columns.source,
+        names.index(product.column.axis),
+        tuple(names.index(loop.axis) for loop in product.depth),
+        template.panel,
+        template.together,
+    )
+
+
 def _choice(
     call: NestCall, product: Product, template: Template, target: Target, schedule: Scheduler
 ) -> Choice:
-    source = product.columns.source
     around = Around(call.nest, product)
     block = around.block
-    sizes = (template.block[0], template.depth)
     rows, columns = template.block
     args = {block.row: 0, block.column: 0, block.rows: rows, block.columns: columns}
 
-    def loops(nest: Nest) -> LoopSchedule:
-        """The loops of a nest around the template, in one thread."""
-        blocks = [
-            View(f"block{number}", Type(item.dtype, sizes[: item.rank]))
-            for number, item in enumerate(nest.inputs[len(call.inputs) :])
-        ]
-        made = nest.outputs[0].operand
-        outputs = (View("block", Type(made.dtype, sizes[: made.rank])),)
-        part = NestCall(
-            nest,
-            (*call.inputs, *blocks),
-            call.outputs if blocks else outputs,
-            {**call.args, **args},
-        )
+    def loops(nest: Nest, *blocks: View) -> LoopSchedule:
+        """The loops of a nest around the template, in one thread. `blocks` are what it reads in
+        addition to the inputs of the call, or what it writes instead of its outputs.
+        """
+        reads = blocks if len(nest.inputs) > len(call.inputs) else ()
+        outputs = call.outputs if reads else blocks
+        part = NestCall(nest, (*call.inputs, *reads), outputs, {**call.args, **args})
         found = schedule(part, replace(target, templates=()), ()).schedule
         assert isinstance(found, LoopSchedule)
         return replace(found, split=None)
 
-    store = loops(around.store())
+    copied, point = around.prepare()
+    totals = [View("totals", Type("int32", (rows,)))] if around.needs_totals else []
+    store = loops(around.store(), View("sums", Type("int32", template.block)), *totals)
     if extent(call, product.column) % store.tile.lanes:
         store = replace(store, remainder="elements")
+    dtype = call.nest.inputs[product.rows.source].dtype
     found = TemplateSchedule(
         template.name,
-        (Panel(source, 1, (0,), template.panel),),
-        tuple(map(loops, around.prepare())),
+        (panel_of_columns(product, template),),
+        (
+            loops(copied, View("rows", Type(dtype, (rows, template.depth)))),
+            loops(point, View("zero", Type("int32", (1,)))),
+        ),
         store,
-        product.row.axis,
-        template.block[0],
+        tuple(loop.axis for loop in product.row),
+        rows,
     )
-    panels = f"{call.inputs[source].name} in panels of {template.panel}"
+    panels = f"{call.inputs[product.columns.source].name} in panels of {template.panel}"
     return Choice(found, f"template {template.name}, {panels}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 from webkiln.ir.dim import known_shape
 from webkiln.ir.types import Type
@@ -40,17 +41,25 @@ def panel_store(
         stored_index, known_shape(out.shape, out.name), layout.shape, number
     )
     blocks = panel.blocks(layout.shape)
-    shape = (blocks, *(layout.shape[dim] for dim in panel.order), panel.block)
     along, shift, mask = (
         kernel_index[panel.dim],
         number(panel.block.bit_length() - 1),
         number(panel.block - 1),
     )
-    index = [
-        apply("shr", along, shift),
-        *(kernel_index[dim] for dim in panel.order),
-        apply("band", along, mask),
-    ]
+    block, place = apply("shr", along, shift), apply("band", along, mask)
+    others = [kernel_index[dim] for dim in panel.order]
+    sizes = [layout.shape[dim] for dim in panel.order]
+    if panel.together == 1:
+        shape = (blocks, *sizes, panel.block)
+        return View(out.name, Type(out.type.dtype, shape)), [block, *others, place]
+    shape = (blocks, panel.groups(layout.shape), panel.block, panel.together)
+    flat = reduce(
+        lambda total, item: total * number(item[1]) + item[0],
+        zip(others, sizes, strict=True),
+        const(0, INT),
+    )
+    group = apply("shr", flat, const(panel.together.bit_length() - 1, INT))
+    index = [block, group, place, apply("band", flat, const(panel.together - 1, INT))]
     return View(out.name, Type(out.type.dtype, shape)), index
 
 

@@ -1,28 +1,27 @@
 """The patterns over nests that kernel templates implement, and the loops around a template."""
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
-from webkiln.nest.expr import INT, Expr, acc, arg, axis, cast, load, rebuild, walk
-from webkiln.nest.nest import (
-    Accumulator,
-    Loop,
-    Nest,
-    Operand,
-    Output,
-    load_guard,
-    load_index,
-    make_output,
-)
+from webkiln.nest.affine import step
+from webkiln.nest.expr import INT, Expr, apply, arg, axis, const, load, rebuild, select, walk
+from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index, make_output
 
 NARROW = ("int8", "uint8")
+ZERO = const(0, INT)
+SIGN = 128
+"""What turns a uint8 into an int8, and back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A factor of a product: an element, converted to int32, minus a zero point."""
+    """A factor of a product: an element, converted to int32, minus a zero point. It is 0 where
+    `guard` is false.
+    """
 
     element: Expr
     zero: Expr | None
+    guard: Expr | None = None
 
     @property
     def source(self) -> int:
@@ -30,50 +29,91 @@ class Factor:
         position: int = self.element.value[0]
         return position
 
+    @property
+    def axes(self) -> set[str]:
+        """The loops on which the element depends."""
+        return {item.value for item in walk([self.element]) if item.op == "axis"}
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """out[m, n] = f(sum over k of rows[m, k] * columns[k, n]), where f may read other inputs. The
-    fields `row`, `column` and `depth` are the loops of m, n and k.
+    """out[m, n] = f(sum over k of rows[m, k] * columns[k, n]), where f may read other inputs. Rows
+    and sums may have several loops, such as those of a convolution: `row`, `column` and `depth` are
+    the loops of m, n and k.
     """
 
     rows: Factor
     columns: Factor
-    row: Loop
+    row: tuple[Loop, ...]
     column: Loop
-    depth: Loop
+    depth: tuple[Loop, ...]
 
 
 def match_product(nest: Nest) -> Product | None:
     """The product of int32 factors that a nest computes, if it computes one."""
-    if not nest.is_contraction or (len(nest.axes), len(nest.reduce)) != (2, 1):
+    if not nest.is_contraction:
         return None
-    body, depth = nest.accumulators[0].body, nest.reduce[0]
-    factors = [_factor(item, nest) for item in body.args]
+    factors = [_factor(item, nest) for item in nest.accumulators[0].body.args]
     for first, second in (factors, factors[::-1]):
-        for row, column in (nest.axes, nest.axes[::-1]):
-            if (
-                first is not None
-                and second is not None
-                and load_index(first.element) == (axis(row.axis), axis(depth.axis))
-                and load_index(second.element) == (axis(depth.axis), axis(column.axis))
-            ):
-                return Product(first, second, row, column, depth)
+        if first is not None and second is not None:
+            found = _product(nest, first, second)
+            if found is not None:
+                return found
     return None
+
+
+def _product(nest: Nest, rows: Factor, columns: Factor) -> Product | None:
+    """The product with these factors. The columns must be an array of one loop per dimension; the
+    zero point of the rows is the same for all.
+    """
+    row = tuple(loop for loop in nest.axes if loop.axis in rows.axes)
+    others = [loop for loop in nest.axes if loop not in row]
+    index = load_index(columns.element)
+    names = [item.value for item in index if item.op == "axis"]
+    if (
+        not row
+        or len(others) != 1
+        or columns.guard is not None
+        or sorted(names) != sorted(loop.axis for loop in (others[0], *nest.reduce))
+        or len(names) != len(index)
+        or _axes_of(rows.zero)
+        or _axes_of(columns.zero) - {others[0].axis}
+    ):
+        return None
+    return Product(rows, columns, row, others[0], _contiguous_last(nest.reduce, rows))
+
+
+def _axes_of(expr: Expr | None) -> set[str]:
+    return set() if expr is None else {item.value for item in walk([expr]) if item.op == "axis"}
+
+
+def _contiguous_last(loops: tuple[Loop, ...], rows: Factor) -> tuple[Loop, ...]:
+    """The loops of a sum, with the one along which a row is contiguous last."""
+    *_, last = load_index(rows.element)
+    return tuple(sorted(loops, key=lambda loop: step(last, loop.axis) == 1))
 
 
 def _factor(expr: Expr, nest: Nest) -> Factor | None:
     """A factor over an 8-bit element, and an 8-bit zero point, so that it has 9 bits."""
-    zero = None
+    guard = zero = None
+    if expr.op == "select" and expr.args[2] is ZERO:
+        guard, expr, _ = expr.args
     if expr.op == "sub":
         expr, zero = expr.args
-        if any(item.op == "axis" for item in walk([zero])) or not _is_narrow(zero, nest):
+        if not _is_narrow(zero, nest):
             return None
-    if not _is_narrow(expr, nest) or load_guard(_uncast(expr)) is not None:
-        return None
     element = _uncast(expr)
+    if not _is_narrow(expr, nest) or element.op != "load":
+        return None
+    own = load_guard(element)
+    if own is not None:
+        if guard is None and zero is None and own[1] is ZERO:
+            guard = own[0]
+        if own[0] is not guard:
+            return None
+        element = load(element.value[0], element.type, load_index(element))
     reads = sum(item.op == "load" and item.value[0] == element.value[0] for item in nest.nodes)
-    return Factor(element, zero) if reads == 1 else None
+    return Factor(element, zero, guard) if reads == 1 else None
 
 
 def _uncast(expr: Expr) -> Expr:
@@ -81,8 +121,10 @@ def _uncast(expr: Expr) -> Expr:
 
 
 def _is_narrow(expr: Expr, nest: Nest) -> bool:
-    """Whether an int32 is an element of 8 bits."""
+    """Whether an int32 is an element of 8 bits, or a constant that fits into them."""
     element = _uncast(expr)
+    if expr.op == "const":
+        return expr.type == INT and -SIGN <= expr.value < 2 * SIGN
     return (
         expr.type == INT and element.op == "load" and nest.inputs[element.value[0]].dtype in NARROW
     )
@@ -119,30 +161,45 @@ class Around:
 
     def __init__(self, nest: Nest, product: Product) -> None:
         self.nest, self.product, self.block = nest, product, block_of(nest)
+        dtype = nest.inputs[product.columns.source].dtype
+        zero = ZERO if product.columns.zero is None else product.columns.zero
+        self.column_zero = zero - SIGN if dtype == "uint8" else zero
+        """The zero point of the columns as int8."""
 
-    def prepare(self) -> tuple[Nest, ...]:
-        """Store a block of rows, without their zero point, as int16 [rows, depth]; and their sums
-        as int32 [rows], if the columns have a zero point.
+    @property
+    def needs_totals(self) -> bool:
+        """Whether results depend on the sums of the rows."""
+        return self.column_zero is not ZERO
+
+    def prepare(self) -> tuple[Nest, Nest]:
+        """Store a block of rows [rows, depth] in the dtype of the input, with zero points where the
+        guard is false; and the zero point of the rows, as int32 [1].
         """
-        depth, value = self.product.depth, self._moved(_value(self.product.rows))
-        copied = make_output(Operand("int16", 2), [(value, (axis(ROW), axis(depth.axis)))])
-        nests = [self._nest((depth,), (copied,))]
-        if self.product.columns.zero is not None:
-            total = make_output(Operand("int32", 1), [(acc(0, INT), (axis(ROW),))])
-            sums = self._nest((), (total,))
-            accumulators = (Accumulator("sum", value),)
-            nests.append(replace(sums, reduce=(depth,), accumulators=accumulators))
-        return tuple(nests)
+        rows, depth = self.product.rows, self.product.depth
+        zero = ZERO if rows.zero is None else rows.zero
+        value = rows.element
+        if rows.guard is not None:
+            index = load_index(value)
+            inside = load(rows.source, value.type, index, rows.guard, const(0, value.type))
+            value = select(rows.guard, inside, zero)
+        operand = Operand(self.nest.inputs[rows.source].dtype, 2)
+        flat = reduce(lambda total, loop: total * loop.extent + axis(loop.axis), depth, ZERO)
+        stored = make_output(operand, [(self._moved(value), (axis(ROW), flat))])
+        point = make_output(Operand("int32", 1), [(zero, (ZERO,))])
+        axes = (Loop(ROW, arg(self.block.rows)), *depth)
+        return self._nest(axes, (stored,)), self._nest((), (point,))
 
     def store(self) -> Nest:
         """Store the results of a block. The inputs after those of the nest are the int32 sums
-        [rows, columns] of the template, and the sums of the rows, if the columns have a zero point.
+        [rows, columns] of the template, in which columns are int8, without the zero point of the
+        rows; and the sums of the rows, if results depend on them.
         """
-        position, zero = len(self.nest.inputs), self.product.columns.zero
+        position = len(self.nest.inputs)
         total = load(position, INT, (axis(ROW), axis(COLUMN)))
         inputs = (*self.nest.inputs, Operand("int32", 2))
-        if zero is not None:
-            total = total - cast(zero, INT) * load(position + 1, INT, (axis(ROW),))
+        if self.needs_totals:
+            zero = self._moved(self.column_zero)
+            total = total - zero * load(position + 1, INT, (axis(ROW),))
             inputs = (*inputs, Operand("int32", 1))
 
         def change(expr: Expr) -> Expr | None:
@@ -158,22 +215,20 @@ class Around:
             )
             for out in self.nest.outputs
         )
-        columns = Loop(COLUMN, arg(self.block.columns))
-        return replace(self._nest((columns,), outputs), inputs=inputs)
+        axes = (Loop(ROW, arg(self.block.rows)), Loop(COLUMN, arg(self.block.columns)))
+        return replace(self._nest(axes, outputs), inputs=inputs)
 
-    def _nest(self, inner: tuple[Loop, ...], outputs: tuple[Output, ...]) -> Nest:
-        axes = (Loop(ROW, arg(self.block.rows)), *inner)
+    def _nest(self, axes: tuple[Loop, ...], outputs: tuple[Output, ...]) -> Nest:
         return Nest(self.nest.inputs, outputs, axes)
 
     def _moved(self, expr: Expr) -> Expr:
         """An expression over the axes of a block."""
-        moved = {
-            self.product.row.axis: arg(self.block.row) + axis(ROW),
-            self.product.column.axis: arg(self.block.column) + axis(COLUMN),
-        }
+        column = self.product.column.axis
+        moved = {column: arg(self.block.column) + axis(COLUMN)}
+        number = arg(self.block.row) + axis(ROW)
+        first, *rest = self.product.row
+        for loop in reversed(rest):
+            moved[loop.axis] = apply("irem", number, loop.extent)
+            number = apply("idiv", number, loop.extent)
+        moved[first.axis] = number
         return rebuild(expr, lambda item: moved.get(item.value) if item.op == "axis" else None)
-
-
-def _value(factor: Factor) -> Expr:
-    element = cast(factor.element, INT)
-    return element if factor.zero is None else element - cast(factor.zero, INT)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from webkiln.errors import InternalError
@@ -43,8 +44,9 @@ def split_entry(call: NestCall, schedule: Schedule) -> dict[str, Any]:
     """The iterations of the loop that threads share, and the multiple in which they share it."""
     if not isinstance(schedule, LoopSchedule | TemplateSchedule) or not schedule.split:
         return {}
-    (extent,) = (loop.extent for loop in call.nest.axes if loop.axis == schedule.split)
-    return {"split": [size_to_json(call.args[extent.value]), schedule.grain]}
+    names = schedule.split if isinstance(schedule, TemplateSchedule) else (schedule.split,)
+    turns = prod(call.args[loop.extent.value] for loop in call.nest.axes if loop.axis in names)
+    return {"split": [size_to_json(turns), schedule.grain]}
 
 
 class Entries:
