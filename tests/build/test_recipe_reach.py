@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.commands.small import write_model
-from webkiln.build.action import Action, Modules, Product
+from webkiln.build.action import Action, Modules, Product, UserReads
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import PACKAGE, Share
 from webkiln.recipe.form import Form
@@ -35,10 +35,8 @@ def described(action: Action) -> Any:
         action.outputs,
         inputs,
         action.params,
-        action.code,
-        action.tools,
-        action.roots,
-        action.tracked_roots,
+        action.requirements,
+        action.user_reads,
     )
 
 
@@ -185,7 +183,9 @@ def test_each_variant_browser_and_requested_backend_is_verified(
         ("js", "", "node", True),
         ("js", "", "firefox", True),
     ]
-    assert [action.tools for action in verifications] == [("node",)] * 3 + [("firefox",)]
+    assert [action.requirements.tools for action in verifications] == [("node",)] * 3 + [
+        ("firefox",)
+    ]
 
 
 def test_a_tuning_candidate_uses_no_tuned_choices(model: Path) -> None:
@@ -234,13 +234,13 @@ def test_user_code_may_only_read_below_its_roots(tmp_path: Path, model: Path) ->
     graph.report(Selection(("js",)), ("node",))
     for action in graph.actions():
         runs = action.stage in ("load", "convert", "reference")
-        assert action.roots == ((tmp_path / "app", tmp_path / "code", data) if runs else ()), (
+        roots = (tmp_path / "app", tmp_path / "code", data)
+        assert action.user_reads == (UserReads(roots, (data,)) if runs else UserReads()), (
             action.task
         )
-        assert action.tracked_roots == ((data,) if runs else ())
     plain = ModelGraph(replace(recipe, plugins=()), share)
     plain.report(Selection(("js",)), ("node",))
-    assert not any(action.roots for action in plain.actions())
+    assert not any(action.user_reads.roots for action in plain.actions())
     assert isinstance(
         ModelGraph(replace(recipe, source=ModuleSource(tmp_path, "m", "f")), share)
         .fetch()

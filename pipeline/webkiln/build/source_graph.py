@@ -5,7 +5,7 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from webkiln.build.action import Action, Folder, Input, Local, Product
+from webkiln.build.action import Action, Folder, Input, Local, Product, Requirements, UserReads
 from webkiln.build.format_parameters import StageArguments, companion, operators, stage_arguments
 from webkiln.build.share import Share
 from webkiln.build.source_format import format_of
@@ -18,9 +18,6 @@ from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSo
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 Graph = TypeVar("Graph", bound="SourceGraph")
-
-FINAL = {"bundle", "reference", "verify", "report"}
-"""The stages whose results are for users."""
 
 
 def once(
@@ -102,7 +99,15 @@ class SourceGraph:
         params = {"kind": "labels", "url": file.url, "sha256": file.sha256}
         return {
             "labels": Product(
-                self._add("fetch", ":labels", {}, ("source",), params, timeout=1800, roots=()),
+                self._add(
+                    "fetch",
+                    ":labels",
+                    {},
+                    ("source",),
+                    params,
+                    timeout=1800,
+                    user_reads=UserReads(),
+                ),
                 "source",
             )
         }
@@ -171,7 +176,13 @@ class SourceGraph:
                 **self.text_encodings(),
             }
             return self._add(
-                "reference", "", inputs, outputs, {"recorded": file.name}, timeout=1800, roots=()
+                "reference",
+                "",
+                inputs,
+                outputs,
+                {"recorded": file.name},
+                timeout=1800,
+                user_reads=UserReads(),
             )
         arguments = self._program("reference") | StageArguments(self._model())
         if self.format.may_have_open_sizes or any(
@@ -211,15 +222,16 @@ class SourceGraph:
         inputs: Mapping[str, Input],
         outputs: tuple[str, ...],
         params: Mapping[str, Any],
+        code: tuple[Path, ...] = (),
+        tools: tuple[str, ...] = (),
         **more: Any,
     ) -> Action:
         task = f"{stage}:{self.recipe.name}{detail}"
         if stage in self._user_stages():
-            more.setdefault("roots", self.recipe.roots)
-            more.setdefault("tracked_roots", self.recipe.reads)
+            more.setdefault("user_reads", UserReads(self.recipe.roots, self.recipe.reads))
         if task not in self._actions:
             self._actions[task] = Action(
-                task, stage, outputs, inputs, params, final=stage in FINAL, **more
+                task, stage, outputs, inputs, params, Requirements(code, tools), **more
             )
         return self._actions[task]
 
