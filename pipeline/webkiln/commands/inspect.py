@@ -335,7 +335,8 @@ def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
 
     def expanded(type_: Type) -> Type:
         return Type(
-            type_.dtype, tuple(expand_quotients(size, graph.divisibility) for size in type_.shape)
+            type_.dtype,
+            tuple(expand_quotients(size, graph.constraints.divisibility) for size in type_.shape),
         )
 
     for node in graph.nodes:
