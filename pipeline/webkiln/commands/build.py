@@ -73,11 +73,11 @@ def add_options(parser: argparse.ArgumentParser, flags: Iterable[str]) -> None:
         text = option.help.replace("%", "%%")
         if flag == "source-format":
             text += f"; one of {', '.join(BY_NAME)}"
-        if option.kind == "switch":
+        if option.flag.kind == "switch":
             parser.add_argument(f"--{flag}", action="store_true", help=text)
         else:
-            action = "append" if option.kind == "many" else "store"
-            parser.add_argument(f"--{flag}", action=action, metavar=option.metavar, help=text)
+            action = "append" if option.flag.kind == "many" else "store"
+            parser.add_argument(f"--{flag}", action=action, metavar=option.flag.metavar, help=text)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -196,10 +196,10 @@ def with_options(
     if getattr(options, "name", None):
         recipe = replace(recipe, name=options.name)
     for flag, option in BY_FLAG.items():
-        given = getattr(options, option.attribute, None)
+        given = getattr(options, option.flag.attribute, None)
         if not given or flag not in flags:
             continue
-        value = option.read(given if option.kind == "many" else [given], f"--{flag}")
+        value = option.flag.read(given if option.flag.kind == "many" else [given], f"--{flag}")
         if not option.is_valid(value):
             raise RecipeError(f"--{flag} is {given!r}, expected {option.expected}")
         recipe = option.update(recipe, value, Path.cwd(), f"--{flag}")

@@ -207,7 +207,7 @@ def _actions(
     else:
         entries = manifest["backends"].values()
         precisions = [entry.get("precision", "float32") for entry in entries]
-        attributes = [BY_FLAG[flag].attribute for flag in BUILT_WITH]
+        attributes = [BY_FLAG[flag].flag.attribute for flag in BUILT_WITH]
         recipe = recipe_of(
             argparse.Namespace(
                 source=options.source or Path(name),

@@ -25,15 +25,35 @@ from webkiln.recipe.values import (
 
 
 @dataclass(frozen=True)
+class Flag:
+    """How an option is written on the command line and in imports.
+
+    `name` has no dashes in front; it is empty for an option that only recipes have. `read` parses
+    the arguments to the value that recipe.toml would have: one, `many`, or none for a `switch`. A
+    `path` is relative to the working directory, or the importing module. `in_imports` is false for
+    options that change no bundle, and for those of packaging, which is the bundler's work.
+    """
+
+    name: str
+    metavar: str = ""
+    read: Callable[[Sequence[str], str], Any] = texts.last
+    kind: Literal["one", "many", "switch"] = "one"
+    path: bool = False
+    in_imports: bool = True
+
+    @property
+    def attribute(self) -> str:
+        """The attribute of an argparse.Namespace."""
+        return self.name.replace("-", "_")
+
+
+@dataclass(frozen=True)
 class Option:
     """A setting of a build.
 
-    `key` is its key in recipe.toml. `is_valid` checks its value; errors print `expected`. `flag` is
-    its option on the command line and in imports, without dashes. `read` parses the arguments of
-    the flag to the value that recipe.toml would have: one, `many`, or none for a `switch`. `update`
-    adds the value to a recipe: tables and lists of files extend those of the recipe. A `path` is
-    relative to the recipe, the working directory, or the importing module. `in_imports` is false
-    for options that change no bundle, and for those of packaging, which is the bundler's work.
+    `key` is its key in recipe.toml. `is_valid` checks its value; errors print `expected`. `update`
+    adds the value to a recipe: tables and lists of files extend those of the recipe, whose paths
+    are relative to its folder. `variable` is its variable of doit.
     """
 
     key: str
@@ -41,18 +61,8 @@ class Option:
     expected: str
     is_valid: Callable[[Any], bool]
     update: updates.Update
-    flag: str = ""
-    metavar: str = ""
-    read: Callable[[Sequence[str], str], Any] = texts.last
-    kind: Literal["one", "many", "switch"] = "one"
-    path: bool = False
-    in_imports: bool = True
+    flag: Flag = Flag("")
     variable: str = ""
-
-    @property
-    def attribute(self) -> str:
-        """The attribute of an argparse.Namespace."""
-        return self.flag.replace("-", "_")
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -62,8 +72,7 @@ OPTIONS: tuple[Option, ...] = (
         "the name of a model format",
         checks.is_string,
         updates.assign("source_format"),
-        flag="source-format",
-        metavar="FORMAT",
+        Flag("source-format", "FORMAT"),
     ),
     Option(
         "signature",
@@ -71,8 +80,7 @@ OPTIONS: tuple[Option, ...] = (
         "the name of a signature or graph",
         checks.is_string,
         updates.assign("signature"),
-        flag="signature",
-        metavar="NAME",
+        Flag("signature", "NAME"),
     ),
     Option(
         "parameters",
@@ -80,10 +88,7 @@ OPTIONS: tuple[Option, ...] = (
         "a table: name = string, number or truth value",
         checks.table(checks.is_plain),
         updates.parameters,
-        flag="parameter",
-        metavar="NAME=VALUE",
-        read=texts.pairs(texts.parameter),
-        kind="many",
+        Flag("parameter", "NAME=VALUE", texts.pairs(texts.parameter), kind="many"),
     ),
     Option(
         "backends",
@@ -92,9 +97,7 @@ OPTIONS: tuple[Option, ...] = (
         "a list of strings",
         checks.is_strings,
         updates.choose_from("backends", "backend", BACKENDS),
-        flag="backend",
-        metavar="LIST",
-        read=texts.commas,
+        Flag("backend", "LIST", texts.commas),
         variable="backend",
     ),
     Option(
@@ -104,9 +107,7 @@ OPTIONS: tuple[Option, ...] = (
         "a list of strings",
         checks.is_strings,
         updates.choose_from("encodings", "encoding", ENCODINGS),
-        flag="encoding",
-        metavar="LIST",
-        read=texts.commas,
+        Flag("encoding", "LIST", texts.commas),
         variable="encoding",
     ),
     Option(
@@ -117,8 +118,7 @@ OPTIONS: tuple[Option, ...] = (
         f"one of {', '.join(PRECISIONS)}",
         lambda value: value in PRECISIONS,
         updates.assign("precision"),
-        flag="precision",
-        metavar="PRECISION",
+        Flag("precision", "PRECISION"),
     ),
     Option(
         "float16",
@@ -128,8 +128,7 @@ OPTIONS: tuple[Option, ...] = (
         f"one of {', '.join(FLOAT16_MODES)}",
         lambda value: value in FLOAT16_MODES,
         updates.assign("float16"),
-        flag="float16",
-        metavar="held|rounded",
+        Flag("float16", "held|rounded"),
     ),
     Option(
         "batch_size",
@@ -137,9 +136,7 @@ OPTIONS: tuple[Option, ...] = (
         "a positive integer",
         checks.is_size,
         updates.assign("batch_size"),
-        flag="batch-size",
-        metavar="SIZE",
-        read=texts.integer,
+        Flag("batch-size", "SIZE", texts.integer),
     ),
     Option(
         "input_shapes",
@@ -147,10 +144,7 @@ OPTIONS: tuple[Option, ...] = (
         "a table: input name = [positive sizes, or names of sizes that are set at run time]",
         checks.table(checks.is_shape),
         updates.input_shapes,
-        flag="input-shape",
-        metavar="[INPUT=]1,28,28,1",
-        read=texts.pairs(texts.input_shape),
-        kind="many",
+        Flag("input-shape", "[INPUT=]1,28,28,1", texts.pairs(texts.input_shape), kind="many"),
     ),
     Option(
         "dims",
@@ -158,10 +152,7 @@ OPTIONS: tuple[Option, ...] = (
         "a table: name of a size in the model file = a positive size, or another name",
         checks.table(checks.is_size_or_name),
         updates.merge("dims"),
-        flag="dim",
-        metavar="NAME=SIZE",
-        read=texts.dims,
-        kind="many",
+        Flag("dim", "NAME=SIZE", texts.dims, kind="many"),
     ),
     Option(
         "values",
@@ -171,10 +162,7 @@ OPTIONS: tuple[Option, ...] = (
         " these that it always is",
         checks.table(checks.is_constant),
         updates.merge("values"),
-        flag="value",
-        metavar="INPUT=VALUE",
-        read=texts.pairs(texts.value),
-        kind="many",
+        Flag("value", "INPUT=VALUE", texts.pairs(texts.value), kind="many"),
     ),
     Option(
         "from_layers",
@@ -182,10 +170,7 @@ OPTIONS: tuple[Option, ...] = (
         "a list of layers, whose outputs are the inputs of what is built",
         checks.is_strings,
         updates.layers("from_layers"),
-        flag="from-layer",
-        metavar="NAME",
-        read=texts.every,
-        kind="many",
+        Flag("from-layer", "NAME", texts.every, kind="many"),
     ),
     Option(
         "to_layers",
@@ -193,10 +178,7 @@ OPTIONS: tuple[Option, ...] = (
         "a list of layers, whose outputs are the outputs of what is built",
         checks.is_strings,
         updates.layers("to_layers"),
-        flag="to-layer",
-        metavar="NAME",
-        read=texts.every,
-        kind="many",
+        Flag("to-layer", "NAME", texts.every, kind="many"),
     ),
     Option(
         "inputs",
@@ -204,10 +186,7 @@ OPTIONS: tuple[Option, ...] = (
         "a table: input name = {size, fit, color, mean, scale, layout}",
         checks.table(checks.is_table),
         updates.images,
-        flag="image",
-        metavar="INPUT={...}",
-        read=texts.pairs(texts.image),
-        kind="many",
+        Flag("image", "INPUT={...}", texts.pairs(texts.image), kind="many"),
     ),
     Option(
         "labels",
@@ -220,11 +199,7 @@ OPTIONS: tuple[Option, ...] = (
             or checks.is_labels_file(value)
         ),
         updates.labels,
-        flag="labels",
-        metavar="[OUTPUT=]FILE",
-        read=texts.labels,
-        kind="many",
-        path=True,
+        Flag("labels", "[OUTPUT=]FILE", texts.labels, kind="many", path=True),
     ),
     Option(
         "plugins",
@@ -232,11 +207,7 @@ OPTIONS: tuple[Option, ...] = (
         "a list of Python files",
         checks.is_strings,
         updates.append_paths("plugins"),
-        flag="plugin",
-        metavar="FILE",
-        read=texts.every,
-        kind="many",
-        path=True,
+        Flag("plugin", "FILE", texts.every, kind="many", path=True),
     ),
     Option(
         "operators",
@@ -244,11 +215,7 @@ OPTIONS: tuple[Option, ...] = (
         "a list of Python files",
         checks.is_strings,
         updates.append_paths("operators"),
-        flag="operators",
-        metavar="FILE",
-        read=texts.every,
-        kind="many",
-        path=True,
+        Flag("operators", "FILE", texts.every, kind="many", path=True),
     ),
     Option(
         "reads",
@@ -256,11 +223,7 @@ OPTIONS: tuple[Option, ...] = (
         "a list of files and folders",
         checks.is_strings,
         updates.append_paths("reads"),
-        flag="reads",
-        metavar="PATH",
-        read=texts.every,
-        kind="many",
-        path=True,
+        Flag("reads", "PATH", texts.every, kind="many", path=True),
     ),
     Option(
         "trust_source",
@@ -268,9 +231,7 @@ OPTIONS: tuple[Option, ...] = (
         "true or false",
         checks.is_boolean,
         updates.assign("trust_source"),
-        flag="trust-source",
-        read=texts.switch,
-        kind="switch",
+        Flag("trust-source", read=texts.switch, kind="switch"),
     ),
     Option(
         "winograd",
@@ -278,8 +239,7 @@ OPTIONS: tuple[Option, ...] = (
         "'on' or 'off'",
         lambda value: value in ("on", "off"),
         lambda recipe, value, folder, where: replace(recipe, winograd=value == "on"),
-        flag="winograd",
-        metavar="on|off",
+        Flag("winograd", "on|off"),
     ),
     Option(
         "tuned",
@@ -287,9 +247,7 @@ OPTIONS: tuple[Option, ...] = (
         "the path of the file that webkiln tune writes",
         checks.is_path,
         updates.assign_path("tuned"),
-        flag="tuned",
-        metavar="FILE",
-        path=True,
+        Flag("tuned", "FILE", path=True),
     ),
     Option(
         "reference",
@@ -297,10 +255,7 @@ OPTIONS: tuple[Option, ...] = (
         "the path of an .npz file of inputs and outputs that the framework computed",
         checks.is_path,
         updates.assign_path("reference"),
-        flag="reference",
-        metavar="NPZ",
-        path=True,
-        in_imports=False,
+        Flag("reference", "NPZ", path=True, in_imports=False),
     ),
     Option(
         "tolerances",
@@ -308,11 +263,9 @@ OPTIONS: tuple[Option, ...] = (
         "a table: encoding, or precision = positive number",
         checks.table(checks.is_positive),
         updates.tolerances,
-        flag="tolerance",
-        metavar="ENCODING=ERROR",
-        read=texts.pairs(texts.number),
-        kind="many",
-        in_imports=False,
+        Flag(
+            "tolerance", "ENCODING=ERROR", texts.pairs(texts.number), kind="many", in_imports=False
+        ),
     ),
     Option(
         "sample_sizes",
@@ -320,11 +273,7 @@ OPTIONS: tuple[Option, ...] = (
         "a table: name of a size = the positive size that verification uses",
         checks.table(checks.is_size),
         updates.merge("sample_sizes"),
-        flag="sample-size",
-        metavar="NAME=SIZE",
-        read=texts.pairs(texts.size),
-        kind="many",
-        in_imports=False,
+        Flag("sample-size", "NAME=SIZE", texts.pairs(texts.size), kind="many", in_imports=False),
     ),
     Option(
         "format",
@@ -333,9 +282,7 @@ OPTIONS: tuple[Option, ...] = (
         f"one of {', '.join(FORMS)}",
         checks.is_string,
         updates.form("kind"),
-        flag="format",
-        metavar="FORMAT",
-        in_imports=False,
+        Flag("format", "FORMAT", in_imports=False),
     ),
     Option(
         "hashed",
@@ -343,10 +290,7 @@ OPTIONS: tuple[Option, ...] = (
         "true or false",
         checks.is_boolean,
         updates.form("hashed"),
-        flag="hashed",
-        read=texts.switch,
-        kind="switch",
-        in_imports=False,
+        Flag("hashed", read=texts.switch, kind="switch", in_imports=False),
     ),
     Option(
         "package",
@@ -354,10 +298,7 @@ OPTIONS: tuple[Option, ...] = (
         f"a table: one of {', '.join(PACKAGE)} = string",
         checks.table(checks.is_string),
         updates.package,
-        flag="package",
-        metavar="NAME@VERSION",
-        read=texts.package,
-        in_imports=False,
+        Flag("package", "NAME@VERSION", texts.package, in_imports=False),
     ),
     Option(
         "package.license",
@@ -367,9 +308,7 @@ OPTIONS: tuple[Option, ...] = (
         lambda recipe, value, folder, where: updates.package(
             recipe, {"license": value}, folder, where
         ),
-        flag="license",
-        metavar="LICENSE",
-        in_imports=False,
+        Flag("license", "LICENSE", in_imports=False),
     ),
     Option(
         "on_request",
@@ -382,7 +321,7 @@ OPTIONS: tuple[Option, ...] = (
 """Every option except the source, in the order in which they apply."""
 
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
-BY_FLAG: Mapping[str, Option] = {option.flag: option for option in OPTIONS if option.flag}
+BY_FLAG: Mapping[str, Option] = {option.flag.name: option for option in OPTIONS if option.flag.name}
 PACKAGING = ("format", "hashed", "package", "license")
 """Flags of commands that write bundles."""
 
