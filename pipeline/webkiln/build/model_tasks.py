@@ -101,7 +101,7 @@ def _requested(engine: Engine, variables: Variables, recipe: Recipe) -> _Request
     folders: dict[str, Path] = {}
     layered: dict[str, Action] = {}
     facts: dict[str, str] = {}
-    for encoding in variables.encodings or recipe.encodings:
+    for encoding in variables.encodings or recipe.bundle.encodings:
         choice = choice_of(engine, graph, encoding, variables)
         backends = variables.backends or choice.backends
         if not choice.layers:
@@ -183,7 +183,7 @@ def _shortened(
 def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitTask]:
     """The bundles of a recipe as tasks without the steps that lead to them."""
     graph, tasks = ModelGraph(recipe, engine.share), []
-    for encoding in variables.encodings or recipe.encodings:
+    for encoding in variables.encodings or recipe.bundle.encodings:
         choice = choice_of(engine, graph, encoding, variables)
         folder, facts = destination(recipe.name, choice), _facts(recipe, choice)
         tasks.append(
@@ -197,7 +197,7 @@ def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitT
 def _up_to_date(engine: Engine, variables: Variables, recipe: Recipe) -> dict[str, Path]:
     """The folders of the bundles of a recipe by task, if all of them are stamped; else empty."""
     graph, bundles = ModelGraph(recipe, engine.share), {}
-    for encoding in variables.encodings or recipe.encodings:
+    for encoding in variables.encodings or recipe.bundle.encodings:
         choice = choice_of(engine, graph, encoding, variables)
         task = f"bundle:{recipe.name}{choice.suffix}"
         if not engine.stamps.holds(task, _facts(recipe, choice)):

@@ -82,7 +82,7 @@ def add_options(parser: argparse.ArgumentParser, flags: Iterable[str]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     recipe = recipe_of(options)
-    encodings = recipe.encodings if options.encoding else ("float32",)
+    encodings = recipe.bundle.encodings if options.encoding else ("float32",)
     target = options.output or Path("dist") / recipe.name
     state = state_folder(target)
     with Engine(state, progress=progress.console()) as engine, ExitStack() as reserved:
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
         }
         for output in places:
             engine.check_folder(
-                output, bundle_files(recipe.name, backends, recipe.form), force=options.force
+                output, bundle_files(recipe.name, backends, recipe.bundle.form), force=options.force
             )
         engine.expect(action for action in graph.actions() if engine.current(action) is None)
         for output, action in places.items():

@@ -214,4 +214,5 @@ def _actions(
                 **{attribute: getattr(options, attribute) for attribute in attributes},
             )
         )
-    return ModelGraph(replace(recipe, input_shapes={**recipe.input_shapes, **shapes}), engine.share)
+    inputs = replace(recipe.inputs, shapes={**recipe.inputs.shapes, **shapes})
+    return ModelGraph(replace(recipe, inputs=inputs), engine.share)

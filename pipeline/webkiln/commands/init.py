@@ -144,11 +144,10 @@ def _shipped_setup(root: Path, name: str, shipped: Recipe, *, force: bool) -> Mo
         if tests.is_file()
         else {}
     )
+    table = shipped.bundle.labels
     labels = (
-        "".join(
-            f"{output} = {json.dumps(list(names))}\n" for output, names in shipped.labels.items()
-        )
-        if isinstance(shipped.labels, Mapping)
+        "".join(f"{output} = {json.dumps(list(names))}\n" for output, names in table.items())
+        if isinstance(table, Mapping)
         else ""
     )
     return _file_setup(
@@ -211,7 +210,8 @@ def _recipe(root: Path, name: str, text: str, *, force: bool) -> Recipe:
         return read_recipe(path)
     recipe = parse_recipe(name, tomllib.loads(text), path)
     # Read it before the folder exists that its paths are relative to.
-    return replace(recipe, plugins=tuple(Path(os.path.normpath(path)) for path in recipe.plugins))
+    plugins = tuple(Path(os.path.normpath(path)) for path in recipe.user_code.plugins)
+    return replace(recipe, user_code=replace(recipe.user_code, plugins=plugins))
 
 
 def build_outputs(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:

@@ -6,7 +6,7 @@ plugin's `options.js` are written from this table by `make docs`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from webkiln.recipe import checks, texts, updates
@@ -71,7 +71,7 @@ OPTIONS: tuple[Option, ...] = (
         "the format of the source, if the file does not show it",
         "the name of a model format",
         checks.is_string,
-        updates.assign("source_format"),
+        updates.assign("reading", "format"),
         Flag("source-format", "FORMAT"),
     ),
     Option(
@@ -79,7 +79,7 @@ OPTIONS: tuple[Option, ...] = (
         "the signature or graph to build, of a file that has several",
         "the name of a signature or graph",
         checks.is_string,
-        updates.assign("signature"),
+        updates.assign("reading", "signature"),
         Flag("signature", "NAME"),
     ),
     Option(
@@ -96,7 +96,7 @@ OPTIONS: tuple[Option, ...] = (
         f" {','.join(USUAL_BACKENDS)}",
         "a list of strings",
         checks.is_strings,
-        updates.choose_from("backends", "backend", BACKENDS),
+        updates.choose_from("backends", what="backend", valid=BACKENDS),
         Flag("backend", "LIST", texts.commas),
         variable="backend",
     ),
@@ -106,7 +106,7 @@ OPTIONS: tuple[Option, ...] = (
         " each except float32 has a folder OUTPUT-ENCODING",
         "a list of strings",
         checks.is_strings,
-        updates.choose_from("encodings", "encoding", ENCODINGS),
+        updates.choose_from("bundle", "encodings", what="encoding", valid=ENCODINGS),
         Flag("encoding", "LIST", texts.commas),
         variable="encoding",
     ),
@@ -117,7 +117,7 @@ OPTIONS: tuple[Option, ...] = (
         f" {', '.join(PRECISIONS)}; default: float32",
         f"one of {', '.join(PRECISIONS)}",
         lambda value: value in PRECISIONS,
-        updates.assign("precision"),
+        updates.assign("computation", "precision"),
         Flag("precision", "PRECISION"),
     ),
     Option(
@@ -127,7 +127,7 @@ OPTIONS: tuple[Option, ...] = (
         f" {', '.join(FLOAT16_MODES)}; default: held",
         f"one of {', '.join(FLOAT16_MODES)}",
         lambda value: value in FLOAT16_MODES,
-        updates.assign("float16"),
+        updates.assign("computation", "float16"),
         Flag("float16", "held|rounded"),
     ),
     Option(
@@ -135,7 +135,7 @@ OPTIONS: tuple[Option, ...] = (
         "the size of the batch, if the model leaves it open; default: 1",
         "a positive integer",
         checks.is_size,
-        updates.assign("batch_size"),
+        updates.assign("inputs", "batch_size"),
         Flag("batch-size", "SIZE", texts.integer),
     ),
     Option(
@@ -143,7 +143,7 @@ OPTIONS: tuple[Option, ...] = (
         "the shape of an input; a name, as in 1,T,16, stays open until the model runs",
         "a table: input name = [positive sizes, or names of sizes that are set at run time]",
         checks.table(checks.is_shape),
-        updates.input_shapes,
+        updates.shapes("inputs", "shapes"),
         Flag("input-shape", "[INPUT=]1,28,28,1", texts.pairs(texts.input_shape), kind="many"),
     ),
     Option(
@@ -151,7 +151,7 @@ OPTIONS: tuple[Option, ...] = (
         "a size that the model file names: a number, or another name",
         "a table: name of a size in the model file = a positive size, or another name",
         checks.table(checks.is_size_or_name),
-        updates.merge("dims"),
+        updates.merge("inputs", "dims"),
         Flag("dim", "NAME=SIZE", texts.dims, kind="many"),
     ),
     Option(
@@ -161,7 +161,7 @@ OPTIONS: tuple[Option, ...] = (
         "a table: name of an input of the model file = the number, truth value, string or list of"
         " these that it always is",
         checks.table(checks.is_constant),
-        updates.merge("values"),
+        updates.merge("inputs", "values"),
         Flag("value", "INPUT=VALUE", texts.pairs(texts.value), kind="many"),
     ),
     Option(
@@ -169,7 +169,7 @@ OPTIONS: tuple[Option, ...] = (
         "build what follows this layer: its output becomes an input; once for each layer",
         "a list of layers, whose outputs are the inputs of what is built",
         checks.is_strings,
-        updates.layers("from_layers"),
+        updates.layers("reading", "from_layers"),
         Flag("from-layer", "NAME", texts.every, kind="many"),
     ),
     Option(
@@ -177,7 +177,7 @@ OPTIONS: tuple[Option, ...] = (
         "build up to this layer: its output becomes an output; once for each layer",
         "a list of layers, whose outputs are the outputs of what is built",
         checks.is_strings,
-        updates.layers("to_layers"),
+        updates.layers("reading", "to_layers"),
         Flag("to-layer", "NAME", texts.every, kind="many"),
     ),
     Option(
@@ -185,7 +185,7 @@ OPTIONS: tuple[Option, ...] = (
         'how an image becomes an input: INPUT={fit="crop", color="BGR", mean=127.5}',
         "a table: input name = {size, fit, color, mean, scale, layout}",
         checks.table(checks.is_table),
-        updates.images,
+        updates.images("bundle", "images"),
         Flag("image", "INPUT={...}", texts.pairs(texts.image), kind="many"),
     ),
     Option(
@@ -198,7 +198,7 @@ OPTIONS: tuple[Option, ...] = (
             or checks.table(checks.is_strings)(value)
             or checks.is_labels_file(value)
         ),
-        updates.labels,
+        updates.labels("bundle", "labels"),
         Flag("labels", "[OUTPUT=]FILE", texts.labels, kind="many", path=True),
     ),
     Option(
@@ -206,7 +206,7 @@ OPTIONS: tuple[Option, ...] = (
         "a Python file that registers handlers",
         "a list of Python files",
         checks.is_strings,
-        updates.append_paths("plugins"),
+        updates.append_paths("user_code", "plugins"),
         Flag("plugin", "FILE", texts.every, kind="many", path=True),
     ),
     Option(
@@ -214,7 +214,7 @@ OPTIONS: tuple[Option, ...] = (
         "a Python file that defines operators",
         "a list of Python files",
         checks.is_strings,
-        updates.append_paths("operators"),
+        updates.append_paths("user_code", "operators"),
         Flag("operators", "FILE", texts.every, kind="many", path=True),
     ),
     Option(
@@ -222,7 +222,7 @@ OPTIONS: tuple[Option, ...] = (
         "a file or folder outside of the project that the model's own code may read",
         "a list of files and folders",
         checks.is_strings,
-        updates.append_paths("reads"),
+        updates.append_paths("user_code", "reads"),
         Flag("reads", "PATH", texts.every, kind="many", path=True),
     ),
     Option(
@@ -230,7 +230,7 @@ OPTIONS: tuple[Option, ...] = (
         "run code that the model file contains",
         "true or false",
         checks.is_boolean,
-        updates.assign("trust_source"),
+        updates.assign("user_code", "trust_source"),
         Flag("trust-source", read=texts.switch, kind="switch"),
     ),
     Option(
@@ -238,7 +238,7 @@ OPTIONS: tuple[Option, ...] = (
         "compute convolutions of stride 1 with fewer multiplications: on or off; default: on",
         "'on' or 'off'",
         lambda value: value in ("on", "off"),
-        lambda recipe, value, folder, where: replace(recipe, winograd=value == "on"),
+        updates.assign_switch("computation", "winograd"),
         Flag("winograd", "on|off"),
     ),
     Option(
@@ -246,7 +246,7 @@ OPTIONS: tuple[Option, ...] = (
         "the file that webkiln tune writes",
         "the path of the file that webkiln tune writes",
         checks.is_path,
-        updates.assign_path("tuned"),
+        updates.assign_path("computation", "tuned"),
         Flag("tuned", "FILE", path=True),
     ),
     Option(
@@ -254,7 +254,7 @@ OPTIONS: tuple[Option, ...] = (
         "inputs and outputs that the framework computed elsewhere, to verify against",
         "the path of an .npz file of inputs and outputs that the framework computed",
         checks.is_path,
-        updates.assign_path("reference"),
+        updates.assign_path("verification", "reference"),
         Flag("reference", "NPZ", path=True, in_imports=False),
     ),
     Option(
@@ -262,7 +262,7 @@ OPTIONS: tuple[Option, ...] = (
         "the largest error that verification accepts, for an encoding or for precision",
         "a table: encoding, or precision = positive number",
         checks.table(checks.is_positive),
-        updates.tolerances,
+        updates.tolerances("verification", "tolerances"),
         Flag(
             "tolerance", "ENCODING=ERROR", texts.pairs(texts.number), kind="many", in_imports=False
         ),
@@ -272,7 +272,7 @@ OPTIONS: tuple[Option, ...] = (
         "the size that verification uses for an open size",
         "a table: name of a size = the positive size that verification uses",
         checks.table(checks.is_size),
-        updates.merge("sample_sizes"),
+        updates.merge("verification", "sample_sizes"),
         Flag("sample-size", "NAME=SIZE", texts.pairs(texts.size), kind="many", in_imports=False),
     ),
     Option(
@@ -281,7 +281,7 @@ OPTIONS: tuple[Option, ...] = (
         " file); default: folder",
         f"one of {', '.join(FORMS)}",
         checks.is_string,
-        updates.form("kind"),
+        updates.assign("bundle", "form", "kind"),
         Flag("format", "FORMAT", in_imports=False),
     ),
     Option(
@@ -289,7 +289,7 @@ OPTIONS: tuple[Option, ...] = (
         "give files content-hashed names, so that caches may keep them for ever",
         "true or false",
         checks.is_boolean,
-        updates.form("hashed"),
+        updates.assign("bundle", "form", "hashed"),
         Flag("hashed", read=texts.switch, kind="switch", in_imports=False),
     ),
     Option(
@@ -297,7 +297,7 @@ OPTIONS: tuple[Option, ...] = (
         "the name and version of an npm package",
         f"a table: one of {', '.join(PACKAGE)} = string",
         checks.table(checks.is_string),
-        updates.package,
+        updates.merge("bundle", "form", "package"),
         Flag("package", "NAME@VERSION", texts.package, in_imports=False),
     ),
     Option(
@@ -305,9 +305,7 @@ OPTIONS: tuple[Option, ...] = (
         "the license of an npm package, such as MIT",
         "",
         checks.is_string,
-        lambda recipe, value, folder, where: updates.package(
-            recipe, {"license": value}, folder, where
-        ),
+        updates.set_item("license", "bundle", "form", "package"),
         Flag("license", "LICENSE", in_imports=False),
     ),
     Option(
