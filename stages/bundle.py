@@ -32,6 +32,7 @@ from webkiln.codegen.sync_types import sync_types
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, RecipeError
 from webkiln.ir.input_names import by_input
+from webkiln.recipe.labels import read_labels, with_labels
 
 DATA = (
     "runtime/src/*.js",
@@ -74,26 +75,6 @@ def constrained_sizes(program: dict[str, Any]) -> dict[str, str]:
     return plain | {item["name"]: item["text"] for item in program["divisibility"]}
 
 
-def read_labels(path: Path) -> list[str]:
-    """The names in a file: a JSON list; a JSON table by number, of names or of lists that end in a
-    name; or one name per line.
-    """
-    text = path.read_text("utf-8", errors="replace")
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None if {"\0", "\ufffd"} & set(text) else text.splitlines()
-    if isinstance(found, dict) and found.keys() == set(map(str, range(len(found)))):
-        rows = (found[str(number)] for number in range(len(found)))
-        found = [row[-1] if isinstance(row, list) and row else row for row in rows]
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise RecipeError(
-            "labels: the file is neither a JSON list of names, nor a JSON table by number from 0,"
-            " nor text with one name per line"
-        )
-    return found
-
-
 def labels_of(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Any:
     """The recipe's labels (a list, a table, or a file), or else those of the source."""
     if "labels" in inputs:
@@ -101,36 +82,6 @@ def labels_of(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Any:
     return (
         canonical.read(inputs["labels.json"]) if "labels.json" in inputs else params.get("labels")
     )
-
-
-def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, Any]]:
-    """Attach class names. A list belongs to every output whose last axis has its length; a table
-    names outputs.
-    """
-    if not labels:
-        return outputs
-    names = [output["name"] for output in outputs]
-    if isinstance(labels, dict):
-        if unknown := sorted(set(labels) - set(names)):
-            raise RecipeError(
-                f"labels: there is no output {', '.join(unknown)}; the outputs are"
-                f" {', '.join(names)}"
-            )
-        table = labels
-    else:
-        table = {o["name"]: labels for o in outputs if o["shape"] and o["shape"][-1] == len(labels)}
-        if not table:
-            shapes = ", ".join(f"{o['name']} {o['shape']}" for o in outputs)
-            raise RecipeError(
-                f"labels: {len(labels)} labels match the last axis of no output ({shapes})"
-            )
-    for output in outputs:
-        count = len(table.get(output["name"], ()))
-        if count and (not output["shape"] or output["shape"][-1] != count):
-            raise RecipeError(
-                f"labels: {count} labels for output {output['name']} of shape {output['shape']}"
-            )
-    return [{**o, "labels": list(table[o["name"]])} if o["name"] in table else o for o in outputs]
 
 
 def with_images(
@@ -327,6 +278,58 @@ def with_texts(
     ]
 
 
+def manifest_of(
+    files: Files,
+    inputs: dict[str, Path],
+    params: dict[str, Any],
+    programs: dict[str, Any],
+    shards: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """The manifest without the list of files. Writes the modules of the backends."""
+    first = programs[params["backends"][0]]
+    texts = canonical.read(inputs["texts.json"])["texts"] if "texts.json" in inputs else []
+    images = params.get("images") or {}
+    sizes = constrained_sizes(first)
+    constraints = {name: text for name, text in sizes.items() if text}
+    is_single = params["form"]["kind"] == "single"
+    return {
+        "schema": "webkiln.bundle/1",
+        "name": params["name"],
+        "encoding": params["encoding"],
+        "inputs": with_texts(
+            with_images(tensors(programs, "inputs"), images, first["divisibility"]),
+            texts,
+            files.bundle,
+        ),
+        "outputs": with_labels(tensors(programs, "outputs"), labels_of(inputs, params)),
+        "placeholders": sorted(sizes),
+        **({"zeros": first["zeros"]} if "zeros" in first else {}),
+        **({"sizes": constraints} if constraints else {}),
+        "states": [state["name"] for state in first["states"]],
+        "shards": [
+            {"file": shard["file"], **piecewise_digest(files.bundle / shard["file"])}
+            for shard in shards
+        ],
+        "backends": {
+            backend: write_backend(files, inputs, backend, params["variants"].get(backend, []))
+            | precision(program)
+            for backend, program in programs.items()
+        },
+        **({"single": params["single"]} if is_single else {MODULE: profile(files, programs)}),
+    }
+
+
+def explained(programs: dict[str, Any]) -> dict[str, Any]:
+    """What `webkiln explain` shows of the launches of each backend."""
+    return {
+        backend: [
+            {key: step[key] for key in EXPLAINED if key in step}
+            for step in launches(program["main"])
+        ]
+        for backend, program in programs.items()
+    }
+
+
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
     bundle, form = outputs["bundle/"], params["form"]
     bundle.mkdir(parents=True, exist_ok=True)
@@ -335,42 +338,9 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         backend: canonical.read(inputs[f"program.{backend}.json"]) for backend in params["backends"]
     }
     shards = canonical.read(inputs["shards.json"])["shards"]
-    backends = {
-        b: write_backend(files, inputs, b, params["variants"].get(b, [])) | precision(programs[b])
-        for b in params["backends"]
-    }
     for shard in shards:
         shutil.copyfile(inputs["shards/"] / shard["file"], bundle / shard["file"])
-    first = programs[params["backends"][0]]
-    texts = canonical.read(inputs["texts.json"])["texts"] if "texts.json" in inputs else []
-    sizes = constrained_sizes(first)
-    constraints = {name: text for name, text in sizes.items() if text}
-    manifest = {
-        "schema": "webkiln.bundle/1",
-        "name": params["name"],
-        "encoding": params["encoding"],
-        "inputs": with_texts(
-            with_images(
-                tensors(programs, "inputs"), params.get("images") or {}, first["divisibility"]
-            ),
-            texts,
-            bundle,
-        ),
-        "outputs": with_labels(tensors(programs, "outputs"), labels_of(inputs, params)),
-        "placeholders": sorted(sizes),
-        **({"zeros": first["zeros"]} if "zeros" in first else {}),
-        **({"sizes": constraints} if constraints else {}),
-        "states": [state["name"] for state in first["states"]],
-        "shards": [
-            {"file": shard["file"], **piecewise_digest(bundle / shard["file"])} for shard in shards
-        ],
-        "backends": backends,
-        **(
-            {"single": params["single"]}
-            if form["kind"] == "single"
-            else {MODULE: profile(files, programs)}
-        ),
-    }
+    manifest = manifest_of(files, inputs, params, programs, shards)
     described = package(manifest, form["package"])
     if form["kind"] == "single":
         write_single(files, manifest, params)
@@ -385,14 +355,8 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         for path in sorted(bundle.iterdir())
         if path.name != "manifest.json"
     }
-    explained = {
-        backend: [
-            {key: step[key] for key in EXPLAINED if key in step}
-            for step in launches(compiled["main"])
-        ]
-        for backend, compiled in programs.items()
-    }
-    canonical.write(bundle / "manifest.json", {**manifest, "launches": explained, "files": written})
+    manifest |= {"launches": explained(programs), "files": written}
+    canonical.write(bundle / "manifest.json", manifest)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Run a bundle on the reference's input sets, and compare its outputs with the framework's."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import numpy as np
 from webkiln import canonical, npz
 from webkiln.backends import host
 from webkiln.backends.compare import bound_of, compare, layer_errors, layers_of, sets_of
-from webkiln.backends.frame import KeptLayer
+from webkiln.backends.frame import FrameResult, KeptLayer
 from webkiln.build import stage
 from webkiln.errors import RunError, VerificationError
+from webkiln.ir.types import Array
 
 DATA = ()
 
@@ -78,12 +80,44 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     )
 
 
+def comparisons(
+    name: str,
+    result: FrameResult,
+    expected: Mapping[str, Array],
+    noises: Mapping[str, Array],
+    bundle: Path,
+    tolerance: float,
+) -> Iterator[dict[str, Any]]:
+    """A row for each expected output of one input set. Raises VerificationError if the bundle does
+    not have it.
+    """
+    for output, expected_output in expected.items():
+        if output not in result.outputs:
+            raise VerificationError(
+                f"{bundle} has no output {output}; the reference has it; build both from the"
+                " same model"
+            )
+        comparison = compare(result.outputs[output], expected_output)
+        noise = float(np.max(noises.get(output, np.float64(0.0))))
+        bound = bound_of(tolerance, noise)
+        yield {
+            "set": name,
+            "output": output,
+            "max_abs": comparison.max_abs,
+            "relative": comparison.relative,
+            "cosine": comparison.cosine,
+            "noise": noise,
+            "bound": bound,
+            "passed": comparison.relative is not None and comparison.relative <= bound,
+        }
+
+
 def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
     bundle, backend, browser = inputs["bundle/"], params["backend"], params["browser"]
     reference = npz.read(inputs["reference.npz"])
     given, expected, noises = (sets_of(reference, part) for part in ("in", "out", "noise"))
     names = list(given)
-    results = host.run_bundle(
+    found = host.run_bundle(
         bundle,
         backend,
         [given[name] for name in names],
@@ -92,32 +126,18 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
         layers=bool(params.get("layers")),
         timeout=float(params.get("timeout", 600)),
     )
-    rows: list[dict[str, Any]] = []
-    for name, result in zip(names, results, strict=True):
-        for output, expected_output in expected[name].items():
-            if output not in result.outputs:
-                raise VerificationError(
-                    f"{bundle} has no output {output}; the reference has it; build both from the"
-                    " same model"
-                )
-            comparison = compare(result.outputs[output], expected_output)
-            noise = float(np.max(noises.get(name, {}).get(output, np.float64(0.0))))
-            bound = bound_of(float(params["tolerance"]), noise)
-            rows.append(
-                {
-                    "set": name,
-                    "output": output,
-                    "max_abs": comparison.max_abs,
-                    "relative": comparison.relative,
-                    "cosine": comparison.cosine,
-                    "noise": noise,
-                    "bound": bound,
-                    "passed": comparison.relative is not None and comparison.relative <= bound,
-                }
-            )
-    products = results[0].products
+    results = dict(zip(names, found, strict=True))
+    tolerance = float(params["tolerance"])
+    rows = [
+        row
+        for name, result in results.items()
+        for row in comparisons(
+            name, result, expected[name], noises.get(name, {}), bundle, tolerance
+        )
+    ]
+    variant, products = found[0].variant, found[0].products
     where = (
-        f"{backend}{f' ({v})' if (v := results[0].variant) else ''} in"
+        f"{backend}{f' ({variant})' if variant else ''} in"
         f" {browser}{f', products in {products}' if products else ''}"
     )
     for row in rows:
@@ -126,27 +146,27 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
         whose = (
             f"those recorded in {params['recorded']}" if "recorded" in params else "the framework's"
         )
-        kept = {row["set"]: results[names.index(row["set"])].layers for row in failed}
-        tolerance = max(row["bound"] for row in failed)
+        largest_bound = max(row["bound"] for row in failed)
+        kept = {row["set"]: results[row["set"]].layers for row in failed}
         lines = [
             f"{where}: {len(failed)} of {len(rows)} outputs differ from {whose}",
             *map(describe, failed),
         ]
         raise VerificationError(
-            "\n  ".join([*lines, locate(kept, inputs.get("layers.npz"), tolerance)])
+            "\n  ".join([*lines, locate(kept, inputs.get("layers.npz"), largest_bound)])
         )
     canonical.write(
         outputs["result.json"],
         {
             "schema": "webkiln.result/1",
             "backend": backend,
-            "variant": results[0].variant,
+            "variant": variant,
             "browser": browser,
             "browser_version": host.version(browser),
-            "load_ms": results[0].load_ms,
+            "load_ms": found[0].load_ms,
             **({"products": products} if products else {}),
             **({"reference": params["recorded"]} if "recorded" in params else {}),
-            "ms": {name: result.ms for name, result in zip(names, results, strict=True)},
+            "ms": {name: result.ms for name, result in results.items()},
             "outputs": rows,
         },
     )

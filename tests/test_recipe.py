@@ -15,12 +15,12 @@ PATH = Path("/models/m/recipe.toml")
 def test_a_recipe_needs_only_a_path() -> None:
     recipe = parse_recipe("m", {"source": "m.keras"}, PATH)
     assert recipe.source == PathSource(Path("/models/m/m.keras"))
-    assert (recipe.backends, recipe.encodings, recipe.batch_size) == (
+    assert (recipe.backends, recipe.bundle.encodings, recipe.inputs.batch_size) == (
         ("wasm", "js"),
         ("float32",),
         1,
     )
-    assert recipe.tolerances["float32"] == 1e-4
+    assert recipe.verification.tolerances["float32"] == 1e-4
 
 
 def test_every_key() -> None:
@@ -39,11 +39,11 @@ def test_every_key() -> None:
     recipe = parse_recipe("m", data, PATH)
     assert recipe.source == UrlSource("https://example.org/m.keras", "0" * 64)
     assert recipe.backends == ("wasm", "js"), "the order of a list changes nothing"
-    assert recipe.encodings == ("float32", "int8")
-    assert recipe.tolerances["int8"] == 0.25
-    assert recipe.labels == {"scores": ("cat", "dog")}
-    assert recipe.plugins == (Path("/models/m/handlers.py"),)
-    assert recipe.trust_source
+    assert recipe.bundle.encodings == ("float32", "int8")
+    assert recipe.verification.tolerances["int8"] == 0.25
+    assert recipe.bundle.labels == {"scores": ("cat", "dog")}
+    assert recipe.user_code.plugins == (Path("/models/m/handlers.py"),)
+    assert recipe.user_code.trust_source
     assert recipe.on_request
 
 
@@ -189,7 +189,8 @@ def test_networks_declare_their_image_preprocessing(name):
     }
     pixels = np.random.default_rng(0).integers(0, 256, (1, 4, 5, 3)).astype(np.float32)
     expected = getattr(keras.applications, module.get(name, name)).preprocess_input(pixels.copy())
-    image = read_recipe(Path(__file__).parents[1] / "models" / name / "recipe.toml").images["image"]
+    recipe = read_recipe(Path(__file__).parents[1] / "models" / name / "recipe.toml")
+    image = recipe.bundle.images["image"]
     result = (pixels[..., :: -1 if image.color == "BGR" else 1] - np.array(image.mean)) / np.array(
         image.scale
     )

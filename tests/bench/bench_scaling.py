@@ -31,7 +31,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.steps import flops
 from webkiln.ir import symbols
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Inputs, Recipe
 from webkiln.recipe.sources import PathSource
 
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "scaling.svg"
@@ -117,7 +117,7 @@ def measure(series: Series, rounds: int) -> tuple[list[int], list[list[float]]]:
             name="network",
             source=PathSource(folder / "network.keras"),
             backends=("wasm",),
-            input_shapes={model.inputs[0].name: series.shape},
+            inputs=Inputs(shapes={model.inputs[0].name: series.shape}),
         )
         with Engine(folder / "state") as engine:
             actions = ModelGraph(recipe, engine.share)

@@ -114,7 +114,7 @@ class Soak:
         with Engine(state, cache=cache, shared=self.share, executor=self.pool) as engine:
             recipe = read_recipe(self.model / "recipe.toml")
             action = ModelGraph(recipe, self.share, self.passes).bundle(
-                Selection(recipe.backends, recipe.encodings[0])
+                Selection(recipe.backends, recipe.bundle.encodings[0])
             )
             engine.publish(action, "bundle/", publish)
 

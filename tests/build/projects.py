@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from webkiln.build import observer
-from webkiln.build.action import Action, Local
+from webkiln.build.action import Action, Local, Requirements, UserReads
 from webkiln.build.engine import Engine
 from webkiln.build.share import PACKAGE, Share
 
@@ -68,9 +68,8 @@ class Project:
             "make",
             ("out",),
             {"script.py": Local(script)},
-            code=(script,),
-            roots=roots,
-            tracked_roots=reads,
+            requirements=Requirements((script,)),
+            user_reads=UserReads(roots, reads),
         )
         with Engine(self.root / "state", cache=self.cache, shared=share) as engine:
             before = len(self.log())

@@ -207,7 +207,9 @@ def files_in_keys(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Coll
     """webkiln's own files in the key of each task."""
     reader = closures(tmp_path_factory.mktemp("reading"))
     return {
-        action.task.replace(":model", ""): reader.of((share().stage(action.stage), *action.code))[0]
+        action.task.replace(":model", ""): reader.of(
+            (share().stage(action.stage), *action.requirements.code)
+        )[0]
         for action in actions()
     }
 
@@ -240,7 +242,7 @@ def test_an_edited_printer_or_template_changes_only_dependent_keys(
 @pytest.mark.parametrize("backend", REGISTRY)
 def test_the_templates_that_a_writer_opens_are_in_its_key(backend: str, tmp_path: Path) -> None:
     (action,) = (action for action in actions() if action.task == f"generate:model:{backend}")
-    declared = closures(tmp_path).of((share().stage("generate"), *action.code))[0]
+    declared = closures(tmp_path).of((share().stage("generate"), *action.requirements.code))[0]
     for op in (
         "Conv",
         "MatMul",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from webkiln import canonical
-from webkiln.build.action import Action, Folder, Local, PerFile, Product
+from webkiln.build.action import Action, Folder, Local, PerFile, Product, Requirements
 from webkiln.build.engine import Engine
 from webkiln.build.share import PACKAGE, Share
 from webkiln.build.tools import find
@@ -121,7 +121,7 @@ def test_a_tool_that_differs_from_the_lock_is_keyed_separately_with_a_warning(
     share: Share, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage(share, "tool", "outputs['out'].write_text('x')")
-    action = Action("tool:m", "tool", ("out",), tools=("node",))
+    action = Action("tool:m", "tool", ("out",), requirements=Requirements(tools=("node",)))
     with engine(share) as session:
         session.run(action)
     assert re.fullmatch(
@@ -149,7 +149,9 @@ def test_an_installed_package_uses_installed_versions_without_warnings(
     share.stage("tool").write_text("from webkiln import x\n")
     with Engine(tmp_path / "state", cache=tmp_path / "cache", shared=share) as session:
         document = session._consumption.keys.document(
-            Action("tool:m", "tool", ("out",), tools=("node",)), {}, actual=True
+            Action("tool:m", "tool", ("out",), requirements=Requirements(tools=("node",))),
+            {},
+            actual=True,
         )
     assert document["tools"]["numpy"] == np.__version__
     assert capsys.readouterr().err == ""

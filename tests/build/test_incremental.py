@@ -13,7 +13,7 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.build.state import TreeState
 from webkiln.build.store import LocalStore
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Computation, Recipe
 from webkiln.recipe.sources import PathSource
 
 
@@ -179,13 +179,15 @@ def test_tuned_choices_are_an_input_of_lowering_alone(tree: Tree, model: Model) 
 def test_tuning_builds_do_not_use_tuned_choices(tmp_path: Path) -> None:
     """A measurement does not depend on earlier ones."""
     plain = Recipe("m", PathSource(tmp_path / "m.keras"), backends=("wasm",))
-    tuned = replace(plain, tuned=tmp_path / "tuned.json")
+    tuned = replace(plain, computation=Computation(tuned=tmp_path / "tuned.json"))
     trial, usual = Selection(("wasm",), trial=(1, 2)), Selection(("wasm",))
     for recipe in (plain, tuned):
         graph = ModelGraph(recipe, share())
         action = graph.lower("wasm", trial)
         assert (action.params["trial"], "tuned.json" in action.inputs) == ([1, 2], False)
-        assert ("tuned.json" in graph.lower("wasm", usual).inputs) == (recipe.tuned is not None)
+        assert ("tuned.json" in graph.lower("wasm", usual).inputs) == (
+            recipe.computation.tuned is not None
+        )
         assert action.task == "lower:m:wasm:trial1.2"
 
 

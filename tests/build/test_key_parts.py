@@ -9,7 +9,7 @@ import pytest
 
 from webkiln import canonical
 from webkiln.build import digests
-from webkiln.build.action import Action, Folder, Local, Product
+from webkiln.build.action import Action, Folder, Local, Product, Requirements, UserReads
 from webkiln.build.derived import Derived
 from webkiln.build.engine import Engine
 from webkiln.build.share import Share
@@ -33,9 +33,12 @@ VARIATIONS: dict[str, Callable[[Share], tuple[Action, dict[str, Any]]]] = {
     "input": lambda share: (PLAIN, {"inputs": {"in": "a"}}),
     "role of an input": lambda share: (PLAIN, {"inputs": {"also": "a"}}),
     "bytes of an input": lambda share: (PLAIN, {"inputs": {"in": "b"}}),
-    "code": lambda share: (replace(PLAIN, code=(share.package / "more.py",)), {}),
-    "tool": lambda share: (replace(PLAIN, tools=("node",)), {}),
-    "other tool": lambda share: (replace(PLAIN, tools=("clang",)), {}),
+    "code": lambda share: (
+        replace(PLAIN, requirements=Requirements((share.package / "more.py",))),
+        {},
+    ),
+    "tool": lambda share: (replace(PLAIN, requirements=Requirements(tools=("node",))), {}),
+    "other tool": lambda share: (replace(PLAIN, requirements=Requirements(tools=("clang",))), {}),
     "package": lambda share: (PLAIN, {"packages": ("scipy",)}),
 }
 
@@ -49,13 +52,12 @@ def test_every_part_of_an_action_is_in_its_key(share: Share) -> None:
     assert len({*variants.values()}) == len(variants)
 
 
-@pytest.mark.parametrize("field", ["task", "timeout", "source", "final"])
+@pytest.mark.parametrize("field", ["task", "timeout", "source"])
 def test_metadata_of_an_action_is_not_in_its_key(field: str, share: Share) -> None:
     values: dict[str, Any] = {
         "task": "other:m",
         "timeout": 5.0,
         "source": "mine.onnx",
-        "final": True,
     }
     assert keys(share, replace(PLAIN, **{field: values[field]})) == keys(share, PLAIN)
 
@@ -112,7 +114,10 @@ def test_which_variables_are_in_a_key(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for action, is_keyed in ((PLAIN, plain), (replace(PLAIN, roots=(tmp_path,)), foreign)):
+    for action, is_keyed in (
+        (PLAIN, plain),
+        (replace(PLAIN, user_reads=UserReads((tmp_path,))), foreign),
+    ):
         monkeypatch.delenv(name, raising=False)
         before = keys(share, action)
         monkeypatch.setenv(name, str(tmp_path))

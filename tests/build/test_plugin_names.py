@@ -65,8 +65,8 @@ def graph_of(recipe: Recipe, folder: Path) -> bytes:
 def test_both_plugins_run_and_are_in_the_keys(recipe: Recipe, tmp_path: Path) -> None:
     first = graph_of(recipe, tmp_path)
     for alpha, plugin, name in (
-        (0.25, recipe.plugins[0], "First"),
-        (0.125, recipe.plugins[1], "Second"),
+        (0.25, recipe.user_code.plugins[0], "First"),
+        (0.125, recipe.user_code.plugins[1], "Second"),
     ):
         plugin.write_text(HANDLER.format(name=name, alpha=alpha))
         second_graph = graph_of(recipe, tmp_path)
@@ -80,8 +80,8 @@ def test_keys_contain_the_digest_of_each_plugin(recipe: Recipe, tmp_path: Path) 
         engine.run(action)
         code = engine.consumed(action).document["code"]
         assert {name: digest for name, digest in code.items() if name.startswith("user/")} == {
-            "user/plugin.py": canonical.file_digest(recipe.plugins[1]),
-            "user/plugin.py#2": canonical.file_digest(recipe.plugins[0]),
+            "user/plugin.py": canonical.file_digest(recipe.user_code.plugins[1]),
+            "user/plugin.py#2": canonical.file_digest(recipe.user_code.plugins[0]),
         }
 
 

@@ -1,18 +1,19 @@
-"""The actions that each key of a recipe affects."""
+"""The actions that each field of a recipe affects."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.commands.small import write_model
-from webkiln.build.action import Action, Modules, Product
+from tests.recipes import fields_of, with_fields
+from webkiln.build.action import Action, Modules, Product, UserReads
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import PACKAGE, Share
 from webkiln.recipe.form import Form
 from webkiln.recipe.images import ImageInput
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Computation, Reading, Recipe, UserCode, Verification
 from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
 
 
@@ -35,10 +36,8 @@ def described(action: Action) -> Any:
         action.outputs,
         inputs,
         action.params,
-        action.code,
-        action.tools,
-        action.roots,
-        action.tracked_roots,
+        action.requirements,
+        action.user_reads,
     )
 
 
@@ -61,50 +60,55 @@ def changed_stages(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
 
 
 FILE = Path("/nowhere/file.py")
-REACH: dict[str, tuple[str, dict[str, Any], set[str]]] = {
-    "source": ("onnx", {"source": PathSource(Path("/nowhere/b"))}, {"fetch"}),
-    "signature": ("tflite", {"signature": "serve"}, {"load", "reference"}),
-    "input_shapes": ("onnx", {"input_shapes": {"x": (1, 4)}}, {"convert", "reference"}),
-    "input_shapes of keras": ("keras", {"input_shapes": {"x": (1, 4)}}, {"convert", "reference"}),
-    "sample_sizes": ("onnx", {"sample_sizes": {"N": 3}}, {"reference"}),
-    "reference": ("onnx", {"reference": Path("/nowhere/r.npz")}, {"reference", "verify"}),
-    "batch_size": ("keras", {"batch_size": 3}, {"convert", "reference"}),
-    "tolerances": ("onnx", {"tolerances": {"float32": 0.5, "precision": 0.5}}, {"verify"}),
-    "labels": ("onnx", {"labels": ("a", "b")}, {"bundle"}),
-    "images": ("onnx", {"images": {"x": ImageInput(color="BGR")}}, {"bundle"}),
-    "plugins": ("onnx", {"plugins": (FILE,)}, {"load", "convert", "reference"}),
-    "plugins of keras": ("keras", {"plugins": (FILE,)}, {"load", "convert", "reference"}),
-    "operators": ("onnx", {"operators": (FILE,)}, {"convert", "optimize", "lower", "pack"}),
-    "trust_source": ("keras", {"trust_source": True}, {"load", "convert", "reference"}),
-    "trust_source of torch": ("torch", {"trust_source": True}, {"load", "convert", "reference"}),
-    "dims": ("onnx", {"dims": {"N": 3}}, {"convert", "reference"}),
-    "values": ("onnx", {"values": {"factor": 3}}, {"convert", "reference"}),
-    "from_layers": ("onnx", {"from_layers": ("a",)}, {"load", "reference"}),
-    "to_layers": ("keras", {"to_layers": ("a",)}, {"load", "reference"}),
-    "to_layers of torch": ("torch", {"to_layers": ("a",)}, {"load", "convert", "reference"}),
-    "form": ("onnx", {"form": Form(hashed=True)}, {"bundle"}),
-    "winograd": ("onnx", {"winograd": False}, {"lower"}),
-    "precision": ("onnx", {"precision": "float16"}, {"lower", "verify"}),
-    "float16": ("onnx", {"float16": "rounded"}, {"lower"}),
-    "tuned": ("onnx", {"tuned": Path("/nowhere/tuned.json")}, {"lower"}),
-}  # fmt: skip
-NOWHERE = {"name", "source_format", "backends", "encodings", "on_request", "project", "reads"}
-"""Keys of recipes that name tasks, choose formats and tasks, or only concern user code."""
+REACH: tuple[tuple[str, str, Any, set[str]], ...] = (
+    ("onnx", "source", PathSource(Path("/nowhere/b")), {"fetch"}),
+    ("tflite", "reading.signature", "serve", {"load", "reference"}),
+    ("onnx", "inputs.shapes", {"x": (1, 4)}, {"convert", "reference"}),
+    ("keras", "inputs.shapes", {"x": (1, 4)}, {"convert", "reference"}),
+    ("onnx", "verification.sample_sizes", {"N": 3}, {"reference"}),
+    ("onnx", "verification.reference", Path("/nowhere/r.npz"), {"reference", "verify"}),
+    ("keras", "inputs.batch_size", 3, {"convert", "reference"}),
+    ("onnx", "verification.tolerances", {"float32": 0.5, "precision": 0.5}, {"verify"}),
+    ("onnx", "bundle.labels", ("a", "b"), {"bundle"}),
+    ("onnx", "bundle.images", {"x": ImageInput(color="BGR")}, {"bundle"}),
+    ("onnx", "user_code.plugins", (FILE,), {"load", "convert", "reference"}),
+    ("keras", "user_code.plugins", (FILE,), {"load", "convert", "reference"}),
+    ("onnx", "user_code.operators", (FILE,), {"convert", "optimize", "lower", "pack"}),
+    ("keras", "user_code.trust_source", True, {"load", "convert", "reference"}),
+    ("torch", "user_code.trust_source", True, {"load", "convert", "reference"}),
+    ("onnx", "inputs.dims", {"N": 3}, {"convert", "reference"}),
+    ("onnx", "inputs.values", {"factor": 3}, {"convert", "reference"}),
+    ("onnx", "reading.from_layers", ("a",), {"load", "reference"}),
+    ("keras", "reading.to_layers", ("a",), {"load", "reference"}),
+    ("torch", "reading.to_layers", ("a",), {"load", "convert", "reference"}),
+    ("onnx", "bundle.form", Form(hashed=True), {"bundle"}),
+    ("onnx", "computation.winograd", False, {"lower"}),
+    ("onnx", "computation.precision", "float16", {"lower", "verify"}),
+    ("onnx", "computation.float16", "rounded", {"lower"}),
+    ("onnx", "computation.tuned", Path("/nowhere/tuned.json"), {"lower"}),
+)  # fmt: skip
+"""A format, a field of a recipe with a value, and the stages of the actions that it affects."""
+NOWHERE = {
+    *("name", "reading.format", "backends", "bundle.encodings", "on_request"),
+    *("user_code.project", "user_code.reads"),
+}
+"""Fields of recipes that name tasks, choose formats and tasks, or only concern user code."""
 
 
-def test_every_key_of_a_recipe_has_a_row() -> None:
-    assert {item.name for item in fields(Recipe)} - NOWHERE == {
-        row.partition(" of ")[0] for row in REACH
-    }
+def test_every_field_of_a_recipe_has_a_row() -> None:
+    names = fields_of(Recipe("m", PathSource(FILE))).keys()
+    assert names - NOWHERE == {field for _, field, _, _ in REACH}
 
 
-@pytest.mark.parametrize("row", REACH)
-def test_actions_that_depend_on_a_recipe_key(row: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "field", "value", "stages"), REACH)
+def test_actions_that_depend_on_a_field_of_a_recipe(
+    kind: str, field: str, value: Any, stages: set[str], tmp_path: Path
+) -> None:
     """The actions whose description changes. Later actions run only if their inputs change."""
-    kind, change, stages = REACH[row]
     (tmp_path / "a").write_bytes(b"")
-    recipe = Recipe("m", PathSource(tmp_path / "a"), source_format=kind)
-    assert changed_stages(stages_of(recipe), stages_of(replace(recipe, **change))) == stages
+    recipe = Recipe("m", PathSource(tmp_path / "a"), Reading(kind))
+    changed = with_fields(recipe, {field: value})
+    assert changed_stages(stages_of(recipe), stages_of(changed)) == stages
 
 
 @pytest.mark.parametrize(
@@ -151,7 +155,12 @@ def test_encodings_layers_and_trials_are_parameters(model: Path) -> None:
 
 def test_a_bundle_is_verified_by_the_tolerance_of_its_encoding_and_memory(model: Path) -> None:
     tolerances = {"float32": 1.0, "float16": 2.0, "int8": 3.0, "eightbit": 4.0, "precision": 2.5}
-    recipe = Recipe("m", PathSource(model), tolerances=tolerances, precision="float16")
+    recipe = Recipe(
+        "m",
+        PathSource(model),
+        computation=Computation("float16"),
+        verification=Verification(tolerances=tolerances),
+    )
     graph = ModelGraph(recipe, Share(PACKAGE.parent.parent, PACKAGE))
     actual = {
         (encoding, action.params["backend"]): action.params["tolerance"]
@@ -185,12 +194,15 @@ def test_each_variant_browser_and_requested_backend_is_verified(
         ("js", "", "node", True),
         ("js", "", "firefox", True),
     ]
-    assert [action.tools for action in verifications] == [("node",)] * 3 + [("firefox",)]
+    assert [action.requirements.tools for action in verifications] == [("node",)] * 3 + [
+        ("firefox",)
+    ]
 
 
 def test_a_tuning_candidate_uses_no_tuned_choices(model: Path) -> None:
     graph = ModelGraph(
-        Recipe("m", PathSource(model), tuned=FILE), Share(PACKAGE.parent.parent, PACKAGE)
+        Recipe("m", PathSource(model), computation=Computation(tuned=FILE)),
+        Share(PACKAGE.parent.parent, PACKAGE),
     )
     assert "tuned.json" in graph.lower("js", Selection(("js",))).inputs
     assert "tuned.json" not in graph.lower("js", Selection(("js",), trial=(0, 0))).inputs
@@ -217,7 +229,7 @@ def test_every_part_of_a_fetched_source_is_in_its_key(tmp_path: Path) -> None:
     actual = []
     for source in sources:
         graph = ModelGraph(
-            Recipe("m", source, source_format=formats[type(source)]),
+            Recipe("m", source, Reading(formats[type(source)])),
             Share(PACKAGE.parent.parent, PACKAGE),
         )
         actual.append(described(graph.fetch()))
@@ -227,20 +239,19 @@ def test_every_part_of_a_fetched_source_is_in_its_key(tmp_path: Path) -> None:
 def test_user_code_may_only_read_below_its_roots(tmp_path: Path, model: Path) -> None:
     share = Share(PACKAGE.parent.parent, PACKAGE)
     plugin, data = tmp_path / "code" / "p.py", tmp_path / "data"
-    recipe = Recipe(
-        "m", PathSource(model), project=tmp_path / "app", reads=(data,), plugins=(plugin,)
-    )
+    code = UserCode((plugin,), project=tmp_path / "app", reads=(data,))
+    recipe = Recipe("m", PathSource(model), user_code=code)
     graph = ModelGraph(recipe, share)
     graph.report(Selection(("js",)), ("node",))
     for action in graph.actions():
         runs = action.stage in ("load", "convert", "reference")
-        assert action.roots == ((tmp_path / "app", tmp_path / "code", data) if runs else ()), (
+        roots = (tmp_path / "app", tmp_path / "code", data)
+        assert action.user_reads == (UserReads(roots, (data,)) if runs else UserReads()), (
             action.task
         )
-        assert action.tracked_roots == ((data,) if runs else ())
-    plain = ModelGraph(replace(recipe, plugins=()), share)
+    plain = ModelGraph(with_fields(recipe, {"user_code.plugins": ()}), share)
     plain.report(Selection(("js",)), ("node",))
-    assert not any(action.roots for action in plain.actions())
+    assert not any(action.user_reads.roots for action in plain.actions())
     assert isinstance(
         ModelGraph(replace(recipe, source=ModuleSource(tmp_path, "m", "f")), share)
         .fetch()

@@ -15,21 +15,20 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.model_tasks import model_tasks
 from webkiln.build.variables import choice_of, destination, read_variables
 from webkiln.errors import RecipeError
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Bundle, Inputs, Reading, Recipe
 from webkiln.recipe.sources import ExportSource, PathSource
 
-FILE = Recipe(
-    "file", PathSource(Path("/nowhere/m.onnx")), source_format="onnx", encodings=("float32", "int8")
-)
+ONNX = Reading("onnx")
+FILE = Recipe("file", PathSource(Path("/nowhere/m.onnx")), ONNX, bundle=Bundle(("float32", "int8")))
 MADE = Recipe(
     "made",
     ExportSource(Path("/nowhere/make.py"), "save", {"weights": "own", "size": 3}),
-    source_format="onnx",
+    ONNX,
 )
 SIZED = Recipe(
     "sized",
     ExportSource(Path("/nowhere/make.py"), "save", {"size": 3}),
-    source_format="onnx",
+    ONNX,
     on_request=True,
 )
 RECIPES = {recipe.name: recipe for recipe in (FILE, MADE, SIZED)}
@@ -146,7 +145,7 @@ def test_without_compilers_wasm_is_omitted_unless_requested(
     monkeypatch.setattr("webkiln.build.backends.missing_compilers", lambda: ["no compiler"])
     monkeypatch.setattr(variables, "missing_compilers", lambda: ["no compiler"])
     monkeypatch.setattr(variables, "install_and_restart", lambda packages, close: None)
-    recipe = Recipe("m", PathSource(write_model(tmp_path / "m.onnx")), dims={"N": 2})
+    recipe = Recipe("m", PathSource(write_model(tmp_path / "m.onnx")), inputs=Inputs(dims={"N": 2}))
     read = read_variables(arguments, {"m": recipe})
     graph = ModelGraph(recipe, engine.share)
     assert choice_of(engine, graph, "int8", read) == Selection(backends, "int8")
@@ -214,8 +213,8 @@ def test_variables_name_the_tasks(
     recipe = Recipe(
         "m",
         PathSource(write_model(tmp_path / "m.onnx")),
-        encodings=("float32", "int8"),
         backends=("webgl", "js"),
+        bundle=Bundle(("float32", "int8")),
     )
     tasks = tasks_of(engine, arguments, recipe, monkeypatch)
     assert tasks["build:None"]["bundles"] == bundles

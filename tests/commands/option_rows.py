@@ -1,9 +1,9 @@
 """Every option with values, and the changes that they make to a recipe."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from tests.recipes import fields_of
 from webkiln.recipe.form import Form
 from webkiln.recipe.images import ImageInput
 from webkiln.recipe.recipe import Recipe
@@ -12,11 +12,8 @@ from webkiln.recipe.values import TOLERANCES
 
 
 def changes(before: Recipe, after: Recipe) -> dict[str, Any]:
-    return {
-        item.name: getattr(after, item.name)
-        for item in fields(Recipe)
-        if getattr(before, item.name) != getattr(after, item.name)
-    }
+    old = fields_of(before)
+    return {name: value for name, value in fields_of(after).items() if value != old[name]}
 
 
 KERAS, TFLITE = (
@@ -25,65 +22,65 @@ KERAS, TFLITE = (
 )
 HERE = Path("here.npz")
 ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
-    "source_format": (KERAS, ("--source-format", "torch"), {"source_format": "torch"}),
-    "reference": (KERAS, ("--reference", "here.npz"), {"reference": HERE}),
+    "source_format": (KERAS, ("--source-format", "torch"), {"reading.format": "torch"}),
+    "reference": (KERAS, ("--reference", "here.npz"), {"verification.reference": HERE}),
     "name": (KERAS, ("--name", "other"), {"name": "other"}),
     "backend": (KERAS, ("--backend", "js,webgl"), {"backends": ("webgl", "js")}),
     "precision": (
         (*KERAS, "--backend", "webgpu"),
         ("--precision", "float16"),
-        {"precision": "float16"},
+        {"computation.precision": "float16"},
     ),
-    "float16": (KERAS, ("--float16", "rounded"), {"float16": "rounded"}),
-    "batch_size": (KERAS, ("--batch-size", "5"), {"batch_size": 5}),
+    "float16": (KERAS, ("--float16", "rounded"), {"computation.float16": "rounded"}),
+    "batch_size": (KERAS, ("--batch-size", "5"), {"inputs.batch_size": 5}),
     "input_shape": (
         KERAS,
         ("--input-shape", "2,T", "--input-shape", "y=3"),
-        {"input_shapes": {"": (2, "T"), "y": (3,)}},
+        {"inputs.shapes": {"": (2, "T"), "y": (3,)}},
     ),
-    "dim": (TFLITE, ("--dim", "N=3", "--dim", "M=K"), {"dims": {"N": 3, "M": "K"}}),
+    "dim": (TFLITE, ("--dim", "N=3", "--dim", "M=K"), {"inputs.dims": {"N": 3, "M": "K"}}),
     "value": (
         TFLITE,
         ("--value", "a=2", "--value", "b=[1,2.5]"),
-        {"values": {"a": 2, "b": [1, 2.5]}},
+        {"inputs.values": {"a": 2, "b": [1, 2.5]}},
     ),
-    "signature": (TFLITE, ("--signature", "serve"), {"signature": "serve"}),
+    "signature": (TFLITE, ("--signature", "serve"), {"reading.signature": "serve"}),
     "from_layer": (
         TFLITE,
         ("--from-layer", "a", "--from-layer", "b", "--from-layer", "a"),
-        {"from_layers": ("a", "b")},
+        {"reading.from_layers": ("a", "b")},
     ),
-    "to_layer": (TFLITE, ("--to-layer", "c", "--to-layer", "d"), {"to_layers": ("c", "d")}),
+    "to_layer": (TFLITE, ("--to-layer", "c", "--to-layer", "d"), {"reading.to_layers": ("c", "d")}),
     "plugin": (
         KERAS,
         ("--plugin", "p.py", "--plugin", "q.py"),
-        {"plugins": (Path("p.py"), Path("q.py"))},
+        {"user_code.plugins": (Path("p.py"), Path("q.py"))},
     ),
-    "operators": (KERAS, ("--operators", "o.py"), {"operators": (Path("o.py"),)}),
+    "operators": (KERAS, ("--operators", "o.py"), {"user_code.operators": (Path("o.py"),)}),
     "reads": (
         KERAS,
         ("--reads", "data", "--reads", "more"),
-        {"reads": (Path("data"), Path("more"))},
+        {"user_code.reads": (Path("data"), Path("more"))},
     ),
-    "trust_source": (KERAS, ("--trust-source",), {"trust_source": True}),
-    "winograd": (KERAS, ("--winograd", "off"), {"winograd": False}),
-    "tuned": (KERAS, ("--tuned", "fast.json"), {"tuned": Path("fast.json")}),
+    "trust_source": (KERAS, ("--trust-source",), {"user_code.trust_source": True}),
+    "winograd": (KERAS, ("--winograd", "off"), {"computation.winograd": False}),
+    "tuned": (KERAS, ("--tuned", "fast.json"), {"computation.tuned": Path("fast.json")}),
     "tolerance": (
         KERAS,
         ("--tolerance", "int8=0.5", "--tolerance", "precision=1e-3"),
-        {"tolerances": {**TOLERANCES, "int8": 0.5, "precision": 1e-3}},
+        {"verification.tolerances": {**TOLERANCES, "int8": 0.5, "precision": 1e-3}},
     ),
     "sample_size": (
         TFLITE,
         ("--sample-size", "T=20", "--sample-size", "N=3"),
-        {"sample_sizes": {"T": 20, "N": 3}},
+        {"verification.sample_sizes": {"T": 20, "N": 3}},
     ),
     "image": (
         KERAS,
         ("--image", 'x={fit="crop", mean=[1, 2, 3]}'),
-        {"images": {"x": ImageInput(fit="crop", mean=(1, 2, 3))}},
+        {"bundle.images": {"x": ImageInput(fit="crop", mean=(1, 2, 3))}},
     ),
-    "labels": (KERAS, ("--labels", "names.txt"), {"labels": ("a cat", "dog, big")}),
+    "labels": (KERAS, ("--labels", "names.txt"), {"bundle.labels": ("a cat", "dog, big")}),
     "weights": (
         KERAS,
         ("--weights", "w.h5"),
@@ -120,40 +117,40 @@ SOURCES = {
 }
 TOML: dict[str, tuple[str, dict[str, Any]]] = {
     "source": ("", {"source": PathSource(Path("model.bin"))}),
-    "source_format": ('source_format = "onnx"', {"source_format": "onnx"}),
-    "input_shapes": ('input_shapes = { x = [1, "T"] }', {"input_shapes": {"x": (1, "T")}}),
-    "sample_sizes": ("sample_sizes = { T = 5 }", {"sample_sizes": {"T": 5}}),
-    "batch_size": ("batch_size = 3", {"batch_size": 3}),
+    "source_format": ('source_format = "onnx"', {"reading.format": "onnx"}),
+    "input_shapes": ('input_shapes = { x = [1, "T"] }', {"inputs.shapes": {"x": (1, "T")}}),
+    "sample_sizes": ("sample_sizes = { T = 5 }", {"verification.sample_sizes": {"T": 5}}),
+    "batch_size": ("batch_size = 3", {"inputs.batch_size": 3}),
     "backends": ('backends = ["js", "webgpu"]', {"backends": ("webgpu", "js")}),
-    "encodings": ('encodings = ["int8", "float16"]', {"encodings": ("float16", "int8")}),
-    "labels": ('labels = ["a", "b"]', {"labels": ("a", "b")}),
+    "encodings": ('encodings = ["int8", "float16"]', {"bundle.encodings": ("float16", "int8")}),
+    "labels": ('labels = ["a", "b"]', {"bundle.labels": ("a", "b")}),
     "inputs": (
         'inputs = { x = { color = "BGR", mean = 2 } }',
-        {"images": {"x": ImageInput(color="BGR", mean=2.0)}},
+        {"bundle.images": {"x": ImageInput(color="BGR", mean=2.0)}},
     ),
-    "plugins": ('plugins = ["p.py"]', {"plugins": (Path("p.py"),)}),
-    "operators": ('operators = ["o.py"]', {"operators": (Path("o.py"),)}),
-    "reads": ('reads = ["../data"]', {"reads": (Path("../data"),)}),
-    "trust_source": ("trust_source = true", {"trust_source": True}),
+    "plugins": ('plugins = ["p.py"]', {"user_code.plugins": (Path("p.py"),)}),
+    "operators": ('operators = ["o.py"]', {"user_code.operators": (Path("o.py"),)}),
+    "reads": ('reads = ["../data"]', {"user_code.reads": (Path("../data"),)}),
+    "trust_source": ("trust_source = true", {"user_code.trust_source": True}),
     "parameters": (
         "parameters = { size = 3 }",
         {"source": ExportSource(Path("make.py"), "save", {"size": 3})},
     ),
-    "dims": ('dims = { N = 3, M = "K" }', {"dims": {"N": 3, "M": "K"}}),
-    "format": ('format = "single"', {"form": Form("single")}),
-    "hashed": ("hashed = true", {"form": Form(hashed=True)}),
-    "package": ('package = { license = "MIT" }', {"form": Form(package={"license": "MIT"})}),
-    "values": ("values = { a = [1, 2] }", {"values": {"a": [1, 2]}}),
-    "signature": ('signature = "serve"', {"signature": "serve"}),
-    "from_layers": ('from_layers = ["a"]', {"from_layers": ("a",)}),
-    "to_layers": ('to_layers = ["b"]', {"to_layers": ("b",)}),
-    "reference": ('reference = "r.npz"', {"reference": Path("r.npz")}),
-    "winograd": ('winograd = "off"', {"winograd": False}),
+    "dims": ('dims = { N = 3, M = "K" }', {"inputs.dims": {"N": 3, "M": "K"}}),
+    "format": ('format = "single"', {"bundle.form": Form("single")}),
+    "hashed": ("hashed = true", {"bundle.form": Form(hashed=True)}),
+    "package": ('package = { license = "MIT" }', {"bundle.form": Form(package={"license": "MIT"})}),
+    "values": ("values = { a = [1, 2] }", {"inputs.values": {"a": [1, 2]}}),
+    "signature": ('signature = "serve"', {"reading.signature": "serve"}),
+    "from_layers": ('from_layers = ["a"]', {"reading.from_layers": ("a",)}),
+    "to_layers": ('to_layers = ["b"]', {"reading.to_layers": ("b",)}),
+    "reference": ('reference = "r.npz"', {"verification.reference": Path("r.npz")}),
+    "winograd": ('winograd = "off"', {"computation.winograd": False}),
     "precision": (
         'precision = "float16"\nbackends = ["webgl"]',
-        {"precision": "float16", "backends": ("webgl",)},
+        {"computation.precision": "float16", "backends": ("webgl",)},
     ),
-    "float16": ('float16 = "rounded"', {"float16": "rounded"}),
-    "tuned": ('tuned = "tuned.json"', {"tuned": Path("tuned.json")}),
+    "float16": ('float16 = "rounded"', {"computation.float16": "rounded"}),
+    "tuned": ('tuned = "tuned.json"', {"computation.tuned": Path("tuned.json")}),
     "on_request": ("on_request = true", {"on_request": True}),
 }

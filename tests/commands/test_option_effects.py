@@ -15,7 +15,7 @@ from tests.commands.small import write_model
 from webkiln import canonical, cli
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Inputs, Recipe
 from webkiln.recipe.sources import PathSource
 
 Call = Callable[..., str]
@@ -171,7 +171,9 @@ def test_existing_files_are_overwritten_only_with_force(call: Call, tmp_path: Pa
 def layered(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with its layers, for wasm and js."""
     folder = tmp_path_factory.mktemp("layered")
-    recipe = Recipe("model", PathSource(write_model(folder / "model.onnx")), dims={"N": 2})
+    recipe = Recipe(
+        "model", PathSource(write_model(folder / "model.onnx")), inputs=Inputs(dims={"N": 2})
+    )
     with Engine(folder / ".webkiln", cache=cache) as engine:
         action = ModelGraph(recipe, engine.share).bundle(Selection(("wasm", "js"), layers=True))
         engine.publish(action, "bundle/", folder / "bundle")

@@ -51,8 +51,12 @@ def test_diff_rebuilds_the_model_with_the_options_of_the_bundle(
             ).recipe
             for optional in ((), arguments)
         )
-    assert (recipe.name, recipe.backends, recipe.precision) == ("m", ("webgl", "js"), "float16")
-    assert recipe.input_shapes == {"x": (4, "T")}
+    assert (recipe.name, recipe.backends, recipe.computation.precision) == (
+        "m",
+        ("webgl", "js"),
+        "float16",
+    )
+    assert recipe.inputs.shapes == {"x": (4, "T")}
     assert changes(recipe, changed) == {
         name: absolute(value, tmp_path) for name, value in expected.items()
     }
@@ -80,8 +84,8 @@ def test_a_model_of_the_project_is_compared_with_its_recipe(
         recipe = diff._actions(
             parser.parse_args(["bundle", *arguments]), manifest, engine, ""
         ).recipe
-    assert (recipe.winograd, recipe.input_shapes) == (False, {"x": (4, 4)})
-    assert recipe.reference == (
+    assert (recipe.computation.winograd, recipe.inputs.shapes) == (False, {"x": (4, 4)})
+    assert recipe.verification.reference == (
         tmp_path / "here.npz" if arguments else Path("models/m/own.npz").absolute()
     )
 
@@ -112,7 +116,11 @@ def test_options_of_init_are_written_to_the_recipe(parsed: Parsed, tmp_path: Pat
         "trust_source": True,
     }
     assert tomllib.loads(text) == expected
-    assert (model.recipe.name, model.recipe.plugins, model.recipe.trust_source) == (
+    assert (
+        model.recipe.name,
+        model.recipe.user_code.plugins,
+        model.recipe.user_code.trust_source,
+    ) == (
         "net",
         (root / "p.py",),
         True,
@@ -123,7 +131,7 @@ def test_options_of_init_are_written_to_the_recipe(parsed: Parsed, tmp_path: Pat
         "source": "makes:net",
         "trust_source": True,
     }
-    assert (returned.recipe.name, returned.recipe.trust_source) == ("net", True)
+    assert (returned.recipe.name, returned.recipe.user_code.trust_source) == ("net", True)
 
 
 @pytest.mark.parametrize("dry", [True, False])

@@ -19,7 +19,7 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands.flame import page
 from webkiln.commands.profile import shown
 from webkiln.recipe.form import Form
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Bundle, Inputs, Recipe
 from webkiln.recipe.sources import PathSource
 from webkiln.recipe.values import BACKENDS
 
@@ -68,7 +68,7 @@ def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
         ):
             shapes = SHAPES if name == "recurrence.keras" else {}
             actions = ModelGraph(
-                Recipe(Path(name).stem, PathSource(folder / name), input_shapes=shapes),
+                Recipe(Path(name).stem, PathSource(folder / name), inputs=Inputs(shapes=shapes)),
                 engine.share,
             )
             engine.publish(actions.bundle(Selection(backends)), "bundle/", folder / Path(name).stem)
@@ -224,8 +224,8 @@ def test_bundles_without_profiles(
         recipe = Recipe(
             "recurrence",
             PathSource(built["recurrence"].parent / "recurrence.keras"),
-            input_shapes=SHAPES,
-            form=Form("single"),
+            inputs=Inputs(shapes=SHAPES),
+            bundle=Bundle(form=Form("single")),
         )
         engine.publish(
             ModelGraph(recipe, engine.share).bundle(Selection(("js",))),
@@ -243,7 +243,8 @@ def test_inputs_set_open_sizes(
 
     source = PathSource(built["recurrence"].parent / "recurrence.keras")
     with Engine(tmp_path / ".webkiln", cache=cache) as engine:
-        recipe = Recipe("open", source, input_shapes={"steps": (1, "T", 3)}, form=Form(hashed=True))
+        inputs = Inputs(shapes={"steps": (1, "T", 3)})
+        recipe = Recipe("open", source, inputs=inputs, bundle=Bundle(form=Form(hashed=True)))
         engine.publish(
             ModelGraph(recipe, engine.share).bundle(Selection(("js",))),
             "bundle/",

@@ -34,21 +34,21 @@ def test_an_option_changes_the_recipe(option: str, parsed: Parsed, tmp_path: Pat
 KNOWN: dict[tuple[str, ...], dict[str, Any]] = {
     (): {},
     ("--name", "other"): {"name": "other"},
-    ("--signature", "new"): {"signature": "new"},
+    ("--signature", "new"): {"reading.signature": "new"},
     ("--backend", "wasm"): {"backends": ("wasm",)},
-    ("--dim", "N=3"): {"dims": {"N": 3, "M": 8}},
-    ("--value", "b=2"): {"values": {"factor": 1.5, "b": 2}},
-    ("--value", "factor=2"): {"values": {"factor": 2}},
-    ("--input-shape", "x=3"): {"input_shapes": {"other": (1, 2), "x": (3,)}},
-    ("--input-shape", "x="): {"input_shapes": {"other": (1, 2), "x": ()}},
-    ("--from-layer", "b"): {"from_layers": ("b",)},
-    ("--to-layer", "c"): {"to_layers": ("c",)},
-    ("--reference", "here.npz"): {"reference": HERE},
-    ("--reads", "more"): {"reads": (Path("known/data"), Path("more"))},
-    ("--plugin", "p.py"): {"plugins": (Path("known/plugin.py"), Path("p.py"))},
-    ("--operators", "o.py"): {"operators": (Path("known/operators.py"), Path("o.py"))},
-    ("--trust-source",): {"trust_source": True},
-    ("--labels", "scores=names.txt"): {"labels": {"scores": ("a cat", "dog, big")}},
+    ("--dim", "N=3"): {"inputs.dims": {"N": 3, "M": 8}},
+    ("--value", "b=2"): {"inputs.values": {"factor": 1.5, "b": 2}},
+    ("--value", "factor=2"): {"inputs.values": {"factor": 2}},
+    ("--input-shape", "x=3"): {"inputs.shapes": {"other": (1, 2), "x": (3,)}},
+    ("--input-shape", "x="): {"inputs.shapes": {"other": (1, 2), "x": ()}},
+    ("--from-layer", "b"): {"reading.from_layers": ("b",)},
+    ("--to-layer", "c"): {"reading.to_layers": ("c",)},
+    ("--reference", "here.npz"): {"verification.reference": HERE},
+    ("--reads", "more"): {"user_code.reads": (Path("known/data"), Path("more"))},
+    ("--plugin", "p.py"): {"user_code.plugins": (Path("known/plugin.py"), Path("p.py"))},
+    ("--operators", "o.py"): {"user_code.operators": (Path("known/operators.py"), Path("o.py"))},
+    ("--trust-source",): {"user_code.trust_source": True},
+    ("--labels", "scores=names.txt"): {"bundle.labels": {"scores": ("a cat", "dog, big")}},
 }
 """The effect of options on a recipe with values of its own."""
 
@@ -102,9 +102,13 @@ def test_the_batch_size_of_a_recipe_is_preserved(parsed: Parsed, tmp_path: Path)
         ' "float16"\nbackends = ["webgl"]\n'
     )
     recipe = parsed("known")
-    assert (recipe.batch_size, recipe.precision, recipe.name) == (4, "float16", "known")
-    assert parsed("known", "--batch-size", "1").batch_size == 1
-    assert parsed("known", "--precision", "float32").precision == "float32"
+    assert (recipe.inputs.batch_size, recipe.computation.precision, recipe.name) == (
+        4,
+        "float16",
+        "known",
+    )
+    assert parsed("known", "--batch-size", "1").inputs.batch_size == 1
+    assert parsed("known", "--precision", "float32").computation.precision == "float32"
 
 
 def test_every_key_has_a_row() -> None:

@@ -47,12 +47,13 @@ def page() -> str:
 
 def _section(option: Option) -> str:
     forms = [] if "." in option.key else [f"recipe: `{option.key}`"]
-    if option.flag:
-        value = f" {option.metavar}" if option.metavar else ""
-        repetition = ", several times" if option.kind == "many" else ""
-        forms.append(f"command line: `--{option.flag}{value}`{repetition}")
-        if option.in_imports:
-            forms.append(f"import: `{option.flag}`")
+    flag = option.flag
+    if flag.name:
+        value = f" {flag.metavar}" if flag.metavar else ""
+        repetition = ", several times" if flag.kind == "many" else ""
+        forms.append(f"command line: `--{flag.name}{value}`{repetition}")
+        if flag.in_imports:
+            forms.append(f"import: `{flag.name}`")
     if option.variable:
         forms.append(f"doit: `{option.variable}=`")
     text = option.help[0].upper() + option.help[1:]
@@ -64,15 +65,15 @@ def _section(option: Option) -> str:
 def script() -> str:
     """The options of imports, for the plugin of bundlers."""
     rows: dict[str, dict[str, bool]] = {"name": {}, "weights": {"path": True}}
-    for option in OPTIONS:
-        if option.flag and option.in_imports:
+    for flag in (option.flag for option in OPTIONS):
+        if flag.name and flag.in_imports:
             properties = {
-                "many": option.kind == "many",
-                "flag": option.kind == "switch",
-                "path": option.path,
-                "named": option.flag == "labels",
+                "many": flag.kind == "many",
+                "flag": flag.kind == "switch",
+                "path": flag.path,
+                "named": flag.name == "labels",
             }
-            rows[option.flag] = {
+            rows[flag.name] = {
                 name: property_value
                 for name, property_value in properties.items()
                 if property_value

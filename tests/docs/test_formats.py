@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.frontends.onnx.models import model
+from tests.recipes import with_fields
 from webkiln import canonical
 from webkiln.build.action import Action
 from webkiln.build.engine import Engine
@@ -21,7 +22,7 @@ from webkiln.build.share import share
 from webkiln.errors import RecipeError
 from webkiln.frontends.core.formats import BY_NAME
 from webkiln.recipe.read import read_recipe
-from webkiln.recipe.recipe import LabelsFile, Recipe
+from webkiln.recipe.recipe import LabelsFile, Reading, Recipe, UserCode
 from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
 from webkiln.recipe.values import BACKENDS
 
@@ -30,22 +31,22 @@ PAGE = (ROOT / "docs" / "formats.md").read_text("utf-8")
 FILE = Path("/nowhere/file.py")
 URL = UrlSource("https://localhost/labels.json", "0" * 64)
 SETTINGS: dict[str, Any] = {
-    "plugins": (FILE,),
-    "operators": (FILE,),
-    "trust_source": True,
-    "batch_size": 2,
-    "input_shapes": {"x": (1, "T")},
-    "dims": {"N": 3},
-    "values": {"factor": 3},
-    "from_layers": ("a",),
-    "to_layers": ("b",),
-    "signature": "serve",
-    "sample_sizes": {"T": 3},
-    "precision": "float16",
-    "float16": "rounded",
-    "labels": LabelsFile(URL),
-    "reference": Path("/nowhere/r.npz"),
-    "tuned": Path("/nowhere/tuned.json"),
+    "user_code.plugins": (FILE,),
+    "user_code.operators": (FILE,),
+    "user_code.trust_source": True,
+    "inputs.batch_size": 2,
+    "inputs.shapes": {"x": (1, "T")},
+    "inputs.dims": {"N": 3},
+    "inputs.values": {"factor": 3},
+    "reading.from_layers": ("a",),
+    "reading.to_layers": ("b",),
+    "reading.signature": "serve",
+    "verification.sample_sizes": {"T": 3},
+    "computation.precision": "float16",
+    "computation.float16": "rounded",
+    "bundle.labels": LabelsFile(URL),
+    "verification.reference": Path("/nowhere/r.npz"),
+    "computation.tuned": Path("/nowhere/tuned.json"),
 }
 
 
@@ -54,14 +55,14 @@ def recipes(folder: Path) -> Iterator[Recipe]:
     file = folder / "model"
     file.write_bytes(b"")
     function = ModuleSource(folder, "m", "f", {})
-    for name in BY_NAME:
+    for reading in map(Reading, BY_NAME):
         for key, value in SETTINGS.items():
-            yield Recipe("m", PathSource(file), source_format=name, **{key: value})
-        yield Recipe("m", PathSource(file, file), source_format=name)
-        yield Recipe("m", function, source_format=name, plugins=(FILE,))
-        yield Recipe("m", replace(function, weights=file), source_format=name)
-        yield Recipe("m", ExportSource(FILE, "f", {"a": 1}), source_format=name)
-        yield Recipe("m", URL, source_format=name)
+            yield with_fields(Recipe("m", PathSource(file), reading), {key: value})
+        yield Recipe("m", PathSource(file, file), reading)
+        yield Recipe("m", function, reading, user_code=UserCode((FILE,)))
+        yield Recipe("m", replace(function, weights=file), reading)
+        yield Recipe("m", ExportSource(FILE, "f", {"a": 1}), reading)
+        yield Recipe("m", URL, reading)
 
 
 def actions(folder: Path) -> Iterator[Action]:

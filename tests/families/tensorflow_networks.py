@@ -31,7 +31,7 @@ from tests.families.tensorflow_sequences import (
     whisper,
 )
 from webkiln.frontends.keras.random_weights import fill_randomly
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Inputs, Recipe, UserCode, Verification
 from webkiln.recipe.sources import PathSource
 
 IMAGE = 64
@@ -151,10 +151,10 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
     return Recipe(
         "network",
         PathSource(case.write(folder)),
-        sample_sizes=case.sizes,
-        dims=case.dims,
+        inputs=Inputs(dims=case.dims),
         backends=tuple(backends),
-        project=folder,
+        verification=Verification(sample_sizes=case.sizes),
+        user_code=UserCode(project=folder),
     )
 
 

@@ -28,7 +28,7 @@ from tests.families.torch_sequences import (
     WaveNet,
 )
 from webkiln.random_inputs import make_inputs
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Inputs, Recipe, UserCode, Verification
 from webkiln.recipe.sources import PathSource
 
 WHISPER = (384, 4, 6)
@@ -174,12 +174,10 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
     return Recipe(
         "network",
         PathSource(path),
+        inputs=Inputs(shapes=network.shapes),
         backends=tuple(backends),
-        project=folder,
-        sample_sizes=network.sizes,
-        input_shapes=network.shapes,
-        trust_source=bool(network.shapes),
-        reference=reference,
+        verification=Verification(reference, sample_sizes=network.sizes),
+        user_code=UserCode(trust_source=bool(network.shapes), project=folder),
     )
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tests.families.driver import Family, main
 from tests.families.normalisation import settle_statistics
 from tests.frontends.torch.vision import torchvision
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Recipe, UserCode, Verification
 from webkiln.recipe.sources import PathSource
 
 SMALL = 64
@@ -105,7 +105,11 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
     torch.export.save(program, path)
     sizes = {"image_0": 1} if name in DETECTING else {}
     return Recipe(
-        name, PathSource(path), backends=tuple(backends), project=folder, sample_sizes=sizes
+        name,
+        PathSource(path),
+        backends=tuple(backends),
+        verification=Verification(sample_sizes=sizes),
+        user_code=UserCode(project=folder),
     )
 
 

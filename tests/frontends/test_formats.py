@@ -14,6 +14,7 @@ import onnx
 import pytest
 
 from tests.frontends.onnx.models import classifier, dynamic
+from tests.recipes import with_fields
 from webkiln.build.source_format import format_of
 from webkiln.commands import build
 from webkiln.errors import RecipeError, SourceError
@@ -22,7 +23,7 @@ from webkiln.frontends.chainer.recording import write
 from webkiln.frontends.core.formats import FORMATS, check_format, format_of_file, recognise_format
 from webkiln.frontends.core.unsupported_formats import TORCH_MAGIC, UNSUPPORTED_FORMATS
 from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Reading, Recipe
 from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
 
 
@@ -258,7 +259,7 @@ SHA = "0" * 64
 def test_the_format_of_absent_files_comes_from_the_name_or_the_recipe(
     source: Any, declared: str, name: str
 ) -> None:
-    assert format_of(Recipe("net", source, source_format=declared)).name == name
+    assert format_of(Recipe("net", source, Reading(declared))).name == name
 
 
 def test_an_unknown_source_format_is_an_error() -> None:
@@ -269,7 +270,7 @@ def test_an_unknown_source_format_is_an_error() -> None:
             r" caffe, chainer; did you mean onnx\?"
         ),
     ):
-        format_of(Recipe("net", PathSource(Path("net")), source_format="onx"))
+        format_of(Recipe("net", PathSource(Path("net")), Reading("onx")))
 
 
 @pytest.mark.parametrize(
@@ -277,7 +278,7 @@ def test_an_unknown_source_format_is_an_error() -> None:
     [
         (
             "net.keras",
-            {"values": {"x": 1}},
+            {"inputs.values": {"x": 1}},
             "inputs cannot be fixed in it; .* values is for an ONNX model",
         ),
         (
@@ -287,7 +288,7 @@ def test_an_unknown_source_format_is_an_error() -> None:
         ),
         (
             "net",
-            {"source": ModuleSource(Path(), "net", "make"), "source_format": "tflite"},
+            {"source": ModuleSource(Path(), "net", "make"), "reading.format": "tflite"},
             (
                 r"is a LiteRT \(TensorFlow Lite\) model, and functions cannot return one; write a"
                 r" file in an export script; modules is for a Keras"
@@ -295,7 +296,7 @@ def test_an_unknown_source_format_is_an_error() -> None:
         ),
         (
             "net.onnx",
-            {"batch_size": 2},
+            {"inputs.batch_size": 2},
             "is an ONNX model, and it has no batch axis to set; .* batch_size is for a Keras model",
         ),
     ],
@@ -304,7 +305,7 @@ def test_options_that_a_format_lacks_are_errors(
     name: str, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(RecipeError, match=message):
-        format_of(Recipe("net", **{"source": PathSource(Path(name)), **options}))
+        format_of(with_fields(Recipe("net", PathSource(Path(name))), options))
 
 
 def test_a_folder_is_not_reported_as_missing(tmp_path: Path) -> None:

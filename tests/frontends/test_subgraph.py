@@ -21,7 +21,7 @@ from webkiln.frontends.keras.reference import compute_reference, input_table
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.probe import read_model
 from webkiln.ops.evaluate import run_graph
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Reading, Recipe
 from webkiln.recipe.sources import PathSource
 
 
@@ -332,7 +332,9 @@ def test_unsupported_nodes_can_be_excluded(tmp_path):
 
 def test_the_subgraph_is_part_of_the_cache_key(tmp_path):
     full_model = Recipe("net", PathSource(tmp_path / "net.keras"))
-    part = Recipe("net", PathSource(tmp_path / "net.keras"), from_layers=("a",), to_layers=("b",))
+    part = Recipe(
+        "net", PathSource(tmp_path / "net.keras"), Reading(from_layers=("a",), to_layers=("b",))
+    )
     before, after = (ModelGraph(recipe, share()) for recipe in (full_model, part))
     cut = {"from_layers": ["a"], "to_layers": ["b"]}
     assert after.fetch().params == before.fetch().params

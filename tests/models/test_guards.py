@@ -140,11 +140,11 @@ def converted_models():
 def test_sizes_become_multiples(converted_models, name):
     _, multiple, offset, sizes = MODELS[name]
     model, graph = converted_models[name]
-    assert [(item.name, item.modulus, item.offset) for item in graph.divisibility] == [
+    assert [(item.name, item.modulus, item.offset) for item in graph.constraints.divisibility] == [
         ("H", multiple, offset),
         ("W", multiple, offset),
     ]
-    assert graph.guards == ()
+    assert graph.constraints.guards == ()
     assert parse(print_graph(graph)) == graph
     assert from_json(json.loads(json.dumps(to_json(graph)))) == graph
     for size in sizes:
@@ -233,8 +233,8 @@ CHECKED = {
 def test_unsolved_constraints_are_checked_when_sizes_are_set(name, backend, tmp_path):
     build, right, wrong, message = CHECKED[name]
     model, graph = converted(build)
-    assert graph.guards
-    assert not any(item.quotient for item in graph.divisibility)
+    assert graph.constraints.guards
+    assert not any(item.quotient for item in graph.constraints.divisibility)
     assert parse(print_graph(graph)) == graph
     generate_descriptor(backend, graph).save(tmp_path / "bundle")
     engine = "node" if backend in ("js", "wasm") else "chromium"
@@ -289,7 +289,7 @@ def test_files_of_exporters(backend, tmp_path):
     model = exported()
     spec, blobs = describe_model(model, "net")
     graph = OnnxConverter().convert(spec, blobs)
-    assert graph.guards
+    assert graph.constraints.guards
     generate_descriptor(backend, graph).save(tmp_path / "bundle")
     session = onnxruntime.InferenceSession(model.SerializeToString())
     engine = "node" if backend != "webgl" else "chromium"

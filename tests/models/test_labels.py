@@ -112,13 +112,13 @@ def test_invalid_files_of_labels_are_errors(text, tmp_path):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_trained_networks_have_the_labels_of_imagenet(name):
     recipe = read_recipe(MODELS / name / "recipe.toml")
-    assert isinstance(recipe.labels, LabelsFile)
+    assert isinstance(recipe.bundle.labels, LabelsFile)
     assert (
         recipe.labels_file
-        == recipe.labels.file
-        == UrlSource(recipe.labels.file.url, recipe.labels.file.sha256)
+        == recipe.bundle.labels.file
+        == UrlSource(recipe.bundle.labels.file.url, recipe.bundle.labels.file.sha256)
     )
-    assert recipe.labels.file.url.endswith("/imagenet_class_index.json")
+    assert recipe.bundle.labels.file.url.endswith("/imagenet_class_index.json")
     assert with_parameters(recipe, {"weights": "random"}).labels_file is None
 
 

@@ -188,7 +188,7 @@ def test_the_form_of_a_recipe_is_used(tmp_path: Path) -> None:
         'source = "x.keras"\nformat = "npm"\nhashed = true\n[package]\nname = "@me/fake"\nversion ='
         ' "1.2.3-rc.1"\n'
     )
-    assert read_recipe(tmp_path / "recipe.toml").form == Form(
+    assert read_recipe(tmp_path / "recipe.toml").bundle.form == Form(
         "npm", hashed=True, package={"name": "@me/fake", "version": "1.2.3-rc.1"}
     )
 

@@ -195,7 +195,7 @@ REACH: dict[str, set[str]] = {
     "compile": {"backends/toolchain", "backends/compilers", "codegen/wasm_memory"},
     "link": {"backends/toolchain", "backends/compilers", "codegen/wasm_memory"},
     "pack": OPERATORS | {"weights"},
-    "bundle": {"ir", "codegen", "backends/launches"},
+    "bundle": {"ir", "codegen", "backends/launches", "recipe/labels"},
     "reference": {"npz", *GRAPHS},
     "reference keras": {
         KERAS,

@@ -47,6 +47,37 @@ def run_frames(
     )
 
 
+class _Exchange:
+    """What a page requests from the server while it runs: the request and its frames. The page
+    posts an answer for each frame, and its failure, if any, at the end.
+    """
+
+    def __init__(self, request: Mapping[str, Any], frames: Sequence[bytes]) -> None:
+        self._request = json.dumps(request).encode()
+        self._frames = frames
+        self.begun, self.done = threading.Event(), threading.Event()
+        self.failure: dict[str, Any] = {}
+        self.answers: dict[int, bytes] = {}
+
+    def route(self, path: str, body: bytes) -> Answer | None:
+        match path.strip("/").split("/"):
+            case [""]:
+                return HTTPStatus.OK, "text/html", PAGE
+            case ["request"]:
+                self.begun.set()
+                return HTTPStatus.OK, "application/json", self._request
+            case ["in", index]:
+                return HTTPStatus.OK, "application/octet-stream", self._frames[int(index)]
+            case ["out", index]:
+                self.answers[int(index)] = body
+                return HTTPStatus.OK, "text/plain", b""
+            case ["done"]:
+                self.failure = json.loads(body)
+                self.done.set()
+                return HTTPStatus.OK, "text/plain", b""
+        return None
+
+
 def run_page(
     what: str,
     folders: Mapping[str, Path],
@@ -61,41 +92,19 @@ def run_page(
     """
     from selenium.common.exceptions import WebDriverException
 
-    begun, done = threading.Event(), threading.Event()
-    failure: dict[str, Any] = {}
-    answers: dict[int, bytes] = {}
-    text = json.dumps(request).encode()
-
-    def route(path: str, body: bytes) -> Answer | None:
-        match path.strip("/").split("/"):
-            case [""]:
-                return HTTPStatus.OK, "text/html", PAGE
-            case ["request"]:
-                begun.set()
-                return HTTPStatus.OK, "application/json", text
-            case ["in", index]:
-                return HTTPStatus.OK, "application/octet-stream", frames[int(index)]
-            case ["out", index]:
-                answers[int(index)] = body
-                return HTTPStatus.OK, "text/plain", b""
-            case ["done"]:
-                failure.update(json.loads(body))
-                done.set()
-                return HTTPStatus.OK, "text/plain", b""
-        return None
-
+    exchange = _Exchange(request, frames)
     session = browsers.session(browser)
     with Server(
         {"/harness/": HARNESS.parent, **folders},
         headers=headers,
-        route=route,
+        route=exchange.route,
         address=serving_address(),
     ) as server:
         try:
             session.get(server.url)
-            if not begun.wait(BEGIN_SECONDS):
+            if not exchange.begun.wait(BEGIN_SECONDS):
                 session.get(server.url)
-            finished = done.wait(timeout)
+            finished = exchange.done.wait(timeout)
             log = " ".join(browsers.console(browser))
             session.get("about:blank")
         except WebDriverException as error:
@@ -105,9 +114,9 @@ def run_page(
             ) from error
     if not finished:
         raise ToolError(f"{browser}: {what} did not finish within {timeout:g} s {log}".rstrip())
-    if failure:
+    if failure := exchange.failure:
         raise RunError(
             f"{browser}: {what}: {failure['code'] or 'Error'}: {failure['message']}",
             failure["code"],
         )
-    return [answers[index] for index in range(len(frames))]
+    return [exchange.answers[index] for index in range(len(frames))]

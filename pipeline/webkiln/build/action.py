@@ -104,16 +104,34 @@ class PerFile:
     suffix: str
 
 
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What a stage needs besides its own imports. `code`: files that it runs. `tools`: names in
+    toolchain.lock.
+    """
+
+    code: tuple[Path, ...] = ()
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UserReads:
+    """`roots`: the folders that user code may read; empty for an action that runs none. What it
+    reads becomes an input after the run. All files below `tracked_roots` are inputs.
+    """
+
+    roots: tuple[Path, ...] = ()
+    tracked_roots: tuple[Path, ...] = ()
+
+
+FINAL = {"bundle", "reference", "verify", "report"}
+"""The stages whose results are for users."""
+
+
 @dataclass(frozen=True, eq=False)
 class Action:
-    """`code`: files that the stage runs in addition to its own imports. `tools`: names in
-    toolchain.lock. `timeout`: in seconds.
-
-    `roots`: the folders that user code may read; empty for an action that runs none. What it reads
-    becomes an input after the run. All files below `tracked_roots` are inputs. `final`: users
-    request this result of a build, and it is also cached by its source key. `source`: the name that
-    the user knows for the file of the role `source`. It is for messages only and no part of the
-    key.
+    """`timeout`: in seconds. `source`: the name that the user knows for the file of the role
+    `source`. It is for messages only and no part of the key.
     """
 
     task: str
@@ -121,14 +139,16 @@ class Action:
     outputs: tuple[str, ...]
     inputs: Mapping[str, Input] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
-    code: tuple[Path, ...] = ()
-    tools: tuple[str, ...] = ()
+    requirements: Requirements = Requirements()
     timeout: float = 600.0
     per_file: PerFile | None = None
     source: str = ""
-    roots: tuple[Path, ...] = ()
-    tracked_roots: tuple[Path, ...] = ()
-    final: bool = False
+    user_reads: UserReads = UserReads()
+
+    @property
+    def final(self) -> bool:
+        """Whether users request this result of a build. It is also cached by its source key."""
+        return self.stage in FINAL
 
     @property
     def producers(self) -> tuple["Action", ...]:

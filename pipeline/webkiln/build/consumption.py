@@ -142,7 +142,7 @@ class Consumption:
         """
         digests, files = digests_of(trees), files_of(trees)
         declared = self.keys.document(action, digests, actual=actual)
-        if not action.roots:
+        if not action.user_reads.roots:
             return Consumed(files, declared, declared)
         more = discovered(action, reads, self._digests)
         document = self.keys.document(
@@ -208,7 +208,7 @@ class Consumption:
     @staticmethod
     def check_reads(action: Action, consumed: Consumed, outcome: Outcome) -> None:
         """Raise ChangedError where the discovered inputs have changed since the run read them."""
-        if action.roots and not is_same(
+        if action.user_reads.roots and not is_same(
             action, outcome, Discovered(consumed.document["reads"], consumed.files)
         ):
             raise ChangedError
@@ -228,7 +228,7 @@ class Consumption:
                 digests |= digests_of(trees)
                 files |= files_of(trees)
         document = self.keys.document(action, digests)
-        if action.roots:
+        if action.user_reads.roots:
             known = self._cache.reads(canonical.key(document | SOURCES))
             if not known:
                 return None
@@ -254,7 +254,7 @@ class Consumption:
                     inputs[role] = _product_key(
                         value, self._source_key_of_run(value.action, results, computed)
                     )
-            if action.roots:
+            if action.user_reads.roots:
                 declared = canonical.key({**consumed.declared, "inputs": inputs, **SOURCES})
                 reads, key = sorted(consumed.document["reads"]), canonical.key(consumed.document)
                 self._cache.record_reads(declared, reads, key, results[action.task].provenance)

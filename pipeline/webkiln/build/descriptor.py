@@ -18,7 +18,7 @@ from webkiln.build.share import Share
 from webkiln.build.structure import write_blobs, write_structure
 from webkiln.frontends.core.arrays import Weight
 from webkiln.ir.graph import Graph
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Bundle, Recipe, UserCode
 from webkiln.recipe.sources import PathSource
 from webkiln.recipe.values import BACKENDS, ENCODINGS, choose
 
@@ -77,8 +77,8 @@ class Descriptor:
                 self._graph.name,
                 PathSource(folder),
                 backends=backends,
-                labels=self._labels,
-                operators=self._operators,
+                user_code=UserCode(operators=self._operators),
+                bundle=Bundle(labels=self._labels),
             )
             action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(
                 Selection(backends, self._encoding)

@@ -44,7 +44,11 @@ def names_of(action: Action, outcome: Outcome) -> tuple[str, ...]:
     """The names of what a run read, and of the roots that the recipe lists. Those are inputs in
     full, since some reads cannot be observed.
     """
-    tracked = [(i, root) for i, root in enumerate(action.roots) if root in action.tracked_roots]
+    tracked = [
+        (i, root)
+        for i, root in enumerate(action.user_reads.roots)
+        if root in action.user_reads.tracked_roots
+    ]
     declared = {f"{index}/." if root.is_file() else f"{TREE}{index}/" for index, root in tracked}
     return tuple(
         sorted(
@@ -64,8 +68,8 @@ def path_of(action: Action, name: str) -> Path | None:
     other roots.
     """
     index, _, inside = name.partition("/")
-    known = index.isdecimal() and int(index) < len(action.roots)
-    return Path(os.path.abspath(action.roots[int(index)])) / inside if known else None
+    known = index.isdecimal() and int(index) < len(action.user_reads.roots)
+    return Path(os.path.abspath(action.user_reads.roots[int(index)])) / inside if known else None
 
 
 def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Discovered:
@@ -171,7 +175,7 @@ def _candidates(modules: Mapping[str, Sequence[str]]) -> str:
 
 
 def _name(action: Action, path: str) -> str | None:
-    for index, root in enumerate(map(os.path.abspath, action.roots)):
+    for index, root in enumerate(map(os.path.abspath, action.user_reads.roots)):
         inside = os.path.relpath(path, root)
         if not inside.startswith(".."):
             return f"{index}/{inside}"

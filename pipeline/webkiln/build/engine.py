@@ -191,7 +191,7 @@ class Engine:
         stamps of files alone do not prove that it is still up to date.
         """
         result = self.current(action)
-        if result is not None and not any(each.roots for each in with_producers(action)):
+        if result is not None and not any(each.user_reads.roots for each in with_producers(action)):
             inputs = {path: state.sha256 for path, state in self._consumption.source_files(action)}
             self.stamps.record(
                 action.task, facts, inputs | self._publisher.paths(result, role, folder)

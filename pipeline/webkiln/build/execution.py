@@ -153,7 +153,7 @@ class Execution:
         )
 
     def _watch(self, action: Action, folder: Path) -> Watch | None:
-        if not action.roots:
+        if not action.user_reads.roots:
             return None
         own = (
             self._share.package.parent,
@@ -161,7 +161,7 @@ class Execution:
             folder,
         )
         (folder / "tmp").mkdir()
-        return Watch(action.roots, own, folder / "tmp", self._observer)
+        return Watch(action.user_reads.roots, own, folder / "tmp", self._observer)
 
     @cached_property
     def _observer(self) -> Path | None:

@@ -39,17 +39,19 @@ def stage_arguments(recipe: Recipe, names: Sequence[str]) -> StageArguments:
 
 
 def _plugins(recipe: Recipe) -> StageArguments:
-    files = _distinct(recipe.plugins)
+    files = _distinct(recipe.user_code.plugins)
     return StageArguments(
         {"plugins/": Folder(files)} if files else {},
         {"plugins": [name for name, _ in files]},
-        recipe.plugins,
+        recipe.user_code.plugins,
     )
 
 
 def operators(recipe: Recipe) -> StageArguments:
-    files = _distinct(recipe.operators)
-    return StageArguments({"operators/": Folder(files)} if files else {}, {}, recipe.operators)
+    files = _distinct(recipe.user_code.operators)
+    return StageArguments(
+        {"operators/": Folder(files)} if files else {}, {}, recipe.user_code.operators
+    )
 
 
 def _modules(recipe: Recipe) -> StageArguments:
@@ -88,13 +90,13 @@ def _weights(recipe: Recipe) -> StageArguments:
 
 
 def _cut(recipe: Recipe) -> StageArguments:
-    cut = {"from_layers": recipe.from_layers, "to_layers": recipe.to_layers}
+    cut = {"from_layers": recipe.reading.from_layers, "to_layers": recipe.reading.to_layers}
     return StageArguments(params={key: list(names) for key, names in cut.items() if names})
 
 
 def _input_shapes(recipe: Recipe) -> StageArguments:
     return StageArguments(
-        params={"input_shapes": {name: list(shape) for name, shape in recipe.input_shapes.items()}}
+        params={"input_shapes": {name: list(shape) for name, shape in recipe.inputs.shapes.items()}}
     )
 
 
@@ -102,20 +104,20 @@ PARAMETERS: Mapping[str, Callable[[Recipe], StageArguments]] = {
     "plugins": _plugins,
     "modules": _modules,
     "module_weights": _module_weights,
-    "trust": lambda recipe: StageArguments(params={"trust_source": recipe.trust_source}),
+    "trust": lambda recipe: StageArguments(params={"trust_source": recipe.user_code.trust_source}),
     "weights": _weights,
     "cut": _cut,
-    "batch_size": lambda recipe: StageArguments(params={"batch_size": recipe.batch_size}),
+    "batch_size": lambda recipe: StageArguments(params={"batch_size": recipe.inputs.batch_size}),
     "input_shapes": _input_shapes,
-    "dims": lambda recipe: StageArguments(params={"dims": dict(recipe.dims)}),
+    "dims": lambda recipe: StageArguments(params={"dims": dict(recipe.inputs.dims)}),
     "values": lambda recipe: StageArguments(
-        params={"values": dict(recipe.values)} if recipe.values else {}
+        params={"values": dict(recipe.inputs.values)} if recipe.inputs.values else {}
     ),
     "signature": lambda recipe: StageArguments(
-        params={"signature": recipe.signature} if recipe.signature else {}
+        params={"signature": recipe.reading.signature} if recipe.reading.signature else {}
     ),
     "samples": lambda recipe: StageArguments(
-        params={"sample_sizes": dict(recipe.sample_sizes)} if recipe.sample_sizes else {}
+        params={"sample_sizes": dict(sizes)} if (sizes := recipe.verification.sample_sizes) else {}
     ),
 }
 

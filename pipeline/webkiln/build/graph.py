@@ -54,7 +54,7 @@ class ModelGraph(SourceGraph):
         """
         last = self.structure()
         for name in self._passes:
-            code = (self._share.package / "passes" / f"{name}.py", *self.recipe.operators)
+            code = (self._share.package / "passes" / f"{name}.py", *self.recipe.user_code.operators)
             inputs = {"graph.json": last, **self._operators.inputs}
             action = self._add(
                 "optimize", f":{name}", inputs, ("graph.json",), {"pass": name}, code=code
@@ -64,24 +64,28 @@ class ModelGraph(SourceGraph):
 
     @once
     def lower(self, backend: str, choice: Selection) -> Action:
+        computation = self.recipe.computation
         params: dict[str, Any] = {
             "backend": backend,
             "encoding": choice.encoding,
             "keep_layers": choice.layers,
-            "winograd": self.recipe.winograd,
+            "winograd": computation.winograd,
             **(
-                {"precision": self.recipe.precision_of(backend)}
-                if self.recipe.stores_float16(backend)
+                {"precision": computation.precision_of(backend)}
+                if computation.stores_float16(backend)
                 else {}
             ),
-            **({"float16": "rounded"} if self.recipe.rounds_float16(backend) else {}),
+            **({"float16": "rounded"} if computation.rounds_float16(backend) else {}),
         }
         inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
         if choice.trial is not None:
             params["trial"] = list(choice.trial)
-        elif self.recipe.tuned is not None:
-            inputs["tuned.json"] = Local(self.recipe.tuned)
-        code = (self._share.package / "backends" / backend / "backend.py", *self.recipe.operators)
+        elif computation.tuned is not None:
+            inputs["tuned.json"] = Local(computation.tuned)
+        code = (
+            self._share.package / "backends" / backend / "backend.py",
+            *self.recipe.user_code.operators,
+        )
         return self._add(
             "lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=code
         )
@@ -131,7 +135,12 @@ class ModelGraph(SourceGraph):
         inputs = {"graph.json": self.optimize(), **self._operators.inputs, **self.weights()}
         outputs, params = ("shards.json", "shards/"), {"encoding": choice.encoding}
         return self._add(
-            "pack", f":{choice.encoding}", inputs, outputs, params, code=self.recipe.operators
+            "pack",
+            f":{choice.encoding}",
+            inputs,
+            outputs,
+            params,
+            code=self.recipe.user_code.operators,
         )
 
     @once
@@ -160,10 +169,10 @@ class ModelGraph(SourceGraph):
             "backends": list(choice.backends),
             "variants": variants,
             "encoding": choice.encoding,
-            "labels": [] if trial else _labels(self.recipe.labels),
-            "images": {name: asdict(image) for name, image in self.recipe.images.items()},
+            "labels": [] if trial else _labels(self.recipe.bundle.labels),
+            "images": {name: asdict(image) for name, image in self.recipe.bundle.images.items()},
             "keep_layers": choice.layers,
-            "form": asdict(Form() if trial else self.recipe.form),
+            "form": asdict(Form() if trial else self.recipe.bundle.form),
             "single": single_file(self.recipe.name),
         }
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
@@ -178,9 +187,8 @@ class ModelGraph(SourceGraph):
             "reference.npz": Product(reference, "reference.npz"),
             "layers.npz": Product(reference, "layers.npz"),
         }
-        recorded = (
-            {"recorded": self.recipe.reference.name} if self.recipe.reference is not None else {}
-        )
+        file = self.recipe.verification.reference
+        recorded = {"recorded": file.name} if file is not None else {}
         actions = []
         for backend in backends or choice.backends:
             tolerance = self.recipe.tolerance(backend, choice.encoding)
@@ -211,7 +219,7 @@ class ModelGraph(SourceGraph):
         """The times of all candidate schedules of a backend."""
         inputs: dict[str, Input] = {}
         for number, trial in enumerate(trials(REGISTRY[backend].target)):
-            choice = Selection((backend,), self.recipe.encodings[0], trial=trial)
+            choice = Selection((backend,), self.recipe.bundle.encodings[0], trial=trial)
             inputs[f"bundle.{number}/"] = Product(self.bundle(choice), "bundle/")
             inputs[f"program.{number}.json"] = Product(self.lower(backend, choice), "program.json")
         params = {"backend": backend, "browser": browser}

@@ -56,7 +56,7 @@ class Keys:
         """
         files, modules = self._closure(action, scripts)
         names = (
-            *action.tools,
+            *action.requirements.tools,
             *self._toolchain.distributions(modules),
             *self._toolchain.discovered(packages),
         )
@@ -68,12 +68,12 @@ class Keys:
             "inputs": dict(inputs),
             "code": files,
             "tools": self._toolchain.actual(names) if actual else self._toolchain.locked(names),
-            "environment": keyed(os.environ, reaches_network=bool(action.roots)),
+            "environment": keyed(os.environ, reaches_network=bool(action.user_reads.roots)),
         }
 
     def _roots(self, action: Action) -> tuple[Path, ...]:
         """webkiln's own files where the code of an action starts."""
-        return (self._share.stage(action.stage), *action.code)
+        return (self._share.stage(action.stage), *action.requirements.code)
 
     def _closure(
         self, action: Action, scripts: Sequence[Path] = ()

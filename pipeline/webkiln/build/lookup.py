@@ -127,7 +127,9 @@ class Lookup:
         digests = digests_of(trees)
         for actual in self._toolchains(action):
             declared = self._consumption.keys.document(action, digests, actual=actual)
-            for reads in self._cache.reads(canonical.key(declared)) if action.roots else [()]:
+            for reads in (
+                self._cache.reads(canonical.key(declared)) if action.user_reads.roots else [()]
+            ):
                 consumed = self._consumption.of(action, trees, reads, actual=actual)
                 cached = self.cached(action, canonical.key(consumed.document))
                 if cached is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,42 +64,9 @@ def model_tasks(
                 bundles.append(f"{task['basename']}:{task['name']}")
                 yield task
             continue
-        graph, layer_graph = ModelGraph(recipe, engine.share), ModelGraph(recipe, engine.share)
-        folders: dict[str, Path] = {}
-        layered: dict[str, Action] = {}
-        facts: dict[str, str] = {}
-        groups: dict[str, list[str]] = {}
-        for encoding in variables.encodings or recipe.encodings:
-            choice = choice_of(engine, graph, encoding, variables)
-            backends = variables.backends or choice.backends
-            if not choice.layers:
-                verifications = [
-                    action
-                    for browser in variables.browsers
-                    for action in layer_graph.verify(
-                        replace(choice, layers=True), browser, backends
-                    )
-                ]
-                layered |= {action.task.removesuffix(":layers"): action for action in verifications}
-            bundle = graph.bundle(choice)
-            bundles.append(bundle.task)
-            facts[bundle.task] = _facts(recipe, choice)
-            folders[bundle.task] = folders[
-                graph.report(choice, variables.browsers, backends).task
-            ] = destination(model, choice)
-        for action in graph.actions():
-            if action.stage == "verify" and action.params["variant"]:
-                groups.setdefault(
-                    action.task.replace(f":{action.params['variant']}", ""), []
-                ).append(action.task)
-            yield DoitTask(
-                engine,
-                action,
-                folders.get(action.task),
-                layered.get(action.task),
-                variables.force,
-                facts.get(action.task, ""),
-            ).task()
+        requested = _requested(engine, variables, recipe)
+        bundles += requested.facts
+        yield from _step_tasks(engine, variables, requested)
         for backend in variables.backends or usual(recipe):
             for browser in variables.browsers:
                 yield TuneTask(
@@ -110,10 +77,71 @@ def model_tasks(
                     tuned_file(recipe, folder / model),
                     variables.force,
                 ).task()
-        for group, members in groups.items():
-            basename, _, name = group.partition(":")
-            yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
+        yield from _verification_groups(requested.graph)
     yield build(session, bundles)
+
+
+@dataclass(frozen=True)
+class _Requested:
+    """What a build of one recipe requests.
+
+    `graph` has the actions. `folders`: the folders of its bundles and reports. `facts`: a digest
+    for each bundle. `layered`: for each verification, that of a bundle that also returns the
+    outputs of layers. All are by task.
+    """
+
+    graph: ModelGraph
+    folders: Mapping[str, Path]
+    facts: Mapping[str, str]
+    layered: Mapping[str, Action]
+
+
+def _requested(engine: Engine, variables: Variables, recipe: Recipe) -> _Requested:
+    graph, layer_graph = ModelGraph(recipe, engine.share), ModelGraph(recipe, engine.share)
+    folders: dict[str, Path] = {}
+    layered: dict[str, Action] = {}
+    facts: dict[str, str] = {}
+    for encoding in variables.encodings or recipe.bundle.encodings:
+        choice = choice_of(engine, graph, encoding, variables)
+        backends = variables.backends or choice.backends
+        if not choice.layers:
+            verifications = [
+                action
+                for browser in variables.browsers
+                for action in layer_graph.verify(replace(choice, layers=True), browser, backends)
+            ]
+            layered |= {action.task.removesuffix(":layers"): action for action in verifications}
+        bundle = graph.bundle(choice)
+        report = graph.report(choice, variables.browsers, backends)
+        facts[bundle.task] = _facts(recipe, choice)
+        folders[bundle.task] = folders[report.task] = destination(recipe.name, choice)
+    return _Requested(graph, folders, facts, layered)
+
+
+def _step_tasks(
+    engine: Engine, variables: Variables, requested: _Requested
+) -> Iterator[dict[str, Any]]:
+    """A task for each action."""
+    for action in requested.graph.actions():
+        yield DoitTask(
+            engine,
+            action,
+            requested.folders.get(action.task),
+            requested.layered.get(action.task),
+            variables.force,
+            requested.facts.get(action.task, ""),
+        ).task()
+
+
+def _verification_groups(graph: ModelGraph) -> Iterator[dict[str, Any]]:
+    """A task for the verifications of all variants of a backend."""
+    groups: dict[str, list[str]] = {}
+    for action in graph.actions():
+        if action.stage == "verify" and (variant := action.params["variant"]):
+            groups.setdefault(action.task.replace(f":{variant}", ""), []).append(action.task)
+    for group, members in groups.items():
+        basename, _, name = group.partition(":")
+        yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
 
 
 def _shortened(
@@ -155,7 +183,7 @@ def _shortened(
 def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitTask]:
     """The bundles of a recipe as tasks without the steps that lead to them."""
     graph, tasks = ModelGraph(recipe, engine.share), []
-    for encoding in variables.encodings or recipe.encodings:
+    for encoding in variables.encodings or recipe.bundle.encodings:
         choice = choice_of(engine, graph, encoding, variables)
         folder, facts = destination(recipe.name, choice), _facts(recipe, choice)
         tasks.append(
@@ -169,7 +197,7 @@ def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitT
 def _up_to_date(engine: Engine, variables: Variables, recipe: Recipe) -> dict[str, Path]:
     """The folders of the bundles of a recipe by task, if all of them are stamped; else empty."""
     graph, bundles = ModelGraph(recipe, engine.share), {}
-    for encoding in variables.encodings or recipe.encodings:
+    for encoding in variables.encodings or recipe.bundle.encodings:
         choice = choice_of(engine, graph, encoding, variables)
         task = f"bundle:{recipe.name}{choice.suffix}"
         if not engine.stamps.holds(task, _facts(recipe, choice)):

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
@@ -109,27 +109,11 @@ class Publisher:
             contents = {
                 name: content(real_folder / name, self._digests) for name in {*files, *known}
             }
-            fresh = [name for name, blob in files.items() if contents[name] != blob.sha256]
-            _refuse(
-                folder,
-                {name: text for name in fresh if (text := contents[name]) is not None},
-                known,
-                force=force,
-            )
-            stale = [
-                name
-                for name in known
-                if replace_all and name not in files and contents[name] in known[name]
-            ]
-            changes = [*stale, *(name for name in fresh if contents[name] is not None)]
-            withdrawn = (
-                [name for name in LAST if name in files and contents[name] is not None]
-                if changes
-                else []
-            )
-            fresh = _ordered({*fresh, *withdrawn})
+            changes = _changes(folder, files, known, contents, replace_all=replace_all, force=force)
             token = token_hex(8)
-            temporary = {name: f".webkiln-{token}-{number}" for number, name in enumerate(fresh)}
+            temporary = {
+                name: f".webkiln-{token}-{number}" for number, name in enumerate(changes.written)
+            }
             ours = {name: frozenset({blob.sha256}) for name, blob in files.items()}
             begun = Record(
                 united(known, ours),
@@ -138,16 +122,17 @@ class Publisher:
             )
             self._records.write(real_folder, begun)
             if not self._copy(
-                real_folder, {temporary[name]: (files[name], real_folder / name) for name in fresh}
+                real_folder,
+                {copy: (files[name], real_folder / name) for name, copy in temporary.items()},
             ):
                 self._records.write(real_folder, record)
                 return False
             with _incomplete(folder):
-                for name in withdrawn:
+                for name in changes.withdrawn:
                     (real_folder / name).unlink()
-                for name in fresh:
-                    (real_folder / temporary[name]).replace(real_folder / name)
-                for name in stale:
+                for name, copy in temporary.items():
+                    (real_folder / copy).replace(real_folder / name)
+                for name in changes.stale:
                     (real_folder / name).unlink()
             remaining = (
                 {}
@@ -280,6 +265,45 @@ def _files(result: ActionResult, role: str) -> dict[str, Blob]:
             f"a bundle is one folder of files, but its stage wrote {', '.join(paths)}"
         )
     return files
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """What a publication changes in a folder: files that are `withdrawn` before others change, and
+    files that are `written` then, in this order; `stale` files are deleted.
+    """
+
+    withdrawn: Sequence[str]
+    written: Sequence[str]
+    stale: Sequence[str]
+
+
+def _changes(
+    folder: Path,
+    files: Mapping[str, Blob],
+    known: Known,
+    contents: Mapping[str, str | None],
+    *,
+    replace_all: bool,
+    force: bool,
+) -> _Changes:
+    """The changes after which `folder` has these files. `contents`: what it has now. Raises
+    OutputError where a file that no build wrote would be overwritten.
+    """
+    fresh = [name for name, blob in files.items() if contents[name] != blob.sha256]
+    overwritten = {name: text for name in fresh if (text := contents[name]) is not None}
+    _refuse(folder, overwritten, known, force=force)
+    stale = [
+        name
+        for name in known
+        if replace_all and name not in files and contents[name] in known[name]
+    ]
+    withdrawn = (
+        [name for name in LAST if name in files and contents[name] is not None]
+        if stale or overwritten
+        else []
+    )
+    return _Changes(withdrawn, _ordered({*fresh, *withdrawn}), stale)
 
 
 def _ordered(names: Iterable[str]) -> list[str]:

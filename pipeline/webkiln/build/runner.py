@@ -249,7 +249,7 @@ class Runner:
         self._consumption.check_reads(action, consumed, outcome)
         key = canonical.key(consumed.document)
         self._cache.put(key, result, overwrite=overwrite)
-        if action.roots:
+        if action.user_reads.roots:
             self._cache.record_reads(canonical.key(declared), reads, key)
         return consumed, result
 

@@ -80,5 +80,5 @@ class Session:
         variables = read_variables(self.arguments, self.all_recipes())
         for recipe in variables.models.values():
             graph = ModelGraph(recipe, share)
-            for encoding in variables.encodings or recipe.encodings:
+            for encoding in variables.encodings or recipe.bundle.encodings:
                 yield graph, encoding, variables

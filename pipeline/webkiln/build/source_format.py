@@ -28,15 +28,15 @@ def format_of(recipe: Recipe) -> ModelFormat:
     for option, is_set, advice in (
         (
             "values",
-            bool(recipe.values),
+            bool(recipe.inputs.values),
             "inputs cannot be fixed in it; make them constants of the model",
         ),
         (
             "cut",
-            bool(recipe.from_layers or recipe.to_layers),
+            bool(recipe.reading.from_layers or recipe.reading.to_layers),
             "subgraphs cannot be selected (from_layers, to_layers)",
         ),
-        ("signature", bool(recipe.signature), "it has no signatures to choose from"),
+        ("signature", bool(recipe.reading.signature), "it has no signatures to choose from"),
         (
             "weights",
             isinstance(recipe.source, PathSource) and recipe.source.weights is not None,
@@ -54,7 +54,7 @@ def format_of(recipe: Recipe) -> ModelFormat:
         ),
         (
             "batch_size",
-            recipe.batch_size != 1,
+            recipe.inputs.batch_size != 1,
             "it has no batch axis to set; set sizes by dims or input_shapes",
         ),
     ):
@@ -68,8 +68,8 @@ def format_of(recipe: Recipe) -> ModelFormat:
 
 
 def _format(recipe: Recipe) -> ModelFormat:
-    if recipe.source_format:
-        return BY_NAME[choose("source_format", [recipe.source_format], BY_NAME, recipe.name)[0]]
+    if recipe.reading.format:
+        return BY_NAME[choose("source_format", [recipe.reading.format], BY_NAME, recipe.name)[0]]
     match recipe.source:
         case PathSource(path, weights):
             return _format_of_path(path, weights)

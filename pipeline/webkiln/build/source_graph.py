@@ -5,7 +5,7 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from webkiln.build.action import Action, Folder, Input, Local, Product
+from webkiln.build.action import Action, Folder, Input, Local, Product, Requirements, UserReads
 from webkiln.build.format_parameters import StageArguments, companion, operators, stage_arguments
 from webkiln.build.share import Share
 from webkiln.build.source_format import format_of
@@ -18,9 +18,6 @@ from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSo
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 Graph = TypeVar("Graph", bound="SourceGraph")
-
-FINAL = {"bundle", "reference", "verify", "report"}
-"""The stages whose results are for users."""
 
 
 def once(
@@ -102,7 +99,15 @@ class SourceGraph:
         params = {"kind": "labels", "url": file.url, "sha256": file.sha256}
         return {
             "labels": Product(
-                self._add("fetch", ":labels", {}, ("source",), params, timeout=1800, roots=()),
+                self._add(
+                    "fetch",
+                    ":labels",
+                    {},
+                    ("source",),
+                    params,
+                    timeout=1800,
+                    user_reads=UserReads(),
+                ),
                 "source",
             )
         }
@@ -124,7 +129,7 @@ class SourceGraph:
             | self._program("convert")
             | self._operators
         )
-        if self.recipe.operators:
+        if self.recipe.user_code.operators:
             arguments |= StageArguments(params={"backends": list(self.recipe.backends)})
         outputs = ("graph.json", "weights.json", "sizes.json", *self.format.extra_files)
         return self._add_format_stage(
@@ -149,7 +154,7 @@ class SourceGraph:
         name = "labels.json"
         return (
             {name: Product(self.convert(), name)}
-            if name in self.format.extra_files and not self.recipe.labels
+            if name in self.format.extra_files and not self.recipe.bundle.labels
             else {}
         )
 
@@ -164,18 +169,24 @@ class SourceGraph:
         user code runs.
         """
         outputs = ("reference.npz", "layers.npz")
-        if (file := self.recipe.reference) is not None:
+        if (file := self.recipe.verification.reference) is not None:
             inputs = {
                 "expected.npz": Local(file),
                 "graph.json": self.structure(),
                 **self.text_encodings(),
             }
             return self._add(
-                "reference", "", inputs, outputs, {"recorded": file.name}, timeout=1800, roots=()
+                "reference",
+                "",
+                inputs,
+                outputs,
+                {"recorded": file.name},
+                timeout=1800,
+                user_reads=UserReads(),
             )
         arguments = self._program("reference") | StageArguments(self._model())
         if self.format.may_have_open_sizes or any(
-            isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape
+            isinstance(size, str) for shape in self.recipe.inputs.shapes.values() for size in shape
         ):
             arguments |= StageArguments({"sizes.json": Product(self.convert(), "sizes.json")})
         return self._add_format_stage(
@@ -211,26 +222,27 @@ class SourceGraph:
         inputs: Mapping[str, Input],
         outputs: tuple[str, ...],
         params: Mapping[str, Any],
+        code: tuple[Path, ...] = (),
+        tools: tuple[str, ...] = (),
         **more: Any,
     ) -> Action:
         task = f"{stage}:{self.recipe.name}{detail}"
         if stage in self._user_stages():
-            more.setdefault("roots", self.recipe.roots)
-            more.setdefault("tracked_roots", self.recipe.reads)
+            more.setdefault("user_reads", UserReads(self.recipe.roots, self.recipe.user_code.reads))
         if task not in self._actions:
             self._actions[task] = Action(
-                task, stage, outputs, inputs, params, final=stage in FINAL, **more
+                task, stage, outputs, inputs, params, Requirements(code, tools), **more
             )
         return self._actions[task]
 
     def _user_stages(self) -> set[str]:
         """The stages that run user code."""
-        recipe = self.recipe
-        module = isinstance(recipe.source, ModuleSource)
-        stages = {"fetch"} if module or isinstance(recipe.source, ExportSource) else set()
-        if module or recipe.plugins or recipe.trust_source:
+        source, code = self.recipe.source, self.recipe.user_code
+        module = isinstance(source, ModuleSource)
+        stages = {"fetch"} if module or isinstance(source, ExportSource) else set()
+        if module or code.plugins or code.trust_source:
             stages |= {"load", "convert", "reference"}
-        return stages | ({"convert", "optimize", "lower", "pack"} if recipe.operators else set())
+        return stages | ({"convert", "optimize", "lower", "pack"} if code.operators else set())
 
     def _model(self) -> dict[str, Input]:
         """The model file and its companion files: external data of ONNX, shards of TensorFlow.js,

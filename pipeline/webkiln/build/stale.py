@@ -20,9 +20,8 @@ def stale_bundles(state: TreeState, dist: Path, recipes: Mapping[str, Recipe]) -
         folder = dist / "-".join((model, *detail))
         recipe = recipes.get(model)
         encoding = next((part for part in detail if part != LAYERS), "float32")
-        if (recipe is None or encoding not in recipe.encodings) and "manifest.json" in claimed(
-            folder
-        ):
+        wanted = recipe is not None and encoding in recipe.bundle.encodings
+        if not wanted and "manifest.json" in claimed(folder):
             yield folder
 
 
@@ -37,4 +36,4 @@ def stale_manifests(state: TreeState, recipes: Mapping[str, Recipe]) -> Iterator
 
 
 def _unlisted(recipe: Recipe) -> set[str]:
-    return {*ENCODINGS, *BACKENDS} - {*recipe.encodings, *recipe.backends}
+    return {*ENCODINGS, *BACKENDS} - {*recipe.bundle.encodings, *recipe.backends}

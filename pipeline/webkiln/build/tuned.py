@@ -46,7 +46,7 @@ def usual(recipe: Recipe) -> tuple[str, ...]:
 
 def tuned_file(recipe: Recipe, folder: Path) -> Path:
     """The path of the file for a recipe in `folder`."""
-    return recipe.tuned or folder / NAME
+    return recipe.computation.tuned or folder / NAME
 
 
 def tune(
@@ -110,7 +110,7 @@ def hint(file: Path, recipe: Recipe) -> str:
     """The path of the file, and how to use it in the recipe."""
     return (
         f"{file}: written"
-        if recipe.tuned is not None
+        if recipe.computation.tuned is not None
         else f'{file}: written; add tuned = "{file.name}" to the recipe to use it'
     )
 

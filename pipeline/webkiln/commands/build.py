@@ -73,16 +73,16 @@ def add_options(parser: argparse.ArgumentParser, flags: Iterable[str]) -> None:
         text = option.help.replace("%", "%%")
         if flag == "source-format":
             text += f"; one of {', '.join(BY_NAME)}"
-        if option.kind == "switch":
+        if option.flag.kind == "switch":
             parser.add_argument(f"--{flag}", action="store_true", help=text)
         else:
-            action = "append" if option.kind == "many" else "store"
-            parser.add_argument(f"--{flag}", action=action, metavar=option.metavar, help=text)
+            action = "append" if option.flag.kind == "many" else "store"
+            parser.add_argument(f"--{flag}", action=action, metavar=option.flag.metavar, help=text)
 
 
 def run(options: argparse.Namespace) -> int:
     recipe = recipe_of(options)
-    encodings = recipe.encodings if options.encoding else ("float32",)
+    encodings = recipe.bundle.encodings if options.encoding else ("float32",)
     target = options.output or Path("dist") / recipe.name
     state = state_folder(target)
     with Engine(state, progress=progress.console()) as engine, ExitStack() as reserved:
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
         }
         for output in places:
             engine.check_folder(
-                output, bundle_files(recipe.name, backends, recipe.form), force=options.force
+                output, bundle_files(recipe.name, backends, recipe.bundle.form), force=options.force
             )
         engine.expect(action for action in graph.actions() if engine.current(action) is None)
         for output, action in places.items():
@@ -196,10 +196,10 @@ def with_options(
     if getattr(options, "name", None):
         recipe = replace(recipe, name=options.name)
     for flag, option in BY_FLAG.items():
-        given = getattr(options, option.attribute, None)
+        given = getattr(options, option.flag.attribute, None)
         if not given or flag not in flags:
             continue
-        value = option.read(given if option.kind == "many" else [given], f"--{flag}")
+        value = option.flag.read(given if option.flag.kind == "many" else [given], f"--{flag}")
         if not option.is_valid(value):
             raise RecipeError(f"--{flag} is {given!r}, expected {option.expected}")
         recipe = option.update(recipe, value, Path.cwd(), f"--{flag}")

@@ -5,7 +5,7 @@ the first that is wrong.
 import argparse
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,34 +76,12 @@ def run(options: argparse.Namespace) -> int:
     )
     others = (*(name for name in backends if name != backend), REFERENCE)
     (against,) = choose("backend to compare with", [options.against], others, str(options.bundle))
-    state = state_folder(options.bundle)
-    layers: Mapping[str, Array] = {}
     with (
         tempfile.TemporaryDirectory(prefix="webkiln-diff-") as scratch,
-        Engine(state, progress=progress.console()) as engine,
+        Engine(state_folder(options.bundle), progress=progress.console()) as engine,
     ):
-        if against == REFERENCE:
-            action = _actions(
-                options, manifest, engine, "the framework's outputs are needed"
-            ).reference()
-            found = engine.run(action).outputs
-            reference, layers = (
-                npz.read(engine.cache.store.file(found[name]))
-                for name in ("reference.npz", "layers.npz")
-            )
-            inputs, outputs, bounds = _reference_sets(
-                reference,
-                options.bound or _tolerance(manifest, TOLERANCES[manifest["encoding"]], backend),
-            )
-        else:
-            inputs = sample_inputs(manifest)
-            outputs, bounds = (
-                {},
-                dict.fromkeys(
-                    inputs,
-                    options.bound or _tolerance(manifest, TOLERANCES["float32"], backend, against),
-                ),
-            )
+        framework = _framework(options, manifest, engine, backend) if against == REFERENCE else None
+        inputs = sample_inputs(manifest) if framework is None else framework.inputs
         results = _run(options, options.bundle, backend, options.variant, inputs)
         kept, bundle = results, options.bundle
         if not any(result.layers for result in results.values()):
@@ -116,25 +94,58 @@ def run(options: argparse.Namespace) -> int:
                 bundle,
             )
             kept = _run(options, bundle, backend, options.variant, inputs)
-        if against != REFERENCE:
-            expected = _run(options, bundle, against, None, inputs)
+        if framework is None:
+            expected = {
+                name: _values(result)
+                for name, result in _run(options, bundle, against, None, inputs).items()
+            }
+            bound = _tolerance(manifest, TOLERANCES["float32"], backend, against)
+            bounds: Mapping[str, float] = dict.fromkeys(inputs, options.bound or bound)
+        else:
+            expected, bounds = framework.expected, framework.bounds
     for name, result in results.items():
-        references = (
-            {**layers_of(layers, name), **_named(outputs[name])}
-            if against == REFERENCE
-            else _values(expected[name])
-        )
         products = f" (products in {result.products})" if result.products else ""
         print(f"{backend}{products} against {against} in {options.browser}, input set {name}")
-        if against == REFERENCE and not layers:
+        if framework is not None and not framework.has_layers:
             print(NO_LAYERS)
-        for error in layer_errors((*kept[name].layers, *_layers(result)), references, bounds[name]):
+        layers = (*kept[name].layers, *_layers(result))
+        for error in layer_errors(layers, expected[name], bounds[name]):
             print(f"  {error}")
             if not error.passed:
                 raise VerificationError(
                     f"{backend} differs from {against} first in {error}, on the input set {name}"
                 )
     return 0
+
+
+@dataclass(frozen=True)
+class _Framework:
+    """What the framework computed: for each set, its inputs, the expected outputs and layers, and
+    the error bound.
+    """
+
+    inputs: Sets
+    expected: Sets
+    bounds: Mapping[str, float]
+    has_layers: bool
+
+
+def _framework(
+    options: argparse.Namespace, manifest: Mapping[str, Any], engine: Engine, backend: str
+) -> _Framework:
+    action = _actions(options, manifest, engine, "the framework's outputs are needed").reference()
+    found = engine.run(action).outputs
+    reference, layers = (
+        npz.read(engine.cache.store.file(found[name])) for name in ("reference.npz", "layers.npz")
+    )
+    inputs, outputs, noises = (sets_of(reference, part) for part in ("in", "out", "noise"))
+    tolerance = options.bound or _tolerance(manifest, TOLERANCES[manifest["encoding"]], backend)
+    bounds = {
+        name: max(bound_of(tolerance, float(noise)) for noise in noises[name].values())
+        for name in inputs
+    }
+    expected = {name: {**layers_of(layers, name), **_named(outputs[name])} for name in inputs}
+    return _Framework(inputs, expected, bounds, bool(layers))
 
 
 def _tolerance(manifest: Mapping[str, Any], bound: float, *backends: str) -> float:
@@ -157,21 +168,6 @@ def _run(
         timeout=options.timeout,
     )
     return dict(zip(inputs, results, strict=True))
-
-
-def _reference_sets(
-    reference: Mapping[str, Array], tolerance: float
-) -> tuple[Sets, Sets, dict[str, float]]:
-    """Inputs, expected outputs and the error bound of each set."""
-    inputs, outputs, noises = (sets_of(reference, part) for part in ("in", "out", "noise"))
-    return (
-        inputs,
-        outputs,
-        {
-            name: max(bound_of(tolerance, float(noise)) for noise in noises[name].values())
-            for name in inputs
-        },
-    )
 
 
 def _named(outputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -207,7 +203,7 @@ def _actions(
     else:
         entries = manifest["backends"].values()
         precisions = [entry.get("precision", "float32") for entry in entries]
-        attributes = [BY_FLAG[flag].attribute for flag in BUILT_WITH]
+        attributes = [BY_FLAG[flag].flag.attribute for flag in BUILT_WITH]
         recipe = recipe_of(
             argparse.Namespace(
                 source=options.source or Path(name),
@@ -218,4 +214,5 @@ def _actions(
                 **{attribute: getattr(options, attribute) for attribute in attributes},
             )
         )
-    return ModelGraph(replace(recipe, input_shapes={**recipe.input_shapes, **shapes}), engine.share)
+    inputs = replace(recipe.inputs, shapes={**recipe.inputs.shapes, **shapes})
+    return ModelGraph(replace(recipe, inputs=inputs), engine.share)

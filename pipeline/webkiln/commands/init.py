@@ -109,66 +109,69 @@ def run(options: argparse.Namespace) -> int:
 
 def model_setup(root: Path, options: argparse.Namespace) -> ModelSetup:
     """The requested model, with the files to copy into the project."""
-    model, shared, force = options.model or FIRST, build.shipped(), options.force
-    name = options.name or re.sub(
-        r"[^A-Za-z0-9_-]",
-        "_",
-        model.rpartition(":")[2] if MODULE.fullmatch(model) else Path(model).stem,
-    )
-    if not Path(model).is_file() and model in shared:
-        source = shared[model].source
-        if not isinstance(source, PathSource):
-            raise SourceError(
-                f"{model} is included in webkiln and needs no recipe; import it as"
-                f" 'webkiln:{model}'"
-            )
-        tests = source.path.with_name("test.npz")
-        samples = (
-            {tensor.removesuffix("s"): values[:1] for tensor, values in npz.read(tests).items()}
-            if tests.is_file()
-            else {}
-        )
-        labels_of_outputs = shared[model].labels
-        labels = (
-            "".join(
-                f"{output} = {json.dumps(list(names))}\n"
-                for output, names in labels_of_outputs.items()
-            )
-            if isinstance(labels_of_outputs, Mapping)
-            else ""
-        )
-        return _file_setup(
-            root,
-            name,
-            source.path,
-            f"\n[labels]\n{labels}" if labels else "",
-            samples,
-            copied=True,
-            force=force,
-        )
-    if not Path(model).is_file() and MODULE.fullmatch(model):
+    model, shared = options.model or FIRST, build.shipped()
+    is_file, is_function = Path(model).is_file(), bool(MODULE.fullmatch(model))
+    stem = model.rpartition(":")[2] if is_function else Path(model).stem
+    name = options.name or re.sub(r"[^A-Za-z0-9_-]", "_", stem)
+    if is_file:
+        return _user_file_setup(root, name, Path(model), options)
+    if model in shared:
+        return _shipped_setup(root, name, shared[model], force=options.force)
+    if is_function:
         text = f"source = {json.dumps(model)}\n{_keys(root, name, options)}"
         return ModelSetup(
-            _recipe(root, name, text, force=force),
+            _recipe(root, name, text, force=options.force),
             (Addition(Path("models") / name / "recipe.toml", text.encode()),),
         )
-    if not Path(model).is_file():
+    raise SourceError(
+        f"{model}: no such file; give the path of a model file, such as my.keras, a function"
+        f" as module:function, or no argument for {FIRST}, included in"
+        f" webkiln{did_you_mean(model, shared)}"
+    )
+
+
+def _shipped_setup(root: Path, name: str, shipped: Recipe, *, force: bool) -> ModelSetup:
+    """A model that is included in webkiln; its file is copied."""
+    source = shipped.source
+    if not isinstance(source, PathSource):
         raise SourceError(
-            f"{model}: no such file; give the path of a model file, such as my.keras, a function"
-            f" as module:function, or no argument for {FIRST}, included in"
-            f" webkiln{did_you_mean(model, shared)}"
+            f"{shipped.name} is included in webkiln and needs no recipe; import it as"
+            f" 'webkiln:{shipped.name}'"
         )
-    source_file = Path(model).parent.resolve() / Path(model).name
-    companions = (
-        BY_NAME.get(options.source_format) or format_of_file(source_file)
-    ).companion_files(source_file)
-    copied = (
-        not source_file.is_relative_to(root)
-        and not companions
-        and source_file.stat().st_size <= COPIED_BYTES
+    tests = source.path.with_name("test.npz")
+    samples = (
+        {tensor.removesuffix("s"): values[:1] for tensor, values in npz.read(tests).items()}
+        if tests.is_file()
+        else {}
+    )
+    table = shipped.bundle.labels
+    labels = (
+        "".join(f"{output} = {json.dumps(list(names))}\n" for output, names in table.items())
+        if isinstance(table, Mapping)
+        else ""
     )
     return _file_setup(
-        root, name, source_file, _keys(root, name, options), {}, copied=copied, force=force
+        root,
+        name,
+        source.path,
+        f"\n[labels]\n{labels}" if labels else "",
+        samples,
+        copied=True,
+        force=force,
+    )
+
+
+def _user_file_setup(root: Path, name: str, model: Path, options: argparse.Namespace) -> ModelSetup:
+    """A model file of the user. A small file outside of the project is copied."""
+    source = model.parent.resolve() / model.name
+    model_format = BY_NAME.get(options.source_format) or format_of_file(source)
+    copied = (
+        not model_format.companion_files(source)
+        and not source.is_relative_to(root)
+        and source.stat().st_size <= COPIED_BYTES
+    )
+    return _file_setup(
+        root, name, source, _keys(root, name, options), {}, copied=copied, force=options.force
     )
 
 
@@ -207,7 +210,8 @@ def _recipe(root: Path, name: str, text: str, *, force: bool) -> Recipe:
         return read_recipe(path)
     recipe = parse_recipe(name, tomllib.loads(text), path)
     # Read it before the folder exists that its paths are relative to.
-    return replace(recipe, plugins=tuple(Path(os.path.normpath(path)) for path in recipe.plugins))
+    plugins = tuple(Path(os.path.normpath(path)) for path in recipe.user_code.plugins)
+    return replace(recipe, user_code=replace(recipe.user_code, plugins=plugins))
 
 
 def build_outputs(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:

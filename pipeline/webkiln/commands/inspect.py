@@ -181,14 +181,13 @@ def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGrap
         )
         path.parent.mkdir()
         path.symlink_to(engine.cache.store.file(blob).absolute())
-        looked = ModelGraph(
-            replace(recipe, source=PathSource(path), source_format=actions.format.name),
-            engine.share,
-        )
+        reading = replace(recipe.reading, format=actions.format.name)
+        looked = ModelGraph(replace(recipe, source=PathSource(path), reading=reading), engine.share)
     inputs, params = _laid_out([looked.fetch(), looked.load(), looked.convert()], scratch)
     if not inputs["source"].is_file():
         raise SourceError(f"{inputs['source']}: no such file; give the path of a model file")
-    trusted = recipe.trust_source or bool(recipe.plugins or recipe.operators)
+    code = recipe.user_code
+    trusted = code.trust_source or bool(code.plugins or code.operators)
     return actions, inspect_in_subprocess(actions.format.name, inputs, params, trusted=trusted)
 
 
@@ -335,7 +334,8 @@ def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
 
     def expanded(type_: Type) -> Type:
         return Type(
-            type_.dtype, tuple(expand_quotients(size, graph.divisibility) for size in type_.shape)
+            type_.dtype,
+            tuple(expand_quotients(size, graph.constraints.divisibility) for size in type_.shape),
         )
 
     for node in graph.nodes:

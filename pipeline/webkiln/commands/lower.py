@@ -44,12 +44,12 @@ def run(options: argparse.Namespace) -> int:
     with Engine(state_folder(options.source)) as engine:
         data, tuning = _inputs(engine, recipe, backend)
     with defined_by(None):
-        import_files(recipe.operators)
+        import_files(recipe.user_code.operators)
         settings = Options(
             tuning=tuning,
-            winograd=recipe.winograd,
-            precision=recipe.precision_of(backend),
-            rounds_float16=recipe.rounds_float16(backend),
+            winograd=recipe.computation.winograd,
+            precision=recipe.computation.precision_of(backend),
+            rounds_float16=recipe.computation.rounds_float16(backend),
         )
         configured = REGISTRY[backend].configured(settings)
         programs = dict(configured.programs(from_json(data), tuning=tuning))
@@ -77,4 +77,5 @@ def _inputs(engine: Engine, recipe: Recipe, backend: str) -> tuple[dict[str, Any
     assert isinstance(optimised, Product)
     blob = engine.run(optimised.action).outputs[optimised.path]
     data = canonical.read(engine.cache.store.file(blob))
-    return data, UNTUNED if recipe.tuned is None else read_file(recipe.tuned, backend)
+    tuned = recipe.computation.tuned
+    return data, UNTUNED if tuned is None else read_file(tuned, backend)

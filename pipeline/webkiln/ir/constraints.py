@@ -43,7 +43,7 @@ def needs(graph: Graph, infer: TypeRule) -> Iterator[Need]:
     rules cannot prove to be non-negative.
     """
     graphs, seen = [graph], set[tuple[Size, Size | None]]()
-    constraints = [Need(guard.layer, guard.a, guard.b) for guard in graph.guards]
+    constraints = [Need(guard.layer, guard.a, guard.b) for guard in graph.constraints.guards]
     for current in graphs:
         for node in current.nodes:
             graphs += node.subgraphs()
@@ -86,7 +86,7 @@ def sizes_json(graph: Graph, infer: TypeRule) -> dict[str, Any]:
         ],
         "divisibility": [
             [item.name, item.modulus, list(item.remainders), item.quotient, list(item.layers)]
-            for item in graph.divisibility
+            for item in graph.constraints.divisibility
         ],
     }
 

@@ -144,6 +144,17 @@ class Divisibility:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeConstraints:
+    """What the placeholders of a graph must satisfy."""
+
+    guards: tuple[Guard, ...] = ()
+    divisibility: tuple[Divisibility, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.guards or self.divisibility)
+
+
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A constant of the graph: inline row-major `values`, or the `digest` of little-endian `data`.
 
@@ -195,8 +206,7 @@ class Graph:
     slots: frozenset[str] = frozenset()
     constants: Mapping[str, Constant] = field(default_factory=dict)
     states: tuple[State, ...] = ()
-    guards: tuple[Guard, ...] = ()
-    divisibility: tuple[Divisibility, ...] = ()
+    constraints: SizeConstraints = SizeConstraints()
     weights: Mapping[str, Array] = field(default_factory=dict, compare=False, repr=False)
 
     def type(self, name: str) -> Type:

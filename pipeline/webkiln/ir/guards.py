@@ -12,7 +12,7 @@ from math import lcm, prod
 from webkiln.ir import dim, symbols
 from webkiln.ir.bind import bind
 from webkiln.ir.dim import Size
-from webkiln.ir.graph import Divisibility, Graph, Guard
+from webkiln.ir.graph import Divisibility, Graph, Guard, SizeConstraints
 from webkiln.ir.size_checks import SizeError
 
 MAX_MODULUS = 1024
@@ -60,7 +60,7 @@ def solve_guards(graph: Graph, guards: Iterable[Guard]) -> Graph:
                 f"{guard.layer}: two sizes must be equal, but {a} and {b} never are",
                 (guard.a, guard.b),
             )
-    return graph.edit(guards=tuple(unsolved), divisibility=tuple(divisibility))
+    return graph.edit(constraints=SizeConstraints(tuple(unsolved), tuple(divisibility)))
 
 
 def _remainders(guards: Sequence[Guard], name: str) -> tuple[int, tuple[int, ...]]:

@@ -20,6 +20,7 @@ from webkiln.ir.graph import (
     Graph,
     Guard,
     Node,
+    SizeConstraints,
     State,
     Variable,
 )
@@ -55,11 +56,12 @@ def to_json(graph: Graph) -> dict[str, Any]:
             for n in graph.nodes
         ],
         "guards": [
-            [guard.layer, size_to_json(guard.a), size_to_json(guard.b)] for guard in graph.guards
+            [guard.layer, size_to_json(guard.a), size_to_json(guard.b)]
+            for guard in graph.constraints.guards
         ],
         "divisibility": [
             [item.name, item.modulus, list(item.remainders), item.quotient, list(item.layers)]
-            for item in graph.divisibility
+            for item in graph.constraints.divisibility
         ],
     }
 
@@ -88,12 +90,14 @@ def from_json(data: dict[str, Any], attributes_of: AttributesOf) -> Graph:
             )
             for n in data["nodes"]
         ),
-        guards=tuple(
-            Guard(layer, size_from_json(a), size_from_json(b)) for layer, a, b in data["guards"]
-        ),
-        divisibility=tuple(
-            Divisibility(name, modulus, tuple(remainders), quotient, tuple(layers))
-            for name, modulus, remainders, quotient, layers in data["divisibility"]
+        constraints=SizeConstraints(
+            tuple(
+                Guard(layer, size_from_json(a), size_from_json(b)) for layer, a, b in data["guards"]
+            ),
+            tuple(
+                Divisibility(name, modulus, tuple(remainders), quotient, tuple(layers))
+                for name, modulus, remainders, quotient, layers in data["divisibility"]
+            ),
         ),
     )
 

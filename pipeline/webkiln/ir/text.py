@@ -35,6 +35,7 @@ from webkiln.ir.graph import (
     Graph,
     Guard,
     Node,
+    SizeConstraints,
     State,
     Variable,
 )
@@ -72,13 +73,13 @@ def print_graph(graph: Graph) -> str:
     for state in graph.states:
         names = " ".join(map(escape_name, (state.name, state.initial, state.output)))
         lines.append(f"state {names} -> {_typed(graph.variables[state.input])}")
-    for item in graph.divisibility:
+    for item in graph.constraints.divisibility:
         remainders = ", ".join(map(str, item.remainders))
         lines.append(
             f"size {escape_name(item.name)}: {remainders} of {item.modulus}"
             f" {item.quotient}@{', '.join(map(escape_name, item.layers))}"
         )
-    for guard in graph.guards:
+    for guard in graph.constraints.guards:
         lines.append(f"equal {guard.a} == {guard.b} @{escape_name(guard.layer)}")
     for node in graph.nodes:
         outputs = "; ".join(_typed(graph.variables[name]) for name in node.outputs)
@@ -103,70 +104,87 @@ def parse(text: str, attributes_of: AttributesOf) -> Graph:
     """Parse the text form of a Graph, whose operators are those of `attributes_of`. Raises
     InternalError with the line that does not parse.
     """
-    name = "graph"
-    inputs: list[str] = []
-    outputs: dict[str, str] = {}
-    slots: set[str] = set()
-    constants: dict[str, Constant] = {}
-    states: list[State] = []
-    variables: dict[str, Variable] = {}
-    nodes: list[Node] = []
-    guards: list[Guard] = []
-    divisibility: list[Divisibility] = []
+    reader = _GraphReader(attributes_of)
+    for line, block in _blocks(text):
+        reader.read(line, block)
+    return reader.graph()
 
-    def declare(typed: str) -> str:
+
+class _GraphReader:
+    """The parts of a graph, read line by line."""
+
+    def __init__(self, attributes_of: AttributesOf) -> None:
+        self._attributes_of = attributes_of
+        self._name = "graph"
+        self._inputs: list[str] = []
+        self._outputs: dict[str, str] = {}
+        self._slots: set[str] = set()
+        self._constants: dict[str, Constant] = {}
+        self._states: list[State] = []
+        self._variables: dict[str, Variable] = {}
+        self._nodes: list[Node] = []
+        self._guards: list[Guard] = []
+        self._divisibility: list[Divisibility] = []
+
+    def read(self, line: str, block: list[str]) -> None:
+        """Read a line and the more deeply indented lines that follow it."""
+        keyword, _, rest = line.partition(" ")
+        match keyword:
+            case "graph":
+                self._name = unescape_name(rest)
+            case "input":
+                self._inputs.append(self._declare(rest))
+            case "slot":
+                self._slots.add(self._declare(rest))
+            case "const":
+                typed, _, values = rest.partition(" = ")
+                self._constants[self._declare(typed)] = read_constant(_read_json(values), {})
+            case "state":
+                head, _, typed = rest.partition(" -> ")
+                state, initial, output = map(unescape_name, head.split())
+                self._states.append(State(state, initial, self._declare(typed), output))
+            case "size":
+                self._divisibility.append(_read_divisibility(rest))
+            case "equal":
+                self._guards.append(_read_guard(rest))
+            case "output":
+                output, _, variable = rest.partition(" = ")
+                self._outputs[unescape_name(output)] = unescape_name(variable)
+            case _:
+                self._nodes.append(self._read_node(line, block))
+
+    def graph(self) -> Graph:
+        return Graph(
+            self._name,
+            tuple(self._nodes),
+            self._variables,
+            tuple(self._inputs),
+            self._outputs,
+            frozenset(self._slots),
+            self._constants,
+            tuple(self._states),
+            SizeConstraints(tuple(self._guards), tuple(self._divisibility)),
+        )
+
+    def _declare(self, typed: str) -> str:
         variable = _read_variable(typed.strip())
-        variables[variable.name] = variable
+        self._variables[variable.name] = variable
         return variable.name
 
-    for line, block in _blocks(text):
-        keyword, _, rest = line.partition(" ")
-        if keyword == "graph":
-            name = unescape_name(rest)
-        elif keyword == "input":
-            inputs.append(declare(rest))
-        elif keyword == "slot":
-            slots.add(declare(rest))
-        elif keyword == "const":
-            typed, _, values = rest.partition(" = ")
-            constants[declare(typed)] = read_constant(_read_json(values), {})
-        elif keyword == "state":
-            head, _, typed = rest.partition(" -> ")
-            state, initial, output = map(unescape_name, head.split())
-            states.append(State(state, initial, declare(typed), output))
-        elif keyword == "size":
-            divisibility.append(_read_divisibility(rest))
-        elif keyword == "equal":
-            guards.append(_read_guard(rest))
-        elif keyword == "output":
-            output, _, variable = rest.partition(" = ")
-            outputs[unescape_name(output)] = unescape_name(variable)
-        else:
-            match = _NODE.match(line)
-            if not match:
-                raise InternalError(f"text form: cannot read {line!r}")
-            results, op, args, attrs, layer = match.groups()
-            node_outputs = tuple(declare(typed) for typed in results.split(";"))
-            operands = tuple(unescape_name(arg.strip()) for arg in args.split(",") if arg.strip())
-            nested = {
-                key.removesuffix(":"): parse("\n".join(body), attributes_of)
-                for key, body in _blocks("\n".join(block))
-            }
-            layer = unescape_name(layer or "")
-            stored = (decode(_read_json(attrs)) if attrs else {}) | nested
-            nodes.append(Node(op, operands, node_outputs, attributes_of(op, stored, layer), layer))
-    return Graph(
-        name,
-        tuple(nodes),
-        variables,
-        tuple(inputs),
-        outputs,
-        frozenset(slots),
-        constants,
-        tuple(states),
-        tuple(guards),
-        tuple(divisibility),
-    )
+    def _read_node(self, line: str, block: list[str]) -> Node:
+        match = _NODE.match(line)
+        if not match:
+            raise InternalError(f"text form: cannot read {line!r}")
+        results, op, args, attrs, layer = match.groups()
+        outputs = tuple(self._declare(typed) for typed in results.split(";"))
+        operands = tuple(unescape_name(arg.strip()) for arg in args.split(",") if arg.strip())
+        nested = {
+            key.removesuffix(":"): parse("\n".join(body), self._attributes_of)
+            for key, body in _blocks("\n".join(block))
+        }
+        layer = unescape_name(layer or "")
+        stored = (decode(_read_json(attrs)) if attrs else {}) | nested
+        return Node(op, operands, outputs, self._attributes_of(op, stored, layer), layer)
 
 
 def _read_json(text: str) -> Any:

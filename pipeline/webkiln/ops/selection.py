@@ -14,9 +14,13 @@ from webkiln.ir.dim import Size
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
+from webkiln.nest.procedure import ProcedureWriter
 from webkiln.ops.budget import CALL
 from webkiln.ops.operator import Case, Cost, Operator, define
 from webkiln.ops.sorting import ZERO, writer
+
+FREE, SELECTED, REJECTED = (const(value, INT) for value in (0, 1, 2))
+"""The states of a box in non-maximum suppression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +162,8 @@ def _lower_nms(low: Lowering, attrs: NonMaxSuppression) -> None:
     operands = (*low.outputs, state)
     w = writer(inputs, operands)
     number, classes = w.number(count), w.number(labels)
-    free, selected, rejected = (const(value, INT) for value in (0, 1, 2))
     limit, iou, threshold = (w.variable(w.load(position, ZERO)) for position in (2, 3, 4))
     total = w.variable(ZERO)
-
-    def corners(box: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-        """The lower and the upper bound on the first axis, then on the second."""
-        a, b, c, d = (w.variable(w.load(0, box * 4 + n)) for n in range(4))
-        if attrs.center:
-            return a - c * 0.5, a + c * 0.5, b - d * 0.5, b + d * 0.5
-        return apply("min", a, c), apply("max", a, c), apply("min", b, d), apply("max", b, d)
-
     with w.repeat(w.number(batches)) as batch, w.repeat(classes) as label:
         row, count_selected, best = (
             w.variable((batch * classes + label) * number),
@@ -176,7 +171,7 @@ def _lower_nms(low: Lowering, attrs: NonMaxSuppression) -> None:
             w.variable(ZERO),
         )
         with w.repeat(number) as i:
-            w.store(1, i, select(apply("gt", w.load(1, row + i), threshold), free, rejected))
+            w.store(1, i, select(apply("gt", w.load(1, row + i), threshold), FREE, REJECTED))
         with w.while_(
             apply(
                 "and",
@@ -184,38 +179,54 @@ def _lower_nms(low: Lowering, attrs: NonMaxSuppression) -> None:
                 apply("lt", cast(count_selected, limit.type), limit),
             )
         ):
-            w.set(best, const(-1, INT))
-            with w.repeat(number) as i, w.when(apply("eq", w.load(6, i), free)):
-                better = w.variable(apply("lt", best, ZERO))
-                with w.when(apply("not", better)):
-                    w.set(better, apply("gt", w.load(1, row + i), w.load(1, row + best)))
-                with w.when(better):
-                    w.set(best, i)
+            _find_best(w, best, row, number)
             with w.when(apply("ge", best, ZERO)):
-                w.store(1, best, selected)
+                w.store(1, best, SELECTED)
                 for position, value in enumerate((batch, label, best)):
                     w.store(0, total * 3 + position, value)
                 w.set(total, total + 1)
                 w.set(count_selected, count_selected + 1)
-                box = [w.variable(part) for part in corners(batch * number + best)]
-                with w.repeat(number) as i, w.when(apply("eq", w.load(6, i), free)):
-                    other = [w.variable(part) for part in corners(batch * number + i)]
-                    area, other_area = (
-                        w.variable((b[1] - b[0]) * (b[3] - b[2])) for b in (box, other)
-                    )
-                    sides = [
-                        apply("min", box[n + 1], other[n + 1]) - apply("max", box[n], other[n])
-                        for n in (0, 2)
-                    ]
-                    width, height = (
-                        w.variable(apply("max", side, const(0, side.type))) for side in sides
-                    )
-                    common = w.variable(width * height)
-                    with w.when(
-                        apply("gt", common, cast(iou, common.type) * (area + other_area - common))
-                    ):
-                        w.store(1, i, rejected)
+                _reject_overlapping(w, batch * number, best, number, iou, center=attrs.center)
     low.host(w, inputs, operands, (total, attrs.count, batches * labels * count))
+
+
+def _find_best(w: ProcedureWriter, best: Expr, row: Expr, number: Expr) -> None:
+    """Set `best` to the free box of the highest score, or to -1. The scores start at `row`."""
+    w.set(best, const(-1, INT))
+    with w.repeat(number) as i, w.when(apply("eq", w.load(6, i), FREE)):
+        better = w.variable(apply("lt", best, ZERO))
+        with w.when(apply("not", better)):
+            w.set(better, apply("gt", w.load(1, row + i), w.load(1, row + best)))
+        with w.when(better):
+            w.set(best, i)
+
+
+def _reject_overlapping(
+    w: ProcedureWriter, first: Expr, best: Expr, number: Expr, iou: Expr, *, center: bool
+) -> None:
+    """Reject the free boxes whose overlap with `best` is greater than `iou`. `first` is the first
+    box of the image.
+    """
+    box = [w.variable(part) for part in _bounds(w, first + best, center=center)]
+    with w.repeat(number) as i, w.when(apply("eq", w.load(6, i), FREE)):
+        other = [w.variable(part) for part in _bounds(w, first + i, center=center)]
+        area, other_area = (w.variable((b[1] - b[0]) * (b[3] - b[2])) for b in (box, other))
+        sides = [
+            apply("min", box[n + 1], other[n + 1]) - apply("max", box[n], other[n]) for n in (0, 2)
+        ]
+        width, height = (w.variable(apply("max", side, const(0, side.type))) for side in sides)
+        common = w.variable(width * height)
+        allowed = cast(iou, common.type) * (area + other_area - common)
+        with w.when(apply("gt", common, allowed)):
+            w.store(1, i, REJECTED)
+
+
+def _bounds(w: ProcedureWriter, box: Expr, *, center: bool) -> tuple[Expr, Expr, Expr, Expr]:
+    """The lower and the upper bound of a box on the first axis, then on the second."""
+    a, b, c, d = (w.variable(w.load(0, box * 4 + n)) for n in range(4))
+    if center:
+        return a - c * 0.5, a + c * 0.5, b - d * 0.5, b + d * 0.5
+    return apply("min", a, c), apply("max", a, c), apply("min", b, d), apply("max", b, d)
 
 
 def _nms_cases() -> Iterable[Case]:

@@ -203,26 +203,7 @@ def _lower_unique(low: Lowering, attrs: Unique) -> None:
     first = len(w.inputs)
 
     def compare(a: Expr, b: Expr, op: str) -> Expr:
-        """Whether slice a is less than (lt) or not equal to (ne) slice b, by the first element that
-        differs.
-        """
-        result, going = w.variable(FALSE), w.variable(TRUE)
-        element = w.variable(ZERO)
-        with w.while_(apply("and", going, apply("lt", element, outer * inner))):
-            block = apply("idiv", element, inner)
-            lane = element - block * inner
-            one, other = (
-                w.variable(w.load(0, (block * size + item) * inner + lane)) for item in (a, b)
-            )
-            less = w.variable(_precedes(one, other, descending=False))
-            differs = apply("or", less, _precedes(other, one, descending=False))
-            if op == "ne" and not attrs.equal_nan and one.type in REAL:
-                differs = apply("or", differs, apply("isnan", one))
-            with w.when(differs):
-                w.set(result, less if op == "lt" else TRUE)
-                w.set(going, FALSE)
-            w.set(element, element + 1)
-        return result
+        return _compare_slices(w, (outer, size, inner), (a, b), op, equal_nan=attrs.equal_nan)
 
     merge_sort(w, size, 4, 5, lambda a, b: compare(a, b, "lt"))
     count, before = w.variable(ZERO), w.variable(ZERO)
@@ -255,6 +236,37 @@ def _lower_unique(low: Lowering, attrs: Unique) -> None:
                 w.load(0, (block * size + here) * inner + lane),
             )
     low.host(w, [x], operands, (count, attrs.count, shape[1]))
+
+
+def _compare_slices(
+    w: ProcedureWriter,
+    shape: tuple[Expr, Expr, Expr],
+    slices: tuple[Expr, Expr],
+    op: str,
+    *,
+    equal_nan: bool,
+) -> Expr:
+    """Whether the first of two slices is less than (lt) or not equal to (ne) the second, by the
+    first element that differs. The slices are along the middle axis of `shape`.
+    """
+    outer, size, inner = shape
+    result, going = w.variable(FALSE), w.variable(TRUE)
+    element = w.variable(ZERO)
+    with w.while_(apply("and", going, apply("lt", element, outer * inner))):
+        block = apply("idiv", element, inner)
+        lane = element - block * inner
+        one, other = (
+            w.variable(w.load(0, (block * size + item) * inner + lane)) for item in slices
+        )
+        less = w.variable(_precedes(one, other, descending=False))
+        differs = apply("or", less, _precedes(other, one, descending=False))
+        if op == "ne" and not equal_nan and one.type in REAL:
+            differs = apply("or", differs, apply("isnan", one))
+        with w.when(differs):
+            w.set(result, less if op == "lt" else TRUE)
+            w.set(going, FALSE)
+        w.set(element, element + 1)
+    return result
 
 
 def _number_by_first_occurrence(w: ProcedureWriter, size: Expr) -> None:

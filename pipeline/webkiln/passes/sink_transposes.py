@@ -50,7 +50,6 @@ def sink(view: GraphView, node: Node) -> Edit | None:
         or node.outputs[0] in view.constant_names
     ):
         return None
-    rank = view.type(node.name).rank
     sources = {
         name: source
         for name in node.inputs
@@ -64,53 +63,63 @@ def sink(view: GraphView, node: Node) -> Edit | None:
     if len(perms) != 1:
         return None
     (perm,) = perms
-    if len(perm) != rank:
+    if len(perm) != view.type(node.name).rank:
         return None
-    transposed = range(len(node.inputs))[: traits.transposed_inputs]
-    nodes: list[Node] = []
-    types = {name: view.type(name) for name in node.inputs}
-
-    def add(op: str, inputs: Sequence[str], name: str, attrs: Attributes) -> str:
-        added = Node(op, tuple(inputs), (name,), attrs, node.layer)
-        types[name] = infer(added, [types.get(item) or view.type(item) for item in inputs])[0]
-        nodes.append(added)
-        return name
-
-    def untransposed(position: int, name: str) -> str | None:
-        """The operand with the axis order before the transpose, or None if it has to be computed at
-        run time.
-        """
-        if name in sources and name not in view.constant_names:
-            return sources[name].inputs[0]
-        if view.type(name).size == 1 or position not in transposed:
-            return name
-        if not traits.elementwise or name not in view.constant_names:
-            return None
-        shape = view.type(name).shape
-        wide = (
-            name
-            if len(shape) == rank
-            else add(
-                "Reshape",
-                [name],
-                f"{node.name}/wide_{position}",
-                Reshape((*(1,) * (rank - len(shape)), *shape)),
-            )
-        )
-        return add(
-            "Transpose",
-            [wide],
-            f"{node.name}/turned_{position}",
-            Transpose(_inverse(perm)),
-        )
-
-    operands = [untransposed(position, name) for position, name in enumerate(node.inputs)]
+    added = _Added(view, node)
+    operands = [
+        _untransposed(view, added, position, sources.get(name), perm)
+        for position, name in enumerate(node.inputs)
+    ]
     inputs = [name for name in operands if name is not None]
     if len(inputs) != len(operands):
         return None
-    moved = add(node.op, inputs, f"{node.name}/straight", traits.before_transpose(node.attrs, perm))
-    variables = [Variable(name, type_) for name, type_ in types.items() if name not in node.inputs]
+    moved = added.add(node.op, inputs, "straight", traits.before_transpose(node.attrs, perm))
     return Edit(
-        nodes=[*nodes, Node("Transpose", (moved,), node.outputs, Transpose(perm), node.layer)],
-        variables=variables,
+        nodes=[
+            *added.nodes,
+            Node("Transpose", (moved,), node.outputs, Transpose(perm), node.layer),
+        ],
+        variables=added.variables,
     )
+
+
+class _Added:
+    """The nodes that an edit adds before a node, and their outputs."""
+
+    def __init__(self, view: GraphView, node: Node) -> None:
+        self._view = view
+        self.node = node
+        self.nodes: list[Node] = []
+        self.variables: list[Variable] = []
+
+    def add(self, op: str, inputs: Sequence[str], name: str, attrs: Attributes) -> str:
+        """The output of an added node. `name` distinguishes it from the others."""
+        output = f"{self.node.name}/{name}"
+        added = Node(op, tuple(inputs), (output,), attrs, self.node.layer)
+        own = {variable.name: variable.type for variable in self.variables}
+        (type_,) = infer(added, [own.get(item) or self._view.type(item) for item in inputs])
+        self.variables.append(Variable(output, type_))
+        self.nodes.append(added)
+        return output
+
+
+def _untransposed(
+    view: GraphView, added: _Added, position: int, source: Node | None, perm: Perm
+) -> str | None:
+    """An operand with the axis order before the transpose, or None if it has to be computed at run
+    time. `source`: the transpose that computes it, if any.
+    """
+    node, traits = added.node, find(added.node.op).traits
+    name = node.inputs[position]
+    if source is not None and name not in view.constant_names:
+        return source.inputs[0]
+    transposed = range(len(node.inputs))[: traits.transposed_inputs]
+    if view.type(name).size == 1 or position not in transposed:
+        return name
+    if not traits.elementwise or name not in view.constant_names:
+        return None
+    shape = view.type(name).shape
+    if len(shape) < len(perm):
+        wide = Reshape((*(1,) * (len(perm) - len(shape)), *shape))
+        name = added.add("Reshape", [name], f"wide_{position}", wide)
+    return added.add("Transpose", [name], f"turned_{position}", Transpose(_inverse(perm)))

@@ -53,7 +53,7 @@ def document(
         "placeholders": placeholders,
         **({"zeros": zeros} if zeros else {}),
         "data_dependent": list(bounds),
-        "divisibility": list(map(_divisibility_json, graph.divisibility)),
+        "divisibility": list(map(_divisibility_json, graph.constraints.divisibility)),
         "guards": [
             _guard_json(need, graph)
             for need in needs(graph, infer)
@@ -133,7 +133,7 @@ def _guard_json(need: Need, graph: Graph) -> dict[str, Any]:
     def sized(size: Size) -> dict[str, Any]:
         return {
             "size": size_to_json(size),
-            "text": dim.abbreviate(expand_quotients(size, graph.divisibility)),
+            "text": dim.abbreviate(expand_quotients(size, graph.constraints.divisibility)),
         }
 
     equals = {} if need.equals is None else {"equals": sized(need.equals)}
@@ -158,7 +158,7 @@ def _tensor_json(
         "shape": list(map(size_to_json, value.shape)),
         "order": order,
         **distribution,
-        **({"declared_shape": declared_shape} if graph.divisibility else {}),
+        **({"declared_shape": declared_shape} if graph.constraints.divisibility else {}),
         **({"sizes": sizes} if (sizes := _declared(graph, value.sizes)) else {}),
         "offset": size_to_json(address(variable)),
     }
@@ -166,7 +166,7 @@ def _tensor_json(
 
 def _declared(graph: Graph, sizes: Iterable[Size]) -> list[Any]:
     """Sizes in the placeholders of the source model."""
-    return [size_to_json(expand_quotients(size, graph.divisibility)) for size in sizes]
+    return [size_to_json(expand_quotients(size, graph.constraints.divisibility)) for size in sizes]
 
 
 def _layer_json(

@@ -6,7 +6,7 @@ plugin's `options.js` are written from this table by `make docs`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from webkiln.recipe import checks, texts, updates
@@ -25,15 +25,35 @@ from webkiln.recipe.values import (
 
 
 @dataclass(frozen=True)
+class Flag:
+    """How an option is written on the command line and in imports.
+
+    `name` has no dashes in front; it is empty for an option that only recipes have. `read` parses
+    the arguments to the value that recipe.toml would have: one, `many`, or none for a `switch`. A
+    `path` is relative to the working directory, or the importing module. `in_imports` is false for
+    options that change no bundle, and for those of packaging, which is the bundler's work.
+    """
+
+    name: str
+    metavar: str = ""
+    read: Callable[[Sequence[str], str], Any] = texts.last
+    kind: Literal["one", "many", "switch"] = "one"
+    path: bool = False
+    in_imports: bool = True
+
+    @property
+    def attribute(self) -> str:
+        """The attribute of an argparse.Namespace."""
+        return self.name.replace("-", "_")
+
+
+@dataclass(frozen=True)
 class Option:
     """A setting of a build.
 
-    `key` is its key in recipe.toml. `is_valid` checks its value; errors print `expected`. `flag` is
-    its option on the command line and in imports, without dashes. `read` parses the arguments of
-    the flag to the value that recipe.toml would have: one, `many`, or none for a `switch`. `update`
-    adds the value to a recipe: tables and lists of files extend those of the recipe. A `path` is
-    relative to the recipe, the working directory, or the importing module. `in_imports` is false
-    for options that change no bundle, and for those of packaging, which is the bundler's work.
+    `key` is its key in recipe.toml. `is_valid` checks its value; errors print `expected`. `update`
+    adds the value to a recipe: tables and lists of files extend those of the recipe, whose paths
+    are relative to its folder. `variable` is its variable of doit.
     """
 
     key: str
@@ -41,18 +61,8 @@ class Option:
     expected: str
     is_valid: Callable[[Any], bool]
     update: updates.Update
-    flag: str = ""
-    metavar: str = ""
-    read: Callable[[Sequence[str], str], Any] = texts.last
-    kind: Literal["one", "many", "switch"] = "one"
-    path: bool = False
-    in_imports: bool = True
+    flag: Flag = Flag("")
     variable: str = ""
-
-    @property
-    def attribute(self) -> str:
-        """The attribute of an argparse.Namespace."""
-        return self.flag.replace("-", "_")
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -61,18 +71,16 @@ OPTIONS: tuple[Option, ...] = (
         "the format of the source, if the file does not show it",
         "the name of a model format",
         checks.is_string,
-        updates.assign("source_format"),
-        flag="source-format",
-        metavar="FORMAT",
+        updates.assign("reading", "format"),
+        Flag("source-format", "FORMAT"),
     ),
     Option(
         "signature",
         "the signature or graph to build, of a file that has several",
         "the name of a signature or graph",
         checks.is_string,
-        updates.assign("signature"),
-        flag="signature",
-        metavar="NAME",
+        updates.assign("reading", "signature"),
+        Flag("signature", "NAME"),
     ),
     Option(
         "parameters",
@@ -80,10 +88,7 @@ OPTIONS: tuple[Option, ...] = (
         "a table: name = string, number or truth value",
         checks.table(checks.is_plain),
         updates.parameters,
-        flag="parameter",
-        metavar="NAME=VALUE",
-        read=texts.pairs(texts.parameter),
-        kind="many",
+        Flag("parameter", "NAME=VALUE", texts.pairs(texts.parameter), kind="many"),
     ),
     Option(
         "backends",
@@ -91,10 +96,8 @@ OPTIONS: tuple[Option, ...] = (
         f" {','.join(USUAL_BACKENDS)}",
         "a list of strings",
         checks.is_strings,
-        updates.choose_from("backends", "backend", BACKENDS),
-        flag="backend",
-        metavar="LIST",
-        read=texts.commas,
+        updates.choose_from("backends", what="backend", valid=BACKENDS),
+        Flag("backend", "LIST", texts.commas),
         variable="backend",
     ),
     Option(
@@ -103,10 +106,8 @@ OPTIONS: tuple[Option, ...] = (
         " each except float32 has a folder OUTPUT-ENCODING",
         "a list of strings",
         checks.is_strings,
-        updates.choose_from("encodings", "encoding", ENCODINGS),
-        flag="encoding",
-        metavar="LIST",
-        read=texts.commas,
+        updates.choose_from("bundle", "encodings", what="encoding", valid=ENCODINGS),
+        Flag("encoding", "LIST", texts.commas),
         variable="encoding",
     ),
     Option(
@@ -116,9 +117,8 @@ OPTIONS: tuple[Option, ...] = (
         f" {', '.join(PRECISIONS)}; default: float32",
         f"one of {', '.join(PRECISIONS)}",
         lambda value: value in PRECISIONS,
-        updates.assign("precision"),
-        flag="precision",
-        metavar="PRECISION",
+        updates.assign("computation", "precision"),
+        Flag("precision", "PRECISION"),
     ),
     Option(
         "float16",
@@ -127,41 +127,32 @@ OPTIONS: tuple[Option, ...] = (
         f" {', '.join(FLOAT16_MODES)}; default: held",
         f"one of {', '.join(FLOAT16_MODES)}",
         lambda value: value in FLOAT16_MODES,
-        updates.assign("float16"),
-        flag="float16",
-        metavar="held|rounded",
+        updates.assign("computation", "float16"),
+        Flag("float16", "held|rounded"),
     ),
     Option(
         "batch_size",
         "the size of the batch, if the model leaves it open; default: 1",
         "a positive integer",
         checks.is_size,
-        updates.assign("batch_size"),
-        flag="batch-size",
-        metavar="SIZE",
-        read=texts.integer,
+        updates.assign("inputs", "batch_size"),
+        Flag("batch-size", "SIZE", texts.integer),
     ),
     Option(
         "input_shapes",
         "the shape of an input; a name, as in 1,T,16, stays open until the model runs",
         "a table: input name = [positive sizes, or names of sizes that are set at run time]",
         checks.table(checks.is_shape),
-        updates.input_shapes,
-        flag="input-shape",
-        metavar="[INPUT=]1,28,28,1",
-        read=texts.pairs(texts.input_shape),
-        kind="many",
+        updates.shapes("inputs", "shapes"),
+        Flag("input-shape", "[INPUT=]1,28,28,1", texts.pairs(texts.input_shape), kind="many"),
     ),
     Option(
         "dims",
         "a size that the model file names: a number, or another name",
         "a table: name of a size in the model file = a positive size, or another name",
         checks.table(checks.is_size_or_name),
-        updates.merge("dims"),
-        flag="dim",
-        metavar="NAME=SIZE",
-        read=texts.dims,
-        kind="many",
+        updates.merge("inputs", "dims"),
+        Flag("dim", "NAME=SIZE", texts.dims, kind="many"),
     ),
     Option(
         "values",
@@ -170,44 +161,32 @@ OPTIONS: tuple[Option, ...] = (
         "a table: name of an input of the model file = the number, truth value, string or list of"
         " these that it always is",
         checks.table(checks.is_constant),
-        updates.merge("values"),
-        flag="value",
-        metavar="INPUT=VALUE",
-        read=texts.pairs(texts.value),
-        kind="many",
+        updates.merge("inputs", "values"),
+        Flag("value", "INPUT=VALUE", texts.pairs(texts.value), kind="many"),
     ),
     Option(
         "from_layers",
         "build what follows this layer: its output becomes an input; once for each layer",
         "a list of layers, whose outputs are the inputs of what is built",
         checks.is_strings,
-        updates.layers("from_layers"),
-        flag="from-layer",
-        metavar="NAME",
-        read=texts.every,
-        kind="many",
+        updates.layers("reading", "from_layers"),
+        Flag("from-layer", "NAME", texts.every, kind="many"),
     ),
     Option(
         "to_layers",
         "build up to this layer: its output becomes an output; once for each layer",
         "a list of layers, whose outputs are the outputs of what is built",
         checks.is_strings,
-        updates.layers("to_layers"),
-        flag="to-layer",
-        metavar="NAME",
-        read=texts.every,
-        kind="many",
+        updates.layers("reading", "to_layers"),
+        Flag("to-layer", "NAME", texts.every, kind="many"),
     ),
     Option(
         "inputs",
         'how an image becomes an input: INPUT={fit="crop", color="BGR", mean=127.5}',
         "a table: input name = {size, fit, color, mean, scale, layout}",
         checks.table(checks.is_table),
-        updates.images,
-        flag="image",
-        metavar="INPUT={...}",
-        read=texts.pairs(texts.image),
-        kind="many",
+        updates.images("bundle", "images"),
+        Flag("image", "INPUT={...}", texts.pairs(texts.image), kind="many"),
     ),
     Option(
         "labels",
@@ -219,112 +198,82 @@ OPTIONS: tuple[Option, ...] = (
             or checks.table(checks.is_strings)(value)
             or checks.is_labels_file(value)
         ),
-        updates.labels,
-        flag="labels",
-        metavar="[OUTPUT=]FILE",
-        read=texts.labels,
-        kind="many",
-        path=True,
+        updates.labels("bundle", "labels"),
+        Flag("labels", "[OUTPUT=]FILE", texts.labels, kind="many", path=True),
     ),
     Option(
         "plugins",
         "a Python file that registers handlers",
         "a list of Python files",
         checks.is_strings,
-        updates.append_paths("plugins"),
-        flag="plugin",
-        metavar="FILE",
-        read=texts.every,
-        kind="many",
-        path=True,
+        updates.append_paths("user_code", "plugins"),
+        Flag("plugin", "FILE", texts.every, kind="many", path=True),
     ),
     Option(
         "operators",
         "a Python file that defines operators",
         "a list of Python files",
         checks.is_strings,
-        updates.append_paths("operators"),
-        flag="operators",
-        metavar="FILE",
-        read=texts.every,
-        kind="many",
-        path=True,
+        updates.append_paths("user_code", "operators"),
+        Flag("operators", "FILE", texts.every, kind="many", path=True),
     ),
     Option(
         "reads",
         "a file or folder outside of the project that the model's own code may read",
         "a list of files and folders",
         checks.is_strings,
-        updates.append_paths("reads"),
-        flag="reads",
-        metavar="PATH",
-        read=texts.every,
-        kind="many",
-        path=True,
+        updates.append_paths("user_code", "reads"),
+        Flag("reads", "PATH", texts.every, kind="many", path=True),
     ),
     Option(
         "trust_source",
         "run code that the model file contains",
         "true or false",
         checks.is_boolean,
-        updates.assign("trust_source"),
-        flag="trust-source",
-        read=texts.switch,
-        kind="switch",
+        updates.assign("user_code", "trust_source"),
+        Flag("trust-source", read=texts.switch, kind="switch"),
     ),
     Option(
         "winograd",
         "compute convolutions of stride 1 with fewer multiplications: on or off; default: on",
         "'on' or 'off'",
         lambda value: value in ("on", "off"),
-        lambda recipe, value, folder, where: replace(recipe, winograd=value == "on"),
-        flag="winograd",
-        metavar="on|off",
+        updates.assign_switch("computation", "winograd"),
+        Flag("winograd", "on|off"),
     ),
     Option(
         "tuned",
         "the file that webkiln tune writes",
         "the path of the file that webkiln tune writes",
         checks.is_path,
-        updates.assign_path("tuned"),
-        flag="tuned",
-        metavar="FILE",
-        path=True,
+        updates.assign_path("computation", "tuned"),
+        Flag("tuned", "FILE", path=True),
     ),
     Option(
         "reference",
         "inputs and outputs that the framework computed elsewhere, to verify against",
         "the path of an .npz file of inputs and outputs that the framework computed",
         checks.is_path,
-        updates.assign_path("reference"),
-        flag="reference",
-        metavar="NPZ",
-        path=True,
-        in_imports=False,
+        updates.assign_path("verification", "reference"),
+        Flag("reference", "NPZ", path=True, in_imports=False),
     ),
     Option(
         "tolerances",
         "the largest error that verification accepts, for an encoding or for precision",
         "a table: encoding, or precision = positive number",
         checks.table(checks.is_positive),
-        updates.tolerances,
-        flag="tolerance",
-        metavar="ENCODING=ERROR",
-        read=texts.pairs(texts.number),
-        kind="many",
-        in_imports=False,
+        updates.tolerances("verification", "tolerances"),
+        Flag(
+            "tolerance", "ENCODING=ERROR", texts.pairs(texts.number), kind="many", in_imports=False
+        ),
     ),
     Option(
         "sample_sizes",
         "the size that verification uses for an open size",
         "a table: name of a size = the positive size that verification uses",
         checks.table(checks.is_size),
-        updates.merge("sample_sizes"),
-        flag="sample-size",
-        metavar="NAME=SIZE",
-        read=texts.pairs(texts.size),
-        kind="many",
-        in_imports=False,
+        updates.merge("verification", "sample_sizes"),
+        Flag("sample-size", "NAME=SIZE", texts.pairs(texts.size), kind="many", in_imports=False),
     ),
     Option(
         "format",
@@ -332,44 +281,32 @@ OPTIONS: tuple[Option, ...] = (
         " file); default: folder",
         f"one of {', '.join(FORMS)}",
         checks.is_string,
-        updates.form("kind"),
-        flag="format",
-        metavar="FORMAT",
-        in_imports=False,
+        updates.assign("bundle", "form", "kind"),
+        Flag("format", "FORMAT", in_imports=False),
     ),
     Option(
         "hashed",
         "give files content-hashed names, so that caches may keep them for ever",
         "true or false",
         checks.is_boolean,
-        updates.form("hashed"),
-        flag="hashed",
-        read=texts.switch,
-        kind="switch",
-        in_imports=False,
+        updates.assign("bundle", "form", "hashed"),
+        Flag("hashed", read=texts.switch, kind="switch", in_imports=False),
     ),
     Option(
         "package",
         "the name and version of an npm package",
         f"a table: one of {', '.join(PACKAGE)} = string",
         checks.table(checks.is_string),
-        updates.package,
-        flag="package",
-        metavar="NAME@VERSION",
-        read=texts.package,
-        in_imports=False,
+        updates.merge("bundle", "form", "package"),
+        Flag("package", "NAME@VERSION", texts.package, in_imports=False),
     ),
     Option(
         "package.license",
         "the license of an npm package, such as MIT",
         "",
         checks.is_string,
-        lambda recipe, value, folder, where: updates.package(
-            recipe, {"license": value}, folder, where
-        ),
-        flag="license",
-        metavar="LICENSE",
-        in_imports=False,
+        updates.set_item("license", "bundle", "form", "package"),
+        Flag("license", "LICENSE", in_imports=False),
     ),
     Option(
         "on_request",
@@ -382,7 +319,7 @@ OPTIONS: tuple[Option, ...] = (
 """Every option except the source, in the order in which they apply."""
 
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
-BY_FLAG: Mapping[str, Option] = {option.flag: option for option in OPTIONS if option.flag}
+BY_FLAG: Mapping[str, Option] = {option.flag.name: option for option in OPTIONS if option.flag.name}
 PACKAGING = ("format", "hashed", "package", "license")
 """Flags of commands that write bundles."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from webkiln.errors import RecipeError
 from webkiln.recipe.checks import is_source
 from webkiln.recipe.options import BY_KEY
-from webkiln.recipe.recipe import Recipe, checked
+from webkiln.recipe.recipe import Recipe, UserCode, checked
 from webkiln.recipe.sources import parse_source
 from webkiln.recipe.values import choose
 
@@ -48,7 +48,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
     recipe = Recipe(
         name,
         parse_source(data[SOURCE], data.get("parameters", {}), folder, where),
-        project=folder.parents[min(1, len(folder.parents) - 1)],
+        user_code=UserCode(project=folder.parents[min(1, len(folder.parents) - 1)]),
     )
     for key, option in BY_KEY.items():
         if key in data and key != "parameters":

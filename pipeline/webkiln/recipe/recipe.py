@@ -33,61 +33,35 @@ class LabelsFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """The settings of one model. Paths are absolute.
+class Reading:
+    """How a source is read: its `format`, if the file does not show it, and which part of it."""
 
-    A recipe with `on_request` is built only if its model is named.
-    """
-
-    name: str
-    source: Source
-    source_format: str = ""
+    format: str = ""
     signature: str = ""
-    input_shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
-    sample_sizes: Mapping[str, int] = field(default_factory=dict)
-    reference: Path | None = None
-    batch_size: int = 1
-    backends: tuple[str, ...] = USUAL_BACKENDS
-    encodings: tuple[str, ...] = ("float32",)
-    tolerances: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
-    labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] | LabelsFile = ()
-    images: Mapping[str, ImageInput] = field(default_factory=dict)
-    plugins: tuple[Path, ...] = ()
-    operators: tuple[Path, ...] = ()
-    trust_source: bool = False
-    on_request: bool = False
-    dims: Mapping[str, int | str] = field(default_factory=dict)
-    values: Mapping[str, Any] = field(default_factory=dict)
     from_layers: tuple[str, ...] = ()
     to_layers: tuple[str, ...] = ()
-    project: Path = field(default_factory=Path.cwd)
-    reads: tuple[Path, ...] = ()
-    form: Form = field(default_factory=Form)
-    winograd: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is known of the inputs before the model runs: sizes that the source leaves open, and
+    constant `values`. Sizes that have names in `shapes` and `dims` are set at run time.
+    """
+
+    batch_size: int = 1
+    shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
+    dims: Mapping[str, int | str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """How backends compute. `tuned`: the file that `webkiln tune` writes."""
+
     precision: str = "float32"
     float16: str = "held"
+    winograd: bool = True
     tuned: Path | None = None
-
-    @property
-    def roots(self) -> tuple[Path, ...]:
-        """The folders that user code of the model may read; empty if the model has no such code."""
-        files = [*self.plugins, *self.operators]
-        if isinstance(self.source, ExportSource):
-            files.append(self.source.script)
-        folders = [path.parent for path in files]
-        if isinstance(self.source, ModuleSource):
-            folders.append(self.source.root)
-        if not folders and not self.trust_source:
-            return ()
-        return tuple(dict.fromkeys((self.project, *folders, *self.reads)))
-
-    def stores_float16(self, backend: str) -> bool:
-        """Whether a backend stores float16 between layers."""
-        return self.precision_of(backend) != "float32"
-
-    def rounds_float16(self, backend: str) -> bool:
-        """Whether a backend that could hold float16 tensors as float32 rounds them."""
-        return self.float16 == "rounded" and backend in HOLDING_BACKENDS
 
     def precision_of(self, backend: str) -> str:
         """The recipe's precision, or the closest one that the backend has."""
@@ -98,29 +72,109 @@ class Recipe:
             return FLOAT16
         return self.precision
 
+    def stores_float16(self, backend: str) -> bool:
+        """Whether a backend stores float16 between layers."""
+        return self.precision_of(backend) != "float32"
+
+    def rounds_float16(self, backend: str) -> bool:
+        """Whether a backend that could hold float16 tensors as float32 rounds them."""
+        return self.float16 == "rounded" and backend in HOLDING_BACKENDS
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What bundles are verified against: `reference`, a file of recorded outputs, or what the
+    framework computes, with the sizes `sample_sizes`.
+    """
+
+    reference: Path | None = None
+    tolerances: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
+    sample_sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UserCode:
+    """The user's code that a build runs, and what it may read besides its own folders: files in the
+    folder `project`, and the files and folders `reads`.
+    """
+
+    plugins: tuple[Path, ...] = ()
+    operators: tuple[Path, ...] = ()
+    trust_source: bool = False
+    project: Path = field(default_factory=Path.cwd)
+    reads: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What bundles have besides programs: weights, with a bundle for each of `encodings`; labels of
+    outputs; how images become inputs. `form`: how a bundle is written.
+    """
+
+    encodings: tuple[str, ...] = ("float32",)
+    labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] | LabelsFile = ()
+    images: Mapping[str, ImageInput] = field(default_factory=dict)
+    form: Form = field(default_factory=Form)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The settings of one model. Paths are absolute.
+
+    A recipe with `on_request` is built only if its model is named.
+    """
+
+    name: str
+    source: Source
+    reading: Reading = Reading()
+    inputs: Inputs = field(default_factory=Inputs)
+    backends: tuple[str, ...] = USUAL_BACKENDS
+    computation: Computation = Computation()
+    verification: Verification = field(default_factory=Verification)
+    user_code: UserCode = field(default_factory=UserCode)
+    bundle: Bundle = field(default_factory=Bundle)
+    on_request: bool = False
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that user code of the model may read; empty if the model has no such code."""
+        code = self.user_code
+        files = [*code.plugins, *code.operators]
+        if isinstance(self.source, ExportSource):
+            files.append(self.source.script)
+        folders = [path.parent for path in files]
+        if isinstance(self.source, ModuleSource):
+            folders.append(self.source.root)
+        if not folders and not code.trust_source:
+            return ()
+        return tuple(dict.fromkeys((code.project, *folders, *code.reads)))
+
     def tolerance(self, backend: str, encoding: str) -> float:
         """The largest relative error that verification accepts."""
-        bound = self.tolerances[encoding]
-        return max(bound, self.tolerances["precision"]) if self.stores_float16(backend) else bound
+        tolerances = self.verification.tolerances
+        bound = tolerances[encoding]
+        stores_float16 = self.computation.stores_float16(backend)
+        return max(bound, tolerances["precision"]) if stores_float16 else bound
 
     @property
     def labels_file(self) -> UrlSource | None:
         """The file of labels to download, if the source's parameters match its `when`."""
-        if not isinstance(self.labels, LabelsFile):
+        labels, source = self.bundle.labels, self.source
+        if not isinstance(labels, LabelsFile):
             return None
-        source = self.source
         parameters = source.parameters if isinstance(source, ExportSource | ModuleSource) else {}
-        return self.labels.file if self.labels.when.items() <= parameters.items() else None
+        return labels.file if labels.when.items() <= parameters.items() else None
 
 
 def checked(recipe: Recipe, where: str) -> Recipe:
     """The recipe. Raises RecipeError for settings that its form or its backends cannot have."""
-    check_form(recipe.form, where)
-    arithmetic = recipe.precision == FLOAT16_ARITHMETIC
+    check_form(recipe.bundle.form, where)
+    precision = recipe.computation.precision
+    arithmetic = precision == FLOAT16_ARITHMETIC
     able = FLOAT16_ARITHMETIC_BACKENDS if arithmetic else FLOAT16_BACKENDS
-    if recipe.precision != "float32" and not set(able) & set(recipe.backends):
+    if precision != "float32" and not set(able) & set(recipe.backends):
         raise RecipeError(
-            f"{where}: precision is {recipe.precision!r}, and the backends are"
+            f"{where}: precision is {precision!r}, and the backends are"
             f" {', '.join(recipe.backends)}, which compute in float32; add {' or '.join(able)}, or"
             " leave precision out (encoding = 'float16' halves the weights of all)"
         )

@@ -1,4 +1,6 @@
-"""How the values of options change a recipe."""
+"""How the values of options change a recipe. An update names the field that it changes after the
+records that it is in: `assign("reading", "signature")`.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,78 +20,96 @@ Update = Callable[[Recipe, Any, Path, str], Recipe]
 """(recipe, value, folder of relative paths, where the value was given) -> the changed recipe."""
 
 
-def _with(recipe: Recipe, field: str, value: Any) -> Recipe:
-    changes: dict[str, Any] = {field: value}
-    return replace(recipe, **changes)
+def _changed(record: Any, path: Sequence[str], change: Callable[[Any], Any]) -> Any:
+    """A record with a change of the field at `path`: its name, after those of enclosing records."""
+    name, *rest = path
+    value = getattr(record, name)
+    changes = {name: _changed(value, rest, change) if rest else change(value)}
+    return replace(record, **changes)
 
 
-def assign(field: str) -> Update:
-    return lambda recipe, value, folder, where: _with(recipe, field, value)
+def _update(path: Sequence[str], change: Callable[[Any, Any, Path, str], Any]) -> Update:
+    """The update by `change`: (the field's value, the option's, folder, where) -> the new one."""
+
+    def update(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
+        changed: Recipe = _changed(recipe, path, lambda old: change(old, value, folder, where))
+        return changed
+
+    return update
 
 
-def merge(field: str) -> Update:
-    return lambda recipe, value, folder, where: _with(
-        recipe, field, {**getattr(recipe, field), **value}
+def assign(*path: str) -> Update:
+    return _update(path, lambda old, value, folder, where: value)
+
+
+def assign_switch(*path: str) -> Update:
+    return _update(path, lambda old, value, folder, where: value == "on")
+
+
+def merge(*path: str) -> Update:
+    return _update(path, lambda old, value, folder, where: {**old, **value})
+
+
+def assign_path(*path: str) -> Update:
+    return _update(path, lambda old, value, folder, where: folder / value)
+
+
+def append_paths(*path: str) -> Update:
+    return _update(
+        path, lambda old, value, folder, where: (*old, *(folder / item for item in value))
     )
 
 
-def assign_path(field: str) -> Update:
-    return lambda recipe, value, folder, where: _with(recipe, field, folder / value)
+def layers(*path: str) -> Update:
+    return _update(path, lambda old, value, folder, where: tuple(dict.fromkeys(value)))
 
 
-def append_paths(field: str) -> Update:
-    return lambda recipe, value, folder, where: _with(
-        recipe, field, (*getattr(recipe, field), *(folder / item for item in value))
+def choose_from(*path: str, what: str, valid: Sequence[str]) -> Update:
+    return _update(path, lambda old, value, folder, where: choose(what, value, valid, where))
+
+
+def set_item(key: str, *path: str) -> Update:
+    return _update(path, lambda old, value, folder, where: {**old, key: value})
+
+
+def shapes(*path: str) -> Update:
+    return _update(
+        path,
+        lambda old, value, folder, where: {
+            **old,
+            **{name: tuple(shape) for name, shape in value.items()},
+        },
     )
 
 
-def layers(field: str) -> Update:
-    return lambda recipe, value, folder, where: _with(recipe, field, tuple(dict.fromkeys(value)))
+def tolerances(*path: str) -> Update:
+    def change(old: Any, value: Any, folder: Path, where: str) -> Any:
+        if value:
+            choose("encoding in tolerances", value.keys(), TOLERANCES, where)
+        return {**old, **{name: float(bound) for name, bound in value.items()}}
+
+    return _update(path, change)
 
 
-def choose_from(field: str, what: str, valid: Sequence[str]) -> Update:
-    return lambda recipe, value, folder, where: _with(
-        recipe, field, choose(what, value, valid, where)
-    )
+def labels(*path: str) -> Update:
+    def change(old: Any, value: Any, folder: Path, where: str) -> Any:
+        if checks.is_labels_file(value):
+            return LabelsFile(parse_url(value, f"{where}: labels"), dict(value.get("when", {})))
+        if isinstance(value, dict):
+            return {name: tuple(names) for name, names in value.items()}
+        return tuple(value)
+
+    return _update(path, change)
 
 
-def form(field: str) -> Update:
-    def apply(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-        changes: dict[str, Any] = {field: value}
-        return replace(recipe, form=replace(recipe.form, **changes))
+def images(*path: str) -> Update:
+    def change(old: Any, value: Any, folder: Path, where: str) -> Any:
+        images = {
+            name: parse_image(table, f"{where}: inputs.{name}") for name, table in value.items()
+        }
+        return {**old, **images}
 
-    return apply
-
-
-def package(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    return replace(recipe, form=replace(recipe.form, package={**recipe.form.package, **value}))
-
-
-def input_shapes(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    shapes = {name: tuple(shape) for name, shape in value.items()}
-    return replace(recipe, input_shapes={**recipe.input_shapes, **shapes})
-
-
-def tolerances(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    if value:
-        choose("encoding in tolerances", value.keys(), TOLERANCES, where)
-    bounds = {name: float(bound) for name, bound in value.items()}
-    return replace(recipe, tolerances={**recipe.tolerances, **bounds})
-
-
-def labels(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    if checks.is_labels_file(value):
-        file = LabelsFile(parse_url(value, f"{where}: labels"), dict(value.get("when", {})))
-        return replace(recipe, labels=file)
-    if isinstance(value, dict):
-        named = {name: tuple(names) for name, names in value.items()}
-        return replace(recipe, labels=named)
-    return replace(recipe, labels=tuple(value))
-
-
-def images(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
-    images = {name: parse_image(table, f"{where}: inputs.{name}") for name, table in value.items()}
-    return replace(recipe, images={**recipe.images, **images})
+    return _update(path, change)
 
 
 def parameters(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:

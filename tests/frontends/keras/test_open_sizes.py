@@ -150,11 +150,13 @@ def test_two_names_that_must_be_equal_are_guarded():
     a, b = keras.Input((None, 4), name="a"), keras.Input((None, 4), name="b")
     model = keras.Model([a, b], layers.Add(name="sum")([a, b]))
     graph = KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "S", 4)}).convert(model)
-    assert [(guard.layer, str(guard.a), str(guard.b)) for guard in graph.guards] == [
+    assert [(guard.layer, str(guard.a), str(guard.b)) for guard in graph.constraints.guards] == [
         ("sum", "T", "S")
     ]
     assert (
-        not KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "T", 4)}).convert(model).guards
+        not KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "T", 4)})
+        .convert(model)
+        .constraints.guards
     )
 
 

@@ -20,7 +20,7 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.onnx.classical import DESCRIPTIONS
 from webkiln.frontends.onnx.load import describe_model
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Recipe, UserCode
 from webkiln.recipe.sources import PathSource
 
 TREES = grown(2, 2, 1)
@@ -302,7 +302,10 @@ def test_models_are_verified_against_onnxruntime(
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
     (tmp_path / "flowers.onnx").write_bytes(model.SerializeToString())
     recipe = Recipe(
-        "net", PathSource(tmp_path / "flowers.onnx"), backends=("js",), project=tmp_path
+        "net",
+        PathSource(tmp_path / "flowers.onnx"),
+        backends=("js",),
+        user_code=UserCode(project=tmp_path),
     )
     with Engine(tmp_path / "state") as engine:
         for action in ModelGraph(recipe, engine.share).verify(

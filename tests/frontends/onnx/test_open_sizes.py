@@ -226,7 +226,7 @@ CONDITIONS = {
 def test_a_branch_for_sizes_of_one_is_excluded_by_a_guard(name: str) -> None:
     source = branches(CONDITIONS[name])
     graph = converted(source)
-    assert len(graph.guards) == 1
+    assert len(graph.constraints.guards) == 1
     for length in (2, 5):
         check(source, graph, {"x": numbers(2, length)})
 
@@ -234,5 +234,7 @@ def test_a_branch_for_sizes_of_one_is_excluded_by_a_guard(name: str) -> None:
 def test_squeezed_open_sizes_must_differ_from_one() -> None:
     source = model([node("Squeeze", ["x"], ["y"])], [floats("x", 1, "L", 3)], [floats("y", "L", 3)])
     graph = converted(source)
-    assert [(str(guard.a), str(guard.b)) for guard in graph.guards] == [("max(1, L - 1)", "L - 1")]
+    assert [(str(guard.a), str(guard.b)) for guard in graph.constraints.guards] == [
+        ("max(1, L - 1)", "L - 1")
+    ]
     check(source, graph, {"x": numbers(1, 4, 3)})

@@ -182,7 +182,7 @@ def test_a_squeeze_of_an_open_size_requires_more_than_one(opset):
     x = np.ones((3, 1, 4), np.float32)
     results, _ = run_graph(graph, {"x": x})
     np.testing.assert_array_equal(results["y"], onnxruntime_outputs(proto, {"x": x})["y"])
-    assert [guard.layer for guard in graph.guards] == ["it"]
+    assert [guard.layer for guard in graph.constraints.guards] == ["it"]
     named = model(
         [node("Squeeze", ["x", "one"], ["y"], "it")],
         [floats("x", "N", 1, 4)],
@@ -190,4 +190,4 @@ def test_a_squeeze_of_an_open_size_requires_more_than_one(opset):
         [literal("one", [1])],
         opset=13,
     )
-    assert not converted(named).guards
+    assert not converted(named).constraints.guards

@@ -103,7 +103,9 @@ def test_a_state_of_batch_one_fixes_a_symbolic_batch():
         [floats("x", "batch_size", 3), floats("h", 1, 4)],
         [floats("y", None, 7)],
     )
-    assert [str(guard.a - guard.b) for guard in converted(proto).guards] == ["batch_size - 1"]
+    assert [str(guard.a - guard.b) for guard in converted(proto).constraints.guards] == [
+        "batch_size - 1"
+    ]
     assert converted(proto, dims={"batch_size": 1}).type("concat").shape == (1, 7)
 
 
@@ -136,6 +138,6 @@ def test_a_conditional_squeeze_depends_on_a_guard():
     np.testing.assert_array_equal(
         run_graph(graph, {"x": x}, graph.weights)[0]["y"], onnxruntime_outputs(proto, {"x": x})["y"]
     )
-    assert [str(guard.a - guard.b) for guard in graph.guards] == ["-min(1, T - 1) + 1"]
+    assert [str(guard.a - guard.b) for guard in graph.constraints.guards] == ["-min(1, T - 1) + 1"]
     fixed = converted(proto, dims={"T": 1})
     assert fixed.type(fixed.outputs["y"]).shape == (2, 3)

@@ -31,7 +31,7 @@ from webkiln.frontends.torch.program import read_program
 from webkiln.frontends.torch.source import program_of
 from webkiln.frontends.torch.weights import read_state
 from webkiln.recipe.read import parse_recipe
-from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.recipe import Recipe, UserCode
 from webkiln.recipe.sources import ModuleSource, PathSource
 
 pytestmark = pytest.mark.probes
@@ -86,7 +86,10 @@ def test_a_program_is_verified_against_torch(
 ) -> None:
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
     recipe = Recipe(
-        "net", PathSource(save_program(tmp_path / "net.pt2")), backends=("js",), project=tmp_path
+        "net",
+        PathSource(save_program(tmp_path / "net.pt2")),
+        backends=("js",),
+        user_code=UserCode(project=tmp_path),
     )
     with Engine(tmp_path / "state") as engine:
         actions = ModelGraph(recipe, engine.share).verify(Selection(("js",), layers=True), "node")

@@ -98,7 +98,8 @@ class Fleet:
 
     def accepts(self, action: Action) -> bool:
         """Whether an action may run elsewhere. One with user code reads files of this machine."""
-        return not self._scheduler.is_closed and action.stage not in LOCAL and not action.roots
+        is_local = action.stage in LOCAL or bool(action.user_reads.roots)
+        return not is_local and not self._scheduler.is_closed
 
     def perform(
         self,

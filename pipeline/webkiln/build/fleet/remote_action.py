@@ -141,5 +141,5 @@ def resources(action: Action, size: int) -> dict[str, float]:
     )
     programs = {"compiler": 1.0} if action.stage in ("compile", "link") else {}
     if action.stage == "verify" and action.params["browser"] in BROWSERS:
-        programs |= dict.fromkeys(action.tools, 1.0)
+        programs |= dict.fromkeys(action.requirements.tools, 1.0)
     return {"memory": round(memory, 3), **programs}

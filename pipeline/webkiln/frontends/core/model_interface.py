@@ -38,5 +38,5 @@ class ModelInterface:
         return signature
 
     def shown(self, shape: Sequence[Size]) -> str:
-        sizes = (expand_quotients(size, self.graph.divisibility) for size in shape)
+        sizes = (expand_quotients(size, self.graph.constraints.divisibility) for size in shape)
         return f"[{', '.join(map(dim.abbreviate, sizes))}]"

@@ -2,7 +2,7 @@
 of others.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -60,15 +60,8 @@ def needed_vertices(
     producers = {
         tensor: number for number, vertex in enumerate(vertices) for tensor in vertex.writes
     }
-    entries, needed, entries_read = set(starts), set[int](), set[T]()
-    queue = list(ends)
-    while queue:
-        tensor = queue.pop()
-        if tensor in entries:
-            entries_read.add(tensor)
-        elif (number := producers.get(tensor)) is not None and number not in needed:
-            needed.add(number)
-            queue += vertices[number].reads
+    entries = set(starts)
+    needed, entries_read = _upstream(vertices, producers, entries, ends)
     if not needed:
         raise RecipeError(
             f"{model}: there is no layer between {_listed(list(starts), label) or 'its inputs'} and"
@@ -92,16 +85,7 @@ def needed_vertices(
         and _has_inputs(tensor, vertices, producers)
     ]
     if undefined:
-        tensors, readers = (
-            list(dict.fromkeys(tensor for tensor, _ in undefined)),
-            list(dict.fromkeys(reader for _, reader in undefined)),
-        )
-        options = " ".join(f"--from-layer {name}" for name in dict.fromkeys(map(label, tensors)))
-        problem = (
-            f"the subgraph leaves {_listed(tensors, label)} undefined, which {', '.join(readers)}"
-            f" {'reads' if len(readers) == 1 else 'read'}"
-        )
-        raise RecipeError(f"{model}: {problem} from outside it; add {options}")
+        raise RecipeError(f"{model}: {_undefined_text(undefined, label)}")
     if independent := [
         tensor
         for tensor in ends
@@ -113,6 +97,38 @@ def needed_vertices(
             " to build with --to-layer"
         )
     return needed, entries_read
+
+
+def _upstream(
+    vertices: Sequence[Vertex[T]],
+    producers: Mapping[T, int],
+    starts: Collection[T],
+    ends: Sequence[T],
+) -> tuple[set[int], set[T]]:
+    """The indices of the vertices that `ends` depend on, up to `starts`, and the members of
+    `starts` that they read.
+    """
+    upstream, starts_read = set[int](), set[T]()
+    queue = list(ends)
+    while queue:
+        tensor = queue.pop()
+        if tensor in starts:
+            starts_read.add(tensor)
+        elif (number := producers.get(tensor)) is not None and number not in upstream:
+            upstream.add(number)
+            queue += vertices[number].reads
+    return upstream, starts_read
+
+
+def _undefined_text(undefined: Sequence[tuple[T, str]], label: Callable[[T], str]) -> str:
+    """The message for tensors from outside of a subgraph, each with the vertex that reads it."""
+    tensors = list(dict.fromkeys(tensor for tensor, _ in undefined))
+    readers = list(dict.fromkeys(reader for _, reader in undefined))
+    options = " ".join(f"--from-layer {name}" for name in dict.fromkeys(map(label, tensors)))
+    return (
+        f"the subgraph leaves {_listed(tensors, label)} undefined, which {', '.join(readers)}"
+        f" {'reads' if len(readers) == 1 else 'read'} from outside it; add {options}"
+    )
 
 
 def _downstream(vertices: Sequence[Vertex[T]], starts: set[T]) -> set[int]:

@@ -136,6 +136,7 @@ def inspect_spec(
 def inspect_graph(file: FileFacts, model: Description, interface: ModelInterface) -> Inspection:
     """The inspection of a model that converts, with the types of its graph."""
     graph = interface.graph
+    divisibility = graph.constraints.divisibility
 
     def tensors(role: str) -> tuple[TensorFacts, ...]:
         return tuple(
@@ -144,18 +145,18 @@ def inspect_graph(file: FileFacts, model: Description, interface: ModelInterface
                 dtype,
                 tuple(
                     dim.abbreviate(size) if dim.is_symbolic(size) else int(size)
-                    for size in (expand_quotients(size, graph.divisibility) for size in shape)
+                    for size in (expand_quotients(size, divisibility) for size in shape)
                 ),
             )
             for name, (dtype, shape) in interface.of(role).items()
         )
 
     inputs, outputs = tensors("inputs"), tensors("outputs")
-    sizes = [f"{item.name} is {item} ({', '.join(item.layers)})" for item in graph.divisibility]
+    sizes = [f"{item.name} is {item} ({', '.join(item.layers)})" for item in divisibility]
     sizes += [
-        f"{dim.abbreviate(expand_quotients(item.a, graph.divisibility))} is"
-        f" {dim.abbreviate(expand_quotients(item.b, graph.divisibility))} ({item.layer})"
-        for item in graph.guards
+        f"{dim.abbreviate(expand_quotients(item.a, divisibility))} is"
+        f" {dim.abbreviate(expand_quotients(item.b, divisibility))} ({item.layer})"
+        for item in graph.constraints.guards
     ]
     description = Description(inputs, outputs, model.parts, model.weights)
     return Inspection(

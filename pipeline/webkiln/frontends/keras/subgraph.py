@@ -1,6 +1,6 @@
 """Extract the part of a Keras model between layers as a model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from webkiln.errors import RecipeError
@@ -67,6 +67,21 @@ def cut_model(
         ]
     )
     leaving = _named(ends, {}, set()) if cut.ends else list(model.outputs)
+    return _with_bounds(model, retained, entering, leaving, declared)
+
+
+def _with_bounds(
+    model: ModelSpec,
+    retained: Mapping[str, Sequence[int]],
+    entering: Sequence[tuple[str, Ref]],
+    leaving: Sequence[tuple[str, Ref]],
+    declared: TensorTypes,
+) -> ModelSpec:
+    """The model with these inputs and outputs, and those calls of its layers that are `retained`,
+    which are renumbered.
+    """
+    layers = {layer.name: layer for layer in model.layers}
+    own = {ref for _, ref in model.inputs}
     moved = {
         Ref(name, old): Ref(name, new)
         for name, numbers in retained.items()

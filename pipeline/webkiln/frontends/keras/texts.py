@@ -176,27 +176,8 @@ def with_indices(
         place = Ref(source if source not in inputs else tensor)
         inputs.setdefault(source, []).append((tensor, place))
         known[tensor] = _index_shape(layer, text, entry["length"])
-        made[source].append(
-            LayerSpec(
-                place.layer,
-                "InputLayer",
-                {"batch_shape": [None] * len(known[tensor]), "dtype": "int32"},
-                kind="input",
-            )
-        )
-        marked = (
-            {**layer.config, "indices": True} if layer.class_name == "Hashing" else layer.config
-        )
-        layers.append(
-            replace(
-                layer,
-                config=marked,
-                calls=tuple(
-                    renamed(call, dict.fromkeys(call.refs(), place).__getitem__)
-                    for call in layer.calls
-                ),
-            )
-        )
+        made[source].append(_index_input(place.layer, len(known[tensor])))
+        layers.append(_reading_indices(layer, place))
         texts.append(entry)
     rest = [
         made_one
@@ -209,6 +190,20 @@ def with_indices(
         for pair in (inputs.get(ref.layer, []) if ref.layer in names else [(name, ref)])
     ]
     return replace(model, layers=tuple(rest), inputs=tuple(ends)), known, texts
+
+
+def _index_input(name: str, rank: int) -> LayerSpec:
+    config = {"batch_shape": [None] * rank, "dtype": "int32"}
+    return LayerSpec(name, "InputLayer", config, kind="input")
+
+
+def _reading_indices(layer: LayerSpec, place: Ref) -> LayerSpec:
+    """The layer, which reads indices from `place`."""
+    hashed = {"indices": True} if layer.class_name == "Hashing" else {}
+    calls = tuple(
+        renamed(call, dict.fromkeys(call.refs(), place).__getitem__) for call in layer.calls
+    )
+    return replace(layer, config={**layer.config, **hashed}, calls=calls)
 
 
 def known_words(model: ModelSpec) -> dict[str, tuple[tuple[str, ...], bool]]:

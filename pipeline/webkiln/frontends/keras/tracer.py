@@ -68,19 +68,7 @@ class Tracer(Recording):
         original = tree.flatten((args, kwargs))
         args, kwargs = mapped(fresh, args), mapped(fresh, kwargs)
         masks = self._masks(original, tree.flatten((args, kwargs)))
-        accepted = inspect.signature(self.method).parameters
-        accepts_any = any(
-            parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values()
-        )
-        kwargs = {
-            name: value
-            for name, value in kwargs.items()
-            if name in accepted or (accepts_any and value is not None)
-        }
-        if "training" in accepted:
-            kwargs["training"] = False
-        if isinstance(self.layer, keras.layers.Layer) and self.method == self.layer.call:
-            kwargs |= mask_arguments(self.method, args, kwargs)
+        kwargs = self._accepted(args, kwargs)
         with self.tracing(), substituted(self.layer, self._stand_in):
             results = self.method(*args, **kwargs)
             attach_masks(self.layer, args, kwargs, results)
@@ -109,6 +97,23 @@ class Tracer(Recording):
             ModelSpec(self.path, tuple(layers), tuple(inputs), tuple(outputs), nexts, self.batch),
             self.weights,
         )
+
+    def _accepted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The keyword arguments that the method accepts, for inference and with masks."""
+        accepted = inspect.signature(self.method).parameters
+        accepts_any = any(
+            parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values()
+        )
+        kwargs = {
+            name: value
+            for name, value in kwargs.items()
+            if name in accepted or (accepts_any and value is not None)
+        }
+        if "training" in accepted:
+            kwargs["training"] = False
+        if isinstance(self.layer, keras.layers.Layer) and self.method == self.layer.call:
+            kwargs |= mask_arguments(self.method, args, kwargs)
+        return kwargs
 
     def _received(self, dtype: str) -> str:
         """The dtype of an input in the call: `Layer.__call__` casts floating-point ones first."""

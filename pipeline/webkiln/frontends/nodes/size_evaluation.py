@@ -71,7 +71,7 @@ def evaluate_call(
         ):
             return None
         graph = scratch.graph(tensors)
-        if graph.guards or graph.divisibility or graph.states:
+        if graph.constraints or graph.states:
             return None
         for name in graph.constants:
             value = graph.constant(name)

@@ -1,6 +1,6 @@
 """Extraction of a subgraph from a model of nodes, and its reference."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from webkiln.errors import RecipeError, SourceError
@@ -40,37 +40,22 @@ def extract_subgraph(
     graph = model.graph
     nodes = [node for node in graph.nodes if node.op != "SET_STATE"]
     primary = _names(graph, nodes, tensor_names)
-    defined = {
-        *(item.tensor for item in graph.inputs),
-        *(tensor for node in nodes for tensor in node.outputs),
-    }
-    secondary = {
-        item: tensor
-        for item, tensor in (aliases or {}).items()
-        if item not in primary and tensor in defined
-    }
+    secondary = _secondary_names(graph, nodes, primary, aliases or {})
     tensors = {**secondary, **primary}
     check_names(name, bounds, [*primary, *secondary], lambda item: _enclosing_node(graph, item))
     labels = {tensor: item for item, tensor in tensors.items()}
     starts = [tensors[item] for item in bounds.starts]
     start_types = {item: _input_at(item, tensors[item], type_of, name) for item in bounds.starts}
     ends = [tensors[item] for item in bounds.ends] or [item.tensor for item in graph.outputs]
-    vertices = [
-        Vertex(node.name, _reads(node), tuple(filter(None, node.outputs))) for node in nodes
-    ]
-    vertices += [Vertex(item, (), (item,)) for item in graph.tensors]
+    vertices = _vertices(graph, nodes)
 
     def label(tensor: str) -> str:
         return labels.get(tensor, tensor)
 
     needed, used = needed_vertices(name, vertices, starts, ends, label)
     states = _states(nodes, needed)
-    while setters := [
-        node
-        for node in graph.nodes
-        if node.op == "SET_STATE" and node.attrs["state"] in states and node.inputs[0] not in ends
-    ]:
-        ends += [node.inputs[0] for node in setters]
+    while new_values := [item for item in _new_values(graph, states) if item not in ends]:
+        ends += new_values
         needed, used = needed_vertices(name, vertices, starts, ends, label)
         states = _states(nodes, needed)
     node_names = {node.name for number, node in enumerate(nodes) if number in needed}
@@ -84,19 +69,51 @@ def extract_subgraph(
         if bounds.ends
         else graph.outputs
     )
-    read = tensors_read(body) | {item.tensor for item in outputs}
-    inputs = tuple(item for item in graph.inputs if item.tensor in read)
-    if bounds.starts:
-        inputs = tuple(start_types[item] for item in bounds.starts if tensors[item] in used)
-    subgraph = GraphSpec(
-        inputs,
-        outputs,
-        {item: value for item, value in graph.tensors.items() if item in read},
-        body,
+    inputs = (
+        tuple(start_types[item] for item in bounds.starts if tensors[item] in used)
+        if bounds.starts
+        else None
     )
+    return _model_of(model, blobs, body, inputs, outputs)
+
+
+def _model_of(
+    model: NodeModel,
+    blobs: Blobs,
+    body: tuple[NodeSpec, ...],
+    inputs: tuple[Declared, ...] | None,
+    outputs: tuple[Declared, ...],
+) -> tuple[NodeModel, Blobs]:
+    """The model of some nodes, with the constants and weights that they read. Without `inputs`, the
+    inputs of the entire model that they read.
+    """
+    graph = model.graph
+    read = tensors_read(body) | {item.tensor for item in outputs}
+    if inputs is None:
+        inputs = tuple(item for item in graph.inputs if item.tensor in read)
+    constants = {item: value for item, value in graph.tensors.items() if item in read}
+    subgraph = GraphSpec(inputs, outputs, constants, body)
     weights = {item.digest for item in _weights(subgraph)}
     return replace(model, graph=subgraph), {
         digest: array for digest, array in blobs.items() if digest in weights
+    }
+
+
+def _secondary_names(
+    graph: GraphSpec,
+    nodes: Sequence[NodeSpec],
+    primary: Collection[str],
+    aliases: Mapping[str, str],
+) -> dict[str, str]:
+    """The aliases of tensors of the graph that are not `primary` names."""
+    defined = {
+        *(item.tensor for item in graph.inputs),
+        *(tensor for node in nodes for tensor in node.outputs),
+    }
+    return {
+        item: tensor
+        for item, tensor in aliases.items()
+        if item not in primary and tensor in defined
     }
 
 
@@ -134,6 +151,23 @@ def _reads(node: NodeSpec) -> tuple[str, ...]:
             *(name for inner in graph.nodes for name in inner.outputs),
         }
     return tuple(sorted(tensors_read([node]) - own))
+
+
+def _vertices(graph: GraphSpec, nodes: Sequence[NodeSpec]) -> list[Vertex[str]]:
+    """The nodes, and the constants and weights of the graph."""
+    return [
+        *(Vertex(node.name, _reads(node), tuple(filter(None, node.outputs))) for node in nodes),
+        *(Vertex(item, (), (item,)) for item in graph.tensors),
+    ]
+
+
+def _new_values(graph: GraphSpec, states: set[str]) -> list[str]:
+    """The tensors that become the values of these states."""
+    return [
+        node.inputs[0]
+        for node in graph.nodes
+        if node.op == "SET_STATE" and node.attrs["state"] in states
+    ]
 
 
 def _states(nodes: Sequence[NodeSpec], needed: set[int]) -> set[str]:

@@ -67,20 +67,34 @@ def extract_subgraph(
         if bounds.starts
         else [tensor for tensor in inputs if tensor in used_tensors]
     )
+    initializers = [item for item in graph.initializer if item.name in used_tensors]
+    declared = [item for item in graph.input if item.name in weights & used_tensors]
+    return _with_graph(
+        model,
+        kept_nodes,
+        [*(types[tensor] for tensor in input_tensors), *declared],
+        [types[tensor] for tensor in dict.fromkeys(ends)],
+        initializers,
+    )
+
+
+def _with_graph(
+    model: onnx.ModelProto,
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    initializers: list[onnx.TensorProto],
+) -> onnx.ModelProto:
+    """A copy of the model with another graph."""
     result = onnx.ModelProto()
     result.CopyFrom(model)
-    for items in (
-        result.graph.node,
-        result.graph.input,
-        result.graph.output,
-        result.graph.initializer,
-    ):
+    graph = result.graph
+    for items in (graph.node, graph.input, graph.output, graph.initializer):
         del items[:]
-    result.graph.node.extend(kept_nodes)
-    result.graph.input.extend(types[tensor] for tensor in input_tensors)
-    result.graph.input.extend(item for item in graph.input if item.name in weights & used_tensors)
-    result.graph.initializer.extend(item for item in graph.initializer if item.name in used_tensors)
-    result.graph.output.extend(types[tensor] for tensor in dict.fromkeys(ends))
+    graph.node.extend(nodes)
+    graph.input.extend(inputs)
+    graph.initializer.extend(initializers)
+    graph.output.extend(outputs)
     return result
 
 

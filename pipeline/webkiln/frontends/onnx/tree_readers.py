@@ -2,7 +2,7 @@
 by position, whose tests may check set membership.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,29 @@ BY_NUMBER = (
 )
 
 
+class _NodeTable:
+    """The nodes of trees by tree and node number. Raises SourceError if two nodes have the same."""
+
+    def __init__(self, trees: Array, nodes: Array, where: str) -> None:
+        self._where = where
+        self._keys = _keys(trees, nodes, where)
+        self._order = np.argsort(self._keys, kind="stable")
+        if (np.diff(self._keys[self._order]) == 0).any():
+            raise SourceError(f"{where}: two nodes have the same identifiers")
+
+    def find(self, trees: Array, nodes: Array, what: str) -> Array:
+        """The positions of nodes. Raises SourceError, which names `what`, if one is missing."""
+        expected = _keys(trees, nodes, self._where)
+        index = np.searchsorted(self._keys, expected, sorter=self._order)
+        found = self._order[np.minimum(index, len(self._keys) - 1)]
+        if (missing := np.flatnonzero(self._keys[found] != expected)).size:
+            raise SourceError(
+                f"{self._where}: {what} is node {nodes[missing[0]]} of tree {trees[missing[0]]},"
+                " which does not exist"
+            )
+        return found
+
+
 def forest_of_nodes(
     raw: Mapping[str, Any], kind: str, weights: Array, count: int, where: str
 ) -> Forest:
@@ -39,44 +62,17 @@ def forest_of_nodes(
     node numbers. `kind` is the prefix of the leaf attributes, `weights` their weights, for `count`
     targets.
     """
-    numbers = {
-        name: raw.get(f"nodes_{name}", np.zeros(0, np.int64))
-        for name in ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
-    }
-    ends = {
-        name: raw.get(f"{kind}_{name}", np.zeros(0, np.int64))
-        for name in ("treeids", "nodeids", "ids")
-    }
+    numbers = _numbers(
+        raw, "nodes", ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids"), where
+    )
+    ends = _numbers(raw, kind, ("ids", "treeids", "nodeids"), where)
     modes, size = np.array(raw.get("nodes_modes", ()), object), len(numbers["treeids"])
     values = _either(raw, "nodes_values")
-    lengths = {f"nodes_{name}": len(item) for name, item in numbers.items()} | {
-        "nodes_modes": len(modes),
-        "nodes_values": len(values),
-    }
-    _check_lengths(lengths, size, where)
-    _check_lengths(
-        {f"{kind}_{name}": len(item) for name, item in ends.items()}
-        | {f"{kind}_weights": len(weights)},
-        len(ends["ids"]),
-        where,
-    )
+    _check_lengths({"nodes_modes": len(modes), "nodes_values": len(values)}, size, where)
+    _check_lengths({f"{kind}_weights": len(weights)}, len(ends["ids"]), where)
     if not size:
         raise SourceError(f"{where}: has no nodes")
-    keys = _keys(numbers["treeids"], numbers["nodeids"], where)
-    order = np.argsort(keys, kind="stable")
-    if (np.diff(keys[order]) == 0).any():
-        raise SourceError(f"{where}: two nodes have the same identifiers")
-
-    def find(trees: Array, nodes: Array, what: str) -> Array:
-        expected = _keys(trees, nodes, where)
-        index = np.minimum(np.searchsorted(keys, expected, sorter=order), size - 1)
-        if (missing := np.flatnonzero(keys[order[index]] != expected)).size:
-            raise SourceError(
-                f"{where}: {what} is node {nodes[missing[0]]} of tree {trees[missing[0]]}, which"
-                " does not exist"
-            )
-        return order[index]
-
+    table = _NodeTable(numbers["treeids"], numbers["nodeids"], where)
     is_leaf = modes == "LEAF"
     if unknown := sorted(set(modes[~is_leaf].tolist()) - MODES.keys() - OPPOSITES.keys()):
         raise SourceError(
@@ -85,33 +81,21 @@ def forest_of_nodes(
         )
     inner = np.flatnonzero(~is_leaf)
     position = np.where(is_leaf, len(inner) + np.cumsum(is_leaf) - 1, np.cumsum(~is_leaf) - 1)
-    trees = numbers["treeids"][inner]
     yes, no = (
-        find(trees, numbers[name][inner], "a successor") for name in ("truenodeids", "falsenodeids")
+        table.find(numbers["treeids"][inner], numbers[name][inner], "a successor")
+        for name in ("truenodeids", "falsenodeids")
     )
-    is_root = np.ones(size, bool)
-    is_root[yes] = is_root[no] = False
-    roots = np.flatnonzero(is_root)
-    if 1 + np.count_nonzero(np.diff(keys[order] >> 32)) != len(roots) or len(
-        np.unique(numbers["treeids"][roots])
-    ) != len(roots):
-        raise SourceError(
-            f"{where}: each tree must have one node that is no other's successor; the file is"
-            " damaged"
-        )
-    missing = raw.get("nodes_missing_value_tracks_true", ())
-    tracks = np.zeros(size, bool) if not len(missing) else missing.astype(bool)
-    _check_lengths({"nodes_missing_value_tracks_true": len(tracks)}, size, where)
+    roots = _roots(numbers["treeids"], yes, no, where)
     tests = _normalise_tests(
         numbers["featureids"][inner],
         values[inner],
         modes[inner],
-        tracks[inner],
+        _tracks(raw, size, where)[inner],
         position[yes],
         position[no],
         where,
     )
-    node = find(ends["treeids"], ends["nodeids"], "a weighted leaf")
+    node = table.find(ends["treeids"], ends["nodeids"], "a weighted leaf")
     at_leaf = is_leaf[node]
     _check_range(ends["ids"], count, f"{kind}_ids", where)
     return Forest(
@@ -122,6 +106,39 @@ def forest_of_nodes(
         ends["ids"][at_leaf],
         weights[at_leaf],
     )
+
+
+def _numbers(
+    raw: Mapping[str, Any], prefix: str, names: Sequence[str], where: str
+) -> dict[str, Array]:
+    """Integer attributes, which have as many elements as the first of them."""
+    numbers = {name: raw.get(f"{prefix}_{name}", np.zeros(0, np.int64)) for name in names}
+    lengths = {f"{prefix}_{name}": len(item) for name, item in numbers.items()}
+    _check_lengths(lengths, len(numbers[names[0]]), where)
+    return numbers
+
+
+def _roots(trees: Array, yes: Array, no: Array, where: str) -> Array:
+    """The positions of the nodes that are no successors, given the trees of all nodes. Raises
+    SourceError unless each tree has one.
+    """
+    is_root = np.ones(len(trees), bool)
+    is_root[yes] = is_root[no] = False
+    roots = np.flatnonzero(is_root)
+    if not np.array_equal(np.sort(trees[roots]), np.unique(trees)):
+        raise SourceError(
+            f"{where}: each tree must have one node that is no other's successor; the file is"
+            " damaged"
+        )
+    return roots
+
+
+def _tracks(raw: Mapping[str, Any], size: int, where: str) -> Array:
+    """Whether a missing value makes the test of a node true."""
+    missing = raw.get("nodes_missing_value_tracks_true", ())
+    tracks = missing.astype(bool) if len(missing) else np.zeros(size, bool)
+    _check_lengths({"nodes_missing_value_tracks_true": len(tracks)}, size, where)
+    return tracks
 
 
 def forest_of_sets(raw: Mapping[str, Any], where: str) -> tuple[Forest, int]:
@@ -142,9 +159,7 @@ def forest_of_sets(raw: Mapping[str, Any], where: str) -> tuple[Forest, int]:
         where,
     )
     _check_lengths({"leaf_targetids": len(targets)}, leaves, where)
-    missing = raw.get("nodes_missing_value_tracks_true", ())
-    tracks = missing.astype(bool) if len(missing) else np.zeros(size, bool)
-    _check_lengths({"nodes_missing_value_tracks_true": len(tracks)}, size, where)
+    tracks = _tracks(raw, size, where)
     _check_range(modes, len(BY_NUMBER), "nodes_modes", where)
     _check_range(roots, size, "tree_roots", where)
     if not len(roots):

@@ -5,6 +5,7 @@ from typing import Any
 
 from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, OTHERS, dtype_name
+from webkiln.frontends.tensorflow.source import OperatorDefinitions
 
 LISTED = "variant"
 """A list of tensors or a TensorArray, which is a tensor with one more axis in the spec."""
@@ -106,15 +107,16 @@ further outputs.
 """
 
 
-def dtype_of(node: Any, index: int, listed: Mapping[str, Sequence[str]]) -> str:
-    """The TensorFlow dtype of an output; "" if it is unknown. `listed` has the file's operator
+def dtype_of(node: Any, index: int, operators: OperatorDefinitions) -> str:
+    """The TensorFlow dtype of an output; "" if it is unknown. `operators` has the file's operator
     definitions.
     """
     if node.op in PARSERS:
         types = node.attr["Tdense"].list.type
         dense = index - 3 * int(node.attr[PARSERS[node.op]].i)
         return dtype_name(types[dense]) if 0 <= dense < len(types) else ""
-    entries = RESULTS.get(node.op) or listed.get(node.op) or USUAL
+    defined = [output.dtype for output in operators.get(node.op, ())]
+    entries = RESULTS.get(node.op) or defined or USUAL
     entry, _, default = entries[min(index, len(entries) - 1)].partition("=")
     if entry not in node.attr:
         return default or (entry if entry in DTYPE_NAMES else "")

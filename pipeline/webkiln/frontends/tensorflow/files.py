@@ -31,6 +31,9 @@ from webkiln.frontends.tensorflow.source import (
     Body,
     GraphSource,
     Interface,
+    OperatorDefinitions,
+    OutputDefinition,
+    StoredValues,
     bodies,
     control_inputs,
     data_inputs,
@@ -113,18 +116,6 @@ def _saved_model(path: Path, folder: Path, signature: str) -> GraphSource:
     chosen = signatures[_select_signature(path.name, signatures, signature)]
     main, functions = bodies(graph.graph_def, path.name)
     inputs, outputs = (_interfaces(path.name, items) for items in (chosen.inputs, chosen.outputs))
-    parts = {
-        op.name: [
-            (item.name, bool(item.number_attr or item.type_list_attr)) for item in op.output_arg
-        ]
-        for op in graph.meta_info_def.stripped_op_list.op
-    }
-    listed = {
-        op.name: [
-            item.type_attr or item.type_list_attr or dtype_name(item.type) for item in op.output_arg
-        ]
-        for op in graph.meta_info_def.stripped_op_list.op
-    }
     variables = folder / "variables" / "variables"
     has_variables = any(
         node.op in ("VarHandleOp", "VariableV2", "Variable") for node in main.nodes.values()
@@ -133,20 +124,28 @@ def _saved_model(path: Path, folder: Path, signature: str) -> GraphSource:
     initialising = (
         [graph.signature_def[INIT].outputs[INIT].name] if INIT in graph.signature_def else []
     )
-    return GraphSource(
-        path.name,
-        main,
-        functions,
-        inputs,
-        outputs,
-        parts,
+    stored = StoredValues(
         checkpoint.read if checkpoint is not None else None,
         captured_keys(graph, main, checkpoint) if checkpoint is not None else {},
         split_reference(graph.saver_def.restore_op_name)[0],
         [split_reference(name)[0] for name in initialising],
-        graph.meta_info_def.tensorflow_version,
-        results=listed,
     )
+    definitions = _operator_definitions(graph.meta_info_def.stripped_op_list)
+    return GraphSource(path.name, main, functions, inputs, outputs, definitions, stored)
+
+
+def _operator_definitions(operators: Any) -> OperatorDefinitions:
+    return {
+        op.name: [
+            OutputDefinition(
+                item.name,
+                bool(item.number_attr or item.type_list_attr),
+                item.type_attr or item.type_list_attr or dtype_name(item.type),
+            )
+            for item in op.output_arg
+        ]
+        for op in operators.op
+    }
 
 
 def _select_signature(name: str, signatures: Mapping[str, Any], signature: str) -> str:
@@ -200,7 +199,6 @@ def _frozen(path: Path) -> GraphSource:
         functions,
         _placeholders(main),
         _ends(main),
-        version=f"GraphDef {graph.versions.producer}",
         is_signature=False,
         source=graph,
     )
@@ -249,8 +247,7 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
         functions,
         inputs,
         outputs,
-        read=read,
-        version=str(table.get("generatedBy", "")),
+        stored=StoredValues(read),
         is_signature=bool(signature.inputs),
         source=graph,
     )

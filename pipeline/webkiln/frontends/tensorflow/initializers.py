@@ -38,13 +38,13 @@ class Initializers:
 
     def __init__(self, program: GraphSource) -> None:
         self.program = program
-        self.keys = dict(program.keys)
+        self.keys = dict(program.stored.keys)
         """Variable -> its key in the checkpoint."""
         self.tables: dict[str, tuple[Literal, Literal]] = {}
         """Table -> its keys and values."""
         self._inlining = Inlining(program.name, program.node_count)
         self._constants: dict[str, Any] = {}
-        for name in filter(None, (program.restoring, *program.initialising)):
+        for name in filter(None, (program.stored.restoring, *program.stored.initialising)):
             if name in program.main.nodes:
                 self.run(Scope(program.main, {}), name)
 

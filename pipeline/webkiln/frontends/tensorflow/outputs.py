@@ -19,23 +19,23 @@ def output_count(program: GraphSource, node: Any, attrs: Mapping[str, Any]) -> i
         ragged = len(node.attr["ragged_value_types"].list.type)
         sparse = int(node.attr[PARSERS[node.op]].i)
         return 3 * sparse + len(node.attr["Tdense"].list.type) + 2 * ragged
-    listed = program.parts.get(node.op)
-    if listed is not None and not any(is_list for _, is_list in listed):
+    listed = program.operators.get(node.op)
+    if listed is not None and not any(item.is_list for item in listed):
         return len(listed)
     return max(len(PARTS.get(node.op, ())), 1)
 
 
 def output_index(program: GraphSource, node: Any, part: str, number: int, count: int) -> int:
     """The index of an output within a named output, which may be a list."""
-    listed = program.parts.get(node.op)
+    listed = program.operators.get(node.op)
     names = (
-        [name for name, _ in listed] if listed is not None else list(PARTS.get(node.op, (part,)))
+        [item.name for item in listed] if listed is not None else list(PARTS.get(node.op, (part,)))
     )
     if part not in names:
         raise SourceError(f"{program.name}: {node.name} ({node.op}) has no output {part!r}")
     before = names.index(part)
     longer = count - len(names)
-    is_after_list = listed is not None and any(is_list for _, is_list in listed[:before])
+    is_after_list = listed is not None and any(item.is_list for item in listed[:before])
     return before + number + (longer if is_after_list else 0)
 
 

@@ -80,29 +80,49 @@ class Interface:
 
 
 @dataclass(frozen=True)
-class GraphSource:
-    """A model. `read` returns the value of a variable by its checkpoint key, or of an externally
-    stored constant by its node's name.
+class OutputDefinition:
+    """An output, or a list of outputs, in an operator's definition. `dtype` is a dtype, or the
+    attribute that determines it.
     """
+
+    name: str
+    is_list: bool
+    dtype: str
+
+
+OperatorDefinitions = Mapping[str, Sequence[OutputDefinition]]
+"""Operator -> its outputs."""
+
+
+@dataclass(frozen=True)
+class StoredValues:
+    """Values that are stored outside of the graph, and the nodes that load them.
+
+    `read` returns the value of a variable by its checkpoint key, or of an externally stored
+    constant by its node's name. `keys` has the checkpoint keys of variables that the node
+    `restoring` does not restore.
+    """
+
+    read: Callable[[str], Array] | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+    restoring: str = ""
+    initialising: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """A model."""
 
     name: str
     main: Body
     functions: Mapping[str, Body]
     inputs: Sequence[Interface]
     outputs: Sequence[Interface]
-    parts: Mapping[str, Sequence[tuple[str, bool]]] = field(default_factory=dict)
-    read: Callable[[str], Array] | None = None
-    keys: Mapping[str, str] = field(default_factory=dict)
-    """Checkpoint keys of variables that `restoring` does not restore."""
-    restoring: str = ""
-    initialising: Sequence[str] = ()
-    version: str = ""
+    operators: OperatorDefinitions = field(default_factory=dict)
+    """The operator definitions in the file."""
+    stored: StoredValues = field(default_factory=StoredValues)
     source: Any = None
     """The GraphDef of a frozen graph."""
-    results: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """For the file's operator definitions: the dtypes of outputs, or the attributes that determine
-    them.
-    """
     is_signature: bool = True
     """Whether a signature declares the inputs. If so, unused inputs are kept."""
 
@@ -120,8 +140,8 @@ class GraphSource:
             if value.HasField("tensor"):
                 if value.tensor.tensor_content:
                     value.tensor.tensor_content = array_bytes(value.tensor.tensor_content)
-            elif self.read is not None:
-                store_tensor(value.tensor, self.read(node.name))
+            elif self.stored.read is not None:
+                store_tensor(value.tensor, self.stored.read(node.name))
         return self.source
 
 

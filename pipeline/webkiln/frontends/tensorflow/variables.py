@@ -1,6 +1,7 @@
 """Variables: tensors with their values, which assignments replace during a run."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from webkiln.errors import Item, SourceError
@@ -13,6 +14,19 @@ from webkiln.frontends.tensorflow.scope import Handle, TensorRef
 from webkiln.frontends.tensorflow.source import GraphSource
 
 
+@dataclass
+class Variables:
+    """The variables of a program during its traversal.
+
+    `current`: variable -> the tensor with its current value. `states`: variables that a run assigns
+    -> their states. `read_inside`: variables that branches and loops read before any assignment.
+    """
+
+    current: dict[str, str] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    read_inside: set[str] = field(default_factory=set)
+
+
 class VariableWalk(Protocol):
     """Methods of the program traversal that variables call."""
 
@@ -23,9 +37,7 @@ class VariableWalk(Protocol):
     tensors: dict[str, Weight | Literal]
     nodes: list[NodeSpec]
     initializers: Initializers
-    variables: dict[str, str]
-    states: dict[str, str]
-    read_inside: set[str]
+    variables: Variables
     depth: int
 
     def fresh(self) -> str:
@@ -43,16 +55,18 @@ def read_variable(walk: VariableWalk, handle: TensorRef) -> str:
         return handle
     if handle.kind != "variable":
         raise SourceError(f"{walk.program.name}: a {handle.kind} is read as a variable")
-    if handle.name not in walk.variables:
-        if walk.program.read is None:
+    variables = walk.variables.current
+    if handle.name not in variables:
+        read = walk.program.stored.read
+        if read is None:
             raise SourceError(
                 f"{walk.program.name}: has the variable {handle.name}, but no checkpoint; pass"
                 " the SavedModel, or a frozen graph"
             )
-        array = walk.program.read(walk.initializers.keys.get(handle.name, handle.name))
-        walk.variables[handle.name] = walk.fresh()
-        walk.tensors[walk.variables[handle.name]] = walk.weights.store(handle.name, array)
-    return walk.variables[handle.name]
+        array = read(walk.initializers.keys.get(handle.name, handle.name))
+        variables[handle.name] = walk.fresh()
+        walk.tensors[variables[handle.name]] = walk.weights.store(handle.name, array)
+    return variables[handle.name]
 
 
 def assign(walk: VariableWalk, node: Any, inputs: Sequence[TensorRef]) -> None:
@@ -75,7 +89,7 @@ def assign(walk: VariableWalk, node: Any, inputs: Sequence[TensorRef]) -> None:
             )
         )
         return
-    if walk.depth or handle.name in walk.read_inside:
+    if walk.depth or handle.name in walk.variables.read_inside:
         walk.unsupported.append(
             (
                 label,
@@ -85,13 +99,14 @@ def assign(walk: VariableWalk, node: Any, inputs: Sequence[TensorRef]) -> None:
         )
         return
     current = read_variable(walk, handle)
-    if handle.name not in walk.states:
+    variables = walk.variables
+    if handle.name not in variables.states:
         initial = walk.fresh()
         walk.tensors[initial] = walk.tensors.pop(current)
-        walk.states[handle.name] = state = walk.labels.distinct(handle.name)
+        variables.states[handle.name] = state = walk.labels.distinct(handle.name)
         walk.nodes.insert(0, NodeSpec(state, "STATE", "", (initial,), (current,), {"state": state}))
-    walk.variables[handle.name] = _combined(
-        walk, node, COMBINING[node.op], walk.variables[handle.name], value
+    variables.current[handle.name] = _combined(
+        walk, node, COMBINING[node.op], variables.current[handle.name], value
     )
 
 

@@ -54,7 +54,7 @@ from webkiln.frontends.tensorflow.source import (
     data_inputs,
     split_reference,
 )
-from webkiln.frontends.tensorflow.variables import assign, read_variable, variable
+from webkiln.frontends.tensorflow.variables import Variables, assign, read_variable, variable
 from webkiln.ir.types import is_integer
 
 MOST_TENSORS = 1_000_000
@@ -92,13 +92,9 @@ class SpecWriter:
         self.count = 0
         self.inlining = Inlining(program.name, program.node_count)
         self.initializers = Initializers(program)
-        self.variables: dict[str, str] = {}
+        self.variables = Variables()
         self.flows: dict[int, ControlFlow] = {}
         self.effects = Effects(program.functions)
-        self.states: dict[str, str] = {}
-        """Variables that a run assigns -> their states."""
-        self.read_inside: set[str] = set()
-        """Variables that branches and loops read before any assignment."""
         self.depth = 0
         self.origins: dict[str, Origin] = {}
         """Origins of tensors of the main graph."""
@@ -118,13 +114,13 @@ class SpecWriter:
                 else [names[item.tensor]]
             )
         self._run(scope, [item.tensor for item in program.outputs])
-        for name, state in self.states.items():
+        for name, state in self.variables.states.items():
             self.nodes.append(
                 NodeSpec(
                     self.labels.distinct(f"{state}.next"),
                     "SET_STATE",
                     "",
-                    (self.variables[name],),
+                    (self.variables.current[name],),
                     (),
                     {"state": state},
                 )
@@ -200,7 +196,7 @@ class SpecWriter:
             if isinstance(tensor, str) and tensor not in self.origins:
                 passed = [str(self.value(scope, item)) for item in flow.passed_on(node)]
                 dtype = passed_dtype(
-                    dtype_of(node, index, self.program.results),
+                    dtype_of(node, index, self.program.operators),
                     [self.origins.get(item) for item in passed],
                 )
                 self.origins[tensor] = Origin(
@@ -338,7 +334,8 @@ class SpecWriter:
             raise SourceError(
                 f"{self.program.name}: functions call each other more than {DEEPEST} deep"
             )
-        outer_nodes, outer_tensors, outer_variables = self.nodes, self.tensors, dict(self.variables)
+        outer_nodes, outer_tensors = self.nodes, self.tensors
+        outer_variables = dict(self.variables.current)
         self.nodes, self.tensors = [], {}
         self.depth += 1
         self._run(inner, references)
@@ -350,8 +347,9 @@ class SpecWriter:
             if isinstance(item, str)
         )
         graph = GraphSpec(tuple(inputs), outputs, self.tensors, tuple(self.nodes))
-        self.read_inside |= self.variables.keys() - outer_variables.keys()
-        self.nodes, self.tensors, self.variables = outer_nodes, outer_tensors, outer_variables
+        self.variables.read_inside |= self.variables.current.keys() - outer_variables.keys()
+        self.variables.current = outer_variables
+        self.nodes, self.tensors = outer_nodes, outer_tensors
         return graph
 
     def _constant(self, node: Any) -> TensorRef:
@@ -362,8 +360,8 @@ class SpecWriter:
         where = f"{self.program.name}: constant {node.name}"
         if item is not None:
             array = read_tensor(item, where)
-        elif self.program.read is not None:
-            array = two_parts(self.program.read(node.name))
+        elif self.program.stored.read is not None:
+            array = two_parts(self.program.stored.read(node.name))
         else:
             raise SourceError(f"{where}: has no value")
         name = self.fresh()

@@ -137,27 +137,11 @@ def _equalised(b: GraphBuilder, x: Tensor, grid: Sequence[int], limit: float) ->
     levels = b.op(
         "Cast", [b.op("Clip", [padded], {"min": 0.0, "max": float(LEVELS - 1)})], {"dtype": "int32"}
     )
-    tiled = b.op("Reshape", [levels], {"shape": (n, grid[0], tile[0], grid[1], tile[1], channels)})
-    tiled = b.op("Transpose", [tiled], {"perm": (0, 1, 3, 5, 2, 4)})
     pixels = tile[0] * tile[1]
-    flat = b.op("Reshape", [tiled], {"shape": (n, *grid, channels, pixels, 1)})
-    hot = b.op("Equal", [flat, b.op("Iota", [], {"size": LEVELS, "dtype": "int32"})])
-    counts = b.op(
-        "ReduceSum", [b.op("Cast", [hot], {"dtype": "float32"})], {"axes": (4,), "keepdims": False}
-    )
-    last = {"axes": (4,), "keepdims": True}
+    counts = _histograms(b, levels, grid, tile)
     if limit > 0:
-        cut = b.op(
-            "Clip", [counts], {"min": 0.0, "max": float(np.float32(limit * pixels / LEVELS))}
-        )
-        excess = b.op("ReduceSum", [b.op("Sub", [counts, cut])], last)
-        counts = b.op("Add", [cut, b.binary("Div", excess, float(LEVELS))])
-    running = b.op("MatMul", [counts, b.constant(np.triu(np.ones((LEVELS, LEVELS), "float32")))])
-    least = b.op("ReduceMin", [running], last)
-    rest = b.binary("Sub", float(pixels), least)
-    rest = b.op("Where", [b.binary("Equal", rest, 0.0), b.constant(1.0), rest])
-    curves = b.op("Div", [b.binary("Mul", b.op("Sub", [running, least]), float(LEVELS - 1)), rest])
-    curves = b.op("Clip", [curves], {"min": 0.0, "max": float(LEVELS - 1)})
+        counts = _clipped(b, counts, float(np.float32(limit * pixels / LEVELS)))
+    curves = _equalising_curves(b, counts, pixels)
     table = b.op("Reshape", [curves], {"shape": (n * grid[0] * grid[1] * channels * LEVELS,)})
     places, shares = zip(
         *(
@@ -187,6 +171,39 @@ def _equalised(b: GraphBuilder, x: Tensor, grid: Sequence[int], limit: float) ->
     )
     top, bottom = (_between(b, curve(row, 0), curve(row, 1), along) for row in (0, 1))
     return _between(b, top, bottom, down)
+
+
+def _histograms(
+    b: GraphBuilder, levels: Tensor, grid: Sequence[int], tile: Sequence[int]
+) -> Tensor:
+    """The number of pixels of each level in each tile: levels [N, H, W, C] -> [N, rows of tiles,
+    columns of tiles, C, LEVELS].
+    """
+    n, *_, channels = levels.shape
+    tiled = b.op("Reshape", [levels], {"shape": (n, grid[0], tile[0], grid[1], tile[1], channels)})
+    tiled = b.op("Transpose", [tiled], {"perm": (0, 1, 3, 5, 2, 4)})
+    flat = b.op("Reshape", [tiled], {"shape": (n, *grid, channels, tile[0] * tile[1], 1)})
+    hot = b.op("Equal", [flat, b.op("Iota", [], {"size": LEVELS, "dtype": "int32"})])
+    return b.op(
+        "ReduceSum", [b.op("Cast", [hot], {"dtype": "float32"})], {"axes": (4,), "keepdims": False}
+    )
+
+
+def _clipped(b: GraphBuilder, counts: Tensor, most: float) -> Tensor:
+    """Histograms without the counts above `most`, which are spread over all levels."""
+    cut = b.op("Clip", [counts], {"min": 0.0, "max": most})
+    excess = b.op("ReduceSum", [b.op("Sub", [counts, cut])], {"axes": (4,), "keepdims": True})
+    return b.op("Add", [cut, b.binary("Div", excess, float(LEVELS))])
+
+
+def _equalising_curves(b: GraphBuilder, counts: Tensor, pixels: int) -> Tensor:
+    """The new level of each level, from the cumulative histograms of tiles with so many pixels."""
+    running = b.op("MatMul", [counts, b.constant(np.triu(np.ones((LEVELS, LEVELS), "float32")))])
+    least = b.op("ReduceMin", [running], {"axes": (4,), "keepdims": True})
+    rest = b.binary("Sub", float(pixels), least)
+    rest = b.op("Where", [b.binary("Equal", rest, 0.0), b.constant(1.0), rest])
+    curves = b.op("Div", [b.binary("Mul", b.op("Sub", [running, least]), float(LEVELS - 1)), rest])
+    return b.op("Clip", [curves], {"min": 0.0, "max": float(LEVELS - 1)})
 
 
 def _between(b: GraphBuilder, first: Tensor, second: Tensor, share: Tensor) -> Tensor:

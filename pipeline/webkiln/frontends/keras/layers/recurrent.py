@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webkiln.frontends.keras.layer import Converter, Layer
-from webkiln.frontends.keras.layers.cells import CELLS, cell_of
+from webkiln.frontends.keras.layers.cells import CELLS, Cell, cell_of
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -98,32 +98,8 @@ def run_cell(
     """
     b, config = converter.builder, layer.config
     inner_cell = cell_of(converter, layer.spec.parts["cell"], layer.path, x.shape[2:])
-    batch, steps = x.shape[:2]
-    ones = (1,) * len(inner_cell.output)
-
-    states = list(initial) or inner_cell.start(b, batch, x.dtype)
-    lasting = (
-        [f"{layer.path}/state{n}" for n, _ in enumerate(states)]
-        if config.get("stateful") and not initial
-        else []
-    )
-    if lasting and is_symbolic(batch):
-        raise layer.error(
-            "keeps its states between runs, which needs a fixed batch size; the batch size is"
-            f" {batch}"
-        )
-    if lasting and inner_cell.initial is not None:
-        raise layer.error(
-            "keeps its states between runs, and its cell overrides get_initial_state, while Keras"
-            " resets the states to zeros"
-        )
-    states = (
-        [converter.state(name, first) for name, first in zip(lasting, states, strict=True)]
-        if lasting
-        else states
-    )
-    if len(states) != len(inner_cell.states):
-        raise layer.error(f"takes {len(inner_cell.states)} initial states, got {len(states)}")
+    batch = x.shape[0]
+    states, lasting = _initial_states(converter, layer, inner_cell, initial, x)
     blank = mask if config.get("zero_output_for_mask") else None
     ending = inner_cell.shown if mask is None else len(states)
     stacked = bool(config.get("return_sequences")) or blank is not None or ending is None
@@ -135,16 +111,7 @@ def run_cell(
         if mask is None:
             return following, [output] if stacked else []
         output, *following = (
-            inner.op(
-                "Where",
-                [
-                    inner.op(
-                        "Reshape", [slices[1]], {"shape": (batch, *(1,) * (new.type.rank - 1))}
-                    ),
-                    new,
-                    old,
-                ],
-            )
+            inner.op("Where", [_aligned(inner, slices[1], new), new, old])
             for new, old in zip([output, *following], [current[-1], *current], strict=False)
         )
         return [*following, output], [output] if stacked else []
@@ -165,29 +132,56 @@ def run_cell(
         return Run(last[ending], final)
     (outputs,) = results
     if blank is not None:
-        outputs = b.op(
-            "Where",
-            [
-                b.op("Reshape", [blank], {"shape": (batch, steps, *ones)}),
-                outputs,
-                b.constant(0.0, x.dtype),
-            ],
-        )
+        is_shown = _aligned(b, blank, outputs)
+        outputs = b.op("Where", [is_shown, outputs, b.constant(0.0, x.dtype)])
     if config.get("go_backwards"):
         outputs = _flip(converter, outputs)
-    if config.get("return_sequences"):
-        return Run(outputs, final)
-    last_step = {
-        "starts": (0, steps - 1, *(0 for _ in ones)),
-        "sizes": (batch, 1, *inner_cell.output),
-        "steps": (1, 1, *ones),
-    }
-    return Run(
-        b.op(
-            "Reshape", [b.op("Slice", [outputs], last_step)], {"shape": (batch, *inner_cell.output)}
-        ),
-        final,
+    return Run(outputs if config.get("return_sequences") else _last_step(b, outputs), final)
+
+
+def _initial_states(
+    converter: Converter, layer: Layer, inner_cell: Cell, initial: Sequence[Tensor], x: Tensor
+) -> tuple[list[Tensor], list[str]]:
+    """The states before the first step, and the names of those that persist between runs."""
+    batch = x.shape[0]
+    states = list(initial) or inner_cell.start(converter.builder, batch, x.dtype)
+    lasting = (
+        [f"{layer.path}/state{n}" for n, _ in enumerate(states)]
+        if layer.config.get("stateful") and not initial
+        else []
     )
+    if lasting and is_symbolic(batch):
+        raise layer.error(
+            "keeps its states between runs, which needs a fixed batch size; the batch size is"
+            f" {batch}"
+        )
+    if lasting and inner_cell.initial is not None:
+        raise layer.error(
+            "keeps its states between runs, and its cell overrides get_initial_state, while Keras"
+            " resets the states to zeros"
+        )
+    if lasting:
+        states = [converter.state(name, first) for name, first in zip(lasting, states, strict=True)]
+    if len(states) != len(inner_cell.states):
+        raise layer.error(f"takes {len(inner_cell.states)} initial states, got {len(states)}")
+    return states, lasting
+
+
+def _aligned(b: GraphBuilder, mask: Tensor, x: Tensor) -> Tensor:
+    """The mask, whose axes are the first of x, with trailing axes of size 1."""
+    ones = (1,) * (x.type.rank - mask.type.rank)
+    return b.op("Reshape", [mask], {"shape": (*x.shape[: mask.type.rank], *ones)})
+
+
+def _last_step(b: GraphBuilder, x: Tensor) -> Tensor:
+    """The last step of x [N, T, ...]: [N, ...]."""
+    batch, steps, *rest = x.shape
+    attrs = {
+        "starts": (0, steps - 1, *(0 for _ in rest)),
+        "sizes": (batch, 1, *rest),
+        "steps": (1, 1, *(1 for _ in rest)),
+    }
+    return b.op("Reshape", [b.op("Slice", [x], attrs)], {"shape": (batch, *rest)})
 
 
 def _flip(converter: Converter, x: Tensor) -> Tensor:

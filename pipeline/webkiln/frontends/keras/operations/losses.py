@@ -6,7 +6,7 @@ from math import inf, log
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.normalization import EPSILON
-from webkiln.ir.dim import known
+from webkiln.ir.dim import Size, known
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.functional.operands import FLOAT, Argument, floating, operands, tensor
 from webkiln.ops.pieces import cast, filled, iota, largest, part, reshaped, sized, total, widened
@@ -111,19 +111,7 @@ def ctc_loss(
     batch, count, classes = score.shape
     states = 2 * labels.shape[1] + 1
     blank = mask_index % known(classes, "the number of classes")
-    pairs = b.op(
-        "Concat",
-        [
-            reshaped(b, item, (*labels.shape, 1))
-            for item in (filled(b, blank, "int32", labels.shape), labels)
-        ],
-        {"axis": 2},
-    )
-    path = b.op(
-        "Concat",
-        [reshaped(b, pairs, (batch, states - 1)), filled(b, blank, "int32", (batch, 1))],
-        {"axis": 1},
-    )
+    path = _path(b, labels, blank, batch)
     places = widened(b, reshaped(b, path, (batch, 1, states)), (batch, count, states))
     emitted = b.op("GatherElements", [score, places], {"axis": 2})
     before = _shift(b, path, 2, blank)
@@ -155,6 +143,24 @@ def ctc_loss(
     loss = -_summed(b, blanked, labelled)
     loss = b.op("Where", [b.binary("Greater", loss, -NEVER / 2), b.constant(inf), loss])
     return cast(b, reshaped(b, loss, (batch,)), result)
+
+
+def _path(b: GraphBuilder, labels: Tensor, blank: int, batch: Size) -> Tensor:
+    """Labels [B, L] with blanks before, between and after them: [B, 2 L + 1]."""
+    count = labels.shape[1]
+    pairs = b.op(
+        "Concat",
+        [
+            reshaped(b, item, (*labels.shape, 1))
+            for item in (filled(b, blank, "int32", labels.shape), labels)
+        ],
+        {"axis": 2},
+    )
+    return b.op(
+        "Concat",
+        [reshaped(b, pairs, (batch, 2 * count)), filled(b, blank, "int32", (batch, 1))],
+        {"axis": 1},
+    )
 
 
 def _shift(b: GraphBuilder, x: Tensor, distance: int, value: float) -> Tensor:

@@ -87,35 +87,7 @@ def combined_non_max_suppression(call: NodeCall) -> list[Tensor]:
     classes = scores.shape[2]
     by_class = b.op("Transpose", [scores], {"perm": (0, 2, 1)})
     kinds = b.op("Transpose", [boxes], {"perm": (0, 2, 1, 3)})
-    rows, columns = (images, classes) if box_classes == 1 else (images * classes, 1)
-    limits = (
-        cast(b, call.tensor(position), dtype)
-        for position, dtype in ((2, "int64"), (4, "float32"), (5, "float32"))
-    )
-    selected = detection.non_max_suppression(
-        b,
-        b.op("Reshape", [kinds], {"shape": (rows, count, 4)}),
-        b.op("Reshape", [by_class], {"shape": (rows, columns, count)}),
-        *limits,
-    )
-    stays = b.op(
-        "ScatterND",
-        [
-            filled(b, 0, "int32", (rows, columns, count)),
-            selected,
-            filled(b, 1, "int32", selected.shape[:1]),
-        ],
-        {"reduction": "none"},
-    )
-    stays = b.op("Reshape", [stays], {"shape": (images, classes * count)})
-    ranked = b.op(
-        "Where",
-        [
-            b.binary("Greater", stays, 0),
-            b.op("Reshape", [by_class], {"shape": (images, classes * count)}),
-            call.like(float("-inf"), scores),
-        ],
-    )
+    ranked = _selected_scores(call, kinds, by_class)
     size = min(limit, each * classes) if call.flag("pad_per_class") else limit
     if not is_at_least(classes * count, size):
         ranked = b.op("Pad", [ranked], {"low": (0, 0), "high": (0, size), "value": float("-inf")})
@@ -147,6 +119,43 @@ def combined_non_max_suppression(call: NodeCall) -> list[Tensor]:
         b.op("Where", [is_there, cast(b, label, scores.dtype), call.like(0, scores)]),
         total(b, cast(b, is_there, "int32"), 1),
     ]
+
+
+def _selected_scores(call: NodeCall, boxes: Tensor, scores: Tensor) -> Tensor:
+    """Boxes [N, 1 or classes, boxes, 4] and scores [N, classes, boxes] -> [N, classes * boxes]: the
+    scores of boxes that `CombinedNonMaxSuppression` selects, and -infinity for the others.
+    """
+    b, classes = call.builder, scores.shape[1]
+    images, box_classes, count, _ = boxes.shape
+    rows, columns = (images, classes) if box_classes == 1 else (images * classes, 1)
+    limits = (
+        cast(b, call.tensor(position), dtype)
+        for position, dtype in ((2, "int64"), (4, "float32"), (5, "float32"))
+    )
+    selected = detection.non_max_suppression(
+        b,
+        b.op("Reshape", [boxes], {"shape": (rows, count, 4)}),
+        b.op("Reshape", [scores], {"shape": (rows, columns, count)}),
+        *limits,
+    )
+    stays = b.op(
+        "ScatterND",
+        [
+            filled(b, 0, "int32", (rows, columns, count)),
+            selected,
+            filled(b, 1, "int32", selected.shape[:1]),
+        ],
+        {"reduction": "none"},
+    )
+    stays = b.op("Reshape", [stays], {"shape": (images, classes * count)})
+    return b.op(
+        "Where",
+        [
+            b.binary("Greater", stays, 0),
+            b.op("Reshape", [scores], {"shape": (images, classes * count)}),
+            call.like(float("-inf"), scores),
+        ],
+    )
 
 
 def crop_and_resize(call: NodeCall) -> Tensor:

@@ -191,6 +191,14 @@ def logarithm_from_one(call: NodeCall, x: Tensor, bits: int, out: int) -> Tensor
         call, shifted_left(call, call.op("Sub", [number(call, bits), room]), shift), -quarter
     )
     rest, power = call.op("Min", [first, second]), call.op("Max", [first_power, second_power])
+    share = _logarithm_of_rest(call, rest, out)
+    return saturated_left(
+        call, b.op("Add", [doubled_high(call, power, number(call, LOG_2)), share]), 1
+    )
+
+
+def _logarithm_of_rest(call: NodeCall, rest: Tensor, out: int) -> Tensor:
+    """The rational function of `logarithm_from_one`: the logarithm of the rest."""
     middle = call.op(
         "Add",
         [call.op("ShiftRight", [rest, number(call, 1)]), number(call, (SQRT_SQRT_HALF >> 1) + 1)],
@@ -215,11 +223,8 @@ def logarithm_from_one(call: NodeCall, x: Tensor, bits: int, out: int) -> Tensor
     below = call.op(
         "Add", [doubled_high(call, middle, inner), doubled_high(call, number(call, 638450708), q)]
     )
-    share = doubled_high(
+    return doubled_high(
         call, rounded_right(call, above, out + 1), reciprocal_of_one_plus(call, below)
-    )
-    return saturated_left(
-        call, b.op("Add", [doubled_high(call, power, number(call, LOG_2)), share]), 1
     )
 
 
