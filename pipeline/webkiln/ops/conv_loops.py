@@ -1,6 +1,6 @@
 """The loop nests of convolutions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -103,14 +103,7 @@ def _lower_phases(
     features, channels = w[attrs.w_dims[0]] // groups, w[attrs.w_dims[1]]
     counts = dict(zip(attrs.out_dims[2:], (phase.count for phase in combination), strict=True))
 
-    sizes: list[Size] = []
-    extents: list[Size] = []
-    role: list[int] = []
-    for dimension in range(out.type.rank):
-        role.append(len(sizes))
-        split = [groups, features] if dimension == attrs.out_dims[1] else [out[dimension]]
-        sizes += split
-        extents += [counts[dimension]] if dimension in counts else split
+    sizes, extents, role = _split_output(out, attrs, counts, [groups, features])
     index = list(nest.axes(extents))
     batch = index[role[attrs.out_dims[0]]]
     group, feature = index[role[attrs.out_dims[1]]], index[role[attrs.out_dims[1]] + 1]
@@ -149,6 +142,23 @@ def _lower_phases(
         total = total + nest.load(bias[0].reshaped((groups, features)), (group, feature))
     nest.store(out.reshaped(sizes), total, index)
     nest.done()
+
+
+def _split_output(
+    out: View, attrs: Conv, counts: Mapping[int, Size], parts: Sequence[Size]
+) -> tuple[list[Size], list[Size], list[int]]:
+    """The shape of the output with its features as (group, feature), the extents of a phase, and
+    the first dimension in that shape for each of the output.
+    """
+    sizes: list[Size] = []
+    extents: list[Size] = []
+    role: list[int] = []
+    for dimension in range(out.type.rank):
+        role.append(len(sizes))
+        split = parts if dimension == attrs.out_dims[1] else [out[dimension]]
+        sizes += split
+        extents += [counts[dimension]] if dimension in counts else split
+    return sizes, extents, role
 
 
 def _padded_input(low: Lowering, x: View, attrs: Conv) -> View:

@@ -38,12 +38,14 @@ def rounding_shift(x: Expr, places: Expr) -> Expr:
     return apply("shr", x, places) + select(rounds_up, _int(1), _int(0))
 
 
-def scaled(x: Expr, multiplier: Expr, shift: Expr) -> Expr:
-    """MultiplyByQuantizedMultiplier of TensorFlow Lite: x * multiplier * 2**(shift - 31), for a
-    multiplier of at least 0.
+def scaled(x: Expr, multiplier: Expr, left: Expr, right: Expr) -> Expr:
+    """MultiplyByQuantizedMultiplier of TensorFlow Lite: x * left * multiplier * right / 2**62, for
+    a multiplier of at least 0 and powers of two `left` and `right`, of which the second counts as
+    unsigned. It is rounded twice, at last with ties away from zero.
     """
-    left, right = apply("max", shift, _int(0)), apply("max", -shift, _int(0))
-    return rounding_shift(apply("doubling_high", apply("shl", x, left), multiplier), right)
+    high = apply("doubling_high", x * left, multiplier)
+    nearest = apply("doubling_high", high + apply("shr", high, _int(31)), right)
+    return select(apply("lt", right, _int(0)), high, nearest)
 
 
 WideNumber = tuple[Expr, Expr, Expr]
@@ -133,9 +135,9 @@ def _shift_reference(x: Array, places: Array) -> Array:
     return np.asarray((wide >> count) + ((wide & mask) > (mask >> 1) + (wide < 0)))
 
 
-def _scaled_reference(x: Array, multiplier: Array, shift: Array) -> Array:
-    left = (x.astype(np.int64) << np.maximum(shift, 0)).astype(np.int32)
-    return _shift_reference(_high_reference(left, multiplier), np.maximum(-shift, 0))
+def _scaled_reference(x: Array, multiplier: Array, left: Array, right: Array) -> Array:
+    places = 31 - np.log2(right.astype(np.uint32)).astype(np.int32)
+    return _shift_reference(_high_reference(x * left, multiplier), places)
 
 
 def _wide_reference(high: Array, low: Array, multiplier: Array, places: Array) -> Array:
@@ -184,6 +186,14 @@ PLACES = np.array([[0], [1], [7], [15], [16], [30], [31]], np.int32)
 ACCUMULATED = np.array([-300000, -65536, -1025, -17, -1, 0, 1, 3, 511, 65535, 299999], np.int32)
 SCALES = np.array([[1 << 30], [1518500250], [INT_MAX]], np.int32)
 SHIFTS = np.array([[[-31]], [[-16]], [[-9]], [[-1]], [[0]], [[1]], [[11]]], np.int32)
+
+
+def _powers(shift: Array) -> tuple[Array, Array]:
+    """The factors of a shift."""
+    left, right = np.maximum(shift, 0), 31 + np.minimum(shift, 0)
+    return (np.int32(1) << left), (np.uint32(1) << right.astype(np.uint32)).view(np.int32)
+
+
 EVERY_PLACE = np.arange(32, dtype=np.int32)
 CHANNEL_SHIFTS = np.arange(-31, 12, dtype=np.int32)
 CHANNEL_SCALES = ((1 << 30) + 24_900_000 * np.arange(43)).astype(np.int32)
@@ -213,14 +223,14 @@ elementwise(
 )
 elementwise(
     "ScaleByMultiplier",
-    lambda attrs, x, m, s: scaled(x, m, s),
-    lambda attrs, x, m, s: _scaled_reference(x, m, s),
+    lambda attrs, x, m, left, right: scaled(x, m, left, right),
+    lambda attrs, x, m, left, right: _scaled_reference(x, m, left, right),
     [
-        Case((ACCUMULATED, SCALES, SHIFTS)),
-        Case((ACCUMULATED.reshape(-1, 1), CHANNEL_SCALES, CHANNEL_SHIFTS)),
+        Case((ACCUMULATED, SCALES, *_powers(SHIFTS))),
+        Case((ACCUMULATED.reshape(-1, 1), CHANNEL_SCALES, *_powers(CHANNEL_SHIFTS))),
     ],
     kinds=("int32",),
-    arity=3,
+    arity=4,
 )
 elementwise(
     "ScaleWide",

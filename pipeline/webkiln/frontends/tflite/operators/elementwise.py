@@ -10,6 +10,7 @@ from webkiln.frontends.tflite.operators.fixed import (
 )
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
+    by_multiplier,
     by_table,
     centred,
     doubled_high,
@@ -106,13 +107,8 @@ def quotient(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     share = doubled_high(call, call.op("ShiftLeft", [a, room]), inverse)
     shift = factor(call, "multiplier_shift") - room - call.builder.binary("Sub", 31, digits)
     share = call.op("Where", [call.builder.binary("Less", shift, -31), number(call, 0), share])
-    return placed(
-        call,
-        call.op(
-            "ScaleByMultiplier",
-            [share, factor(call, "multiplier"), call.builder.binary("Max", shift, -31)],
-        ),
-    )
+    shift = call.builder.binary("Max", shift, -31)
+    return placed(call, by_multiplier(call, share, factor(call, "multiplier"), shift))
 
 
 def squared_difference(call: NodeCall) -> Tensor:
@@ -232,11 +228,9 @@ def rsqrt(call: NodeCall) -> Tensor:
 def inverse_of_root(call: NodeCall, x: Tensor) -> Tensor:
     """With 20 extra bits. 0 yields the maximum; the interpreter aborts at negative numbers."""
     root, shift = inverse_root(call, x)
-    fine = call.op("ScaleByMultiplier", [number(call, 1), root, more(call, shift, 20)])
-    share = call.op(
-        "ScaleByMultiplier",
-        [fine, factor(call, "multiplier"), more(call, factor(call, "multiplier_shift"), -20)],
-    )
+    fine = by_multiplier(call, number(call, 1), root, more(call, shift, 20))
+    total = more(call, factor(call, "multiplier_shift"), -20)
+    share = by_multiplier(call, fine, factor(call, "multiplier"), total)
     most = number(call, limits(out_dtype(call))[1])
     return result(
         call,

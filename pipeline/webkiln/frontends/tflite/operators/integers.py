@@ -110,7 +110,15 @@ def doubled_high(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
 
 def scaled(call: NodeCall, x: Tensor, name: str = "multiplier") -> Tensor:
     """Multiply an int32 by the named factor."""
-    return call.op("ScaleByMultiplier", [x, factor(call, name), factor(call, f"{name}_shift")])
+    return by_multiplier(call, x, factor(call, name), factor(call, f"{name}_shift"))
+
+
+def by_multiplier(call: NodeCall, x: Tensor, multiplier: Tensor, shift: Tensor) -> Tensor:
+    """x * multiplier * 2**(shift - 31), rounded."""
+    one, b = number(call, 1), call.builder
+    left = call.op("ShiftLeft", [one, b.binary("Max", shift, 0)])
+    right = call.op("ShiftLeft", [one, b.binary("Min", shift, 0) + number(call, 31)])
+    return call.op("ScaleByMultiplier", [x, multiplier, left, right])
 
 
 def bounded(call: NodeCall, x: Tensor, low: int, high: int) -> Tensor:

@@ -7,6 +7,7 @@ from webkiln.frontends.tflite.operators.fixed import inverse_root
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
     bounded,
+    by_multiplier,
     centred,
     is_quantized,
     more,
@@ -89,13 +90,11 @@ def l2_normalization(call: NodeCall) -> Tensor:
         multiplier, shift = inverse_root(
             call, total(call.builder, call.op("Mul", [x, x]), -1, keepdims=True)
         )
-        y = call.op(
-            "ScaleByMultiplier",
-            [
-                call.op("Mul", [x, number(call, 128)]) if out_zero(call) else x,
-                multiplier,
-                shift if out_zero(call) else more(call, shift, 7),
-            ],
+        y = by_multiplier(
+            call,
+            call.op("Mul", [x, number(call, 128)]) if out_zero(call) else x,
+            multiplier,
+            shift if out_zero(call) else more(call, shift, 7),
         )
         return result(call, more(call, y, out_zero(call)))
     x = call.tensor(0)
