@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from webkiln.nest.affine import step
-from webkiln.nest.expr import INT, Expr, apply, arg, axis, const, load, rebuild, select, walk
+from webkiln.nest.expr import INT, Expr, apply, arg, axis, cast, const, load, rebuild, select, walk
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index, make_output
 
 NARROW = ("int8", "uint8")
@@ -181,7 +181,7 @@ class Around:
         if rows.guard is not None:
             index = load_index(value)
             inside = load(rows.source, value.type, index, rows.guard, const(0, value.type))
-            value = select(rows.guard, inside, zero)
+            value = select(rows.guard, cast(inside, INT), zero)
         operand = Operand(self.nest.inputs[rows.source].dtype, 2)
         flat = reduce(lambda total, loop: total * loop.extent + axis(loop.axis), depth, ZERO)
         stored = make_output(operand, [(self._moved(value), (axis(ROW), flat))])

@@ -25,6 +25,7 @@ from webkiln.frontends.tflite.operators.integers import (
     placed,
     result,
     scaled,
+    scaled_down,
     shifted_left,
 )
 from webkiln.ir.types import is_float
@@ -67,10 +68,10 @@ def summed(sign: int) -> NodeHandler:
                 ),
             )
         a, b = (
-            scaled(call, shifted_left(call, centred(call, index), call.attr("spare")), name)
+            scaled_down(call, shifted_left(call, centred(call, index), call.attr("spare")), name)
             for index, name in ((0, "left"), (1, "right"))
         )
-        return placed(call, scaled(call, call.op("Add" if sign > 0 else "Sub", [a, b])))
+        return placed(call, scaled_down(call, call.op("Add" if sign > 0 else "Sub", [a, b])))
 
     return handler
 
@@ -116,7 +117,7 @@ def squared_difference(call: NodeCall) -> Tensor:
         difference = call.op("Sub", operands(call))
         return call.op("Mul", [difference, difference])
     a, b = (
-        scaled(call, shifted_left(call, centred(call, index), call.attr("spare")), name)
+        scaled_down(call, shifted_left(call, centred(call, index), call.attr("spare")), name)
         for index, name in ((0, "left"), (1, "right"))
     )
     difference = call.op("Sub", [a, b])

@@ -113,12 +113,22 @@ def scaled(call: NodeCall, x: Tensor, name: str = "multiplier") -> Tensor:
     return by_multiplier(call, x, factor(call, name), factor(call, f"{name}_shift"))
 
 
+def scaled_down(call: NodeCall, x: Tensor, name: str = "multiplier") -> Tensor:
+    """Multiply an int32 by the named factor, which is below 1."""
+    right = _power(call, factor(call, f"{name}_shift"), "Min", 31)
+    return call.op("ScaleByMultiplier", [x, factor(call, name), number(call, 1), right])
+
+
 def by_multiplier(call: NodeCall, x: Tensor, multiplier: Tensor, shift: Tensor) -> Tensor:
     """x * multiplier * 2**(shift - 31), rounded."""
-    one, b = number(call, 1), call.builder
-    left = call.op("ShiftLeft", [one, b.binary("Max", shift, 0)])
-    right = call.op("ShiftLeft", [one, b.binary("Min", shift, 0) + number(call, 31)])
+    left, right = _power(call, shift, "Max", 0), _power(call, shift, "Min", 31)
     return call.op("ScaleByMultiplier", [x, multiplier, left, right])
+
+
+def _power(call: NodeCall, shift: Tensor, bound: str, offset: int) -> Tensor:
+    """2**(offset + the shift, where it is above or below 0)."""
+    places = more(call, call.builder.binary(bound, shift, 0), offset)
+    return call.op("ShiftLeft", [number(call, 1), places])
 
 
 def bounded(call: NodeCall, x: Tensor, low: int, high: int) -> Tensor:
