@@ -17,11 +17,13 @@ after:
     output out = y
 """
 
+from dataclasses import replace
 from string import ascii_lowercase
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
+from webkiln.ops.conv_loops import Conv
 from webkiln.ops.linear import Einsum, MatMul
 from webkiln.ops.shape import Transpose
 
@@ -31,6 +33,8 @@ def run(graph: Graph) -> Graph:
 
 
 def absorb(view: GraphView, node: Node) -> Edit | None:
+    if node.op == "ConvInteger":
+        return _absorb_into_convolution(view, node)
     letters = _letters(view, node)
     if letters is None or node.name in view.constant_names:
         return None
@@ -59,6 +63,16 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
             )
         ]
     )
+
+
+def _absorb_into_convolution(view: GraphView, node: Node) -> Edit | None:
+    """Integers of 8 bits are read in any order: a kernel copies them anyway."""
+    source = view.producer(node.inputs[0], "Transpose", only_use=False)
+    if source is None:
+        return None
+    perm, attrs = source.attrs_as(Transpose).perm, node.attrs_as(Conv)
+    moved = replace(attrs, x_dims=tuple(perm[dim] for dim in attrs.x_dims))
+    return Edit(nodes=[replace(node, inputs=(source.inputs[0], *node.inputs[1:]), attrs=moved)])
 
 
 def _letters(view: GraphView, node: Node) -> tuple[list[str], str] | None:

@@ -5,6 +5,7 @@ The docstring of a pass contains an example graph, before and after; tests run i
 
 PASSES = (
     "fold_constants",
+    "integer_products",
     "sink_transposes",
     "remove_identities",
     "absorb_transposes",

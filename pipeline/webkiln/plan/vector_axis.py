@@ -153,7 +153,8 @@ def _panel(
     ):
         return None
     along = [item for item in index if depends(item, name)]
-    if expr not in call.nest.accumulators[0].body.args or along != [axis(name)]:
+    factors = walk(call.nest.accumulators[0].body.args, leaves=("load",))
+    if expr not in factors or along != [axis(name)]:
         return None
     loops = [loop.axis for loop in (*call.nest.axes, *call.nest.reduce)]
     if not any(depends(item, loop.axis) for item in index for loop in call.nest.reduce):

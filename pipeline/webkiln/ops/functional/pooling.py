@@ -25,8 +25,28 @@ def conv(
     b: GraphBuilder, x: Tensor, w: Tensor, bias: Tensor | None, windows: Windows, groups: Size = 1
 ) -> Tensor:
     """x [N, C, ...] convolved with a kernel [out, C / groups, ...]."""
-    dims = tuple(range(x.type.rank))
-    attrs = {
+    attrs = _conv_attributes(x.type.rank, windows, groups)
+    return b.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
+
+
+def conv_integer(
+    b: GraphBuilder, x: Tensor, w: Tensor, zeros: Sequence[Tensor], windows: Windows, groups: Size
+) -> Tensor:
+    """Integers x [N, C, ...] of 8 bits convolved with a kernel [out, C / groups, ...], minus their
+    zero points. It is computed with channels last.
+    """
+    rank = x.type.rank
+    attrs = _conv_attributes(rank, windows, groups) | {
+        "out_dims": (0, rank - 1, *range(1, rank - 1))
+    }
+    y = b.op("ConvInteger", [x, w, *zeros], attrs)
+    return b.op("Transpose", [y], {"perm": attrs["out_dims"]})
+
+
+def _conv_attributes(rank: int, windows: Windows, groups: Size) -> dict[str, Any]:
+    """The attributes of a convolution with channels first."""
+    dims = tuple(range(rank))
+    return {
         "x_dims": dims,
         "w_dims": dims,
         "out_dims": dims,
@@ -36,7 +56,6 @@ def conv(
         "pad_high": windows.high,
         "groups": groups,
     }
-    return b.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
 
 
 def ceil_padding(sizes: Sequence[Size], windows: Windows) -> Shape:

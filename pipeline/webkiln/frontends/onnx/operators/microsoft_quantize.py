@@ -16,7 +16,6 @@ from webkiln.frontends.onnx.operators.quantize import (
     integer_product,
     quantize,
     quantize_linear,
-    subtract_zero_point,
 )
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import Tensor
@@ -100,17 +99,15 @@ def gemm(call: NodeCall) -> Tensor:
     """Operands: a and b, each with scale and zero point, an int32 bias, and optionally scale and
     zero point of the result.
     """
-    a, b = (
-        subtract_zero_point(call, call.tensor(0), call.optional(2), 1),
-        subtract_zero_point(
-            call, call.tensor(3), call.optional(5), 0 if call.attr("transB", 0) else 1
-        ),
+    y = integer_product(
+        call,
+        call.tensor(0),
+        call.optional(2),
+        call.tensor(3),
+        call.optional(5),
+        transpose_a=bool(call.attr("transA", 0)),
+        transpose_b=bool(call.attr("transB", 0)),
     )
-    attrs = {
-        "transpose_a": bool(call.attr("transA", 0)),
-        "transpose_b": bool(call.attr("transB", 0)),
-    }
-    y = call.op("MatMul", [a, b], attrs)
     if call.has(6):
         y = call.op("Add", [y, call.tensor(6)])
     real = cast(call, y, "float32") * call.attr("alpha", 1.0)

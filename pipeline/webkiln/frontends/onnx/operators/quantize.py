@@ -7,8 +7,10 @@ from webkiln.frontends.onnx.operators.conv import convolution
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, dtype_of
 from webkiln.frontends.onnx.operators.reduce import reduce_axes
 from webkiln.frontends.onnx.operators.shape import reshaped
+from webkiln.frontends.onnx.operators.windows import windows
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.linear import matrix_product
+from webkiln.ops.functional.pooling import conv_integer
 
 
 def broadcast_parameter(
@@ -126,24 +128,61 @@ def subtract_zero_point(call: NodeCall, x: Tensor, zero: Tensor | None, axis: in
 
 
 def integer_product(
-    call: NodeCall, a: Tensor, a_zero: Tensor | None, b: Tensor, b_zero: Tensor | None
+    call: NodeCall,
+    a: Tensor,
+    a_zero: Tensor | None,
+    b: Tensor,
+    b_zero: Tensor | None,
+    **transposed: bool,
 ) -> Tensor:
     """The int32 product of a and b without their zero points: scalars, or one per row of a and one
-    per column of b.
+    per column of b. `transposed`: the attributes of MatMul.
     """
-    zeros = [zero for zero in (a_zero, b_zero) if zero is not None]
-    narrow = {a.dtype, b.dtype} <= {"int8", "uint8"}
-    if narrow and min(a.type.rank, b.type.rank) > 1 and all(z.type.size == 1 for z in zeros):
-        points = [
-            call.builder.constant(0, x.dtype) if zero is None else reshaped(call, zero, ())
-            for x, zero in ((a, a_zero), (b, b_zero))
-        ]
-        return call.op("MatMulInteger", [a, b, *points])
-    return matrix_product(
-        call.builder,
-        subtract_zero_point(call, a, a_zero, max(a.type.rank - 2, 0)),
-        subtract_zero_point(call, b, b_zero, b.type.rank - 1),
-    )
+    if min(a.type.rank, b.type.rank) > 1 and _is_narrow(a, a_zero, b):
+        return call.op("MatMulInteger", [a, b, *_zeros(call, a, a_zero, b, b_zero)], transposed)
+    rows = max(a.type.rank - (1 if transposed.get("transpose_a") else 2), 0)
+    columns = max(b.type.rank - (2 if transposed.get("transpose_b") else 1), 0)
+    left = subtract_zero_point(call, a, a_zero, rows)
+    right = subtract_zero_point(call, b, b_zero, columns)
+    if transposed:
+        return call.op("MatMul", [left, right], transposed)
+    return matrix_product(call.builder, left, right)
+
+
+def _is_narrow(x: Tensor, zero: Tensor | None, w: Tensor) -> bool:
+    """Whether operands have 8 bits, and the first one has a single zero point."""
+    return {x.dtype, w.dtype} <= {"int8", "uint8"} and (zero is None or zero.type.size == 1)
+
+
+def _zeros(
+    call: NodeCall, x: Tensor, x_zero: Tensor | None, w: Tensor, w_zero: Tensor | None
+) -> list[Tensor]:
+    """The zero points of both operands, as scalars or vectors."""
+    return [
+        (
+            call.builder.constant(0, factor.dtype)
+            if zero is None
+            else reshaped(call, zero, () if zero.type.size == 1 else (zero.type.size,))
+        )
+        for factor, zero in ((x, x_zero), (w, w_zero))
+    ]
+
+
+def integer_convolution(
+    call: NodeCall, x: Tensor, x_zero: Tensor | None, w: Tensor, w_zero: Tensor | None
+) -> Tensor:
+    """The int32 convolution of x and w without their zero points: a scalar, and a scalar or one per
+    feature.
+    """
+    if not _is_narrow(x, x_zero, w):
+        left, right = (
+            subtract_zero_point(call, x, x_zero, 1),
+            subtract_zero_point(call, w, w_zero, 0),
+        )
+        return convolution(call, left, right, None)
+    windows_ = windows(call, x.shape[2:], call.attr("kernel_shape") or w.shape[2:])
+    zeros = _zeros(call, x, x_zero, w, w_zero)
+    return conv_integer(call.builder, x, w, zeros, windows_, call.attr("group", 1))
 
 
 def matmul_integer(call: NodeCall) -> Tensor:
@@ -151,14 +190,9 @@ def matmul_integer(call: NodeCall) -> Tensor:
     return integer_product(call, a, call.optional(2), b, call.optional(3))
 
 
-def conv_integer(call: NodeCall) -> Tensor:
+def convolve_integers(call: NodeCall) -> Tensor:
     x, w = call.tensor(0), call.tensor(1)
-    return convolution(
-        call,
-        subtract_zero_point(call, x, call.optional(2), 1),
-        subtract_zero_point(call, w, call.optional(3), 0),
-        None,
-    )
+    return integer_convolution(call, x, call.optional(2), w, call.optional(3))
 
 
 def requantize(
@@ -200,12 +234,9 @@ def qlinear_conv(call: NodeCall) -> Tensor:
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (
         call.tensor(position) for position in range(8)
     )
-    y = convolution(
-        call,
-        subtract_zero_point(call, x, x_zero, 1),
-        subtract_zero_point(call, w, w_zero, 0),
-        call.optional(8),
-    )
+    y = integer_convolution(call, x, x_zero, w, w_zero)
+    if call.has(8):
+        y = call.op("Add", [y, broadcast_parameter(call, call.tensor(8), y, 1)])
     return requantize(call, y, [x_scale, w_scale], y_scale, y_zero, y_zero.dtype, 1)
 
 
@@ -214,7 +245,7 @@ QUANTIZE: dict[str, NodeHandler] = {
     "DequantizeLinear": dequantize_linear,
     "DynamicQuantizeLinear": dynamic_quantize_linear,
     "MatMulInteger": matmul_integer,
-    "ConvInteger": conv_integer,
+    "ConvInteger": convolve_integers,
     "QLinearMatMul": qlinear_matmul,
     "QLinearConv": qlinear_conv,
 }
