@@ -315,7 +315,7 @@ static inline v128_t wk_shr4_u(v128_t x, v128_t places) {
 // unsigned, as signed, or saturates sums of pairs. All are exact if that has 7 bits.
 enum { WK_UNSIGNED, WK_SIGNED, WK_PAIRS };
 
-#ifdef RELAXED
+#if defined RELAXED && !defined WK_DOT
 #define WK_DOT(a, b, sums) wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, sums)
 #endif
 

@@ -8,8 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.backends import modules
 from tests.backends.harness import expected, node_job, run
 from tests.programs import program, with_target
+from webkiln.backends import toolchain
 from webkiln.backends.table import REGISTRY
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
@@ -50,28 +52,103 @@ def cases(template: Template) -> list[Case]:
     ]
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda item: item.name)
-def test_results(template, tmp_path, monkeypatch):
+def convolutions(template: Template) -> list[Case]:
+    """Windows with padding, strides and dilation, in both layouts of x, w and the result, with one
+    zero point per feature; sums and rows that divide no block.
+    """
+    rng = np.random.default_rng(1)
+
+    def make(dtype: str, *shape: int) -> np.ndarray:
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+    windows = [
+        {"strides": (1, 1), "dilation": (1, 1), "pad_low": (0, 0), "pad_high": (0, 0)},
+        {"strides": (2, 1), "dilation": (1, 1), "pad_low": (1, 2), "pad_high": (0, 1)},
+        {"strides": (1, 2), "dilation": (2, 1), "pad_low": (2, 0), "pad_high": (2, 1)},
+    ]
+    found = []
+    for left, right in product(sorted(template.rows), sorted(template.columns)):
+        for number, (window, first) in enumerate(product(windows, (False, True))):
+            channels, features, taps = (5, 19, (3, 2)) if number % 2 else (16, 70, (1, 3))
+            x, w = (2, channels, 9, 8), (features, channels, *taps)
+            dims = (0, 1, 2, 3) if first else (0, 3, 1, 2)
+            turn = tuple(np.argsort(dims))
+            zeros = (make(left), make(right, *((features,) if number > 2 else ())))
+            operands = (make(left, *x).transpose(turn), make(right, *w).transpose(turn), *zeros)
+            attrs = {"x_dims": dims, "w_dims": dims, "out_dims": dims, "groups": 1, **window}
+            found.append(Case(operands, attrs, name=f"{left} {right} {number}"))
+    return found
+
+
+SIMULATED = """#include <wasm_simd128.h>
+static v128_t simulated_dot(v128_t a, v128_t b, v128_t sums) {
+  signed char x[16], y[16];
+  int total[4];
+  wasm_v128_store(x, a), wasm_v128_store(y, b), wasm_v128_store(total, sums);
+  for (int lane = 0; lane < 4; lane++) {
+    for (int pair = 0; pair < 2; pair++) {
+      int sum = 0;
+      for (int k = 0; k < 2; k++) {
+        const int at = 4 * lane + 2 * pair + k;
+        sum += x[at] * (SECOND)y[at];
+      }
+      total[lane] += LIMIT(sum);
+    }
+  }
+  return wasm_v128_load(total);
+}
+"""
+SATURATE = "(s < -32768 ? -32768 : s > 32767 ? 32767 : s)"
+ENGINES = {
+    "unsigned": ("unsigned char", "(s)"),
+    "signed": ("signed char", "(s)"),
+    "saturating": ("unsigned char", SATURATE),
+}
+"""What engines compute when the second operand has 8 bits: its type, and the sum of a pair."""
+
+
+def check(template: Template, folder, monkeypatch, variant: str, browser: str = "") -> None:
     """With only this template, and with a speed that makes it the choice wherever it fits."""
     backend = with_target(
         REGISTRY[template.backend], templates=(replace(template, gops=MANY_GOPS),)
     )
     monkeypatch.setitem(REGISTRY, template.backend, backend)
-    table = cases(template)
-    jobs = [node_job("MatMulInteger", case, trained=True) for case in table]
-    for case, job in zip(table, jobs, strict=True):
+    table = [
+        *(("MatMulInteger", case) for case in cases(template)),
+        *(("ConvInteger", case) for case in convolutions(template)),
+    ]
+    jobs = [node_job(op, case, trained=True) for op, case in table]
+    for (op, case), job in zip(table, jobs, strict=True):
         document = program(job.graph, backend)
         used = {item["schedule"].get("template") for item in document["kernels"].values()}
-        rows, depth = case.inputs[0].shape
-        is_used = template.name in used
-        assert is_used == (
-            rows > 1 and depth > 1 and depth <= template.depth and case.inputs[1].shape[1] > 1
-        ), case.name
+        rows, depth = case.inputs[0].shape[:2]
+        fits = rows > 1 and 1 < depth <= template.depth and case.inputs[1].shape[1] > 1
+        assert (template.name in used) == (op == "ConvInteger" or fits), case.name
+    results = run(jobs, template.backend, folder, variant, browser)
+    for (op, case), outputs in zip(table, results, strict=True):
+        for name, value in expected(op, case).items():
+            assert np.array_equal(outputs[name], value), (variant, case.name)
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda item: item.name)
+def test_results(template, tmp_path, monkeypatch):
     for variant in VARIANTS[template.backend] or ("",):
-        results = run(jobs, template.backend, tmp_path / (variant or "only"), variant)
-        for case, outputs in zip(table, results, strict=True):
-            for name, value in expected("MatMulInteger", case).items():
-                assert np.array_equal(outputs[name], value), (variant, case.name)
+        check(template, tmp_path / (variant or "only"), monkeypatch, variant, "chromium")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda item: item.name)
+def test_every_engine_gives_the_same_bits(template, engine, tmp_path, monkeypatch):
+    """Simulated dot products, which the probe in each kernel meets instead of the engine's."""
+    header = tmp_path / "simulated.h"
+    header.write_text(SIMULATED)
+    second, limit = ENGINES[engine]
+    flags = (f"-DSECOND={second}", f"-DLIMIT(s)={limit}", "-DWK_DOT=simulated_dot")
+    relaxed = (*toolchain.VARIANT_FLAGS["relaxed"], *flags, "-include", str(header))
+    monkeypatch.setitem(toolchain.VARIANT_FLAGS, "relaxed", relaxed)
+    monkeypatch.setattr(modules, "OBJECTS", tmp_path / "objects")
+    check(template, tmp_path / "code", monkeypatch, "relaxed")
 
 
 def test_declarations_are_checked(tmp_path):
