@@ -1,12 +1,13 @@
 """Products of dequantized integers are computed as integers wherever that is exact."""
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
 import pytest
 
 from tests.passes.graphs import evaluate_graph
-from tests.passes.running import run
+from tests.passes.running import optimised, run
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.table import RULES
 from webkiln.passes.integer_products import LONGEST_SUM
@@ -25,6 +26,7 @@ LAYERS = {
     "transposed": ("MatMul", (3, 7), (5, 7), 0, {"transpose_b": True}),
 }
 """Name -> operator, shapes of x and w, the axis of w that is an axis of the result, attributes."""
+INT8 = {"dtype": "int8"}
 ZEROS = ("none", "constant", "slot")
 
 
@@ -80,6 +82,28 @@ def test_results(layer, zeros):
             expected = evaluate_graph(graph, values)["y"]
             got = evaluate_graph(changed, values)["y"]
             np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+def test_transposes_between_convolutions_vanish():
+    """Sums have channels last; the next convolution reads them as they are."""
+    b, rng = GraphBuilder("g", RULES), np.random.default_rng(0)
+
+    def dequantized(codes):
+        real = b.op("Cast", [codes], {"dtype": "float32"})
+        return b.op("Mul", [real, b.constant(0.02, "float32")])
+
+    kernels = {f"w{n}": rng.integers(-9, 9, (3, 3, 1, 2), np.int8) for n in range(2)}
+    codes = b.input("x", "int8", (1, 3, 6, 7))
+    for name, kernel in kernels.items():
+        factors = [dequantized(codes), dequantized(b.slot(name, kernel))]
+        y = b.op("Conv", factors, PLAIN | FIRST | {"groups": 1})
+        codes = b.op("Cast", [b.op("RoundedQuotient", [y, b.constant(0.1, "float32")])], INT8)
+    graph = b.graph({"y": codes})
+    changed = optimised(graph)
+    assert Counter(node.op for node in changed.nodes)["Transpose"] == 1, "that of the result"
+    values = {"x": rng.integers(-9, 9, (1, 3, 6, 7), np.int8), **kernels}
+    expected, got = (evaluate_graph(item, values)["y"] for item in (graph, changed))
+    assert np.abs(got.astype(int) - expected).max() <= 1
 
 
 def test_scales_along_a_sum_stay():

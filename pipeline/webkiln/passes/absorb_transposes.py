@@ -1,5 +1,6 @@
-"""Fold transposes of operands into matrix products, as Einsum. The untransposed operand must have
-the contracted axis, or for the right operand a column axis, innermost.
+"""Fold transposes of operands into matrix products, as Einsum, and into convolutions of 8-bit
+integers. The untransposed operand of a matrix product must have the contracted axis, or for the
+right operand a column axis, innermost.
 
 before:
     graph g
