@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import expected, node_job, run
+from tests.convolutions import PLAIN_2D
 from tests.programs import rewritten
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.ops.conv_cases import NCHW, PLAIN_2D
+from webkiln.ops.conv_cases import NCHW
 from webkiln.ops.operator import Case
 from webkiln.ops.table import parse
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import expected, node_job, run
+from tests.convolutions import PLAIN_2D
 from tests.hosts import SAMPLED_VARIANTS
 from webkiln.backends.compare import relative_error
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.interpret import interpret
 from webkiln.nest.steps import View, calls
-from webkiln.ops.conv_cases import NHWC, PLAIN_2D
+from webkiln.ops.conv_cases import NHWC
 from webkiln.ops.operator import Case
 from webkiln.plan.integer_division import RECIPROCAL_BITS, by_reciprocal
 

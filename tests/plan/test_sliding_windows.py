@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import expected, node_job, run
+from tests.convolutions import PLAIN_2D
 from tests.hosts import SAMPLED_VARIANTS
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.nest.schedule import Slide
-from webkiln.ops.conv_cases import NHWC, PLAIN_2D
+from webkiln.ops.conv_cases import NHWC
 from webkiln.ops.conv_loops import Conv
 from webkiln.ops.operator import Case
 from webkiln.ops.table import parse

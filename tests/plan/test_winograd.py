@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, expected, node_job, run
+from tests.convolutions import PLAIN_2D
 from tests.programs import program, with_target
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
@@ -18,7 +19,7 @@ from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, const
 from webkiln.nest.interpret import interpret
 from webkiln.nest.steps import View, calls
-from webkiln.ops.conv_cases import NCHW, NHWC, PLAIN_2D
+from webkiln.ops.conv_cases import NCHW, NHWC
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.operator import Case
 from webkiln.ops.table import parse

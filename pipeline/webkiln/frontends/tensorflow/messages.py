@@ -107,7 +107,7 @@ _TYPES = message_types(
         "Library": "1 function Function*",
         "Versions": "1 producer int32",
         "Graph": "1 node Node*; 2 library Library; 4 versions Versions",
-        "Information": "2 stripped_op_list Operators; 4 tags string*",
+        "Information": "2 stripped_op_list Operators; 4 tags string*; 5 tensorflow_version string",
         "TensorName": "1 name string; 2 dtype DataType; 3 tensor_shape TensorShape",
         "Signature": (
             "1 inputs map<string, TensorName>; 2 outputs map<string, TensorName>; 3 method_name"
