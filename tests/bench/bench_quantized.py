@@ -23,6 +23,7 @@ from onnxruntime import quantization
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from tests.bench.bench_networks import bench_page, prepare, run_page
+from tests.quantizer import Samples
 from webkiln.backends import toolchain
 from webkiln.backends.compare import relative_error
 from webkiln.build.engine import Engine
@@ -61,14 +62,6 @@ def samples(folder: Path, order: str) -> list[dict[str, Array]]:
     return made
 
 
-class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]
-    def __init__(self, values: Sequence[dict[str, Array]]) -> None:
-        self.values = iter(values)
-
-    def get_next(self) -> dict[str, Array] | None:
-        return next(self.values, None)
-
-
 def write_form(form: str, folder: Path) -> None:
     """Quantise the float32 model in `folder`."""
     target = folder / FORMS[form][0]
@@ -87,7 +80,7 @@ def write_form(form: str, folder: Path) -> None:
     quantization.quantize_static(
         folder / "prepared.onnx",
         target,
-        Reader(samples(folder, "first")),
+        Samples(samples(folder, "first")),
         quant_format=quantization.QuantFormat.QDQ,
         per_channel=form == "channels",
         activation_type=quantization.QuantType.QUInt8,

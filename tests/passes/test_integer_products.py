@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.convolutions import PLAIN_2D
 from tests.passes.graphs import evaluate_graph
 from tests.passes.running import optimised, run
 from webkiln.ops.builder import GraphBuilder
@@ -13,15 +14,14 @@ from webkiln.ops.table import RULES
 from webkiln.passes.integer_products import LONGEST_SUM
 
 NARROW = ("int8", "uint8")
-PLAIN = {"strides": (1, 1), "dilation": (1, 1), "pad_low": (0, 0), "pad_high": (0, 0)}
 FIRST = {"x_dims": (0, 1, 2, 3), "w_dims": (0, 1, 2, 3), "out_dims": (0, 1, 2, 3)}
 LAST = {"x_dims": (0, 3, 1, 2), "w_dims": (3, 2, 0, 1), "out_dims": (0, 3, 1, 2)}
 PADDED = {"strides": (2, 1), "pad_low": (1, 0), "pad_high": (2, 1), "dilation": (1, 2)}
 LAYERS = {
-    "first": ("Conv", (2, 6, 7, 5), (4, 6, 3, 2), 0, PLAIN | FIRST | PADDED),
-    "last": ("Conv", (1, 7, 5, 6), (3, 2, 6, 4), 3, PLAIN | LAST | PADDED),
-    "depthwise": ("Conv", (1, 6, 5, 5), (6, 1, 3, 3), 0, PLAIN | FIRST | {"groups": 6}),
-    "grouped": ("Conv", (1, 6, 5, 5), (4, 3, 3, 3), 0, PLAIN | FIRST | {"groups": 2}),
+    "first": ("Conv", (2, 6, 7, 5), (4, 6, 3, 2), 0, PLAIN_2D | FIRST | PADDED),
+    "last": ("Conv", (1, 7, 5, 6), (3, 2, 6, 4), 3, PLAIN_2D | LAST | PADDED),
+    "depthwise": ("Conv", (1, 6, 5, 5), (6, 1, 3, 3), 0, PLAIN_2D | FIRST | {"groups": 6}),
+    "grouped": ("Conv", (1, 6, 5, 5), (4, 3, 3, 3), 0, PLAIN_2D | FIRST | {"groups": 2}),
     "matmul": ("MatMul", (2, 3, 7), (7, 5), 1, {}),
     "transposed": ("MatMul", (3, 7), (5, 7), 0, {"transpose_b": True}),
 }
@@ -96,7 +96,7 @@ def test_transposes_between_convolutions_vanish():
     codes = b.input("x", "int8", (1, 3, 6, 7))
     for name, kernel in kernels.items():
         factors = [dequantized(codes), dequantized(b.slot(name, kernel))]
-        y = b.op("Conv", factors, PLAIN | FIRST | {"groups": 1})
+        y = b.op("Conv", factors, PLAIN_2D | FIRST)
         codes = b.op("Cast", [b.op("RoundedQuotient", [y, b.constant(0.1, "float32")])], INT8)
     graph = b.graph({"y": codes})
     changed = optimised(graph)

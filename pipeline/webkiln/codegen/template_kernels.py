@@ -3,8 +3,8 @@
 The text of a template receives `name` and `parameters` of the kernel; `functions`, the loops around
 it, with their calls `prepare_rows`, `prepare_zero` and `store`; `operand`, the panels; `rows` and
 `columns`, the types of the factors; `extents` of the sum and of the columns; `part`, the rows of a
-thread; whether results depend on `totals`; and the `block`, `depth`, `panel` and `together` of its
-declaration. The loops around it fill `rows`, an array [block, WIDTH], and `zero`, an int32 [1]. The
+thread; whether results depend on `totals`; and the `block`, `depth` and `panel` of its declaration.
+The loops around it fill `rows`, an array [block, WIDTH], and `zero`, an int32 [1]. The
 text fills `sums`, int32 [block], and `totals`, int32 [rows], from which they compute results.
 """
 
@@ -84,7 +84,6 @@ class TemplateKernel:
             block=self.template.block,
             depth=self.template.depth,
             panel=self.template.panel,
-            together=self.template.together,
             part=self.kernel.part,
             outside=self.outside,
             lines=[*(line for item in functions for line in item.lines), templates.text(text)],

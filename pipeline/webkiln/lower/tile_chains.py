@@ -122,8 +122,8 @@ Variables that one call writes and only calls read.
 
 
 def run(program: Program, target: Target) -> Program:
-    """Chains of a kind for which the target has no limit are not tiled. Chains of products come
-    first; those with windows are found in what is left.
+    """Chains of a kind for which the target has no limit are not tiled. Chains of products
+    are tiled first, then chains with windows of the other calls.
     """
     limits = target.chain_bytes
     for limit, tiling in ((limits.products, product_tiling), (limits.windows, window_tiling)):

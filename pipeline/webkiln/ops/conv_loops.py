@@ -39,7 +39,7 @@ def x_dilation_of(attrs: Conv, rank: int) -> tuple[int, ...]:
 
 def has_open_phases(attrs: Conv) -> bool:
     """Whether symbolic sizes determine which taps read elements of a dilated x."""
-    x_dilation = attrs.x_dilation or (1,) * len(attrs.pad_low)
+    x_dilation = x_dilation_of(attrs, len(attrs.pad_low) + 2)
     return any(
         is_symbolic(before % gap) for before, gap in zip(attrs.pad_low, x_dilation, strict=True)
     )

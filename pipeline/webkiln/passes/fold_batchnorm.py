@@ -35,15 +35,13 @@ after:
 """
 
 from webkiln.ir import rewrite
-from webkiln.ir.attributes import Attributes
-from webkiln.ir.graph import NO_ATTRIBUTES, Constant, Graph, Node, Variable
+from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
-from webkiln.ir.types import Type
 from webkiln.ops.conv_loops import Conv
 from webkiln.ops.linear import MatMul
 from webkiln.ops.normalization import BatchNorm
 from webkiln.ops.shape import Broadcast, Reshape
-from webkiln.ops.table import infer
+from webkiln.passes.replacement import Replacement
 
 
 def run(graph: Graph) -> Graph:
@@ -61,48 +59,26 @@ def fold(view: GraphView, node: Node) -> Edit | None:
         and all(name in view.constant_names for name in source.inputs[1:])
         and source.attrs_as(Conv).out_dims[1] == node.attrs_as(BatchNorm).axis
     ):
-        writer.fold_conv(source, factor, shift)
-    elif not writer.fold_matmul(factor, shift):
-        scaled = writer.add("scaled", "Mul", [node.inputs[0], writer.broadcastable(factor)])
-        writer.finish("Add", [scaled, writer.broadcastable(shift)], NO_ATTRIBUTES, node.layer)
-    return writer.edit
+        return writer.fold_conv(source, factor, shift)
+    folded = writer.fold_matmul(factor, shift)
+    if folded is not None:
+        return folded
+    scaled = writer.add("scaled", "Mul", [node.inputs[0], writer.broadcastable(factor)])
+    return writer.finish("Add", [scaled, writer.broadcastable(shift)])
 
 
-class _Writer:
+class _Writer(Replacement):
     """Collects the nodes that replace one BatchNorm."""
 
-    def __init__(self, view: GraphView, node: Node) -> None:
-        self.view, self.node, self.attrs = view, node, node.attrs_as(BatchNorm)
-        self.edit = Edit(nodes=[], variables=[], constants={})
-        self.types: dict[str, Type] = {}
-
-    def type(self, name: str) -> Type:
-        return self.types[name] if name in self.types else self.view.type(name)
-
-    def add(
-        self, suffix: str, op: str, inputs: list[str], attrs: Attributes = NO_ATTRIBUTES
-    ) -> str:
-        name = f"{self.node.outputs[0]}/{suffix}"
-        node = Node(op, tuple(inputs), (name,), attrs, self.node.layer)
-        self.types[name] = infer(node, [self.type(item) for item in inputs])[0]
-        self.edit.nodes = [*self.edit.nodes, node]
-        self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
-        return name
-
-    def finish(self, op: str, inputs: list[str], attrs: Attributes, layer: str) -> None:
-        self.edit.nodes = [
-            *self.edit.nodes,
-            Node(op, tuple(inputs), self.node.outputs, attrs, layer),
-        ]
+    @property
+    def attrs(self) -> BatchNorm:
+        return self.node.attrs_as(BatchNorm)
 
     def factor_and_shift(self) -> tuple[str, str]:
         """scale / sqrt(variance + epsilon), and beta - mean * factor."""
         scale, beta, mean, variance = self.node.inputs[1:]
-        name = f"{self.node.outputs[0]}/epsilon"
-        self.types[name] = Type(self.type(variance).dtype, ())
-        self.edit.constants = {name: Constant((float(self.attrs.epsilon),))}
-        self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
-        safe = self.add("safe", "Add", [variance, name])
+        epsilon = self.constant("epsilon", float(self.attrs.epsilon), self.type(variance).dtype)
+        safe = self.add("safe", "Add", [variance, epsilon])
         factor = self.add("factor", "Mul", [scale, self.add("rsqrt", "Rsqrt", [safe])])
         return factor, self.add(
             "shift", "Sub", [beta, self.add("scaled_mean", "Mul", [mean, factor])]
@@ -127,7 +103,7 @@ class _Writer:
             return shift
         return self.add("bias", "Add", [self.add("scaled_bias", "Mul", [name, factor]), shift])
 
-    def fold_conv(self, conv: Node, factor: str, shift: str) -> None:
+    def fold_conv(self, conv: Node, factor: str, shift: str) -> Edit:
         x, kernel, *bias = conv.inputs
         rank, features = self.view.type(kernel).rank, conv.attrs_as(Conv).w_dims[0]
         weights = self.add("kernel", "Mul", [kernel, self.along_axis(factor, rank, features)])
@@ -136,11 +112,12 @@ class _Writer:
             offset = self.add(
                 "wide", "Broadcast", [offset], Broadcast((self.view.type(kernel).shape[features],))
             )
-        self.finish("Conv", [x, weights, offset], conv.attrs, f"{conv.layer}+{self.node.layer}")
+        layer = f"{conv.layer}+{self.node.layer}"
+        return self.finish("Conv", [x, weights, offset], conv.attrs, layer)
 
-    def fold_matmul(self, factor: str, shift: str) -> bool:
+    def fold_matmul(self, factor: str, shift: str) -> Edit | None:
         """Fold into a MatMul, or a MatMul and an Add of a constant vector, that is normalised along
-        the last axis. Returns False if the input has another form.
+        the last axis. Returns None if the input has another form.
         """
         value = self.node.inputs[0]
         bias: str | None = None
@@ -148,7 +125,7 @@ class _Writer:
         if add is not None:
             constants = [name for name in add.inputs if name in self.view.constant_names]
             if len(constants) != 1 or self.view.type(constants[0]).rank > 1:
-                return False
+                return None
             bias = constants[0]
             value = next(name for name in add.inputs if name != bias)
         product = self.view.producer(value, "MatMul")
@@ -158,24 +135,14 @@ class _Writer:
             or product.inputs[1] not in self.view.constant_names
             or self.view.type(value).shape != shape
         ):
-            return False
+            return None
         if self.attrs.axis != len(shape) - 1:
-            return False
+            return None
         weight = product.inputs[1]
         rank = self.view.type(weight).rank
         axis = rank - 2 if product.attrs_as(MatMul).transpose_b else rank - 1
         scaled = self.add("kernel", "Mul", [weight, self.along_axis(factor, rank, axis)])
-        name = f"{self.node.outputs[0]}/product"
-        self.types[name] = self.view.type(value)
-        self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
-        self.edit.nodes = [
-            *self.edit.nodes,
-            Node("MatMul", (product.inputs[0], scaled), (name,), product.attrs, product.layer),
-        ]
-        self.finish(
-            "Add",
-            [name, self.bias(bias, factor, shift)],
-            NO_ATTRIBUTES,
-            f"{product.layer}+{self.node.layer}",
-        )
-        return True
+        operands = [product.inputs[0], scaled]
+        total = self.add("product", "MatMul", operands, product.attrs, product.layer)
+        offset = self.bias(bias, factor, shift)
+        return self.finish("Add", [total, offset], layer=f"{product.layer}+{self.node.layer}")

@@ -41,22 +41,19 @@ after:
     output out = y
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from webkiln.ir import rewrite
-from webkiln.ir.attributes import Attributes
 from webkiln.ir.dim import Size, is_symbolic
-from webkiln.ir.graph import NO_ATTRIBUTES, Constant, Graph, Node, Variable
+from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
-from webkiln.ir.types import Type
 from webkiln.ops.conv_loops import Conv
 from webkiln.ops.conversion import Cast
 from webkiln.ops.integer_products import NARROW
 from webkiln.ops.linear import MatMul
 from webkiln.ops.shape import Reshape, Transpose
-from webkiln.ops.table import infer
+from webkiln.passes.replacement import Replacement
 
 WIDE = ("float32", "float64")
 """The dtypes that hold the sums."""
@@ -91,7 +88,7 @@ def convert(view: GraphView, node: Node) -> Edit | None:
         or any(not _is_along(view, name, w.codes, axis) for name in (w.zero, w.scale))
     ):
         return None
-    return _Writer(view, node).edit(x, w, axis)
+    return _replaced(view, node, x, w)
 
 
 def _dequantized(view: GraphView, name: str) -> Dequantized | None:
@@ -135,57 +132,38 @@ def _is_along(view: GraphView, name: str | None, codes: str, axis: int) -> bool:
     return all(size == 1 or dim == axis for dim, size in enumerate(wide))
 
 
-class _Writer:
-    """Collects the nodes that replace a product."""
+def _zero_point(made: Replacement, position: int, operand: Dequantized) -> str:
+    """A zero point in the dtype of the codes, as a scalar or a vector."""
+    dtype, name = made.type(operand.codes).dtype, operand.zero
+    value = 0 if name is None else made.view.scalar(name)
+    if value is not None:
+        return made.constant(f"zero_{position}", int(value), dtype)
+    assert name is not None
+    flat = _flattened(made, f"points_{position}", name)
+    return made.add(f"zero_{position}", "Cast", [flat], Cast(dtype))
 
-    def __init__(self, view: GraphView, node: Node) -> None:
-        self.view, self.node = view, node
-        self.nodes: list[Node] = []
-        self.types: dict[str, Type] = {}
-        self.constants: dict[str, Constant] = {}
 
-    def add(self, name: str, op: str, inputs: Sequence[str], attrs: Attributes) -> str:
-        output = f"{self.node.name}/{name}"
-        added = Node(op, tuple(inputs), (output,), attrs, self.node.layer)
-        types = [self.types.get(item) or self.view.type(item) for item in inputs]
-        (self.types[output],) = infer(added, types)
-        self.nodes.append(added)
-        return output
+def _flattened(made: Replacement, name: str, values: str) -> str:
+    """One value as a scalar, several as a vector."""
+    size = made.type(values).size
+    return made.add(name, "Reshape", [values], Reshape(() if size == 1 else (size,)))
 
-    def zero(self, position: int, operand: Dequantized) -> str:
-        """A zero point in the dtype of the codes, as a scalar or a vector."""
-        dtype, name = self.view.type(operand.codes).dtype, operand.zero
-        value = (0,) if name is None else None
-        if name in self.view.constants and self.view.type(name).size == 1:
-            value = (int(self.view.scalar(name) or 0),)
-        if value is not None:
-            made = f"{self.node.name}/zero_{position}"
-            self.types[made], self.constants[made] = Type(dtype, ()), Constant(value)
-            return made
-        assert name is not None
-        size = self.view.type(name).size
-        flat = self.add(f"points_{position}", "Reshape", [name], Reshape((size,) * (size != 1)))
-        return self.add(f"zero_{position}", "Cast", [flat], Cast(dtype))
 
-    def edit(self, x: Dequantized, w: Dequantized, axis: int) -> Edit:
-        node, rank = self.node, self.view.type(self.node.name).rank
-        attrs, last = node.attrs, (0, rank - 1, *range(1, rank - 1))
-        if node.op == "Conv":
-            attrs = replace(node.attrs_as(Conv), out_dims=last)
-        zeros = [self.zero(position, operand) for position, operand in enumerate((x, w))]
-        sums = self.add("sums", f"{node.op}Integer", [x.codes, w.codes, *zeros], attrs)
-        total = self.add("real", "Cast", [sums], Cast(self.view.type(node.name).dtype))
-        size = self.view.type(w.scale).size
-        flat = self.add("flat", "Reshape", [w.scale], Reshape((size,) * (size != 1)))
-        scale = self.add("scale", "Mul", [x.scale, flat], NO_ATTRIBUTES)
-        total = self.add("scaled", "Mul", [total, scale], NO_ATTRIBUTES)
-        if len(node.inputs) > 2:
-            total = self.add("biased", "Add", [total, node.inputs[2]], NO_ATTRIBUTES)
-        final = Node("Identity", (total,), node.outputs, NO_ATTRIBUTES, node.layer)
-        if node.op == "Conv":
-            roles = {dim: role for role, dim in enumerate(node.attrs_as(Conv).out_dims)}
-            perm = tuple(last[roles[dim]] for dim in range(rank))
-            final = replace(final, op="Transpose", attrs=Transpose(perm))
-        self.nodes.append(final)
-        variables = [Variable(name, type_) for name, type_ in self.types.items()]
-        return Edit(nodes=self.nodes, variables=variables, constants=self.constants)
+def _replaced(view: GraphView, node: Node, x: Dequantized, w: Dequantized) -> Edit:
+    """The product of the codes, dequantized by the product of the scales."""
+    made, rank = Replacement(view, node), view.type(node.name).rank
+    attrs, last = node.attrs, (0, rank - 1, *range(1, rank - 1))
+    if node.op == "Conv":
+        attrs = replace(node.attrs_as(Conv), out_dims=last)
+    zeros = [_zero_point(made, position, operand) for position, operand in enumerate((x, w))]
+    sums = made.add("sums", f"{node.op}Integer", [x.codes, w.codes, *zeros], attrs)
+    total = made.add("real", "Cast", [sums], Cast(view.type(node.name).dtype))
+    scale = made.add("scale", "Mul", [x.scale, _flattened(made, "flat", w.scale)])
+    total = made.add("scaled", "Mul", [total, scale])
+    if len(node.inputs) > 2:
+        total = made.add("biased", "Add", [total, node.inputs[2]])
+    if node.op != "Conv":
+        return made.finish("Identity", [total])
+    roles = {dim: role for role, dim in enumerate(node.attrs_as(Conv).out_dims)}
+    perm = tuple(last[roles[dim]] for dim in range(rank))
+    return made.finish("Transpose", [total], Transpose(perm))

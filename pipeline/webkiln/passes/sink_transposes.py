@@ -23,15 +23,13 @@ after:
     output out = y
 """
 
-from collections.abc import Sequence
-
 from webkiln.ir import rewrite
-from webkiln.ir.attributes import Attributes
-from webkiln.ir.graph import Graph, Node, Variable
+from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ops.operator import Perm
 from webkiln.ops.shape import Reshape, Transpose
-from webkiln.ops.table import find, infer
+from webkiln.ops.table import find
+from webkiln.passes.replacement import Replacement
 
 
 def _inverse(perm: Perm) -> Perm:
@@ -65,7 +63,7 @@ def sink(view: GraphView, node: Node) -> Edit | None:
     (perm,) = perms
     if len(perm) != view.type(node.name).rank:
         return None
-    added = _Added(view, node)
+    added = Replacement(view, node)
     operands = [
         _untransposed(view, added, position, sources.get(name), perm)
         for position, name in enumerate(node.inputs)
@@ -73,38 +71,12 @@ def sink(view: GraphView, node: Node) -> Edit | None:
     inputs = [name for name in operands if name is not None]
     if len(inputs) != len(operands):
         return None
-    moved = added.add(node.op, inputs, "straight", traits.before_transpose(node.attrs, perm))
-    return Edit(
-        nodes=[
-            *added.nodes,
-            Node("Transpose", (moved,), node.outputs, Transpose(perm), node.layer),
-        ],
-        variables=added.variables,
-    )
-
-
-class _Added:
-    """The nodes that an edit adds before a node, and their outputs."""
-
-    def __init__(self, view: GraphView, node: Node) -> None:
-        self._view = view
-        self.node = node
-        self.nodes: list[Node] = []
-        self.variables: list[Variable] = []
-
-    def add(self, op: str, inputs: Sequence[str], name: str, attrs: Attributes) -> str:
-        """The output of an added node. `name` distinguishes it from the others."""
-        output = f"{self.node.name}/{name}"
-        added = Node(op, tuple(inputs), (output,), attrs, self.node.layer)
-        own = {variable.name: variable.type for variable in self.variables}
-        (type_,) = infer(added, [own.get(item) or self._view.type(item) for item in inputs])
-        self.variables.append(Variable(output, type_))
-        self.nodes.append(added)
-        return output
+    moved = added.add("straight", node.op, inputs, traits.before_transpose(node.attrs, perm))
+    return added.finish("Transpose", [moved], Transpose(perm))
 
 
 def _untransposed(
-    view: GraphView, added: _Added, position: int, source: Node | None, perm: Perm
+    view: GraphView, added: Replacement, position: int, source: Node | None, perm: Perm
 ) -> str | None:
     """An operand with the axis order before the transpose, or None if it has to be computed at run
     time. `source`: the transpose that computes it, if any.
@@ -121,5 +93,5 @@ def _untransposed(
     shape = view.type(name).shape
     if len(shape) < len(perm):
         wide = Reshape((*(1,) * (len(perm) - len(shape)), *shape))
-        name = added.add("Reshape", [name], f"wide_{position}", wide)
-    return added.add("Transpose", [name], f"turned_{position}", Transpose(_inverse(perm)))
+        name = added.add(f"wide_{position}", "Reshape", [name], wide)
+    return added.add(f"turned_{position}", "Transpose", [name], Transpose(_inverse(perm)))

@@ -12,18 +12,11 @@ from onnxruntime import quantization
 
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from tests.passes.running import optimised
+from tests.quantizer import Samples
 from webkiln.ops.evaluate import run_graph
 
 DTYPES = {"int8": quantization.QuantType.QInt8, "uint8": quantization.QuantType.QUInt8}
 SHAPE = (2, 3, 12, 10)
-
-
-class Reader(quantization.CalibrationDataReader):
-    def __init__(self, values):
-        self.values = iter(values)
-
-    def get_next(self):
-        return next(self.values, None)
 
 
 def float_model():
@@ -71,7 +64,7 @@ def test_files_of_the_quantizer(activations, weights, by_channel, tmp_path):
     quantization.quantize_static(
         original,
         path,
-        Reader(samples),
+        Samples(samples),
         quant_format=quantization.QuantFormat.QDQ,
         per_channel=by_channel,
         activation_type=DTYPES[activations],

@@ -197,7 +197,9 @@ def _clipped(b: GraphBuilder, counts: Tensor, most: float) -> Tensor:
 
 
 def _equalising_curves(b: GraphBuilder, counts: Tensor, pixels: int) -> Tensor:
-    """The new level of each level, from the cumulative histograms of tiles with so many pixels."""
+    """A table that maps levels to equalised levels, from the histogram of each tile of `pixels`
+    pixels.
+    """
     running = b.op("MatMul", [counts, b.constant(np.triu(np.ones((LEVELS, LEVELS), "float32")))])
     least = b.op("ReduceMin", [running], {"axes": (4,), "keepdims": True})
     rest = b.binary("Sub", float(pixels), least)
