@@ -16,7 +16,7 @@ input x: float32[2,4]
 slot a: float32[4,6]
 slot b: float32[6]
 slot unused: float32[3]
-const two: float32[] = 2.0
+const two: float32[] = [2.0]
 double: float32[4,6] = Mul(a, two)
 turned: float32[6,4] = Transpose(double) {"perm":[1,0]}
 square: float32[6,6] = MatMul(turned, double)

@@ -37,6 +37,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+import numpy as np
+
 from webkiln.ir.dim import Size, is_at_least
 from webkiln.ir.types import itemsize
 from webkiln.lower.canonicalize import without_unused_inputs
@@ -44,7 +46,7 @@ from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
 from webkiln.nest.program import Program, map_runs
-from webkiln.nest.steps import NestCall, View
+from webkiln.nest.steps import NestCall, View, every_step
 
 MAX_LOADS = 8
 MAX_NODES = 256
@@ -56,7 +58,9 @@ CHEAP_OPERATIONS = 2
 
 
 def run(program: Program) -> Program:
-    return map_runs(program, fuse)
+    used = {view.name for step in every_step(program.steps) for view in step.reads}
+    init = tuple(fuse(program.init, used | program.live_out))
+    return map_runs(replace(program, init=init), fuse)
 
 
 def fuse(calls: Sequence[NestCall], live_out: Collection[str]) -> list[NestCall]:
@@ -126,6 +130,8 @@ def _narrows(call: NestCall) -> bool:
     out = call.nest.outputs[0]
     if out.operand.dtype == "bool" or itemsize(out.operand.dtype) == itemsize("float32"):
         return False
+    if out.value.op == "band" and out.value.args[1].op == "const":
+        return bool(out.value.args[1].value > np.iinfo(out.operand.dtype).max)
     return out.value.op != "load" or call.nest.inputs[out.value.value[0]].dtype != out.operand.dtype
 
 

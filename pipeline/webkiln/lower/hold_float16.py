@@ -60,13 +60,14 @@ def run(program: Program, target: Target) -> Program:
         else buffer
         for name, buffer in program.buffers.items()
     }
-    changed = replace(program, buffers=buffers)
+    init = tuple(call.with_views(held) for call in program.init)
+    changed = replace(program, buffers=buffers, init=init)
     return changed.with_steps(step.map_views(held) for step in program.steps)
 
 
 def _held(program: Program) -> set[str]:
     """The buffers of float16 elements whose bytes no step depends on."""
-    steps = list(every_step(program.steps))
+    steps = list(every_step((*program.init, *program.steps)))
     views = [view for step in steps for view in (*step.reads, *step.writes)]
     names = {view.name for view in views if view.type.dtype == HALF}
     for step in steps:

@@ -7,32 +7,31 @@ from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
 from webkiln.nest.build import Lowering
 from webkiln.nest.program import Buffer, Kind, Program, State
-from webkiln.nest.steps import Step, View, every_step
+from webkiln.nest.steps import NestCall, Step, View, every_step
+from webkiln.ops.load_time import load_time_nodes
 from webkiln.ops.table import find
 
 VIEWS = frozenset({"Reshape", "Identity"})
 
 
 def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:
-    """The program of a graph, operator by operator. Views alias memory and cost nothing."""
+    """The program of a graph, operator by operator. Views alias memory and cost nothing. Constants
+    that are decoded when the model is loaded are computed in `init`.
+    """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
+    decoding = load_time_nodes(graph)
     fixed = {node.name for node in graph.constant_subgraph()}
-    steps = _steps(
-        graph,
-        [node for node in graph.nodes if node.name not in fixed],
-        views,
-        _literals(graph),
-        "",
-        0,
-    )
+    init = _calls(_steps(graph, decoding, views, _literals(graph), "", 0))
+    running = [node for node in graph.nodes if node.name not in fixed]
+    steps = _steps(graph, running, views, _literals(graph), "", 0)
     roots = {name: view.name for name, view in views.items()}
     live = {roots[name] for name in (*graph.outputs.values(), *keep)} | {
         roots[name] for state in graph.states for name in (state.initial, state.output)
     }
     kinds: dict[str, Kind] = dict.fromkeys(graph.inputs, "input")
     kinds |= {state.input: "state" for state in graph.states}
-    computed = {name for node in graph.nodes if node.name not in fixed for name in node.outputs}
-    used = {view.name for step in every_step(steps) for view in step.reads} | live
+    computed = {name for node in (*decoding, *running) for name in node.outputs}
+    used = {view.name for step in every_step((*init, *steps)) for view in step.reads} | live
     buffers = {
         name: Buffer(name, graph.type(name), graph.type(name).dtype, kinds.get(name, "constant"))
         for name in dict.fromkeys((*kinds, *graph.variables))
@@ -42,8 +41,18 @@ def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:
     states = tuple(
         State(state.input, roots[state.initial], roots[state.output]) for state in graph.states
     )
-    empty = Program(graph.name, buffers, (), frozenset(live), aliases, states=states)
+    empty = Program(graph.name, buffers, (), frozenset(live), aliases, init, states=states)
     return empty.with_steps(steps)
+
+
+def _calls(steps: Iterable[Step]) -> tuple[NestCall, ...]:
+    """The steps that decode constants. Raises InternalError for one that is no call of a nest."""
+    calls = []
+    for step in steps:
+        if not isinstance(step, NestCall):
+            raise InternalError(f"{step.label} cannot run when a model is loaded")
+        calls.append(step)
+    return tuple(calls)
 
 
 def _steps(

@@ -71,7 +71,7 @@ class Program:
     """Steps in execution order.
 
     `live_out` are the buffers that are read after the last step. `roots` maps every Variable of the
-    graph that is no buffer to the buffer that has its elements. `init` are the calls that transform
+    graph that is no buffer to the buffer that has its elements. `init` are the calls that compute
     constants once, when the model is loaded. `decided` describes each choice between algorithms, by
     the key that its calls are `part_of`. `memory` is what the buffers need, once they have
     addresses (docs/formats.md, program.json).

@@ -12,7 +12,7 @@ from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, REAL, bitcast, cast, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.ops.elementwise import BITS, BOOLS, FLOATS, INTS, clip, samples
-from webkiln.ops.operator import ELEMENTWISE, Case, Operator, define
+from webkiln.ops.operator import ELEMENTWISE, Case, Operator, Traits, define
 
 
 def _where_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -84,6 +84,7 @@ BIT_CAST = define(
         lambda attrs, x: (np.ascontiguousarray(x).view(attrs.dtype).reshape(x.shape),),
         _lower_bits,
         BitCast,
+        traits=Traits(decodes=True),
         cases=lambda: [
             Case((FLOATS,), {"dtype": "int32"}),
             Case((INTS,), {"dtype": "float32"}),

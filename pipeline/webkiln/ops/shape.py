@@ -87,7 +87,7 @@ TRANSPOSE = define(
         _lower_transpose,
         Transpose,
         cases=lambda: [Case((X,), {"perm": (2, 0, 1)}), Case((X,), {"perm": (1, 0, 2)})],
-        traits=Traits(source_axes=_transposed_axes),
+        traits=Traits(decodes=True, source_axes=_transposed_axes),
     )
 )
 """Axis i of the output is axis `perm[i]` of x."""
@@ -121,6 +121,7 @@ BROADCAST = define(
         _lower_broadcast,
         Broadcast,
         cases=lambda: [Case((X[:, :1],), {"shape": (5, 2, 3, 4)})],
+        traits=Traits(decodes=True),
     )
 )
 """x broadcast to `shape`, by the rules of numpy."""
@@ -237,7 +238,7 @@ SLICE = define(
         _lower_slice,
         Slice,
         cases=lambda: [Case((X,), {"starts": (0, 2, 1), "sizes": (2, 2, 2), "steps": (1, -1, 2)})],
-        traits=Traits(source_axes=same_axes),
+        traits=Traits(decodes=True, source_axes=same_axes),
     )
 )
 """A strided slice of x: `sizes` elements per axis, from `starts`, `steps` apart. Steps may be

@@ -14,6 +14,7 @@ from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Array, Type
 from webkiln.ops import (
     binary,
+    codes,
     control,
     conv,
     conversion,
@@ -47,6 +48,7 @@ FAMILIES = (
     unary,
     binary,
     conversion,
+    codes,
     special,
     fixed_point,
     index,

@@ -114,7 +114,7 @@ def run(program: Program, target: Target, weights: Weights) -> Program:
     for name in (
         *(state.input for state in program.states),
         *(name for name in decoded if name not in names),
-        *(view.name for call in program.init for view in call.outputs),
+        *(name for call in program.init if (name := call.outputs[0].name) not in names),
     ):
         allocator.reserve(name, extents[name])
     allocator.stage(staging, transient)
@@ -146,11 +146,18 @@ def extent_of(buffer: Buffer, bounds: Mapping[str, Size]) -> Extent:
 
 
 def _transient_weights(program: Program, extents: Mapping[str, Extent]) -> list[TransientWeight]:
-    """The weights that only the calls of `init` read, in the order of their last use."""
-    last_uses = {view.name: call.outputs[0].name for call in program.init for view in call.inputs}
+    """The weights and intermediate results that only the calls of `init` read, in the order of
+    their last use.
+    """
     persistent = {
         view.name for step in every_step(program.steps) for view in step.reads
     } | program.live_out
+    last_uses: dict[str, str] = {}
+    for call in reversed(program.init):
+        (out,) = call.outputs
+        last = out.name if out.name in persistent else last_uses[out.name]
+        for view in call.inputs:
+            last_uses.setdefault(view.name, last)
     order = [call.outputs[0].name for call in program.init]
     transient = [
         TransientWeight(name, extents[name], last)

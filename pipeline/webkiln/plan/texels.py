@@ -65,17 +65,19 @@ def run(program: Program, decoding: Sequence[NestCall] = ()) -> Program:
     pairs = [
         (state.input, name) for state in program.states for name in (state.initial, state.output)
     ]
-    steps = [*decoding, *program.steps]
+    steps = [*decoding, *program.init, *program.steps]
     texels = packed(steps, types, pairs)
     quarters = in_quarters(steps, texels, pairs)
     buffers = {
         name: replace(item, layout=TexelLayout(quarters.get(name)) if name in texels else None)
         for name, item in program.buffers.items()
     }
-    return map_calls(
-        replace(program, buffers=buffers),
-        lambda call: [replace(call, choice=draw(call, texels, quarters))],
-    )
+
+    def drawn(call: NestCall) -> NestCall:
+        return replace(call, choice=draw(call, texels, quarters))
+
+    init = tuple(map(drawn, program.init))
+    return map_calls(replace(program, buffers=buffers, init=init), lambda call: [drawn(call)])
 
 
 def packed(

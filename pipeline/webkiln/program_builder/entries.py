@@ -62,7 +62,7 @@ class Entries:
         self.custom_kernels: dict[str, CustomKernel] = {}
 
     def init(self) -> list[dict[str, Any]]:
-        """The entries that decode weights, and those that transform filters afterwards."""
+        """The entries that decode weights, and those that compute other constants of them."""
         return [
             *map(self._decode, self.layout),
             *(self._transform(call, self._pieces_of(call)) for call in self.program.init),
@@ -191,15 +191,18 @@ class Entries:
         )
 
     def _pieces_of(self, call: NestCall) -> list[int]:
-        """The position of the first entry that decodes weights for a call, and the number of such
-        entries.
+        """The position of the first entry that decodes weights for a call, and the number of
+        entries up to the last one.
         """
         names = {view.name for view in call.inputs}
+        for earlier in reversed(self.program.init[: self.program.init.index(call)]):
+            if earlier.outputs[0].name in names:
+                names |= {view.name for view in earlier.inputs}
         numbers = [number for number, piece in enumerate(self.layout) if piece.weight.name in names]
         return [numbers[0], numbers[-1] + 1 - numbers[0]]
 
     def _transform(self, call: NestCall, after: list[int]) -> dict[str, Any]:
-        """The launch that transforms the filter of a fast convolution once it has been decoded."""
+        """The launch that computes a constant of others once these have been decoded."""
         (view,) = call.outputs
         layout = self.program.buffers[view.name].layout
         stored = panelled_call(call, layout) if isinstance(layout, PanelLayout) else call
@@ -210,7 +213,7 @@ class Entries:
             "shard": -1,
             "after": after,
             "operands": self._addresses(views),
-            "args": kernels.values(kernel, views, stored.args),
+            "args": self._values(kernel, views, stored.args),
             **split_entry(stored, kernel.schedule),
         }
 

@@ -15,13 +15,15 @@ from webkiln.nest.expr import FLOAT, INT, UINT, Expr, apply, bitcast, cast, cons
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A weight as the browser needs it: its type, and the axis of its output channels if it is a
-    factor of a sum of products.
+    factor of a sum of products. `keep`: other weights are decoded from it, so that it is stored as
+    it is.
     """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     channel_axis: int | None = None
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,9 @@ class Encoding:
 
 def choose(weight: Stored, name: str) -> str:
     """The encoding of a weight in a bundle with the encoding `name`. Vectors, scalars and integers
-    are not compressed.
+    are not compressed, nor are scales.
     """
-    if weight.dtype != "float32" or name == "float32" or len(weight.shape) < 2:
+    if weight.keep or weight.dtype != "float32" or name == "float32" or len(weight.shape) < 2:
         return "raw"
     if name == "int8" and weight.channel_axis is None:
         return "raw"

@@ -11,6 +11,7 @@ import numpy as np
 from webkiln.ir.dim import known_shape
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array, Type
+from webkiln.ops.load_time import load_time_nodes
 from webkiln.ops.table import find
 from webkiln.weights.encoding import BY_NAME, Stored, choose
 
@@ -35,38 +36,43 @@ class Piece:
 
 def stored(graph: Graph) -> tuple[Stored, ...]:
     """The weights that the browser needs, in the order of first use: what the program reads of
-    slots, constants and the constant subgraph.
+    slots, constants and the constant subgraph. In place of a constant that is decoded when the
+    model is loaded, these are the codes, scales and zero points.
     """
-    fixed_nodes = graph.constant_subgraph()
-    fixed = (
-        set(graph.slots)
-        | set(graph.constants)
-        | {name for node in fixed_nodes for name in node.outputs}
-    )
-    folded = {node.name for node in fixed_nodes}
-    channels: dict[str, int | None] = {}
+    folded = {node.name for node in graph.constant_subgraph()}
+    fixed = graph.slots | graph.constants.keys()
+    fixed |= {name for node in graph.nodes if node.name in folded for name in node.outputs}
+    decoded = {name: node for node in load_time_nodes(graph) for name in node.outputs}
+    found: dict[str, Stored] = {}
+
+    def add(name: str, axis: int | None, *, keep: bool = False) -> None:
+        """Add a weight, or what it is decoded from."""
+        if name in decoded:
+            for operand in decoded[name].inputs:
+                add(operand, None, keep=True)
+        elif name in fixed and not _is_scalar(graph, name):
+            found.setdefault(name, _stored(name, graph.type(name), axis, keep=keep))
+
     for node in graph.nodes:
-        if node.name in folded:
-            continue
-        for position, name in enumerate(node.inputs):
-            scalar = name in graph.constants and graph.constants[name].is_scalar
-            if name in fixed and not scalar:
-                channels.setdefault(
-                    name,
-                    find(node.op).traits.weight_channel_axis(
-                        node.attrs, position, graph.type(name).rank
-                    ),
-                )
+        traits = find(node.op).traits
+        for position, name in enumerate(node.inputs if node.name not in folded else ()):
+            rank = graph.type(name).rank
+            add(name, traits.weight_channel_axis(node.attrs, position, rank))
     for name in (
         *graph.outputs.values(),
         *(s for state in graph.states for s in (state.initial, state.output)),
     ):
-        if name in fixed:
-            channels.setdefault(name, None)
-    return tuple(_stored(name, graph.type(name), axis) for name, axis in channels.items())
+        if name in fixed and name not in decoded:
+            found.setdefault(name, _stored(name, graph.type(name), None))
+    return tuple(found.values())
 
 
-def _stored(name: str, type_: Type, channel_axis: int | None) -> Stored:
+def _is_scalar(graph: Graph, name: str) -> bool:
+    """Whether a name is a constant that kernels contain as a literal."""
+    return name in graph.constants and graph.constants[name].is_scalar
+
+
+def _stored(name: str, type_: Type, channel_axis: int | None, *, keep: bool = False) -> Stored:
     """A weight without leading dimensions of 1, so that there are rows to split it by, for example
     for the kernel of a 1x1 convolution.
     """
@@ -74,7 +80,7 @@ def _stored(name: str, type_: Type, channel_axis: int | None) -> Stored:
         (axis for axis, size in enumerate(type_.shape[:-1]) if size != 1), max(type_.rank - 1, 0)
     )
     axis = None if channel_axis is None or channel_axis < lead else channel_axis - lead
-    return Stored(name, type_.dtype, known_shape(type_.shape[lead:], name), axis)
+    return Stored(name, type_.dtype, known_shape(type_.shape[lead:], name), axis, keep)
 
 
 def pieces(weights: Sequence[Stored], encoding: str, limit: int = SHARD_BYTES) -> tuple[Piece, ...]:

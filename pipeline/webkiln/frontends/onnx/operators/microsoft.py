@@ -273,19 +273,20 @@ def matmul_n_bits(call: NodeCall) -> Tensor:
             "Quantise it to 4 or 8 bits without reordering",
         )
     blocks = -(-rows // block)
-    quantised = reshaped(call, nibbles(call, packed, bits), (columns, blocks, block))
+    codes = part(call, unpacked(call, packed, (columns, blocks * block), bits), 1, 0, rows)
+    weights = cast(call, codes, "float32")
+    repeat = {"axis": 1, "times": block, "size": rows}
     zero = call.constant(1 << (bits - 1), "float32")
     if call.has(3):
-        zero_points = call.tensor(3)
-        if zero_points.dtype == "uint8":
-            wide = nibbles(
-                call, reshaped(call, zero_points, (columns, zero_points.type.size // columns)), bits
-            )
-            zero_points = part(call, wide, 1, 0, blocks)
-        zero = reshaped(call, cast(call, zero_points, "float32"), (columns, blocks, 1))
-    scales = reshaped(call, cast(call, call.tensor(2), "float32"), (columns, blocks, 1))
-    weights = call.op("Mul", [call.op("Sub", [cast(call, quantised, "float32"), zero]), scales])
-    kernel = part(call, reshaped(call, weights, (columns, blocks * block)), 1, 0, rows)
+        points = call.tensor(3)
+        if points.dtype == "uint8":
+            wide = (columns, points.type.size // columns * (8 // bits))
+            points = part(call, unpacked(call, points, wide, bits), 1, 0, blocks)
+        points = cast(call, reshaped(call, points, (columns, blocks)), "float32")
+        zero = call.op("Repeat", [points], repeat)
+    scales = cast(call, reshaped(call, call.tensor(2), (columns, blocks)), "float32")
+    scale = call.op("Repeat", [scales], repeat)
+    kernel = call.op("Mul", [call.op("Sub", [weights, zero]), scale])
     flat = reshaped(call, cast(call, a, "float32"), (prod(a.shape[:-1]), rows))
     y = reshaped(
         call, call.op("MatMul", [flat, kernel], {"transpose_b": True}), (*a.shape[:-1], columns)
@@ -293,15 +294,11 @@ def matmul_n_bits(call: NodeCall) -> Tensor:
     return cast(call, add_bias(call, y, 5), a.dtype)
 
 
-def nibbles(call: NodeCall, packed: Tensor, bits: int) -> Tensor:
-    """Unpack the numbers in bytes, low nibble first."""
-    if bits == 8:
-        return packed
-    low = call.op("BitAnd", [packed, call.constant(15, "uint8")])
-    high = call.op("ShiftRight", [packed, call.constant(4, "uint8")])
-    wide = [reshaped(call, item, (*packed.shape, 1)) for item in (low, high)]
-    joined = call.op("Concat", wide, {"axis": packed.type.rank})
-    return reshaped(call, joined, (*packed.shape[:-1], packed.shape[-1] * 2))
+def unpacked(call: NodeCall, packed: Tensor, shape: tuple[int, int], bits: int) -> Tensor:
+    """The numbers of 4 or 8 bits that the bytes of a matrix contain, low nibble first."""
+    rows, columns = shape
+    matrix = reshaped(call, packed, (rows, columns * bits // 8))
+    return matrix if bits == 8 else call.op("UnpackBits", [matrix], {"bits": bits})
 
 
 MICROSOFT: dict[str, NodeHandler] = {

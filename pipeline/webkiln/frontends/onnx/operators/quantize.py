@@ -20,15 +20,8 @@ def broadcast_parameter(
     or one per block of indices.
     """
     if block:
-        wide = reshaped(
-            call, parameter, (*parameter.shape[: axis + 1], 1, *parameter.shape[axis + 1 :])
-        )
-        shape = (*parameter.shape[: axis + 1], block, *parameter.shape[axis + 1 :])
-        repeated = reshaped(call, call.op("Broadcast", [wide], {"shape": shape}), [
-            size * block if d == axis else size for d, size in enumerate(parameter.shape)
-        ])  # fmt: skip
-        starts, steps = (0,) * x.type.rank, (1,) * x.type.rank
-        return call.op("Slice", [repeated], {"starts": starts, "sizes": x.shape, "steps": steps})
+        attrs = {"axis": axis, "times": block, "size": x.shape[axis]}
+        return call.op("Repeat", [parameter], attrs)
     if parameter.type.size == 1:
         return reshaped(call, parameter, ())
     return reshaped(

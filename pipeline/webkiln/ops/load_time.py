@@ -1,0 +1,109 @@
+"""Which part of the constant subgraph is computed when a model is loaded.
+
+Quantized weights stay as they are stored: where the operands of a constant have fewer bytes than
+the constant, as codes and scales have, a bundle contains the operands.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from webkiln.ir.dim import known_shape
+from webkiln.ir.graph import Graph, Node
+from webkiln.ir.types import itemsize
+from webkiln.ops.table import find
+
+SAVED_BYTES = 4096
+"""The least number of bytes that decoding a constant has to save."""
+SAVED_PART = 4
+"""A constant is decoded if that saves this part of its bytes."""
+COMPUTED = ("float32", "int8", "uint8", "int16", "uint16", "int32", "uint32")
+"""The dtypes with which all backends compute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """How to compute a constant: the bytes of each constant to store, and the nodes to run."""
+
+    stored: dict[str, int]
+    nodes: frozenset[str] = frozenset()
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.stored.values())
+
+
+def load_time_nodes(graph: Graph) -> tuple[Node, ...]:
+    """The nodes of the constant subgraph that run when the model is loaded, in order. Stage `pack`
+    evaluates the others.
+    """
+    fixed = graph.constant_subgraph()
+    folded = {node.name for node in fixed}
+    search = _Search(graph, {name: node for node in fixed for name in node.outputs})
+    read = {name for node in graph.nodes if node.name not in folded for name in node.inputs}
+    chosen: set[str] = set()
+    for name in sorted(read & search.producers.keys()):
+        chosen |= search.worthwhile(name)
+    return tuple(node for node in fixed if node.name in chosen)
+
+
+class _Search:
+    """Finds the constants from which others are decoded."""
+
+    def __init__(self, graph: Graph, producers: dict[str, Node]) -> None:
+        self.graph, self.producers = graph, producers
+        self.found: dict[str, Decoded] = {}
+
+    def worthwhile(self, name: str) -> frozenset[str]:
+        """The nodes that compute a constant when the model is loaded, if that saves enough."""
+        found, whole = self.decoded(name), self.bytes(name)
+        saved = whole - found.bytes
+        return found.nodes if saved >= max(SAVED_BYTES, whole // SAVED_PART) else frozenset()
+
+    def decoded(self, name: str) -> Decoded:
+        """The way to compute a constant with the fewest stored bytes."""
+        for item in self._missing(name):
+            self.found[item] = self._best(item)
+        return self.found[name]
+
+    def _missing(self, name: str) -> Iterator[str]:
+        """What has to be known before `name`, and `name` itself, operands first."""
+        stack = [(name, False)]
+        while stack:
+            item, ready = stack.pop()
+            if item in self.found:
+                continue
+            if ready:
+                yield item
+                continue
+            stack.append((item, True))
+            node = self.producers.get(item)
+            if node is not None and self._is_decodable(node):
+                stack += [(operand, False) for operand in node.inputs]
+
+    def _best(self, name: str) -> Decoded:
+        node, whole = self.producers.get(name), self.bytes(name)
+        if node is None or not self._is_decodable(node):
+            return Decoded({name: whole})
+        parts = [self.found[operand] for operand in node.inputs]
+        joined = Decoded(
+            {key: value for part in parts for key, value in part.stored.items()},
+            frozenset({node.name}).union(*(part.nodes for part in parts)),
+        )
+        return joined if joined.bytes < whole else Decoded({name: whole})
+
+    def _is_decodable(self, node: Node) -> bool:
+        traits = find(node.op).traits
+        also = ("float16",) if node.op == "Cast" else ()
+        return (
+            (traits.elementwise or traits.is_view or traits.decodes)
+            and all(self.graph.type(name).dtype in COMPUTED for name in node.outputs)
+            and all(self.graph.type(name).dtype in (*COMPUTED, *also) for name in node.inputs)
+        )
+
+    def bytes(self, name: str) -> int:
+        """The bytes of a constant in a bundle. Scalars are part of the code."""
+        constant, type_ = self.graph.constants.get(name), self.graph.type(name)
+        if constant is not None and constant.is_scalar:
+            return 0
+        return prod(known_shape(type_.shape, name)) * itemsize(type_.dtype)
