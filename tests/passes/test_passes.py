@@ -14,8 +14,11 @@ from webkiln.ir.verify import verify
 from webkiln.ops.table import infer, parse
 from webkiln.passes.pipeline import PASSES
 
+BY_BACKENDS = ("block_products",)
+"""Passes that backends run."""
 
-@pytest.mark.parametrize("name", PASSES)
+
+@pytest.mark.parametrize("name", [*PASSES, *BY_BACKENDS])
 def test_example_in_the_docstring(name):
     text = import_module(f"webkiln.passes.{name}").__doc__
     before, after = (
@@ -27,7 +30,7 @@ def test_example_in_the_docstring(name):
     assert print_graph(run(name, graph)) == after
 
 
-@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("name", [*PASSES, *BY_BACKENDS])
 def test_passes_are_idempotent(name):
     graph = parse(dedent(import_module(f"webkiln.passes.{name}").__doc__.split("after:\n")[1]))
     assert run(name, graph) == graph

@@ -52,6 +52,11 @@ class GraphView:
             return None
         return self.current(node)
 
+    def any_producer(self, name: str) -> Node | None:
+        """The node that computes `name`."""
+        node = self._producers.get(name)
+        return None if node is None else self.current(node)
+
     def constant(self, name: str) -> Array | None:
         """The value of an inline constant, or None."""
         return self.constants[name].value(self.type(name)) if name in self.constants else None

@@ -8,18 +8,20 @@ from webkiln.ir.graph import Graph, Node
 from webkiln.nest.build import Lowering
 from webkiln.nest.program import Buffer, Kind, Program, State
 from webkiln.nest.steps import NestCall, Step, View, every_step
-from webkiln.ops.load_time import load_time_nodes
+from webkiln.ops.load_time import load_time_nodes, nodes_after
 from webkiln.ops.table import find
 
 VIEWS = frozenset({"Reshape", "Identity"})
 
 
-def unfused(graph: Graph, keep: Collection[str] = ()) -> Program:
-    """The program of a graph, operator by operator. Views alias memory and cost nothing. Constants
-    that are decoded when the model is loaded are computed in `init`.
+def unfused(
+    graph: Graph, keep: Collection[str] = (), stored: Collection[str] | None = None
+) -> Program:
+    """The program of a graph, operator by operator. Views alias memory and cost nothing. `stored`:
+    the constants of a bundle; others that the program reads are computed in `init`.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
-    decoding = load_time_nodes(graph)
+    decoding = load_time_nodes(graph) if stored is None else nodes_after(graph, stored)
     fixed = {node.name for node in graph.constant_subgraph()}
     init = _calls(_steps(graph, decoding, views, _literals(graph), "", 0))
     running = [node for node in graph.nodes if node.name not in fixed]

@@ -118,6 +118,8 @@ class Loops:
     """Whether float16 values are float32 between layers, without rounding. Inputs, outputs and
     states stay float16.
     """
+    quantizes_rows: bool = False
+    """Whether products with 4-bit weights quantize the other factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +178,14 @@ class Target:
     contain, and an empty launch.
     """
 
-    def configured(self, winograd: bool, precision: str, rounds_float16: bool) -> "Target":
+    def configured(
+        self, winograd: bool, precision: str, rounds_float16: bool, products: str = "exact"
+    ) -> "Target":
         """The target with the options of a recipe, which cannot add Winograd convolutions."""
         runs = self.runs
-        if isinstance(runs, Loops) and rounds_float16:
-            runs = replace(runs, holds_float16=False)
+        if isinstance(runs, Loops):
+            held = runs.holds_float16 and not rounds_float16
+            runs = replace(runs, holds_float16=held, quantizes_rows=products == "dot")
         return replace(self, runs=runs, winograd=self.winograd and winograd, precision=precision)
 
     @property

@@ -4,7 +4,7 @@ Quantized weights stay as they are stored: where the operands of a constant have
 the constant, as codes and scales have, a bundle contains the operands.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -38,13 +38,30 @@ def load_time_nodes(graph: Graph) -> tuple[Node, ...]:
     evaluates the others.
     """
     fixed = graph.constant_subgraph()
-    folded = {node.name for node in fixed}
     search = _Search(graph, {name: node for node in fixed for name in node.outputs})
-    read = {name for node in graph.nodes if node.name not in folded for name in node.inputs}
     chosen: set[str] = set()
-    for name in sorted(read & search.producers.keys()):
+    for name in sorted(_read(graph) & search.producers.keys()):
         chosen |= search.worthwhile(name)
     return tuple(node for node in fixed if node.name in chosen)
+
+
+def nodes_after(graph: Graph, stored: Collection[str]) -> tuple[Node, ...]:
+    """The nodes of the constant subgraph that compute what programs read of what is stored, in
+    order.
+    """
+    needed = _read(graph) - set(stored)
+    nodes = []
+    for node in reversed(graph.constant_subgraph()):
+        if needed.intersection(node.outputs):
+            nodes.append(node)
+            needed.update(name for name in node.inputs if name not in stored)
+    return tuple(reversed(nodes))
+
+
+def _read(graph: Graph) -> set[str]:
+    """What the nodes outside of the constant subgraph read."""
+    folded = {node.name for node in graph.constant_subgraph()}
+    return {name for node in graph.nodes if node.name not in folded for name in node.inputs}
 
 
 class _Search:

@@ -14,6 +14,7 @@ from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Array, Type
 from webkiln.ops import (
     binary,
+    block_products,
     codes,
     control,
     conv,
@@ -61,6 +62,7 @@ FAMILIES = (
     svd,
     conv,
     integer_products,
+    block_products,
     pool,
     sorting,
     selection,

@@ -33,11 +33,24 @@ class Replacement:
         layer: str | None = None,
     ) -> str:
         """The output of a new node. `layer`: default: that of the replaced node."""
-        output = f"{self.node.name}/{name}"
-        added = Node(op, tuple(inputs), (output,), attrs, layer or self.node.layer)
-        (self._types[output],) = infer(added, list(map(self.type, inputs)))
-        self._nodes.append(added)
+        (output,) = self.add_all((name,), op, inputs, attrs, layer)
         return output
+
+    def add_all(
+        self,
+        names: Sequence[str],
+        op: str,
+        inputs: Sequence[str],
+        attrs: Attributes = NO_ATTRIBUTES,
+        layer: str | None = None,
+    ) -> tuple[str, ...]:
+        """The outputs of a new node."""
+        outputs = tuple(f"{self.node.name}/{name}" for name in names)
+        added = Node(op, tuple(inputs), outputs, attrs, layer or self.node.layer)
+        types = infer(added, list(map(self.type, inputs)))
+        self._types |= zip(outputs, types, strict=True)
+        self._nodes.append(added)
+        return outputs
 
     def constant(self, name: str, value: Scalar, dtype: str) -> str:
         """A new scalar."""

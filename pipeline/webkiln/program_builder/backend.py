@@ -20,7 +20,8 @@ from webkiln.weights.shards import Piece, pieces, stored
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of a compilation: the encoding of the weights, whether the output of every layer
-    stays readable, tuned choices, and the options of the recipe.
+    stays readable, tuned choices, and the options of the recipe. `products`: how 4-bit weights are
+    multiplied, `exact` or `dot` (docs/recipes.md).
     """
 
     encoding: str = "float32"
@@ -29,6 +30,7 @@ class Options:
     winograd: bool = True
     precision: str = "float32"
     rounds_float16: bool = False
+    products: str = "exact"
 
 
 class Backend(Protocol):

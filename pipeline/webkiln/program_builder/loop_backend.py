@@ -21,12 +21,13 @@ FIRST = "lower"
 @dataclass(frozen=True, slots=True)
 class LoopBackend:
     """`rewriting` are the passes that change what is computed, which keep results in any order;
-    `scheduling` are those that decide how and where.
+    `scheduling` are those that decide how and where. `prepare` rewrites graphs for the target.
     """
 
     target: Target
     rewriting: Callable[[Settings], Sequence[Pass]]
     scheduling: Callable[[Settings], Sequence[Pass]]
+    prepare: Callable[[Graph, Target], Graph] = lambda graph, target: graph
 
     @property
     def name(self) -> str:
@@ -59,15 +60,18 @@ class LoopBackend:
         tuning: Tuning = UNTUNED,
     ) -> Iterator[tuple[str, Program]]:
         """Yield the program of `plan` before the first pass, named `FIRST`, and after each one."""
-        program = unfused(graph, keep)
+        weights = weights or weights_of(graph)
+        program = unfused(self.prepare(graph, self.target), keep, weights.types)
         yield FIRST, program
-        for item in self.passes(tuning, weights or weights_of(graph)):
+        for item in self.passes(tuning, weights):
             program = item.run(program)
             yield item.name, program
 
     def configured(self, options: Options) -> "LoopBackend":
         """The backend with the options of a recipe."""
-        target = self.target.configured(options.winograd, options.precision, options.rounds_float16)
+        target = self.target.configured(
+            options.winograd, options.precision, options.rounds_float16, options.products
+        )
         return replace(self, target=target)
 
     def compile(self, graph: Graph, options: Options) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from functools import partial
 
 from webkiln.codegen import wasm_memory
 from webkiln.codegen.wasm_lanes import ACCESS
+from webkiln.ir.graph import Graph
 from webkiln.lower import (
     canonicalize,
     concat_in_place,
@@ -19,6 +20,7 @@ from webkiln.lower import (
 from webkiln.lower.passes import Pass
 from webkiln.nest.kernel_template import templates
 from webkiln.nest.target import ChainBytes, Loops, Machine, Memory, Target, Tiles, Vectors
+from webkiln.passes import block_products
 from webkiln.plan import (
     choose_schedules,
     copy_padding,
@@ -88,4 +90,9 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
     )
 
 
-BACKEND = LoopBackend(TARGET, rewriting, scheduling)
+def prepare(graph: Graph, target: Target) -> Graph:
+    quantizes = target.loops is not None and target.loops.quantizes_rows
+    return block_products.run(graph) if quantizes else graph
+
+
+BACKEND = LoopBackend(TARGET, rewriting, scheduling, prepare)
