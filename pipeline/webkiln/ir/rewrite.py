@@ -27,7 +27,8 @@ Rule = Callable[["GraphView", Node], Edit | None]
 class GraphView:
     """Queries for rules (producers, types, constants) on the graph with all previous edits applied.
 
-    `constant_names` holds the slots, the constants and the outputs of the constant subgraph.
+    `constant_names` holds the slots, the constants and the outputs of the constant subgraph;
+    `running_reads` what other nodes read, or have read before an edit.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -39,6 +40,12 @@ class GraphView:
         self._renames: dict[str, str] = {}
         for node in graph.constant_subgraph():
             self.constant_names.update(node.outputs)
+        self.running_reads = {
+            name
+            for node in graph.nodes
+            if not self.constant_names.issuperset(node.outputs)
+            for name in node.inputs
+        }
 
     def type(self, name: str) -> Type:
         return self.variables[name].type
@@ -94,6 +101,8 @@ class GraphView:
             self._producers.update(dict.fromkeys(added.outputs, added))
             if is_constant(added, self.constant_names, self.variables):
                 self.constant_names.update(added.outputs)
+            else:
+                self.running_reads.update(added.inputs)
         for old, name in edit.redirect.items():
             self._renames[old] = name
             target = self._target(name)

@@ -1,6 +1,7 @@
 """Fold transposes of operands into matrix products, as Einsum, and into convolutions of 8-bit
 integers. The untransposed operand of a matrix product must have the contracted axis, or for the
-right operand a column axis, innermost.
+right operand a column axis, innermost. A matrix product reads a constant untransposed if something
+else does, so that it is stored once.
 
 before:
     graph g
@@ -36,6 +37,8 @@ def run(graph: Graph) -> Graph:
 def absorb(view: GraphView, node: Node) -> Edit | None:
     if node.op == "ConvInteger":
         return _absorb_into_convolution(view, node)
+    if node.op == "MatMul" and (shared := _read_as_shared(view, node)) is not None:
+        return shared
     letters = _letters(view, node)
     if letters is None or node.name in view.constant_names:
         return None
@@ -64,6 +67,22 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
             )
         ]
     )
+
+
+def _read_as_shared(view: GraphView, node: Node) -> Edit | None:
+    """A product with the constant matrix whose transpose it reads, if others read it as it is."""
+    source = view.producer(node.inputs[1], "Transpose", only_use=False)
+    if (
+        source is None
+        or source.inputs[0] not in view.constant_names
+        or source.attrs_as(Transpose).perm != (1, 0)
+        or source.inputs[0] not in view.running_reads
+    ):
+        return None
+    attrs = node.attrs_as(MatMul)
+    turned = replace(attrs, transpose_b=not attrs.transpose_b)
+    inputs = (node.inputs[0], source.inputs[0])
+    return Edit(nodes=[replace(node, inputs=inputs, attrs=turned)])
 
 
 def _absorb_into_convolution(view: GraphView, node: Node) -> Edit | None:

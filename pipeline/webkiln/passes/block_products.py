@@ -70,8 +70,12 @@ def run(graph: Graph) -> Graph:
 def multiply_blocks(view: GraphView, node: Node) -> Edit | None:
     if node.op != "MatMul" or view.type(node.name).dtype != "float32":
         return None
-    attrs, weights = node.attrs_as(MatMul), match_weights(view, node.inputs[1])
-    if weights is None or attrs.transpose_a or not attrs.transpose_b:
+    attrs, name = node.attrs_as(MatMul), node.inputs[1]
+    in_rows, turned = attrs.transpose_b, view.producer(name, "Transpose", only_use=False)
+    if turned is not None and view.type(name).rank == 2:
+        (name,), in_rows = turned.inputs, not in_rows
+    weights = match_weights(view, name)
+    if weights is None or attrs.transpose_a or not in_rows:
         return None
     made = Replacement(view, node)
     quantized = made.add_all(

@@ -1,6 +1,6 @@
-"""Write a GGUF file with a tensor of each supported type: `python -m
-tests.frontends.torch.make_gguf`. This needs `pip install gguf`, which also computes the expected
-values.
+"""Write GGUF files: `types.gguf` has a tensor of each supported type, `matrices.gguf` a matrix of
+each quantized type. `python -m tests.frontends.torch.make_gguf` needs `pip install gguf`, which
+also computes the expected values.
 """
 
 from pathlib import Path
@@ -23,7 +23,39 @@ PLAIN = {
 BLOCKS = ("BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
 
 
+MATRICES = Path(__file__).parent / "corpus" / "matrices.gguf"
+SHAPE = (32, 512)
+HALVES = {"Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,)}
+"""The float16 of the types that the package only reads, by their offsets in a block."""
+
+
 def main() -> None:
+    write_types()
+    write_matrices()
+
+
+def write_matrices() -> None:
+    rng = np.random.default_rng(8)
+    writer = GGUFWriter(MATRICES, "test")
+    for name in BLOCKS[1:]:
+        kind = GGMLQuantizationType[name]
+        if name in HALVES:
+            count, size = GGML_QUANT_SIZES[kind]
+            blocks = rng.integers(0, 256, (SHAPE[0], SHAPE[1] // count, size)).astype(np.uint8)
+            for start in HALVES[name]:
+                halves = rng.uniform(0.001, 0.01, blocks.shape[:2]).astype(np.float16)
+                blocks[..., start : start + 2] = halves[..., None].view(np.uint8)
+            data = blocks.reshape(SHAPE[0], -1)
+        else:
+            data = quants.quantize(rng.standard_normal(SHAPE).astype(np.float32), kind)
+        writer.add_tensor(f"{name}.weight", data, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_types() -> None:
     rng = np.random.default_rng(7)
     FILE.parent.mkdir(exist_ok=True)
     writer = GGUFWriter(FILE, "test")

@@ -12,6 +12,8 @@ import torch
 
 from webkiln.errors import RecipeError, SourceError, WebkilnError
 from webkiln.frontends.core.model_functions import check_parameters
+from webkiln.frontends.torch.block_weights import BlockWeights
+from webkiln.frontends.torch.coded_modules import keep_codes
 from webkiln.frontends.torch.source import examples, exported, first_line
 from webkiln.frontends.torch.weights import read_state
 
@@ -107,7 +109,9 @@ def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], whe
     """
     own, name = module.state_dict(), weights.name
     rename = getattr(sys.modules[source["module"]], RENAMING, None)
-    state = read_state(weights, own.keys(), joined=callable(rename))
+    quantized: dict[int, BlockWeights] = {}
+    whole = read_state(weights, own.keys(), joined=callable(rename), quantized=quantized)
+    state = whole
     if callable(rename):
         state = _renamed(rename, state, f"{source['module']}:{RENAMING}")
     problems = []
@@ -135,6 +139,14 @@ def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], whe
                 f"{name}: {key} is {list(state[key].shape)}, {where} has {list(value.shape)} there"
             )
     module.load_state_dict({key: state[key].to(own[key].dtype) for key in own})
+    keep_codes(
+        module,
+        {
+            key: quantized[id(state[key])]
+            for key in own
+            if id(state[key]) in quantized and own[key].dtype == torch.float32
+        },
+    )
 
 
 def _renamed(

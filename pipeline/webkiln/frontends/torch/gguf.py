@@ -1,11 +1,11 @@
-"""Weights in GGUF files (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Quantized ones
-are converted to float32.
+"""Weights in GGUF files (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Those of
+quantized types keep their codes and scales.
 
 Files are untrusted: every length is checked against the remaining bytes before it is used.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import bfloat16_to_float32
+from webkiln.frontends.torch.block_weights import BlockWeights, Plane, packed
 from webkiln.ir.types import Array
 
 MAGIC = b"GGUF"
@@ -65,126 +66,131 @@ NAMES = {
 }
 
 
-def _float16_scales(blocks: Array, start: int) -> Array:
-    """The float16 at a byte offset of each block, [blocks, 1]."""
-    return np.asarray(
-        np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)
+def _halves(blocks: Array, start: int) -> Array:
+    """The float16 at a byte offset of each block, [..., blocks]."""
+    return np.asarray(np.ascontiguousarray(blocks[..., start : start + 2]).view("<f2"))[..., 0]
+
+
+def _fields(data: Array, bits: int, run: int) -> Array:
+    """[..., bytes] -> [..., numbers]: the fields of `bits` bits in runs of `run` bytes. The lowest
+    fields of all bytes of a run come first.
+    """
+    parts = data.reshape(*data.shape[:-1], -1, 1, run)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)[:, None]
+    fields = (parts >> shifts) & np.uint8((1 << bits) - 1)
+    return np.asarray(fields.reshape(*data.shape[:-1], -1))
+
+
+def _bits_of(data: Array) -> Array:
+    """[..., bytes] -> [..., 8 * bytes]: the bits, from the lowest of the first byte on."""
+    return np.unpackbits(data, axis=-1, bitorder="little")
+
+
+def _rows(values: Array) -> Array:
+    """[rows, blocks, numbers] -> [rows, blocks * numbers]"""
+    return values.reshape(len(values), -1)
+
+
+def _scale(blocks: Array, start: int) -> Plane:
+    return Plane(_halves(blocks, start), 16)
+
+
+def _four(blocks: Array, start: int) -> Plane:
+    return packed(_rows(_fields(blocks[..., start : start + 16], 4, 16)), 4)
+
+
+def _fifth(blocks: Array, start: int) -> Plane:
+    return packed(_rows(_bits_of(blocks[..., start : start + 4])), 1)
+
+
+def _q4_0(blocks: Array) -> BlockWeights:
+    return BlockWeights((_four(blocks, 2),), 8, (_scale(blocks, 0),))
+
+
+def _q4_1(blocks: Array) -> BlockWeights:
+    return BlockWeights((_four(blocks, 4),), 0, (_scale(blocks, 0),), (_scale(blocks, 2),))
+
+
+def _q5_0(blocks: Array) -> BlockWeights:
+    return BlockWeights((_four(blocks, 6), _fifth(blocks, 2)), 16, (_scale(blocks, 0),))
+
+
+def _q5_1(blocks: Array) -> BlockWeights:
+    codes = (_four(blocks, 8), _fifth(blocks, 4))
+    return BlockWeights(codes, 0, (_scale(blocks, 0),), (_scale(blocks, 2),))
+
+
+def _q8_0(blocks: Array) -> BlockWeights:
+    codes = Plane(_rows(blocks[..., 2:].view(np.int8)), 8)
+    return BlockWeights((codes,), 0, (_scale(blocks, 0),))
+
+
+def _negative(plane: Plane) -> Plane:
+    return Plane(-plane.data, plane.bits)
+
+
+def _q2_k(blocks: Array) -> BlockWeights:
+    factors = _rows(blocks[..., :16])
+    return BlockWeights(
+        (packed(_rows(_fields(blocks[..., 16:80], 2, 32)), 2),),
+        0,
+        (_scale(blocks, 80), packed(factors & 15, 4)),
+        (_negative(_scale(blocks, 82)), packed(factors >> 4, 4)),
     )
 
 
-def _nibbles(data: Array) -> Array:
-    """[..., bytes] -> [..., 2, bytes]: the low nibbles, then the high ones."""
-    return np.stack([data & 15, data >> 4], -2)
-
-
-def _bits(data: Array, width: int, count: int) -> Array:
-    """[..., bytes] -> [..., count, bytes]: fields of `width` bits, the lowest first."""
-    shifts = np.arange(count, dtype=np.uint8)[:, None] * np.uint8(width)
-    return np.asarray((data[..., None, :] >> shifts) & np.uint8((1 << width) - 1))
-
-
-def _fifth(blocks: Array, start: int) -> Array:
-    """32 bits as [blocks, 32] of 0 or 16."""
-    return (
-        np.unpackbits(blocks[:, start : start + 4], axis=1, bitorder="little").astype(np.int16) << 4
+def _q3_k(blocks: Array) -> BlockWeights:
+    upper = _fields(blocks[..., :32], 1, 32)
+    lower = _fields(blocks[..., 32:96], 2, 32)
+    data = blocks[..., 96:108]
+    factors = _fields(data[..., :8], 4, 8) | (_fields(data[..., 8:], 2, 4) << 4)
+    return BlockWeights(
+        (packed(_rows(lower), 2), packed(_rows(upper), 1)),
+        4,
+        (_scale(blocks, 108), Plane(_rows(factors.astype(np.int8) - np.int8(32)), 8)),
     )
 
 
-def _four(blocks: Array, header: int) -> Array:
-    return np.asarray(_nibbles(blocks[:, header : header + 16]).reshape(len(blocks), 32), np.int16)
+def _six_bit_values(data: Array) -> tuple[Plane, Plane]:
+    """Eight 6-bit scales and eight 6-bit minima from twelve bytes of each block."""
+    first, second, third = data[..., :4], data[..., 4:8], data[..., 8:]
+    scales = np.concatenate([first & 63, (third & 15) | ((first >> 6) << 4)], axis=-1)
+    minima = np.concatenate([second & 63, (third >> 4) | ((second >> 6) << 4)], axis=-1)
+    return Plane(_rows(scales), 8), Plane(_rows(minima), 8)
 
 
-def _q4_0(blocks: Array) -> Array:
-    return np.asarray(_float16_scales(blocks, 0) * (_four(blocks, 2) - 8))
-
-
-def _q4_1(blocks: Array) -> Array:
-    return _float16_scales(blocks, 0) * _four(blocks, 4) + _float16_scales(blocks, 2)
-
-
-def _q5_0(blocks: Array) -> Array:
-    return np.asarray(_float16_scales(blocks, 0) * ((_four(blocks, 6) | _fifth(blocks, 2)) - 16))
-
-
-def _q5_1(blocks: Array) -> Array:
-    return _float16_scales(blocks, 0) * (_four(blocks, 8) | _fifth(blocks, 4)) + _float16_scales(
-        blocks, 2
+def _with_minima(blocks: Array, codes: tuple[Plane, ...]) -> BlockWeights:
+    scales, minima = _six_bit_values(blocks[..., 4:16])
+    return BlockWeights(
+        codes, 0, (_scale(blocks, 0), scales), (_negative(_scale(blocks, 2)), minima)
     )
 
 
-def _q8_0(blocks: Array) -> Array:
-    return _float16_scales(blocks, 0) * blocks[:, 2:].view(np.int8)
+def _q4_k(blocks: Array) -> BlockWeights:
+    return _with_minima(blocks, (packed(_rows(_fields(blocks[..., 16:], 4, 32)), 4),))
 
 
-def _spread(scales: Array, values: Array) -> Array:
-    """Repeat each scale for its sub-block."""
-    return np.asarray(scales[..., None] * values.reshape(*scales.shape, -1)).reshape(
-        len(values), -1
-    )
+def _q5_k(blocks: Array) -> BlockWeights:
+    lower = packed(_rows(_fields(blocks[..., 48:], 4, 32)), 4)
+    return _with_minima(blocks, (lower, packed(_rows(_fields(blocks[..., 16:48], 1, 32)), 1)))
 
 
-def _q2_k(blocks: Array) -> Array:
-    scales, values = (
-        blocks[:, :16],
-        _bits(blocks[:, 16:80].reshape(-1, 2, 32), 2, 4).reshape(-1, 256),
-    )
-    least = np.repeat(_float16_scales(blocks, 82) * (scales >> 4), 16, axis=1)
-    return np.asarray(_spread(_float16_scales(blocks, 80) * (scales & 15), values) - least)
-
-
-def _q3_k(blocks: Array) -> Array:
-    high = _bits(blocks[:, :32], 1, 8).reshape(-1, 256)
-    low = _bits(blocks[:, 32:96].reshape(-1, 2, 32), 2, 4).reshape(-1, 256)
-    packed = blocks[:, 96:108]
-    upper = _bits(packed[:, 8:], 2, 4).reshape(-1, 16)
-    scales = (_nibbles(packed[:, :8]).reshape(-1, 16) | (upper << 4)).astype(np.int16) - 32
-    return _spread(_float16_scales(blocks, 108) * scales, (low | (high << 2)).astype(np.int16) - 4)
-
-
-def _six_bit_values(packed: Array) -> tuple[Array, Array]:
-    """Eight 6-bit scales and eight 6-bit minima from twelve bytes."""
-    first, second, third = packed[:, :4], packed[:, 4:8], packed[:, 8:]
-    scales = np.concatenate([first & 63, (third & 15) | ((first >> 6) << 4)], axis=1)
-    return scales, np.concatenate([second & 63, (third >> 4) | ((second >> 6) << 4)], axis=1)
-
-
-def _dequantize_k(blocks: Array, values: Array) -> Array:
-    scales, least = _six_bit_values(blocks[:, 4:16])
-    return np.asarray(
-        _spread(_float16_scales(blocks, 0) * scales, values)
-        - np.repeat(_float16_scales(blocks, 2) * least, 32, axis=1)
-    )
-
-
-def _q4_k(blocks: Array) -> Array:
-    return _dequantize_k(blocks, _nibbles(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 256))
-
-
-def _q5_k(blocks: Array) -> Array:
-    high = _bits(blocks[:, 16:48], 1, 8).reshape(-1, 256)
-    return _dequantize_k(
-        blocks, _nibbles(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 256) | (high << 4)
-    )
-
-
-def _q6_k(blocks: Array) -> Array:
-    low = _nibbles(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 256)
-    high = _bits(blocks[:, 128:192].reshape(-1, 2, 32), 2, 4).reshape(-1, 256)
-    return _spread(
-        _float16_scales(blocks, 208) * blocks[:, 192:208].view(np.int8),
-        (low | (high << 4)).astype(np.int16) - 32,
-    )
+def _q6_k(blocks: Array) -> BlockWeights:
+    lower = packed(_rows(_fields(blocks[..., :128], 4, 64)), 4)
+    upper = packed(_rows(_fields(blocks[..., 128:192], 2, 32)), 2)
+    factors = Plane(_rows(blocks[..., 192:208].view(np.int8)), 8)
+    return BlockWeights((lower, upper), 32, (_scale(blocks, 208), factors))
 
 
 @dataclass(frozen=True)
 class BlockType:
-    """The layout of a quantized type: a block of `size` bytes has `count` elements, and `decode`
-    maps blocks [n, size] to values [n, count].
+    """The layout of a quantized type: a block of `size` bytes has `count` elements. `read` maps
+    blocks [rows, blocks, size] to weights.
     """
 
     count: int
     size: int
-    decode: Callable[[Array], Array]
+    read: Callable[[Array], BlockWeights]
 
 
 BLOCKS: Mapping[int, BlockType] = {
@@ -248,8 +254,10 @@ class _Cursor:
         return 0
 
 
-def read_gguf(path: Path) -> dict[str, Array]:
-    """The tensors of a file by name. Quantized ones are converted to float32."""
+def read_gguf(path: Path) -> dict[str, Array | BlockWeights]:
+    """The tensors of a file by name; those of quantized types as matrices, whose rows are along
+    the last axis.
+    """
     cursor = _Cursor(
         np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8), path.name
     )
@@ -287,7 +295,7 @@ def read_gguf(path: Path) -> dict[str, Array]:
         )
     if sum(_size(cursor, name, shape, kind) for name, shape, kind, _ in entries) > len(cursor.data):
         raise SourceError(f"{path.name}: its tensors are larger than the file; the file is damaged")
-    tensors: dict[str, Array] = {}
+    tensors: dict[str, Array | BlockWeights] = {}
     for name, shape, kind, offset in entries:
         if name in tensors:
             raise SourceError(f"{path.name}: has two tensors named {name}")
@@ -317,7 +325,9 @@ def _entry(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
     return name, sizes[::-1], cursor.number("<u4"), cursor.number()
 
 
-def _tensor(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int, at: int) -> Array:
+def _tensor(
+    cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int, at: int
+) -> Array | BlockWeights:
     block, size = BLOCKS.get(kind), _size(cursor, name, shape, kind)
     if at + size > len(cursor.data):
         raise SourceError(
@@ -326,12 +336,9 @@ def _tensor(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int, at: i
         )
     data = np.array(cursor.data[at : at + size])
     if block is not None:
-        with np.errstate(all="ignore"):
-            return (
-                block.decode(data.reshape(-1, block.size))
-                .astype(np.float32, copy=False)
-                .reshape(shape)
-            )
+        rows, columns = prod(shape[:-1]), shape[-1]
+        blocks = data.reshape(rows, columns // block.count, block.size)
+        return replace(block.read(blocks), shape=shape)
     if kind == BRAIN:
         return bfloat16_to_float32(data).reshape(shape)
     return data.view(PLAIN[kind]).reshape(shape)

@@ -44,7 +44,7 @@ def read_program(
             " again"
         ) from None
     report_unsupported(name, reader.read.unsupported)
-    opsets = {"": 1, "complex": 1, "torchvision": 1, "state": 1}
+    opsets = {"": 1, "complex": 1, "torchvision": 1, "webkiln": 1, "state": 1}
     model = NodeModel(Path(name).stem, opsets, graph, settings=tuple(settings))
     return extract_subgraph(model, reader.read.weights.blobs, cut, name, reader.types())
 

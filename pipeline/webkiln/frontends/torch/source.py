@@ -14,6 +14,7 @@ from torch._export.utils import _get_shape_env_from_gm
 
 from webkiln.errors import SourceError, UndecidedError
 from webkiln.frontends.nodes.sizes import Shapes
+from webkiln.frontends.torch import coded_modules
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
 from webkiln.frontends.torch.recurrences import PACKED, kept_recurrences, packs
@@ -68,6 +69,7 @@ def _members(path: Path) -> set[str]:
 
 def read_exported(path: Path) -> torch.export.ExportedProgram:
     declare_vision_operators(path)
+    assert coded_modules.LIBRARY
     try:
         with path.open("rb") as file:
             program = torch.export.load(file)

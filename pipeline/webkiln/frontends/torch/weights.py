@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from webkiln.errors import SourceError
+from webkiln.frontends.torch.block_weights import BlockWeights
 from webkiln.frontends.torch.gguf import MAGIC, read_gguf
 from webkiln.frontends.torch.source import first_line
 from webkiln.frontends.torch.state_dicts import state_dict_of
@@ -41,15 +42,19 @@ METADATA = "__metadata__"
 
 
 def read_state(
-    path: Path, own: Collection[str] = (), *, joined: bool = False
+    path: Path,
+    own: Collection[str] = (),
+    *,
+    joined: bool = False,
+    quantized: dict[int, BlockWeights] | None = None,
 ) -> dict[str, torch.Tensor]:
     """The tensors of a file by name. `own` and `joined` choose between state dicts, as in
-    `state_dict_of`.
+    `state_dict_of`. What quantized tensors are computed of is added to `quantized`, by `id`.
     """
     with path.open("rb") as file:
         start = file.read(9)
     if start.startswith(MAGIC):
-        return {name: torch.from_numpy(array) for name, array in read_gguf(path).items()}
+        return _gguf_state(path, {} if quantized is None else quantized)
     if start[8:9] == b"{":
         return read_safetensors(path)
     try:
@@ -60,6 +65,17 @@ def read_state(
             " model.state_dict() alone"
         ) from None
     return state_dict_of(state, path.name, own, joined=joined)
+
+
+def _gguf_state(path: Path, quantized: dict[int, BlockWeights]) -> dict[str, torch.Tensor]:
+    state = {}
+    for name, item in read_gguf(path).items():
+        if isinstance(item, BlockWeights):
+            state[name] = torch.from_numpy(item.values())
+            quantized[id(state[name])] = item
+        else:
+            state[name] = torch.from_numpy(item)
+    return state
 
 
 def read_safetensors(path: Path) -> dict[str, torch.Tensor]:

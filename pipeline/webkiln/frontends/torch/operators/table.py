@@ -1,4 +1,4 @@
-"""All supported operators of ATen and torchvision, by domain and name without overload."""
+"""All supported operators of ATen, torchvision and webkiln, by domain and name without overload."""
 
 from collections.abc import Mapping
 
@@ -9,6 +9,7 @@ from webkiln.frontends.torch.aten import AtenHandler, handled
 from webkiln.frontends.torch.operators.activations import ACTIVATIONS
 from webkiln.frontends.torch.operators.arithmetic import ARITHMETIC
 from webkiln.frontends.torch.operators.casts import CASTS
+from webkiln.frontends.torch.operators.codes import CODES
 from webkiln.frontends.torch.operators.complex_parts import PARTS
 from webkiln.frontends.torch.operators.control import NUMBERS
 from webkiln.frontends.torch.operators.conv import CONV
@@ -54,5 +55,6 @@ DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
     "": {**handled(ATEN), **IF_AND_LOOP},
     "complex": handled({**PARTS, **COMPLEX}),
     "torchvision": handled(VISION),
+    "webkiln": handled(CODES),
     "state": STATES,
 }
