@@ -206,9 +206,11 @@ def write_backend(
     return described
 
 
-def precision(program: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of a backend that stores float16 between layers, or also multiplies in it."""
-    return {"precision": program["precision"]} if "precision" in program else {}
+def approximations(program: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a backend that stores float16 between layers, or also multiplies in it, or
+    that quantizes the factors of products.
+    """
+    return {key: program[key] for key in ("precision", "products") if key in program}
 
 
 def profile(files: Files, programs: dict[str, Any]) -> dict[str, Any]:
@@ -312,7 +314,7 @@ def manifest_of(
         ],
         "backends": {
             backend: write_backend(files, inputs, backend, params["variants"].get(backend, []))
-            | precision(program)
+            | approximations(program)
             for backend, program in programs.items()
         },
         **({"single": params["single"]} if is_single else {MODULE: profile(files, programs)}),

@@ -141,6 +141,8 @@ export interface ModuleEntry {
 export interface BackendEntry extends ModuleEntry {
   /** The precision of tensors in memory, and of products, if it is not their dtype. */
   precision?: 'float16' | 'float16-arithmetic';
+  /** Present if products quantize their factors in blocks. */
+  products?: 'dot';
   variants?: (FileEntry & { name: string })[];
 }
 

@@ -63,6 +63,7 @@ ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
         {"user_code.reads": (Path("data"), Path("more"))},
     ),
     "trust_source": (KERAS, ("--trust-source",), {"user_code.trust_source": True}),
+    "products": (KERAS, ("--products", "dot"), {"computation.products": "dot"}),
     "winograd": (KERAS, ("--winograd", "off"), {"computation.winograd": False}),
     "tuned": (KERAS, ("--tuned", "fast.json"), {"computation.tuned": Path("fast.json")}),
     "tolerance": (

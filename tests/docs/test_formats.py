@@ -44,6 +44,7 @@ SETTINGS: dict[str, Any] = {
     "verification.sample_sizes": {"T": 3},
     "computation.precision": "float16",
     "computation.float16": "rounded",
+    "computation.products": "dot",
     "bundle.labels": LabelsFile(URL),
     "verification.reference": Path("/nowhere/r.npz"),
     "computation.tuned": Path("/nowhere/tuned.json"),

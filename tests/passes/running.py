@@ -7,8 +7,8 @@ from webkiln.ops.table import infer
 from webkiln.passes.pipeline import PASSES
 
 
-def run(name, graph):
-    changed = import_module(f"webkiln.passes.{name}").run(graph)
+def run(name, graph, package="passes"):
+    changed = import_module(f"webkiln.{package}.{name}").run(graph)
     verify(changed, infer)
     return changed
 

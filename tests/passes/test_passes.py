@@ -14,23 +14,22 @@ from webkiln.ir.verify import verify
 from webkiln.ops.table import infer, parse
 from webkiln.passes.pipeline import PASSES
 
-BY_BACKENDS = ("block_products",)
-"""Passes that backends run."""
 
-
-@pytest.mark.parametrize("name", [*PASSES, *BY_BACKENDS])
-def test_example_in_the_docstring(name):
-    text = import_module(f"webkiln.passes.{name}").__doc__
+@pytest.mark.parametrize(
+    ("package", "name"), [*(("passes", name) for name in PASSES), ("lower", "block_products")]
+)
+def test_example_in_the_docstring(package, name):
+    text = import_module(f"webkiln.{package}.{name}").__doc__
     before, after = (
         dedent(part.split("\n\nafter:")[0]).strip() + "\n"
         for part in (text.split("before:\n")[1], text.split("after:\n")[1])
     )
     graph = parse(before)
     verify(graph, infer)
-    assert print_graph(run(name, graph)) == after
+    assert print_graph(run(name, graph, package)) == after
 
 
-@pytest.mark.parametrize("name", [*PASSES, *BY_BACKENDS])
+@pytest.mark.parametrize("name", PASSES)
 def test_passes_are_idempotent(name):
     graph = parse(dedent(import_module(f"webkiln.passes.{name}").__doc__.split("after:\n")[1]))
     assert run(name, graph) == graph

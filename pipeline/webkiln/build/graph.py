@@ -76,6 +76,7 @@ class ModelGraph(SourceGraph):
                 else {}
             ),
             **({"float16": "rounded"} if computation.rounds_float16(backend) else {}),
+            **({"products": "dot"} if computation.products_of(backend) == "dot" else {}),
         }
         inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
         if choice.trial is not None:

@@ -149,9 +149,13 @@ def _framework(
 
 
 def _tolerance(manifest: Mapping[str, Any], bound: float, *backends: str) -> float:
-    """The error bound of an encoding, raised if the device stores float16."""
-    halved = any("precision" in manifest["backends"][backend] for backend in backends)
-    return max(bound, TOLERANCES["precision"]) if halved else bound
+    """The error bound of an encoding, raised if the device stores float16, or quantizes the factors
+    of products.
+    """
+    found = [manifest["backends"][backend] for backend in backends]
+    halved = [TOLERANCES["precision"]] if any("precision" in item for item in found) else []
+    dot = [TOLERANCES["dot"]] if any("products" in item for item in found) else []
+    return max([bound, *halved, *dot])
 
 
 def _run(

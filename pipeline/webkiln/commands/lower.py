@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
             winograd=recipe.computation.winograd,
             precision=recipe.computation.precision_of(backend),
             rounds_float16=recipe.computation.rounds_float16(backend),
+            products=recipe.computation.products_of(backend),
         )
         configured = REGISTRY[backend].configured(settings)
         programs = dict(configured.programs(from_json(data), tuning=tuning))

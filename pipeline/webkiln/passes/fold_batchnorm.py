@@ -40,8 +40,8 @@ from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ops.conv_loops import Conv
 from webkiln.ops.linear import MatMul
 from webkiln.ops.normalization import BatchNorm
+from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Broadcast, Reshape
-from webkiln.passes.replacement import Replacement
 
 
 def run(graph: Graph) -> Graph:

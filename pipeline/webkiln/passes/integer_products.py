@@ -52,8 +52,8 @@ from webkiln.ops.conv_loops import Conv
 from webkiln.ops.conversion import Cast
 from webkiln.ops.integer_products import NARROW
 from webkiln.ops.linear import MatMul
+from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Reshape, Transpose
-from webkiln.passes.replacement import Replacement
 
 WIDE = ("float32", "float64")
 """The dtypes that hold the sums."""

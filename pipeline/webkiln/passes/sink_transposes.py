@@ -27,9 +27,9 @@ from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ops.operator import Perm
+from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Reshape, Transpose
 from webkiln.ops.table import find
-from webkiln.passes.replacement import Replacement
 
 
 def _inverse(perm: Perm) -> Perm:

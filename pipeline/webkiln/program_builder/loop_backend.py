@@ -80,4 +80,7 @@ class LoopBackend:
         layers = layer_outputs(graph) if options.keep_layers else {}
         weights = weights_of(graph, options.encoding)
         planned = configured.plan(graph, tuple(layers.values()), weights, options.tuning)
-        return document(graph, planned, configured.target, weights.pieces, layers)
+        program = document(graph, planned, configured.target, weights.pieces, layers)
+        prepared = configured.prepare(graph, configured.target)
+        quantizes = any(node.op == "QuantizeBlocks" for node in prepared.nodes)
+        return program | ({"products": "dot"} if quantizes else {})

@@ -13,6 +13,7 @@ from webkiln.recipe import checks, texts, updates
 from webkiln.recipe.form import PACKAGE
 from webkiln.recipe.values import (
     BACKENDS,
+    DOT_BACKENDS,
     ENCODINGS,
     FLOAT16_ARITHMETIC_BACKENDS,
     FLOAT16_BACKENDS,
@@ -20,6 +21,7 @@ from webkiln.recipe.values import (
     FORMS,
     HOLDING_BACKENDS,
     PRECISIONS,
+    PRODUCTS,
     USUAL_BACKENDS,
 )
 
@@ -129,6 +131,16 @@ OPTIONS: tuple[Option, ...] = (
         lambda value: value in FLOAT16_MODES,
         updates.assign("computation", "float16"),
         Flag("float16", "held|rounded"),
+    ),
+    Option(
+        "products",
+        f"how {' and '.join(DOT_BACKENDS)} multiplies 4-bit weights in blocks: exact, decoded when"
+        " the model is loaded, or dot, as they are stored, by activations that are rounded to 8"
+        f" bits; one of {', '.join(PRODUCTS)}; default: exact",
+        f"one of {', '.join(PRODUCTS)}",
+        lambda value: value in PRODUCTS,
+        updates.assign("computation", "products"),
+        Flag("products", "exact|dot"),
     ),
     Option(
         "batch_size",

@@ -10,6 +10,7 @@ from webkiln.recipe.form import Form, check_form
 from webkiln.recipe.images import ImageInput
 from webkiln.recipe.sources import ExportSource, ModuleSource, Source, UrlSource
 from webkiln.recipe.values import (
+    DOT_BACKENDS,
     FLOAT16,
     FLOAT16_ARITHMETIC,
     FLOAT16_ARITHMETIC_BACKENDS,
@@ -60,6 +61,7 @@ class Computation:
 
     precision: str = "float32"
     float16: str = "held"
+    products: str = "exact"
     winograd: bool = True
     tuned: Path | None = None
 
@@ -79,6 +81,10 @@ class Computation:
     def rounds_float16(self, backend: str) -> bool:
         """Whether a backend that could hold float16 tensors as float32 rounds them."""
         return self.float16 == "rounded" and backend in HOLDING_BACKENDS
+
+    def products_of(self, backend: str) -> str:
+        """How a backend multiplies 4-bit weights."""
+        return self.products if backend in DOT_BACKENDS else "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +157,13 @@ class Recipe:
 
     def tolerance(self, backend: str, encoding: str) -> float:
         """The largest relative error that verification accepts."""
-        tolerances = self.verification.tolerances
-        bound = tolerances[encoding]
-        stores_float16 = self.computation.stores_float16(backend)
-        return max(bound, tolerances["precision"]) if stores_float16 else bound
+        tolerances, computation = self.verification.tolerances, self.computation
+        bounds = [tolerances[encoding]]
+        if computation.stores_float16(backend):
+            bounds.append(tolerances["precision"])
+        if computation.products_of(backend) == "dot":
+            bounds.append(tolerances["dot"])
+        return max(bounds)
 
     @property
     def labels_file(self) -> UrlSource | None:

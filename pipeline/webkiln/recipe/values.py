@@ -25,6 +25,12 @@ HOLDING_BACKENDS = ("wasm", "js")
 """Backends that can hold the float16 tensors of a model as float32."""
 FLOAT16_MODES = ("held", "rounded")
 """How they do: as float32 between layers, or rounded to float16 by every operator."""
+PRODUCTS = ("exact", "dot")
+"""How 4-bit weights are multiplied: decoded when the model is loaded, or as they are stored, by
+activations that are quantized in blocks.
+"""
+DOT_BACKENDS = ("wasm",)
+"""Backends that multiply 4-bit weights as they are stored."""
 TOLERANCES = {
     "float32": 1e-4,
     "float16": 2e-3,
@@ -32,8 +38,11 @@ TOLERANCES = {
     "int8": 0.1,
     "eightbit": 0.1,
     "precision": 5e-3,
+    "dot": 5e-2,
 }
-"""Default tolerances of verification: by encoding, and for float16 between layers."""
+"""Default tolerances of verification: by encoding, for float16 between layers, and for
+products of quantized activations.
+"""
 FORMS = ("folder", "npm", "single")
 
 

@@ -16,6 +16,7 @@ export const OPTIONS = new Map(
     encoding: {},
     precision: {},
     float16: {},
+    products: {},
     'batch-size': {},
     'input-shape': { many: true },
     dim: { many: true },

@@ -85,5 +85,6 @@ def test_a_tied_table_is_stored_once(tmp_path) -> None:
 )
 def test_products_of_blocks_are_found(module: str, function: str, products: int, tmp_path) -> None:
     """Q4_0, Q4_1 and Q4_K have 4 bits."""
-    graph = run("block_products", optimised(converted(saved(module, function, tmp_path))))
+    graph = optimised(converted(saved(module, function, tmp_path)))
+    graph = run("block_products", graph, "lower")
     assert Counter(node.op for node in graph.nodes)["MatMulBlocks"] == products

@@ -8,6 +8,7 @@ from webkiln.codegen import wasm_memory
 from webkiln.codegen.wasm_lanes import ACCESS
 from webkiln.ir.graph import Graph
 from webkiln.lower import (
+    block_products,
     canonicalize,
     concat_in_place,
     convert_ends,
@@ -20,7 +21,6 @@ from webkiln.lower import (
 from webkiln.lower.passes import Pass
 from webkiln.nest.kernel_template import templates
 from webkiln.nest.target import ChainBytes, Loops, Machine, Memory, Target, Tiles, Vectors
-from webkiln.passes import block_products
 from webkiln.plan import (
     choose_schedules,
     copy_padding,

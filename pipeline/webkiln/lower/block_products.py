@@ -1,7 +1,7 @@
 """Multiply 4-bit weights as they are stored, by activations that are quantized in blocks.
 
-Results change: an activation keeps 8 bits, relative to the largest one of its block. It is no pass
-of `pipeline.py`: backends that have fast products of blocks run it if the recipe says so.
+Results change: an activation keeps 8 bits, relative to the largest one of its block. Backends that
+have fast products of blocks rewrite graphs this way before they lower them, if the recipe says so.
 
 The rows of a table that is also such a weight, as a tied embedding is, are decoded after they are
 selected.
@@ -31,6 +31,7 @@ after:
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
@@ -38,9 +39,8 @@ from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ops.block_products import MASK, MatMulBlocks, QuantizeBlocks
 from webkiln.ops.codes import Repeat, UnpackBits
 from webkiln.ops.linear import MatMul
+from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Gather
-from webkiln.passes import merge_common
-from webkiln.passes.replacement import Replacement
 
 ROWWISE = ("Add", "Sub", "Mul", "Cast", "Repeat", "UnpackBits")
 """The operators that decode rows independently of each other."""
@@ -63,11 +63,17 @@ class Weights:
 
 
 def run(graph: Graph) -> Graph:
-    rewritten = rewrite.apply(graph, multiply_blocks)
-    return merge_common.run(rewrite.apply(rewritten, decode_rows))
+    quantized: dict[tuple[str, int], tuple[str, ...]] = {}
+    rewritten = rewrite.apply(graph, partial(multiply_blocks, quantized=quantized))
+    return rewrite.apply(rewritten, decode_rows)
 
 
-def multiply_blocks(view: GraphView, node: Node) -> Edit | None:
+def multiply_blocks(
+    view: GraphView, node: Node, quantized: dict[tuple[str, int], tuple[str, ...]]
+) -> Edit | None:
+    """The product of a quantized factor. `quantized`: the codes and scales of what has been
+    quantized, by its name and the length of blocks; products share them.
+    """
     if node.op != "MatMul" or view.type(node.name).dtype != "float32":
         return None
     attrs, name = node.attrs_as(MatMul), node.inputs[1]
@@ -78,16 +84,17 @@ def multiply_blocks(view: GraphView, node: Node) -> Edit | None:
     if weights is None or attrs.transpose_a or not in_rows:
         return None
     made = Replacement(view, node)
-    quantized = made.add_all(
-        ("codes", "scales"), "QuantizeBlocks", node.inputs[:1], QuantizeBlocks(weights.block)
-    )
+    key = node.inputs[0], weights.block
+    if key not in quantized:
+        by_block = QuantizeBlocks(weights.block)
+        quantized[key] = made.add_all(("codes", "scales"), "QuantizeBlocks", key[:1], by_block)
     offsets = [] if weights.minima is None else [weights.minima]
     if weights.points is not None:
         products = made.add("products", "Mul", [weights.points, weights.scales])
         offsets = [made.add("offsets", "Neg", [products])]
     return made.finish(
         "MatMulBlocks",
-        [*quantized, weights.packed, weights.scales, *offsets],
+        [*quantized[key], weights.packed, weights.scales, *offsets],
         MatMulBlocks(weights.block, weights.center),
     )
 
