@@ -38,7 +38,9 @@ MATRICES = dict.fromkeys(
     "matrices are float32 or float64",
 )
 BYTES = {"BitCast": "the element size must not change"}
-NARROW_PRODUCTS = dict.fromkeys(("ConvInteger", "MatMulInteger"), "operands are int8 or uint8")
+NARROW_PRODUCTS = dict.fromkeys(
+    ("ConvInteger", "MatMulInteger", "MatMulBlocks"), "operands are int8 or uint8"
+)
 FIXED_POINT = dict.fromkeys(
     ("DoublingHighMul", "RoundingShiftRight", "ScaleAway", "ScaleByMultiplier", "ScaleWide"),
     "fixed-point operators compute in int32",

@@ -1,7 +1,8 @@
 """Choose the schedule of each call, for backends whose kernels are loops or invocations.
 
 A schedule may request that a constant is repacked as a panel. All readers of a constant get the
-same layout: if two request different ones, neither gets a panel.
+same layout: if two request different ones, neither gets a panel. Calls that select few elements
+read any layout.
 
 before:
     program g
@@ -40,8 +41,9 @@ after:
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from math import prod
 
-from webkiln.ir.dim import known_shape
+from webkiln.ir.dim import is_symbolic, known_shape
 from webkiln.nest.choice import Choice
 from webkiln.nest.program import PanelLayout, Program, map_calls
 from webkiln.nest.schedule import Panel, panel_of
@@ -50,6 +52,9 @@ from webkiln.nest.target import Target
 from webkiln.plan.schedule import choose
 from webkiln.plan.tiles import tile
 from webkiln.plan.tuning import UNTUNED, Tuning
+
+FEW = 4
+"""A call that reads this part of a constant, or less, selects elements."""
 
 
 def run(program: Program, target: Target, tuning: Tuning = UNTUNED) -> Program:
@@ -88,6 +93,18 @@ def requested_layout(view: View, panel: Panel | None) -> PanelLayout | None:
     )
 
 
+def selects_elements(call: NestCall, view: View) -> bool:
+    """Whether a call without sums reads few elements of a constant, such as the rows of a table."""
+    nest = call.nest
+    points = prod(call.args[loop.extent.value] for loop in nest.axes)
+    loads = sum(call.inputs[item.value[0]].name == view.name for item in nest.loads)
+    return (
+        not nest.reduce
+        and not is_symbolic(points)
+        and loads * points * FEW <= known_shape((view.type.size,), view.name)[0]
+    )
+
+
 def _clashing(
     readers: Iterable[tuple[NestCall, Choice | None]], constants: Collection[str]
 ) -> set[str]:
@@ -96,7 +113,7 @@ def _clashing(
     clashing: set[str] = set()
     for call, choice in readers:
         for position, view in enumerate(call.inputs):
-            if view.name in constants:
+            if view.name in constants and not selects_elements(call, view):
                 panels = () if choice is None else choice.schedule.panels
                 layout = requested_layout(view, panel_of(panels, position))
                 if requested.setdefault(view.name, layout) != layout:

@@ -1,5 +1,5 @@
 """Give each constant the layout that its readers request, and schedule the calls that transform
-constants for it.
+constants for it, or that select elements of it.
 
 before:
     program g
@@ -40,12 +40,12 @@ after:
 
 from dataclasses import replace
 
-from webkiln.nest.program import Program
+from webkiln.nest.program import Program, map_calls
 from webkiln.nest.schedule import panel_of
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.choose_schedules import requested_layout
-from webkiln.plan.panels import panelled_call
+from webkiln.plan.panels import panelled_call, read_from_panels
 from webkiln.plan.schedule import choose
 
 
@@ -65,4 +65,17 @@ def run(program: Program, target: Target) -> Program:
         stored = call if layout is None else panelled_call(call, layout)
         return replace(call, choice=choose(stored, target, ()))
 
-    return replace(program, buffers=buffers, init=tuple(map(scheduled, program.init)))
+    def reading(call: NestCall) -> list[NestCall]:
+        others = {
+            position: layout
+            for position, view in enumerate(call.inputs)
+            if (layout := layouts.get(view.name)) is not None
+            and panel_of(call.schedule.panels, position) is None
+        }
+        if not others:
+            return [call]
+        changed = read_from_panels(call, others)
+        return [replace(changed, choice=choose(changed, target, ()))]
+
+    packed = replace(program, buffers=buffers, init=tuple(map(scheduled, program.init)))
+    return map_calls(packed, reading)

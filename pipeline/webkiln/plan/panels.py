@@ -1,13 +1,13 @@
-"""Stores into constants with the layout of a panel."""
+"""Stores into constants with the layout of a panel, and reads of single elements of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
 
 from webkiln.ir.dim import known_shape
 from webkiln.ir.types import Type
-from webkiln.nest.expr import INT, Expr, apply, const
-from webkiln.nest.nest import Operand, make_output
+from webkiln.nest.expr import INT, Expr, apply, const, make
+from webkiln.nest.nest import Operand, load_index, make_output
 from webkiln.nest.program import PanelLayout
 from webkiln.nest.steps import NestCall, View
 
@@ -24,6 +24,29 @@ def panelled_call(call: NestCall, layout: PanelLayout) -> NestCall:
         call.nest, outputs=(make_output(Operand(out.operand.dtype, len(stores[0][1])), stores),)
     )
     return replace(call, nest=nest, outputs=(panelled[0][1][0],))
+
+
+def read_from_panels(call: NestCall, layouts: Mapping[int, PanelLayout]) -> NestCall:
+    """A call that reads constants with the layout that others request. `layouts`: by the position
+    of the input.
+    """
+    views = list(call.inputs)
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op != "load" or expr.value[0] not in layouts:
+            return None
+        position, index = expr.value[0], load_index(expr)
+        view, where = panel_store(
+            call.inputs[position], layouts[position], index, lambda size: const(size, INT)
+        )
+        views[position] = view
+        return make("load", expr.type, (*where, *expr.args[len(index) :]), expr.value)
+
+    nest = call.nest.map(change)
+    inputs = tuple(
+        Operand(item.dtype, view.type.rank) for item, view in zip(nest.inputs, views, strict=True)
+    )
+    return replace(call, nest=replace(nest, inputs=inputs), inputs=tuple(views))
 
 
 def panel_store(
