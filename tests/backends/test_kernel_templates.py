@@ -25,6 +25,10 @@ from webkiln.shared_files import shared_root
 
 MANY_GOPS = 1e6
 TEMPLATES = [item for backend in REGISTRY for item in templates(backend)]
+WASM = templates("wasm")
+WEBGPU = templates("webgpu")
+DOT_PRODUCT = "packed_4x8_integer_dot_product"
+"""The language feature of WGSL that shaders replace where it is missing."""
 
 
 def edges(*sizes: int) -> list[int]:
@@ -43,7 +47,7 @@ def cases(template: Template) -> list[Case]:
     rows, columns = template.block
     sizes = [
         *((size, 37, 70) for size in edges(rows, 2 * rows)),
-        *((rows + 1, size, 19) for size in edges(2, 16, template.depth)),
+        *((rows + 1, size, 19) for size in edges(2, 16, *template.depth)),
         *((rows + 1, 33, size) for size in edges(template.panel, columns, 2 * columns)),
     ]
     return [
@@ -109,7 +113,9 @@ ENGINES = {
 """What engines compute when the second operand has 8 bits: its type, and the sum of a pair."""
 
 
-def check(template: Template, folder, monkeypatch, variant: str, browser: str = "") -> None:
+def check(
+    template: Template, folder, monkeypatch, variant: str, browser: str = "", hidden=()
+) -> None:
     """With only this template, and with a speed that makes it the choice wherever it fits."""
     backend = with_target(
         REGISTRY[template.backend], templates=(replace(template, gops=MANY_GOPS),)
@@ -124,9 +130,10 @@ def check(template: Template, folder, monkeypatch, variant: str, browser: str = 
         document = program(job.graph, backend)
         used = {item["schedule"].get("template") for item in document["kernels"].values()}
         rows, depth = case.inputs[0].shape[:2]
-        fits = rows > 1 and 1 < depth <= template.depth and case.inputs[1].shape[1] > 1
+        least, most = max(template.depth[0], 2), template.depth[1]
+        fits = rows > 1 and least <= depth <= most and case.inputs[1].shape[1] > 1
         assert (template.name in used) == (op == "ConvInteger" or fits), case.name
-    results = run(jobs, template.backend, folder, variant, browser)
+    results = run(jobs, template.backend, folder, variant, browser, hidden=hidden)
     for (op, case), outputs in zip(table, results, strict=True):
         for name, value in expected(op, case).items():
             assert np.array_equal(outputs[name], value), (variant, case.name)
@@ -138,8 +145,13 @@ def test_results(template, tmp_path, monkeypatch):
         check(template, tmp_path / (variant or "only"), monkeypatch, variant, "chromium")
 
 
+@pytest.mark.parametrize("template", WEBGPU, ids=lambda item: item.name)
+def test_results_without_the_language_feature(template, tmp_path, monkeypatch):
+    check(template, tmp_path, monkeypatch, "", "chromium", [DOT_PRODUCT])
+
+
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda item: item.name)
+@pytest.mark.parametrize("template", WASM, ids=lambda item: item.name)
 def test_every_engine_gives_the_same_bits(template, engine, tmp_path, monkeypatch):
     """Simulated dot products, which the probe in each kernel meets instead of the engine's."""
     header = tmp_path / "simulated.h"
@@ -168,7 +180,7 @@ def test_depths_that_are_not_known_are_not_computed(template):
     """The nominal value of a depth is below the limit of the template, but the depth exceeds it."""
     b = GraphBuilder("g", RULES)
     x = b.input("x", "int8", (4096, symbols.placeholder("T")))
-    w = b.slot("w", np.ones((2 * template.depth, 70), "int8"))
+    w = b.slot("w", np.ones((2 * template.depth[1], 70), "int8"))
     zero = b.constant(0, "int8")
     graph = b.graph({"y": b.op("MatMulInteger", [x, w, zero, zero])})
     document = program(graph, REGISTRY[template.backend])
