@@ -63,6 +63,12 @@ def read_template(path: Path) -> Template:
         raise InternalError(f"{path.name}: unknown or missing: {wrong}")
     if data["step"] not in STEPS:
         raise InternalError(f"{path.name}: step is {data['step']!r}, expected {', '.join(STEPS)}")
-    convert = {"rows": frozenset, "columns": frozenset, "block": tuple, "depth": tuple, "gops": float}
+    convert = {
+        "rows": frozenset,
+        "columns": frozenset,
+        "block": tuple,
+        "depth": tuple,
+        "gops": float,
+    }
     values = {name: convert.get(name, lambda item: item)(value) for name, value in data.items()}
     return Template(path.stem, **values)

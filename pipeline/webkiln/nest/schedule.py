@@ -233,8 +233,9 @@ def _to_json(value: Any) -> Any:
     if not is_dataclass(value):
         return value
     items = ((field, getattr(value, field.name)) for field in fields(value))
-    kinds = {"kind": name for name, record in KINDS.items() if isinstance(value, record)}
-    return kinds | {field.name: _to_json(item) for field, item in items if item != field.default}
+    kind = next((name for name, record in KINDS.items() if isinstance(value, record)), None)
+    data = {} if kind is None else {"kind": kind}
+    return data | {field.name: _to_json(item) for field, item in items if item != field.default}
 
 
 def from_json(data: Mapping[str, Any]) -> Schedule:

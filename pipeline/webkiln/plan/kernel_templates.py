@@ -14,7 +14,6 @@ from webkiln.nest.schedule import (
     LoopSchedule,
     Panel,
     TemplateSchedule,
-    Tile,
 )
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
@@ -29,8 +28,8 @@ from webkiln.plan.template_steps import (
 )
 from webkiln.plan.vectors import extent
 
-PACKED = (InvocationSchedule((GROUP, ROW), Tile(axis=GROUP, count=4)), InvocationSchedule())
-"""How invocations prepare a block: each packs four words of a row; one stores the zero point."""
+PACKED = (InvocationSchedule((GROUP, ROW)), InvocationSchedule())
+"""How invocations prepare a block: each packs a word of a row; one stores the zero point."""
 Scheduler = Callable[[NestCall, Target, Collection[str]], Choice]
 
 

@@ -70,9 +70,7 @@ def run(program: Program, target: Target) -> Program:
     init = tuple(stored_call(call, target) for call in program.init)
     packed = _columns_of_templates(program, target) if target.memory.storage else set()
     buffers = {
-        name: buffer
-        if name in packed
-        else replace(buffer, storage=target.stored(buffer.storage))
+        name: buffer if name in packed else replace(buffer, storage=target.stored(buffer.storage))
         for name, buffer in program.buffers.items()
     }
     program = replace(program, init=init, buffers=buffers)
@@ -108,9 +106,7 @@ def _prefers_template(call: NestCall, column: str, target: Target) -> bool:
     )
 
 
-def stored(
-    steps: Iterable[Step], target: Target, packed: Collection[str] = ()
-) -> tuple[Step, ...]:
+def stored(steps: Iterable[Step], target: Target, packed: Collection[str] = ()) -> tuple[Step, ...]:
     """The steps with every operand in the dtype in which the backend stores it."""
     if not target.memory.storage:
         return tuple(steps)

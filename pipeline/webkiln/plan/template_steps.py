@@ -1,7 +1,7 @@
 """The patterns over nests that kernel templates implement, and the loops around a template."""
 
-from dataclasses import dataclass, replace
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from webkiln.nest.affine import step
@@ -20,7 +20,16 @@ from webkiln.nest.expr import (
     select,
     walk,
 )
-from webkiln.nest.nest import COMPUTE, Loop, Nest, Operand, Output, load_guard, load_index, make_output
+from webkiln.nest.nest import (
+    COMPUTE,
+    Loop,
+    Nest,
+    Operand,
+    Output,
+    load_guard,
+    load_index,
+    make_output,
+)
 from webkiln.nest.wrap import WRAPPERS
 
 NARROW = ("int8", "uint8")
@@ -148,9 +157,7 @@ def _element(expr: Expr, nest: Nest) -> tuple[Expr, str] | None:
     if value is loads[0]:
         return (value, dtype) if dtype in NARROW else None
     wrapped = (name for name in NARROW if loads[0].type == COMPUTE[name])
-    return next(
-        ((loads[0], name) for name in wrapped if WRAPPERS[name](loads[0]) is value), None
-    )
+    return next(((loads[0], name) for name in wrapped if WRAPPERS[name](loads[0]) is value), None)
 
 
 def _is_narrow(expr: Expr, nest: Nest) -> bool:

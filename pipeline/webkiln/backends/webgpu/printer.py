@@ -118,12 +118,12 @@ def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
     if isinstance(schedule, TemplateSchedule):
         rows, columns = find_template(schedule.template).block
         count = prod(extents[name] for name in schedule.split)
-        others = prod(size for name, size in extents.items() if name not in schedule.split)
+        others = prod(extents[name] for name in extents if name not in schedule.split)
         return size_to_json(_chunks(count, rows) * _chunks(others, columns) * wgsl.WORKGROUP)
     assert isinstance(schedule, InvocationSchedule)
     total: dim.Size = schedule.group
-    for name, size in extents.items():
-        total = total * _chunks(size, schedule.span(name))
+    for name, extent in extents.items():
+        total = total * _chunks(extent, schedule.span(name))
     return size_to_json(total)
 
 
