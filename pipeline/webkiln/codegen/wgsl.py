@@ -281,13 +281,13 @@ def variants(kernel: Kernel) -> Iterator[Workgroup]:
 
 
 class WgslTemplates:
-    """Templates whose blocks are arrays in workgroup memory. An invocation calls the loops around
-    a template for a number of elements, by the number of an invocation. `memory`: the form of the
+    """Templates whose blocks are arrays in workgroup or private memory. The loops around a template
+    compute some elements of a block, by the number of an invocation. `memory`: the form of the
     arena.
     """
 
     extension = "wgsl"
-    blocks: Mapping[str, str] = {"rows": "ROWS", "sums": "COLUMNS", "totals": "1", "zero": "1"}
+    blocks: Mapping[str, str] = {"rows": "ROWS", "sums": "OWN_COLUMNS", "totals": "1", "zero": "1"}
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory

@@ -16,6 +16,7 @@ import numpy as np
 
 from webkiln import canonical
 from webkiln.backends.launches import launches
+from webkiln.backends.table import REGISTRY
 from webkiln.build import progress, scalar_kernels
 from webkiln.build.action import Action, Folder, Local
 from webkiln.build.engine import Engine
@@ -113,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
                 if options.json:
                     return 2
                 raise _refusal(recipe, inspection)
-            found = _lowered(recipe, actions, engine, strict=options.kernels)
+            found = _lowered(recipe, actions, engine, listed=options.kernels)
             if options.kernels:
                 _print_kernels(recipe, actions, engine, found)
             for text in scalar_kernels.warnings(recipe.name, found):
@@ -308,18 +309,20 @@ def _weights(weights: Mapping[str, tuple[str, tuple[int, ...]]]) -> str:
 
 
 def _lowered(
-    recipe: Recipe, actions: ModelGraph, engine: Engine, *, strict: bool
+    recipe: Recipe, actions: ModelGraph, engine: Engine, *, listed: bool
 ) -> dict[str, list[dict[str, Any]]]:
-    """The launches of the model on each backend. Unless `strict`, backends that do not support the
-    model are left out.
+    """The launches of the model on each backend. If they are not listed, only on backends that have
+    vectors and support the model.
     """
     found = {}
     for backend in recipe.backends:
+        if not listed and REGISTRY[backend].target.vectors.width == 1:
+            continue
         action = actions.lower(backend, Selection(recipe.backends))
         try:
             program = _output(engine, action, "program.json")
         except UnsupportedError:
-            if strict:
+            if listed:
                 raise
         else:
             found[backend] = list(launches(program["main"]))
