@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.backends import modules
-from tests.backends.harness import expected, node_job, run
+from tests.backends.harness import Job, expected, node_job, run
 from tests.convolutions import PLAIN_2D
 from tests.programs import program, with_target
 from webkiln.backends import toolchain
@@ -186,3 +186,36 @@ def test_depths_that_are_not_known_are_not_computed(template):
     document = program(graph, REGISTRY[template.backend])
     main = [document["kernels"][step["kernel"]]["schedule"] for step in document["main"]]
     assert "template" not in [schedule["kind"] for schedule in main]
+
+
+@pytest.mark.parametrize("template", WEBGPU, ids=lambda item: item.name)
+def test_columns_that_loops_read_too_are_words(template, tmp_path):
+    """A single row is no product of rows and columns. What only the template reads stays narrow."""
+    backend = with_target(REGISTRY["webgpu"], templates=(replace(template, gops=MANY_GOPS),))
+    rng = np.random.default_rng(2)
+    b = GraphBuilder("g", RULES)
+    values = {name: rng.integers(-128, 128, (64, 70)).astype("int8") for name in ("v", "w")}
+    x = b.input("x", "int8", (40, 64))
+    row = b.input("row", "int8", (1, 64))
+    v, w = (b.slot(name, value) for name, value in values.items())
+    zero = b.constant(0, "int8")
+    pairs = {"shared": (x, w), "single": (row, w), "own": (x, v)}
+    outputs = {name: b.op("MatMulInteger", [*pair, zero, zero]) for name, pair in pairs.items()}
+    graph = b.graph(outputs)
+    document = program(graph, backend)
+    kernels = [document["kernels"][step["kernel"]] for step in document["main"]]
+    kinds = sorted(item["schedule"]["kind"] for item in kernels)
+    assert kinds == ["invocations", "invocations", "template"]
+    inputs = {
+        "x": rng.integers(-128, 128, (40, 64)).astype("int8"),
+        "row": rng.integers(-128, 128, (1, 64)).astype("int8"),
+    }
+    (found,) = run(
+        [Job(graph, inputs, values)], "webgpu", tmp_path, templates=backend.target.templates
+    )
+    for name, (left, right) in {
+        "shared": ("x", "w"),
+        "single": ("row", "w"),
+        "own": ("x", "v"),
+    }.items():
+        assert np.array_equal(found[name], inputs[left].astype(int) @ values[right]), name
