@@ -114,10 +114,10 @@ def run(options: argparse.Namespace) -> int:
                 if options.json:
                     return 2
                 raise _refusal(recipe, inspection)
-            found = _lowered(recipe, actions, engine, listed=options.kernels)
+            lowered = _lowered(recipe, actions, engine, listed=options.kernels)
             if options.kernels:
-                _print_kernels(recipe, actions, engine, found)
-            for text in scalar_kernels.warnings(recipe.name, found):
+                _print_kernels(recipe, actions, engine, lowered)
+            for text in scalar_kernels.warnings(recipe.name, lowered):
                 progress.warn(text)
     return 0
 
