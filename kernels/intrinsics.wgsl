@@ -114,6 +114,12 @@ fn wk_unpack_float16(words: vec2u) -> vec4f { return vec4f(unpack2x16float(words
 
 fn wk_load_float16(at: i32) -> vec4f { return vec4f(wk_float16(at), wk_float16(at + 1), wk_float16(at + 2), wk_float16(at + 3)); }
 
+fn wk_store_byte(at: i32, x: u32) {
+  let shift = u32(at & 3) * 8u;
+  atomicAnd(&arena[at >> 2u], ~(0xffu << shift));
+  atomicOr(&arena[at >> 2u], (x & 0xffu) << shift);
+}
+
 fn wk_pack_float16(x: vec4f) -> vec2u { return vec2u(pack2x16float(x.xy), pack2x16float(x.zw)); }
 
 fn wk_store_half(at: i32, x: f32) {

@@ -2,6 +2,7 @@ import { narrowed, stagedWords, widened } from './narrowing.js';
 import { awaitLoss, gpuError, lossOf, prepare, usable } from './webgpu_device.js';
 import { COPY, Recording, bytesOf } from './webgpu_recording.js';
 import { LiveSteps } from './webgpu_immediate.js';
+import { withDotProduct } from './webgpu_dot_product.js';
 import {
   checkExternal,
   explainRejection,
@@ -373,13 +374,12 @@ export class WebGpuEngine {
  * @returns {Promise<WebGpuEngine>}
  */
 export async function openEngine(shaders, variants, code, device) {
-  const [gpu, pipelines] = await prepare(device, opened =>
-    Object.entries(
-      Object.assign({}, shaders, ...usable(opened.device).map(name => variants[name]), {
-        copy: COPY,
-      }),
-    ),
-  );
+  const [gpu, pipelines] = await prepare(device, opened => {
+    const chosen = usable(opened.device).map(name => variants[name]);
+    /** @type {Record<string, string>} */
+    const all = Object.assign({}, shaders, ...chosen, { copy: COPY });
+    return Object.entries(all).map(([name, code]) => [name, withDotProduct(code)]);
+  });
   const engine = new WebGpuEngine(gpu, pipelines, code);
   try {
     engine.grow(code.program.loaded);

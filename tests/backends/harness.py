@@ -122,6 +122,7 @@ def run(
     variant: str = "simd",
     browser: str = "",
     tuning: Tuning = UNTUNED,
+    hidden: Sequence[str] = (),
     **changes: Any,
 ) -> list[dict[str, Array]]:
     """The outputs of every job, as returned by `run_programs`. `changes`: other capabilities of the
@@ -142,7 +143,7 @@ def run(
                 ),
             )
         )
-    return run_programs(prepared, backend, folder, variant, browser)
+    return run_programs(prepared, backend, folder, variant, browser, hidden)
 
 
 def run_programs(
@@ -151,9 +152,11 @@ def run_programs(
     folder: Path,
     variant: str = "simd",
     browser: str = "",
+    hidden: Sequence[str] = (),
 ) -> list[dict[str, Array]]:
     """Print, compile and run programs in one page of a browser. Without `browser`, use one Node
-    process, or Chromium for backends that need a GPU.
+    process, or Chromium for backends that need a GPU. `hidden`: the language features of WGSL that
+    the page hides.
     """
     for number, item in enumerate(prepared):
         write_program(item.program, folder / str(number) / "code")
@@ -178,6 +181,7 @@ def run_programs(
         request = {
             "backend": backend,
             "modules": [modules.get(number) for number, _ in enumerate(frames)],
+            "hidden": list(hidden),
         }
         answers = in_page(
             "/repository/tests/backends/run_page.mjs",

@@ -1,8 +1,17 @@
 import { decode, encode } from '/harness/harness.js';
 import { runProgram } from './run_program.mjs';
 
+/** Let the browser lack these language features of WGSL. */
+function hide(features) {
+  const value = new Set(navigator.gpu.wgslLanguageFeatures);
+  for (const name of features)
+    if (!value.delete(name)) throw new Error(`the browser has no language feature ${name}`);
+  Object.defineProperty(navigator.gpu, 'wgslLanguageFeatures', { value });
+}
+
 /** Run by harness_page.js: one program per set. */
-export async function runSets({ backend, modules }, get, put) {
+export async function runSets({ backend, modules, hidden }, get, put) {
+  if (hidden.length) hide(hidden);
   const compiled = new Map();
   for (const [number, name] of modules.entries()) {
     try {

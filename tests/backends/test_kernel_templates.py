@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.backends import modules
-from tests.backends.harness import expected, node_job, run
+from tests.backends.harness import Job, expected, node_job, run
 from tests.convolutions import PLAIN_2D
 from tests.programs import program, with_target
 from webkiln.backends import toolchain
@@ -25,6 +25,10 @@ from webkiln.shared_files import shared_root
 
 MANY_GOPS = 1e6
 TEMPLATES = [item for backend in REGISTRY for item in templates(backend)]
+WASM = templates("wasm")
+WEBGPU = templates("webgpu")
+DOT_PRODUCT = "packed_4x8_integer_dot_product"
+"""The language feature of WGSL that shaders replace where it is missing."""
 
 
 def edges(*sizes: int) -> list[int]:
@@ -43,7 +47,7 @@ def cases(template: Template) -> list[Case]:
     rows, columns = template.block
     sizes = [
         *((size, 37, 70) for size in edges(rows, 2 * rows)),
-        *((rows + 1, size, 19) for size in edges(2, 16, template.depth)),
+        *((rows + 1, size, 19) for size in edges(2, 16, *template.depth)),
         *((rows + 1, 33, size) for size in edges(template.panel, columns, 2 * columns)),
     ]
     return [
@@ -109,7 +113,9 @@ ENGINES = {
 """What engines compute when the second operand has 8 bits: its type, and the sum of a pair."""
 
 
-def check(template: Template, folder, monkeypatch, variant: str, browser: str = "") -> None:
+def check(
+    template: Template, folder, monkeypatch, variant: str, browser: str = "", hidden=()
+) -> None:
     """With only this template, and with a speed that makes it the choice wherever it fits."""
     backend = with_target(
         REGISTRY[template.backend], templates=(replace(template, gops=MANY_GOPS),)
@@ -124,9 +130,10 @@ def check(template: Template, folder, monkeypatch, variant: str, browser: str = 
         document = program(job.graph, backend)
         used = {item["schedule"].get("template") for item in document["kernels"].values()}
         rows, depth = case.inputs[0].shape[:2]
-        fits = rows > 1 and 1 < depth <= template.depth and case.inputs[1].shape[1] > 1
+        least, most = max(template.depth[0], 2), template.depth[1]
+        fits = rows > 1 and least <= depth <= most and case.inputs[1].shape[1] > 1
         assert (template.name in used) == (op == "ConvInteger" or fits), case.name
-    results = run(jobs, template.backend, folder, variant, browser)
+    results = run(jobs, template.backend, folder, variant, browser, hidden=hidden)
     for (op, case), outputs in zip(table, results, strict=True):
         for name, value in expected(op, case).items():
             assert np.array_equal(outputs[name], value), (variant, case.name)
@@ -138,8 +145,13 @@ def test_results(template, tmp_path, monkeypatch):
         check(template, tmp_path / (variant or "only"), monkeypatch, variant, "chromium")
 
 
+@pytest.mark.parametrize("template", WEBGPU, ids=lambda item: item.name)
+def test_results_without_the_language_feature(template, tmp_path, monkeypatch):
+    check(template, tmp_path, monkeypatch, "", "chromium", [DOT_PRODUCT])
+
+
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda item: item.name)
+@pytest.mark.parametrize("template", WASM, ids=lambda item: item.name)
 def test_every_engine_gives_the_same_bits(template, engine, tmp_path, monkeypatch):
     """Simulated dot products, which the probe in each kernel meets instead of the engine's."""
     header = tmp_path / "simulated.h"
@@ -168,9 +180,42 @@ def test_depths_that_are_not_known_are_not_computed(template):
     """The nominal value of a depth is below the limit of the template, but the depth exceeds it."""
     b = GraphBuilder("g", RULES)
     x = b.input("x", "int8", (4096, symbols.placeholder("T")))
-    w = b.slot("w", np.ones((2 * template.depth, 70), "int8"))
+    w = b.slot("w", np.ones((2 * template.depth[1], 70), "int8"))
     zero = b.constant(0, "int8")
     graph = b.graph({"y": b.op("MatMulInteger", [x, w, zero, zero])})
     document = program(graph, REGISTRY[template.backend])
     main = [document["kernels"][step["kernel"]]["schedule"] for step in document["main"]]
     assert "template" not in [schedule["kind"] for schedule in main]
+
+
+@pytest.mark.parametrize("template", WEBGPU, ids=lambda item: item.name)
+def test_columns_that_loops_read_too_are_words(template, tmp_path):
+    """A single row is no product of rows and columns. What only the template reads stays narrow."""
+    backend = with_target(REGISTRY["webgpu"], templates=(replace(template, gops=MANY_GOPS),))
+    rng = np.random.default_rng(2)
+    b = GraphBuilder("g", RULES)
+    values = {name: rng.integers(-128, 128, (64, 70)).astype("int8") for name in ("v", "w")}
+    x = b.input("x", "int8", (40, 64))
+    row = b.input("row", "int8", (1, 64))
+    v, w = (b.slot(name, value) for name, value in values.items())
+    zero = b.constant(0, "int8")
+    pairs = {"shared": (x, w), "single": (row, w), "own": (x, v)}
+    outputs = {name: b.op("MatMulInteger", [*pair, zero, zero]) for name, pair in pairs.items()}
+    graph = b.graph(outputs)
+    document = program(graph, backend)
+    kernels = [document["kernels"][step["kernel"]] for step in document["main"]]
+    kinds = sorted(item["schedule"]["kind"] for item in kernels)
+    assert kinds == ["invocations", "invocations", "template"]
+    inputs = {
+        "x": rng.integers(-128, 128, (40, 64)).astype("int8"),
+        "row": rng.integers(-128, 128, (1, 64)).astype("int8"),
+    }
+    (found,) = run(
+        [Job(graph, inputs, values)], "webgpu", tmp_path, templates=backend.target.templates
+    )
+    for name, (left, right) in {
+        "shared": ("x", "w"),
+        "single": ("row", "w"),
+        "own": ("x", "v"),
+    }.items():
+        assert np.array_equal(found[name], inputs[left].astype(int) @ values[right]), name

@@ -221,6 +221,7 @@ def files_in_keys(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Coll
         "webkiln/codegen/glsl.py": {"generate:webgl"},
         "webkiln/codegen/c.py": {"generate:wasm"},
         "kernels/nest.wgsl.jinja": {"generate:webgpu"},
+        "kernels/packed_dot_product.wgsl.jinja": {"generate:webgpu"},
         "runtime/engines/webgl.js": {"generate:webgl"},
         "kernels/nest.c.jinja": {"generate:wasm"},
         "webkiln/codegen/js.py": {"generate:js", "generate:webgl", "generate:webgpu"},

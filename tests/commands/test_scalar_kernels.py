@@ -69,9 +69,12 @@ def write(path: Path, dtype: str, operator: str) -> Path:
     return path
 
 
-def test_inspect_warns_about_backends_with_vectors(webkiln: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--kernels",), ("--json",)], ids=str)
+def test_inspect_warns_about_backends_with_vectors(
+    options: tuple[str, ...], webkiln: Command, tmp_path: Path
+) -> None:
     source = write(tmp_path / "m.onnx", "float32", "Sin")
-    done = webkiln("inspect", source, "--kernels", "--backend", "webgpu,wasm,js")
+    done = webkiln("inspect", source, *options, "--backend", "webgpu,wasm,js")
     assert done.returncode == 0
     heads = [line for line in done.stderr.splitlines() if not line.startswith(" ")]
     assert heads == [
@@ -91,7 +94,7 @@ def test_build_warns_about_the_bundles_it_writes(webkiln: Command, tmp_path: Pat
 
 def test_vectorised_models_have_no_warning(webkiln: Command, tmp_path: Path) -> None:
     source = write(tmp_path / "m.onnx", "float32", "Tanh")
-    done = webkiln("inspect", source, "--kernels", "--backend", "webgpu,wasm")
+    done = webkiln("inspect", source, "--backend", "webgpu,wasm")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -1,22 +1,25 @@
 """C for WebAssembly. Compiled with -fwrapv, so integers wrap."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isinf, isnan
+from typing import Any
 
 from webkiln.codegen import procedures
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.c_functions import arrays_outside, parameters
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
-from webkiln.codegen.template_kernels import TemplateKernel
+from webkiln.codegen.template_kernels import Function, TemplateKernel
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, INTEGER, LONG, REAL, UINT, ULONG, Expr
-from webkiln.nest.nest import Operand
+from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.schedule import LoopSchedule, TemplateSchedule
+from webkiln.nest.schedule import LoopSchedule, Schedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.template_steps import Around
 
 TYPES = {
     FLOAT: "float",
@@ -196,11 +199,47 @@ class C(Braces):
         )
 
 
+class CTemplates:
+    """Templates whose blocks are arrays of a thread."""
+
+    extension = "c"
+    blocks: Mapping[str, str] = {"rows": "WIDTH", "sums": "COLUMNS", "totals": "1", "zero": "1"}
+    mentioned = ()
+
+    def __init__(self) -> None:
+        self.dialect = C()
+        self.outside: dict[str, tuple[str, str, int]] = {}
+
+    def prepare(self, around: Around, schedule: TemplateSchedule) -> tuple[Nest, Nest]:
+        return around.prepare()
+
+    def loops(self, nest: Nest, schedule: Schedule) -> Kernel:
+        return Kernel(compose(nest, self.dialect.composed), schedule)
+
+    def function(
+        self, name: str, loops: Kernel, operands: Sequence[str], arguments: Sequence[str]
+    ) -> Function:
+        self.outside |= arrays_outside(loops, self.dialect, STORAGE)
+        pointers = (f"{item}[0]" if item in ("rows", "sums") else item for item in operands)
+        call = f"{name}({', '.join([*pointers, *arguments])});"
+        lines = body(loops, self.dialect)
+        return Function(name, parameters(loops, STORAGE), lines, call, loops.schedule.tile.lanes)
+
+    def variables(self, kernel: Kernel, dtypes: Mapping[str, str]) -> dict[str, Any]:
+        types = {name: STORAGE[dtype] for name, dtype in dtypes.items()}
+        return {
+            **types,
+            "parameters": parameters(kernel, STORAGE),
+            "part": kernel.part,
+            "outside": self.outside,
+        }
+
+
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
     """One C file with one function, `void k_...(inputs..., outputs..., arguments..., part...)`."""
     dialect = C()
     if isinstance(kernel.schedule, TemplateSchedule):
-        return TemplateKernel(kernel, dialect, STORAGE).print(templates)
+        return TemplateKernel(kernel, CTemplates()).print(templates)
     composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
     lines = body(composed, dialect)
     schedule, tile = kernel.schedule, kernel.schedule.tile

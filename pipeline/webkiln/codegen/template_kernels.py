@@ -1,129 +1,142 @@
-"""Print a kernel template with the loops around it, in C.
+"""Print a kernel template with the loops around it.
 
-The text of a template receives `name` and `parameters` of the kernel; `functions`, the loops around
-it, with their calls `prepare_rows`, `prepare_zero` and `store`; `operand`, the panels; `rows` and
-`columns`, the types of the factors; `extents` of the sum and of the columns; `part`, the rows of a
-thread; whether results depend on `totals`; and the `block`, `depth` and `panel` of its declaration.
-The loops around it fill `rows`, an array [block, WIDTH], and `zero`, an int32 [1]. The
-text fills `sums`, int32 [block], and `totals`, int32 [rows], from which they compute results.
+The text of a template, `kernels/<template>.<language>.jinja`, receives `name` of the kernel;
+`functions`, the loops around it, of which `prepare_rows`, `prepare_zero` and `store` are also given
+by name, with the `call` of each and the `span` of elements that an invocation computes; `operand`,
+the panels; `rows` and `columns`, the dtypes of the factors; `extents` of the rows, the sum and the
+columns; whether results depend on `totals`; the `block`, `depth` and `panel` of its declaration;
+and what its language adds. The loops around it read the variables `row`, `column`, `count` and
+`width`, which bound a block, and `group` and `groups`, which bound a part of the sum if rows are
+packed. They fill the blocks `rows` and `zero`, an int32 [1]. The text fills `sums`, int32 [block],
+and `totals`, int32 [rows], from which they compute results.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from webkiln.codegen.c_functions import arrays_outside, parameters
-from webkiln.codegen.dialect import Dialect
-from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError
-from webkiln.nest.compose import compose
 from webkiln.nest.kernel_template import find_template
 from webkiln.nest.nest import Loop, Nest
-from webkiln.nest.schedule import LoopSchedule, TemplateSchedule
+from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.template_steps import Around, match_product
-
-BLOCKS = {"rows": "WIDTH", "sums": "COLUMNS", "totals": "1", "zero": "1"}
-"""The arrays of a template, and the length of their rows: rows of the operand, sums of products,
-sums of rows, and the zero point of the rows.
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A static function beside the template, and a call of it."""
+    """A function beside the template, and a call of it."""
 
     name: str
     parameters: list[str]
     lines: list[str]
     call: str
+    span: int
+
+
+class TemplateLanguage(Protocol):
+    """How a language prints templates. `blocks`: the arrays that a template shares with the loops
+    around it, and the distance between their rows. `mentioned`: code with the names of helpers that
+    its texts need in addition to those in them.
+    """
+
+    @property
+    def extension(self) -> str: ...
+    @property
+    def blocks(self) -> Mapping[str, str]: ...
+    @property
+    def mentioned(self) -> Sequence[str]: ...
+    def prepare(self, around: Around, schedule: TemplateSchedule) -> tuple[Nest, Nest]:
+        """The loops that prepare a block of rows, and the zero point of the rows."""
+
+    def loops(self, nest: Nest, schedule: Schedule) -> Kernel: ...
+    def function(
+        self, name: str, loops: Kernel, operands: Sequence[str], arguments: Sequence[str]
+    ) -> Function:
+        """The loops as a function, and a call. `operands`: the block, or operand of the kernel,
+        that each of its operands is.
+        """
+
+    def variables(self, kernel: Kernel, dtypes: Mapping[str, str]) -> dict[str, Any]:
+        """What the text receives in addition. `dtypes` of the factors."""
 
 
 class TemplateKernel:
-    """Prints the C file of a kernel with a template. `types`: dtype -> type in memory."""
+    """Prints the source of a kernel with a template."""
 
-    def __init__(self, kernel: Kernel, dialect: Dialect, types: dict[str, str]) -> None:
+    def __init__(self, kernel: Kernel, language: TemplateLanguage) -> None:
         assert isinstance(kernel.schedule, TemplateSchedule)
         product = match_product(kernel.nest)
         if product is None:
             raise InternalError(f"{kernel.name}: its nest is not what the template computes")
         self.kernel, self.schedule, self.product = kernel, kernel.schedule, product
-        self.dialect, self.types = dialect, types
-        self.around = Around(kernel.nest, product)
-        self.outside: dict[str, tuple[str, str, int]] = {}
+        self.language, self.around = language, Around(kernel.nest, product)
         self.template = find_template(self.schedule.template)
 
     def print(self, templates: Templates) -> str:
-        names = ("rows", "zero")
+        functions = self.functions()
+        product, text = self.product, f"{self.template.name}.{self.language.extension}"
+        dtypes = {"rows": product.rows.dtype, "columns": product.columns.dtype}
+        values: dict[str, Any] = {
+            "name": self.kernel.name,
+            "functions": list(functions.values()),
+            **functions,
+            "totals": self.around.needs_totals,
+            **dtypes,
+            "operand": f"x{product.columns.source}",
+            "extents": {
+                "row": _product(product.row),
+                "depth": _product(product.depth),
+                "column": _product((product.column,)),
+            },
+            "block": self.template.block,
+            "depth": self.template.depth[1],
+            "panel": self.template.panel,
+        }
+        values |= self.language.variables(self.kernel, dtypes)
+        lines = [line for item in functions.values() for line in item.lines]
+        mentioned = [*lines, *self.language.mentioned, templates.text(text)]
+        return templates.render(text, **values, lines=mentioned)
+
+    def functions(self) -> dict[str, Function]:
+        """The loops around the template, by name."""
+        nests = self.language.prepare(self.around, self.schedule)
         rows, zero = (
             self.function(f"prepare_{name}", nest, schedule, (), (name,))
             for nest, schedule, name in zip(
-                self.around.prepare(), self.schedule.prepare, names, strict=True
+                nests, self.schedule.prepare, ("rows", "zero"), strict=True
             )
         )
         outputs = tuple(f"y{n}" for n in range(len(self.kernel.nest.outputs)))
         extra = ("sums", "totals") if self.around.needs_totals else ("sums",)
         store = self.function("store", self.around.store(), self.schedule.store, extra, outputs)
-        functions, inputs = [rows, zero, store], self.kernel.nest.inputs
-        text = f"{self.template.name}.c"
-        return templates.render(
-            text,
-            name=self.kernel.name,
-            parameters=parameters(self.kernel, self.types),
-            functions=functions,
-            prepare_rows=rows.call,
-            prepare_zero=zero.call,
-            store=store.call,
-            totals=self.around.needs_totals,
-            rows=self.types[inputs[self.product.rows.source].dtype],
-            columns=self.types[inputs[self.product.columns.source].dtype],
-            operand=f"x{self.product.columns.source}",
-            extents={
-                "depth": " * ".join(map(self.text, self.product.depth)),
-                "column": self.text(self.product.column),
-            },
-            block=self.template.block,
-            depth=self.template.depth,
-            panel=self.template.panel,
-            part=self.kernel.part,
-            outside=self.outside,
-            lines=[*(line for item in functions for line in item.lines), templates.text(text)],
-        )
-
-    def text(self, loop: Loop) -> str:
-        """An extent, which is an argument or a constant."""
-        return str(loop.extent.value)
+        return {item.name: item for item in (rows, zero, store)}
 
     def function(
         self,
         name: str,
         nest: Nest,
-        schedule: LoopSchedule,
+        schedule: Schedule,
         extra: tuple[str, ...],
         outputs: tuple[str, ...],
     ) -> Function:
         """The loops of a nest as a function. `extra`: the blocks that it reads after the inputs of
         the kernel. `outputs`: the blocks, or outputs of the kernel, that it writes.
         """
-        loops = Kernel(compose(nest, self.dialect.composed), schedule)
-        count = len(self.kernel.nest.inputs)
-        self.outside |= arrays_outside(loops, self.dialect, self.types)
-        passed = [*(f"x{n}" for n in range(count)), *map(_pointer, (*extra, *outputs))]
-        block = self.around.block
+        loops = self.language.loops(nest, schedule)
+        inputs = (f"x{n}" for n in range(len(self.kernel.nest.inputs)))
+        block, blocks = self.around.block, (*extra, *outputs)
         values = {
             block.row: "row",
             block.column: "column",
             block.rows: "count",
             block.columns: "width",
+            block.group: "group",
+            block.groups: "groups",
         }
-        arguments = [
-            values.get(item) or self.argument(item, (*extra, *outputs)) for item in loops.arguments
-        ]
-        return Function(
-            name,
-            parameters(loops, self.types),
-            body(loops, self.dialect),
-            f"{name}({', '.join([*passed, *arguments])});",
-        )
+        arguments = [values.get(item) or self.argument(item, blocks) for item in loops.arguments]
+        return self.language.function(name, loops, (*inputs, *blocks), arguments)
 
     def argument(self, name: str, operands: tuple[str, ...]) -> str:
         """An argument of the loops around the template. The stride of a block is constant; operands
@@ -135,12 +148,12 @@ class TemplateKernel:
         inputs = len(self.kernel.nest.inputs)
         if position >= inputs:
             operand = operands[position - inputs]
-            if operand in BLOCKS:
-                return BLOCKS[operand]
+            if operand in self.language.blocks:
+                return self.language.blocks[operand]
             name = f"s{inputs + int(operand[1:])}_{dim}"
         return name if name in self.kernel.arguments else "0"
 
 
-def _pointer(name: str) -> str:
-    """A block as a pointer to its first element."""
-    return f"{name}[0]" if name in ("rows", "sums") else name
+def _product(loops: Sequence[Loop]) -> str:
+    """The number of iterations of nested loops, whose extents are arguments or constants."""
+    return " * ".join(str(loop.extent.value) for loop in loops)

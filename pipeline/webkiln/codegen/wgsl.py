@@ -6,26 +6,30 @@ detected by its bits, because compilers fold `x != x`. Unlike in C, shifts take 
 of a select are computed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import isinf, isnan
+from types import MappingProxyType
+from typing import Any
 
 from webkiln.codegen.blocked_contraction import COLUMNS, ROWS
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.context import Context, Copy, accumulator
 from webkiln.codegen.dialect import Combine
 from webkiln.codegen.emit import body
+from webkiln.codegen.template_kernels import Function, TemplateKernel
 from webkiln.codegen.templates import Templates
-from webkiln.codegen.wgsl_memory import Memory, memory_of
+from webkiln.codegen.wgsl_memory import Memory, Places, memory_of
 from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
-from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.nest import Accumulator, Nest, Operand
 from webkiln.nest.quotients import correct_quotients
-from webkiln.nest.schedule import SIDE
+from webkiln.nest.schedule import SIDE, Schedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.template_steps import Around
 
 WORKGROUP = 64
 """Invocations of a workgroup."""
@@ -85,6 +89,7 @@ BY_TYPE = {
     ("floordiv", UINT): "wk_udiv({0}, {1})",
     ("floormod", UINT): "wk_urem({0}, {1})",
 }
+NO_BLOCKS: Mapping[str, str] = MappingProxyType({})
 BY_SUBGROUP = {"sum": "subgroupAdd", "prod": "subgroupMul"}
 CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 
@@ -165,16 +170,20 @@ class Float16Workgroup(Workgroup):
 
 
 class Wgsl(Braces):
-    """`memory`: the form of the arena. `groups`: how invocations share a reduction."""
+    """`memory`: the form of the arena. `groups`: how invocations share a reduction. `blocks`: the
+    operands in workgroup memory, and the names of their arrays.
+    """
 
     composed = frozenset(COMPOSITIONS)
     pointers = None
     number = "invocation"
 
-    def __init__(self, memory: Memory, groups: Workgroup) -> None:
-        self.memory = memory
+    def __init__(
+        self, memory: Memory, groups: Workgroup, blocks: Mapping[str, str] = NO_BLOCKS
+    ) -> None:
+        self.places = Places(memory, blocks)
         self.groups = groups
-        self.simd = WgslVectors(memory)
+        self.simd = WgslVectors(self.places)
 
     @property
     def threads(self) -> "Wgsl":
@@ -219,17 +228,20 @@ class Wgsl(Braces):
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         if operand.dtype in PACKED:
             return f"wk_{operand.dtype}({pointer} + {at})"
-        word = self.memory.word.format(f"{pointer} + {at}")
+        memory, address = self.places.find(pointer, at)
+        word = memory.word.format(address)
         return word if operand.dtype == "uint32" else f"bitcast<{TYPES[operand.dtype]}>({word})"
 
     def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str:
         return f"select({other}, {self.load(operand, pointer, at)}, {condition})"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
-        address = f"{pointer} + {at}"
+        memory, address = self.places.find(pointer, at)
         if operand.dtype == "float16":
-            return self.memory.store_half.format(address, value)
-        return self.memory.store.format(
+            return memory.store_half.format(address, value)
+        if operand.dtype in ("int8", "uint8"):
+            return memory.store_byte.format(address, value)
+        return memory.store.format(
             address, value if operand.dtype == "uint32" else f"bitcast<u32>({value})"
         )
 
@@ -268,19 +280,68 @@ def variants(kernel: Kernel) -> Iterator[Workgroup]:
         yield Float16Workgroup()
 
 
+class WgslTemplates:
+    """Templates whose blocks are arrays in workgroup or private memory. The loops around a template
+    compute some elements of a block, by the number of an invocation. `memory`: the form of the
+    arena.
+    """
+
+    extension = "wgsl"
+    blocks: Mapping[str, str] = {"rows": "ROWS", "sums": "OWN_COLUMNS", "totals": "1", "zero": "1"}
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.mentioned = (memory.four,)
+
+    def prepare(self, around: Around, schedule: TemplateSchedule) -> tuple[Nest, Nest]:
+        return around.pack(whole=schedule.whole)
+
+    def loops(self, nest: Nest, schedule: Schedule) -> Kernel:
+        return _legalised(Kernel(nest, schedule))
+
+    def function(
+        self, name: str, loops: Kernel, operands: Sequence[str], arguments: Sequence[str]
+    ) -> Function:
+        pairs = list(zip(operand_names(loops), operands, strict=True))
+        blocks = {own: item for own, item in pairs if item in self.blocks}
+        offsets = {own: item for own, item in pairs if own not in blocks}
+        names = ("invocation", *offsets, *loops.arguments)
+        call = f"{name}({', '.join(['place', *offsets.values(), *arguments])});"
+        lines = body(loops, Wgsl(self.memory, ANYWHERE, blocks))
+        tile = loops.schedule.tile
+        return Function(
+            name, [f"{item}: i32" for item in names], lines, call, tile.lanes * tile.count
+        )
+
+    def variables(self, kernel: Kernel, dtypes: Mapping[str, str]) -> dict[str, Any]:
+        return {
+            "arguments": [*operand_names(kernel), *kernel.arguments],
+            "memory": self.memory,
+            "workgroup": WORKGROUP,
+        }
+
+
+def operand_names(kernel: Kernel) -> list[str]:
+    """The names of the operands' offsets."""
+    inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
+    return [*inputs, *(f"y{i}" for i in range(len(kernel.nest.outputs)))]
+
+
+def _legalised(kernel: Kernel) -> Kernel:
+    return replace(kernel, nest=correct_quotients(compose(kernel.nest, Wgsl.composed)))
+
+
 def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWHERE) -> str:
     """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
+    if isinstance(kernel.schedule, TemplateSchedule):
+        memory = memory_of(replace(kernel, schedule=kernel.schedule.store))
+        return TemplateKernel(kernel, WgslTemplates(memory)).print(templates)
     memory = memory_of(kernel)
-    dialect = Wgsl(memory, groups)
-    nest = correct_quotients(compose(kernel.nest, dialect.composed))
-    lines = body(replace(kernel, nest=nest), dialect)
-    inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
-    outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
     return templates.render(
         "nest.wgsl",
         parts=workgroup_arrays(kernel, groups.staged),
-        arguments=[*inputs, *outputs, *kernel.arguments],
-        lines=lines,
+        arguments=[*operand_names(kernel), *kernel.arguments],
+        lines=body(_legalised(kernel), Wgsl(memory, groups)),
         workgroup=WORKGROUP,
         memory=memory,
         groups=groups,

@@ -5,6 +5,7 @@ A store must write a full element: a partial store could lose neighbours. Templa
 placeholders for an offset, counted in the elements of an operand, and for a value.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from webkiln.nest.schedule import has_aligned_vectors
@@ -25,6 +26,7 @@ class Memory:
     float16: str = ""
     store_float16: str = ""
     store_half: str = ""
+    store_byte: str = ""
 
 
 WORDS = Memory(
@@ -51,13 +53,36 @@ SHARED = Memory(
     "atomicLoad(&arena[{0}])",
     "atomicStore(&arena[{0}], {1});",
     store_half="wk_store_half({0}, {1});",
+    store_byte="wk_store_byte({0}, u32({1}));",
 )
 """Words of which several invocations write parts."""
+SHARED_BY = ("float16", "int8", "uint8")
+"""The dtypes of which several elements lie in a word, where these can be stored one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the operands of a kernel lie: in workgroup memory if `blocks` names them, in arrays of
+    words, or else in the arena.
+    """
+
+    arena: Memory
+    blocks: Mapping[str, str]
+
+    def find(self, pointer: str, at: str) -> tuple[Memory, str]:
+        """The memory of an operand, and the address in it of the element `at`."""
+        block = self.blocks.get(pointer)
+        if block is None:
+            return self.arena, f"{pointer} + {at}"
+        four = ", ".join(f"{block}[{{0}} + {lane}]" for lane in range(4))
+        memory = Memory("u32", f"{block}[{{0}}]", f"{block}[{{0}}] = {{1}};", f"vec4u({four})")
+        return memory, at
 
 
 def memory_of(kernel: Kernel) -> Memory:
     """The view for a kernel. If the schedule is aligned, all vectors are elements of the view."""
     float16 = any(operand.dtype == "float16" for operand in kernel.operands)
+    is_shared = any(out.operand.dtype in SHARED_BY for out in kernel.nest.outputs)
     if has_aligned_vectors(kernel.schedule):
         return PAIRS if float16 else FOURS
-    return SHARED if any(out.operand.dtype == "float16" for out in kernel.nest.outputs) else WORDS
+    return SHARED if is_shared else WORDS

@@ -2,7 +2,7 @@
 
 from webkiln.codegen.c_family import FourLanes
 from webkiln.codegen.dialect import plus
-from webkiln.codegen.wgsl_memory import Memory
+from webkiln.codegen.wgsl_memory import Places
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 
@@ -45,8 +45,8 @@ CASTS = {(FLOAT, INT): "wk_i32x4({0})", (FLOAT, UINT): "wk_u32x4({0})"}
 
 
 class WgslVectors(FourLanes):
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
+    def __init__(self, places: Places) -> None:
+        self.places = places
 
     def vector(self, type_: str) -> str:
         return f"vec4<{type_}>"
@@ -69,20 +69,20 @@ class WgslVectors(FourLanes):
         return f"{expr.op}({', '.join(args)})"
 
     def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
-        address = f"{pointer} + {plus(at, offset)}"
+        memory, address = self.places.find(pointer, plus(at, offset))
         if operand.dtype == "float16":
-            return self.memory.float16.format(address)
-        words = self.memory.four.format(address)
+            return memory.float16.format(address)
+        words = memory.four.format(address)
         return words if operand.type == UINT else f"bitcast<{self.vector(operand.type)}>({words})"
 
     def store(
         self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
     ) -> str:
-        address = f"{pointer} + {plus(at, offset)}"
+        memory, address = self.places.find(pointer, plus(at, offset))
         if operand.dtype == "float16":
-            return self.memory.store_float16.format(address, value)
+            return memory.store_float16.format(address, value)
         words = value if operand.type == UINT else f"bitcast<{self.vector(UINT)}>({value})"
-        return self.memory.store_four.format(address, words)
+        return memory.store_four.format(address, words)
 
     def store_lane(
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool

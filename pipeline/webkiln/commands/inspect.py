@@ -16,6 +16,7 @@ import numpy as np
 
 from webkiln import canonical
 from webkiln.backends.launches import launches
+from webkiln.backends.table import REGISTRY
 from webkiln.build import progress, scalar_kernels
 from webkiln.build.action import Action, Folder, Local
 from webkiln.build.engine import Engine
@@ -113,8 +114,11 @@ def run(options: argparse.Namespace) -> int:
                 if options.json:
                     return 2
                 raise _refusal(recipe, inspection)
+            lowered = _lowered(recipe, actions, engine, listed=options.kernels)
             if options.kernels:
-                _print_kernels(recipe, actions, engine)
+                _print_kernels(recipe, actions, engine, lowered)
+            for text in scalar_kernels.warnings(recipe.name, lowered):
+                progress.warn(text)
     return 0
 
 
@@ -304,20 +308,38 @@ def _weights(weights: Mapping[str, tuple[str, tuple[int, ...]]]) -> str:
     )
 
 
-def _print_kernels(recipe: Recipe, actions: ModelGraph, engine: Engine) -> None:
+def _lowered(
+    recipe: Recipe, actions: ModelGraph, engine: Engine, *, listed: bool
+) -> dict[str, list[dict[str, Any]]]:
+    """The launches of the model on each backend. If they are not listed, only on backends that have
+    vectors and support the model.
+    """
+    found = {}
+    for backend in recipe.backends:
+        if not listed and REGISTRY[backend].target.vectors.width == 1:
+            continue
+        action = actions.lower(backend, Selection(recipe.backends))
+        try:
+            program = _output(engine, action, "program.json")
+        except UnsupportedError:
+            if listed:
+                raise
+        else:
+            found[backend] = list(launches(program["main"]))
+    return found
+
+
+def _print_kernels(
+    recipe: Recipe,
+    actions: ModelGraph,
+    engine: Engine,
+    found: Mapping[str, list[dict[str, Any]]],
+) -> None:
     graph = from_json(_output(engine, actions.convert(), "graph.json"), unchecked)
     head = ("layer", "operators", "output", "parameters")
     print(f"\n{table(f'{recipe.name}: the source', head, layer_rows(graph))}")
-    found = {}
-    for backend in recipe.backends:
-        program = _output(
-            engine, actions.lower(backend, Selection(recipe.backends)), "program.json"
-        )
-        found[backend] = list(launches(program["main"]))
-        rows = explain.rows(found[backend])
-        print(table(f"{recipe.name}, {backend}", explain.KERNELS, rows))
-    for text in scalar_kernels.warnings(recipe.name, found):
-        progress.warn(text)
+    for backend, launched in found.items():
+        print(table(f"{recipe.name}, {backend}", explain.KERNELS, explain.rows(launched)))
 
 
 def _output(engine: Engine, action: Action, name: str) -> dict[str, Any]:

@@ -23,9 +23,9 @@ class Template:
     `step` is the pattern over nests that it implements (`plan/template_steps.py`). `rows` and
     `columns` are the dtypes of its factors; the columns are constants in panels of `panel`
     elements, in which groups of `together` neighbours along the sum are adjacent. `block` is the
-    number of rows and of columns that it computes at once, and `depth` the longest sum. `gops` is
-    the speed of its multiplications and additions, in 10^9 per second, on the machine of the cost
-    model.
+    number of rows and of columns that it computes at once, and `depth` the shortest and the
+    longest sum. `gops` is the speed of its multiplications and additions, in 10^9 per second, on
+    the machine of the cost model.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Template:
     panel: int
     together: int
     block: tuple[int, int]
-    depth: int
+    depth: tuple[int, int]
     gops: float
 
 
@@ -63,6 +63,12 @@ def read_template(path: Path) -> Template:
         raise InternalError(f"{path.name}: unknown or missing: {wrong}")
     if data["step"] not in STEPS:
         raise InternalError(f"{path.name}: step is {data['step']!r}, expected {', '.join(STEPS)}")
-    convert = {"rows": frozenset, "columns": frozenset, "block": tuple, "gops": float}
+    convert = {
+        "rows": frozenset,
+        "columns": frozenset,
+        "block": tuple,
+        "depth": tuple,
+        "gops": float,
+    }
     values = {name: convert.get(name, lambda item: item)(value) for name, value in data.items()}
     return Template(path.stem, **values)

@@ -1,6 +1,6 @@
 """Schedules: how the loops of a nest are ordered, vectorised, tiled and parallelised. The planner
-chooses one per call. There are three kinds: loops on a CPU, invocations of a compute shader, and
-fragments of a renderer.
+chooses one per call. There are four kinds: loops on a CPU, invocations of a compute shader,
+fragments of a renderer, and kernel templates with loops around them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -188,13 +188,15 @@ class TemplateSchedule:
 
     template: str
     panels: tuple[Panel, ...] = ()
-    prepare: tuple[LoopSchedule, ...] = ()
-    store: LoopSchedule = LoopSchedule()
+    prepare: tuple[LoopSchedule | InvocationSchedule, ...] = ()
+    store: LoopSchedule | InvocationSchedule = LoopSchedule()
     split: tuple[str, ...] = ()
     """The parallel loops along which blocks are computed, outermost first. Their iterations are
     numbered together, and distributed over threads in multiples of `grain`.
     """
     grain: int = 1
+    whole: bool = False
+    """The innermost loop of a sum is a multiple of the group of neighbours along the sum."""
     tile: ClassVar[Tile] = Tile()
 
 
@@ -205,7 +207,7 @@ KINDS: dict[str, type[Schedule]] = {
     "invocations": InvocationSchedule,
     "fragments": FragmentSchedule,
 }
-NESTED = {"tile": Tile, "slide": Slide, "workgroup": Workgroup, "store": LoopSchedule}
+NESTED = {"tile": Tile, "slide": Slide, "workgroup": Workgroup}
 """The fields that are records."""
 
 
@@ -221,8 +223,8 @@ def has_aligned_vectors(schedule: Schedule) -> bool:
 
 def to_json(schedule: Schedule) -> dict[str, Any]:
     """The kind, and the fields that differ from their defaults."""
-    (kind,) = (name for name, record in KINDS.items() if isinstance(schedule, record))
-    return {"kind": kind, **_to_json(schedule)}
+    data: dict[str, Any] = _to_json(schedule)
+    return data
 
 
 def _to_json(value: Any) -> Any:
@@ -231,7 +233,9 @@ def _to_json(value: Any) -> Any:
     if not is_dataclass(value):
         return value
     items = ((field, getattr(value, field.name)) for field in fields(value))
-    return {field.name: _to_json(item) for field, item in items if item != field.default}
+    kind = next((name for name, record in KINDS.items() if isinstance(value, record)), None)
+    data = {} if kind is None else {"kind": kind}
+    return data | {field.name: _to_json(item) for field, item in items if item != field.default}
 
 
 def from_json(data: Mapping[str, Any]) -> Schedule:
@@ -245,8 +249,10 @@ def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
 def _from_json(name: str, value: Any) -> Any:
     if name in NESTED and value is not None:
         return NESTED[name](**_fields(value))
+    if name == "store":
+        return from_json(value)
     if name == "prepare":
-        return tuple(LoopSchedule(**_fields(item)) for item in value)
+        return tuple(map(from_json, value))
     if name == "panels":
         return tuple(Panel(**{**item, "order": tuple(item["order"])}) for item in value)
     return tuple(value) if isinstance(value, list) else value

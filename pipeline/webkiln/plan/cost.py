@@ -76,12 +76,19 @@ def expected(call: NestCall, schedule: Schedule, target: Target) -> float:
     assert machine is not None, f"{target.backend} has no cost model"
     if isinstance(schedule, TemplateSchedule):
         (template,) = (item for item in target.templates if item.name == schedule.template)
-        sizes, block = _extents(call), template.block[0]
-        rows = prod(sizes[name] for name in schedule.split)
-        computed = 2 * prod(sizes.values()) * -(-rows // block) * block / max(rows, 1)
+        rows = prod(extent(call, loop) for loop in call.nest.axes if loop.axis in schedule.split)
+        columns = prod(extent(call, loop) for loop in call.nest.axes) // max(rows, 1)
+        depth = prod(extent(call, loop) for loop in call.nest.reduce)
+        across = template.block[1] if target.invocations else 1
+        computed = 2 * _whole(rows, template.block[0]) * _whole(columns, across) * depth
         moving = nominal_size(moved(call)) / (machine.gigabytes * 1e6)
         return round(machine.launch + max(computed / (template.gops * 1e6), moving), 5)
     return milliseconds(call, schedule, machine)
+
+
+def _whole(size: int, block: int) -> int:
+    """The elements of whole blocks."""
+    return -(-size // block) * block
 
 
 def _extents(call: NestCall) -> dict[str, int]:

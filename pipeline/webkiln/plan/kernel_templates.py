@@ -9,12 +9,27 @@ from webkiln.ir.types import Type
 from webkiln.nest.choice import Choice
 from webkiln.nest.kernel_template import Template
 from webkiln.nest.nest import Nest, load_index
-from webkiln.nest.schedule import LoopSchedule, Panel, TemplateSchedule
+from webkiln.nest.schedule import (
+    InvocationSchedule,
+    LoopSchedule,
+    Panel,
+    TemplateSchedule,
+)
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
-from webkiln.plan.template_steps import Around, Product, match_product
+from webkiln.plan.alignment import is_multiple
+from webkiln.plan.template_steps import (
+    COLUMN,
+    GROUP,
+    ROW,
+    Around,
+    Product,
+    match_product,
+)
 from webkiln.plan.vectors import extent
 
+PACKED = (InvocationSchedule((GROUP, ROW)), InvocationSchedule())
+"""How invocations prepare a block: each packs a word of a row; one stores the zero point."""
 Scheduler = Callable[[NestCall, Target, Collection[str]], Choice]
 
 
@@ -36,12 +51,12 @@ def _fits(call: NestCall, product: Product, template: Template, packable: Collec
     columns = call.args[product.column.extent.value]
     return (
         template.step == "product"
-        and call.nest.inputs[product.rows.source].dtype in template.rows
+        and product.rows.dtype in template.rows
         and call.nest.inputs[product.columns.source].dtype in template.columns
         and call.inputs[product.columns.source].name in packable
         and not is_symbolic(depth)
         and not is_symbolic(columns)
-        and 0 < depth <= template.depth
+        and template.depth[0] <= depth <= template.depth[1]
         and columns > 0
     )
 
@@ -66,7 +81,7 @@ def _choice(
     rows, columns = template.block
     args = {block.row: 0, block.column: 0, block.rows: rows, block.columns: columns}
 
-    def loops(nest: Nest, *blocks: View) -> LoopSchedule:
+    def loops(nest: Nest, *blocks: View) -> LoopSchedule | InvocationSchedule:
         """The loops of a nest around the template, in one thread. `blocks` are what it reads in
         addition to the inputs of the call, or what it writes instead of its outputs.
         """
@@ -74,25 +89,43 @@ def _choice(
         outputs = call.outputs if reads else blocks
         part = NestCall(nest, (*call.inputs, *reads), outputs, {**call.args, **args})
         found = schedule(part, replace(target, templates=()), ()).schedule
-        assert isinstance(found, LoopSchedule)
-        return replace(found, split=None)
+        assert isinstance(found, LoopSchedule | InvocationSchedule)
+        return replace(found, split=None) if isinstance(found, LoopSchedule) else found
 
-    copied, point = around.prepare()
     totals = [View("totals", Type("int32", (rows,)))] if around.needs_totals else []
     store = loops(around.store(), View("sums", Type("int32", template.block)), *totals)
-    if extent(call, product.column) % store.tile.lanes:
-        store = replace(store, remainder="elements")
-    dtype = call.nest.inputs[product.rows.source].dtype
+    prepare: tuple[LoopSchedule | InvocationSchedule, ...] = PACKED
+    if isinstance(store, InvocationSchedule):
+        store = _with_partial_blocks(call, product, store)
+    else:
+        copied, point = around.prepare()
+        lengths = (rows, template.depth[1])
+        prepare = (
+            loops(copied, View("rows", Type(product.rows.dtype, lengths))),
+            loops(point, View("zero", Type("int32", (1,)))),
+        )
+        if extent(call, product.column) % store.tile.lanes:
+            store = replace(store, remainder="elements")
     found = TemplateSchedule(
         template.name,
         (panel_of_columns(product, template),),
-        (
-            loops(copied, View("rows", Type(dtype, (rows, template.depth)))),
-            loops(point, View("zero", Type("int32", (1,)))),
-        ),
+        prepare,
         store,
         tuple(loop.axis for loop in product.row),
         rows,
+        isinstance(store, InvocationSchedule)
+        and is_multiple(call.args[product.depth[-1].extent.value]),
     )
     panels = f"{call.inputs[product.columns.source].name} in panels of {template.panel}"
     return Choice(found, f"template {template.name}, {panels}")
+
+
+def _with_partial_blocks(
+    call: NestCall, product: Product, store: InvocationSchedule
+) -> InvocationSchedule:
+    """The schedule of stores, for blocks at the ends of rows and columns, whose sizes need not be
+    multiples of a vector.
+    """
+    loops = {COLUMN: (product.column,), ROW: product.row}.get(store.tile.vector or "", ())
+    total: Size = prod(call.args[loop.extent.value] for loop in loops)
+    return store if is_multiple(total) else replace(store, whole=False, aligned=False)

@@ -3,7 +3,9 @@ the backend's memory.
 
 64-bit integers become 32-bit ones. float64 and float16 become float32; every store of a float16
 rounds to half precision. Narrow integers and bool occupy a full word, and stores wrap them.
-Constants outside the narrower range saturate. Input values are checked when they are passed.
+Constants outside the narrower range saturate. Input values are checked when they are passed. The
+8-bit constants that only kernel templates read keep their dtype; in these calls, other elements of
+8 bits are wrapped after the load, which tells templates their range.
 
 before:
     program g
@@ -26,14 +28,13 @@ after:
       out0[a0] = band(u32(in0[a0] + 1), u32:255)
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from webkiln.errors import UnsupportedError
 from webkiln.ir.types import Type, itemsize
-from webkiln.nest.compose import round_to_float16
 from webkiln.nest.expr import (
     BOOL,
     DOUBLE,
@@ -45,7 +46,6 @@ from webkiln.nest.expr import (
     UINT,
     ULONG,
     Expr,
-    apply,
     bitcast,
     cast,
     const,
@@ -55,30 +55,67 @@ from webkiln.nest.expr import (
 from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, make_output
 from webkiln.nest.procedure import Procedure, StoreElement
 from webkiln.nest.program import Program
+from webkiln.nest.schedule import TemplateSchedule
 from webkiln.nest.steps import Copy, HostCall, NestCall, Step, View
 from webkiln.nest.target import Target
+from webkiln.nest.wrap import WRAPPERS
+from webkiln.plan.cost import expected
+from webkiln.plan.schedule import choose
+from webkiln.plan.template_steps import match_product
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
 
 
 def run(program: Program, target: Target) -> Program:
     init = tuple(stored_call(call, target) for call in program.init)
+    packed = _columns_of_templates(program, target) if target.memory.storage else set()
     buffers = {
-        name: replace(buffer, storage=target.stored(buffer.storage))
+        name: buffer if name in packed else replace(buffer, storage=target.stored(buffer.storage))
         for name, buffer in program.buffers.items()
     }
     program = replace(program, init=init, buffers=buffers)
-    return program.with_steps(stored(program.steps, target))
+    return program.with_steps(stored(program.steps, target, packed))
 
 
-def stored(steps: Iterable[Step], target: Target) -> tuple[Step, ...]:
+def _columns_of_templates(program: Program, target: Target) -> set[str]:
+    """The constants of 8 bits that only templates read, which are expected to be faster than loops
+    over words.
+    """
+    if not target.templates:
+        return set()
+    constants, found = program.repackable, set()
+    others = {view.name for call in program.init for view in call.inputs}
+    for call in program.calls:
+        product = match_product(call.nest)
+        column = None if product is None else call.inputs[product.columns.source].name
+        if column in constants and _prefers_template(call, column, target):
+            found.add(column)
+            others |= {view.name for view in call.inputs if view.name != column}
+        else:
+            others |= {view.name for view in call.inputs}
+    return found - others
+
+
+def _prefers_template(call: NestCall, column: str, target: Target) -> bool:
+    """Whether a template is expected to be faster than loops over words."""
+    narrow, wide = stored_call(call, target, {column}), stored_call(call, target)
+    best = choose(narrow, target, {column}).schedule
+    loops = choose(wide, target, {column}).schedule
+    return isinstance(best, TemplateSchedule) and (
+        expected(narrow, best, target) < expected(wide, loops, target)
+    )
+
+
+def stored(steps: Iterable[Step], target: Target, packed: Collection[str] = ()) -> tuple[Step, ...]:
     """The steps with every operand in the dtype in which the backend stores it."""
-    return tuple(_step(step, target) for step in steps) if target.memory.storage else tuple(steps)
+    if not target.memory.storage:
+        return tuple(steps)
+    return tuple(_step(step, target, packed) for step in steps)
 
 
 def stored_call(call: NestCall, target: Target, packed: Collection[str] = ()) -> NestCall:
-    """A call over stored dtypes. The operands named in `packed`, encoded weights, keep their
-    dtypes.
+    """A call over stored dtypes. The operands named in `packed`, encoded weights and the columns of
+    templates, keep their dtypes. If there are any, other elements of 8 bits are wrapped.
     """
     if not target.memory.storage:
         return call
@@ -90,7 +127,10 @@ def stored_call(call: NestCall, target: Target, packed: Collection[str] = ()) ->
         return View(view.name, Type(dtype(view), view.shape))
 
     nest = narrowed(
-        call.nest, [dtype(view) for view in call.inputs], [dtype(view) for view in call.outputs]
+        call.nest,
+        [dtype(view) for view in call.inputs],
+        [dtype(view) for view in call.outputs],
+        wraps=any(view.name in packed for view in call.inputs),
     )
     return replace(
         call,
@@ -100,19 +140,19 @@ def stored_call(call: NestCall, target: Target, packed: Collection[str] = ()) ->
     )
 
 
-def _step(step: Step, target: Target) -> Step:
+def _step(step: Step, target: Target, packed: Collection[str]) -> Step:
     def stored_view(view: View) -> View:
         return View(view.name, Type(target.stored(view.type.dtype), view.shape))
 
     if isinstance(step, NestCall):
-        return stored_call(step, target)
+        return stored_call(step, target, packed)
     if isinstance(step, Copy):
         _check_bitcast(step, target)
     changed = step.with_views(stored_view)
     if isinstance(changed, HostCall) and isinstance(step, HostCall):
         dtypes = [[view.type.dtype for view in views] for views in (changed.reads, changed.writes)]
         changed = replace(changed, procedure=narrowed_procedure(step.procedure, *dtypes))
-    return changed.map_blocks(lambda block: stored(block, target))
+    return changed.map_blocks(lambda block: stored(block, target, packed))
 
 
 def _check_bitcast(step: Copy, target: Target) -> None:
@@ -130,9 +170,15 @@ def _check_bitcast(step: Copy, target: Target) -> None:
         )
 
 
-def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
-    """`nest` over operands of these dtypes, which computes only in f32, i32, u32 and bool."""
-    changed = nest.map(_changer(inputs))
+def narrowed(nest: Nest, inputs: list[str], outputs: list[str], *, wraps: bool) -> Nest:
+    """`nest` over operands of these dtypes, which computes only in f32, i32, u32 and bool. `wraps`:
+    elements of 8 bits that are stored in words are wrapped after the load.
+    """
+    known = [
+        operand.dtype if wraps and itemsize(operand.dtype) == 1 and dtype != operand.dtype else ""
+        for operand, dtype in zip(nest.inputs, inputs, strict=True)
+    ]
+    changed = nest.map(_changer(inputs, known))
     results = tuple(
         make_output(
             Operand(dtype, out.operand.rank),
@@ -166,12 +212,16 @@ def narrowed_procedure(procedure: Procedure, inputs: list[str], outputs: list[st
     )
 
 
-def _changer(operands: list[str]) -> Callable[[Expr], Expr | None]:
-    """A function that rewrites one node. `operands`: the dtypes of the operands."""
+def _changer(operands: list[str], known: Sequence[str] = ()) -> Callable[[Expr], Expr | None]:
+    """A function that rewrites one node. `operands`: the dtypes of the operands. `known`: those to
+    which their elements are wrapped, if any.
+    """
 
     def change(expr: Expr) -> Expr | None:
         if expr.op == "load":
-            return _load(expr, operands[expr.value[0]])
+            value, position = _load(expr, operands[expr.value[0]]), expr.value[0]
+            wrapper = WRAPPERS.get(known[position]) if known else None
+            return value if wrapper is None else wrapper(value)
         if expr.op == "const" and expr.type in NARROW:
             return _const(expr)
         if expr.op in ("cast", "bitcast"):
@@ -198,25 +248,6 @@ def _const(expr: Expr) -> Expr:
         return const(expr.value, type_)
     limits = np.iinfo(NUMPY[type_])
     return const(min(max(expr.value, int(limits.min)), int(limits.max)), type_)
-
-
-def _wrapped(bits: int) -> Callable[[Expr], Expr]:
-    shift = const(32 - bits, INT)
-    return lambda value: apply("shr", apply("shl", value, shift), shift)
-
-
-def _masked(bits: int) -> Callable[[Expr], Expr]:
-    return lambda value: apply("band", value, const(2**bits - 1, UINT))
-
-
-WRAPPERS: dict[str, Callable[[Expr], Expr]] = {
-    "float16": round_to_float16,
-    "int8": _wrapped(8),
-    "int16": _wrapped(16),
-    "uint8": _masked(8),
-    "uint16": _masked(16),
-}
-"""Logical dtype -> the value that an element of it retains of what is stored into a wider one."""
 
 
 def _wrapped_for(value: Expr, dtype: str, type_: str) -> Expr:

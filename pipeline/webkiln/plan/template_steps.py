@@ -1,25 +1,53 @@
 """The patterns over nests that kernel templates implement, and the loops around a template."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from webkiln.nest.affine import step
-from webkiln.nest.expr import INT, Expr, apply, arg, axis, cast, const, load, rebuild, select, walk
-from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index, make_output
+from webkiln.nest.expr import (
+    INT,
+    UINT,
+    Expr,
+    apply,
+    arg,
+    axis,
+    cast,
+    const,
+    load,
+    mul,
+    rebuild,
+    select,
+    walk,
+)
+from webkiln.nest.nest import (
+    COMPUTE,
+    Loop,
+    Nest,
+    Operand,
+    Output,
+    load_guard,
+    load_index,
+    make_output,
+)
+from webkiln.nest.wrap import WRAPPERS
 
 NARROW = ("int8", "uint8")
 ZERO = const(0, INT)
 SIGN = 128
 """What turns a uint8 into an int8, and back."""
+TOGETHER = 4
+"""Elements of 8 bits in a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A factor of a product: an element, converted to int32, minus a zero point. It is 0 where
-    `guard` is false.
+    """A factor of a product: an element of `dtype`, converted to int32, minus a zero point. It is 0
+    where `guard` is false.
     """
 
     element: Expr
+    dtype: str
     zero: Expr | None
     guard: Expr | None = None
 
@@ -102,9 +130,10 @@ def _factor(expr: Expr, nest: Nest) -> Factor | None:
         expr, zero = expr.args
         if not _is_narrow(zero, nest):
             return None
-    element = _uncast(expr)
-    if not _is_narrow(expr, nest) or element.op != "load":
+    found = _element(expr, nest)
+    if found is None:
         return None
+    element, dtype = found
     own = load_guard(element)
     if own is not None:
         if guard is None and zero is None and own[1] is ZERO:
@@ -113,25 +142,34 @@ def _factor(expr: Expr, nest: Nest) -> Factor | None:
             return None
         element = load(element.value[0], element.type, load_index(element))
     reads = sum(item.op == "load" and item.value[0] == element.value[0] for item in nest.nodes)
-    return Factor(element, zero, guard) if reads == 1 else None
+    return Factor(element, dtype, zero, guard) if reads == 1 else None
 
 
-def _uncast(expr: Expr) -> Expr:
-    return expr.args[0] if expr.op == "cast" else expr
+def _element(expr: Expr, nest: Nest) -> tuple[Expr, str] | None:
+    """The load of an int32 that is an element of 8 bits, and its dtype. In memory that consists of
+    words, the element is wrapped after the load.
+    """
+    value = expr.args[0] if expr.op == "cast" else expr
+    loads = [item for item in walk([value], leaves=("load",)) if item.op == "load"]
+    if expr.type != INT or len(loads) != 1:
+        return None
+    dtype = nest.inputs[loads[0].value[0]].dtype
+    if value is loads[0]:
+        return (value, dtype) if dtype in NARROW else None
+    wrapped = (name for name in NARROW if loads[0].type == COMPUTE[name])
+    return next(((loads[0], name) for name in wrapped if WRAPPERS[name](loads[0]) is value), None)
 
 
 def _is_narrow(expr: Expr, nest: Nest) -> bool:
     """Whether an int32 is an element of 8 bits, or a constant that fits into them."""
-    element = _uncast(expr)
     if expr.op == "const":
         return expr.type == INT and -SIGN <= expr.value < 2 * SIGN
-    return (
-        expr.type == INT and element.op == "load" and nest.inputs[element.value[0]].dtype in NARROW
-    )
+    return _element(expr, nest) is not None
 
 
-ROW, COLUMN = "row", "column"
-"""Axes of a block, for the loops around a template."""
+ROW, COLUMN, GROUP = "row", "column", "group"
+"""Axes of a block, for the loops around a template. A group is a word of neighbours along the sum.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +180,8 @@ class Block:
     column: str
     rows: str
     columns: str
+    group: str
+    groups: str
 
 
 def block_of(nest: Nest) -> Block:
@@ -153,7 +193,7 @@ def block_of(nest: Nest) -> Block:
         if expr.op == "arg"
     ]
     free = max(used, default=-1) + 1
-    return Block(*(f"p{free + number}" for number in range(4)))
+    return Block(*(f"p{free + number}" for number in range(6)))
 
 
 class Around:
@@ -161,9 +201,8 @@ class Around:
 
     def __init__(self, nest: Nest, product: Product) -> None:
         self.nest, self.product, self.block = nest, product, block_of(nest)
-        dtype = nest.inputs[product.columns.source].dtype
         zero = ZERO if product.columns.zero is None else product.columns.zero
-        self.column_zero = zero - SIGN if dtype == "uint8" else zero
+        self.column_zero = zero - SIGN if product.columns.dtype == "uint8" else zero
         """The zero point of the columns as int8."""
 
     @property
@@ -182,12 +221,48 @@ class Around:
             index = load_index(value)
             inside = load(rows.source, value.type, index, rows.guard, const(0, value.type))
             value = select(rows.guard, cast(inside, INT), zero)
-        operand = Operand(self.nest.inputs[rows.source].dtype, 2)
+        operand = Operand(rows.dtype, 2)
         flat = reduce(lambda total, loop: total * loop.extent + axis(loop.axis), depth, ZERO)
         stored = make_output(operand, [(self._moved(value), (axis(ROW), flat))])
         point = make_output(Operand("int32", 1), [(zero, (ZERO,))])
         axes = (Loop(ROW, arg(self.block.rows)), *depth)
         return self._nest(axes, (stored,)), self._nest((), (point,))
+
+    def pack(self, *, whole: bool) -> tuple[Nest, Nest]:
+        """Store words of four neighbours along the sum, as int8, of a block of rows [groups, rows],
+        with zero points where the guard is false and 0 beyond the end of the sum; and the zero
+        point of the rows as int8, as int32 [1]. `whole`: the innermost loop of the sum is a
+        multiple of four.
+        """
+        rows, sign = self.product.rows, SIGN if self.product.rows.dtype == "uint8" else 0
+        zero = ZERO if rows.zero is None else rows.zero
+        group = arg(self.block.group) + axis(GROUP)
+        value = cast(rows.element, INT)
+        if rows.guard is not None:
+            value = select(rows.guard, value, zero)
+        value = self._moved(value - sign)
+        length = reduce(mul, (loop.extent for loop in self.product.depth))
+        bytes_ = []
+        for position in range(TOGETHER):
+            byte = _replaced(value, self._neighbour(group, position, whole=whole))
+            if not whole:
+                byte = select(apply("lt", group * TOGETHER + position, length), byte, ZERO)
+            byte = apply("band", cast(byte, UINT), const(2 * SIGN - 1, UINT))
+            bytes_.append(apply("shl", byte, const(8 * position, UINT)) if position else byte)
+        word = reduce(lambda total, item: apply("bor", total, item), bytes_)
+        packed = make_output(Operand("uint32", 2), [(word, (axis(GROUP), axis(ROW)))])
+        point = make_output(Operand("int32", 1), [(zero - sign, (ZERO,))])
+        axes = (Loop(GROUP, arg(self.block.groups)), Loop(ROW, arg(self.block.rows)))
+        return self._nest(axes, (packed,)), self._nest((), (point,))
+
+    def _neighbour(self, group: Expr, position: int, *, whole: bool) -> dict[str, Expr]:
+        """The indices of the loops of the sum at a position in a group."""
+        *outer, last = self.product.depth
+        if not whole:
+            return _indices((*outer, last), group * TOGETHER + position)
+        quarter = Loop(last.axis, apply("idiv", last.extent, const(TOGETHER, INT)))
+        found = _indices((*outer, quarter), group)
+        return found | {last.axis: found[last.axis] * TOGETHER + position}
 
     def store(self) -> Nest:
         """Store the results of a block. The inputs after those of the nest are the int32 sums
@@ -224,11 +299,19 @@ class Around:
     def _moved(self, expr: Expr) -> Expr:
         """An expression over the axes of a block."""
         column = self.product.column.axis
-        moved = {column: arg(self.block.column) + axis(COLUMN)}
-        number = arg(self.block.row) + axis(ROW)
-        first, *rest = self.product.row
-        for loop in reversed(rest):
-            moved[loop.axis] = apply("irem", number, loop.extent)
-            number = apply("idiv", number, loop.extent)
-        moved[first.axis] = number
-        return rebuild(expr, lambda item: moved.get(item.value) if item.op == "axis" else None)
+        moved = _indices(self.product.row, arg(self.block.row) + axis(ROW))
+        return _replaced(expr, {column: arg(self.block.column) + axis(COLUMN), **moved})
+
+
+def _indices(loops: Sequence[Loop], number: Expr) -> dict[str, Expr]:
+    """The index of each of nested loops whose iterations are numbered together."""
+    first, *rest = loops
+    found = {}
+    for loop in reversed(rest):
+        found[loop.axis] = apply("irem", number, loop.extent)
+        number = apply("idiv", number, loop.extent)
+    return {first.axis: number, **found}
+
+
+def _replaced(expr: Expr, axes: Mapping[str, Expr]) -> Expr:
+    return rebuild(expr, lambda item: axes.get(item.value) if item.op == "axis" else None)

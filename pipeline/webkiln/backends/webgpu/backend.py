@@ -6,6 +6,7 @@ from functools import partial
 
 from webkiln.lower import canonicalize, concat_in_place, defer_softmax, fuse, tile_chains
 from webkiln.lower.passes import Pass
+from webkiln.nest.kernel_template import templates
 from webkiln.nest.target import (
     WORDS,
     ChainBytes,
@@ -46,6 +47,7 @@ TARGET = Target(
     ),
     Vectors(4, ("float32", "int32", "uint32")),
     Memory(WORDS, packs=True),
+    templates=templates("webgpu"),
     winograd=True,
     chain_bytes=ChainBytes(products=1 << 25),
     # Two cores that emulate a GPU: on a real one, the order of estimates is meaningful at best.

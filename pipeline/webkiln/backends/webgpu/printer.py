@@ -3,6 +3,7 @@ functions over typed arrays.
 """
 
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from webkiln.codegen.steps import (
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json, size_to_json
-from webkiln.nest.schedule import InvocationSchedule
+from webkiln.nest.kernel_template import find_template
+from webkiln.nest.schedule import InvocationSchedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
 
 DATA = (
@@ -111,9 +113,19 @@ def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, 
 def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
     """The number of invocations that compute the chunks of points of a launch."""
     args = dict(zip(kernel.arguments, map(size_from_json, entry["args"]), strict=True))
-    assert isinstance(kernel.schedule, InvocationSchedule)
-    total: dim.Size = kernel.schedule.group
-    for loop in kernel.nest.axes:
-        span = kernel.schedule.span(loop.axis)
-        total = total * dim.floordiv(args[loop.extent.value] + (span - 1), span)
+    schedule = kernel.schedule
+    extents = {loop.axis: args[loop.extent.value] for loop in kernel.nest.axes}
+    if isinstance(schedule, TemplateSchedule):
+        rows, columns = find_template(schedule.template).block
+        count = prod(extents[name] for name in schedule.split)
+        others = prod(extents[name] for name in extents if name not in schedule.split)
+        return size_to_json(_chunks(count, rows) * _chunks(others, columns) * wgsl.WORKGROUP)
+    assert isinstance(schedule, InvocationSchedule)
+    total: dim.Size = schedule.group
+    for name, extent in extents.items():
+        total = total * _chunks(extent, schedule.span(name))
     return size_to_json(total)
+
+
+def _chunks(size: dim.Size, span: int) -> dim.Size:
+    return dim.floordiv(size + (span - 1), span)
