@@ -24,8 +24,10 @@ from webkiln.recipe.values import VARIANTS
 from webkiln.shared_files import shared_root
 
 MANY_GOPS = 1e6
-TEMPLATES = [item for backend in REGISTRY for item in templates(backend)]
-WASM = templates("wasm")
+TEMPLATES = [
+    item for backend in REGISTRY for item in templates(backend) if item.step != "block_product"
+]
+WASM = [item for item in TEMPLATES if item.backend == "wasm"]
 WEBGPU = templates("webgpu")
 DOT_PRODUCT = "packed_4x8_integer_dot_product"
 """The language feature of WGSL that shaders replace where it is missing."""

@@ -50,12 +50,16 @@ NOT_FLOAT = (
     | dict.fromkeys(("If", "Loop", "Scan"), "bodies have their own dtypes")
     | {"Resize": "interpolation computes in float32"}
 )
+IN_BLOCKS = dict.fromkeys(("MatMulBlocks", "QuantizeBlocks"), "their dtypes are fixed")
 NOT_INTEGER = BYTES | FIXED_POINT
-REJECTED = {"float16": NOT_FLOAT | MATRICES, "float64": NOT_FLOAT, "bool": {}} | dict.fromkeys(
-    ("int16", "uint16", "int64", "uint64"), NOT_INTEGER | NARROW_PRODUCTS
-)
-"""Operators without samples in a dtype, with the reason. Dtypes that are not listed are int8 and
-uint8.
+REJECTED = {
+    "float16": NOT_FLOAT | MATRICES | IN_BLOCKS,
+    "float64": NOT_FLOAT | IN_BLOCKS,
+    "bool": {},
+    "uint8": NOT_INTEGER | {"MatMulBlocks": "codes of rows are int8"},
+} | dict.fromkeys(("int16", "uint16", "int64", "uint64"), NOT_INTEGER | NARROW_PRODUCTS)
+"""Operators without samples in a dtype, with the reason. int8 is not
+listed.
 """
 ON_THE_HOST = dict.fromkeys(
     ("NonMaxSuppression", "NonZero", "ScatterElements", "ScatterND", "Sort", "Unique"),

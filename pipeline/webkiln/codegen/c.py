@@ -10,7 +10,7 @@ from webkiln.codegen.c_family import Braces
 from webkiln.codegen.c_functions import arrays_outside, parameters
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
-from webkiln.codegen.template_kernels import Function, TemplateKernel
+from webkiln.codegen.template_kernels import Function, print_template
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
 from webkiln.nest.custom_kernel import CustomKernel
@@ -239,7 +239,7 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     """One C file with one function, `void k_...(inputs..., outputs..., arguments..., part...)`."""
     dialect = C()
     if isinstance(kernel.schedule, TemplateSchedule):
-        return TemplateKernel(kernel, CTemplates()).print(templates)
+        return print_template(kernel, CTemplates(), templates)
     composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
     lines = body(composed, dialect)
     schedule, tile = kernel.schedule, kernel.schedule.tile

@@ -20,8 +20,9 @@ from webkiln.errors import InternalError
 from webkiln.nest.kernel_template import find_template
 from webkiln.nest.nest import Loop, Nest
 from webkiln.nest.schedule import Schedule, TemplateSchedule
+from webkiln.plan.block_steps import AroundBlocks, BlockProduct, match_blocks
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.template_steps import Around, match_product
+from webkiln.plan.template_steps import Around, Block, Product, match_product
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,56 +63,52 @@ class TemplateLanguage(Protocol):
         """What the text receives in addition. `dtypes` of the factors."""
 
 
+def print_template(kernel: Kernel, language: TemplateLanguage, templates: Templates) -> str:
+    """The source of a kernel with a template. Raises InternalError if its nest is not what the
+    template computes.
+    """
+    product, blocks = match_product(kernel.nest), match_blocks(kernel.nest)
+    if product is not None:
+        return ProductKernel(kernel, language, product).print(templates)
+    if blocks is not None:
+        return BlockKernel(kernel, language, blocks).print(templates)
+    raise InternalError(f"{kernel.name}: its nest is not what a template computes")
+
+
 class TemplateKernel:
-    """Prints the source of a kernel with a template."""
+    """What the kernels with a template have in common. `block`: the arguments of its blocks."""
 
-    def __init__(self, kernel: Kernel, language: TemplateLanguage) -> None:
+    def __init__(self, kernel: Kernel, language: TemplateLanguage, block: Block) -> None:
         assert isinstance(kernel.schedule, TemplateSchedule)
-        product = match_product(kernel.nest)
-        if product is None:
-            raise InternalError(f"{kernel.name}: its nest is not what the template computes")
-        self.kernel, self.schedule, self.product = kernel, kernel.schedule, product
-        self.language, self.around = language, Around(kernel.nest, product)
-        self.template = find_template(self.schedule.template)
-
-    def print(self, templates: Templates) -> str:
-        functions = self.functions()
-        product, text = self.product, f"{self.template.name}.{self.language.extension}"
-        dtypes = {"rows": product.rows.dtype, "columns": product.columns.dtype}
-        values: dict[str, Any] = {
-            "name": self.kernel.name,
-            "functions": list(functions.values()),
-            **functions,
-            "totals": self.around.needs_totals,
-            **dtypes,
-            "operand": f"x{product.columns.source}",
-            "extents": {
-                "row": _product(product.row),
-                "depth": _product(product.depth),
-                "column": _product((product.column,)),
-            },
-            "block": self.template.block,
-            "depth": self.template.depth[1],
-            "panel": self.template.panel,
-        }
-        values |= self.language.variables(self.kernel, dtypes)
-        lines = [line for item in functions.values() for line in item.lines]
-        mentioned = [*lines, *self.language.mentioned, templates.text(text)]
-        return templates.render(text, **values, lines=mentioned)
+        self.kernel, self.schedule, self.language = kernel, kernel.schedule, language
+        self.block, self.template = block, find_template(self.schedule.template)
 
     def functions(self) -> dict[str, Function]:
         """The loops around the template, by name."""
-        nests = self.language.prepare(self.around, self.schedule)
-        rows, zero = (
-            self.function(f"prepare_{name}", nest, schedule, (), (name,))
-            for nest, schedule, name in zip(
-                nests, self.schedule.prepare, ("rows", "zero"), strict=True
-            )
+        raise NotImplementedError
+
+    def values(self) -> dict[str, Any]:
+        """What the text receives for its step."""
+        raise NotImplementedError
+
+    def print(self, templates: Templates) -> str:
+        functions, text = self.functions(), f"{self.template.name}.{self.language.extension}"
+        lines = [line for item in functions.values() for line in item.lines]
+        return templates.render(
+            text,
+            name=self.kernel.name,
+            functions=list(functions.values()),
+            **functions,
+            block=self.template.block,
+            depth=self.template.depth[1],
+            panel=self.template.panel,
+            **self.values(),
+            lines=[*lines, *self.language.mentioned, templates.text(text)],
         )
-        outputs = tuple(f"y{n}" for n in range(len(self.kernel.nest.outputs)))
-        extra = ("sums", "totals") if self.around.needs_totals else ("sums",)
-        store = self.function("store", self.around.store(), self.schedule.store, extra, outputs)
-        return {item.name: item for item in (rows, zero, store)}
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(f"y{n}" for n in range(len(self.kernel.nest.outputs)))
 
     def function(
         self,
@@ -126,7 +123,7 @@ class TemplateKernel:
         """
         loops = self.language.loops(nest, schedule)
         inputs = (f"x{n}" for n in range(len(self.kernel.nest.inputs)))
-        block, blocks = self.around.block, (*extra, *outputs)
+        block, blocks = self.block, (*extra, *outputs)
         values = {
             block.row: "row",
             block.column: "column",
@@ -152,6 +149,74 @@ class TemplateKernel:
                 return self.language.blocks[operand]
             name = f"s{inputs + int(operand[1:])}_{dim}"
         return name if name in self.kernel.arguments else "0"
+
+
+class ProductKernel(TemplateKernel):
+    """The kernel of a product of 8-bit integers."""
+
+    def __init__(self, kernel: Kernel, language: TemplateLanguage, product: Product) -> None:
+        self.product, self.around = product, Around(kernel.nest, product)
+        super().__init__(kernel, language, self.around.block)
+
+    def functions(self) -> dict[str, Function]:
+        nests = self.language.prepare(self.around, self.schedule)
+        rows, zero = (
+            self.function(f"prepare_{name}", nest, schedule, (), (name,))
+            for nest, schedule, name in zip(
+                nests, self.schedule.prepare, ("rows", "zero"), strict=True
+            )
+        )
+        extra = ("sums", "totals") if self.around.needs_totals else ("sums",)
+        store = self.function(
+            "store", self.around.store(), self.schedule.store, extra, self.outputs
+        )
+        return {item.name: item for item in (rows, zero, store)}
+
+    def values(self) -> dict[str, Any]:
+        product = self.product
+        dtypes = {"rows": product.rows.dtype, "columns": product.columns.dtype}
+        return {
+            "totals": self.around.needs_totals,
+            **dtypes,
+            "operand": f"x{product.columns.source}",
+            "extents": {
+                "row": _product(product.row),
+                "depth": _product(product.depth),
+                "column": _product((product.column,)),
+            },
+            **self.language.variables(self.kernel, dtypes),
+        }
+
+
+class BlockKernel(TemplateKernel):
+    """The kernel of a product of blocks. The text receives the `operands` by name, the `center` of
+    the codes, and the `extents` of the rows, the blocks and the bytes of a block.
+    """
+
+    def __init__(self, kernel: Kernel, language: TemplateLanguage, step: BlockProduct) -> None:
+        self.step, self.around = step, AroundBlocks(kernel.nest, step)
+        super().__init__(kernel, language, self.around.block)
+
+    def functions(self) -> dict[str, Function]:
+        nest, schedule = self.around.store(), self.schedule.store
+        return {"store": self.function("store", nest, schedule, ("sums",), self.outputs)}
+
+    def values(self) -> dict[str, Any]:
+        step, names = self.step, ("codes", "scales", "packed", "factors", "offsets")
+        positions = {name: getattr(step, name) for name in names}
+        return {
+            "operands": {
+                name: None if position is None else f"x{position}"
+                for name, position in positions.items()
+            },
+            "center": step.center,
+            "extents": {
+                "row": _product(step.row) or "1",
+                "blocks": _product((step.block,)),
+                "bytes": _product((step.byte,)),
+            },
+            **self.language.variables(self.kernel, {}),
+        }
 
 
 def _product(loops: Sequence[Loop]) -> str:

@@ -18,7 +18,7 @@ from webkiln.codegen.c_family import Braces
 from webkiln.codegen.context import Context, Copy, accumulator
 from webkiln.codegen.dialect import Combine
 from webkiln.codegen.emit import body
-from webkiln.codegen.template_kernels import Function, TemplateKernel
+from webkiln.codegen.template_kernels import Function, print_template
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.wgsl_memory import Memory, Places, memory_of
 from webkiln.codegen.wgsl_vectors import WgslVectors
@@ -335,7 +335,7 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
     """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
     if isinstance(kernel.schedule, TemplateSchedule):
         memory = memory_of(replace(kernel, schedule=kernel.schedule.store))
-        return TemplateKernel(kernel, WgslTemplates(memory)).print(templates)
+        return print_template(kernel, WgslTemplates(memory), templates)
     memory = memory_of(kernel)
     return templates.render(
         "nest.wgsl",

@@ -12,15 +12,15 @@ from webkiln.errors import InternalError
 from webkiln.shared_files import shared_root
 
 DATA = ("kernels/*.toml",)
-STEPS = ("product",)
-"""The patterns of `plan/template_steps.py`."""
+STEPS = ("product", "block_product")
+"""The patterns of `plan/template_steps.py` and `plan/block_steps.py`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
     """What a template computes, and when it can.
 
-    `step` is the pattern over nests that it implements (`plan/template_steps.py`). `rows` and
+    `step` is the pattern over nests that it implements (`STEPS`). `rows` and
     `columns` are the dtypes of its factors; the columns are constants in panels of `panel`
     elements, in which groups of `together` neighbours along the sum are adjacent. `block` is the
     number of rows and of columns that it computes at once, and `depth` the shortest and the

@@ -14,7 +14,7 @@ from webkiln.ir.attributes import Attributes
 from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import FLOAT, INT, apply, bitcast, cast, const, select
+from webkiln.nest.expr import FLOAT, INT, Expr, apply, bitcast, cast, const, select
 from webkiln.ops.budget import elements
 from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import Case, Cost, Operator, define
@@ -129,24 +129,48 @@ def _product_reference(
     return (x @ weights.T,)
 
 
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """What a product of blocks reads for a byte of codes: the codes of two neighbours of a row and
+    their scale, the byte, and the factor and the offset of its block.
+    """
+
+    rows: tuple[Expr, Expr]
+    scale: Expr
+    byte: Expr
+    factor: Expr
+    offset: Expr | None = None
+
+
+def two_products(loads: Loads, center: int) -> Expr:
+    """What two neighbours add to a sum: products of integers, times the scales of their blocks."""
+    first, second = (cast(item, INT) for item in loads.rows)
+    pair = bitcast(loads.byte, INT)
+    low = apply("band", pair, const(MASK, INT)) - const(center, INT)
+    high = apply("shr", pair, const(4, INT)) - const(center, INT)
+    total = cast(first * low + second * high, FLOAT) * loads.factor
+    if loads.offset is not None:
+        total = total + cast(first + second, FLOAT) * loads.offset
+    return total * loads.scale
+
+
 def _lower_product(low: Lowering, attrs: MatMulBlocks) -> None:
     codes, scales, packed, factors, *offsets = low.inputs
     nest = low.nest()
     *rows, column = nest.axes(low.outputs[0].shape)
     block, byte = nest.reduce(scales.shape[-1]), nest.reduce(attrs.block // 2)
     byte = block * const(attrs.block // 2, INT) + byte
-    pair = bitcast(nest.load(packed, [column, byte]), INT)
-    low_code = apply("band", pair, const(MASK, INT))
-    high_code = apply("shr", pair, const(4, INT))
     first, second = (
-        cast(nest.load(codes, [*rows, byte * const(2, INT) + const(n, INT)]), INT) for n in (0, 1)
+        nest.load(codes, [*rows, byte * const(2, INT) + const(place, INT)]) for place in (0, 1)
     )
-    center = const(attrs.center, INT)
-    integers = first * (low_code - center) + second * (high_code - center)
-    total = cast(integers, FLOAT) * nest.load(factors, [column, block])
-    for offset in offsets:
-        total = total + cast(first + second, FLOAT) * nest.load(offset, [column, block])
-    nest.store(low.outputs[0], nest.accumulate("sum", total * nest.load(scales, [*rows, block])))
+    loads = Loads(
+        (first, second),
+        nest.load(scales, [*rows, block]),
+        nest.load(packed, [column, byte]),
+        nest.load(factors, [column, block]),
+        nest.load(offsets[0], [column, block]) if offsets else None,
+    )
+    nest.store(low.outputs[0], nest.accumulate("sum", two_products(loads, attrs.center)))
     nest.done()
 
 

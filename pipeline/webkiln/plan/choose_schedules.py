@@ -1,8 +1,8 @@
 """Choose the schedule of each call, for backends whose kernels are loops or invocations.
 
 A schedule may request that a constant is repacked as a panel. All readers of a constant get the
-same layout: if two request different ones, neither gets a panel. Calls that select few elements
-read any layout.
+same layout: if two request different ones, neither gets a panel. Calls that select few elements,
+and those that run when the model is loaded, read any layout.
 
 before:
     program g
@@ -76,11 +76,7 @@ def _choices(
     choices = [
         choose(call, target, packable) for call, target in zip(program.calls, targets, strict=True)
     ]
-    readers = [
-        *((call, None) for call in program.init),
-        *zip(program.calls, choices, strict=True),
-    ]
-    clashing = _clashing(readers, program.repackable)
+    clashing = _clashing(zip(program.calls, choices, strict=True), program.repackable)
     return _choices(program, targets, set(packable) - clashing) if clashing else choices
 
 
@@ -105,17 +101,14 @@ def selects_elements(call: NestCall, view: View) -> bool:
     )
 
 
-def _clashing(
-    readers: Iterable[tuple[NestCall, Choice | None]], constants: Collection[str]
-) -> set[str]:
+def _clashing(readers: Iterable[tuple[NestCall, Choice]], constants: Collection[str]) -> set[str]:
     """The constants for which two readers request different layouts."""
     requested: dict[str, PanelLayout | None] = {}
     clashing: set[str] = set()
     for call, choice in readers:
         for position, view in enumerate(call.inputs):
             if view.name in constants and not selects_elements(call, view):
-                panels = () if choice is None else choice.schedule.panels
-                layout = requested_layout(view, panel_of(panels, position))
+                layout = requested_layout(view, panel_of(choice.schedule.panels, position))
                 if requested.setdefault(view.name, layout) != layout:
                     clashing.add(view.name)
     return clashing

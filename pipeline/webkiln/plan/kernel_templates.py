@@ -18,11 +18,13 @@ from webkiln.nest.schedule import (
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
 from webkiln.plan.alignment import is_multiple
+from webkiln.plan.block_steps import AroundBlocks, BlockProduct, match_blocks
 from webkiln.plan.template_steps import (
     COLUMN,
     GROUP,
     ROW,
     Around,
+    Block,
     Product,
     match_product,
 )
@@ -30,6 +32,8 @@ from webkiln.plan.vectors import extent
 
 PACKED = (InvocationSchedule((GROUP, ROW)), InvocationSchedule())
 """How invocations prepare a block: each packs a word of a row; one stores the zero point."""
+BLOCK_GRAIN = 32
+"""Threads share the columns of a product of blocks in multiples of this number."""
 Scheduler = Callable[[NestCall, Target, Collection[str]], Choice]
 
 
@@ -39,11 +43,59 @@ def template_choices(
     """The choices of the templates that compute a call. `schedule` chooses the loops around
     them.
     """
-    product = match_product(call.nest)
-    for template in target.templates if product is not None else ():
-        assert product is not None
-        if _fits(call, product, template, packable):
+    product, blocks = match_product(call.nest), match_blocks(call.nest)
+    for template in target.templates:
+        if product is not None and _fits(call, product, template, packable):
             yield _choice(call, product, template, target, schedule)
+        if blocks is not None and _fits_blocks(call, blocks, template, packable):
+            yield _block_choice(call, blocks, template, target, schedule)
+
+
+def _fits_blocks(
+    call: NestCall, step: BlockProduct, template: Template, packable: Collection[str]
+) -> bool:
+    blocks, bytes_ = (call.args[loop.extent.value] for loop in (step.block, step.byte))
+    columns = call.args[step.column.extent.value]
+    constants = [step.packed, step.factors, *([] if step.offsets is None else [step.offsets])]
+    return (
+        template.step == "block_product"
+        and all(call.inputs[position].name in packable for position in constants)
+        and not any(map(is_symbolic, (blocks, bytes_, columns)))
+        and bytes_ % template.together == 0
+        and 2 * bytes_ >= template.depth[0]
+        and 2 * bytes_ * blocks <= template.depth[1]
+        and columns > 0
+    )
+
+
+def _block_choice(
+    call: NestCall, step: BlockProduct, template: Template, target: Target, schedule: Scheduler
+) -> Choice:
+    around = AroundBlocks(call.nest, step)
+    sums = View("sums", Type("float32", template.block))
+    store = _loops_around(call, around.store(), around.block, template, target, schedule, sums)
+    assert isinstance(store, LoopSchedule)
+    if extent(call, step.column) % store.tile.lanes:
+        store = replace(store, remainder="elements")
+    panels = [
+        Panel(position, 0, (1,), template.panel, together)
+        for position, together in (
+            (step.packed, template.together),
+            (step.factors, 1),
+            (step.offsets, 1),
+        )
+        if position is not None
+    ]
+    found = TemplateSchedule(
+        template.name,
+        tuple(sorted(panels, key=lambda panel: panel.source)),
+        (),
+        store,
+        (step.column.axis,),
+        BLOCK_GRAIN,
+    )
+    packed = call.inputs[step.packed].name
+    return Choice(found, f"template {template.name}, {packed} in panels of {template.panel}")
 
 
 def _fits(call: NestCall, product: Product, template: Template, packable: Collection[str]) -> bool:
@@ -77,20 +129,10 @@ def _choice(
     call: NestCall, product: Product, template: Template, target: Target, schedule: Scheduler
 ) -> Choice:
     around = Around(call.nest, product)
-    block = around.block
-    rows, columns = template.block
-    args = {block.row: 0, block.column: 0, block.rows: rows, block.columns: columns}
+    rows = template.block[0]
 
     def loops(nest: Nest, *blocks: View) -> LoopSchedule | InvocationSchedule:
-        """The loops of a nest around the template, in one thread. `blocks` are what it reads in
-        addition to the inputs of the call, or what it writes instead of its outputs.
-        """
-        reads = blocks if len(nest.inputs) > len(call.inputs) else ()
-        outputs = call.outputs if reads else blocks
-        part = NestCall(nest, (*call.inputs, *reads), outputs, {**call.args, **args})
-        found = schedule(part, replace(target, templates=()), ()).schedule
-        assert isinstance(found, LoopSchedule | InvocationSchedule)
-        return replace(found, split=None) if isinstance(found, LoopSchedule) else found
+        return _loops_around(call, nest, around.block, template, target, schedule, *blocks)
 
     totals = [View("totals", Type("int32", (rows,)))] if around.needs_totals else []
     store = loops(around.store(), View("sums", Type("int32", template.block)), *totals)
@@ -118,6 +160,28 @@ def _choice(
     )
     panels = f"{call.inputs[product.columns.source].name} in panels of {template.panel}"
     return Choice(found, f"template {template.name}, {panels}")
+
+
+def _loops_around(
+    call: NestCall,
+    nest: Nest,
+    block: Block,
+    template: Template,
+    target: Target,
+    schedule: Scheduler,
+    *blocks: View,
+) -> LoopSchedule | InvocationSchedule:
+    """The loops of a nest around a template, in one thread. `blocks` are what it reads in addition
+    to the inputs of the call, or what it writes instead of its outputs.
+    """
+    rows, columns = template.block
+    args = {block.row: 0, block.column: 0, block.rows: rows, block.columns: columns}
+    reads = blocks if len(nest.inputs) > len(call.inputs) else ()
+    outputs = call.outputs if reads else blocks
+    part = NestCall(nest, (*call.inputs, *reads), outputs, {**call.args, **args})
+    found = schedule(part, replace(target, templates=()), ()).schedule
+    assert isinstance(found, LoopSchedule | InvocationSchedule)
+    return replace(found, split=None) if isinstance(found, LoopSchedule) else found
 
 
 def _with_partial_blocks(

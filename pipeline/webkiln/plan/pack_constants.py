@@ -38,10 +38,11 @@ after:
       out0[a0, a1] = acc0
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from webkiln.nest.program import Program, map_calls
-from webkiln.nest.schedule import panel_of
+from webkiln.nest.program import PanelLayout, Program, map_calls
+from webkiln.nest.schedule import Panel, panel_of
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.choose_schedules import requested_layout
@@ -51,30 +52,34 @@ from webkiln.plan.schedule import choose
 
 def run(program: Program, target: Target) -> Program:
     layouts = {
-        view.name: requested_layout(view, panel)
+        view.name: layout
         for call in program.calls
         for position, view in enumerate(call.inputs)
-        if (panel := panel_of(call.schedule.panels, position)) is not None
+        if (layout := requested_layout(view, panel_of(call.schedule.panels, position))) is not None
     }
     buffers = {
         name: replace(buffer, layout=layouts.get(name)) for name, buffer in program.buffers.items()
     }
 
-    def scheduled(call: NestCall) -> NestCall:
-        layout = layouts.get(call.outputs[0].name)
-        stored = call if layout is None else panelled_call(call, layout)
-        return replace(call, choice=choose(stored, target, ()))
-
-    def reading(call: NestCall) -> list[NestCall]:
-        others = {
+    def others(call: NestCall, panels: Sequence[Panel]) -> dict[int, PanelLayout]:
+        """The layouts of inputs that a call reads, but does not request."""
+        return {
             position: layout
             for position, view in enumerate(call.inputs)
-            if (layout := layouts.get(view.name)) is not None
-            and panel_of(call.schedule.panels, position) is None
+            if (layout := layouts.get(view.name)) is not None and panel_of(panels, position) is None
         }
-        if not others:
+
+    def scheduled(call: NestCall) -> NestCall:
+        changed = read_from_panels(call, others(call, ()))
+        layout = layouts.get(call.outputs[0].name)
+        stored = changed if layout is None else panelled_call(changed, layout)
+        return replace(changed, choice=choose(stored, target, ()))
+
+    def reading(call: NestCall) -> list[NestCall]:
+        found = others(call, call.schedule.panels)
+        if not found:
             return [call]
-        changed = read_from_panels(call, others)
+        changed = read_from_panels(call, found)
         return [replace(changed, choice=choose(changed, target, ()))]
 
     packed = replace(program, buffers=buffers, init=tuple(map(scheduled, program.init)))

@@ -244,7 +244,7 @@ class Around:
         length = reduce(mul, (loop.extent for loop in self.product.depth))
         bytes_ = []
         for position in range(TOGETHER):
-            byte = _replaced(value, self._neighbour(group, position, whole=whole))
+            byte = with_indices(value, self._neighbour(group, position, whole=whole))
             if not whole:
                 byte = select(apply("lt", group * TOGETHER + position, length), byte, ZERO)
             byte = apply("band", cast(byte, UINT), const(2 * SIGN - 1, UINT))
@@ -259,9 +259,9 @@ class Around:
         """The indices of the loops of the sum at a position in a group."""
         *outer, last = self.product.depth
         if not whole:
-            return _indices((*outer, last), group * TOGETHER + position)
+            return indices_of((*outer, last), group * TOGETHER + position)
         quarter = Loop(last.axis, apply("idiv", last.extent, const(TOGETHER, INT)))
-        found = _indices((*outer, quarter), group)
+        found = indices_of((*outer, quarter), group)
         return found | {last.axis: found[last.axis] * TOGETHER + position}
 
     def store(self) -> Nest:
@@ -299,11 +299,11 @@ class Around:
     def _moved(self, expr: Expr) -> Expr:
         """An expression over the axes of a block."""
         column = self.product.column.axis
-        moved = _indices(self.product.row, arg(self.block.row) + axis(ROW))
-        return _replaced(expr, {column: arg(self.block.column) + axis(COLUMN), **moved})
+        moved = indices_of(self.product.row, arg(self.block.row) + axis(ROW))
+        return with_indices(expr, {column: arg(self.block.column) + axis(COLUMN), **moved})
 
 
-def _indices(loops: Sequence[Loop], number: Expr) -> dict[str, Expr]:
+def indices_of(loops: Sequence[Loop], number: Expr) -> dict[str, Expr]:
     """The index of each of nested loops whose iterations are numbered together."""
     first, *rest = loops
     found = {}
@@ -313,5 +313,6 @@ def _indices(loops: Sequence[Loop], number: Expr) -> dict[str, Expr]:
     return {first.axis: number, **found}
 
 
-def _replaced(expr: Expr, axes: Mapping[str, Expr]) -> Expr:
+def with_indices(expr: Expr, axes: Mapping[str, Expr]) -> Expr:
+    """An expression with other indices in place of those of loops."""
     return rebuild(expr, lambda item: axes.get(item.value) if item.op == "axis" else None)
