@@ -103,6 +103,7 @@ def _by_type() -> dict[tuple[str, str], str]:
         rows["sign", type_] = f"wk_sign{SUFFIX[type_]}({{0}})"
     rows["turn", FLOAT] = "wk_turn({0})"
     rows["doubling_high", INT] = "wk_doubling_high({0}, {1})"
+    rows["filtered", INT] = "{0}"
     return rows | {
         (op, DOUBLE): f"wk_{op}_64({{0}})"
         for op in ("exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf")

@@ -35,6 +35,7 @@ VECTOR = {
     ("shl", INT): "wasm_i32x4_shl({0}, {1})",
     ("shr", INT): "wasm_i32x4_shr({0}, {1})",
     ("doubling_high", INT): "wk_doubling_high4({0}, {1})",
+    ("filtered", INT): "wk_filtered4({0}, {1})",
 }
 VECTOR |= {(op, UINT): text for (op, type_), text in VECTOR.items() if type_ == INT}
 VECTOR |= {

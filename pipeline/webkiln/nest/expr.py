@@ -72,6 +72,7 @@ OPERATIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "shl": (2, INTEGER),
     "shr": (2, INTEGER),
     "doubling_high": (2, (INT,)),
+    "filtered": (2, (INT,)),
     "and": (2, (BOOL,)),
     "or": (2, (BOOL,)),
     "not": (1, (BOOL,)),

@@ -12,7 +12,7 @@ from webkiln.nest.nest import Nest, load_index
 from webkiln.nest.schedule import LoopSchedule, Panel, TemplateSchedule
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
-from webkiln.plan.template_steps import Around, Product, match_product
+from webkiln.plan.template_steps import COLUMN, ROW, Around, Product, match_product
 from webkiln.plan.vectors import extent
 
 Scheduler = Callable[[NestCall, Target, Collection[str]], Choice]
@@ -80,6 +80,8 @@ def _choice(
     copied, point = around.prepare()
     totals = [View("totals", Type("int32", (rows,)))] if around.needs_totals else []
     store = loops(around.store(), View("sums", Type("int32", template.block)), *totals)
+    # Rows are innermost, so that what depends only on the column is computed once for all.
+    store = replace(store, order=(COLUMN, ROW))
     if extent(call, product.column) % store.tile.lanes:
         store = replace(store, remainder="elements")
     dtype = call.nest.inputs[product.rows.source].dtype
