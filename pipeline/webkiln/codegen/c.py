@@ -7,13 +7,13 @@ from webkiln.codegen import procedures
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.c_functions import arrays_outside, parameters
 from webkiln.codegen.emit import body
-from webkiln.codegen.simd128 import Simd128
+from webkiln.codegen.simd128 import Bytes, Simd128, moves_bytes
 from webkiln.codegen.template_kernels import TemplateKernel
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, INTEGER, LONG, REAL, UINT, ULONG, Expr
-from webkiln.nest.nest import Operand
+from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.procedure import Procedure
 from webkiln.nest.schedule import LoopSchedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
@@ -131,7 +131,11 @@ UNFUSED_ACCUMULATORS = 32
 class C(Braces):
     composed = frozenset({"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf"})
     simd = Simd128()
+    bytes = Bytes()
     threads = None
+
+    def lanes(self, nest: Nest, schedule: LoopSchedule) -> Simd128:
+        return self.bytes if moves_bytes(nest, schedule) else self.simd
 
     @property
     def pointers(self) -> "C":

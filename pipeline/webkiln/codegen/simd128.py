@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from webkiln.codegen.c_family import FourLanes
 from webkiln.codegen.dialect import plus
 from webkiln.codegen.wasm_lanes import ACCESS
+from webkiln.nest.affine import depends
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
-from webkiln.nest.nest import COMPUTE, Accumulator, Operand
+from webkiln.nest.nest import COMPUTE, Accumulator, Nest, Operand
+from webkiln.nest.schedule import LoopSchedule
 
 VECTOR = {
     ("madd", FLOAT): "WK_MADD({0}, {1}, {2})",
@@ -182,3 +184,41 @@ class Simd128(FourLanes):
             return [f"{name} = wasm_f32x4_p{item.combiner}({name}, {value});", unordered]
         word = {"sum": "add", "prod": "mul"}.get(item.combiner, item.combiner)
         return [f"{name} = {_instruction(word, item.body.type, [name, value])};"]
+
+
+class Bytes(Simd128):
+    """Sixteen lanes of 8 bits, for values that are only moved (`moves_bytes`)."""
+
+    width = 16
+
+    def splat(self, text: str, type_: str) -> str:
+        return f"wasm_i8x16_splat({f'-({text})' if type_ == BOOL else text})"
+
+    def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
+        return f"wasm_v128_load({pointer} + {plus(at, offset)})"
+
+    def store(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
+    ) -> str:
+        return f"wasm_v128_store({pointer} + {plus(at, offset)}, {value});"
+
+
+def moves_bytes(nest: Nest, schedule: LoopSchedule) -> bool:
+    """Whether loops store bytes that they have loaded, or one of two by a condition that is the same
+    for a vector, sixteen at a time.
+    """
+    if nest.accumulators or schedule.tile.lanes % Bytes.width or schedule.remainder != "none":
+        return False
+    values = [value for out in nest.outputs for value, _ in out.stores]
+    dtypes = {out.operand.dtype for out in nest.outputs}
+    while values:
+        value = values.pop()
+        if value.op == "select" and value.type == INT:
+            if schedule.tile.vector is None or depends(value.args[0], schedule.tile.vector):
+                return False
+            values += value.args[1:]
+        elif value.op == "load":
+            dtypes.add(nest.inputs[value.value[0]].dtype)
+        elif value.op != "const":
+            return False
+    return dtypes <= {"int8", "uint8"}
