@@ -7,7 +7,7 @@ from webkiln.codegen import procedures
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.c_functions import arrays_outside, parameters
 from webkiln.codegen.emit import body
-from webkiln.codegen.simd128 import Bytes, Simd128, moves_bytes
+from webkiln.codegen.simd128 import Bytes, Resident, Simd128, moves_bytes
 from webkiln.codegen.template_kernels import TemplateKernel
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
@@ -131,10 +131,13 @@ UNFUSED_ACCUMULATORS = 32
 class C(Braces):
     composed = frozenset({"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf"})
     simd = Simd128()
+    resident = Resident()
     bytes = Bytes()
     threads = None
 
     def lanes(self, nest: Nest, schedule: LoopSchedule) -> Simd128:
+        if any(expr.op == "filtered" for expr in nest.nodes):
+            return self.resident
         return self.bytes if moves_bytes(nest, schedule) else self.simd
 
     @property

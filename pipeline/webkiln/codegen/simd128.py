@@ -53,6 +53,7 @@ VARIABLE_SHIFTS = {
 }
 """Shifts of each lane by its own number of places, which have no instruction."""
 LANES = {FLOAT: "f32x4", INT: "i32x4", UINT: "u32x4"}
+ZEROS = ("0", "0x0.0p+0f")
 SIGNLESS = frozenset({"add", "sub", "mul", "neg", "eq", "ne"})
 """Operations whose instruction is the same for integers with and without sign."""
 CASTS = {
@@ -186,6 +187,15 @@ class Simd128(FourLanes):
         return [f"{name} = {_instruction(word, item.body.type, [name, value])};"]
 
 
+class Resident(Simd128):
+    """Lanes for loops in which V8 would make constants again in each iteration."""
+
+    def splat(self, text: str, type_: str) -> str:
+        if text.isidentifier() or type_ not in (FLOAT, INT) or text in ZEROS:
+            return super().splat(text, type_)
+        return f"wk_constant4({f'wk_bits({text})' if type_ == FLOAT else text})"
+
+
 class Bytes(Simd128):
     """Sixteen lanes of 8 bits, for values that are only moved (`moves_bytes`)."""
 
@@ -204,8 +214,8 @@ class Bytes(Simd128):
 
 
 def moves_bytes(nest: Nest, schedule: LoopSchedule) -> bool:
-    """Whether loops store bytes that they have loaded, or one of two by a condition that is the same
-    for a vector, sixteen at a time.
+    """Whether loops store, sixteen at a time, bytes that they have loaded, or one of two by a
+    condition that is the same for a vector.
     """
     if nest.accumulators or schedule.tile.lanes % Bytes.width or schedule.remainder != "none":
         return False

@@ -127,9 +127,9 @@ def _cases() -> Iterable[Case]:
     columns = [_near_ties(int(scale) or 1 << 30, int(shift)) for scale, shift in pairs]
     multiplier, shift = (np.array(item, np.int32) for item in zip(*pairs, strict=True))
     yield Case((np.stack(columns, -1), multiplier, *powers_of_shift(shift)), attrs)
-    for shift in (-31, -9, -1, 0, 1):
-        scale, (left, right) = scales[1], powers_of_shift(np.array(shift, np.int32))
-        yield Case((_near_ties(int(scale), shift), np.array(scale), left, right), attrs)
+    for place in (-31, -9, -1, 0, 1):
+        scale, (left, right) = scales[1], powers_of_shift(np.array(place, np.int32))
+        yield Case((_near_ties(int(scale), place), np.array(scale), left, right), attrs)
 
 
 def _sum_cases() -> Iterable[Case]:
