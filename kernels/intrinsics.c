@@ -430,7 +430,8 @@ static inline v128_t wk_load_uint16_part(const unsigned short *p, int count) {
 }
 
 static inline v128_t wk_low8(v128_t v) {
-  return wasm_i8x16_shuffle(v, v, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+  const v128_t low = wasm_v128_and(v, wk_constant4(255)), pairs = wasm_i16x8_narrow_i32x4(low, low);
+  return wasm_u8x16_narrow_i16x8(pairs, pairs);
 }
 
 static inline v128_t wk_low16(v128_t v) {

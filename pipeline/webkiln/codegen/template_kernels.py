@@ -20,7 +20,7 @@ from webkiln.nest.kernel_template import find_template
 from webkiln.nest.nest import Loop, Nest
 from webkiln.nest.schedule import LoopSchedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.template_steps import Around, match_product
+from webkiln.plan.template_steps import Around, match_step
 
 BLOCKS = {"rows": "WIDTH", "sums": "COLUMNS", "totals": "1", "zero": "1"}
 """The arrays of a template, and the length of their rows: rows of the operand, sums of products,
@@ -43,14 +43,14 @@ class TemplateKernel:
 
     def __init__(self, kernel: Kernel, dialect: Dialect, types: dict[str, str]) -> None:
         assert isinstance(kernel.schedule, TemplateSchedule)
-        product = match_product(kernel.nest)
+        self.template = find_template(kernel.schedule.template)
+        product = match_step(kernel.nest, self.template.step)
         if product is None:
             raise InternalError(f"{kernel.name}: its nest is not what the template computes")
         self.kernel, self.schedule, self.product = kernel, kernel.schedule, product
         self.dialect, self.types = dialect, types
-        self.around = Around(kernel.nest, product)
+        self.around = Around(kernel.nest, product, self.template.block[1])
         self.outside: dict[str, tuple[str, str, int]] = {}
-        self.template = find_template(self.schedule.template)
 
     def print(self, templates: Templates) -> str:
         names = ("rows", "zero")

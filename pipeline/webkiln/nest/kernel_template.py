@@ -12,7 +12,7 @@ from webkiln.errors import InternalError
 from webkiln.shared_files import shared_root
 
 DATA = ("kernels/*.toml",)
-STEPS = ("product",)
+STEPS = ("product", "depthwise")
 """The patterns of `plan/template_steps.py`."""
 
 

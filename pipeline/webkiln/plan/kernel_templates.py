@@ -12,7 +12,7 @@ from webkiln.nest.nest import Nest, load_index
 from webkiln.nest.schedule import LoopSchedule, Panel, TemplateSchedule
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
-from webkiln.plan.template_steps import COLUMN, ROW, Around, Product, match_product
+from webkiln.plan.template_steps import COLUMN, ROW, Around, Product, match_step
 from webkiln.plan.vectors import extent
 
 Scheduler = Callable[[NestCall, Target, Collection[str]], Choice]
@@ -24,10 +24,9 @@ def template_choices(
     """The choices of the templates that compute a call. `schedule` chooses the loops around
     them.
     """
-    product = match_product(call.nest)
-    for template in target.templates if product is not None else ():
-        assert product is not None
-        if _fits(call, product, template, packable):
+    for template in target.templates:
+        product = match_step(call.nest, template.step)
+        if product is not None and _fits(call, product, template, packable):
             yield _choice(call, product, template, target, schedule)
 
 
@@ -35,8 +34,7 @@ def _fits(call: NestCall, product: Product, template: Template, packable: Collec
     depth: Size = prod(call.args[loop.extent.value] for loop in product.depth)
     columns = call.args[product.column.extent.value]
     return (
-        template.step == "product"
-        and call.nest.inputs[product.rows.source].dtype in template.rows
+        call.nest.inputs[product.rows.source].dtype in template.rows
         and call.nest.inputs[product.columns.source].dtype in template.columns
         and call.inputs[product.columns.source].name in packable
         and not is_symbolic(depth)
@@ -61,9 +59,10 @@ def panel_of_columns(product: Product, template: Template) -> Panel:
 def _choice(
     call: NestCall, product: Product, template: Template, target: Target, schedule: Scheduler
 ) -> Choice:
-    around = Around(call.nest, product)
+    around = Around(call.nest, product, template.block[1])
     block = around.block
     rows, columns = template.block
+    width = template.depth * (columns if product.is_depthwise else 1)
     args = {block.row: 0, block.column: 0, block.rows: rows, block.columns: columns}
 
     def loops(nest: Nest, *blocks: View) -> LoopSchedule:
@@ -85,11 +84,14 @@ def _choice(
     if extent(call, product.column) % store.tile.lanes:
         store = replace(store, remainder="elements")
     dtype = call.nest.inputs[product.rows.source].dtype
+    prepare = loops(copied, View("rows", Type(dtype, (rows, width))))
+    if product.is_depthwise and extent(call, product.column) % prepare.tile.lanes:
+        prepare = replace(prepare, remainder="elements")
     found = TemplateSchedule(
         template.name,
         (panel_of_columns(product, template),),
         (
-            loops(copied, View("rows", Type(dtype, (rows, template.depth)))),
+            prepare,
             loops(point, View("zero", Type("int32", (1,)))),
         ),
         store,
