@@ -40,7 +40,15 @@ MATRICES = dict.fromkeys(
 BYTES = {"BitCast": "the element size must not change"}
 NARROW_PRODUCTS = dict.fromkeys(("ConvInteger", "MatMulInteger"), "operands are int8 or uint8")
 FIXED_POINT = dict.fromkeys(
-    ("DoublingHighMul", "RoundingShiftRight", "ScaleAway", "ScaleByMultiplier", "ScaleWide"),
+    (
+        "DoublingHighMul",
+        "Requantize",
+        "RequantizeSum",
+        "RoundingShiftRight",
+        "ScaleAway",
+        "ScaleByMultiplier",
+        "ScaleWide",
+    ),
     "fixed-point operators compute in int32",
 )
 NOT_FLOAT = (
