@@ -1,4 +1,5 @@
-"""Time each kernel template for products against the loops that it replaces, in Node, in one process.
+"""Time each kernel template for products against the loops that it replaces, in Node, in one
+process.
 
     .venv/bin/python -m tests.bench.bench_templates [--variant simd] [--rounds 20]
 
