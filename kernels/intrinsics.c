@@ -282,6 +282,29 @@ static inline v128_t wk_doubling_high4(v128_t a, v128_t b) {
   return wk_low_words(wasm_u64x2_shr(low, 31), wasm_u64x2_shr(high, 31));
 }
 
+// A constant for all lanes that stays in a register during a loop. V8 makes other constants again,
+// by four instructions, wherever they are used.
+static inline v128_t wk_constant4(int bits) {
+  __asm__("" : "+r"(bits));
+  return wasm_i32x4_splat(bits);
+}
+
+// The estimate, a float in each lane, rounded to the nearest integer; or, where a lane is closer than
+// 2^-11 to a tie or is not a number, the exact results. The compiler computes these in the branch,
+// which is rarely taken; the empty assembly keeps it from computing them always, without a branch.
+static inline v128_t wk_filtered4(v128_t exact, v128_t estimate) {
+  const v128_t shift = wk_constant4(wk_bits(0x1.8p23f));
+  const v128_t most = wk_constant4(wk_bits(0.5f - 0x1p-11f));
+  const v128_t shifted = wasm_f32x4_add(estimate, shift);
+  const v128_t rest = wasm_f32x4_sub(estimate, wasm_f32x4_sub(shifted, shift));
+  const v128_t clear = wasm_f32x4_le(wasm_f32x4_abs(rest), most);
+  if (__builtin_expect(wasm_i32x4_bitmask(clear) != 15, 0)) {
+    __asm__ volatile("");
+    return exact;
+  }
+  return wasm_i32x4_sub(shifted, shift);
+}
+
 // 2^n, for n from -126 to 31, rounded down.
 static inline v128_t wk_power_of_two4(v128_t n) {
   return wasm_u32x4_trunc_sat_f32x4(
@@ -407,7 +430,8 @@ static inline v128_t wk_load_uint16_part(const unsigned short *p, int count) {
 }
 
 static inline v128_t wk_low8(v128_t v) {
-  return wasm_i8x16_shuffle(v, v, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+  const v128_t low = wasm_v128_and(v, wk_constant4(255)), pairs = wasm_i16x8_narrow_i32x4(low, low);
+  return wasm_u8x16_narrow_i16x8(pairs, pairs);
 }
 
 static inline v128_t wk_low16(v128_t v) {

@@ -122,6 +122,8 @@ OWN_VALUES = {
     "ScaleByMultiplier",
     "ScaleWide",
     "ScaleAway",
+    "Requantize",
+    "RequantizeSum",
 }
 """Operators whose operands depend on each other. Their sample cases cover every dtype that they
 accept.

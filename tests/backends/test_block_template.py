@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from tests.backends import modules
+from tests.backends.dot_engines import ENGINES, simulate
 from tests.backends.harness import Job, run
-from tests.backends.test_kernel_templates import ENGINES, SIMULATED
 from tests.programs import program
-from webkiln.backends import toolchain
 from webkiln.backends.table import REGISTRY
 from webkiln.nest.kernel_template import find_template
 from webkiln.ops.builder import GraphBuilder
@@ -82,12 +81,7 @@ def test_results(variant: str, tmp_path) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines_do_not_differ(engine: str, tmp_path, monkeypatch) -> None:
     """Codes have four bits, so that no engine takes a sign or saturates."""
-    header = tmp_path / "simulated.h"
-    header.write_text(SIMULATED)
-    second, limit = ENGINES[engine]
-    flags = (f"-DSECOND={second}", f"-DLIMIT(s)={limit}", "-DWK_DOT=simulated_dot")
-    relaxed = (*toolchain.VARIANT_FLAGS["relaxed"], *flags, "-include", str(header))
-    monkeypatch.setitem(toolchain.VARIANT_FLAGS, "relaxed", relaxed)
+    simulate(engine, tmp_path, monkeypatch)
     monkeypatch.setattr(modules, "OBJECTS", tmp_path / "objects")
     check(tmp_path / "code", "relaxed", "")
 

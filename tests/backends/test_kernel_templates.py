@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.backends import modules
+from tests.backends.dot_engines import ENGINES, simulate
 from tests.backends.harness import Job, expected, node_job, run
 from tests.convolutions import PLAIN_2D
 from tests.programs import program, with_target
-from webkiln.backends import toolchain
 from webkiln.backends.table import REGISTRY
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
@@ -27,7 +27,8 @@ MANY_GOPS = 1e6
 TEMPLATES = [
     item for backend in REGISTRY for item in templates(backend) if item.step != "block_product"
 ]
-WASM = [item for item in TEMPLATES if item.backend == "wasm"]
+PRODUCTS = [item for item in TEMPLATES if item.step == "product"]
+WASM = [item for item in PRODUCTS if item.backend == "wasm"]
 WEBGPU = templates("webgpu")
 DOT_PRODUCT = "packed_4x8_integer_dot_product"
 """The language feature of WGSL that shaders replace where it is missing."""
@@ -49,7 +50,7 @@ def cases(template: Template) -> list[Case]:
     rows, columns = template.block
     sizes = [
         *((size, 37, 70) for size in edges(rows, 2 * rows)),
-        *((rows + 1, size, 19) for size in edges(2, 16, *template.depth)),
+        *((2 * rows + 1, size, 19) for size in edges(2, 16, *template.depth)),
         *((rows + 1, 33, size) for size in edges(template.panel, columns, 2 * columns)),
     ]
     return [
@@ -88,31 +89,64 @@ def convolutions(template: Template) -> list[Case]:
     return found
 
 
-SIMULATED = """#include <wasm_simd128.h>
-static v128_t simulated_dot(v128_t a, v128_t b, v128_t sums) {
-  signed char x[16], y[16];
-  int total[4];
-  wasm_v128_store(x, a), wasm_v128_store(y, b), wasm_v128_store(total, sums);
-  for (int lane = 0; lane < 4; lane++) {
-    for (int pair = 0; pair < 2; pair++) {
-      int sum = 0;
-      for (int k = 0; k < 2; k++) {
-        const int at = 4 * lane + 2 * pair + k;
-        sum += x[at] * (SECOND)y[at];
-      }
-      total[lane] += LIMIT(sum);
-    }
-  }
-  return wasm_v128_load(total);
-}
-"""
-SATURATE = "(s < -32768 ? -32768 : s > 32767 ? 32767 : s)"
-ENGINES = {
-    "unsigned": ("unsigned char", "(s)"),
-    "signed": ("signed char", "(s)"),
-    "saturating": ("unsigned char", SATURATE),
-}
-"""What engines compute when the second operand has 8 bits: its type, and the sum of a pair."""
+def depthwise(template: Template) -> list[Case]:
+    """Windows with padding, strides and dilation, of odd and even numbers of taps; channels and
+    pixels that divide no block; weights without a zero point.
+    """
+    rng = np.random.default_rng(2)
+
+    def make(dtype: str, *shape: int) -> np.ndarray:
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+    _, columns = template.block
+    windows = [
+        ((3, 3), {"pad_low": (1, 1), "pad_high": (1, 1)}),
+        ((2, 3), {"strides": (2, 1), "pad_low": (0, 2), "pad_high": (2, 0)}),
+        ((2, 4), {"dilation": (3, 1)}),
+        ((5, 5), {"pad_low": (2, 2), "pad_high": (2, 2)}),
+    ]
+    found = []
+    for dtype, (taps, window), channels in product(
+        sorted(template.rows), windows, (2, 17, columns, columns + 16, 2 * columns + 24)
+    ):
+        operands = (
+            make(dtype, 2, 7, 6, channels),
+            make("int8", 1, *taps, channels),
+            make(dtype),
+            np.zeros((), np.int8),
+        )
+        dims = {"x_dims": (0, 3, 1, 2), "w_dims": (3, 0, 1, 2), "out_dims": (0, 3, 1, 2)}
+        attrs = PLAIN_2D | window | dims | {"groups": channels}
+        found.append(Case(operands, attrs, name=f"{dtype} {taps} {channels}"))
+    return found
+
+
+def table(template: Template) -> list[tuple[str, Case, bool]]:
+    """Operators with the template's step, and whether it computes them."""
+    if template.step == "depthwise":
+        return [("ConvInteger", case, True) for case in depthwise(template)]
+    found = []
+    for case in cases(template):
+        rows, depth = case.inputs[0].shape[:2]
+        least, most = max(template.depth[0], 2), template.depth[1]
+        fits = rows > 1 and least <= depth <= most and case.inputs[1].shape[1] > 1
+        found.append(("MatMulInteger", case, fits))
+    return found + [("ConvInteger", case, True) for case in convolutions(template)]
+
+
+def trained_job(template: Template, op: str, case: Case) -> Job:
+    """A graph of one node, whose operands but the first are trained. The zero point of the weights
+    of a depthwise convolution is a constant.
+    """
+    if template.step == "product":
+        return node_job(op, case, trained=True)
+    b = GraphBuilder("g", RULES)
+    values = {f"x{position}": value for position, value in enumerate(case.inputs[:3])}
+    x = b.input("x0", str(values["x0"].dtype), values["x0"].shape)
+    slots = [b.slot(name, values[name]) for name in ("x1", "x2")]
+    y = b.op(op, [x, *slots, b.constant(case.inputs[3], "int8")], case.attrs)
+    return Job(b.graph({"y0": y}), {"x0": values.pop("x0")}, values)
 
 
 def check(
@@ -123,20 +157,14 @@ def check(
         REGISTRY[template.backend], templates=(replace(template, gops=MANY_GOPS),)
     )
     monkeypatch.setitem(REGISTRY, template.backend, backend)
-    table = [
-        *(("MatMulInteger", case) for case in cases(template)),
-        *(("ConvInteger", case) for case in convolutions(template)),
-    ]
-    jobs = [node_job(op, case, trained=True) for op, case in table]
-    for (op, case), job in zip(table, jobs, strict=True):
+    rows = table(template)
+    jobs = [trained_job(template, op, case) for op, case, _ in rows]
+    for (_, case, fits), job in zip(rows, jobs, strict=True):
         document = program(job.graph, backend)
         used = {item["schedule"].get("template") for item in document["kernels"].values()}
-        rows, depth = case.inputs[0].shape[:2]
-        least, most = max(template.depth[0], 2), template.depth[1]
-        fits = rows > 1 and least <= depth <= most and case.inputs[1].shape[1] > 1
-        assert (template.name in used) == (op == "ConvInteger" or fits), case.name
+        assert (template.name in used) == fits, case.name
     results = run(jobs, template.backend, folder, variant, browser, hidden=hidden)
-    for (op, case), outputs in zip(table, results, strict=True):
+    for (op, case, _), outputs in zip(rows, results, strict=True):
         for name, value in expected(op, case).items():
             assert np.array_equal(outputs[name], value), (variant, case.name)
 
@@ -156,19 +184,14 @@ def test_results_without_the_language_feature(template, tmp_path, monkeypatch):
 @pytest.mark.parametrize("template", WASM, ids=lambda item: item.name)
 def test_every_engine_gives_the_same_bits(template, engine, tmp_path, monkeypatch):
     """Simulated dot products, which the probe in each kernel meets instead of the engine's."""
-    header = tmp_path / "simulated.h"
-    header.write_text(SIMULATED)
-    second, limit = ENGINES[engine]
-    flags = (f"-DSECOND={second}", f"-DLIMIT(s)={limit}", "-DWK_DOT=simulated_dot")
-    relaxed = (*toolchain.VARIANT_FLAGS["relaxed"], *flags, "-include", str(header))
-    monkeypatch.setitem(toolchain.VARIANT_FLAGS, "relaxed", relaxed)
+    simulate(engine, tmp_path, monkeypatch)
     monkeypatch.setattr(modules, "OBJECTS", tmp_path / "objects")
     check(template, tmp_path / "code", monkeypatch, "relaxed")
 
 
 def test_declarations_are_checked(tmp_path):
     path = tmp_path / "wrong.toml"
-    text = (shared_root() / "kernels" / f"{TEMPLATES[0].name}.toml").read_text()
+    text = (shared_root() / "kernels" / f"{PRODUCTS[0].name}.toml").read_text()
     path.write_text(text + "speed = 3\n")
     with pytest.raises(InternalError, match=r"wrong.toml: unknown or missing: speed"):
         read_template(path)
@@ -177,7 +200,7 @@ def test_declarations_are_checked(tmp_path):
         read_template(path)
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda item: item.name)
+@pytest.mark.parametrize("template", PRODUCTS, ids=lambda item: item.name)
 def test_depths_that_are_not_known_are_not_computed(template):
     """The nominal value of a depth is below the limit of the template, but the depth exceeds it."""
     b = GraphBuilder("g", RULES)

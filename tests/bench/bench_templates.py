@@ -1,4 +1,5 @@
-"""Time each kernel template against the loops that it replaces, in Node, in one process.
+"""Time each kernel template for products against the loops that it replaces, in Node, in one
+process.
 
     .venv/bin/python -m tests.bench.bench_templates [--variant simd] [--rounds 20]
 
@@ -62,7 +63,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     rows = []
-    for template in templates("wasm"):
+    for template in (item for item in templates("wasm") if item.step == "product"):
         for m, k, n in SIZES:
             operands = (
                 rng.integers(0, 256, (m, k), np.uint8),

@@ -42,7 +42,15 @@ NARROW_PRODUCTS = dict.fromkeys(
     ("ConvInteger", "MatMulInteger", "MatMulBlocks"), "operands are int8 or uint8"
 )
 FIXED_POINT = dict.fromkeys(
-    ("DoublingHighMul", "RoundingShiftRight", "ScaleAway", "ScaleByMultiplier", "ScaleWide"),
+    (
+        "DoublingHighMul",
+        "Requantize",
+        "RequantizeSum",
+        "RoundingShiftRight",
+        "ScaleAway",
+        "ScaleByMultiplier",
+        "ScaleWide",
+    ),
     "fixed-point operators compute in int32",
 )
 NOT_FLOAT = (

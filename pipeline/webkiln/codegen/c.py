@@ -9,7 +9,7 @@ from webkiln.codegen import procedures
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.c_functions import arrays_outside, parameters
 from webkiln.codegen.emit import body
-from webkiln.codegen.simd128 import Simd128
+from webkiln.codegen.simd128 import Bytes, Resident, Simd128, moves_bytes
 from webkiln.codegen.template_kernels import Function, print_template
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
@@ -106,6 +106,7 @@ def _by_type() -> dict[tuple[str, str], str]:
         rows["sign", type_] = f"wk_sign{SUFFIX[type_]}({{0}})"
     rows["turn", FLOAT] = "wk_turn({0})"
     rows["doubling_high", INT] = "wk_doubling_high({0}, {1})"
+    rows["filtered", INT] = "{0}"
     return rows | {
         (op, DOUBLE): f"wk_{op}_64({{0}})"
         for op in ("exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf")
@@ -133,7 +134,14 @@ UNFUSED_ACCUMULATORS = 32
 class C(Braces):
     composed = frozenset({"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf"})
     simd = Simd128()
+    resident = Resident()
+    bytes = Bytes()
     threads = None
+
+    def lanes(self, nest: Nest, schedule: LoopSchedule) -> Simd128:
+        if any(expr.op == "filtered" for expr in nest.nodes):
+            return self.resident
+        return self.bytes if moves_bytes(nest, schedule) else self.simd
 
     @property
     def pointers(self) -> "C":

@@ -4,14 +4,20 @@ and updates of accumulators.
 
 from abc import ABC, abstractmethod
 
+from webkiln.codegen.dialect import Simd
 from webkiln.nest.expr import BOOL, INT, REAL, Expr
-from webkiln.nest.nest import Accumulator
+from webkiln.nest.nest import Accumulator, Nest
+from webkiln.nest.schedule import LoopSchedule
 
 
 class Braces(ABC):
     """Loops, variables and accumulators in the syntax that these languages share."""
 
     heap = False
+    simd: Simd | None = None
+
+    def lanes(self, nest: Nest, schedule: LoopSchedule) -> Simd | None:
+        return self.simd
 
     @abstractmethod
     def keyword(self, type_: str) -> str:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from webkiln.nest.expr import FLOAT, Expr, const
-from webkiln.nest.nest import Accumulator, Operand, load_guard
+from webkiln.nest.nest import Accumulator, Nest, Operand, load_guard
 from webkiln.nest.schedule import LoopSchedule
 from webkiln.plan.kernel import Kernel
 
@@ -173,6 +173,9 @@ class Dialect(Sequential, Protocol):
     def pointers(self) -> Pointers | None: ...
     @property
     def threads(self) -> Threads | None: ...
+
+    def lanes(self, nest: Nest, schedule: LoopSchedule) -> Simd | None:
+        """The vectors of the loops of a nest with a vector axis."""
 
     def declare(self, type_: str, name: str, text: str) -> str: ...
     def loop(self, name: str, extent: str) -> str: ...

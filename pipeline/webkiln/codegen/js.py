@@ -135,7 +135,7 @@ ARRAYS = (
 
 
 class JavaScript(Braces):
-    composed = frozenset({"doubling_high"})
+    composed = frozenset({"doubling_high", "filtered"})
     simd = None
     threads = None
     heap = True

@@ -51,7 +51,8 @@ class Loops:
 
     def print(self) -> list[str]:
         tile, loops = self.schedule.tile, {loop.axis: loop for loop in self.kernel.nest.axes}
-        here = Context(tile.vector, tile.axis, self.dialect.simd if tile.vector else None)
+        simd = self.dialect.lanes(self.kernel.nest, self.schedule) if tile.vector else None
+        here = Context(tile.vector, tile.axis, simd)
         with self.scopes.block() as top:
             self.parallel([loops[name] for name in self.schedule.order], Place(here))
         return top.lines()

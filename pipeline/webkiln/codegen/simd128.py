@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from webkiln.codegen.c_family import FourLanes
 from webkiln.codegen.dialect import plus
 from webkiln.codegen.wasm_lanes import ACCESS
+from webkiln.nest.affine import depends
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
-from webkiln.nest.nest import COMPUTE, Accumulator, Operand
+from webkiln.nest.nest import COMPUTE, Accumulator, Nest, Operand
+from webkiln.nest.schedule import LoopSchedule
 
 VECTOR = {
     ("madd", FLOAT): "WK_MADD({0}, {1}, {2})",
@@ -35,6 +37,7 @@ VECTOR = {
     ("shl", INT): "wasm_i32x4_shl({0}, {1})",
     ("shr", INT): "wasm_i32x4_shr({0}, {1})",
     ("doubling_high", INT): "wk_doubling_high4({0}, {1})",
+    ("filtered", INT): "wk_filtered4({0}, {1})",
 }
 VECTOR |= {(op, UINT): text for (op, type_), text in VECTOR.items() if type_ == INT}
 VECTOR |= {
@@ -50,6 +53,7 @@ VARIABLE_SHIFTS = {
 }
 """Shifts of each lane by its own number of places, which have no instruction."""
 LANES = {FLOAT: "f32x4", INT: "i32x4", UINT: "u32x4"}
+ZEROS = ("0", "0x0.0p+0f")
 SIGNLESS = frozenset({"add", "sub", "mul", "neg", "eq", "ne"})
 """Operations whose instruction is the same for integers with and without sign."""
 CASTS = {
@@ -181,3 +185,50 @@ class Simd128(FourLanes):
             return [f"{name} = wasm_f32x4_p{item.combiner}({name}, {value});", unordered]
         word = {"sum": "add", "prod": "mul"}.get(item.combiner, item.combiner)
         return [f"{name} = {_instruction(word, item.body.type, [name, value])};"]
+
+
+class Resident(Simd128):
+    """Lanes for loops in which V8 would make constants again in each iteration."""
+
+    def splat(self, text: str, type_: str) -> str:
+        if text.isidentifier() or type_ not in (FLOAT, INT) or text in ZEROS:
+            return super().splat(text, type_)
+        return f"wk_constant4({f'wk_bits({text})' if type_ == FLOAT else text})"
+
+
+class Bytes(Simd128):
+    """Sixteen lanes of 8 bits, for values that are only moved (`moves_bytes`)."""
+
+    width = 16
+
+    def splat(self, text: str, type_: str) -> str:
+        return f"wasm_i8x16_splat({f'-({text})' if type_ == BOOL else text})"
+
+    def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
+        return f"wasm_v128_load({pointer} + {plus(at, offset)})"
+
+    def store(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
+    ) -> str:
+        return f"wasm_v128_store({pointer} + {plus(at, offset)}, {value});"
+
+
+def moves_bytes(nest: Nest, schedule: LoopSchedule) -> bool:
+    """Whether loops store, sixteen at a time, bytes that they have loaded, or one of two by a
+    condition that is the same for a vector.
+    """
+    if nest.accumulators or schedule.tile.lanes % Bytes.width or schedule.remainder != "none":
+        return False
+    values = [value for out in nest.outputs for value, _ in out.stores]
+    dtypes = {out.operand.dtype for out in nest.outputs}
+    while values:
+        value = values.pop()
+        if value.op == "select" and value.type == INT:
+            if schedule.tile.vector is None or depends(value.args[0], schedule.tile.vector):
+                return False
+            values += value.args[1:]
+        elif value.op == "load":
+            dtypes.add(nest.inputs[value.value[0]].dtype)
+        elif value.op != "const":
+            return False
+    return dtypes <= {"int8", "uint8"}

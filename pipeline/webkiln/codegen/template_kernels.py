@@ -22,7 +22,7 @@ from webkiln.nest.nest import Loop, Nest
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.plan.block_steps import AroundBlocks, BlockProduct, match_blocks
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.template_steps import Around, Block, Product, match_product
+from webkiln.plan.template_steps import Around, Block, Product, match_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,13 @@ def print_template(kernel: Kernel, language: TemplateLanguage, templates: Templa
     """The source of a kernel with a template. Raises InternalError if its nest is not what the
     template computes.
     """
-    product, blocks = match_product(kernel.nest), match_blocks(kernel.nest)
+    assert isinstance(kernel.schedule, TemplateSchedule)
+    step = find_template(kernel.schedule.template).step
+    blocks, product = match_blocks(kernel.nest), match_step(kernel.nest, step)
+    if step == "block_product" and blocks is not None:
+        return BlockKernel(kernel, language, blocks).print(templates)
     if product is not None:
         return ProductKernel(kernel, language, product).print(templates)
-    if blocks is not None:
-        return BlockKernel(kernel, language, blocks).print(templates)
     raise InternalError(f"{kernel.name}: its nest is not what a template computes")
 
 
@@ -155,7 +157,9 @@ class ProductKernel(TemplateKernel):
     """The kernel of a product of 8-bit integers."""
 
     def __init__(self, kernel: Kernel, language: TemplateLanguage, product: Product) -> None:
-        self.product, self.around = product, Around(kernel.nest, product)
+        assert isinstance(kernel.schedule, TemplateSchedule)
+        columns = find_template(kernel.schedule.template).block[1]
+        self.product, self.around = product, Around(kernel.nest, product, columns)
         super().__init__(kernel, language, self.around.block)
 
     def functions(self) -> dict[str, Function]:

@@ -274,6 +274,7 @@ COMPOSITIONS: dict[str, Callable[..., Expr]] = {
     "cos": cos,
     "pow": power,
     "doubling_high": doubling_high,
+    "filtered": lambda exact, estimate: exact,
 }
 
 

@@ -3,7 +3,10 @@
 Total means: for any operand values, there is no trap, no undefined behaviour and no out-of-bounds
 load, so any subexpression may be evaluated speculatively. The numpy functions in `SEMANTICS`
 (`nest/semantics.py`) define the operations; every printer must agree with them. The only exception
-is `madd`, which may be fused: whether it rounds the product is up to the backend.
+is `madd`, which may be fused: whether it rounds the product is up to the backend. `filtered` is its
+first operand; the second is the bits of a float estimate of it, which decides all but the results
+that are close to a tie (a floating-point filter, Shewchuk 1997). It is at most 2^-11 from a number
+that rounds to the result, at most 2^20 in size, and is NaN where there is none.
 
 Types: f32, f64, i32, u32, i64, u64, bool. Integer arithmetic wraps. Equal expressions are the same
 object, so common subexpressions are detected by identity.
@@ -72,6 +75,7 @@ OPERATIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "shl": (2, INTEGER),
     "shr": (2, INTEGER),
     "doubling_high": (2, (INT,)),
+    "filtered": (2, (INT,)),
     "and": (2, (BOOL,)),
     "or": (2, (BOOL,)),
     "not": (1, (BOOL,)),

@@ -12,7 +12,7 @@ from webkiln.errors import InternalError
 from webkiln.shared_files import shared_root
 
 DATA = ("kernels/*.toml",)
-STEPS = ("product", "block_product")
+STEPS = ("product", "depthwise", "block_product")
 """The patterns of `plan/template_steps.py` and `plan/block_steps.py`."""
 
 

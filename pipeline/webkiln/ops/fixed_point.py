@@ -135,7 +135,7 @@ def _shift_reference(x: Array, places: Array) -> Array:
     return np.asarray((wide >> count) + ((wide & mask) > (mask >> 1) + (wide < 0)))
 
 
-def _scaled_reference(x: Array, multiplier: Array, left: Array, right: Array) -> Array:
+def scaled_reference(x: Array, multiplier: Array, left: Array, right: Array) -> Array:
     places = 31 - np.log2(right.astype(np.uint32)).astype(np.int32)
     return _shift_reference(_high_reference(x * left, multiplier), places)
 
@@ -188,7 +188,7 @@ SCALES = np.array([[1 << 30], [1518500250], [INT_MAX]], np.int32)
 SHIFTS = np.array([[[-31]], [[-16]], [[-9]], [[-1]], [[0]], [[1]], [[11]]], np.int32)
 
 
-def _powers(shift: Array) -> tuple[Array, Array]:
+def powers_of_shift(shift: Array) -> tuple[Array, Array]:
     """The factors of a shift."""
     left, right = np.maximum(shift, 0), 31 + np.minimum(shift, 0)
     return (np.int32(1) << left), (np.uint32(1) << right.astype(np.uint32)).view(np.int32)
@@ -224,10 +224,10 @@ elementwise(
 elementwise(
     "ScaleByMultiplier",
     lambda attrs, x, m, left, right: scaled(x, m, left, right),
-    lambda attrs, x, m, left, right: _scaled_reference(x, m, left, right),
+    lambda attrs, x, m, left, right: scaled_reference(x, m, left, right),
     [
-        Case((ACCUMULATED, SCALES, *_powers(SHIFTS))),
-        Case((ACCUMULATED.reshape(-1, 1), CHANNEL_SCALES, *_powers(CHANNEL_SHIFTS))),
+        Case((ACCUMULATED, SCALES, *powers_of_shift(SHIFTS))),
+        Case((ACCUMULATED.reshape(-1, 1), CHANNEL_SCALES, *powers_of_shift(CHANNEL_SHIFTS))),
     ],
     kinds=("int32",),
     arity=4,

@@ -26,7 +26,7 @@ from webkiln.plan.template_steps import (
     Around,
     Block,
     Product,
-    match_product,
+    match_step,
 )
 from webkiln.plan.vectors import extent
 
@@ -43,8 +43,9 @@ def template_choices(
     """The choices of the templates that compute a call. `schedule` chooses the loops around
     them.
     """
-    product, blocks = match_product(call.nest), match_blocks(call.nest)
+    blocks = match_blocks(call.nest)
     for template in target.templates:
+        product = match_step(call.nest, template.step)
         if product is not None and _fits(call, product, template, packable):
             yield _choice(call, product, template, target, schedule)
         if blocks is not None and _fits_blocks(call, blocks, template, packable):
@@ -102,8 +103,7 @@ def _fits(call: NestCall, product: Product, template: Template, packable: Collec
     depth: Size = prod(call.args[loop.extent.value] for loop in product.depth)
     columns = call.args[product.column.extent.value]
     return (
-        template.step == "product"
-        and product.rows.dtype in template.rows
+        product.rows.dtype in template.rows
         and call.nest.inputs[product.columns.source].dtype in template.columns
         and call.inputs[product.columns.source].name in packable
         and not is_symbolic(depth)
@@ -128,7 +128,7 @@ def panel_of_columns(product: Product, template: Template) -> Panel:
 def _choice(
     call: NestCall, product: Product, template: Template, target: Target, schedule: Scheduler
 ) -> Choice:
-    around = Around(call.nest, product)
+    around = Around(call.nest, product, template.block[1])
     rows = template.block[0]
 
     def loops(nest: Nest, *blocks: View) -> LoopSchedule | InvocationSchedule:
@@ -141,13 +141,16 @@ def _choice(
         store = _with_partial_blocks(call, product, store)
     else:
         copied, point = around.prepare()
-        lengths = (rows, template.depth[1])
-        prepare = (
-            loops(copied, View("rows", Type(product.rows.dtype, lengths))),
-            loops(point, View("zero", Type("int32", (1,)))),
-        )
+        width = template.depth[1] * (template.block[1] if product.is_depthwise else 1)
+        copies = loops(copied, View("rows", Type(product.rows.dtype, (rows, width))))
+        # Rows are innermost, so that what depends only on the column is computed once for all.
+        store = replace(store, order=(COLUMN, ROW))
         if extent(call, product.column) % store.tile.lanes:
             store = replace(store, remainder="elements")
+        if product.is_depthwise and extent(call, product.column) % copies.tile.lanes:
+            assert isinstance(copies, LoopSchedule)
+            copies = replace(copies, remainder="elements")
+        prepare = copies, loops(point, View("zero", Type("int32", (1,))))
     found = TemplateSchedule(
         template.name,
         (panel_of_columns(product, template),),

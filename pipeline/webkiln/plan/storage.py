@@ -61,7 +61,7 @@ from webkiln.nest.target import Target
 from webkiln.nest.wrap import WRAPPERS
 from webkiln.plan.cost import expected
 from webkiln.plan.schedule import choose
-from webkiln.plan.template_steps import match_product
+from webkiln.plan.template_steps import match_step
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
 
@@ -86,7 +86,7 @@ def _columns_of_templates(program: Program, target: Target) -> set[str]:
     constants, found = program.repackable, set()
     others = {view.name for call in program.init for view in call.inputs}
     for call in program.calls:
-        product = match_product(call.nest)
+        product = match_step(call.nest, "product")
         column = None if product is None else call.inputs[product.columns.source].name
         if column in constants and _prefers_template(call, column, target):
             found.add(column)

@@ -67,7 +67,7 @@ class Factor:
 class Product:
     """out[m, n] = f(sum over k of rows[m, k] * columns[k, n]), where f may read other inputs. Rows
     and sums may have several loops, such as those of a convolution: `row`, `column` and `depth` are
-    the loops of m, n and k.
+    the loops of m, n and k. In a depthwise convolution, rows also depend on n.
     """
 
     rows: Factor
@@ -76,15 +76,20 @@ class Product:
     column: Loop
     depth: tuple[Loop, ...]
 
+    @property
+    def is_depthwise(self) -> bool:
+        return self.column.axis in self.rows.axes
 
-def match_product(nest: Nest) -> Product | None:
-    """The product of int32 factors that a nest computes, if it computes one."""
-    if not nest.is_contraction:
+
+def match_step(nest: Nest, step: str) -> Product | None:
+    """The product of int32 factors that a nest computes, if it computes one of a step."""
+    match = MATCHES.get(step)
+    if match is None or not nest.is_contraction:
         return None
     factors = [_factor(item, nest) for item in nest.accumulators[0].body.args]
     for first, second in (factors, factors[::-1]):
         if first is not None and second is not None:
-            found = _product(nest, first, second)
+            found = match(nest, first, second)
             if found is not None:
                 return found
     return None
@@ -109,6 +114,33 @@ def _product(nest: Nest, rows: Factor, columns: Factor) -> Product | None:
     ):
         return None
     return Product(rows, columns, row, others[0], _contiguous_last(nest.reduce, rows))
+
+
+def _depthwise(nest: Nest, rows: Factor, columns: Factor) -> Product | None:
+    """The depthwise convolution with these factors: rows are contiguous along the columns, which
+    are signed, without a zero point, and an array of one loop per dimension.
+    """
+    index = load_index(columns.element)
+    names = [item.value for item in index if item.op == "axis"]
+    shared = [loop for loop in nest.axes if loop.axis in names]
+    row = tuple(loop for loop in nest.axes if loop not in shared)
+    if (
+        len(shared) != 1
+        or not row
+        or not {loop.axis for loop in nest.axes} <= rows.axes
+        or step(load_index(rows.element)[-1], shared[0].axis) != 1
+        or columns.guard is not None
+        or columns.zero is not None
+        or columns.dtype != "int8"
+        or sorted(names) != sorted(loop.axis for loop in (shared[0], *nest.reduce))
+        or len(names) != len(index)
+        or _axes_of(rows.zero)
+    ):
+        return None
+    return Product(rows, columns, row, shared[0], nest.reduce)
+
+
+MATCHES = {"product": _product, "depthwise": _depthwise}
 
 
 def _axes_of(expr: Expr | None) -> set[str]:
@@ -197,10 +229,13 @@ def block_of(nest: Nest) -> Block:
 
 
 class Around:
-    """The loops around a template. Their nests have the inputs of the nest, in the same order."""
+    """The loops around a template, for blocks of at most `columns` columns. Their nests have the
+    inputs of the nest, in the same order.
+    """
 
-    def __init__(self, nest: Nest, product: Product) -> None:
+    def __init__(self, nest: Nest, product: Product, columns: int) -> None:
         self.nest, self.product, self.block = nest, product, block_of(nest)
+        self.columns = columns
         zero = ZERO if product.columns.zero is None else product.columns.zero
         self.column_zero = zero - SIGN if product.columns.dtype == "uint8" else zero
         """The zero point of the columns as int8."""
@@ -212,20 +247,25 @@ class Around:
 
     def prepare(self) -> tuple[Nest, Nest]:
         """Store a block of rows [rows, depth] in the dtype of the input, with zero points where the
-        guard is false; and the zero point of the rows, as int32 [1].
+        guard is false; and the zero point of the rows, as int32 [1]. For a depthwise convolution, a
+        row is [depth, columns].
         """
         rows, depth = self.product.rows, self.product.depth
         zero = ZERO if rows.zero is None else rows.zero
         value = rows.element
         if rows.guard is not None:
-            index = load_index(value)
-            inside = load(rows.source, value.type, index, rows.guard, const(0, value.type))
-            value = select(rows.guard, cast(inside, INT), zero)
+            index, known = load_index(value), zero.op == "const" and value.type == INT
+            other = zero if known else const(0, value.type)
+            inside = load(rows.source, value.type, index, rows.guard, other)
+            value = inside if known else select(rows.guard, cast(inside, INT), zero)
         operand = Operand(rows.dtype, 2)
         flat = reduce(lambda total, loop: total * loop.extent + axis(loop.axis), depth, ZERO)
+        axes = (Loop(ROW, arg(self.block.rows)), *depth)
+        if self.product.is_depthwise:
+            flat = flat * self.columns + axis(COLUMN)
+            axes = (*axes, Loop(COLUMN, arg(self.block.columns)))
         stored = make_output(operand, [(self._moved(value), (axis(ROW), flat))])
         point = make_output(Operand("int32", 1), [(zero, (ZERO,))])
-        axes = (Loop(ROW, arg(self.block.rows)), *depth)
         return self._nest(axes, (stored,)), self._nest((), (point,))
 
     def pack(self, *, whole: bool) -> tuple[Nest, Nest]:

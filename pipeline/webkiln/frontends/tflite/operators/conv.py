@@ -17,8 +17,8 @@ from webkiln.frontends.tflite.operators.integers import (
     is_quantized,
     number,
     placed,
+    requantized,
     result,
-    scaled,
     shifted_left,
     shifted_right,
     zero,
@@ -70,7 +70,7 @@ def quantized(
     if call.type(x).dtype != "int16" or call.attr("narrow", 0):
         total = with_bias(call, integer_sum(call, x, weights, product), bias)
         if not once:
-            return placed(call, scaled(call, total))
+            return requantized(call, total)
         halves = [shifted_right(call, total, 16), call.op("BitAnd", [total, number(call, 0xFFFF)])]
         return placed(
             call,
@@ -290,7 +290,7 @@ def batch_matmul(call: NodeCall) -> Tensor:
         total = integer_sum(
             call, 0, 1, lambda kind, factors: call.op(f"MatMul{kind}", factors, attrs)
         )
-        return placed(call, scaled(call, total))
+        return requantized(call, total)
     if is_hybrid(call, 0, 1):
         x = call.tensor(0)
         flipped = (

@@ -10,6 +10,7 @@ from webkiln.frontends.tflite.operators.fixed import (
 )
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
+    BYTES,
     by_multiplier,
     by_table,
     centred,
@@ -23,6 +24,8 @@ from webkiln.frontends.tflite.operators.integers import (
     out_dtype,
     out_zero,
     placed,
+    requantized,
+    requantized_sum,
     result,
     scaled,
     scaled_down,
@@ -67,6 +70,8 @@ def summed(sign: int) -> NodeHandler:
                     {"min": least, "max": most},
                 ),
             )
+        if sign > 0 and {*call.attr("dtypes"), call.type(0).dtype, call.type(1).dtype} <= {*BYTES}:
+            return requantized_sum(call, centred(call, 0), centred(call, 1))
         a, b = (
             scaled_down(call, shifted_left(call, centred(call, index), call.attr("spare")), name)
             for index, name in ((0, "left"), (1, "right"))
@@ -79,7 +84,7 @@ def summed(sign: int) -> NodeHandler:
 def multiplied(call: NodeCall) -> Tensor:
     if not is_quantized(call):
         return activated(call, call.op("Mul", operands(call)))
-    return placed(call, scaled(call, call.op("Mul", [centred(call, 0), centred(call, 1)])))
+    return requantized(call, call.op("Mul", [centred(call, 0), centred(call, 1)]))
 
 
 def divided(call: NodeCall) -> Tensor:
@@ -121,7 +126,7 @@ def squared_difference(call: NodeCall) -> Tensor:
         for index, name in ((0, "left"), (1, "right"))
     )
     difference = call.op("Sub", [a, b])
-    return placed(call, scaled(call, call.op("Mul", [difference, difference])))
+    return requantized(call, call.op("Mul", [difference, difference]))
 
 
 def compared(op: str) -> NodeHandler:
@@ -145,7 +150,7 @@ def relu(low: float | None, high: float | None) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         if is_quantized(call):
-            return placed(call, scaled(call, centred(call)))
+            return requantized(call, centred(call))
         if high is None:
             return call.op("Relu", [x])
         return call.op("Clip", [x], {"min": low, "max": high})

@@ -12,6 +12,7 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast
 
 INTEGERS = ("int8", "uint8", "int16")
+BYTES = ("int8", "uint8")
 
 
 def operand_count(call: NodeCall) -> int:
@@ -150,6 +151,34 @@ def result(call: NodeCall, x: Tensor, index: int = 0) -> Tensor:
 def placed(call: NodeCall, x: Tensor) -> Tensor:
     """Add the zero point of the output to a rescaled int32."""
     return result(call, more(call, x, out_zero(call)))
+
+
+def requantized(call: NodeCall, x: Tensor) -> Tensor:
+    """Multiply an int32 by the factor of the result, add its zero point and clamp it."""
+    if out_dtype(call) not in BYTES:
+        return placed(call, scaled(call, x))
+    multiplier, shift = factor(call, "multiplier"), factor(call, "multiplier_shift")
+    left, right = _power(call, shift, "Max", 0), _power(call, shift, "Min", 31)
+    y = call.op("Requantize", [x, multiplier, left, right], placement(call))
+    return cast(call.builder, y, out_dtype(call))
+
+
+def placement(call: NodeCall) -> dict[str, int]:
+    """The zero point of the output, and the range of its fused activation, or of its dtype."""
+    low, high = call.attr("range") or limits(out_dtype(call))
+    return {"zero": out_zero(call), "min": low, "max": high}
+
+
+def requantized_sum(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    """Rescale operands of 8 bits without their zero points, and requantize their sum."""
+    factors = [
+        item
+        for name in ("left", "right", "multiplier")
+        for item in (factor(call, name), _power(call, factor(call, f"{name}_shift"), "Min", 31))
+    ]
+    attrs = {"spare": call.attr("spare"), **placement(call)}
+    y = call.op("RequantizeSum", [a, b, *factors], attrs)
+    return cast(call.builder, y, out_dtype(call))
 
 
 def looked_up(call: NodeCall, x: Tensor, table: Tensor, least: int) -> Tensor:

@@ -9,9 +9,8 @@ from webkiln.frontends.tflite.operators.integers import (
     more,
     out_dtype,
     out_zero,
-    placed,
+    requantized,
     result,
-    scaled,
     zero,
 )
 from webkiln.ops.builder import Tensor
@@ -51,7 +50,7 @@ def quantize(call: NodeCall) -> Tensor:
     if x.dtype != "float32":
         if "multiplier" not in call.attr("extra", ()):
             raise call.error("an operand or result has no scale; convert the model again")
-        return placed(call, scaled(call, centred(call)))
+        return requantized(call, centred(call))
     if out_dtype(call) not in ("int8", "uint8", "int16") or "scale" not in call.attr("extra", ()):
         raise call.unsupported(
             f"quantises to {out_dtype(call)}", "Supported are int8, uint8 and int16 with a scale"

@@ -10,7 +10,7 @@ from webkiln.frontends.tflite.operators.integers import (
     less,
     limits,
     more,
-    placed,
+    requantized,
     rounded_right,
     scaled,
     zero,
@@ -124,4 +124,4 @@ def svdf(call: NodeCall) -> list[Tensor]:
     sums = total(b, call.op("Mul", [wide(call, retained), wide(call, call.tensor(2))]), 2)
     y = total(b, reshaped(b, sums, (x.shape[0], filters // rank, rank)), 2)
     y = y + call.tensor(3) if has(call, 3) else y
-    return [placed(call, scaled(call, y)), reshaped(b, retained, call.type(4).shape)]
+    return [requantized(call, y), reshaped(b, retained, call.type(4).shape)]

@@ -11,7 +11,7 @@ from webkiln.frontends.tflite.operators.integers import (
     number,
     out_dtype,
     placed,
-    scaled,
+    requantized,
     shifted_right,
 )
 from webkiln.ir.types import is_float
@@ -49,7 +49,7 @@ def mean_or_sum(op: str) -> NodeHandler:
                     "averages integers over an axis of symbolic size",
                     "Set the size with --dim",
                 )
-            return placed(call, scaled(call, call.op("ReduceSum", [centred(call)], attrs)))
+            return requantized(call, call.op("ReduceSum", [centred(call)], attrs))
         if op == "ReduceMean" and not is_float(x.dtype):
             sums = call.op("ReduceSum", [cast(call.builder, x, "int64")], attrs)
             count = x.type.size // sums.type.size
