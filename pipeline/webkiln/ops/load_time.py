@@ -17,7 +17,7 @@ SAVED_BYTES = 4096
 """The least number of bytes that decoding a constant has to save."""
 SAVED_PART = 4
 """A constant is decoded if that saves this part of its bytes."""
-COMPUTED = ("float32", "int8", "uint8", "int16", "uint16", "int32", "uint32")
+COMPUTED = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32")
 """The dtypes with which all backends compute."""
 
 
@@ -94,11 +94,10 @@ class _Search:
 
     def _is_decodable(self, node: Node) -> bool:
         traits = find(node.op).traits
-        also = ("float16",) if node.op == "Cast" else ()
         return (
             (traits.elementwise or traits.is_view or traits.decodes)
             and all(self.graph.type(name).dtype in COMPUTED for name in node.outputs)
-            and all(self.graph.type(name).dtype in (*COMPUTED, *also) for name in node.inputs)
+            and all(self.graph.type(name).dtype in COMPUTED for name in node.inputs)
         )
 
     def bytes(self, name: str) -> int:

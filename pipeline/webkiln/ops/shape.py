@@ -316,8 +316,8 @@ def _gather_types(attrs: Gather, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _gather_reference(attrs: Gather, x: Array, indices: Array) -> tuple[Array, ...]:
     """Negative indices count from the end; out-of-bounds indices read 0."""
-    size = x.shape[attrs.axis]
-    wrapped = np.where(indices < 0, indices + size, indices)
+    size, wide = x.shape[attrs.axis], indices.astype(np.int64)
+    wrapped = np.where(wide < 0, wide + size, wide)
     source = (
         x
         if size
@@ -349,6 +349,9 @@ def _gather_cases() -> Iterable[Case]:
     yield Case((X, np.array([[2, 0], [-1, 7]], np.int32)), {"axis": 1})
     yield Case((X[0], np.array([1, 1, 0], np.int32)), {"axis": 0})
     yield Case((X[:, :0], np.array([1, 0], np.int32)), {"axis": 1}, name="of nothing")
+    table = np.linspace(-1, 1, 256, dtype=np.float32)
+    for codes in (np.array([0, 255, 128], np.uint8), np.array([0, -1, -128], np.int8)):
+        yield Case((table, codes), {"axis": 0}, name="narrow indices")
 
 
 GATHER = define(
@@ -361,7 +364,8 @@ GATHER = define(
         (2, 2),
         _gather_cases,
         Traits(
-            weight_channel_axis=lambda attrs, position, rank: rank - 1 if position == 0 else None
+            decodes=True,
+            weight_channel_axis=lambda attrs, position, rank: rank - 1 if position == 0 else None,
         ),
     )
 )
