@@ -119,7 +119,7 @@ def float_values(dtype: str) -> Array:
 def numbers(stored: Array, dtype: str, shape: tuple[int, ...]) -> Array:
     """What `decode` computes, as an array."""
     if dtype == "bfloat16":
-        return bfloat16_to_float32(stored)
+        return bfloat16_to_float32(stored).reshape(shape)
     bits = BITS[dtype]
     shifts = np.arange(0, 8, bits)
     codes = (stored.reshape(-1, 1).astype(np.int64) >> shifts) & ((1 << bits) - 1)
