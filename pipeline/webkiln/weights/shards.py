@@ -43,6 +43,7 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
     fixed = graph.slots | graph.constants.keys()
     fixed |= {name for node in graph.nodes if node.name in folded for name in node.outputs}
     decoded = {name: node for node in load_time_nodes(graph) for name in node.outputs}
+    of_blocks = _parameters_of_blocks(graph)
     found: dict[str, Stored] = {}
 
     def add(name: str, axis: int | None, *, keep: bool = False) -> None:
@@ -51,7 +52,8 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
             for operand in decoded[name].inputs:
                 add(operand, None, keep=True)
         elif name in fixed and not _is_scalar(graph, name):
-            found.setdefault(name, _stored(name, graph.type(name), axis, keep=keep))
+            is_kept = keep or name in of_blocks
+            found.setdefault(name, _stored(name, graph.type(name), axis, keep=is_kept))
 
     for node in graph.nodes:
         traits = find(node.op).traits
@@ -65,6 +67,18 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
         if name in fixed and name not in decoded:
             found.setdefault(name, _stored(name, graph.type(name), None))
     return tuple(found.values())
+
+
+def _parameters_of_blocks(graph: Graph) -> set[str]:
+    """Scales and zero points of a table that is quantized by blocks: the program selects rows of
+    them, and repeats these.
+    """
+    repeated = {name for node in graph.nodes if node.op == "Repeat" for name in node.inputs}
+    return {
+        node.inputs[0]
+        for node in graph.nodes
+        if node.op == "Gather" and repeated.intersection(node.outputs)
+    }
 
 
 def _is_scalar(graph: Graph, name: str) -> bool:

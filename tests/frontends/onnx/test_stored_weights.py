@@ -2,6 +2,8 @@
 are those of onnxruntime and of the onnx package.
 """
 
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import onnx
@@ -17,6 +19,8 @@ from webkiln.errors import UnsupportedError
 from webkiln.frontends.nodes import narrow
 from webkiln.frontends.onnx.load import read_checked
 from webkiln.ops.evaluate import run_graph
+from webkiln.weights.encoding import BY_NAME
+from webkiln.weights.shards import pieces, stored
 
 node = helper.make_node
 INTEGERS = ("int4", "uint4", "int2", "uint2")
@@ -260,3 +264,29 @@ def test_gathers_along_other_axes(dtype: str, gather: int, blocks: int) -> None:
     source = converted(proto)
     got = run_graph(optimised(source), values, source.weights)[0]["y"]
     np.testing.assert_allclose(got, onnxruntime_outputs(proto, values)["y"], rtol=1e-6)
+
+
+QUANTIZED = sorted((Path(__file__).parent / "quantized").glob("*.onnx"))
+
+
+@pytest.mark.parametrize("path", QUANTIZED, ids=lambda path: path.stem)
+def test_files_of_the_quantizer_keep_their_bytes(path: Path) -> None:
+    """Encodings change no codes, scales or zero points either."""
+    proto = onnx.load(path)
+    values = {"ids": np.array([79, 0, -1, 7, 63])}
+    source = converted(proto)
+    expected = onnxruntime_outputs(proto, values)["y"]
+    graph = optimised(source)
+    got = run_graph(graph, values, source.weights)[0]["y"]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    in_file = sum(len(item.raw_data) for item in proto.graph.initializer)
+    assert bundle_bytes(source) <= 1.05 * in_file
+    codes = [item for item in stored(graph) if item.name != "gather/data"]
+    plain = pieces(codes, "float32")
+    for encoding in BY_NAME.keys() - {"raw"}:
+        assert pieces(codes, encoding) == plain
+
+
+def test_the_quantizer_writes_all_its_operators() -> None:
+    operators = {node.op_type for path in QUANTIZED for node in onnx.load(path).graph.node}
+    assert operators >= {"GatherBlockQuantized", "MatMulNBits", "DequantizeLinear"}
