@@ -38,6 +38,10 @@ slot short_scales: float16[1,100]
 slot eighths: uint8[96,100]
 slot values: float32[256]
 slot groups: int32[96]
+slot pairs: int8[48,100]
+const mask: int8[] = [15]
+const four: int8[] = [4]
+const sign: int8[] = [8]
 const scale: float32[] = [0.01]
 const eight: float32[] = [8.0]
 const sixteen: uint32[] = [16]
@@ -88,6 +92,18 @@ eighths/real: float32[96,100] = Gather(values, eighths) {"axis":0}
 eighths/scales: float32[96,100] = Gather(block_scales, groups) {"axis":0}
 eighths/w: float32[96,100] = Mul(eighths/real, eighths/scales)
 i: float32[3,100] = MatMul(x, eighths/w)
+pairs/low: int8[48,100] = BitAnd(pairs, mask)
+pairs/upper: int8[48,100] = ShiftRight(pairs, four)
+pairs/high: int8[48,100] = BitAnd(pairs/upper, mask)
+pairs/low/x: int8[48,100] = BitXor(pairs/low, sign)
+pairs/high/x: int8[48,100] = BitXor(pairs/high, sign)
+pairs/low/row: int8[48,1,100] = Reshape(pairs/low/x) {"shape":[48,1,100]}
+pairs/high/row: int8[48,1,100] = Reshape(pairs/high/x) {"shape":[48,1,100]}
+pairs/both: int8[48,2,100] = Concat(pairs/low/row, pairs/high/row) {"axis":1}
+pairs/codes: int8[96,100] = Reshape(pairs/both) {"shape":[96,100]}
+pairs/moved: int8[96,100] = Sub(pairs/codes, sign)
+pairs/w: float32[96,100] = Cast(pairs/moved) {"dtype":"float32"}
+j: float32[3,100] = MatMul(x, pairs/w)
 output a = a
 output b = b
 output c = c
@@ -98,6 +114,7 @@ output f = f
 output g = g
 output h = h
 output i = i
+output j = j
 """
 PIECE = 3000
 HALF_TOLERANCE = 1e-3

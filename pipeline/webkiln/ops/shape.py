@@ -155,7 +155,10 @@ def _concat_types(attrs: Concat, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _lower_concat(low: Lowering, attrs: Concat) -> None:
-    """One nest per input, which stores to its slice of the output."""
+    """One nest per input, which stores to its slice of the output; one nest at load time."""
+    if low.is_init:
+        _lower_joined(low, attrs)
+        return
     start: Size = 0
     for view in low.inputs:
         nest = low.nest()
@@ -165,6 +168,23 @@ def _lower_concat(low: Lowering, attrs: Concat) -> None:
         nest.store(low.outputs[0], nest.load(view, index), target)
         nest.done()
         start += view[attrs.axis]
+
+
+def _lower_joined(low: Lowering, attrs: Concat) -> None:
+    nest = low.nest()
+    index = list(nest.axes(low.outputs[0].shape))
+    start: Size = 0
+    value: Expr | None = None
+    for view in low.inputs:
+        source = list(index)
+        source[attrs.axis] = source[attrs.axis] - nest.number(start)
+        is_here = nest.in_bounds(source[attrs.axis], view[attrs.axis])
+        part = nest.load(view, source, is_here)
+        value = part if value is None else select(is_here, part, value)
+        start += view[attrs.axis]
+    assert value is not None
+    nest.store(low.outputs[0], value, index)
+    nest.done()
 
 
 def _concat_before_transpose(attrs: Concat, perm: Perm) -> Concat:
@@ -184,7 +204,7 @@ CONCAT = define(
             Case((X, X), {"axis": 2}),
             Case((X,), {"axis": 0}),
         ],
-        traits=Traits(before_transpose=_concat_before_transpose),
+        traits=Traits(decodes=True, before_transpose=_concat_before_transpose),
     )
 )
 """The inputs concatenated along `axis`. All other sizes must be equal."""
