@@ -36,6 +36,9 @@ uint8, int32, int64, bool, float16, float32 and float64 under each policy, from 
 `.h5` (`python -m tests.frontends.keras.dtype_cross`), and every operation of `keras.ops` with ten
 dtypes and special values (`python -m tests.frontends.keras.operation_cross`).
 
+Layers that `model.quantize("int8")` or `model.quantize("int4")` has changed are converted in
+memory; a bundle contains their integers, packed as in Keras.
+
 | policy | computed in | bound of the difference, relative to the largest output of a layer |
 |---|---|---|
 | `float32`, `float64` | the same | 2e-5 |

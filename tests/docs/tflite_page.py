@@ -111,8 +111,9 @@ this page.
 * **Dynamic sizes.** A size of -1 in a shape signature is named after the input and the axis
   (`x_0`), and set at run time. `--input-shape x=1,224,224,3` fixes it. Shape arithmetic is
   evaluated at build time.
-* **Weights** are read as float32, float16 (with their DEQUANTIZE), int8, and packed int4 and int2,
-  also from files above 2 GB.
+* **Weights** are read as float32, float16 and bfloat16 (with their DEQUANTIZE), int8, and packed
+  int4 and int2, also from files above 2 GB. A bundle contains them as the file does; the program
+  decodes them when it loads them.
 * **Quantized models** are computed in integers, like the interpreter's reference kernels, with the
   same bits on all four backends. No step needs more than 32 bits, since webgpu and webgl have no
   64-bit integers. Multipliers derived from scales are weights: a model that was requantized with

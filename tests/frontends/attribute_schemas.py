@@ -56,7 +56,7 @@ def onnx_attributes() -> Attributes:
     for op, handler in DOMAINS["com.microsoft"].items():
         handlers[f"com.microsoft.{op}"] = handler
         schema[f"com.microsoft.{op}"] = set(MICROSOFT[op].attributes)
-    return Attributes(handlers, schema)
+    return Attributes(handlers, schema, written=frozenset({"stored"}))
 
 
 def caffe_attributes() -> Attributes:

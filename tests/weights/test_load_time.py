@@ -33,6 +33,15 @@ slot twos: uint8[96,25]
 slot filter: int8[64,32,3,3]
 slot filter_scales: float32[64,1,1,1]
 slot half: uint16[96,100]
+slot short: int8[96,100]
+slot short_scales: float16[1,100]
+slot eighths: uint8[96,100]
+slot values: float32[256]
+slot groups: int32[96]
+slot pairs: int8[48,100]
+const mask: int8[] = [15]
+const four: int8[] = [4]
+const sign: int8[] = [8]
 const scale: float32[] = [0.01]
 const eight: float32[] = [8.0]
 const sixteen: uint32[] = [16]
@@ -74,6 +83,27 @@ half/wide: uint32[96,100] = Cast(half) {"dtype":"uint32"}
 half/bits: uint32[96,100] = ShiftLeft(half/wide, sixteen)
 half/w: float32[96,100] = BitCast(half/bits) {"dtype":"float32"}
 g: float32[3,100] = MatMul(x, half/w)
+x/short: float16[3,96] = Cast(x) {"dtype":"float16"}
+short/wide: float16[96,100] = Cast(short) {"dtype":"float16"}
+short/w: float16[96,100] = Mul(short/wide, short_scales)
+h/short: float16[3,100] = MatMul(x/short, short/w)
+h: float32[3,100] = Cast(h/short) {"dtype":"float32"}
+eighths/real: float32[96,100] = Gather(values, eighths) {"axis":0}
+eighths/scales: float32[96,100] = Gather(block_scales, groups) {"axis":0}
+eighths/w: float32[96,100] = Mul(eighths/real, eighths/scales)
+i: float32[3,100] = MatMul(x, eighths/w)
+pairs/low: int8[48,100] = BitAnd(pairs, mask)
+pairs/upper: int8[48,100] = ShiftRight(pairs, four)
+pairs/high: int8[48,100] = BitAnd(pairs/upper, mask)
+pairs/low/x: int8[48,100] = BitXor(pairs/low, sign)
+pairs/high/x: int8[48,100] = BitXor(pairs/high, sign)
+pairs/low/row: int8[48,1,100] = Reshape(pairs/low/x) {"shape":[48,1,100]}
+pairs/high/row: int8[48,1,100] = Reshape(pairs/high/x) {"shape":[48,1,100]}
+pairs/both: int8[48,2,100] = Concat(pairs/low/row, pairs/high/row) {"axis":1}
+pairs/codes: int8[96,100] = Reshape(pairs/both) {"shape":[96,100]}
+pairs/moved: int8[96,100] = Sub(pairs/codes, sign)
+pairs/w: float32[96,100] = Cast(pairs/moved) {"dtype":"float32"}
+j: float32[3,100] = MatMul(x, pairs/w)
 output a = a
 output b = b
 output c = c
@@ -82,8 +112,13 @@ output d = d
 output e = e
 output f = f
 output g = g
+output h = h
+output i = i
+output j = j
 """
 PIECE = 3000
+HALF_TOLERANCE = 1e-3
+"""Of products in float16, which the reference rounds."""
 
 
 def weights_of(graph) -> dict[str, np.ndarray]:
@@ -93,6 +128,8 @@ def weights_of(graph) -> dict[str, np.ndarray]:
         type_ = graph.type(name)
         if type_.dtype.startswith("float"):
             values = rng.uniform(0.01, 0.1, type_.shape)
+        elif name == "groups":
+            values = np.arange(type_.size) * 7 % 3
         elif type_.dtype == "uint16":
             values = rng.normal(0, 1, type_.shape).astype(np.float32).view(np.uint32) >> 16
         else:
@@ -125,8 +162,9 @@ def test_codes_are_decoded(backend: str, tmp_path: Path, monkeypatch: pytest.Mon
     expected, _ = run_graph(graph, inputs, weights)
     (results,) = run([Job(graph, inputs, weights)], backend, tmp_path)
     for name, values in expected.items():
+        tolerance = HALF_TOLERANCE if name == "h" else 2e-5
         np.testing.assert_allclose(
-            results[name], values, rtol=0, atol=2e-5 * np.abs(values).max(), err_msg=name
+            results[name], values, rtol=0, atol=tolerance * np.abs(values).max(), err_msg=name
         )
 
 

@@ -45,6 +45,7 @@ from webkiln.frontends.inspect.inspection import (
     inspector,
     to_json,
 )
+from webkiln.frontends.nodes import narrow
 from webkiln.ir.attributes import unchecked
 from webkiln.ir.graph import Graph
 from webkiln.ir.guards import expand_quotients
@@ -299,10 +300,8 @@ def tensor_text(item: TensorFacts) -> str:
 
 def _weights(weights: Mapping[str, tuple[str, tuple[int, ...]]]) -> str:
     elements = sum(prod(shape) for _, shape in weights.values())
-    total = sum(
-        prod(shape) * (np.dtype(dtype).itemsize if dtype in DTYPES else 2)
-        for dtype, shape in weights.values()
-    )
+    bits = {dtype: 8 * np.dtype(dtype).itemsize for dtype in DTYPES} | narrow.BITS
+    total = sum(-(-prod(shape) * bits.get(dtype, 16) // 8) for dtype, shape in weights.values())
     return (
         f"{elements:,} numbers in {len(weights):,} array{'s' * (len(weights) != 1)}, {size(total)}"
     )

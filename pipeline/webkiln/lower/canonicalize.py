@@ -34,7 +34,10 @@ from webkiln.nest.steps import NestCall, View
 
 
 def run(program: Program) -> Program:
-    """The calls of fast convolutions keep the axes along which their tiles are vectorised."""
+    """Calls of fast convolutions keep the axes along which their tiles are vectorised, and calls of
+    `init` keep the shapes of constants.
+    """
+    program = replace(program, init=tuple(map(rename_axes, program.init)))
     return map_calls(program, lambda call: [call if call.part_of else canonicalize(call)])
 
 

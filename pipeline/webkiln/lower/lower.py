@@ -23,7 +23,7 @@ def unfused(
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     decoding = load_time_nodes(graph) if stored is None else nodes_after(graph, stored)
     fixed = {node.name for node in graph.constant_subgraph()}
-    init = _calls(_steps(graph, decoding, views, _literals(graph), "", 0))
+    init = _calls(_steps(graph, decoding, views, _literals(graph), "", 0, is_init=True))
     running = [node for node in graph.nodes if node.name not in fixed]
     steps = _steps(graph, running, views, _literals(graph), "", 0)
     roots = {name: view.name for name, view in views.items()}
@@ -64,6 +64,8 @@ def _steps(
     literals: dict[str, float],
     scope: str,
     depth: int,
+    *,
+    is_init: bool = False,
 ) -> list[Step]:
     """The steps of nodes whose operands are `views`. An operator that is a view becomes one."""
 
@@ -93,6 +95,7 @@ def _steps(
             literals,
             inline,
             depth,
+            is_init=is_init,
         )
         operator.lower(low, node.attrs_as(operator.attributes))
         steps += low.steps

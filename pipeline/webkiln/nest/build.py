@@ -53,7 +53,8 @@ class Lowering:
     """The operands of one operator, and the steps of its lowering.
 
     `literals` maps the names of constant scalars to their values, which are inlined into kernels.
-    `inline` and `depth`, the number of enclosing loops, are used to lower nested graphs.
+    `inline` and `depth`, the number of enclosing loops, are used to lower nested graphs. `is_init`:
+    the operator runs when the model is loaded, where one call has to write its entire result.
     """
 
     def __init__(
@@ -64,10 +65,12 @@ class Lowering:
         literals: Mapping[str, float] | None = None,
         inline: Inline | None = None,
         depth: int = 0,
+        *,
+        is_init: bool = False,
     ) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
-        self.layer = layer
+        self.layer, self.is_init = layer, is_init
         self.literals = {} if literals is None else literals
         self.steps: list[Step] = []
         self._inline = inline

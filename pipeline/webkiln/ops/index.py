@@ -187,8 +187,8 @@ def _elements_types(attrs: GatherElements, types: Sequence[Type]) -> tuple[Type,
 def _read(x: Array, index: Sequence[Array]) -> Array:
     """x[index]; negative indices count from the end, out-of-bounds ones read 0."""
     wrapped = [
-        np.where(item < 0, item + size, item).astype(np.int64)
-        for item, size in zip(index, x.shape, strict=False)
+        np.where(item < 0, item + size, item)
+        for item, size in zip((item.astype(np.int64) for item in index), x.shape, strict=False)
     ]
     sizes = x.shape[: len(wrapped)]
     in_bounds = np.logical_and.reduce(

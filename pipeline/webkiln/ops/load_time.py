@@ -4,7 +4,7 @@ Quantized weights stay as they are stored: where the operands of a constant have
 the constant, as codes and scales have, a bundle contains the operands.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -17,8 +17,10 @@ SAVED_BYTES = 4096
 """The least number of bytes that decoding a constant has to save."""
 SAVED_PART = 4
 """A constant is decoded if that saves this part of its bytes."""
-COMPUTED = ("float32", "int8", "uint8", "int16", "uint16", "int32", "uint32")
+COMPUTED = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32")
 """The dtypes with which all backends compute."""
+MAX_OPERANDS = 4
+"""The most operands of an operator that decodes: the numbers of 2 bits that a byte contains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class _Search:
     def __init__(self, graph: Graph, producers: dict[str, Node]) -> None:
         self.graph, self.producers = graph, producers
         self.found: dict[str, Decoded] = {}
+        self.deepest: dict[str, Decoded] = {}
 
     def worthwhile(self, name: str) -> frozenset[str]:
         """The nodes that compute a constant when the model is loaded, if that saves enough."""
@@ -80,7 +83,7 @@ class _Search:
     def decoded(self, name: str) -> Decoded:
         """The way to compute a constant with the fewest stored bytes."""
         for item in self._missing(name):
-            self.found[item] = self._best(item)
+            self._find(item)
         return self.found[name]
 
     def _missing(self, name: str) -> Iterator[str]:
@@ -98,24 +101,37 @@ class _Search:
             if node is not None and self._is_decodable(node):
                 stack += [(operand, False) for operand in node.inputs]
 
-    def _best(self, name: str) -> Decoded:
-        node, whole = self.producers.get(name), self.bytes(name)
+    def _find(self, name: str) -> None:
+        """Of several ways with equally many bytes, `found` is the one with the fewest nodes, and
+        `deepest` the one from the furthest operands: parts of packed codes have as many bytes as
+        these, but all of the parts share them.
+        """
+        node, whole = self.producers.get(name), Decoded({name: self.bytes(name)})
+        self.found[name] = self.deepest[name] = whole
         if node is None or not self._is_decodable(node):
-            return Decoded({name: whole})
-        parts = [self.found[operand] for operand in node.inputs]
-        joined = Decoded(
+            return
+        near = self._joined(node, self.found)
+        far = self._joined(node, self.deepest)
+        self.found[name] = min(whole, near, far, key=lambda way: way.bytes)
+        if far.bytes <= self.found[name].bytes:
+            self.deepest[name] = far
+        else:
+            self.deepest[name] = self.found[name]
+
+    def _joined(self, node: Node, ways: Mapping[str, Decoded]) -> Decoded:
+        parts = [ways[operand] for operand in node.inputs]
+        return Decoded(
             {key: value for part in parts for key, value in part.stored.items()},
             frozenset({node.name}).union(*(part.nodes for part in parts)),
         )
-        return joined if joined.bytes < whole else Decoded({name: whole})
 
     def _is_decodable(self, node: Node) -> bool:
         traits = find(node.op).traits
-        also = ("float16",) if node.op == "Cast" else ()
         return (
             (traits.elementwise or traits.is_view or traits.decodes)
+            and len(node.inputs) <= MAX_OPERANDS
             and all(self.graph.type(name).dtype in COMPUTED for name in node.outputs)
-            and all(self.graph.type(name).dtype in (*COMPUTED, *also) for name in node.inputs)
+            and all(self.graph.type(name).dtype in COMPUTED for name in node.inputs)
         )
 
     def bytes(self, name: str) -> int:

@@ -80,8 +80,8 @@ class Traits(Generic[A_contra]):
     * `elementwise`: an element of the output depends only on the elements of the inputs, which
       broadcast, at the same index.
     * `is_view`: the output has the elements of the only input in the same row-major order.
-    * `decodes`: an element of the output is one element of the only input, or bits of one, so that
-      the operator may run when a model is loaded, as elementwise ones and views may.
+    * `decodes`: an element of the output is one element of an input, or bits of one, so that the
+      operator may run when a model is loaded, as elementwise ones and views may.
     * `source_axes(attrs, rank)`: for each axis of the output, the axis of the first input with the
       same meaning, if both have this rank; None if this is unknown.
     * `before_transpose(attrs, perm)`: the attributes with which the operator computes the same

@@ -155,7 +155,10 @@ def _concat_types(attrs: Concat, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _lower_concat(low: Lowering, attrs: Concat) -> None:
-    """One nest per input, which stores to its slice of the output."""
+    """One nest per input, which stores to its slice of the output; one nest at load time."""
+    if low.is_init:
+        _lower_joined(low, attrs)
+        return
     start: Size = 0
     for view in low.inputs:
         nest = low.nest()
@@ -165,6 +168,23 @@ def _lower_concat(low: Lowering, attrs: Concat) -> None:
         nest.store(low.outputs[0], nest.load(view, index), target)
         nest.done()
         start += view[attrs.axis]
+
+
+def _lower_joined(low: Lowering, attrs: Concat) -> None:
+    nest = low.nest()
+    index = list(nest.axes(low.outputs[0].shape))
+    start: Size = 0
+    value: Expr | None = None
+    for view in low.inputs:
+        source = list(index)
+        source[attrs.axis] = source[attrs.axis] - nest.number(start)
+        is_here = nest.in_bounds(source[attrs.axis], view[attrs.axis])
+        part = nest.load(view, source, is_here)
+        value = part if value is None else select(is_here, part, value)
+        start += view[attrs.axis]
+    assert value is not None
+    nest.store(low.outputs[0], value, index)
+    nest.done()
 
 
 def _concat_before_transpose(attrs: Concat, perm: Perm) -> Concat:
@@ -184,7 +204,7 @@ CONCAT = define(
             Case((X, X), {"axis": 2}),
             Case((X,), {"axis": 0}),
         ],
-        traits=Traits(before_transpose=_concat_before_transpose),
+        traits=Traits(decodes=True, before_transpose=_concat_before_transpose),
     )
 )
 """The inputs concatenated along `axis`. All other sizes must be equal."""
@@ -316,8 +336,8 @@ def _gather_types(attrs: Gather, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _gather_reference(attrs: Gather, x: Array, indices: Array) -> tuple[Array, ...]:
     """Negative indices count from the end; out-of-bounds indices read 0."""
-    size = x.shape[attrs.axis]
-    wrapped = np.where(indices < 0, indices + size, indices)
+    size, wide = x.shape[attrs.axis], indices.astype(np.int64)
+    wrapped = np.where(wide < 0, wide + size, wide)
     source = (
         x
         if size
@@ -349,6 +369,9 @@ def _gather_cases() -> Iterable[Case]:
     yield Case((X, np.array([[2, 0], [-1, 7]], np.int32)), {"axis": 1})
     yield Case((X[0], np.array([1, 1, 0], np.int32)), {"axis": 0})
     yield Case((X[:, :0], np.array([1, 0], np.int32)), {"axis": 1}, name="of nothing")
+    table = np.linspace(-1, 1, 256, dtype=np.float32)
+    for codes in (np.array([0, 255, 128], np.uint8), np.array([0, -1, -128], np.int8)):
+        yield Case((table, codes), {"axis": 0}, name="narrow indices")
 
 
 GATHER = define(
@@ -361,7 +384,8 @@ GATHER = define(
         (2, 2),
         _gather_cases,
         Traits(
-            weight_channel_axis=lambda attrs, position, rank: rank - 1 if position == 0 else None
+            decodes=True,
+            weight_channel_axis=lambda attrs, position, rank: rank - 1 if position == 0 else None,
         ),
     )
 )

@@ -14,6 +14,7 @@ from webkiln.ir.types import Array, Type
 from webkiln.ops.load_time import load_time_nodes
 from webkiln.ops.table import find
 from webkiln.weights.encoding import BY_NAME, Stored, choose
+from webkiln.weights.scales import scales_of_codes
 
 SHARD_BYTES = 6 << 20
 PIECE_ALIGNMENT = 4
@@ -43,6 +44,7 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
     fixed = graph.slots | graph.constants.keys()
     fixed |= {name for node in graph.nodes if node.name in folded for name in node.outputs}
     decoded = {name: node for node in load_time_nodes(graph) for name in node.outputs}
+    scales = scales_of_codes(graph, fixed)
     found: dict[str, Stored] = {}
 
     def add(name: str, axis: int | None, *, keep: bool = False) -> None:
@@ -51,7 +53,8 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
             for operand in decoded[name].inputs:
                 add(operand, None, keep=True)
         elif name in fixed and not _is_scalar(graph, name):
-            found.setdefault(name, _stored(name, graph.type(name), axis, keep=keep))
+            is_kept = keep or name in scales
+            found.setdefault(name, _stored(name, graph.type(name), axis, keep=is_kept))
 
     for node in graph.nodes:
         traits = find(node.op).traits

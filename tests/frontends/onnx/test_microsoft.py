@@ -96,6 +96,11 @@ TRIED = [
         (real(3, 32), small(6, 2, 8), real(12, scale=0.1), small(6)),
         {"K": 32, "N": 6, "bits": 4, "block_size": 16},
     ),
+    NodeCase(
+        "GatherBlockQuantized",
+        (small(9, 16), np.array([[8, 0, 3]]), real(9, 2), small(9, 1)),
+        {"bits": 4, "block_size": 16},
+    ),
     NodeCase("QuantizeLinear", (X, scale(0.03), zero(100))),
     NodeCase("DequantizeLinear", (small(3, 4), scale(0.03), zero(100))),
     NodeCase("QLinearAdd", (*U8, small(6), scale(0.02), zero(128), *OUT), off=1),

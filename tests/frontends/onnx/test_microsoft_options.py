@@ -84,7 +84,7 @@ def products() -> Iterator[NodeCase]:
         left, right = real(2, *(3, 4)[:: -1 if a else 1]), real(*(4, 5)[:: -1 if b else 1])
         yield NodeCase("FusedMatMul", (left, right), {"transA": a, "transB": b, "alpha": alpha})
     yield NodeCase("FusedMatMul", (real(2, 1, 3, 4), real(5, 4, 6)))
-    for bits, block, rows in product((4, 8), (16, 32), (32, 40)):
+    for bits, block, rows in product((2, 4, 8), (16, 32), (32, 40)):
         blocks, columns = -(-rows // block), 6
         packed, factors = small(columns, blocks, block * bits // 8), real(columns * blocks) * 0.1
         attrs = {"K": rows, "N": columns, "bits": bits, "block_size": block}
@@ -93,6 +93,22 @@ def products() -> Iterator[NodeCase]:
         yield NodeCase(
             "MatMulNBits", (real(3, rows), packed, factors, zeros, None, real(columns)), attrs
         )
+        if bits == 4:
+            groups = (np.arange(blocks * block) * 7 % blocks).astype(np.int32)
+            for points in (None, real(columns, blocks)):
+                operands = (real(3, rows), packed, factors, points, groups)
+                yield NodeCase("MatMulNBits", operands, attrs)
+
+
+def tables() -> Iterator[NodeCase]:
+    ids = np.array([[6, 0], [-1, 3], [-7, 2]])
+    for bits, block, width in product((2, 4, 8), (16, 32), (64, 80)):
+        blocks = -(-width // block)
+        packed, factors = small(7, width * bits // 8), real(7, blocks)
+        zeros = small(7, -(-blocks * bits // 8))
+        attrs = {"bits": bits, "block_size": block, "gather_axis": 0, "quantize_axis": 1}
+        yield NodeCase("GatherBlockQuantized", (packed, ids, factors, zeros), attrs)
+        yield NodeCase("GatherBlockQuantized", (packed, ids.astype(np.int32)[0], factors), attrs)
 
 
 def normalisations() -> Iterator[NodeCase]:
@@ -290,7 +306,7 @@ UNREAD = {
     "MatMulNBits": {"accuracy_level", "weight_prepacked"},
 }
 """Attributes that only matter together with rejected ones, or without effect on the outputs."""
-FAMILIES = (activated, products, normalisations, attentions, quantised, quantised_products)
+FAMILIES = (activated, products, tables, normalisations, attentions, quantised, quantised_products)
 
 
 def objection(case: NodeCase) -> str | None:
@@ -342,6 +358,27 @@ def test_every_attribute_has_a_case() -> None:
         if (left := {*schemas[name].attributes} - case.get(name, set()) - UNREAD.get(name, set()))
     }
     assert not missing
+
+
+def test_packed_zero_points_of_groups_are_those_in_float32() -> None:
+    """onnxruntime ignores packed zero points if there are groups."""
+    attrs = {"K": 32, "N": 6, "bits": 4, "block_size": 16}
+    groups, points = np.arange(32, dtype=np.int32) % 2, small(6)
+    wide = np.stack([points & 15, points >> 4], -1).astype(np.float32)
+    operands = (real(3, 32), small(6, 2, 8), real(12))
+    cases = [NodeCase("MatMulNBits", (*operands, zeros, groups), attrs) for zeros in (points, wide)]
+    got = [run_graph(converted(case.model()), case.values)[0]["y0"] for case in cases]
+    np.testing.assert_array_equal(*got)
+    np.testing.assert_allclose(
+        got[1], onnxruntime_outputs(cases[1].model(), cases[1].values)["y0"], rtol=0, atol=1e-4
+    )
+
+
+def test_weights_in_the_layout_of_a_kernel_are_rejected() -> None:
+    attrs = {"K": 32, "N": 6, "bits": 4, "block_size": 16, "weight_prepacked": 1}
+    case = NodeCase("MatMulNBits", (real(3, 32), small(6, 2, 8), real(12)), attrs)
+    with pytest.raises(UnsupportedError, match="the layout of a CUDA kernel"):
+        converted(case.model())
 
 
 def test_attention_with_rotary_embeddings_is_rejected() -> None:

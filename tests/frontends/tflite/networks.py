@@ -171,6 +171,16 @@ NETWORKS: list[Network] = [
     Network(
         "dense_rows", layers((6, 10), lambda: L.Dense(7, activation="tanh")), (FLOAT, DYNAMIC, INT8)
     ),
+    Network(
+        "wide",
+        layers(
+            (5, 5, 24),
+            lambda: L.Conv2D(64, 3, activation="relu"),
+            L.GlobalAveragePooling2D,
+            lambda: L.Dense(128),
+        ),
+        (HALF, DYNAMIC, INT8, INT16),
+    ),
     Network("branches", branches, (FLOAT, HALF, DYNAMIC, INT8, INT16)),
     Network("subtracted", subtracted, INTEGERS),
     Network("residual", residual, (FLOAT, DYNAMIC, INT8, INT16)),

@@ -18,6 +18,7 @@ from webkiln.errors import (
 )
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight, stored_array
 from webkiln.frontends.core.subgraph import Vertex, add_subgraph_hints
+from webkiln.frontends.nodes import narrow
 from webkiln.frontends.nodes.advice import advice_for
 from webkiln.frontends.nodes.call import (
     DataDependentError,
@@ -181,11 +182,14 @@ class NodeConverter:
         """An initialiser: a weight slot, or the known value of a literal."""
         if isinstance(tensor, Literal):
             return known(np.array(tensor.values, tensor.dtype).reshape(tensor.shape), tensor.dtype)
-        type_ = Type(tensor.dtype, tensor.shape)
-        self.digests[tensor.slot] = tensor
-        return GraphValue(
-            type_, self.builder.slot(tensor.slot, stored_array(self._blobs, tensor.digest, type_))
-        )
+        is_narrow = tensor.dtype in narrow.BITS
+        weight = narrow.stored_weight(tensor) if is_narrow else tensor
+        self.digests[tensor.slot] = weight
+        type_ = Type(weight.dtype, weight.shape)
+        slot = self.builder.slot(tensor.slot, stored_array(self._blobs, tensor.digest, type_))
+        if is_narrow:
+            slot = narrow.decode(self.builder, slot, tensor.dtype, tensor.shape)
+        return GraphValue(slot.type, slot)
 
     def _convert_node(
         self,

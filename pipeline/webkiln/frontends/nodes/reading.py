@@ -41,6 +41,11 @@ class StoredWeights:
             self.small[name] = array
         return Weight(name, add_blob(self.blobs, array), str(array.dtype), array.shape)
 
+    def store_bytes(self, slot: str, stored: Array, dtype: str, shape: tuple[int, ...]) -> Weight:
+        """Store the bytes of a weight of a dtype of `nodes/narrow.py`."""
+        name = self._slots.distinct(slot)
+        return Weight(name, add_blob(self.blobs, stored), dtype, shape)
+
 
 def is_structural(array: Array) -> bool:
     """Whether a small constant is part of the structure, whichever node reads it: a scalar, a bool,

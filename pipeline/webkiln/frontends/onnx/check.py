@@ -31,7 +31,7 @@ from webkiln.frontends.onnx.operand_types import operand_types
 from webkiln.frontends.onnx.signatures import Signature, find_signature
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.sparse import dense_model
-from webkiln.frontends.onnx.tensors import MODEL, read_array
+from webkiln.frontends.onnx.tensors import MODEL, with_data
 from webkiln.frontends.onnx.weightless import (
     REJECTIONS,
     UNKNOWN_DOMAIN,
@@ -335,11 +335,7 @@ def _load_external(graph: onnx.GraphProto, name: str, folder: Path | None) -> No
     attributes = [item.t for node in graph.node for item in node.attribute if item.HasField("t")]
     for tensor in (*graph.initializer, *attributes):
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            tensor.CopyFrom(
-                onnx.numpy_helper.from_array(
-                    read_array(tensor, folder, f"{name}: {tensor.name}"), tensor.name
-                )
-            )
+            tensor.CopyFrom(with_data(tensor, folder, f"{name}: {tensor.name}"))
 
 
 def _move_unknown_operator(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:

@@ -9,7 +9,7 @@ import onnx.shape_inference
 
 from webkiln.errors import SourceError
 from webkiln.frontends.onnx.graphs import nested_graphs
-from webkiln.frontends.onnx.tensors import read_array
+from webkiln.frontends.onnx.tensors import with_data
 from webkiln.frontends.onnx.weightless import REJECTIONS
 from webkiln.frontends.protobuf.large_arrays import array_bytes, array_length, is_reference
 
@@ -26,8 +26,7 @@ def is_accepted_unchanged(model: onnx.ModelProto, folder: Path | None) -> bool:
     try:
         for tensor in _arrays(parts):
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                read = read_array(tensor, folder, tensor.name)
-                tensor.CopyFrom(onnx.numpy_helper.from_array(read, tensor.name))
+                tensor.CopyFrom(with_data(tensor, folder, tensor.name))
             elif is_reference(tensor.raw_data):
                 tensor.raw_data = array_bytes(tensor.raw_data)
         onnx.checker.check_model(model, full_check=True)

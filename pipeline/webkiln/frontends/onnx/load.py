@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,8 @@ from webkiln.frontends.onnx.classical import (
 from webkiln.frontends.onnx.complete import is_accepted_unchanged
 from webkiln.frontends.onnx.functions import inline_functions, version_of
 from webkiln.frontends.onnx.graphs import opsets_of
+from webkiln.frontends.onnx.narrow_tensors import ADVICE as NARROW_ADVICE
+from webkiln.frontends.onnx.narrow_tensors import NarrowTensors, StoredBytes
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.sparse import dense_model
 from webkiln.frontends.onnx.strings import ADVICE, StringTable
@@ -138,6 +139,7 @@ class _Reader:
         self.unsupported: list[tuple[str, str, str]] = []
         self.labels = DistinctNames()
         self.texts = StringTable()
+        self.narrow = NarrowTensors()
         self.count = 0
 
     def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphSpec:
@@ -170,15 +172,7 @@ class _Reader:
         tensors: dict[str, Weight | Literal] = {}
         for name in sorted(arrays, key=lambda name: (uses.get(name, [("", 0, "~")])[0][2], name)):
             self.fresh(name, scope, own, where)
-            if arrays[name].data_type == onnx.TensorProto.STRING:
-                tensors[scope[name]] = self.string_indices(
-                    arrays[name], scope[name], f"{self.name}: initialiser {name}"
-                )
-                continue
-            array = read_array(arrays[name], self.folder, f"{self.name}: initialiser {name}")
-            tensors[scope[name]] = self.tensor(
-                array, uses.get(name, []), NAME_COUNTER.sub("", name)
-            )
+            tensors[scope[name]] = self.initialiser(arrays[name], scope[name], uses.get(name, []))
         specs = [
             self.node(node, label, scope, own, where, tensors, uses)
             for node, label in zip(nodes, labels, strict=True)
@@ -257,10 +251,25 @@ class _Reader:
         formals = onnx.defs.get_schema(node.op_type, version, node.domain).inputs
         return str(formals[position].name) if position < len(formals) else str(position)
 
+    def initialiser(
+        self, tensor: onnx.TensorProto, name: str, uses: Sequence[tuple[str, int, str]]
+    ) -> Weight | Literal:
+        where = f"{self.name}: initialiser {tensor.name}"
+        if tensor.data_type == onnx.TensorProto.STRING:
+            names, shape = decode_strings(tensor, where), tuple(tensor.dims)
+            indices, problem = self.texts.indices(names, shape, name, where)
+            self.unsupported += [(where, problem, ADVICE)] if problem else []
+            return indices
+        array = self.narrow.read(tensor, name, self.folder, where)
+        return self.tensor(array, uses, NAME_COUNTER.sub("", tensor.name))
+
     def tensor(
-        self, array: Array, uses: Sequence[tuple[str, int, str]], name: str
+        self, array: Array | StoredBytes, uses: Sequence[tuple[str, int, str]], name: str
     ) -> Weight | Literal:
         """A structural literal, or a trained weight."""
+        if isinstance(array, StoredBytes):
+            slot = uses[0][2] if uses else name
+            return self.weights.store_bytes(slot, array.bytes, array.dtype, array.shape)
         if is_structure(array, [(op, position) for op, position, _ in uses]):
             return literal(array)
         return self.weights.store(uses[0][2] if uses else name, array)
@@ -278,7 +287,7 @@ class _Reader:
                 raise SourceError(
                     f"{where}: the constant {label} has {len(node.attribute)} values, expected one"
                 )
-            array = self.constant(node.attribute[0], label)
+            array = self.constant(node.attribute[0], label, scope[node.output[0]])
             if array is not None:
                 tensors[scope[node.output[0]]] = self.tensor(
                     array, uses.get(node.output[0], []), label
@@ -295,6 +304,9 @@ class _Reader:
         if node.domain == DOMAIN and (node.op_type in DESCRIPTIONS or node.op_type in UNSUPPORTED):
             return self.classical(node, label, inputs, outputs, tensors)
         attrs = {item.name: self.attribute(item, label, scope) for item in node.attribute}
+        if problem := self.narrow.objection(node, inputs, outputs, attrs):
+            self.unsupported.append((f"{label} ({node.op_type})", problem, NARROW_ADVICE))
+        attrs |= self.narrow.of_operands(inputs)
         return NodeSpec(
             label,
             node.op_type,
@@ -340,30 +352,13 @@ class _Reader:
                 self.count += 1
         return NodeSpec(label, node.op_type, DOMAIN, (*inputs, *operands), outputs, attrs)
 
-    def string_indices(self, tensor: onnx.TensorProto, name: str, where: str) -> Literal:
-        """Strings as indices into the table of class names."""
-        names = decode_strings(tensor, where)
-        if len(names) != prod(tensor.dims):
-            raise SourceError(
-                f"{where}: its shape is {list(tensor.dims)}, it has {len(names)} strings; the file"
-                " is damaged"
-            )
-        if not self.texts.add(names):
-            self.unsupported.append(
-                (
-                    where,
-                    "has strings that repeat, or differ from the class names of the model",
-                    ADVICE,
-                )
-            )
-        self.texts.tensors.add(name)
-        return literal(np.arange(len(names)).reshape(tuple(tensor.dims)))
-
-    def constant(self, item: onnx.AttributeProto, label: str) -> Array | None:
+    def constant(
+        self, item: onnx.AttributeProto, label: str, name: str
+    ) -> Array | StoredBytes | None:
         where = f"{self.name}: constant {label}"
         match item.name:
             case "value":
-                return read_array(item.t, self.folder, where)
+                return self.narrow.read(item.t, name, self.folder, where)
             case "value_float":
                 return np.array(item.f, np.float32)
             case "value_floats":

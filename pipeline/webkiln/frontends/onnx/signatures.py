@@ -103,6 +103,9 @@ MICROSOFT = {
     "FusedMatMul": _signature(
         2, 2, 1, "alpha:FLOAT transA:INT transB:INT transBatchA:INT transBatchB:INT"
     ),
+    "GatherBlockQuantized": _signature(
+        3, 4, 1, "bits:INT block_size:INT gather_axis:INT quantize_axis:INT"
+    ),
     "Gelu": _signature(1, 1, 1),
     "MatMulIntegerToFloat": _signature(4, 7, 1),
     "MatMulNBits": _signature(

@@ -3,8 +3,14 @@ names, which become labels.
 """
 
 from collections.abc import Sequence
+from math import prod
 
+import numpy as np
 import onnx
+
+from webkiln.errors import SourceError
+from webkiln.frontends.core.arrays import Literal
+from webkiln.frontends.nodes.reading import literal
 
 STRING_OPERANDS = {
     "ArrayFeatureExtractor": (0,),
@@ -42,6 +48,23 @@ class StringTable:
             return False
         self.names = tuple(names)
         return len(set(names)) == len(names)
+
+    def indices(
+        self, names: Sequence[str], shape: tuple[int, ...], tensor: str, where: str
+    ) -> tuple[Literal, str | None]:
+        """Strings of a tensor of the spec as indices into the table of class names, and why they
+        cannot be. Raises SourceError if their number is not that of the shape.
+        """
+        if len(names) != prod(shape):
+            raise SourceError(
+                f"{where}: its shape is {list(shape)}, it has {len(names)} strings; the file is"
+                " damaged"
+            )
+        problem = None
+        if not self.add(names):
+            problem = "has strings that repeat, or differ from the class names of the model"
+        self.tensors.add(tensor)
+        return literal(np.arange(len(names)).reshape(shape)), problem
 
     def propagates(self, node: onnx.NodeProto, inputs: Sequence[str]) -> bool | None:
         """Whether a node's output has strings; None if it computes with strings."""

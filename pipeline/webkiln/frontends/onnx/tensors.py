@@ -12,8 +12,10 @@ from onnx import numpy_helper
 
 from webkiln.errors import SourceError
 from webkiln.frontends.inspect.header_only import placeholder_array
+from webkiln.frontends.nodes import narrow
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.protobuf.large_arrays import array_bytes, array_length
+from webkiln.ir.dim import known_shape
 from webkiln.ir.types import Array
 
 DTYPES = {
@@ -52,11 +54,51 @@ def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Arr
             f" {', '.join(DTYPES.values())}"
         )
     dtype, shape = np.dtype(DTYPES[tensor.data_type]), tuple(tensor.dims)
-    if any(size < 0 for size in shape) or prod(shape) * dtype.itemsize > MAX_BYTES:
+    return _read(tensor, dtype, shape, folder, where)
+
+
+def is_narrow(tensor: onnx.TensorProto) -> bool:
+    """Whether the values have a dtype that the IR does not have (`nodes/narrow.py`)."""
+    return dtype_name(tensor.data_type) in narrow.BITS
+
+
+def read_bytes(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Array:
+    """The bytes of the values of a dtype that the IR does not have, as `narrow.stored_type`.
+    Raises SourceError like `read_array`.
+    """
+    shape = tuple(tensor.dims)
+    _check_sizes(shape, 1, where)
+    type_ = narrow.stored_type(dtype_name(tensor.data_type), shape)
+    return _read(tensor, np.dtype(type_.dtype), known_shape(type_.shape, where), folder, where)
+
+
+def with_data(tensor: onnx.TensorProto, folder: Path | None, where: str) -> onnx.TensorProto:
+    """A tensor that contains its external data. Raises SourceError like `read_array`."""
+    read = read_bytes if is_narrow(tensor) else read_array
+    values = read(tensor, folder, where)
+    data = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+    return onnx.TensorProto(
+        name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=data
+    )
+
+
+def _check_sizes(shape: tuple[int, ...], itemsize: int, where: str) -> None:
+    if any(size < 0 for size in shape) or prod(shape) * itemsize > MAX_BYTES:
         raise SourceError(
             f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most"
             f" {MAX_BYTES} bytes"
         )
+
+
+def _read(
+    tensor: onnx.TensorProto,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    folder: Path | None,
+    where: str,
+) -> Array:
+    """The elements of a tensor, as an array of another dtype and shape with the same bytes."""
+    _check_sizes(shape, dtype.itemsize, where)
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         extent = _external(tensor, folder, where, prod(shape) * dtype.itemsize)
         if (placeholder := placeholder_array(dtype, shape)) is not None:
@@ -77,7 +119,12 @@ def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Arr
             .astype(dtype, copy=False)
         )
     try:
-        return np.asarray(numpy_helper.to_array(tensor)).reshape(shape).astype(dtype, copy=False)
+        values = (
+            np.array(tensor.int32_data) & np.iinfo(dtype).max
+            if is_narrow(tensor)
+            else np.asarray(numpy_helper.to_array(tensor))
+        )
+        return values.reshape(shape).astype(dtype, copy=False)
     except (ValueError, TypeError) as error:
         raise SourceError(
             f"{where}: its shape is {list(shape)}, its data does not fit: {error}; the file is"
@@ -126,11 +173,7 @@ def load_external(model: onnx.ModelProto, folder: Path, name: str) -> None:
             *(item.t for item in attributes if item.type == onnx.AttributeProto.TENSOR),
         ):
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                tensor.CopyFrom(
-                    numpy_helper.from_array(
-                        read_array(tensor, folder, f"{name}: {tensor.name}"), tensor.name
-                    )
-                )
+                tensor.CopyFrom(with_data(tensor, folder, f"{name}: {tensor.name}"))
 
 
 def external_path(folder: Path, location: str, where: str) -> Path:

@@ -55,8 +55,8 @@ DTYPES = (
     "bfloat16",
     "int2",
     "uint4",
-    "float8_e4m3fn",
-    "float8_e5m2",
+    "float8e4m3fn",
+    "float8e5m2",
 )
 PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")

@@ -9,6 +9,7 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Literal, Weight, check_allowance
+from webkiln.frontends.nodes import narrow
 from webkiln.frontends.nodes.reading import is_structural, literal
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeSpec
 from webkiln.frontends.tflite.file import FileOperator, FileSignature
@@ -137,6 +138,11 @@ class GraphReader:
     ) -> Weight | Literal:
         if is_structure(item, value, uses):
             return literal(value)
+        if item.stored in narrow.BITS:
+            stored = narrow.packed(value, item.stored)
+            return self.reading.weights.store_bytes(
+                _stem(item.name), stored, item.stored, item.shape
+            )
         return self.reading.weights.store(_stem(item.name), value.astype(item.dtype, copy=False))
 
     def operator(self, operator: FileOperator) -> None:

@@ -7,21 +7,13 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.core.arrays import bfloat16_to_float32
+from webkiln.frontends.nodes import narrow
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tflite.enumerations import DTYPES
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
 from webkiln.ir.types import Array
 
-PACKED = {"int4": (4, True), "uint4": (4, False), "int2": (2, True)}
-"""Types below one byte: their bits, and whether they are signed."""
-HELD = {
-    "int4": "int8",
-    "uint4": "uint8",
-    "int2": "int8",
-    "bfloat16": "float32",
-    "complex64": "float32",
-}
+HELD = {**{dtype: narrow.held(dtype) for dtype in narrow.BITS}, "complex64": "float32"}
 """The replacements of dtypes that the IR does not have. A complex number becomes two elements of a
 new last axis.
 """
@@ -145,44 +137,25 @@ def stored_bytes(buffer: FlatBuffer, table: FlatTable) -> memoryview:
 
 
 def _array(data: memoryview, stored: str, shape: tuple[int, ...], where: str) -> Array | None:
-    if stored in ("string", "resource", "variant", "complex128", "float8_e4m3fn", "float8_e5m2"):
+    if stored in ("string", "resource", "variant", "complex128"):
         return None
-    count = prod(shape)
-    if stored in PACKED:
-        bits, signed = PACKED[stored]
-        size = -(-count * bits // 8)
+    if stored in narrow.BITS:
+        size = -(-prod(shape) * narrow.BITS[stored] // 8)
     else:
-        bits, signed = 0, False
-        size = (
-            count * {"bfloat16": 2, "complex64": 8}.get(stored, 0)
-            or count * np.dtype(HELD.get(stored, stored)).itemsize
-        )
+        size = prod(shape) * np.dtype(stored).itemsize
     if size != len(data) or size > MAX_BYTES:
         raise SourceError(
             f"{where}: {stored}{list(shape)} has {size} bytes, its buffer {len(data)}; the file is"
             " damaged; convert it again"
         )
-    if bits:
-        return _unpacked(np.frombuffer(data, np.uint8), bits, count, signed=signed).reshape(shape)
-    if stored == "bfloat16":
-        return bfloat16_to_float32(np.frombuffer(data, "<u2")).reshape(shape)
+    if stored in narrow.BITS:
+        codes = np.frombuffer(data, "<u2" if stored == "bfloat16" else np.uint8)
+        return narrow.numbers(codes, stored, shape)
     if stored == "complex64":
         return np.asarray(np.frombuffer(data, "<f4").reshape(*shape, 2))
     if stored == "bool":
         return np.asarray((np.frombuffer(data, np.uint8) != 0).reshape(shape))
     return np.asarray(np.frombuffer(data, np.dtype(stored).newbyteorder("<")).reshape(shape))
-
-
-def _unpacked(data: Array, bits: int, count: int, *, signed: bool) -> Array:
-    """Unpack elements below one byte, low bits first."""
-    each = 8 // bits
-    spread = np.stack(
-        [(data >> (bits * index)) & ((1 << bits) - 1) for index in range(each)], axis=-1
-    ).reshape(-1)[:count]
-    if not signed:
-        return spread
-    numbers = spread.astype(np.int8)
-    return np.where(numbers >= 1 << (bits - 1), numbers - (1 << bits), numbers).astype(np.int8)
 
 
 def _quantization(table: FlatTable, where: str) -> Quantization | None:

@@ -25,6 +25,14 @@ DROPPED = frozenset(
     }
 )
 """Arguments that do not affect the result."""
+NARROW = {
+    "float8_e4m3fn": "float8e4m3fn",
+    "float8_e4m3fnuz": "float8e4m3fnuz",
+    "float8_e5m2": "float8e5m2",
+    "float8_e5m2fnuz": "float8e5m2fnuz",
+    "float8_e8m0fnu": "float8e8m0",
+}
+"""The names in `nodes/narrow.py` of torch's floats of 8 bits."""
 HALF = "Convert the model to float32 before it is exported: model.float()"
 
 
@@ -57,7 +65,13 @@ class Reading:
         return np.asarray(value.resolve_conj().resolve_neg().cpu().contiguous().numpy())
 
     def tensor(self, value: torch.Tensor, path: str, *, trained: bool) -> Weight | Literal:
-        """A literal if the tensor is small and not trained; otherwise a weight."""
+        """A literal if the tensor is small and not trained; otherwise a weight. Floats of 8 bits
+        are stored as they are.
+        """
+        if value.layout == torch.strided and (dtype := NARROW.get(dtype_name(value.dtype))):
+            codes = value.detach().cpu().contiguous().view(torch.uint8).numpy()
+            check_allowance(codes.nbytes, f"{self.name}: {path}")
+            return self.weights.store_bytes(slot(path), codes, dtype, codes.shape)
         array = self.array(value, path)
         small = array.size <= INLINE_ELEMENTS and (array.dtype.kind in "iub" or array.ndim == 0)
         if array.size == 0 or (small and not trained):

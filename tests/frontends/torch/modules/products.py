@@ -68,6 +68,7 @@ def core_operators(x: Tensor) -> tuple[Tensor, ...]:
         a.constant_pad_nd(y, [1, -1], 2.0),
         a.fill(y, 3),
         a.mm(y[0], y[1].T),
+        a._int_mm((9 * y[0]).to(torch.int8), (9 * y[1].T).to(torch.int8)),
         a.native_dropout(y, 0.5, False)[0],
         a.reflection_pad1d(y, [1, 2]),
         a.reflection_pad2d(x, [1, 1, 2, 0]),

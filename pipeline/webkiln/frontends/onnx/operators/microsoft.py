@@ -1,6 +1,6 @@
-"""The domain com.microsoft: fused operators written by onnxruntime's optimisers and quantisers."""
+"""The domain com.microsoft: fused operators written by onnxruntime's optimisers."""
 
-from math import inf, prod, sqrt
+from math import inf, sqrt
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.attention import merge_heads, split_heads
@@ -258,49 +258,6 @@ def multi_head_attention(call: NodeCall) -> list[Tensor]:
     return [attention_output(call, q, k, v, bias), k, v]
 
 
-def matmul_n_bits(call: NodeCall) -> Tensor:
-    """Weights [columns, blocks, bytes] of 4 or 8 bits, with a scale and a zero point per block."""
-    a, packed = call.tensor(0), call.tensor(1)
-    rows, columns, bits, block = (
-        call.attr("K"),
-        call.attr("N"),
-        call.attr("bits", 4),
-        call.attr("block_size"),
-    )
-    if bits not in (4, 8) or call.has(4):
-        raise call.unsupported(
-            f"has weights of {bits} bits, or groups of rows",
-            "Quantise it to 4 or 8 bits without reordering",
-        )
-    blocks = -(-rows // block)
-    codes = part(call, unpacked(call, packed, (columns, blocks * block), bits), 1, 0, rows)
-    weights = cast(call, codes, "float32")
-    repeat = {"axis": 1, "times": block, "size": rows}
-    zero = call.constant(1 << (bits - 1), "float32")
-    if call.has(3):
-        points = call.tensor(3)
-        if points.dtype == "uint8":
-            wide = (columns, points.type.size // columns * (8 // bits))
-            points = part(call, unpacked(call, points, wide, bits), 1, 0, blocks)
-        points = cast(call, reshaped(call, points, (columns, blocks)), "float32")
-        zero = call.op("Repeat", [points], repeat)
-    scales = cast(call, reshaped(call, call.tensor(2), (columns, blocks)), "float32")
-    scale = call.op("Repeat", [scales], repeat)
-    kernel = call.op("Mul", [call.op("Sub", [weights, zero]), scale])
-    flat = reshaped(call, cast(call, a, "float32"), (prod(a.shape[:-1]), rows))
-    y = reshaped(
-        call, call.op("MatMul", [flat, kernel], {"transpose_b": True}), (*a.shape[:-1], columns)
-    )
-    return cast(call, add_bias(call, y, 5), a.dtype)
-
-
-def unpacked(call: NodeCall, packed: Tensor, shape: tuple[int, int], bits: int) -> Tensor:
-    """The numbers of 4 or 8 bits that the bytes of a matrix contain, low nibble first."""
-    rows, columns = shape
-    matrix = reshaped(call, packed, (rows, columns * bits // 8))
-    return matrix if bits == 8 else call.op("UnpackBits", [matrix], {"bits": bits})
-
-
 MICROSOFT: dict[str, NodeHandler] = {
     "Gelu": gelu,
     "BiasGelu": gelu,
@@ -316,5 +273,4 @@ MICROSOFT: dict[str, NodeHandler] = {
     "EmbedLayerNormalization": embed_layer_norm,
     "Attention": attention,
     "MultiHeadAttention": multi_head_attention,
-    "MatMulNBits": matmul_n_bits,
 }

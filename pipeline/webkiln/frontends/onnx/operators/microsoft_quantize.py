@@ -7,6 +7,7 @@ from math import prod
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
+from webkiln.frontends.onnx.operators.microsoft_blocks import MICROSOFT_BLOCKS
 from webkiln.frontends.onnx.operators.pool import average_pool_of
 from webkiln.frontends.onnx.operators.quantize import (
     broadcast_parameter,
@@ -146,6 +147,7 @@ def dynamic_matmul(call: NodeCall) -> Tensor:
 
 
 MICROSOFT_QUANTIZE: dict[str, NodeHandler] = {
+    **MICROSOFT_BLOCKS,
     "QuantizeLinear": quantize_linear,
     "DequantizeLinear": dequantize_linear,
     "QLinearAdd": binary("Add"),

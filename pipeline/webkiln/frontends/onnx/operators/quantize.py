@@ -8,6 +8,7 @@ from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, dtype_of
 from webkiln.frontends.onnx.operators.reduce import reduce_axes
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.frontends.onnx.operators.windows import windows
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.linear import matrix_product
 from webkiln.ops.functional.pooling import conv_integer
@@ -54,11 +55,10 @@ def dequantize(
     call: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block: int = 0
 ) -> Tensor:
     """(x - zero) * scale."""
-    y = cast(call, x, "int32")
+    wide = "float32" if is_float(x.dtype) else "int32"
+    y = cast(call, x, wide)
     if zero is not None:
-        y = call.op(
-            "Sub", [y, cast(call, broadcast_parameter(call, zero, x, axis, block), "int32")]
-        )
+        y = call.op("Sub", [y, cast(call, broadcast_parameter(call, zero, x, axis, block), wide)])
     return call.op(
         "Mul", [cast(call, y, scale.dtype), broadcast_parameter(call, scale, x, axis, block)]
     )

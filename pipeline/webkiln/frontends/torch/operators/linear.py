@@ -18,6 +18,12 @@ def matmul(c: AtenCall, a: Tensor, b: Tensor) -> Tensor:
     return matrix_product(c.b, a, b)
 
 
+def integer_product(c: AtenCall) -> Tensor:
+    """The int32 product of int8 matrices."""
+    a, b = c.tensor(), c.tensor("mat2")
+    return c.op("MatMulInteger", a, b, c.like(0, a), c.like(0, b))
+
+
 def plus(c: AtenCall, x: Tensor, y: Tensor) -> Tensor:
     """beta x + alpha y."""
     alpha, beta = c.get("alpha", 1), c.get("beta", 1)
@@ -234,6 +240,7 @@ def cross(c: AtenCall) -> Tensor:
 
 
 LINEAR: dict[str, AtenHandler] = {
+    "_int_mm": integer_product,
     "mm": lambda c: matmul(c, c.tensor(), c.tensor("mat2")),
     "bmm": lambda c: matmul(c, c.tensor(), c.tensor("mat2")),
     "matmul": lambda c: matmul(c, c.tensor(), c.tensor("other")),
