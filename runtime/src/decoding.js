@@ -2,6 +2,9 @@
 /** @import { Feed } from './download.js' */
 import { modelError } from './session.js';
 
+/** No shard: runs the entries that depend on none. */
+export const NONE = NaN;
+
 /**
  * @param {Engine} engine
  * @param {number} entry index in the init program
@@ -41,7 +44,8 @@ export function decodeShard(engine, { init }, shard) {
  * depends on. The order matters: an entry may overwrite what an earlier one reads.
  * @param {Engine} engine
  * @param {BackendModule['program']} program
- * @returns {(shard: number) => void} to call when a shard is decoded from verified bytes
+ * @returns {(shard: number) => void} to call first with `NONE`, and when a shard is decoded from
+ * verified bytes
  */
 export function decodeShared(engine, { init }) {
   /** @type {number[]} */

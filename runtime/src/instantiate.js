@@ -8,7 +8,7 @@
 /** @import { Feed } from './download.js' */
 import { WebkilnError, abortedError, messageOf, knownError } from './errors.js';
 import { Reader } from './cache.js';
-import { decodeShard, decodeShared } from './decoding.js';
+import { NONE, decodeShard, decodeShared } from './decoding.js';
 import { isNode, isServiceWorker } from './platform.js';
 import { supportsVariant } from './probe.js';
 import { Meter } from './progress.js';
@@ -253,6 +253,7 @@ class Attempt {
       result => {
         started = result;
         decodeOthers = decodeShared(result.engine, result.program);
+        decodeOthers(NONE);
       },
       () => {},
     );

@@ -4,7 +4,7 @@
  */
 import { FATAL, WebkilnError, messageOf } from './errors.js';
 import { Reader } from './cache.js';
-import { decodeShard, decodeShared } from './decoding.js';
+import { NONE, decodeShard, decodeShared } from './decoding.js';
 import { describe, inputsByName, listOf, readInputs, toInterface } from './dtypes.js';
 import { flattenInputs } from './nested.js';
 import { checkNames } from './options.js';
@@ -163,6 +163,7 @@ export class SyncModel {
     }
     const engine = engineOf(linear, program);
     const decodeOthers = decodeShared(engine, program);
+    decodeOthers(NONE);
     shards.forEach((bytes, index) => {
       decodeShard(engine, program, index)(bytes, bytes.length);
       decodeOthers(index);

@@ -61,9 +61,10 @@ def nodes_after(graph: Graph, stored: Collection[str]) -> tuple[Node, ...]:
 
 
 def _read(graph: Graph) -> set[str]:
-    """What the nodes outside of the constant subgraph read."""
+    """What the nodes outside of the constant subgraph read, and the initial values of states."""
     folded = {node.name for node in graph.constant_subgraph()}
-    return {name for node in graph.nodes if node.name not in folded for name in node.inputs}
+    read = {name for node in graph.nodes if node.name not in folded for name in node.inputs}
+    return read | {state.initial for state in graph.states}
 
 
 class _Search:

@@ -199,7 +199,7 @@ class Entries:
             if earlier.outputs[0].name in names:
                 names |= {view.name for view in earlier.inputs}
         numbers = [number for number, piece in enumerate(self.layout) if piece.weight.name in names]
-        return [numbers[0], numbers[-1] + 1 - numbers[0]]
+        return [numbers[0], numbers[-1] + 1 - numbers[0]] if numbers else [0, 0]
 
     def _transform(self, call: NestCall, after: list[int]) -> dict[str, Any]:
         """The launch that computes a constant of others once these have been decoded."""

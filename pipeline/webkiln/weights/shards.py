@@ -65,7 +65,9 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
         *graph.outputs.values(),
         *(s for state in graph.states for s in (state.initial, state.output)),
     ):
-        if name in fixed and name not in decoded:
+        if name in decoded:
+            add(name, None)
+        elif name in fixed:
             found.setdefault(name, _stored(name, graph.type(name), None))
     return tuple(found.values())
 

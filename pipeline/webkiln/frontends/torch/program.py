@@ -18,6 +18,7 @@ from webkiln.frontends.torch.decompositions import decomposed
 from webkiln.frontends.torch.labels import output_names
 from webkiln.frontends.torch.program_nodes import NodeReader
 from webkiln.frontends.torch.read import Reading, dtype_name, real_of
+from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import DTYPES
 
 
@@ -47,6 +48,12 @@ def read_program(
     opsets = {"": 1, "complex": 1, "torchvision": 1, "webkiln": 1, "state": 1}
     model = NodeModel(Path(name).stem, opsets, graph, settings=tuple(settings))
     return extract_subgraph(model, reader.read.weights.blobs, cut, name, reader.types())
+
+
+def _is_filled(value: torch.Tensor) -> bool:
+    """Whether a tensor is large, and all its elements are one number."""
+    is_large = value.dtype == torch.float32 and value.numel() > INLINE_ELEMENTS
+    return is_large and bool((value == value.flatten()[0]).all())
 
 
 class _Reader(NodeReader):
@@ -117,9 +124,14 @@ class _Reader(NodeReader):
     def stored(self, node: Node, target: str, *, trained: bool, state: bool) -> None:
         if not node.users and not state:
             return
-        name = self.read.fresh()
-        self.tensors[name] = self.read.tensor(self.buffer(target), target, trained=trained)
+        name, value = self.read.fresh(), self.buffer(target)
         self.names[node] = name
+        if state and _is_filled(value):
+            attrs = {"size": tuple(value.shape), "fill_value": value.flatten()[0].item()}
+            label = self.read.labels.distinct(f"{target}.initial")
+            self.nodes.append(NodeSpec(label, "full", "", (), (name,), attrs))
+        else:
+            self.tensors[name] = self.read.tensor(value, target, trained=trained)
         if state:
             self.names[node] = self.read.fresh()
             attrs = {"state": target}
