@@ -27,23 +27,34 @@ from webkiln.recipe.sources import PathSource
 NETWORKS = ("mobilenetv2", "resnet50", "transformer")
 
 
-def bundles(
-    name: str, backend: str, folder: Path
-) -> tuple[list[Path], dict[str, Array], dict[str, Array]]:
-    """The bundles of the float32 and of the float16 model, inputs, and the outputs of Keras."""
+def source(
+    name: str, engine: Engine, folder: Path
+) -> tuple[onnx.ModelProto, dict[str, Array], dict[str, Array]]:
+    """The network as a float32 ONNX model, inputs, and the outputs of Keras."""
     model = networks.make(name, folder)
     inputs = inputs_of(model)
     values = [*inputs.values()]
     expected = flatten(model.predict(values if len(values) > 1 else values[0], verbose=0))
+    recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=("wasm",))
+    data = (
+        sequences.onnx(name, model, inputs, list(expected))
+        if name in sequences.SEQUENCES
+        else onnx_export.export(*optimised(engine, ModelGraph(recipe, engine.share)))
+    )
+    first = {
+        name: value.transpose(0, 3, 1, 2) if value.ndim == 4 else value
+        for name, value in inputs.items()
+    }
+    return onnx.load_from_string(data), first, expected
+
+
+def bundles(
+    name: str, backend: str, folder: Path
+) -> tuple[list[Path], dict[str, Array], dict[str, Array]]:
+    """The bundles of the float32 and of the float16 model, inputs, and the outputs of Keras."""
     made = []
     with Engine(folder / "state") as engine:
-        recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=(backend,))
-        data = (
-            sequences.onnx(name, model, inputs, list(expected))
-            if name in sequences.SEQUENCES
-            else onnx_export.export(*optimised(engine, ModelGraph(recipe, engine.share)))
-        )
-        single = onnx.load_from_string(data)
+        single, inputs, expected = source(name, engine, folder)
         for dtype, stored in (("float32", single), ("float16", convert_float_to_float16(single))):
             path = folder / f"{dtype}.onnx"
             onnx.save(stored, path)
@@ -52,11 +63,7 @@ def bundles(
             )
             engine.publish(actions.bundle(Selection((backend,))), "bundle/", folder / dtype)
             made.append(folder / dtype)
-    first = {
-        name: value.transpose(0, 3, 1, 2) if value.ndim == 4 else value
-        for name, value in inputs.items()
-    }
-    return made, first, expected
+    return made, inputs, expected
 
 
 def main() -> None:

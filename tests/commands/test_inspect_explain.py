@@ -1,28 +1,14 @@
 """`webkiln inspect` and `webkiln explain` on a real model and its bundle."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from tests.commands.conftest import Command
+from tests.commands.tables import rows
 from webkiln.backends.host import read_manifest
 
 PARAMETERS = {"conv": 8 * 9 + 8, "scores": 4 * 4 * 8 * 4 + 4}
-
-
-def rows(text: str, title: str) -> dict[str, list[str]]:
-    """The first column -> the cells of the rows of one table, by layer. The first row of a layer
-    counts.
-    """
-    body = next(part for part in text.split("\n\n") if part.startswith(f"{title}\n")).splitlines()[
-        3:
-    ]
-    cells_of: dict[str, list[str]] = {}
-    for line in body:
-        name, *cells = re.split(r" {2,}", line.strip())
-        cells_of.setdefault(name, cells)
-    return cells_of
 
 
 def test_inspect_shows_layers_and_kernels(webkiln: Command, sources: Path, tmp_path: Path) -> None:

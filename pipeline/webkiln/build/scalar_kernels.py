@@ -43,7 +43,8 @@ def warnings(model: str, launches: Mapping[str, Sequence[Mapping[str, Any]]]) ->
         if slow:
             share = _percent(sum(shares[name] for name in slow))
             lines = (
-                f"{_percent(shares[name])} in {_layers(kernels[name])}: {kernels[name][0]['why']}"
+                f"{_percent(shares[name])} in"
+                f" {few(step['layer'] for step in kernels[name])}: {kernels[name][0]['why']}"
                 for name in slow
             )
             head = f"{model}, {backend}: {share} of the operations are not vectorised"
@@ -54,8 +55,9 @@ def _operations(step: Mapping[str, Any]) -> int:
     return nominal_size(size_from_json(step["flops"]))
 
 
-def _layers(steps: Sequence[Mapping[str, Any]]) -> str:
-    names = [*dict.fromkeys(step["layer"] for step in steps)]
+def few(layers: Iterable[str]) -> str:
+    """The names of the first layers, and the number of the others."""
+    names = [*dict.fromkeys(layers)]
     more = len(names) - MAX_LAYERS
     return ", ".join(names[:MAX_LAYERS]) + (f" and {more} more" if more > 0 else "")
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from webkiln import canonical
-from webkiln.build import progress, scalar_kernels
+from webkiln.build import progress, quantization, scalar_kernels
 from webkiln.build.backends import buildable, missing_compilers, present
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
@@ -119,6 +119,8 @@ def run(options: argparse.Namespace) -> int:
                     gone=[name for name in before if name not in backends],
                 )
             )
+        for label, text in quantization.described(engine, graph).items():
+            print(f"  {label:<8}  {text}")
         scalar_kernels.warn(places)
         if options.depfile is not None:
             files = {path.absolute() for action in places.values() for path in engine.files(action)}

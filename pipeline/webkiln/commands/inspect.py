@@ -17,8 +17,8 @@ import numpy as np
 from webkiln import canonical
 from webkiln.backends.launches import launches
 from webkiln.backends.table import REGISTRY
-from webkiln.build import progress, scalar_kernels
-from webkiln.build.action import Action, Folder, Local
+from webkiln.build import progress, quantization, scalar_kernels
+from webkiln.build.action import Action, Folder, Local, Product
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.locations import state_folder
@@ -97,6 +97,7 @@ def run(options: argparse.Namespace) -> int:
         state = state_folder(options.source)
         with Engine(state) as engine:
             actions, inspection = _inspected(recipe, engine, scratch)
+            quantised = _quantised(actions, engine) if inspection.converts else {}
             if options.json:
                 print(
                     json.dumps(
@@ -105,12 +106,16 @@ def run(options: argparse.Namespace) -> int:
                             "file": called,
                             "format": actions.format.name,
                             **to_json(inspection),
+                            "quantisation": quantised,
                         },
                         indent=2,
                     )
                 )
             else:
-                print("\n".join(_summary(f"{called}: {actions.format.title}", recipe, inspection)))
+                lines = _summary(f"{called}: {actions.format.title}", recipe, inspection)
+                for label, text in quantised.items():
+                    lines += _labelled(label, [text])
+                print("\n".join(lines))
             if not inspection.converts:
                 if options.json:
                     return 2
@@ -305,6 +310,13 @@ def _weights(weights: Mapping[str, tuple[str, tuple[int, ...]]]) -> str:
     return (
         f"{elements:,} numbers in {len(weights):,} array{'s' * (len(weights) != 1)}, {size(total)}"
     )
+
+
+def _quantised(actions: ModelGraph, engine: Engine) -> dict[str, str]:
+    optimised = actions.optimize()
+    assert isinstance(optimised, Product)
+    engine.run(optimised.action)
+    return quantization.described(engine, actions)
 
 
 def _lowered(

@@ -8,8 +8,10 @@ contains example programs, before and after; tests run them. A backend lists its
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from webkiln.ir.graph import Graph
 from webkiln.nest.program import Program, map_calls
 from webkiln.nest.steps import NestCall, View
+from webkiln.nest.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,28 @@ class Pass:
             return [replace(call, passes=(*call.passes, self.name))]
 
         return map_calls(self.rewrite(program), marked)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPass:
+    """A rewrite of graphs for a target, before they are lowered."""
+
+    name: str
+    rewrite: Callable[[Graph, Target], Graph]
+
+    def marked(self, program: Program, before: Graph, after: Graph) -> Program:
+        """The program of `after`, with the name of the pass added to the calls of nodes that
+        `before` does not have.
+        """
+        known = before.producers()
+        added = {name for node in after.nodes for name in node.outputs if known.get(name) != node}
+
+        def mark(call: NestCall) -> list[NestCall]:
+            if added.isdisjoint(view.name for view in call.outputs):
+                return [call]
+            return [replace(call, passes=(*call.passes, self.name))]
+
+        return map_calls(program, mark)
 
 
 def _computes_same(call: NestCall, other: NestCall) -> bool:

@@ -55,6 +55,8 @@ from webkiln.ops.linear import MatMul
 from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Reshape, Transpose
 
+PRODUCTS = ("Conv", "MatMul")
+"""The operators that have a form for integers, named `<operator>Integer`."""
 WIDE = ("float32", "float64")
 """The dtypes that hold the sums."""
 LONGEST_SUM = ((1 << 31) - 1) // (255 * 255)
@@ -75,20 +77,36 @@ def run(graph: Graph) -> Graph:
 
 
 def convert(view: GraphView, node: Node) -> Edit | None:
-    if node.op not in ("Conv", "MatMul") or view.type(node.name).dtype not in WIDE:
+    if node.op not in PRODUCTS or view.type(node.name).dtype not in WIDE:
         return None
-    x, w = (_dequantized(view, name) for name in node.inputs[:2])
-    if x is None or w is None or w.codes not in view.constant_names:
-        return None
-    axis, length = _columns(view, node)
-    if (
-        is_symbolic(length)
-        or length > LONGEST_SUM
-        or any(not _is_scalar(view, name) for name in (x.zero, x.scale))
-        or any(not _is_along(view, name, w.codes, axis) for name in (w.zero, w.scale))
-    ):
+    x, w = _factors(view, node)
+    if x is None or w is None or obstacle(view, node) is not None:
         return None
     return _replaced(view, node, x, w)
+
+
+def obstacle(view: GraphView, node: Node) -> str | None:
+    """Why a product or convolution of dequantized weights is not one of integers, or None."""
+    if node.op not in PRODUCTS:
+        return f"{node.op} is computed in float"
+    x, w = _factors(view, node)
+    if x is None:
+        return "the other factor is float"
+    if w is None or w.codes not in view.constant_names:
+        return "the weights are not 8-bit integers times scales"
+    axis, length = _columns(view, node)
+    if is_symbolic(length) or length > LONGEST_SUM:
+        return f"sums may have more than {LONGEST_SUM:,} products"
+    if any(not _is_scalar(view, name) for name in (x.zero, x.scale)) or any(
+        not _is_along(view, name, w.codes, axis) for name in (w.zero, w.scale)
+    ):
+        return "scales or zero points vary along the sum"
+    return None
+
+
+def _factors(view: GraphView, node: Node) -> tuple[Dequantized | None, Dequantized | None]:
+    x, w = node.inputs[:2]
+    return _dequantized(view, x), _dequantized(view, w)
 
 
 def _dequantized(view: GraphView, name: str) -> Dequantized | None:

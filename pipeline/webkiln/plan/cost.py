@@ -9,6 +9,7 @@ from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Machine, Target
+from webkiln.plan.block_steps import match_blocks
 from webkiln.plan.vectors import extent
 
 INDEPENDENT_SUMS = 8
@@ -21,6 +22,8 @@ SPILL_SLOWDOWN = 0.5
 """The share of the speed that remains when accumulators spill to memory."""
 INTEGER_SHARE = 0.5
 """The speed of integer multiply-adds, as a share of that of float ones."""
+CODES = 2
+"""The codes of 4 bits in a byte."""
 ELEMENTWISE_SHARE = 0.25
 """The share of the peak that operations reach outside contractions."""
 
@@ -30,22 +33,33 @@ def flops(call: NestCall) -> Size:
     the epilogue at every output element.
     """
     nest = call.nest
-    outer = prod(call.args[loop.extent.value] for loop in nest.axes)
     inner = prod(call.args[loop.extent.value] for loop in nest.reduce)
     bodies = _operations([item.body for item in nest.accumulators]) + len(nest.accumulators)
-    return outer * (
-        inner * bodies * bool(nest.accumulators)
-        + _operations([value for out in nest.outputs for value, _ in out.stores])
-    )
+    return _outer(call) * inner * bodies * bool(nest.accumulators) + _stored(call)
 
 
 def operations(call: NestCall) -> Size:
-    """Float operations, and the multiplications of an integer contraction."""
+    """Float operations, and the multiply-adds of integer products. Of a product of blocks, these
+    are two for each code, of which a byte has two.
+    """
     nest = call.nest
+    inner = prod(call.args[loop.extent.value] for loop in nest.reduce)
+    if match_blocks(nest) is not None:
+        return 2 * CODES * _outer(call) * inner + _stored(call)
     if not nest.is_contraction or nest.accumulators[0].body.type not in INTEGER:
         return flops(call)
-    loops = (*nest.axes, *nest.reduce)
-    return flops(call) + prod(call.args[loop.extent.value] for loop in loops)
+    return flops(call) + _outer(call) * inner
+
+
+def _outer(call: NestCall) -> Size:
+    """The points of the output."""
+    return prod(call.args[loop.extent.value] for loop in call.nest.axes)
+
+
+def _stored(call: NestCall) -> Size:
+    """The float operations of the epilogue."""
+    values = [value for out in call.nest.outputs for value, _ in out.stores]
+    return _outer(call) * _operations(values)
 
 
 def _operations(roots: list[Expr]) -> int:

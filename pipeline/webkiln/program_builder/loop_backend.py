@@ -7,7 +7,7 @@ from typing import Any
 
 from webkiln.ir.graph import Graph
 from webkiln.lower.lower import unfused
-from webkiln.lower.passes import Pass
+from webkiln.lower.passes import GraphPass, Pass
 from webkiln.nest.program import Program
 from webkiln.nest.target import Target
 from webkiln.plan.tuning import UNTUNED, Tuning
@@ -16,18 +16,20 @@ from webkiln.program_builder.document import document, layer_outputs
 
 FIRST = "lower"
 """The name of the program before the first pass."""
+UNCHANGED = GraphPass("unchanged", lambda graph, target: graph)
 
 
 @dataclass(frozen=True, slots=True)
 class LoopBackend:
     """`rewriting` are the passes that change what is computed, which keep results in any order;
-    `scheduling` are those that decide how and where. `prepare` rewrites graphs for the target.
+    `scheduling` are those that decide how and where. `prepare` rewrites a graph for the target
+    before it is lowered.
     """
 
     target: Target
     rewriting: Callable[[Settings], Sequence[Pass]]
     scheduling: Callable[[Settings], Sequence[Pass]]
-    prepare: Callable[[Graph, Target], Graph] = lambda graph, target: graph
+    prepare: GraphPass = UNCHANGED
 
     @property
     def name(self) -> str:
@@ -61,7 +63,9 @@ class LoopBackend:
     ) -> Iterator[tuple[str, Program]]:
         """Yield the program of `plan` before the first pass, named `FIRST`, and after each one."""
         weights = weights or weights_of(graph)
-        program = unfused(self.prepare(graph, self.target), keep, weights.types)
+        prepared = self.prepare.rewrite(graph, self.target)
+        program = unfused(prepared, keep, weights.types)
+        program = self.prepare.marked(program, graph, prepared)
         yield FIRST, program
         for item in self.passes(tuning, weights):
             program = item.run(program)
@@ -81,6 +85,6 @@ class LoopBackend:
         weights = weights_of(graph, options.encoding)
         planned = configured.plan(graph, tuple(layers.values()), weights, options.tuning)
         program = document(graph, planned, configured.target, weights.pieces, layers)
-        prepared = configured.prepare(graph, configured.target)
+        prepared = configured.prepare.rewrite(graph, configured.target)
         quantizes = any(node.op == "QuantizeBlocks" for node in prepared.nodes)
         return program | ({"products": "dot"} if quantizes else {})

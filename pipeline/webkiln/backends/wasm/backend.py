@@ -18,7 +18,7 @@ from webkiln.lower import (
     hold_float16,
     tile_chains,
 )
-from webkiln.lower.passes import Pass
+from webkiln.lower.passes import GraphPass, Pass
 from webkiln.nest.kernel_template import templates
 from webkiln.nest.target import ChainBytes, Loops, Machine, Memory, Target, Tiles, Vectors
 from webkiln.plan import (
@@ -95,4 +95,4 @@ def prepare(graph: Graph, target: Target) -> Graph:
     return block_products.run(graph) if quantizes else graph
 
 
-BACKEND = LoopBackend(TARGET, rewriting, scheduling, prepare)
+BACKEND = LoopBackend(TARGET, rewriting, scheduling, GraphPass("block_products", prepare))

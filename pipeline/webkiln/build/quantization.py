@@ -1,0 +1,208 @@
+"""How the weights of a model are quantised, and how a bundle multiplies by them, in words."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from webkiln import canonical
+from webkiln.build.action import Product
+from webkiln.build.engine import Engine
+from webkiln.build.graph import ModelGraph
+from webkiln.build.scalar_kernels import few
+from webkiln.ir.dim import known_shape
+from webkiln.ir.graph import Graph, Node
+from webkiln.ir.rewrite import GraphView
+from webkiln.ir.types import itemsize
+from webkiln.lower import block_products
+from webkiln.ops.codes import Repeat, UnpackBits
+from webkiln.ops.load_time import load_time_nodes
+from webkiln.ops.plugins import defined_by
+from webkiln.ops.table import find, from_json
+from webkiln.passes import integer_products
+from webkiln.plugins import import_files
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.values import DOT_BACKENDS
+
+BYTE = 8
+INTEGERS = ("int", "uint")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a weight is stored: the bits of a code, 0 if it is a float, its dtype, and the length of
+    the blocks that share a scale, 0 if there are none.
+    """
+
+    bits: int
+    dtype: str
+    block: int = 0
+
+    def __str__(self) -> str:
+        if not self.bits:
+            return self.dtype
+        blocks = f", blocks of {self.block}" if self.block else ""
+        return f"{self.bits} bit{'s' * (self.bits > 1)}{blocks}"
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplication:
+    """A product or convolution with a weight: its layer, and why it is not computed in integers:
+    None if it is, "" if the weight is not quantised. `by_block`: backends can compute it without
+    decoding its 4-bit weights.
+    """
+
+    layer: str
+    obstacle: str | None
+    by_block: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """The number of weights by form, and the products and convolutions with them."""
+
+    weights: Counter[Form]
+    products: tuple[Multiplication, ...]
+
+
+def described(engine: Engine, actions: ModelGraph) -> dict[str, str]:
+    """Sentences by label about the optimised graph of a recipe. Empty if no weight is quantised,
+    or if no cache has the graph. Executes nothing.
+    """
+    optimised = actions.optimize()
+    assert isinstance(optimised, Product)
+    result = engine.predict(optimised.action)
+    if result is None or not engine.cache.store.is_here(result.outputs[optimised.path]):
+        return {}
+    file = engine.cache.store.file(result.outputs[optimised.path])
+    with defined_by(None):
+        import_files(actions.recipe.user_code.operators)
+        found = quantization(from_json(dict(canonical.read(file))))
+    if not any(form.bits for form in found.weights):
+        return {}
+    return _rows(found, actions.recipe)
+
+
+def _rows(found: Quantization, recipe: Recipe) -> dict[str, str]:
+    able = [name for name in recipe.backends if name in DOT_BACKENDS]
+    uses_dot = recipe.computation.products == "dot"
+    undecoded = uses_dot and able == list(recipe.backends)
+    products = [item for item in found.products if not (undecoded and item.by_block)]
+    rows = {"storage": _weights(found.weights)}
+    if text := _products(products):
+        rows["products"] = text
+    if (count := sum(item.by_block for item in found.products)) and able:
+        what = f"{count} product{'s' * (count > 1)} of 4-bit weights as they are stored"
+        option = "" if uses_dot else "with --products dot, "
+        rows[f"on {' and '.join(able)}"] = f"{option}{what}, by activations rounded to 8 bits"
+    return rows
+
+
+def quantization(graph: Graph) -> Quantization:
+    """Examine an optimised graph."""
+    decoded = {name: node for node in load_time_nodes(graph) for name in node.outputs}
+    view, rewritten = GraphView(graph), block_products.run(graph).nodes
+    by_block = {node.name for node in rewritten if node.op == "MatMulBlocks"}
+    forms: dict[tuple[str, ...], Form] = {}
+    products = []
+    for node, name in _weighted(graph, view):
+        form, codes = stored_form(graph, decoded, name)
+        if form.bits or not form.dtype.startswith(INTEGERS):
+            forms[codes] = form
+        if find(node.op).traits.decodes:
+            continue
+        obstacle = None
+        if not graph.type(node.name).dtype.startswith(INTEGERS):
+            obstacle = (integer_products.obstacle(view, node) or "") if form.bits else ""
+        products.append(Multiplication(node.layer or node.name, obstacle, node.name in by_block))
+    return Quantization(Counter(forms.values()), tuple(products))
+
+
+def _weighted(graph: Graph, view: GraphView) -> Iterator[tuple[Node, str]]:
+    """The nodes that multiply by a constant or select from one, and the constant. Of tables that
+    one layer reads at the same indices, as codes, scales and zero points are, the largest counts.
+    """
+    tables: dict[tuple[str, ...], tuple[Node, str]] = {}
+    for node in graph.nodes:
+        if view.constant_names.issuperset(node.outputs):
+            continue
+        traits = find(node.op).traits
+        for position, name in enumerate(node.inputs):
+            rank = graph.type(name).rank
+            if (
+                name not in view.constant_names
+                or rank < 2
+                or traits.weight_channel_axis(node.attrs, position, rank) is None
+            ):
+                continue
+            if not traits.decodes:
+                yield node, name
+                continue
+            key = (node.layer or node.name, *node.inputs[1:])
+            if key not in tables or graph.type(tables[key][1]).size < graph.type(name).size:
+                tables[key] = node, name
+    yield from tables.values()
+
+
+def stored_form(
+    graph: Graph, decoded: Mapping[str, Node], name: str
+) -> tuple[Form, tuple[str, ...]]:
+    """How a constant is stored, and the names of its codes, or of itself. Scales and zero points
+    of blocks have less than a bit per weight. `decoded`: the nodes that run when the model is
+    loaded, by what they compute.
+    """
+    size = prod(known_shape(graph.type(name).shape, name))
+    bits: dict[str, int] = {}
+    blocks: list[int] = []
+    stack = [(name, 0)]
+    while stack:
+        item, unpacked = stack.pop()
+        node = decoded.get(item)
+        if node is None:
+            type_ = graph.type(item)
+            whole = BYTE * itemsize(type_.dtype)
+            share = round(whole * prod(known_shape(type_.shape, item)) / size)
+            if type_.dtype.startswith(INTEGERS) and share:
+                bits[item] = unpacked or min(share, whole)
+            continue
+        attrs = node.attrs
+        if isinstance(attrs, Repeat) and graph.type(item).size == size:
+            blocks.append(attrs.times)
+        if isinstance(attrs, UnpackBits):
+            unpacked = attrs.bits
+        stack += [(operand, unpacked) for operand in node.inputs]
+    total = sum(bits.values())
+    if 0 < total <= BYTE:
+        return Form(total, "", min(blocks, default=0)), tuple(sorted(bits))
+    return Form(0, _float_dtype(graph, decoded, name)), (name,)
+
+
+def _float_dtype(graph: Graph, decoded: Mapping[str, Node], name: str) -> str:
+    """The dtype of the floats from which a constant is computed."""
+    while name in decoded:
+        name = max(decoded[name].inputs, key=lambda operand: graph.type(operand).size)
+    return {"uint16": "bfloat16"}.get(graph.type(name).dtype, graph.type(name).dtype)
+
+
+def _weights(forms: Counter[Form]) -> str:
+    ordered = sorted(forms, key=lambda form: (not form.bits, -forms[form], str(form)))
+    first, *others = ordered
+    head = f"{forms[first]} of {forms.total()} weight tensors quantised to {first}"
+    return "; ".join([head, *(f"{forms[form]} in {form}" for form in others)])
+
+
+def _products(products: Sequence[Multiplication]) -> str:
+    """Layers are named where some products are computed in integers and others are not."""
+    layers: dict[str | None, list[str]] = {}
+    for item in products:
+        layers.setdefault(item.obstacle, []).append(item.layer)
+    in_integers = layers.pop(None, [])
+    parts = [f"{len(in_integers)} in 8-bit integers"] if in_integers else []
+    for obstacle, names in sorted(layers.items(), key=lambda item: (item[0] == "", str(item[0]))):
+        text = (
+            f"{len(names)} of dequantised weights, decoded when the model is loaded ({obstacle})"
+            if obstacle
+            else f"{len(names)} of float weights"
+        )
+        parts.append(f"{text}: {few(names)}" if in_integers else text)
+    return "; ".join(parts)
