@@ -85,6 +85,7 @@ REACH: tuple[tuple[str, str, Any, set[str]], ...] = (
     ("onnx", "computation.winograd", False, {"lower"}),
     ("onnx", "computation.precision", "float16", {"lower", "verify"}),
     ("onnx", "computation.float16", "rounded", {"lower"}),
+    ("onnx", "computation.products", "dot", {"lower", "verify"}),
     ("onnx", "computation.tuned", Path("/nowhere/tuned.json"), {"lower"}),
 )  # fmt: skip
 """A format, a field of a recipe with a value, and the stages of the actions that it affects."""

@@ -152,6 +152,7 @@ TOML: dict[str, tuple[str, dict[str, Any]]] = {
         {"computation.precision": "float16", "backends": ("webgl",)},
     ),
     "float16": ('float16 = "rounded"', {"computation.float16": "rounded"}),
+    "products": ('products = "dot"', {"computation.products": "dot"}),
     "tuned": ('tuned = "tuned.json"', {"computation.tuned": Path("tuned.json")}),
     "on_request": ("on_request = true", {"on_request": True}),
 }

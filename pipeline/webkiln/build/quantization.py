@@ -19,7 +19,6 @@ from webkiln.ops.codes import Repeat, UnpackBits
 from webkiln.ops.load_time import load_time_nodes
 from webkiln.ops.plugins import defined_by
 from webkiln.ops.table import find, from_json
-from webkiln.passes import integer_products
 from webkiln.plugins import import_files
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.values import DOT_BACKENDS
@@ -100,6 +99,8 @@ def _rows(found: Quantization, recipe: Recipe) -> dict[str, str]:
 
 def quantization(graph: Graph) -> Quantization:
     """Examine an optimised graph."""
+    from webkiln.passes import integer_products  # an edit of a pass need not affect other commands
+
     decoded = {name: node for node in load_time_nodes(graph) for name in node.outputs}
     view, rewritten = GraphView(graph), block_products.run(graph).nodes
     by_block = {node.name for node in rewritten if node.op == "MatMulBlocks"}
