@@ -13,6 +13,7 @@ from webkiln.build.scalar_kernels import few
 from webkiln.ir.dim import known_shape
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import GraphView
+from webkiln.ir.serial import SCHEMA
 from webkiln.ir.types import itemsize
 from webkiln.lower import block_products
 from webkiln.ops.codes import Repeat, UnpackBits
@@ -66,17 +67,19 @@ class Quantization:
 
 def described(engine: Engine, actions: ModelGraph) -> dict[str, str]:
     """Sentences by label about the optimised graph of a recipe. Empty if no weight is quantised,
-    or if no cache has the graph. Executes nothing.
+    or if the graph is not up to date here. Executes nothing, and asks no other cache.
     """
     optimised = actions.optimize()
     assert isinstance(optimised, Product)
-    result = engine.predict(optimised.action)
+    result = engine.current(optimised.action)
     if result is None or not engine.cache.store.is_here(result.outputs[optimised.path]):
         return {}
-    file = engine.cache.store.file(result.outputs[optimised.path])
+    data = canonical.read(engine.cache.store.file(result.outputs[optimised.path]))
+    if data.get("schema") != SCHEMA:
+        return {}
     with defined_by(None):
         import_files(actions.recipe.user_code.operators)
-        found = quantization(from_json(dict(canonical.read(file))))
+        found = quantization(from_json(dict(data)))
     if not any(form.bits for form in found.weights):
         return {}
     return _rows(found, actions.recipe)
