@@ -84,6 +84,23 @@ def add_blob(blobs: Blobs, array: Array) -> str:
     return key
 
 
+def unpack_bits(data: Array, bits: int) -> Array:
+    """The uint8 numbers of 1, 2, 4 or 8 bits in bytes, the lowest bits first: [..., n] to
+    [..., 8 n / bits].
+    """
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    parts = (data[..., None] >> shifts) & np.uint8((1 << bits) - 1)
+    return np.asarray(parts.reshape(*data.shape[:-1], data.shape[-1] * len(shifts)))
+
+
+def pack_bits(values: Array, bits: int) -> Array:
+    """The bytes that `unpack_bits` unpacks to uint8 values below 2**bits, which fill them."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    count = values.shape[-1] // len(shifts)
+    parts = values.reshape(*values.shape[:-1], count, len(shifts)) << shifts
+    return np.asarray(np.bitwise_or.reduce(parts, axis=-1))
+
+
 def bfloat16_to_float32(values: Array) -> Array:
     """Convert bfloat16 values, given as two little-endian bytes each: they are the upper half of a
     float32.

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from webkiln.frontends.core.arrays import Weight, bfloat16_to_float32
+from webkiln.frontends.core.arrays import Weight, bfloat16_to_float32, pack_bits, unpack_bits
 from webkiln.ir.dim import known_shape
 from webkiln.ir.types import Array, Type
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -121,9 +121,7 @@ def numbers(stored: Array, dtype: str, shape: tuple[int, ...]) -> Array:
     if dtype == "bfloat16":
         return bfloat16_to_float32(stored).reshape(shape)
     bits = BITS[dtype]
-    shifts = np.arange(0, 8, bits)
-    codes = (stored.reshape(-1, 1).astype(np.int64) >> shifts) & ((1 << bits) - 1)
-    codes = codes.reshape(-1)[: prod(shape)].reshape(shape)
+    codes = unpack_bits(stored.reshape(-1), bits)[: prod(shape)].reshape(shape).astype(np.int64)
     if dtype not in INTEGERS:
         return np.asarray(float_values(dtype)[codes])
     if INTEGERS[dtype][1]:
@@ -137,7 +135,6 @@ def packed(values: Array, dtype: str) -> Array:
     if dtype == "bfloat16":
         return (np.ascontiguousarray(values, np.float32).view(np.uint32) >> 16).astype(np.uint16)
     bits = BITS[dtype]
-    codes = np.zeros(prod(shape) * (8 // bits), np.int64)
+    codes = np.zeros(prod(shape) * (8 // bits), np.uint8)
     codes[: values.size] = values.reshape(-1) & ((1 << bits) - 1)
-    parts = codes.reshape(-1, 8 // bits) << np.arange(0, 8, bits)
-    return np.asarray(parts.sum(-1), np.uint8).reshape(shape)
+    return pack_bits(codes, bits).reshape(shape)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from webkiln.frontends.core.arrays import pack_bits, unpack_bits
 from webkiln.ir.types import Array
 
 BYTE = 8
@@ -25,20 +26,12 @@ class Plane:
 
     def values(self) -> Array:
         """[rows, width]"""
-        if self.bits >= BYTE:
-            return self.data
-        shifts = np.arange(0, BYTE, self.bits, dtype=np.uint8)
-        parts = (self.data[..., None] >> shifts) & np.uint8((1 << self.bits) - 1)
-        return np.asarray(parts.reshape(len(self.data), self.width))
+        return self.data if self.bits >= BYTE else unpack_bits(self.data, self.bits)
 
 
 def packed(values: Array, bits: int) -> Plane:
     """The plane of uint8 values [rows, width] below 2**bits."""
-    count = BYTE // bits
-    parts = values.reshape(len(values), values.shape[1] // count, count) << (
-        np.arange(count, dtype=np.uint8) * bits
-    )
-    return Plane(np.bitwise_or.reduce(parts.astype(np.uint8), axis=-1), bits)
+    return Plane(pack_bits(values, bits), bits)
 
 
 @dataclass(frozen=True, slots=True)
