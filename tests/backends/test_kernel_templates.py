@@ -2,6 +2,7 @@
 block, every dtype and every layout.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
@@ -39,14 +40,20 @@ def edges(*sizes: int) -> list[int]:
     return sorted({1, *(size + step for size in sizes for step in (-1, 0, 1) if size + step > 0)})
 
 
-def cases(template: Template) -> list[Case]:
-    """Products for all pairs of dtypes; each size appears with each pair."""
-    rng = np.random.default_rng(0)
+def integers(seed: int) -> Callable[..., np.ndarray]:
+    """A function that makes arrays of a dtype and a shape, of all its numbers."""
+    rng = np.random.default_rng(seed)
 
     def make(dtype: str, *shape: int) -> np.ndarray:
         limits = np.iinfo(dtype)
         return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
+    return make
+
+
+def cases(template: Template) -> list[Case]:
+    """Products for all pairs of dtypes; each size appears with each pair."""
+    make = integers(0)
     rows, columns = template.block
     sizes = [
         *((size, 37, 70) for size in edges(rows, 2 * rows)),
@@ -64,12 +71,7 @@ def convolutions(template: Template) -> list[Case]:
     """Windows with padding, strides and dilation, in both layouts of x, w and the result, with one
     zero point per feature; sums and rows that divide no block.
     """
-    rng = np.random.default_rng(1)
-
-    def make(dtype: str, *shape: int) -> np.ndarray:
-        limits = np.iinfo(dtype)
-        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-
+    make = integers(1)
     windows = [
         {},
         {"strides": (2, 1), "pad_low": (1, 2), "pad_high": (0, 1)},
@@ -93,12 +95,7 @@ def depthwise(template: Template) -> list[Case]:
     """Windows with padding, strides and dilation, of odd and even numbers of taps; channels and
     pixels that divide no block; weights without a zero point.
     """
-    rng = np.random.default_rng(2)
-
-    def make(dtype: str, *shape: int) -> np.ndarray:
-        limits = np.iinfo(dtype)
-        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-
+    make = integers(2)
     _, columns = template.block
     windows = [
         ((3, 3), {"pad_low": (1, 1), "pad_high": (1, 1)}),
