@@ -102,7 +102,7 @@ def _rows(found: Quantization, recipe: Recipe) -> dict[str, str]:
 
 def quantization(graph: Graph) -> Quantization:
     """Examine an optimised graph."""
-    from webkiln.passes import integer_products  # an edit of a pass need not affect other commands
+    from webkiln.passes import integer_products  # only graphs that passes have written need it
 
     decoded = {name: node for node in load_time_nodes(graph) for name in node.outputs}
     view, rewritten = GraphView(graph), block_products.run(graph).nodes

@@ -11,6 +11,7 @@ packed. They fill the blocks `rows` and `zero`, an int32 [1]. The text fills `su
 and `totals`, int32 [rows], from which they compute results.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ from webkiln.errors import InternalError
 from webkiln.nest.kernel_template import find_template
 from webkiln.nest.nest import Loop, Nest
 from webkiln.nest.schedule import Schedule, TemplateSchedule
-from webkiln.plan.block_steps import AroundBlocks, BlockProduct, match_blocks
+from webkiln.plan.block_steps import BLOCK_PRODUCT, AroundBlocks, BlockProduct, match_blocks
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.template_steps import Around, Block, Product, match_step
 
@@ -69,15 +70,15 @@ def print_template(kernel: Kernel, language: TemplateLanguage, templates: Templa
     """
     assert isinstance(kernel.schedule, TemplateSchedule)
     step = find_template(kernel.schedule.template).step
-    blocks, product = match_blocks(kernel.nest), match_step(kernel.nest, step)
-    if step == "block_product" and blocks is not None:
-        return BlockKernel(kernel, language, blocks).print(templates)
-    if product is not None:
+    if step == BLOCK_PRODUCT:
+        if (blocks := match_blocks(kernel.nest)) is not None:
+            return BlockKernel(kernel, language, blocks).print(templates)
+    elif (product := match_step(kernel.nest, step)) is not None:
         return ProductKernel(kernel, language, product).print(templates)
     raise InternalError(f"{kernel.name}: its nest is not what a template computes")
 
 
-class TemplateKernel:
+class TemplateKernel(ABC):
     """What the kernels with a template have in common. `block`: the arguments of its blocks."""
 
     def __init__(self, kernel: Kernel, language: TemplateLanguage, block: Block) -> None:
@@ -85,13 +86,13 @@ class TemplateKernel:
         self.kernel, self.schedule, self.language = kernel, kernel.schedule, language
         self.block, self.template = block, find_template(self.schedule.template)
 
+    @abstractmethod
     def functions(self) -> dict[str, Function]:
         """The loops around the template, by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def values(self) -> dict[str, Any]:
         """What the text receives for its step."""
-        raise NotImplementedError
 
     def print(self, templates: Templates) -> str:
         functions, text = self.functions(), f"{self.template.name}.{self.language.extension}"

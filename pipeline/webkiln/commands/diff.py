@@ -152,10 +152,12 @@ def _tolerance(manifest: Mapping[str, Any], bound: float, *backends: str) -> flo
     """The error bound of an encoding, raised if the device stores float16, or quantizes the factors
     of products.
     """
-    found = [manifest["backends"][backend] for backend in backends]
-    halved = [TOLERANCES["precision"]] if any("precision" in item for item in found) else []
-    dot = [TOLERANCES["dot"]] if any("products" in item for item in found) else []
-    return max([bound, *halved, *dot])
+    raised = [
+        TOLERANCES[name]
+        for key, name in (("precision", "precision"), ("products", "dot"))
+        if any(key in manifest["backends"][backend] for backend in backends)
+    ]
+    return max([bound, *raised])
 
 
 def _run(

@@ -4,7 +4,7 @@ Quantized weights stay as they are stored: where the operands of a constant have
 the constant, as codes and scales have, a bundle contains the operands.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -42,7 +42,7 @@ def load_time_nodes(graph: Graph) -> tuple[Node, ...]:
     fixed = graph.constant_subgraph()
     search = _Search(graph, {name: node for node in fixed for name in node.outputs})
     chosen: set[str] = set()
-    for name in sorted(_read(graph) & search.producers.keys()):
+    for name in sorted(_read(graph, fixed) & search.producers.keys()):
         chosen |= search.worthwhile(name)
     return tuple(node for node in fixed if node.name in chosen)
 
@@ -51,18 +51,21 @@ def nodes_after(graph: Graph, stored: Collection[str]) -> tuple[Node, ...]:
     """The nodes of the constant subgraph that compute what programs read of what is stored, in
     order.
     """
-    needed = _read(graph) - set(stored)
+    fixed = graph.constant_subgraph()
+    needed = _read(graph, fixed) - set(stored)
     nodes = []
-    for node in reversed(graph.constant_subgraph()):
+    for node in reversed(fixed):
         if needed.intersection(node.outputs):
             nodes.append(node)
             needed.update(name for name in node.inputs if name not in stored)
     return tuple(reversed(nodes))
 
 
-def _read(graph: Graph) -> set[str]:
-    """What the nodes outside of the constant subgraph read, and the initial values of states."""
-    folded = {node.name for node in graph.constant_subgraph()}
+def _read(graph: Graph, fixed: Iterable[Node]) -> set[str]:
+    """What the nodes outside of the constant subgraph `fixed` read, and the initial values of
+    states.
+    """
+    folded = {node.name for node in fixed}
     read = {name for node in graph.nodes if node.name not in folded for name in node.inputs}
     return read | {state.initial for state in graph.states}
 

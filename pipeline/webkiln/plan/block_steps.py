@@ -4,10 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations, product
 
-from webkiln.nest.expr import FLOAT, INT, Expr, arg, axis, load, rebuild, walk
-from webkiln.nest.nest import Loop, Nest, Operand, load_index, make_output
+from webkiln.nest.expr import FLOAT, INT, Expr, arg, axis, load, walk
+from webkiln.nest.nest import Loop, Nest, Operand, load_index
 from webkiln.ops.block_products import MASK, Loads, two_products
-from webkiln.plan.template_steps import COLUMN, ROW, Block, block_of, indices_of, with_indices
+from webkiln.plan.template_steps import (
+    COLUMN,
+    ROW,
+    block_of,
+    indices_of,
+    stored_block,
+    with_indices,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,10 @@ class BlockProduct:
     column: Loop
     block: Loop
     byte: Loop
+
+
+BLOCK_PRODUCT = "block_product"
+"""The step of a template that computes them."""
 
 
 def match_blocks(nest: Nest) -> BlockProduct | None:
@@ -99,28 +110,19 @@ class AroundBlocks:
 
     def __init__(self, nest: Nest, step: BlockProduct) -> None:
         self.nest, self.step = nest, step
-        self.block: Block = block_of(nest)
+        self.block = block_of(nest)
 
     def store(self) -> Nest:
         """Store the results of a block. The input after those of the nest are the float32 sums
         [rows, columns] of the template.
         """
-        total = load(len(self.nest.inputs), FLOAT, (axis(ROW), axis(COLUMN)))
         moved = {self.step.column.axis: arg(self.block.column) + axis(COLUMN)}
         if self.step.row:
             moved |= indices_of(self.step.row, arg(self.block.row) + axis(ROW))
-
-        def change(expr: Expr) -> Expr:
-            return rebuild(
-                with_indices(expr, moved), lambda item: total if item.op == "acc" else None
-            )
-
-        outputs = tuple(
-            make_output(
-                out.operand,
-                [(change(value), tuple(map(change, index))) for value, index in out.stores],
-            )
-            for out in self.nest.outputs
+        return stored_block(
+            self.nest,
+            self.block,
+            load(len(self.nest.inputs), FLOAT, (axis(ROW), axis(COLUMN))),
+            (*self.nest.inputs, Operand("float32", 2)),
+            lambda expr: with_indices(expr, moved),
         )
-        axes = (Loop(ROW, arg(self.block.rows)), Loop(COLUMN, arg(self.block.columns)))
-        return Nest((*self.nest.inputs, Operand("float32", 2)), outputs, axes)

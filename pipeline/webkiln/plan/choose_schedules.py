@@ -43,7 +43,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import prod
 
-from webkiln.ir.dim import is_symbolic, known_shape
+from webkiln.ir.dim import is_symbolic, known, known_shape
 from webkiln.nest.choice import Choice
 from webkiln.nest.program import PanelLayout, Program, map_calls
 from webkiln.nest.schedule import Panel, panel_of
@@ -97,7 +97,7 @@ def selects_elements(call: NestCall, view: View) -> bool:
     return (
         not nest.reduce
         and not is_symbolic(points)
-        and loads * points * FEW <= known_shape((view.type.size,), view.name)[0]
+        and loads * points * FEW <= known(view.type.size, view.name)
     )
 
 

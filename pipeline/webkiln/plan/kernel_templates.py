@@ -18,7 +18,7 @@ from webkiln.nest.schedule import (
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
 from webkiln.plan.alignment import is_multiple
-from webkiln.plan.block_steps import AroundBlocks, BlockProduct, match_blocks
+from webkiln.plan.block_steps import BLOCK_PRODUCT, AroundBlocks, BlockProduct, match_blocks
 from webkiln.plan.template_steps import (
     COLUMN,
     GROUP,
@@ -43,13 +43,15 @@ def template_choices(
     """The choices of the templates that compute a call. `schedule` chooses the loops around
     them.
     """
-    blocks = match_blocks(call.nest)
     for template in target.templates:
-        product = match_step(call.nest, template.step)
-        if product is not None and _fits(call, product, template, packable):
-            yield _choice(call, product, template, target, schedule)
-        if blocks is not None and _fits_blocks(call, blocks, template, packable):
-            yield _block_choice(call, blocks, template, target, schedule)
+        if template.step == BLOCK_PRODUCT:
+            blocks = match_blocks(call.nest)
+            if blocks is not None and _fits_blocks(call, blocks, template, packable):
+                yield _block_choice(call, blocks, template, target, schedule)
+        else:
+            product = match_step(call.nest, template.step)
+            if product is not None and _fits(call, product, template, packable):
+                yield _choice(call, product, template, target, schedule)
 
 
 def _fits_blocks(
@@ -59,8 +61,7 @@ def _fits_blocks(
     columns = call.args[step.column.extent.value]
     constants = [step.packed, step.factors, *([] if step.offsets is None else [step.offsets])]
     return (
-        template.step == "block_product"
-        and all(call.inputs[position].name in packable for position in constants)
+        all(call.inputs[position].name in packable for position in constants)
         and not any(map(is_symbolic, (blocks, bytes_, columns)))
         and bytes_ % template.together == 0
         and 2 * bytes_ >= template.depth[0]

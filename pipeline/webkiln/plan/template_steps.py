@@ -1,7 +1,7 @@
 """The patterns over nests that kernel templates implement, and the loops around a template."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from webkiln.nest.affine import step
@@ -83,9 +83,9 @@ class Product:
 
 def match_step(nest: Nest, step: str) -> Product | None:
     """The product of int32 factors that a nest computes, if it computes one of a step."""
-    match = MATCHES.get(step)
-    if match is None or not nest.is_contraction:
+    if not nest.is_contraction:
         return None
+    match = MATCHES[step]
     factors = [_factor(item, nest) for item in nest.accumulators[0].body.args]
     for first, second in (factors, factors[::-1]):
         if first is not None and second is not None:
@@ -317,21 +317,7 @@ class Around:
             total = total - zero * load(position + 1, INT, (axis(ROW),))
             inputs = (*inputs, Operand("int32", 1))
 
-        def change(expr: Expr) -> Expr | None:
-            return total if expr.op == "acc" else None
-
-        outputs = tuple(
-            make_output(
-                out.operand,
-                [
-                    (rebuild(self._moved(value), change), tuple(map(self._moved, index)))
-                    for value, index in out.stores
-                ],
-            )
-            for out in self.nest.outputs
-        )
-        axes = (Loop(ROW, arg(self.block.rows)), Loop(COLUMN, arg(self.block.columns)))
-        return replace(self._nest(axes, outputs), inputs=inputs)
+        return stored_block(self.nest, self.block, total, inputs, self._moved)
 
     def _nest(self, axes: tuple[Loop, ...], outputs: tuple[Output, ...]) -> Nest:
         return Nest(self.nest.inputs, outputs, axes)
@@ -341,6 +327,30 @@ class Around:
         column = self.product.column.axis
         moved = indices_of(self.product.row, arg(self.block.row) + axis(ROW))
         return with_indices(expr, {column: arg(self.block.column) + axis(COLUMN), **moved})
+
+
+def stored_block(
+    nest: Nest,
+    block: Block,
+    total: Expr,
+    inputs: tuple[Operand, ...],
+    moved: Callable[[Expr], Expr],
+) -> Nest:
+    """The loops over rows and columns that store the results of a block. `total` is the sum at a
+    row and a column, from `inputs`; `moved` turns an expression into one over the axes of a block.
+    """
+
+    def change(expr: Expr) -> Expr:
+        return rebuild(moved(expr), lambda item: total if item.op == "acc" else None)
+
+    outputs = tuple(
+        make_output(
+            out.operand, [(change(value), tuple(map(moved, index))) for value, index in out.stores]
+        )
+        for out in nest.outputs
+    )
+    axes = (Loop(ROW, arg(block.rows)), Loop(COLUMN, arg(block.columns)))
+    return Nest(inputs, outputs, axes)
 
 
 def indices_of(loops: Sequence[Loop], number: Expr) -> dict[str, Expr]:

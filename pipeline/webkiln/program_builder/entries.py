@@ -1,6 +1,6 @@
 """The JSON entries of steps: launches, copies, host calls and control flow."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -63,10 +63,13 @@ class Entries:
 
     def init(self) -> list[dict[str, Any]]:
         """The entries that decode weights, and those that compute other constants of them."""
-        return [
-            *map(self._decode, self.layout),
-            *(self._transform(call, self._pieces_of(call)) for call in self.program.init),
-        ]
+        entries = list(map(self._decode, self.layout))
+        sources: dict[str, set[str]] = {}
+        for call in self.program.init:
+            names = set[str]().union(*(sources.get(v.name, {v.name}) for v in call.inputs))
+            sources[call.outputs[0].name] = names
+            entries.append(self._transform(call, self._pieces_of(names)))
+        return entries
 
     def main(self) -> list[dict[str, Any]]:
         """The entries of all steps."""
@@ -190,14 +193,10 @@ class Entries:
             self.target.vectors.width > 1 and not is_template and call.schedule.tile.vector is None
         )
 
-    def _pieces_of(self, call: NestCall) -> list[int]:
-        """The position of the first entry that decodes weights for a call, and the number of
+    def _pieces_of(self, names: Collection[str]) -> list[int]:
+        """The position of the first entry that decodes one of these weights, and the number of
         entries up to the last one.
         """
-        names = {view.name for view in call.inputs}
-        for earlier in reversed(self.program.init[: self.program.init.index(call)]):
-            if earlier.outputs[0].name in names:
-                names |= {view.name for view in earlier.inputs}
         numbers = [number for number, piece in enumerate(self.layout) if piece.weight.name in names]
         return [numbers[0], numbers[-1] + 1 - numbers[0]] if numbers else [0, 0]
 
