@@ -18,7 +18,7 @@ LAYERS = (
     {"random_inputs"},
     {"nest"},
     {"ops"},
-    {"frontends", "passes"},
+    {"frontends", "passes", "quantize"},
     {"lower"},
     {"plan"},
     {"codegen", "weights"},

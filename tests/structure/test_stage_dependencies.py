@@ -189,6 +189,8 @@ REACH: dict[str, set[str]] = {
         *OPERATORS,
     },
     "optimize": OPERATORS,
+    "quantize": OPERATORS | {"quantize"},
+    "encode": OPERATORS | {"quantize", "weights/blobs"},
     "lower": OPERATORS
     | {"lower", "plan", "weights", "backends", "program_builder", "shared_files"},
     "generate": {"ir", "nest", "plan", "codegen"},

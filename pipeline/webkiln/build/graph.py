@@ -8,7 +8,8 @@ from webkiln.backends import browsers
 from webkiln.backends.table import REGISTRY
 from webkiln.build.action import Action, Input, Local, PerFile, Product
 from webkiln.build.names import single_file
-from webkiln.build.source_graph import SourceGraph, once
+from webkiln.build.quantized_graph import QuantizedGraph
+from webkiln.build.source_graph import once
 from webkiln.build.tools import tool_of
 from webkiln.plan.tuning import Trial, trials
 from webkiln.recipe.form import Form
@@ -40,7 +41,7 @@ class Selection:
         )
 
 
-class ModelGraph(SourceGraph):
+class ModelGraph(QuantizedGraph):
     """The actions of one recipe, created on request."""
 
     def empty_copy(self) -> "ModelGraph":
@@ -48,26 +49,11 @@ class ModelGraph(SourceGraph):
         return ModelGraph(self.recipe, self._share, self._passes)
 
     @once
-    def optimize(self) -> Input:
-        """The graph after the last pass. Each pass is a separate action, whose key contains the
-        code of that pass.
-        """
-        last = self.structure()
-        for name in self._passes:
-            code = (self._share.package / "passes" / f"{name}.py", *self.recipe.user_code.operators)
-            inputs = {"graph.json": last, **self._operators.inputs}
-            action = self._add(
-                "optimize", f":{name}", inputs, ("graph.json",), {"pass": name}, code=code
-            )
-            last = Product(action, "graph.json")
-        return last
-
-    @once
     def lower(self, backend: str, choice: Selection) -> Action:
         computation = self.recipe.computation
         params: dict[str, Any] = {
             "backend": backend,
-            "encoding": choice.encoding,
+            "encoding": self.plain_encoding(choice.encoding),
             "keep_layers": choice.layers,
             "winograd": computation.winograd,
             **(
@@ -78,7 +64,10 @@ class ModelGraph(SourceGraph):
             **({"float16": "rounded"} if computation.rounds_float16(backend) else {}),
             **({"products": "dot"} if computation.products_of(backend) == "dot" else {}),
         }
-        inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
+        inputs: dict[str, Input] = {
+            "graph.json": self.graph(choice.encoding),
+            **self._operators.inputs,
+        }
         if choice.trial is not None:
             params["trial"] = list(choice.trial)
         elif computation.tuned is not None:
@@ -133,8 +122,13 @@ class ModelGraph(SourceGraph):
 
     @once
     def pack(self, choice: Selection) -> Action:
-        inputs = {"graph.json": self.optimize(), **self._operators.inputs, **self.weights()}
-        outputs, params = ("shards.json", "shards/"), {"encoding": choice.encoding}
+        inputs = {
+            "graph.json": self.graph(choice.encoding),
+            **self._operators.inputs,
+            **self.graph_weights(choice.encoding),
+        }
+        outputs = ("shards.json", "shards/")
+        params = {"encoding": self.plain_encoding(choice.encoding)}
         return self._add(
             "pack",
             f":{choice.encoding}",

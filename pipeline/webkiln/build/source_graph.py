@@ -242,7 +242,11 @@ class SourceGraph:
         stages = {"fetch"} if module or isinstance(source, ExportSource) else set()
         if module or code.plugins or code.trust_source:
             stages |= {"load", "convert", "reference"}
-        return stages | ({"convert", "optimize", "lower", "pack"} if code.operators else set())
+        return stages | (
+            {"convert", "optimize", "quantize", "encode", "lower", "pack"}
+            if code.operators
+            else set()
+        )
 
     def _model(self) -> dict[str, Input]:
         """The model file and its companion files: external data of ONNX, shards of TensorFlow.js,

@@ -20,8 +20,10 @@ from webkiln.recipe.values import (
     FLOAT16_MODES,
     FORMS,
     HOLDING_BACKENDS,
+    LAYER_ENCODINGS,
     PRECISIONS,
     PRODUCTS,
+    RANGES,
     USUAL_BACKENDS,
 )
 
@@ -104,13 +106,62 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "encodings",
-        f"how weights are stored: some of {','.join(ENCODINGS)}; default: float32. With several,"
+        f"how weights are stored: some of {', '.join(ENCODINGS)}; default: float32. With several,"
         " each except float32 has a folder OUTPUT-ENCODING",
         "a list of strings",
         checks.is_strings,
         updates.choose_from("bundle", "encodings", what="encoding", valid=ENCODINGS),
         Flag("encoding", "LIST", texts.commas),
         variable="encoding",
+    ),
+    Option(
+        "quantize",
+        "how weights are quantised: a table of layers, calibration, ranges, bias_correction,"
+        " max_error and metric",
+        "a table: layers, calibration, ranges, bias_correction, max_error, metric",
+        checks.is_table,
+        updates.quantization(),
+    ),
+    Option(
+        "quantize.layers",
+        f"the encoding of layers whose names match a pattern: one of {', '.join(LAYER_ENCODINGS)}",
+        "",
+        checks.table(checks.is_string),
+        updates.quantization("layers"),
+        Flag("layer-encoding", "LAYER=ENCODING", texts.pairs(texts.layer_encoding), kind="many"),
+    ),
+    Option(
+        "quantize.calibration",
+        "samples of the inputs: an .npz file, or a function that returns them, as file.py:function",
+        "",
+        checks.is_path,
+        updates.quantization("calibration"),
+        Flag("calibration", "NPZ|FILE.py:FUNCTION", path=True),
+    ),
+    Option(
+        "quantize.ranges",
+        f"how ranges of activations are found: one of {', '.join(RANGES)}; default: {RANGES[0]}",
+        "",
+        checks.is_string,
+        updates.quantization("ranges"),
+        Flag("ranges", "RANGES"),
+    ),
+    Option(
+        "quantize.max_error",
+        "choose the encoding of each layer, for the smallest bundle whose outputs differ by less,"
+        " relative to their largest value",
+        "a positive number",
+        checks.is_positive,
+        updates.chosen_by_error,
+        Flag("max-error", "ERROR", texts.real),
+    ),
+    Option(
+        "quantize.metric",
+        "the function that measures the error of outputs, as file.py:function",
+        "",
+        checks.is_path,
+        updates.quantization("metric"),
+        Flag("metric", "FILE.py:FUNCTION", path=True),
     ),
     Option(
         "precision",

@@ -8,6 +8,7 @@ from typing import Any
 from webkiln.errors import RecipeError
 from webkiln.recipe.form import Form, check_form
 from webkiln.recipe.images import ImageInput
+from webkiln.recipe.quantization import Quantization, check_quantization
 from webkiln.recipe.sources import ExportSource, ModuleSource, Source, UrlSource
 from webkiln.recipe.values import (
     DOT_BACKENDS,
@@ -114,13 +115,15 @@ class UserCode:
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """What bundles have besides programs: weights, with a bundle for each of `encodings`; labels of
-    outputs; how images become inputs. `form`: how a bundle is written.
+    outputs; how images become inputs. `form`: how a bundle is written. `quantization`: how the
+    encodings that choose codes do it.
     """
 
     encodings: tuple[str, ...] = ("float32",)
     labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] | LabelsFile = ()
     images: Mapping[str, ImageInput] = field(default_factory=dict)
     form: Form = field(default_factory=Form)
+    quantization: Quantization = field(default_factory=Quantization)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ class Recipe:
     def roots(self) -> tuple[Path, ...]:
         """The folders that user code of the model may read; empty if the model has no such code."""
         code = self.user_code
-        files = [*code.plugins, *code.operators]
+        files = [*code.plugins, *code.operators, *self.bundle.quantization.code]
         if isinstance(self.source, ExportSource):
             files.append(self.source.script)
         folders = [path.parent for path in files]
@@ -178,6 +181,7 @@ class Recipe:
 def checked(recipe: Recipe, where: str) -> Recipe:
     """The recipe. Raises RecipeError for settings that its form or its backends cannot have."""
     check_form(recipe.bundle.form, where)
+    check_quantization(recipe.bundle.quantization, recipe.bundle.encodings, where)
     precision = recipe.computation.precision
     arithmetic = precision == FLOAT16_ARITHMETIC
     able = FLOAT16_ARITHMETIC_BACKENDS if arithmetic else FLOAT16_BACKENDS

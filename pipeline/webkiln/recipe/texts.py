@@ -41,6 +41,13 @@ def integer(texts: Sequence[str], flag: str) -> int:
         raise _wrong(flag, texts[-1], "a positive integer") from error
 
 
+def real(texts: Sequence[str], flag: str) -> float:
+    try:
+        return float(texts[-1])
+    except ValueError as error:
+        raise _wrong(flag, texts[-1], "a positive number") from error
+
+
 def pairs(read: Callable[[str, str], tuple[str, Any]]) -> Reader:
     """A reader of NAME=VALUE texts, which makes a table; the last value of a name counts."""
     return lambda texts, flag: dict(read(text, flag) for text in texts)
@@ -69,6 +76,14 @@ def value(text: str, flag: str) -> tuple[str, Any]:
         if name and is_constant(read):
             return name, read
     raise _wrong(flag, text, "INPUT=VALUE, such as sr=16000 or scales=[1,1,2,2]")
+
+
+def layer_encoding(text: str, flag: str) -> tuple[str, str]:
+    """LAYER=ENCODING: a pattern of layers. Names of layers may contain '='."""
+    name, _, encoding = text.rpartition("=")
+    if not name:
+        raise _wrong(flag, text, "LAYER=ENCODING, such as head*=float32")
+    return name, encoding
 
 
 def image(text: str, flag: str) -> tuple[str, dict[str, Any]]:

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.recipe import checks
+from webkiln.recipe import quantization as quantizing
 from webkiln.recipe.images import parse_image
-from webkiln.recipe.recipe import LabelsFile, Recipe, with_parameters
+from webkiln.recipe.recipe import Bundle, LabelsFile, Recipe, with_parameters
 from webkiln.recipe.sources import parse_url
-from webkiln.recipe.values import (
-    TOLERANCES,
-    choose,
-)
+from webkiln.recipe.values import MIXED, TOLERANCES, choose
 
 Update = Callable[[Recipe, Any, Path, str], Recipe]
 """(recipe, value, folder of relative paths, where the value was given) -> the changed recipe."""
@@ -110,6 +108,23 @@ def images(*path: str) -> Update:
         return {**old, **images}
 
     return _update(path, change)
+
+
+def quantization(key: str = "") -> Update:
+    """Update the table [quantize], or one key of it."""
+
+    def change(old: Any, value: Any, folder: Path, where: str) -> Any:
+        return quantizing.update(old, {key: value} if key else value, folder, where)
+
+    return _update(("bundle", "quantization"), change)
+
+
+def chosen_by_error(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
+    """Set the largest error. An encoding that nobody named is the one that it chooses."""
+    recipe = quantization("max_error")(recipe, value, folder, where)
+    if recipe.bundle.encodings == Bundle().encodings:
+        recipe = _changed(recipe, ("bundle", "encodings"), lambda old: (MIXED,))
+    return recipe
 
 
 def parameters(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:

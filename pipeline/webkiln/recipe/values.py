@@ -12,8 +12,30 @@ VARIANTS = dict[str, tuple[str, ...]].fromkeys(BACKENDS, ()) | {"wasm": WASM_VAR
 """The builds of each backend, if there are several."""
 USUAL_BACKENDS = ("wasm", "js")
 """The default: they run in every browser and in Node."""
-ENCODINGS = ("float32", "float16", "bfloat16", "int8", "eightbit")
+PLAIN_ENCODINGS = ("float32", "float16", "bfloat16", "int8", "eightbit")
+"""How every weight of a bundle can be stored, whatever reads it."""
+BLOCK_ENCODINGS = (
+    "int8-128",
+    "int8-64",
+    "int8-32",
+    "uint4-128",
+    "uint4-64",
+    "uint4",
+    "int4-128",
+    "int4-64",
+    "int4",
+)
+"""Codes with a scale for each block, and for uint4 a minimum. The default block has 32 numbers."""
+MIXED, STATIC = "mixed", "int8-static"
+"""An encoding for each layer, chosen by the error; activations in 8 bits too."""
+ENCODINGS = (*PLAIN_ENCODINGS, *BLOCK_ENCODINGS, MIXED, STATIC)
 """How weights are stored."""
+LAYER_ENCODINGS = ("float32", "float16", "int8", *BLOCK_ENCODINGS)
+"""How the weights of one layer can be stored."""
+RANGES = ("mse", "minmax", "percentile")
+"""How the range of an activation is found: with the least square error, from the least to the
+largest number, or without the outermost 0.01 %.
+"""
 FLOAT16, FLOAT16_ARITHMETIC = "float16", "float16-arithmetic"
 PRECISIONS = ("float32", FLOAT16, FLOAT16_ARITHMETIC)
 """How memory holds numbers between layers. The last one also computes large products in float16."""
@@ -37,6 +59,10 @@ TOLERANCES = {
     "bfloat16": 2e-2,
     "int8": 0.1,
     "eightbit": 0.1,
+    **dict.fromkeys(BLOCK_ENCODINGS[:3], 0.1),
+    **dict.fromkeys(BLOCK_ENCODINGS[3:], 0.3),
+    MIXED: 0.1,
+    STATIC: 0.1,
     "precision": 5e-3,
     "dot": 5e-2,
 }
