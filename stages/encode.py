@@ -12,29 +12,32 @@ from webkiln.ir.types import Array
 from webkiln.ops.budget import limited
 from webkiln.ops.plugins import defined_by
 from webkiln.ops.table import from_json
-from webkiln.quantize.encode import encoded_slots
-from webkiln.quantize.encode import from_json as slots_from_json
+from webkiln.quantize.encode import Calibration, Slots, slot_values
 from webkiln.weights.blobs import read_slot, stored_size
 
 DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    table, document = canonical.read(inputs["weights.json"]), canonical.read(inputs["slots.json"])
+    table = canonical.read(inputs["weights.json"])
+    needed = Slots.from_json(canonical.read(inputs["slots.json"]))
     slots, folder = table["slots"], outputs["weights/"]
     folder.mkdir(parents=True, exist_ok=True)
     size = stored_size(table, inputs["weights/"])
-    kept = {name: slots[name] for name in document["kept"]}
+    calibration = (
+        Calibration.from_json(canonical.read(inputs["calibration.json"]))
+        if "calibration.json" in inputs
+        else None
+    )
+
+    def load_slot(name: str) -> Array:
+        return read_slot(inputs["weights/"], name, slots[name])
 
     def values() -> Iterator[tuple[str, Array]]:
         graph = from_json(canonical.read(inputs["graph.json"]))
-        for name in kept:
-            yield name, read_slot(inputs["weights/"], name, slots[name])
-        yield from encoded_slots(
-            graph,
-            slots_from_json(document),
-            lambda name: read_slot(inputs["weights/"], name, slots[name]),
-        )
+        for name in needed.kept:
+            yield name, load_slot(name)
+        yield from slot_values(graph, needed, load_slot, calibration)
 
     written = {}
     with defined_by(inputs.get("operators/")), limited(size):

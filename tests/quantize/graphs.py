@@ -5,7 +5,7 @@ import numpy as np
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array
 from webkiln.ops.table import parse
-from webkiln.quantize.encode import encoded_slots
+from webkiln.quantize.encode import Slots, slot_values
 from webkiln.quantize.weights import Encoded, quantized
 
 CONV = (
@@ -100,5 +100,5 @@ def encoded(
     """The quantized graph, the values of its slots, and the weights that have codes."""
     changed, items = quantized(graph, choice)
     slots = {name: value for name, value in values.items() if name in changed.slots}
-    slots |= encoded_slots(graph, items, values.__getitem__)
+    slots |= slot_values(graph, Slots((), items), values.__getitem__)
     return changed, slots, items

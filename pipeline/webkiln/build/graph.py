@@ -48,6 +48,9 @@ class ModelGraph(QuantizedGraph):
         """A graph of the same recipe without actions."""
         return ModelGraph(self.recipe, self._share, self._passes)
 
+    def bundle_for_measurement(self, encoding: str, *, layers: bool) -> Action:
+        return self.bundle(Selection((self.measuring_backend,), encoding, layers))
+
     @once
     def lower(self, backend: str, choice: Selection) -> Action:
         computation = self.recipe.computation

@@ -12,6 +12,7 @@ from webkiln.build.source_format import format_of
 from webkiln.frontends.core.format_stages import SCRIPTS
 from webkiln.frontends.core.model_format import ModelFormat
 from webkiln.passes.pipeline import PASSES
+from webkiln.recipe.quantization import UserFunction
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
 
@@ -242,8 +243,11 @@ class SourceGraph:
         stages = {"fetch"} if module or isinstance(source, ExportSource) else set()
         if module or code.plugins or code.trust_source:
             stages |= {"load", "convert", "reference"}
+        quantization = self.recipe.bundle.quantization
+        stages |= {"samples"} if isinstance(quantization.calibration, UserFunction) else set()
+        stages |= {"choose"} if quantization.metric is not None else set()
         return stages | (
-            {"convert", "optimize", "quantize", "encode", "lower", "pack"}
+            {"convert", "optimize", "quantize", "encode", "choose", "lower", "pack"}
             if code.operators
             else set()
         )

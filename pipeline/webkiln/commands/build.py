@@ -82,7 +82,8 @@ def add_options(parser: argparse.ArgumentParser, flags: Iterable[str]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     recipe = recipe_of(options)
-    encodings = recipe.bundle.encodings if options.encoding else ("float32",)
+    asked = options.encoding or options.max_error
+    encodings = recipe.bundle.encodings if asked else ("float32",)
     target = options.output or Path("dist") / recipe.name
     state = state_folder(target)
     with Engine(state, progress=progress.console()) as engine, ExitStack() as reserved:

@@ -23,6 +23,8 @@ from webkiln.ops.table import find
 from webkiln.quantize.blocks import BYTE, CENTER, ENCODINGS, Blocks
 
 FLOAT32, FLOAT16 = "float32", "float16"
+STATIC = "int8-static"
+"""The encoding of a weight of 8 bits whose products round activations too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,26 @@ class Weight:
         """The closest encoding that the weight can have, of an encoding by name: what a scale for
         less than a block describes has 8 bits, and what is small stays float32.
         """
-        form = ENCODINGS.get(name)
-        short = self.depth % 2 or (form is not None and self.depth < form.block)
-        if form is not None and form.bits < BYTE and short:
+        if name in ENCODINGS and ENCODINGS[name].bits < BYTE and not self._has_blocks(name):
             name = "int8"
-        return name if self.bytes(FLOAT32) - self.bytes(name) >= SAVED_BYTES else FLOAT32
+        return name if self._saves(name) else FLOAT32
+
+    def can_have(self, name: str) -> bool:
+        """Whether the weight can have an encoding: STATIC, or one of those of layers."""
+        return name == STATIC or (self.encoding(name) == name and self._has_blocks(name))
+
+    def _has_blocks(self, name: str) -> bool:
+        form = ENCODINGS.get(name)
+        if form is None:
+            return True
+        return self.depth >= form.block and (form.bits == BYTE or self.depth % 2 == 0)
+
+    def _saves(self, name: str) -> bool:
+        return self.bytes(FLOAT32) - self.bytes(name) >= SAVED_BYTES
 
     def bytes(self, name: str) -> int:
         """The bytes of the weight in an encoding that it can have."""
+        name = "int8" if name == STATIC else name
         if name in ENCODINGS:
             return ENCODINGS[name].bytes(self.count, self.depth)
         return prod(self.shape) * (2 if name == FLOAT16 else 4)
@@ -90,8 +104,23 @@ class Encoded:
     def minima(self) -> str:
         return f"{self.weight.name}/minima"
 
+    @property
+    def scale_shape(self) -> tuple[int, ...]:
+        """The shape of scales of rows that broadcasts to the weight."""
+        shape, rows = self.weight.shape, self.weight.rows
+        return tuple(size if axis in rows else 1 for axis, size in enumerate(shape))
+
+    @property
+    def in_place(self) -> bool:
+        """Whether codes and scales have the axes of the weight, instead of rows and blocks."""
+        return self.form.bits == BYTE and self.form.count(self.weight.depth) == 1
+
     def slots(self) -> Iterator[Variable]:
         rows, depth, form = self.weight.count, self.weight.depth, self.form
+        if self.in_place:
+            yield Variable(self.codes, Type("int8", self.weight.shape))
+            yield Variable(self.scales, Type(FLOAT32, self.scale_shape))
+            return
         if form.bits < BYTE:
             yield Variable(self.codes, Type("uint8", (rows, depth * form.bits // BYTE)))
         else:
@@ -203,6 +232,9 @@ def _selected(made: Replacement, item: Encoded, indices: str) -> str:
 def _whole(made: Replacement, item: Encoded) -> str:
     """A weight in its own layout."""
     weight = item.weight
+    if item.in_place:
+        real = made.add(f"{weight.name}/real", "Cast", [item.codes], Cast(FLOAT32))
+        return made.add(f"{weight.name}/value", "Mul", [real, item.scales])
     minima = item.minima if item.form.has_minima else None
     value = _decoded(made, item, item.codes, item.scales, minima)
     perm = weight.perm

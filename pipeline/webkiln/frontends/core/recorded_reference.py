@@ -7,18 +7,15 @@ before data is read, and pickles are never loaded.
 """
 
 import re
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from webkiln import npz
-from webkiln.errors import RecipeError, ShapeError, SourceError, did_you_mean
+from webkiln.errors import RecipeError, ShapeError, did_you_mean
 from webkiln.frontends.core.model_interface import ModelInterface
+from webkiln.frontends.core.untrusted_arrays import RecordedArray, opened
 from webkiln.ir import symbols
 from webkiln.ir.dim import Size
 from webkiln.ir.solve import solve
@@ -27,38 +24,8 @@ from webkiln.random_inputs import STRING
 
 ONLY_CASE = "recorded"
 """The name of the case in a file without case names."""
-MAX_BYTES = 2 << 30
-MAX_ARRAYS = 10_000
 CASE = re.compile(r"([\w.-]+)/(inputs|outputs)/(.+)", re.ASCII | re.DOTALL)
 ROLES = ("inputs", "outputs")
-DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,
-    ValueError,
-    EOFError,
-    RuntimeError,
-    NotImplementedError,
-    RecursionError,
-    SyntaxError,
-)
-
-
-@dataclass(frozen=True)
-class RecordedArray:
-    """An array of the file, before its data is read."""
-
-    key: str
-    info: zipfile.ZipInfo
-    header: npz.Header
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.header.dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.header.shape
 
 
 def recorded_arrays(path: Path, name: str, ends: ModelInterface) -> dict[str, Array]:
@@ -67,28 +34,15 @@ def recorded_arrays(path: Path, name: str, ends: ModelInterface) -> dict[str, Ar
     Raise RecipeError, listing every mismatch, if the arrays do not fit the model; SourceError if
     the file is not readable.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            headers = list(_read_headers(archive, name))
-            cases, problems = _group_by_case(headers, ends)
-            for case, roles in cases.items():
-                problems += _case_problems(case, roles, ends)
-            if problems:
-                raise RecipeError(
-                    "\n  ".join(
-                        [f"reference {name} does not fit the model:", *dict.fromkeys(problems)]
-                    )
-                )
-            arrays = {item.key: _read_array(archive, item) for item in headers}
-    except SourceError:
-        raise
-    except MemoryError:
-        raise SourceError(f"reference {name}: is larger than the memory of this machine") from None
-    except DAMAGED as error:
-        detail = " ".join(str(error).split())[:200] or type(error).__name__
-        raise SourceError(
-            f"reference {name}: is no .npz file of arrays ({detail}); write it with numpy.savez"
-        ) from None
+    with opened(path, f"reference {name}") as (headers, read):
+        cases, problems = _group_by_case(headers, ends)
+        for case, roles in cases.items():
+            problems += _case_problems(case, roles, ends)
+        if problems:
+            raise RecipeError(
+                "\n  ".join([f"reference {name} does not fit the model:", *dict.fromkeys(problems)])
+            )
+        arrays = {item.key: read(item) for item in headers}
     if problems := [
         f"{item.key}: {problem}"
         for roles in cases.values()
@@ -107,50 +61,6 @@ def recorded_arrays(path: Path, name: str, ends: ModelInterface) -> dict[str, Ar
         }
         reference |= {f"{case}/noise/{key}": np.array(0.0) for key in roles["outputs"]}
     return reference
-
-
-def _read_headers(archive: zipfile.ZipFile, name: str) -> Iterator[RecordedArray]:
-    """Yield the array headers. Raise SourceError for files that are too large, pickles, and wrong
-    sizes.
-    """
-    infos = archive.infolist()
-    if len(infos) > MAX_ARRAYS:
-        raise SourceError(
-            f"reference {name}: has {len(infos)} arrays, expected at most {MAX_ARRAYS}"
-        )
-    if (total := sum(info.file_size for info in infos)) > MAX_BYTES:
-        raise SourceError(
-            f"reference {name}: unpacks to {total} bytes according to its header, expected"
-            f" at most {MAX_BYTES}"
-        )
-    seen = set[str]()
-    for info in infos:
-        key = npz.array_name(info.filename)
-        if key in seen:
-            raise SourceError(
-                f"reference {name}: contains two arrays {key!r}; write it with numpy.savez"
-            )
-        seen.add(key)
-        declared_bytes, stored_bytes = (
-            (header := npz.read_header(archive, info)).bytes,
-            info.file_size - header.start,
-        )
-        if header.dtype.hasobject:
-            raise SourceError(
-                f"reference {name}: {key} is a pickle of Python objects, which is never loaded;"
-                " save an array of numbers"
-            )
-        if declared_bytes != stored_bytes:
-            raise SourceError(
-                f"reference {name}: {key} is {header.dtype}{list(header.shape)} of"
-                f" {declared_bytes} bytes, and {stored_bytes} follow"
-            )
-        yield RecordedArray(key, info, header)
-
-
-def _read_array(archive: zipfile.ZipFile, item: RecordedArray) -> Array:
-    array = npz.read_elements(archive, item.info, item.header)
-    return np.array(array, item.dtype.newbyteorder("="), order="C").reshape(item.shape)
 
 
 Cases = dict[str, dict[str, dict[str, RecordedArray]]]
