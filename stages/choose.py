@@ -25,7 +25,15 @@ from webkiln.plugins import import_file
 from webkiln.quantize.choice import by_layer
 from webkiln.quantize.encode import Calibration, Slots
 from webkiln.quantize.rewriting import integer_products
-from webkiln.quantize.search import Candidate, Measure, Option, search, steps, to_json
+from webkiln.quantize.search import (
+    Candidate,
+    Choice,
+    Measure,
+    Option,
+    errors_json,
+    search,
+    steps,
+)
 from webkiln.quantize.simulate import Simulation
 from webkiln.quantize.weights import FLOAT32, STATIC, Weight, weights_of
 from webkiln.weights.blobs import read_slot, stored_size
@@ -80,8 +88,8 @@ def user_metric(script: Path, function: str) -> Metric:
 def candidates(
     simulation: Simulation, weights: Sequence[Weight], names: Sequence[str], measure: Measure
 ) -> list[Candidate]:
-    """The weights, and what each of the encodings `names` of them would cost. The error of the
-    coarsest is measured.
+    """The weights that can have some of the encodings `names`, and what each of these would cost.
+    The error of the coarsest is measured.
     """
     found = []
     for number, weight in enumerate(weights):
@@ -91,8 +99,10 @@ def candidates(
             with suppress(SourceError):
                 if weight.can_have(name):
                     squares[name] = simulation.square_error(weight, name)
-        coarsest = max(squares, key=lambda name: squares[name], default=FLOAT32)
-        error = measure({weight.name: coarsest}) if squares else 0.0
+        if not squares:
+            continue
+        coarsest = max(squares, key=lambda name: squares[name])
+        error = measure({weight.name: coarsest})
         options = [Option(FLOAT32, weight.bytes(FLOAT32), 0.0)]
         for name, square in squares.items():
             part = square / squares[coarsest] if squares[coarsest] else 0.0
@@ -128,8 +138,9 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             Calibration.from_json(canonical.read(inputs["calibration.json"])),
             corrects=params["corrects"],
         )
-        document = chosen(graph, simulation, bundle, inputs, params)
-    canonical.write(outputs["choice.json"], document)
+        choice, found = chosen(graph, simulation, bundle, inputs, params)
+    canonical.write(outputs["choice.json"], choice.to_json())
+    canonical.write(outputs["errors.json"], errors_json(choice, found))
 
 
 def chosen(
@@ -138,7 +149,7 @@ def chosen(
     bundle: Reweighted,
     inputs: Mapping[str, Path],
     params: Mapping[str, Any],
-) -> dict[str, Any]:
+) -> tuple[Choice, list[Candidate]]:
     samples = list(sets_of(npz.read(inputs["samples.npz"]), "in").values())
     metric = (
         user_metric(inputs["metric.py"], params["metric"])
@@ -168,8 +179,7 @@ def chosen(
 
     found = candidates(simulation, free, (STATIC,) if static else LADDER, quick)
     start = {**{item.name: FLOAT32 for item in free}, **fixed}
-    choice = search(start, steps(found), params["max_error"], whole, print)
-    return to_json(choice, found)
+    return search(start, steps(found), params["max_error"], whole, print), found
 
 
 if __name__ == "__main__":

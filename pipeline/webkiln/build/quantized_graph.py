@@ -106,7 +106,7 @@ class QuantizedGraph(SourceGraph):
         inputs = {"graph.json": self.optimize(), **self._operators.inputs}
         params: dict[str, Any] = {}
         if encoding in CHOSEN:
-            inputs["choice.json"] = self.choice(encoding)
+            inputs["choice.json"] = Product(self.choose(encoding), "choice.json")
             params = {"corrects": self._corrects(encoding)}
         elif encoding != SIMULATION:
             params = {
@@ -156,7 +156,7 @@ class QuantizedGraph(SourceGraph):
         return Product(action, "calibration.json")
 
     @once
-    def choice(self, encoding: str) -> Input:
+    def choose(self, encoding: str) -> Action:
         """The encoding of each weight, by measured errors."""
         settings = self.recipe.bundle.quantization
         inputs: dict[str, Input] = {
@@ -181,14 +181,13 @@ class QuantizedGraph(SourceGraph):
             inputs["metric.py"] = Local(settings.metric.file)
             params["metric"] = settings.metric.function
             code.append(settings.metric.file)
-        action = self._add(
+        return self._add(
             "choose",
             f":{encoding}",
             inputs,
-            ("choice.json",),
+            ("choice.json", "errors.json"),
             params,
             code=tuple(code),
             tools=(tool_of("node"),),
             timeout=7200,
         )
-        return Product(action, "choice.json")

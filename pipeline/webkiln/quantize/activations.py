@@ -1,6 +1,6 @@
 """Products whose activations are rounded to 8 bits, and graphs that simulate it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from webkiln.ir import rewrite
@@ -95,28 +95,57 @@ def with_slots(graph: Graph, added: Collection[Variable]) -> Graph:
 
 
 def simulated(graph: Graph, products: Collection[Product]) -> Graph:
-    """The graph in which each site may be rounded to 8 bits and back, if its switch is on. Layers
-    are those of the sites, whose outputs are the values before rounding.
+    """The graph in which each site is rounded to 8 bits and back, if its switch is on. Layers are
+    those of the sites, whose outputs are the values before rounding.
     """
-    sites = {product.site: Site(product.site) for product in products}
-    switches = [Variable(site.switch, Type("bool", ())) for site in sites.values()]
-    slots = [*switches, *(slot for site in sites.values() for slot in site.slots())]
-    graph = with_slots(graph, slots)
+    switches = [Variable(site.switch, Type("bool", ())) for site in _sites(products).values()]
+    graph = with_slots(graph, switches)
     graph = graph.edit(nodes=tuple(replace(node, layer="") for node in graph.nodes))
-    by_node = {product.node: product.site for product in products}
-    rounded: dict[str, str] = {}
+
+    def switched(made: Replacement, site: Site) -> str:
+        seen = made.add(f"{site.name}/seen", "Identity", [site.name], layer=site.name)
+        value = dequantized(made, quantized(made, seen, site), site)
+        return made.add(f"{site.name}/simulated", "Where", [site.switch, value, seen])
+
+    return _with_rounding(graph, products, switched)
+
+
+def with_integers(graph: Graph, products: Collection[Product]) -> Graph:
+    """The graph in which the sites of products are rounded to 8 bits. All that reads one reads what
+    is rounded, so that a program only stores its codes.
+    """
+    return _with_rounding(
+        graph,
+        products,
+        lambda made, site: dequantized(made, quantized(made, site.name, site), site),
+    )
+
+
+def _sites(products: Collection[Product]) -> dict[str, Site]:
+    return {product.site: Site(product.site) for product in products}
+
+
+def _with_rounding(
+    graph: Graph, products: Collection[Product], rounded: Callable[[Replacement, Site], str]
+) -> Graph:
+    """The graph in which nodes read `rounded` values of the sites of products."""
+    sites = _sites(products)
+    graph = with_slots(graph, [slot for site in sites.values() for slot in site.slots()])
+    found: dict[str, str] = {}
+    added: set[str] = set()
 
     def rule(view: GraphView, node: Node) -> Edit | None:
-        name = by_node.get(node.name)
-        if name is None or node.inputs[0] != name:
+        changed = [name for name in node.inputs if name in sites]
+        if not changed or node.name in added:
             return None
         made = Replacement(view, node)
-        if name not in rounded:
-            site = sites[name]
-            seen = made.add("seen", "Identity", [name], layer=name)
-            real = dequantized(made, quantized(made, seen, site), site)
-            rounded[name] = made.add("simulated", "Where", [site.switch, real, seen])
-        return made.finish(node.op, [rounded[name], *node.inputs[1:]], node.attrs)
+        for name in changed:
+            if name not in found:
+                found[name] = rounded(made, sites[name])
+        inputs = [found.get(name, name) for name in node.inputs]
+        edit = made.finish(node.op, inputs, node.attrs)
+        added.update(item.name for item in edit.nodes if item.name != node.name)
+        return edit
 
     return rewrite.apply(graph, rule)
 
@@ -136,29 +165,6 @@ def dequantized(made: Replacement, codes: str, site: Site) -> str:
     apart = made.add(f"{prefix}/apart", "Sub", [wide, site.zero])
     real = made.add(f"{prefix}/real", "Cast", [apart], Cast("float32"))
     return made.add(f"{prefix}/value", "Mul", [real, site.scale])
-
-
-def with_integers(graph: Graph, products: Collection[Product]) -> Graph:
-    """The graph in which the sites of products are rounded to 8 bits. All that reads one reads what
-    is rounded, so that a program only stores its codes.
-    """
-    sites = {product.site: Site(product.site) for product in products}
-    graph = with_slots(graph, [slot for site in sites.values() for slot in site.slots()])
-    scales = {site.scale for site in sites.values()}
-    rounded: dict[str, str] = {}
-
-    def rule(view: GraphView, node: Node) -> Edit | None:
-        changed = [name for name in node.inputs if name in sites]
-        if not changed or not scales.isdisjoint(node.inputs):
-            return None
-        made = Replacement(view, node)
-        for name in changed:
-            if name not in rounded:
-                codes = quantized(made, name, sites[name])
-                rounded[name] = dequantized(made, codes, sites[name])
-        return made.finish(node.op, [rounded.get(name, name) for name in node.inputs], node.attrs)
-
-    return rewrite.apply(graph, rule)
 
 
 def with_corrections(graph: Graph, products: Collection[Product]) -> Graph:

@@ -1,7 +1,6 @@
 """Graphs of an encoding, from a choice for each weight."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from webkiln.ir.graph import Graph
 from webkiln.quantize.activations import (
@@ -31,15 +30,10 @@ def integer_products(graph: Graph) -> dict[str, tuple[Product, ...]]:
 def simulation(graph: Graph) -> tuple[Graph, Slots]:
     """The graph that can round the activations of all products, and correct their results."""
     products = products_of(graph, weights_of(graph))
-    changed = simulated(with_corrections(graph, products), renamed(products))
+    changed = simulated(with_corrections(graph, products), products)
     sites = tuple(dict.fromkeys(product.site for product in products))
     kept = tuple(changed.slots & graph.slots)
     return changed, Slots(kept, (), sites, products, simulates=True)
-
-
-def renamed(products: tuple[Product, ...]) -> tuple[Product, ...]:
-    """The products of a graph with corrections, which have other names."""
-    return tuple(replace(item, node=f"{item.node}/uncorrected") for item in products)
 
 
 def rewritten(

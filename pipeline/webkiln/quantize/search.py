@@ -77,6 +77,12 @@ class Choice:
     weights: Mapping[str, str]
     error: float
 
+    def to_json(self) -> dict[str, Any]:
+        """The document choice.json (docs/formats.md). Without errors, so that a graph depends on
+        what is chosen only.
+        """
+        return {"schema": "webkiln.choice/1", "weights": dict(sorted(self.weights.items()))}
+
 
 def search(
     start: Mapping[str, str],
@@ -110,11 +116,10 @@ def search(
     return best
 
 
-def to_json(choice: Choice, candidates: Sequence[Candidate]) -> dict[str, Any]:
-    """The document choice.json (docs/formats.md)."""
+def errors_json(choice: Choice, candidates: Sequence[Candidate]) -> dict[str, Any]:
+    """The document errors.json (docs/formats.md)."""
     return {
-        "schema": "webkiln.choice/1",
-        "weights": dict(sorted(choice.weights.items())),
+        "schema": "webkiln.errors/1",
         "error": choice.error,
         "measured": [
             {
