@@ -44,6 +44,8 @@ LADDER = ("float16", "int8-32", "int8", "uint4", "int4", "int4-64", "int4-128")
 """The encodings that `mixed` chooses from, besides float32."""
 FIRST = 8
 """The samples with which errors of single weights are measured."""
+VERIFIED = 16
+"""The samples with which a bundle of rounded activations is verified."""
 Outputs = list[dict[str, Array]]
 Metric = Callable[[Outputs, Outputs], float]
 
@@ -138,31 +140,52 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             Calibration.from_json(canonical.read(inputs["calibration.json"])),
             corrects=params["corrects"],
         )
-        choice, found = chosen(graph, simulation, bundle, inputs, params)
+        samples = sets_of(npz.read(inputs["samples.npz"]), "in")
+        run_with = runner(simulation, bundle, params["backend"], list(samples.values()))
+        exact = run_with({}, len(samples))
+        choice, found = chosen(graph, simulation, run_with, exact, inputs, params)
     canonical.write(outputs["choice.json"], choice.to_json())
     canonical.write(outputs["errors.json"], errors_json(choice, found))
+    npz.write(outputs["expected.npz"], expected(samples, exact), compressed=True)
+
+
+def expected(samples: Mapping[str, Mapping[str, Array]], exact: Outputs) -> dict[str, Array]:
+    """The first samples and the outputs of float32, in the form of reference.npz."""
+    found: dict[str, Array] = {}
+    for (name, inputs), outputs in list(zip(samples.items(), exact, strict=True))[:VERIFIED]:
+        found |= {f"{name}/in/{key}": value for key, value in inputs.items()}
+        found |= {f"{name}/out/{key}": value for key, value in outputs.items()}
+        found |= {f"{name}/noise/{key}": np.array(0.0) for key in outputs}
+    return found
+
+
+def runner(
+    simulation: Simulation, bundle: Reweighted, backend: str, samples: Sequence[dict[str, Array]]
+) -> Callable[[Mapping[str, str], int], Outputs]:
+    """A function that runs a choice on the first samples."""
+
+    def run_with(choice: Mapping[str, str], count: int) -> Outputs:
+        folder = bundle.replace(simulation.values(choice).get)
+        results = host.run_bundle(folder, backend, samples[:count], host="node")
+        return [result.outputs for result in results]
+
+    return run_with
 
 
 def chosen(
     graph: Graph,
     simulation: Simulation,
-    bundle: Reweighted,
+    run_with: Callable[[Mapping[str, str], int], Outputs],
+    exact: Outputs,
     inputs: Mapping[str, Path],
     params: Mapping[str, Any],
 ) -> tuple[Choice, list[Candidate]]:
-    samples = list(sets_of(npz.read(inputs["samples.npz"]), "in").values())
     metric = (
         user_metric(inputs["metric.py"], params["metric"])
         if "metric.py" in inputs
         else largest_error
     )
 
-    def run_with(choice: Mapping[str, str], count: int) -> Outputs:
-        folder = bundle.replace(simulation.values(choice).get)
-        results = host.run_bundle(folder, params["backend"], samples[:count], host="node")
-        return [result.outputs for result in results]
-
-    exact = run_with({}, len(samples))
     weights, static = weights_of(graph), params["encoding"] == STATIC
     fixed = by_layer(weights.values(), params["layers"])
     free = [item for name, item in weights.items() if name not in fixed]
@@ -175,7 +198,7 @@ def chosen(
         return mean_error(run_with(choice, FIRST), exact[:FIRST])
 
     def whole(choice: Mapping[str, str]) -> float:
-        return metric(run_with(choice, len(samples)), exact)
+        return metric(run_with(choice, len(exact)), exact)
 
     found = candidates(simulation, free, (STATIC,) if static else LADDER, quick)
     start = {**{item.name: FLOAT32 for item in free}, **fixed}

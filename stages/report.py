@@ -1,6 +1,7 @@
 """Write the report of a verified bundle, as a page and as JSON: errors, times and sizes."""
 
 import math
+import re
 import statistics
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import brotli
 
 from webkiln import canonical
+from webkiln.backends.encoding_report import Point, choice_section, encodings_section, points
 from webkiln.backends.html_pages import (
     bar,
     colour,
@@ -275,7 +277,9 @@ def page(
     results: list[dict[str, Any]],
     sizes: dict[str, dict[str, int]],
     fast: list[dict[str, Any]],
+    encodings: str = "",
 ) -> str:
+    """`encodings`: the sections on encodings."""
     all_results, results = results, ran(results)
     relatives = [row["relative"] for result in results for row in result["outputs"]]
     code = sum(size["brotli"] for file, size in sizes.items() if file.endswith((".js", ".wasm")))
@@ -309,6 +313,7 @@ def page(
             (
                 not_run_section([result for result in all_results if "not_run" in result]),
                 errors_section(results),
+                encodings,
                 convolutions_section(fast),
                 timings_section(results),
                 sizes_section(sizes),
@@ -326,12 +331,30 @@ def brotli_size(data: bytes) -> int:
     return len(brotli.compress(data, quality=11 if len(data) <= FULL_EFFORT_BYTES else 5))
 
 
+def results_of(inputs: dict[str, Path], prefix: str) -> list[dict[str, Any]]:
+    """The results of verification whose roles are `prefix` and a number, in order."""
+    roles = [role for role in inputs if re.fullmatch(rf"{re.escape(prefix)}\.\d+\.json", role)]
+    roles.sort(key=lambda role: int(role.split(".")[-2]))
+    return [canonical.read(inputs[role]) for role in roles]
+
+
+def compared(
+    inputs: dict[str, Path],
+    params: dict[str, Any],
+    manifest: dict[str, Any],
+    results: list[dict[str, Any]],
+) -> list[Point]:
+    """The points of this encoding, and of the others that are verified with it."""
+    found = points(manifest["encoding"], sum(row["bytes"] for row in manifest["shards"]), results)
+    for place, encoding in enumerate(params["compared"]):
+        shards = canonical.read(inputs[f"shards.{place}.json"])["shards"]
+        others = results_of(inputs, f"result.{place}")
+        found += points(encoding, sum(row["bytes"] for row in shards), others)
+    return found
+
+
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
-    roles = sorted(
-        (role for role in inputs if role.startswith("result.")),
-        key=lambda role: int(role.split(".")[1]),
-    )
-    results = [canonical.read(inputs[role]) for role in roles]
+    results = results_of(inputs, "result")
     bundle = inputs["bundle/"]
     manifest = canonical.read(bundle / "manifest.json")
     shipped = [bundle / name for name in loaded_files(manifest)]
@@ -343,7 +366,17 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         row["passed"] for result in results for row in result["outputs"]
     )
     fast = fast_convolutions(manifest["launches"], ran(results))
-    outputs["report.html"].write_text(page(params["name"], passed, results, sizes, fast), "utf-8")
+    errors = canonical.read(inputs["errors.json"]) if "errors.json" in inputs else None
+    found = compared(inputs, params, manifest, results)
+    text = page(
+        params["name"],
+        passed,
+        results,
+        sizes,
+        fast,
+        encodings_section(found) + choice_section(errors),
+    )
+    outputs["report.html"].write_text(text, "utf-8")
     files = {
         "report.html": {
             "bytes": outputs["report.html"].stat().st_size,

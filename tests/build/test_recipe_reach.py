@@ -13,6 +13,7 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import PACKAGE, Share
 from webkiln.recipe.form import Form
 from webkiln.recipe.images import ImageInput
+from webkiln.recipe.quantization import Quantization, UserFunction
 from webkiln.recipe.recipe import Computation, Reading, Recipe, UserCode, Verification
 from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
 
@@ -92,14 +93,62 @@ REACH: tuple[tuple[str, str, Any, set[str]], ...] = (
 """A format, a field of a recipe with a value, and the stages of the actions that it affects."""
 NOWHERE = {
     *("name", "reading.format", "backends", "bundle.encodings", "on_request"),
-    *("user_code.project", "user_code.reads"),
+    *("user_code.project", "user_code.reads", "bundle.quantization"),
 }
-"""Fields of recipes that name tasks, choose formats and tasks, or only concern user code."""
+"""Fields of recipes that name tasks, choose formats and tasks, only concern user code, or only
+concern some encodings.
+"""
+SAMPLES = Path("/nowhere/samples.npz")
+QUANTIZED = (
+    ("int4", {"layers": {"a": "int8"}}, {"quantize"}),
+    ("int8", {"layers": {"a": "float32"}}, {"quantize", "encode", "lower", "pack"}),
+    (
+        "int4",
+        {"calibration": SAMPLES},
+        {
+            *("quantize", "encode", "samples", "calibrate"),
+            *("lower", "generate", "compile", "link", "pack", "bundle"),
+        },
+    ),
+    ("mixed", {"max_error": 0.5}, {"choose"}),
+    ("mixed", {"calibration": SAMPLES}, {"samples", "calibrate", "choose"}),
+    ("mixed", {"layers": {"a": "int8"}}, {"choose"}),
+    ("mixed", {"bias_correction": False}, {"quantize", "encode", "choose"}),
+    ("mixed", {"metric": UserFunction(FILE, "f")}, {"choose"}),
+    ("int8-static", {"ranges": "minmax"}, {"calibrate"}),
+    ("int8-static", {"calibration": UserFunction(FILE, "f")}, {"samples"}),
+)
+"""An encoding, settings of [quantize], and the stages of the actions that they affect. `int8` with
+layers becomes an encoding with a graph of its own.
+"""
 
 
 def test_every_field_of_a_recipe_has_a_row() -> None:
     names = fields_of(Recipe("m", PathSource(FILE))).keys()
     assert names - NOWHERE == {field for _, field, _, _ in REACH}
+
+
+@pytest.mark.parametrize(("encoding", "settings", "stages"), QUANTIZED)
+def test_actions_that_depend_on_how_a_model_is_quantized(
+    encoding: str, settings: dict[str, Any], stages: set[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    recipe = Recipe("m", PathSource(tmp_path / "a"), Reading("onnx"))
+    usual = Quantization(calibration=SAMPLES) if encoding == "int8-static" else Quantization()
+    choice = replace(CHOICE, encoding=encoding)
+    before, after = (
+        stages_of(with_fields(recipe, {"bundle.quantization": value}), choice)
+        for value in (usual, replace(usual, **settings))
+    )
+    assert changed_stages(before, after) == stages
+
+
+def test_settings_of_codes_do_not_concern_floats(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    recipe = Recipe("m", PathSource(tmp_path / "a"), Reading("onnx"))
+    settings = Quantization({"a": "int8"}, SAMPLES, "minmax", False, 0.5)  # noqa: FBT003
+    changed = with_fields(recipe, {"bundle.quantization": settings})
+    assert stages_of(recipe) == stages_of(changed)
 
 
 @pytest.mark.parametrize(("kind", "field", "value", "stages"), REACH)

@@ -1,11 +1,13 @@
 """Every option with values, and the changes that they make to a recipe."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.recipes import fields_of
 from webkiln.recipe.form import Form
 from webkiln.recipe.images import ImageInput
+from webkiln.recipe.quantization import Quantization, UserFunction
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource
 from webkiln.recipe.values import TOLERANCES
@@ -63,6 +65,31 @@ ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
         {"user_code.reads": (Path("data"), Path("more"))},
     ),
     "trust_source": (KERAS, ("--trust-source",), {"user_code.trust_source": True}),
+    "layer_encoding": (
+        KERAS,
+        ("--layer-encoding", "a*=int8", "--layer-encoding", "x=y=float16"),
+        {"bundle.quantization": Quantization({"a*": "int8", "x=y": "float16"})},
+    ),
+    "calibration": (
+        KERAS,
+        ("--calibration", "s.npz"),
+        {"bundle.quantization": Quantization(calibration=Path("s.npz"))},
+    ),
+    "ranges": (
+        KERAS,
+        ("--ranges", "percentile"),
+        {"bundle.quantization": Quantization(ranges="percentile")},
+    ),
+    "max_error": (
+        KERAS,
+        ("--max-error", "0.05"),
+        {"bundle.quantization": Quantization(max_error=0.05), "bundle.encodings": ("mixed",)},
+    ),
+    "metric": (
+        KERAS,
+        ("--metric", "m.py:loss"),
+        {"bundle.quantization": Quantization(metric=UserFunction(Path("m.py"), "loss"))},
+    ),
     "products": (KERAS, ("--products", "dot"), {"computation.products": "dot"}),
     "winograd": (KERAS, ("--winograd", "off"), {"computation.winograd": False}),
     "tuned": (KERAS, ("--tuned", "fast.json"), {"computation.tuned": Path("fast.json")}),
@@ -105,6 +132,14 @@ def absolute(value: Any, folder: Path) -> Any:
             return folder / value
         case tuple():
             return tuple(absolute(item, folder) for item in value)
+        case Quantization():
+            return replace(
+                value,
+                calibration=absolute(value.calibration, folder),
+                metric=absolute(value.metric, folder),
+            )
+        case UserFunction(file, function):
+            return UserFunction(folder / file, function)
         case PathSource(path, weights):
             return PathSource(folder / path, None if weights is None else folder / weights)
         case ModuleSource(root, module, function, parameters):
@@ -146,6 +181,22 @@ TOML: dict[str, tuple[str, dict[str, Any]]] = {
     "from_layers": ('from_layers = ["a"]', {"reading.from_layers": ("a",)}),
     "to_layers": ('to_layers = ["b"]', {"reading.to_layers": ("b",)}),
     "reference": ('reference = "r.npz"', {"verification.reference": Path("r.npz")}),
+    "quantize": (
+        (
+            'quantize = { layers = { a = "int8" }, calibration = "s.py:make", ranges = "minmax",'
+            ' bias_correction = false, max_error = 1, metric = "s.py:loss" }'
+        ),
+        {
+            "bundle.quantization": Quantization(
+                {"a": "int8"},
+                UserFunction(Path("s.py"), "make"),
+                "minmax",
+                bias_correction=False,
+                max_error=1,
+                metric=UserFunction(Path("s.py"), "loss"),
+            )
+        },
+    ),
     "winograd": ('winograd = "off"', {"computation.winograd": False}),
     "precision": (
         'precision = "float16"\nbackends = ["webgl"]',

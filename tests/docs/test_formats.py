@@ -21,10 +21,11 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.errors import RecipeError
 from webkiln.frontends.core.formats import BY_NAME
+from webkiln.recipe.quantization import Quantization, UserFunction
 from webkiln.recipe.read import read_recipe
 from webkiln.recipe.recipe import LabelsFile, Reading, Recipe, UserCode
 from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
-from webkiln.recipe.values import BACKENDS
+from webkiln.recipe.values import BACKENDS, MIXED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "formats.md").read_text("utf-8")
@@ -48,6 +49,9 @@ SETTINGS: dict[str, Any] = {
     "bundle.labels": LabelsFile(URL),
     "verification.reference": Path("/nowhere/r.npz"),
     "computation.tuned": Path("/nowhere/tuned.json"),
+    "bundle.quantization": Quantization(
+        calibration=Path("/nowhere/s.npz"), metric=UserFunction(FILE, "f")
+    ),
 }
 
 
@@ -64,13 +68,16 @@ def recipes(folder: Path) -> Iterator[Recipe]:
         yield Recipe("m", replace(function, weights=file), reading)
         yield Recipe("m", ExportSource(FILE, "f", {"a": 1}), reading)
         yield Recipe("m", URL, reading)
+        called = Quantization(calibration=UserFunction(FILE, "f"))
+        yield with_fields(Recipe("m", PathSource(file), reading), {"bundle.quantization": called})
 
 
 def actions(folder: Path) -> Iterator[Action]:
     for recipe in recipes(folder):
         with suppress(RecipeError):
             graph = ModelGraph(recipe, share())
-            graph.report(Selection(BACKENDS), ("chromium",))
+            graph.report(Selection(BACKENDS), ("chromium",), (), ("float32", "int4", MIXED))
+            graph.report(Selection(("js",), MIXED), ("chromium",))
             graph.lower("js", Selection(("js",), trial=(0, 1)))
             graph.tune("js", "chromium")
             yield from graph.actions()

@@ -34,6 +34,7 @@ BUILD = {
     "frontends/inspect/header_only",
     "frontends/core/model_interface",
     "frontends/core/recorded_reference",
+    "frontends/core/untrusted_arrays",
     "frontends/core/stored_weight",
     "frontends/core/tfjs_manifest",
     "frontends/core/tfjs_weights",
@@ -191,6 +192,9 @@ REACH: dict[str, set[str]] = {
     "optimize": OPERATORS,
     "quantize": OPERATORS | {"quantize"},
     "encode": OPERATORS | {"quantize", "weights/blobs"},
+    "samples": {"ir", "npz", "plugins", "quantize/samples", "random_inputs"},
+    "calibrate": OPERATORS | {"quantize", "backends", "npz", "recipe"},
+    "choose": OPERATORS | {"quantize", "backends", "npz", "recipe", "weights", "codegen"},
     "lower": OPERATORS
     | {"lower", "plan", "weights", "backends", "program_builder", "shared_files"},
     "generate": {"ir", "nest", "plan", "codegen"},
@@ -223,7 +227,7 @@ REACH: dict[str, set[str]] = {
     "reference torch": {TORCH, NODES, PROBE, "npz", *FORMAT_TABLE, *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
     "tune": OPERATORS | {"backends", "recipe", "npz", "codegen", "lower", "plan", "shared_files"},
-    "report": {"backends/html_pages"},
+    "report": {"backends/html_pages", "backends/encoding_report"},
 }
 """The packages or modules whose edits may rerun a stage."""
 

@@ -1,20 +1,20 @@
 """The actions of a model, in the order of its data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from webkiln.backends import browsers
 from webkiln.backends.table import REGISTRY
 from webkiln.build.action import Action, Input, Local, PerFile, Product
 from webkiln.build.names import single_file
-from webkiln.build.quantized_graph import QuantizedGraph
+from webkiln.build.quantized_graph import CHOSEN, QuantizedGraph
 from webkiln.build.source_graph import once
 from webkiln.build.tools import tool_of
 from webkiln.plan.tuning import Trial, trials
 from webkiln.recipe.form import Form
 from webkiln.recipe.recipe import LabelsFile
-from webkiln.recipe.values import VARIANTS
+from webkiln.recipe.values import STATIC, VARIANTS
 
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
@@ -179,14 +179,8 @@ class ModelGraph(QuantizedGraph):
         self, choice: Selection, browser: str, backends: Sequence[str] = ()
     ) -> Sequence[Action]:
         """One action per backend and variant. Empty `backends`: all backends of the bundle."""
-        reference, bundle = self.reference(), self.bundle(choice)
-        inputs = {
-            "bundle/": Product(bundle, "bundle/"),
-            "reference.npz": Product(reference, "reference.npz"),
-            "layers.npz": Product(reference, "layers.npz"),
-        }
-        file = self.recipe.verification.reference
-        recorded = {"recorded": file.name} if file is not None else {}
+        inputs, recorded = self._expected(choice.encoding)
+        inputs["bundle/"] = Product(self.bundle(choice), "bundle/")
         actions = []
         for backend in backends or choice.backends:
             tolerance = self.recipe.tolerance(backend, choice.encoding)
@@ -213,6 +207,21 @@ class ModelGraph(QuantizedGraph):
                 )
         return actions
 
+    def _expected(self, encoding: str) -> tuple[dict[str, Input], dict[str, str]]:
+        """What a bundle is verified against, and the parameter that names it: what the framework
+        computes, or recorded outputs. Where activations are rounded within measured ranges: what
+        the samples give in float32.
+        """
+        if encoding == STATIC:
+            found = Product(self.choose(encoding), "expected.npz")
+            return {"reference.npz": found}, {"recorded": "the samples, computed in float32"}
+        reference, file = self.reference(), self.recipe.verification.reference
+        inputs: dict[str, Input] = {
+            "reference.npz": Product(reference, "reference.npz"),
+            "layers.npz": Product(reference, "layers.npz"),
+        }
+        return inputs, {"recorded": file.name} if file is not None else {}
+
     def tune(self, backend: str, browser: str) -> Action:
         """The times of all candidate schedules of a backend."""
         inputs: dict[str, Input] = {}
@@ -232,17 +241,38 @@ class ModelGraph(QuantizedGraph):
         )
 
     def report(
-        self, choice: Selection, browsers: Sequence[str], backends: Sequence[str] = ()
+        self,
+        choice: Selection,
+        browsers: Sequence[str],
+        backends: Sequence[str] = (),
+        compared: Sequence[str] = (),
     ) -> Action:
-        results = [
-            action for browser in browsers for action in self.verify(choice, browser, backends)
-        ]
-        inputs: dict[str, Input] = {
-            f"result.{n}.json": Product(action, "result.json") for n, action in enumerate(results)
-        }
+        """The report of a bundle, which compares it with other encodings."""
+
+        def results(encoding: str, prefix: str) -> dict[str, Input]:
+            selection = replace(choice, encoding=encoding)
+            verified = [
+                action
+                for browser in browsers
+                for action in self.verify(selection, browser, backends)
+            ]
+            return {
+                f"{prefix}.{number}.json": Product(action, "result.json")
+                for number, action in enumerate(verified)
+            }
+
+        inputs = results(choice.encoding, "result")
         inputs["bundle/"] = Product(self.bundle(choice), "bundle/")
+        others = [name for name in compared if name != choice.encoding]
+        for place, name in enumerate(others):
+            inputs |= results(name, f"result.{place}")
+            pack = self.pack(replace(choice, encoding=name))
+            inputs[f"shards.{place}.json"] = Product(pack, "shards.json")
+        if choice.encoding in CHOSEN:
+            inputs["errors.json"] = Product(self.choose(choice.encoding), "errors.json")
         outputs = ("report.html", "verification.json")
-        return self._add("report", choice.suffix, inputs, outputs, {"name": self.recipe.name})
+        params = {"name": self.recipe.name, "compared": others}
+        return self._add("report", choice.suffix, inputs, outputs, params)
 
 
 def _labels(table: Any) -> Any:

@@ -106,7 +106,8 @@ def _requested(engine: Engine, variables: Variables, recipe: Recipe) -> _Request
     folders: dict[str, Path] = {}
     layered: dict[str, Action] = {}
     facts: dict[str, str] = {}
-    for encoding in variables.encodings or recipe.bundle.encodings:
+    encodings = variables.encodings or recipe.bundle.encodings
+    for encoding in encodings:
         choice = choice_of(engine, graph, encoding, variables)
         backends = variables.backends or choice.backends
         if not choice.layers:
@@ -117,7 +118,7 @@ def _requested(engine: Engine, variables: Variables, recipe: Recipe) -> _Request
             ]
             layered |= {action.task.removesuffix(":layers"): action for action in verifications}
         bundle = graph.bundle(choice)
-        report = graph.report(choice, variables.browsers, backends)
+        report = graph.report(choice, variables.browsers, backends, encodings)
         facts[bundle.task] = _facts(recipe, choice)
         folders[bundle.task] = folders[report.task] = destination(recipe.name, choice)
     return _Requested(graph, folders, facts, layered)

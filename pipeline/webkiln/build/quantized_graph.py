@@ -185,7 +185,7 @@ class QuantizedGraph(SourceGraph):
             "choose",
             f":{encoding}",
             inputs,
-            ("choice.json", "errors.json"),
+            ("choice.json", "errors.json", "expected.npz"),
             params,
             code=tuple(code),
             tools=(tool_of("node"),),

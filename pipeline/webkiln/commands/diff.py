@@ -35,8 +35,9 @@ Sets = dict[str, dict[str, Array]]
 BUILT_WITH = (
     *("source-format", "reference", "value", "from-layer", "to-layer", "signature", "parameter"),
     *("plugin", "operators", "reads", "trust-source", "sample-size"),
+    *("layer-encoding", "calibration", "ranges", "max-error", "metric"),
 )
-"""The options of `webkiln build` that describe the source."""
+"""The options of `webkiln build` that describe the source, and how it is quantised."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
