@@ -21,6 +21,8 @@ KERNELS = {LAST: [(3, 2, 0, 1), (0, 3, 1, 2)], FIRST: [(0, 1, 2, 3)]}
 """The axes of features, channels, height and width of a kernel, by those of the image."""
 CHANNELS = {True: (4, 8, 16, 32, 64), False: (3, 5, 17, 35, 66)}
 SIZES = {True: (4, 8, 12), False: (5, 7, 9)}
+SPARE = 20
+"""The places behind the binary point of operands that TensorFlow Lite adds."""
 ROWS = {True: (1, 4, 8, 32), False: (1, 3, 5, 13, 33)}
 
 
@@ -35,6 +37,13 @@ class Point:
     zeros: bool
     whole: bool
     form: str
+
+
+def fixed(real):
+    """A factor as a multiplier and the powers of two by which it is shifted."""
+    factor, shift = np.frexp(real)
+    multiplier = np.minimum(np.rint(factor * 2.0**31), (1 << 31) - 1).astype(np.int32)
+    return multiplier, *powers_of_shift(np.asarray(shift, np.int32))
 
 
 class Layers:
@@ -183,22 +192,39 @@ class Layers:
         return self.quantized(y, scale, self.zero(dtype, (), at.zeros), dtype)
 
     def rescaled(self, sums, at, place, terms):
-        """Codes of sums of so many products, as TensorFlow Lite computes them."""
+        """Codes of sums of so many products, as TensorFlow Lite computes them. Sometimes they are
+        added to codes of an input.
+        """
         dtype = self.r.choice(NARROW)
+        multiplier, *powers = fixed(self.rng.uniform(0.2, 5, place) / (60 * terms**0.5))
+        factors = [self.slot("factor", item) for item in (multiplier, *powers)]
+        attrs = self.placement(dtype, at)
+        y = self.cast(self.b.op("Requantize", [sums, *factors], attrs), dtype)
+        if self.r.random() < 0.6:
+            return y
+        other = self.b.input(self.name("x"), dtype, y.shape)
+        operands = [
+            self.b.op("Sub", [self.cast(item, "int32"), self.b.constant(zero, "int32")])
+            for item, zero in ((y, attrs["zero"]), (other, int(self.codes(dtype, ()))))
+        ]
+        scales = self.rng.uniform(0.005, 0.05, 3)
+        twice = 2 * scales[:2].max()
+        steps = [scales[0] / twice, scales[1] / twice, twice / (scales[2] * 2.0**SPARE)]
+        for multiplier, _, right in map(fixed, steps):
+            operands += [self.slot("factor", multiplier), self.slot("factor", right)]
+        attrs = {"spare": SPARE, **self.placement(dtype, at)}
+        return self.cast(self.b.op("RequantizeSum", operands, attrs), dtype)
+
+    def placement(self, dtype, at):
+        """A zero point, and the range of codes or of a fused activation."""
         limits = np.iinfo(dtype)
-        real = self.rng.uniform(0.2, 5, place) / (60 * terms**0.5)
-        factor, shift = np.frexp(real)
-        multiplier = np.minimum(np.rint(factor * 2.0**31), (1 << 31) - 1).astype(np.int32)
-        powers = powers_of_shift(np.asarray(shift, np.int32))
         low, high = sorted(self.rng.integers(limits.min, limits.max + 1, 2).tolist())
         fused = high - low > 50 and self.r.random() < 0.3
-        attrs = {
+        return {
             "zero": int(self.codes(dtype, ())) if at.zeros else 0,
             "min": low if fused else int(limits.min),
             "max": high if fused else int(limits.max),
         }
-        factors = [self.slot("factor", item) for item in (multiplier, *powers)]
-        return self.cast(self.b.op("Requantize", [sums, *factors], attrs), dtype)
 
     def ids(self, shape):
         return self.b.input(self.name("ids"), "int32", shape)

@@ -54,7 +54,7 @@ def test_graphs_are_those_of_the_cross(examples):
     """Every operator is there, passes keep the results, and few elements are close to a tie."""
     operators = Counter(node.op for case in examples for node in case.graph.nodes)
     assert operators.keys() >= {
-        *("ConvInteger", "MatMulInteger", "Requantize", "RoundedQuotient"),
+        *("ConvInteger", "MatMulInteger", "Requantize", "RequantizeSum", "RoundedQuotient"),
         *("UnpackBits", "Repeat", "Gather", "MatMul", "Conv"),
     }
     for case in examples:
