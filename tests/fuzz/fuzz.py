@@ -36,6 +36,8 @@ SIZES = (1, 5, 64)
 TOLERANCE = 1e-4
 NUDGE = 3e-6
 MANY_GOPS = 1e6
+ROUNDING = 0.05
+"""The largest mean change of products of which one factor is rounded to 8 bits."""
 DRAWS = {"mixed": graphs.graph, "cross": cross.graph, "quantized": quantized.graph}
 """Sources of graphs: operators of all families; the cross product of layers with layouts, sizes
 and epilogues; that of products of codes with granularities, zero points and sizes.
@@ -189,6 +191,16 @@ def rounded_on(case, backend):
     return replace(case, graph=graph, expected=expected, stable=stable)
 
 
+def far_from(rounded, exact):
+    """The outputs that the option of the recipe changes by more than a rounding to 8 bits does."""
+    far = []
+    for name, expected in exact.expected.items() if rounded is not exact else ():
+        apart, size = np.abs(rounded.expected[name] - expected).mean(), np.abs(expected).mean()
+        if not apart <= ROUNDING * size:
+            far.append(f"{name} is changed by {apart} on average, of {size}")
+    return far
+
+
 def expected_on(case, backend):
     """The reference outputs; in float32 where a backend holds float16 values as float32."""
     target = REGISTRY[backend].target
@@ -201,7 +213,8 @@ def expected_on(case, backend):
 
 def differences(case, outputs, backend):
     """The wrong outputs, each with one wrong element."""
-    wrong, case = [], rounded_on(case, backend)
+    exact, case = case, rounded_on(case, backend)
+    wrong = far_from(case, exact)
     for name, reference in expected_on(case, backend).items():
         got, expected = outputs[name], clip_to_storage(reference, backend)
         if got.shape != expected.shape or got.dtype != expected.dtype:
