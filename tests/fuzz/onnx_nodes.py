@@ -29,10 +29,13 @@ class Point:
 
 
 class Nodes:
-    """A model under construction."""
+    """A model under construction. `powers`: scales are powers of two, so that float32 is exact,
+    and every framework rounds the same way.
+    """
 
     def __init__(self, r: random.Random) -> None:
         self.r, self.rng = r, np.random.default_rng(r.randrange(1 << 32))
+        self.powers = r.random() < 0.5
         self.nodes: list[onnx.NodeProto] = []
         self.weights: list[onnx.TensorProto] = []
         self.inputs: dict[str, np.ndarray] = {}
@@ -64,7 +67,12 @@ class Nodes:
         return self.rng.normal(0, 1, shape).astype(np.float32)
 
     def scale(self, *shape: int, size: float = 0.02) -> str:
-        return self.value(self.rng.uniform(size / 2, size, shape).astype(np.float32))
+        return self.value(self.power(self.rng.uniform(size / 2, size, shape)))
+
+    def power(self, values: np.ndarray) -> np.ndarray:
+        """Scales, as they are or rounded to powers of two."""
+        exact = 2.0 ** np.rint(np.log2(values)) if self.powers else values
+        return np.asarray(exact, np.float32)
 
     def zero(self, at: Point, dtype: str, *shape: int) -> str:
         return self.value(self.codes(dtype, *shape) if at.zeros else np.zeros(shape, dtype))
