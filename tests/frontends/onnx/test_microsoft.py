@@ -113,6 +113,14 @@ TRIED = [
         for op in ("QLinearAdd", "QLinearMul")
         for point in (7, 128)
     ),
+    *(
+        NodeCase(
+            "QLinearAveragePool",
+            (ALL[0].reshape(1, 1, 16, 16), *ALL[1:], scale(0.125), zero(point)),
+            {"kernel_shape": [2, 2], "strides": [2, 2]},
+        )
+        for point in (7, 128)
+    ),
     NodeCase("QLinearSigmoid", (*U8, scale(1 / 256), zero(0)), off=1),
     NodeCase("QLinearLeakyRelu", (*U8, *OUT), {"alpha": 0.1}, off=1),
     NodeCase("QLinearSoftmax", (*U8, scale(1 / 256), zero(0)), {"axis": -1, "opset": 13}, off=1),

@@ -46,7 +46,7 @@ def add(call: NodeCall) -> Tensor:
         )
         for position in (0, 3)
     ]
-    return rounded_with_zero(call, call.op("Add", terms))
+    return rounded_with_zero(call, call.op("Add", terms), 7)
 
 
 def multiply(call: NodeCall) -> Tensor:
@@ -58,17 +58,16 @@ def multiply(call: NodeCall) -> Tensor:
     real = cast(call, call.op("Mul", factors), "float32")
     scale = call.op("Mul", [call.tensor(1), call.tensor(4)])
     scale = call.op("Div", [scale, call.tensor(6)])
-    return rounded_with_zero(
-        call, call.op("Mul", [real, broadcast_parameter(call, scale, real, 1)])
-    )
+    y = call.op("Mul", [real, broadcast_parameter(call, scale, real, 1)])
+    return rounded_with_zero(call, y, 7)
 
 
-def rounded_with_zero(call: NodeCall, y: Tensor) -> Tensor:
-    """Codes of a result that has been divided by its scale. Its zero point, operand 7, is added
+def rounded_with_zero(call: NodeCall, y: Tensor, position: int) -> Tensor:
+    """Codes of a result that has been divided by its scale. Its zero point, at `position`, is added
     before it is rounded, so that ties are rounded to even codes, as in onnxruntime.
     """
-    if call.has(7):
-        zero = broadcast_parameter(call, call.tensor(7), y, 1)
+    if call.has(position):
+        zero = broadcast_parameter(call, call.tensor(position), y, 1)
         y = call.op("Add", [y, cast(call, zero, "float32")])
     return cast(call, call.op("Round", [y]), call.type(0).dtype)
 
@@ -96,8 +95,11 @@ def _softmax(call: NodeCall, x: Tensor) -> Tensor:
     return reshaped(call, call.op("Softmax", [flat], {"axis": 1}), x.shape)
 
 
-def _average_pool(call: NodeCall, x: Tensor) -> Tensor:
-    return channels_first(call, x, lambda y: average_pool_of(call, y))
+def average_pool(call: NodeCall) -> Tensor:
+    y = channels_first(call, dequantized_operand(call, 0), lambda y: average_pool_of(call, y))
+    scale = broadcast_parameter(call, call.tensor(3), y, 1)
+    y = call.op("Mul", [y, call.op("Div", [call.constant(1.0, "float32"), scale])])
+    return rounded_with_zero(call, y, 4)
 
 
 def _global_average_pool(call: NodeCall, x: Tensor) -> Tensor:
@@ -185,7 +187,7 @@ MICROSOFT_QUANTIZE: dict[str, NodeHandler] = {
     "QLinearSigmoid": unary(_sigmoid),
     "QLinearLeakyRelu": unary(_leaky_relu),
     "QLinearSoftmax": unary(_softmax),
-    "QLinearAveragePool": unary(_average_pool),
+    "QLinearAveragePool": average_pool,
     "QLinearGlobalAveragePool": unary(_global_average_pool),
     "QLinearConcat": concat,
     "QGemm": gemm,
