@@ -290,6 +290,28 @@ def elementwise(n: Nodes, at: Point) -> tuple[str, str]:
     return n.op(op, *operands, domain="com.microsoft"), CODES
 
 
+def pooled(n: Nodes, at: Point) -> tuple[str, str]:
+    """Pools, LeakyRelu, and the Concat of two."""
+    r, op = n.r, n.r.choice(["AveragePool", "GlobalAveragePool", "LeakyRelu", "Concat"])
+    sizes = [r.choice([4, 8])] * 2 if n.powers else [r.choice([3, 5, 7]) for _ in range(2)]
+    image = (2, n.size(at), *sizes)
+    operands = [n.input(n.codes(at.x, *image)), n.scale(), n.zero(at, at.x)]
+    result = [n.scale(), n.zero(at, at.x)]
+    attrs: dict[str, object] = {}
+    if op == "Concat":
+        other = [n.input(n.codes(at.x, *image)), n.scale(), n.zero(at, at.x)]
+        operands, result, attrs = [*result, *operands, *other], [], {"axis": 1}
+    elif op == "AveragePool":
+        attrs = {"kernel_shape": [2, 2], "strides": r.choice([[1, 1], [2, 2]])}
+    elif op == "LeakyRelu":
+        attrs = {"alpha": r.choice([0.25, 0.01])}
+        n.powers = n.powers and attrs["alpha"] == 0.25
+    elif r.random() < 0.5:
+        attrs = {"channels_last": 1}
+    op = f"QLinear{op}"
+    return n.op(op, *operands, *result, domain="com.microsoft", **attrs), CODES
+
+
 def quantize(n: Nodes, at: Point) -> tuple[str, str]:
     """QuantizeLinear by tensor, channel or block, of floats among which are ties."""
     r, shape = n.r, (n.size(at), n.size(at), n.size(at))
@@ -322,6 +344,7 @@ OPERATORS: dict[str, Callable[[Nodes, Point], tuple[str, str]]] = {
     "GatherBlockQuantized": gather_block_quantized,
     "QLinearAdd": elementwise,
     "QuantizeLinear": quantize,
+    "QLinearPool": pooled,
 }
 
 
