@@ -85,9 +85,8 @@ def example_of(graph, seed):
     if not all(need.holds(sizes) for need in needs(graph, infer) if need.names <= sizes.keys()):
         return None
     try:
-        values = (
-            quantized.values_for(graph, seed) if graph.weights else values_for(graph, seed, sizes)
-        )
+        draw = quantized.values_for if graph.weights else values_for
+        values = draw(graph, seed, sizes)
         expected, computed = run_graph(graph, values, values)
     except ShapeError:
         return None

@@ -23,6 +23,7 @@ from tests.fuzz.quantized_layers import (
     Point,
 )
 from webkiln.errors import ShapeError
+from webkiln.ir.bind import bind
 from webkiln.ir.graph import Graph
 from webkiln.passes.remove_unused import run as remove_unused
 
@@ -93,12 +94,15 @@ def graph(seed, points=None) -> Graph:
     return remove_unused(layers.b.graph(outputs or {"out": x}))
 
 
-def values_for(graph, seed):
-    """Weights, and inputs: all codes, floats of both signs, indices from the largest table on."""
+def values_for(graph, seed, sizes):
+    """Weights, and inputs for sizes of the placeholders: all codes, floats of both signs, and
+    indices of the largest table.
+    """
     rng = np.random.default_rng(seed)
+    bound = bind(graph, sizes)
 
     def values(name):
-        type_ = graph.type(name)
+        type_ = bound.type(name)
         if type_.dtype == "float32":
             return rng.normal(0, 1, type_.shape).astype(np.float32)
         limits = np.iinfo(type_.dtype)

@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 
+from webkiln.ir import symbols
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.fixed_point import powers_of_shift
 from webkiln.ops.table import RULES
@@ -23,7 +24,8 @@ CHANNELS = {True: (4, 8, 16, 32, 64), False: (3, 5, 17, 35, 66)}
 SIZES = {True: (4, 8, 12), False: (5, 7, 9)}
 SPARE = 20
 """The places behind the binary point of operands that TensorFlow Lite adds."""
-ROWS = {True: (1, 4, 8, 32), False: (1, 3, 5, 13, 33)}
+T = symbols.placeholder("T")
+ROWS = {True: (1, 4, 8, 32, T), False: (1, 3, 5, 13, 33, T)}
 
 
 @dataclass(frozen=True)
