@@ -178,9 +178,12 @@ formats: setup ## Run the tests marked long: corpora on more backends, full cros
 fuzz: setup ## Compare random graphs on every backend with numpy: [n=2000] [backend=webgpu,webgl].
 	$(BIN)/python -m tests.fuzz.fuzz $(or $(n),2000) $(backend)
 
-fuzz-files: setup ## Read mutated model files: [n=1000].
+fuzz-files: setup ## Read mutated model files, and compare random quantised ones: [n=1000].
 	for format in onnx keras tensorflow tflite caffe chainer torch weight; do \
 		$(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; \
+	done
+	for format in onnx tflite; do \
+		$(BIN)/python -m tests.fuzz.quantized_files $$format $(or $(n),1000) || exit 1; \
 	done
 
 # PyTorch's dependencies. PyTorch itself is pinned in requirements.lock.

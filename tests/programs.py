@@ -32,10 +32,13 @@ def program(
     encoding: str = "float32",
     keep_layers: bool = False,
     tuning: Tuning = UNTUNED,
+    products: str = "exact",
 ) -> dict[str, Any]:
     """The document program.json."""
     target = backend.target
-    options = Options(encoding, keep_layers, tuning, target.winograd, target.precision)
+    options = Options(
+        encoding, keep_layers, tuning, target.winograd, target.precision, products=products
+    )
     return backend.compile(graph, options)
 
 

@@ -63,12 +63,15 @@ called without work, which must have no effect.
 
 @dataclass(frozen=True)
 class Job:
-    """A graph, the values of its slots, its inputs, and the `encoding` of the weights."""
+    """A graph, the values of its slots, its inputs, the `encoding` of the weights, and how
+    `products` of 4-bit weights are computed.
+    """
 
     graph: Graph
     inputs: Mapping[str, Array]
     weights: Mapping[str, Array] = field(default_factory=dict)
     encoding: str = "float32"
+    products: str = "exact"
 
 
 def node_job(op: str, case: Case, *, trained: bool) -> Job:
@@ -130,7 +133,7 @@ def run(
     """
     prepared, changed = [], with_target(REGISTRY[backend], **changes)
     for job in jobs:
-        compiled = program(job.graph, changed, job.encoding, tuning=tuning)
+        compiled = program(job.graph, changed, job.encoding, tuning=tuning, products=job.products)
         prepared.append(
             Prepared(
                 compiled,

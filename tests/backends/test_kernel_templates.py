@@ -138,6 +138,11 @@ def trained_job(template: Template, op: str, case: Case) -> Job:
     """
     if template.step == "product":
         return node_job(op, case, trained=True)
+    return with_constant_zero(op, case)
+
+
+def with_constant_zero(op: str, case: Case) -> Job:
+    """A graph of one node, whose last operand is a constant; the first is an input."""
     b = GraphBuilder("g", RULES)
     values = {f"x{position}": value for position, value in enumerate(case.inputs[:3])}
     x = b.input("x0", str(values["x0"].dtype), values["x0"].shape)
@@ -208,6 +213,23 @@ def test_depths_that_are_not_known_are_not_computed(template):
     document = program(graph, REGISTRY[template.backend])
     main = [document["kernels"][step["kernel"]]["schedule"] for step in document["main"]]
     assert "template" not in [schedule["kind"] for schedule in main]
+
+
+@pytest.mark.parametrize("backend", REGISTRY)
+def test_sums_of_one_product_are_no_sums(backend, tmp_path):
+    """A depthwise convolution of one tap, and products of one row and one column."""
+    make = integers(3)
+    dims = {"x_dims": (0, 3, 1, 2), "w_dims": (0, 3, 1, 2), "out_dims": (0, 3, 1, 2)}
+    zeros = (np.array(3, "uint8"), np.zeros((), "int8"))
+    image = (make("uint8", 1, 7, 5, 3), make("int8", 3, 1, 1, 1), *zeros)
+    matrix = (make("uint8", 9, 1), make("int8", 1, 35), *zeros)
+    cases = [
+        ("ConvInteger", Case(image, PLAIN_2D | dims | {"groups": 3})),
+        ("MatMulInteger", Case(matrix)),
+    ]
+    jobs = [with_constant_zero(op, case) for op, case in cases]
+    for (op, case), outputs in zip(cases, run(jobs, backend, tmp_path), strict=True):
+        assert np.array_equal(outputs["y0"], expected(op, case)["y0"]), op
 
 
 @pytest.mark.parametrize("template", WEBGPU, ids=lambda item: item.name)

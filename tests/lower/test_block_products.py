@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from tests.passes.running import optimised, run
+from tests.programs import program
+from webkiln.backends.table import REGISTRY
+from webkiln.errors import InternalError
+from webkiln.ir.text import print_graph
+from webkiln.lower.lower import unfused
 from webkiln.ops.evaluate import run_graph
-from webkiln.ops.load_time import nodes_after
+from webkiln.ops.load_time import load_time_nodes, nodes_after
 from webkiln.ops.table import parse
 from webkiln.weights.shards import stored
 
@@ -115,3 +120,19 @@ def test_other_zero_points_stay(zero: float) -> None:
     graph = optimised(graph_of("center", zero=zero))
     changed = run("block_products", graph, "lower")
     assert Counter(node.op for node in changed.nodes)["MatMul"] == 1
+
+
+def test_weights_that_a_bundle_contains_as_floats_stay() -> None:
+    """Codes of so few weights would save less than loading them as codes is worth."""
+    text = print_graph(graph_of("center")).replace("[48,", "[12,").replace(",48]", ",12]")
+    small = optimised(parse(text))
+    assert load_time_nodes(small) == ()
+    assert run("block_products", small, "lower") == small
+    backend = REGISTRY["wasm"]
+    assert program(small, backend, products="dot") == program(small, backend)
+
+
+def test_constants_that_no_bundle_contains_are_not_read() -> None:
+    graph = optimised(graph_of("center"))
+    with pytest.raises(InternalError, match="no bundle contains p, which is read"):
+        unfused(run("block_products", graph, "lower"), stored=graph.slots - {"p"})

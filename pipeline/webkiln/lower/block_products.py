@@ -4,32 +4,33 @@ Results change: an activation keeps 8 bits, relative to the largest one of its b
 have fast products of blocks rewrite graphs this way before they lower them, if the recipe says so.
 
 The rows of a table that is also such a weight, as a tied embedding is, are decoded after they are
-selected.
+selected. Weights that a bundle contains as floats stay: codes would save too little.
 
 before:
     graph g
     input x: float32[1,64]
-    slot p: uint8[16,32]
-    slot s: float32[16,2]
+    slot p: uint8[32,32]
+    slot s: float32[32,2]
     const eight: float32[] = [8.0]
-    codes: uint8[16,64] = UnpackBits(p) {"bits":4,"signed":false} @w
-    real: float32[16,64] = Cast(codes) {"dtype":"float32"} @w
-    moved: float32[16,64] = Sub(real, eight) @w
-    scales: float32[16,64] = Repeat(s) {"axis":1,"size":64,"times":32} @w
-    w: float32[16,64] = Mul(moved, scales) @w
-    y: float32[1,16] = MatMul(x, w) {"transpose_a":false,"transpose_b":true} @dense
+    codes: uint8[32,64] = UnpackBits(p) {"bits":4,"signed":false} @w
+    real: float32[32,64] = Cast(codes) {"dtype":"float32"} @w
+    moved: float32[32,64] = Sub(real, eight) @w
+    scales: float32[32,64] = Repeat(s) {"axis":1,"size":64,"times":32} @w
+    w: float32[32,64] = Mul(moved, scales) @w
+    y: float32[1,32] = MatMul(x, w) {"transpose_a":false,"transpose_b":true} @dense
     output out = y
 
 after:
     graph g
     input x: float32[1,64]
-    slot p: uint8[16,32]
-    slot s: float32[16,2]
+    slot p: uint8[32,32]
+    slot s: float32[32,2]
     y/codes: int8[1,64]; y/scales: float32[1,2] = QuantizeBlocks(x) {"block":32} @dense
-    y: float32[1,16] = MatMulBlocks(y/codes, y/scales, p, s) {"block":32,"center":8} @dense
+    y: float32[1,32] = MatMulBlocks(y/codes, y/scales, p, s) {"block":32,"center":8} @dense
     output out = y
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -39,6 +40,7 @@ from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ops.block_products import MASK, MatMulBlocks, QuantizeBlocks
 from webkiln.ops.codes import Repeat, UnpackBits
 from webkiln.ops.linear import MatMul
+from webkiln.ops.load_time import load_time_nodes
 from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Gather
 
@@ -63,20 +65,27 @@ class Weights:
 
 
 def run(graph: Graph) -> Graph:
-    quantized: dict[tuple[str, int], tuple[str, ...]] = {}
-    rewritten = rewrite.apply(graph, partial(multiply_blocks, quantized=quantized))
-    return rewrite.apply(rewritten, decode_rows)
+    decoded = frozenset(name for node in load_time_nodes(graph) for name in node.outputs)
+    multiply = partial(multiply_blocks, decoded=decoded, quantized={})
+    rewritten = rewrite.apply(graph, multiply)
+    return rewrite.apply(rewritten, partial(decode_rows, decoded=decoded))
 
 
 def multiply_blocks(
-    view: GraphView, node: Node, quantized: dict[tuple[str, int], tuple[str, ...]]
+    view: GraphView,
+    node: Node,
+    decoded: Collection[str],
+    quantized: dict[tuple[str, int], tuple[str, ...]],
 ) -> Edit | None:
-    """The product of a quantized factor. `quantized`: the codes and scales of what has been
-    quantized, by its name and the length of blocks; products share them.
+    """The product of a quantized factor. `decoded`: what is computed when the model is loaded, of
+    what a bundle contains. `quantized`: the codes and scales of what has been quantized, by its
+    name and the length of blocks; products share them.
     """
     if node.op != "MatMul" or view.type(node.name).dtype != "float32":
         return None
     attrs, name = node.attrs_as(MatMul), node.inputs[1]
+    if name not in decoded:
+        return None
     in_rows, turned = attrs.transpose_b, view.producer(name, "Transpose", only_use=False)
     if turned is not None and view.type(name).rank == 2:
         (name,), in_rows = turned.inputs, not in_rows
@@ -99,12 +108,14 @@ def multiply_blocks(
     )
 
 
-def decode_rows(view: GraphView, node: Node) -> Edit | None:
+def decode_rows(view: GraphView, node: Node, decoded: Collection[str]) -> Edit | None:
     """Decode the rows that are selected from weights, instead of all rows."""
     if node.op != "Gather" or node.attrs_as(Gather).axis != 0:
         return None
     table, indices = node.inputs
-    if indices in view.constant_names or match_weights(view, table) is None:
+    if table not in decoded or indices in view.constant_names:
+        return None
+    if match_weights(view, table) is None:
         return None
     made = Replacement(view, node)
     shift = view.type(indices).rank - 1

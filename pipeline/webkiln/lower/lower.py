@@ -18,7 +18,8 @@ def unfused(
     graph: Graph, keep: Collection[str] = (), stored: Collection[str] | None = None
 ) -> Program:
     """The program of a graph, operator by operator. Views alias memory and cost nothing. `stored`:
-    the constants of a bundle; others that the program reads are computed in `init`.
+    the constants of a bundle; others that the program reads are computed in `init`. Raises
+    InternalError if they cannot be.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     decoding = load_time_nodes(graph) if stored is None else nodes_after(graph, stored)
@@ -39,6 +40,9 @@ def unfused(
         for name in dict.fromkeys((*kinds, *graph.variables))
         if name in kinds or (name in used and name not in computed)
     }
+    unknown = {name for name, buffer in buffers.items() if buffer.kind == "constant"}
+    if stored is not None and (unknown := unknown - set(stored)):
+        raise InternalError(f"no bundle contains {', '.join(sorted(unknown))}, which is read")
     aliases = {name: root for name, root in roots.items() if name != root}
     states = tuple(
         State(state.input, roots[state.initial], roots[state.output]) for state in graph.states

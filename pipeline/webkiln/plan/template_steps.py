@@ -83,7 +83,7 @@ class Product:
 
 def match_step(nest: Nest, step: str) -> Product | None:
     """The product of int32 factors that a nest computes, if it computes one of a step."""
-    if not nest.is_contraction:
+    if not nest.is_contraction or not nest.reduce:
         return None
     match = MATCHES[step]
     factors = [_factor(item, nest) for item in nest.accumulators[0].body.args]

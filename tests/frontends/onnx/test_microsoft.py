@@ -17,6 +17,9 @@ from webkiln.frontends.onnx.operators.microsoft_recurrent import MICROSOFT_RECUR
 X, H = real(2, 5, 8), real(8)
 U8 = (small(2, 3, 6, 6), scale(0.03), zero(120))
 OUT = (scale(0.05), zero(110))
+ALL = (np.arange(256, dtype=np.uint8), scale(0.125), zero(3))
+HALF = (np.arange(256, dtype=np.uint8) // 2, scale(0.125), zero(4))
+"""Sums and products of ALL and HALF are ties for a scale of 0.25."""
 
 TRIED = [
     NodeCase("Gelu", (X,)),
@@ -105,6 +108,19 @@ TRIED = [
     NodeCase("DequantizeLinear", (small(3, 4), scale(0.03), zero(100))),
     NodeCase("QLinearAdd", (*U8, small(6), scale(0.02), zero(128), *OUT), off=1),
     NodeCase("QLinearMul", (*U8, small(6), scale(0.02), zero(128), *OUT), off=1),
+    *(
+        NodeCase(op, (*ALL, *HALF, scale(0.25), zero(point)))
+        for op in ("QLinearAdd", "QLinearMul")
+        for point in (7, 128)
+    ),
+    *(
+        NodeCase(
+            "QLinearAveragePool",
+            (ALL[0].reshape(1, 1, 16, 16), *ALL[1:], scale(0.125), zero(point)),
+            {"kernel_shape": [2, 2], "strides": [2, 2]},
+        )
+        for point in (7, 128)
+    ),
     NodeCase("QLinearSigmoid", (*U8, scale(1 / 256), zero(0)), off=1),
     NodeCase("QLinearLeakyRelu", (*U8, *OUT), {"alpha": 0.1}, off=1),
     NodeCase("QLinearSoftmax", (*U8, scale(1 / 256), zero(0)), {"axis": -1, "opset": 13}, off=1),

@@ -17,6 +17,7 @@ from webkiln.frontends.onnx.operators.quantize import (
     integer_product,
     quantize,
     quantize_linear,
+    subtract_zero_point,
 )
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import Tensor
@@ -34,13 +35,41 @@ def quantize_result(call: NodeCall, y: Tensor, position: int, dtype: str) -> Ten
     return quantize(call, y, call.tensor(position), call.optional(position + 1), dtype)
 
 
-def binary(op: str) -> NodeHandler:
-    return lambda call: quantize_result(
-        call,
-        call.op(op, [dequantized_operand(call, 0), dequantized_operand(call, 3)]),
-        6,
-        call.type(0).dtype,
-    )
+def add(call: NodeCall) -> Tensor:
+    """The scales of both operands are divided by that of the result first."""
+    terms = [
+        dequantize(
+            call,
+            call.tensor(position),
+            call.op("Div", [call.tensor(position + 1), call.tensor(6)]),
+            call.optional(position + 2),
+        )
+        for position in (0, 3)
+    ]
+    return rounded_with_zero(call, call.op("Add", terms), 7)
+
+
+def multiply(call: NodeCall) -> Tensor:
+    """The product of the codes is exact, and scaled at once."""
+    factors = [
+        subtract_zero_point(call, call.tensor(position), call.optional(position + 2), 1)
+        for position in (0, 3)
+    ]
+    real = cast(call, call.op("Mul", factors), "float32")
+    scale = call.op("Mul", [call.tensor(1), call.tensor(4)])
+    scale = call.op("Div", [scale, call.tensor(6)])
+    y = call.op("Mul", [real, broadcast_parameter(call, scale, real, 1)])
+    return rounded_with_zero(call, y, 7)
+
+
+def rounded_with_zero(call: NodeCall, y: Tensor, position: int) -> Tensor:
+    """Codes of a result that has been divided by its scale. Its zero point, at `position`, is added
+    before it is rounded, so that ties are rounded to even codes, as in onnxruntime.
+    """
+    if call.has(position):
+        zero = broadcast_parameter(call, call.tensor(position), y, 1)
+        y = call.op("Add", [y, cast(call, zero, "float32")])
+    return cast(call, call.op("Round", [y]), call.type(0).dtype)
 
 
 def unary(function: Callable[[NodeCall, Tensor], Tensor]) -> NodeHandler:
@@ -66,8 +95,11 @@ def _softmax(call: NodeCall, x: Tensor) -> Tensor:
     return reshaped(call, call.op("Softmax", [flat], {"axis": 1}), x.shape)
 
 
-def _average_pool(call: NodeCall, x: Tensor) -> Tensor:
-    return channels_first(call, x, lambda y: average_pool_of(call, y))
+def average_pool(call: NodeCall) -> Tensor:
+    y = channels_first(call, dequantized_operand(call, 0), lambda y: average_pool_of(call, y))
+    scale = broadcast_parameter(call, call.tensor(3), y, 1)
+    y = call.op("Mul", [y, call.op("Div", [call.constant(1.0, "float32"), scale])])
+    return rounded_with_zero(call, y, 4)
 
 
 def _global_average_pool(call: NodeCall, x: Tensor) -> Tensor:
@@ -150,12 +182,12 @@ MICROSOFT_QUANTIZE: dict[str, NodeHandler] = {
     **MICROSOFT_BLOCKS,
     "QuantizeLinear": quantize_linear,
     "DequantizeLinear": dequantize_linear,
-    "QLinearAdd": binary("Add"),
-    "QLinearMul": binary("Mul"),
+    "QLinearAdd": add,
+    "QLinearMul": multiply,
     "QLinearSigmoid": unary(_sigmoid),
     "QLinearLeakyRelu": unary(_leaky_relu),
     "QLinearSoftmax": unary(_softmax),
-    "QLinearAveragePool": unary(_average_pool),
+    "QLinearAveragePool": average_pool,
     "QLinearGlobalAveragePool": unary(_global_average_pool),
     "QLinearConcat": concat,
     "QGemm": gemm,
