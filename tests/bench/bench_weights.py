@@ -3,13 +3,14 @@
     .venv/bin/python -m tests.bench.bench_weights [--network transformer] [--host chromium]
         [FORM ...]
 
-int8 and 4-bit weights are rounded to nearest, with a scale for each column or block of 32, as
+Forms named `encoding-` are builds of the file in float32; the others are files with other weights.
+Their int8 and 4-bit weights are rounded to nearest, with a scale for each column or block of 32, as
 onnxruntime's quantizers do. Errors are relative to the largest output of Keras in float32.
 """
 
 import argparse
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +28,14 @@ from webkiln.backends.host import profile_bundles, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.ir.types import Array
-from webkiln.recipe.recipe import Computation, Recipe
+from webkiln.recipe.quantization import Quantization
+from webkiln.recipe.recipe import Bundle, Computation, Recipe
 from webkiln.recipe.sources import PathSource
 
 BLOCK = 32
+SAMPLES = 4
+MAX_ERROR = 0.05
+"""The bound of the encoding `mixed`."""
 
 
 def with_weights(
@@ -117,6 +122,13 @@ FORMS = {
     "float32": Form(),
     "encoding-float16": Form(encoding="float16"),
     "encoding-int8": Form(encoding="int8"),
+    "encoding-int8-32": Form(encoding="int8-32"),
+    "encoding-uint4": Form(encoding="uint4"),
+    "encoding-int4": Form(encoding="int4"),
+    "encoding-int4-128": Form(encoding="int4-128"),
+    "encoding-int4-dot": Form(encoding="int4", products="dot"),
+    "encoding-mixed": Form(encoding="mixed"),
+    "encoding-int8-static": Form(encoding="int8-static"),
     "float16": Form(lambda model, folder: convert_float_to_float16(model, keep_io_types=True)),
     "dynamic": Form(dynamic),
     "int8-weights": Form(lambda model, folder: with_weights(model, columns)),
@@ -126,7 +138,7 @@ FORMS = {
 
 
 def publish(
-    name: str, form: Form, model: onnx.ModelProto, engine: Engine, folder: Path
+    name: str, form: Form, model: onnx.ModelProto, samples: Path, engine: Engine, folder: Path
 ) -> tuple[Path, int]:
     """The bundle of a form, and the bytes of its weights."""
     path = folder / f"{name}.onnx"
@@ -136,10 +148,23 @@ def publish(
         source=PathSource(path),
         backends=("wasm",),
         computation=Computation(products=form.products),
+        bundle=Bundle(quantization=Quantization(calibration=samples, max_error=MAX_ERROR)),
     )
     bundle = ModelGraph(recipe, engine.share).bundle(Selection(("wasm",), form.encoding))
     engine.publish(bundle, "bundle/", folder / name)
     return folder / name, sum(item.stat().st_size for item in (folder / name).rglob("*.bin"))
+
+
+def write_samples(inputs: Mapping[str, Array], folder: Path) -> Path:
+    """The inputs of the measurement, and others of the same distribution."""
+    rng = np.random.default_rng(7)
+    arrays = {}
+    for number in range(SAMPLES):
+        for name, value in inputs.items():
+            made = value if number == 0 else rng.permuted(value.ravel()).reshape(value.shape)
+            arrays[f"{number}/inputs/{name}"] = made
+    np.savez(folder / "samples.npz", **arrays)
+    return folder / "samples.npz"
 
 
 def main() -> None:
@@ -152,8 +177,9 @@ def main() -> None:
         folder = Path(scratch)
         with Engine(folder / "state") as engine:
             model, inputs, expected = source(options.network, engine, folder)
+            samples = write_samples(inputs, folder)
             made = {
-                name: publish(name, FORMS[name], deepcopy(model), engine, folder)
+                name: publish(name, FORMS[name], deepcopy(model), samples, engine, folder)
                 for name in ("float32", *options.forms)
             }
         bundles = [bundle for bundle, _ in made.values()]

@@ -8,8 +8,8 @@ from typing import Any
 
 from webkiln.backends.html_pages import colour, escape, section, size_text, svg, table
 
-WIDTH, HEIGHT = 500, 300
-LEFT, RIGHT, TOP, BOTTOM = 64, 84, 16, 40
+WIDTH, HEIGHT = 480, 310
+LEFT, RIGHT, TOP, BOTTOM = 60, 84, 34, 40
 LABEL_SPACE = 13
 """The least distance of two labels, in pixels."""
 
@@ -93,7 +93,7 @@ def chart(
     ]
     parts.append(
         f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">'
-        f'weights</text><text x="{LEFT}" y="{TOP - 5}">{escape(text)}</text>'
+        f'weights</text><text x="{LEFT}" y="12">{escape(text)}</text>'
     )
     labels: dict[str, tuple[float, float]] = {}
     for point, y in shown:

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from webkiln import canonical
-from webkiln.build.action import Product
+from webkiln.build.action import Input, Product
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph
+from webkiln.build.quantized_graph import CHOSEN
 from webkiln.build.scalar_kernels import few
 from webkiln.ir.dim import known_shape
 from webkiln.ir.graph import Graph, Node
@@ -65,16 +67,11 @@ class Quantization:
     products: tuple[Multiplication, ...]
 
 
-def described(engine: Engine, actions: ModelGraph) -> dict[str, str]:
-    """Sentences by label about the optimised graph of a recipe. Empty if no weight is quantised,
-    or if the graph is not up to date here. Executes nothing, and asks no other cache.
+def described(engine: Engine, actions: ModelGraph, encoding: str = "float32") -> dict[str, str]:
+    """Sentences by label about the graph of a recipe in an encoding. Empty if no weight is
+    quantised, or if the graph is not up to date here. Executes nothing, and asks no other cache.
     """
-    optimised = actions.optimize()
-    assert isinstance(optimised, Product)
-    result = engine.current(optimised.action)
-    if result is None or not engine.cache.store.is_here(result.outputs[optimised.path]):
-        return {}
-    data = canonical.read(engine.cache.store.file(result.outputs[optimised.path]))
+    data = _present(engine, actions.graph(encoding))
     if data.get("schema") != SCHEMA:
         return {}
     with defined_by(None):
@@ -82,7 +79,21 @@ def described(engine: Engine, actions: ModelGraph) -> dict[str, str]:
         found = quantization(from_json(dict(data)))
     if not any(form.bits for form in found.weights):
         return {}
-    return _rows(found, actions.recipe)
+    rows = _rows(found, actions.recipe)
+    if encoding in CHOSEN:
+        errors = _present(engine, Product(actions.choose(encoding), "errors.json"))
+        rows |= {"error": f"{errors['error']:.2g} on the samples"} if errors else {}
+    return rows
+
+
+def _present(engine: Engine, source: Input) -> Mapping[str, Any]:
+    """A JSON document, if it is up to date here."""
+    assert isinstance(source, Product)
+    result = engine.current(source.action)
+    if result is None or not engine.cache.store.is_here(result.outputs[source.path]):
+        return {}
+    found: Mapping[str, Any] = canonical.read(engine.cache.store.file(result.outputs[source.path]))
+    return found
 
 
 def _rows(found: Quantization, recipe: Recipe) -> dict[str, str]:

@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
                 output, bundle_files(recipe.name, backends, recipe.bundle.form), force=options.force
             )
         engine.expect(action for action in graph.actions() if engine.current(action) is None)
-        for output, action in places.items():
+        for encoding, (output, action) in zip(encodings, places.items(), strict=True):
             before = present(output)
             current = engine.published(action, "bundle/", output)
             engine.publish(action, "bundle/", output, force=options.force)
@@ -120,8 +120,8 @@ def run(options: argparse.Namespace) -> int:
                     gone=[name for name in before if name not in backends],
                 )
             )
-        for label, text in quantization.described(engine, graph).items():
-            print(f"  {label:<8}  {text}")
+            for label, text in quantization.described(engine, graph, encoding).items():
+                print(f"  {label:<8}  {text}")
         scalar_kernels.warn(places)
         if options.depfile is not None:
             files = {path.absolute() for action in places.values() for path in engine.files(action)}
