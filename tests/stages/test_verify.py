@@ -201,7 +201,7 @@ def reported(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "report.html": folder / "report.html",
         "verification.json": folder / "verification.json",
     }
-    report.run(inputs, outputs, {"name": "fake"})
+    report.run(inputs, outputs, {"name": "fake", "compared": []})
     return folder
 
 
@@ -255,7 +255,9 @@ def test_a_backend_that_does_not_run_is_reported_and_not_verified(
         "verification.json": tmp_path / "verification.json",
     }
     report.run(
-        {"bundle/": bundle, "result.0.json": tmp_path / "result.json"}, outputs, {"name": "fake"}
+        {"bundle/": bundle, "result.0.json": tmp_path / "result.json"},
+        outputs,
+        {"name": "fake", "compared": []},
     )
     assert canonical.read(outputs["verification.json"])["passed"] is False
 
