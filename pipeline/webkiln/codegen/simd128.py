@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from webkiln.codegen.c_family import FourLanes
-from webkiln.codegen.dialect import plus
+from webkiln.codegen.dialect import Vectors, plus
+from webkiln.codegen.narrow_stores import TOGETHER, narrowed
 from webkiln.codegen.wasm_lanes import ACCESS
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -154,6 +155,15 @@ class Simd128(FourLanes):
             else f"wasm_v128_store({address}, {value});"
         )
 
+    def joined(self, operand: Operand) -> int:
+        return TOGETHER if operand.dtype in ("int8", "uint8") else 1
+
+    def store_joined(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: Expr, vectors: Vectors
+    ) -> str:
+        bytes_ = narrowed(operand.dtype, value, vectors)
+        return f"wasm_v128_store({pointer} + {plus(at, offset)}, {bytes_});"
+
     def store_lane(
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
     ) -> str:
@@ -206,6 +216,9 @@ class Bytes(Simd128):
 
     def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
         return f"wasm_v128_load({pointer} + {plus(at, offset)})"
+
+    def joined(self, operand: Operand) -> int:
+        return 1
 
     def store(
         self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool
