@@ -282,6 +282,33 @@ static inline v128_t wk_doubling_high4(v128_t a, v128_t b) {
   return wk_low_words(wasm_u64x2_shr(low, 31), wasm_u64x2_shr(high, 31));
 }
 
+// The 32-bit integers of four quotients of doubles, which are exact if dividend and divisor have 32
+// bits.
+#define WK_QUOTIENTS(convert, trunc, a, b) \
+  wasm_i64x2_shuffle(trunc(wasm_f64x2_div(convert(a), convert(b))), \
+                     trunc(wasm_f64x2_div(convert(wasm_i64x2_shuffle(a, a, 1, 1)), \
+                                          convert(wasm_i64x2_shuffle(b, b, 1, 1)))), 0, 2)
+
+static inline v128_t wk_idiv4(v128_t a, v128_t b) {
+  const v128_t all =
+      WK_QUOTIENTS(wasm_f64x2_convert_low_i32x4, wasm_i32x4_trunc_sat_f64x2_zero, a, b);
+  const v128_t defined = wasm_v128_and(all, wasm_i32x4_ne(b, wasm_i32x4_const_splat(0)));
+  const v128_t negated = wasm_i32x4_eq(b, wasm_i32x4_const_splat(-1));
+  return wasm_v128_bitselect(wasm_i32x4_neg(a), defined, negated);
+}
+
+static inline v128_t wk_idiv4_u(v128_t a, v128_t b) {
+  const v128_t all =
+      WK_QUOTIENTS(wasm_f64x2_convert_low_u32x4, wasm_u32x4_trunc_sat_f64x2_zero, a, b);
+  return wasm_v128_and(all, wasm_i32x4_ne(b, wasm_i32x4_const_splat(0)));
+}
+
+// Quotients by 2^places, for places from 1 to 30, rounded toward zero.
+static inline v128_t wk_idiv_power4(v128_t a, int places) {
+  const v128_t below = wasm_u32x4_shr(wasm_i32x4_shr(a, 31), 32 - places);
+  return wasm_i32x4_shr(wasm_i32x4_add(a, below), places);
+}
+
 // A constant for all lanes that stays in a register during a loop. V8 makes other constants again,
 // by four instructions, wherever they are used.
 static inline v128_t wk_constant4(int bits) {

@@ -10,14 +10,15 @@ from tests.programs import program, with_target
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c
 from webkiln.ir.types import is_integer
+from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import run_graph
-from webkiln.ops.table import parse
+from webkiln.ops.table import RULES, parse
 from webkiln.plan import kernel as kernels
 from webkiln.program_builder.loop_backend import LoopBackend
 
 DTYPES = [dtype for dtype in REGISTRY["wasm"].target.vectors.dtypes if is_integer(dtype)]
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 19, 64)
-BINARY = ("Add", "Sub", "Mul", "Max", "Min")
+BINARY = ("Add", "Sub", "Mul", "Div", "Max", "Min")
 UNARY = ("Neg", "Abs", "Sign")
 REDUCTIONS = ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd")
 ROWS = 5
@@ -213,6 +214,20 @@ def test_rows_are_computed_in_vectors(dtype: str) -> None:
     body = source[source.index("void k_") :]
     assert "wasm_i32x4_add" in body
     assert ("wasm_v128_load" if dtype.endswith("32") else f"wk_load_{dtype}(") in body
+
+
+@pytest.mark.parametrize("leg", LEGS[:2])
+def test_quotients_by_constants(leg: tuple[str, str], tmp_path: Path) -> None:
+    edges = [-(2**31), -(2**31) + 1, -(2**20), -9, -8, -1, 0, 1, 7, 8, 2**20 - 1, 2**31 - 1]
+    x = np.array([edges * 2], np.int32)
+    jobs = []
+    for divisor in (0, 1, 2, 7, 8, 1 << 20, 1 << 30, -1, -8, -(2**31), 2**31 - 1):
+        b = GraphBuilder("g", RULES)
+        y = b.op("Div", [b.input("a", "int32", x.shape), b.constant(divisor, "int32")])
+        jobs.append(Job(b.graph({"y": y}), {"a": x}, {}))
+        document = program(jobs[-1].graph, REGISTRY["wasm"])
+        assert not any(step.get("scalar") for step in document["main"])
+    check(jobs, leg, tmp_path)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])

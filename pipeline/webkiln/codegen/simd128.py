@@ -37,12 +37,14 @@ VECTOR = {
     ("bxor", INT): "wasm_v128_xor({0}, {1})",
     ("shl", INT): "wasm_i32x4_shl({0}, {1})",
     ("shr", INT): "wasm_i32x4_shr({0}, {1})",
+    ("idiv", INT): "wk_idiv4({0}, {1})",
     ("doubling_high", INT): "wk_doubling_high4({0}, {1})",
     ("filtered", INT): "wk_filtered4({0}, {1})",
 }
 VECTOR |= {(op, UINT): text for (op, type_), text in VECTOR.items() if type_ == INT}
 VECTOR |= {
     ("shr", UINT): "wasm_u32x4_shr({0}, {1})",
+    ("idiv", UINT): "wk_idiv4_u({0}, {1})",
     ("abs", UINT): "{0}",
     ("sign", UINT): "wasm_u32x4_min({0}, wasm_i32x4_splat(1))",
 }
@@ -92,6 +94,12 @@ def _extreme(expr: Expr) -> str | None:
     return "wasm_f32x4_pmin({2}, {1})" if is_minimum else "wasm_f32x4_pmax({2}, {1})"
 
 
+def _places(divisor: Expr) -> int:
+    """The exponent of a constant power of two; 0 for other divisors."""
+    value = divisor.value if divisor.op == "const" else 0
+    return value.bit_length() - 1 if value > 1 and value & (value - 1) == 0 else 0
+
+
 def _tracks_nan(item: Accumulator) -> bool:
     """f32x4.max and min propagate NaN but take several instructions. pmax and pmin are one
     instruction each and lose NaN.
@@ -127,6 +135,8 @@ class Simd128(FourLanes):
             return extreme.format(*args)
         if expr.op == "bitcast":
             return args[0]
+        if expr.op == "idiv" and source == INT and (places := _places(expr.args[1])):
+            return f"wk_idiv_power4({args[0]}, {places})"
         if (expr.op, source) in VARIABLE_SHIFTS and expr.args[1].op != "const":
             return VARIABLE_SHIFTS[expr.op, source].format(*args)
         if (expr.op, source) in VECTOR:
