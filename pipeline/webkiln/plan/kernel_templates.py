@@ -120,6 +120,7 @@ def _fits(
         and not is_symbolic(columns)
         and template.depth[0] <= depth <= template.depth[1]
         and (not shared or runs <= MOST_RUNS)
+        and (bool(product.row) or target.loops is not None)
         and columns > 0
     )
 
@@ -140,7 +141,7 @@ def _choice(
     call: NestCall, product: Product, template: Template, target: Target, schedule: Scheduler
 ) -> Choice:
     around = Around(call.nest, product)
-    rows = template.block[0]
+    rows, columns = template.block
 
     def loops(nest: Nest, *blocks: View) -> LoopSchedule | InvocationSchedule:
         return _loops_around(call, nest, around.block, template, target, schedule, *blocks)
@@ -164,8 +165,8 @@ def _choice(
         (panel_of_columns(product, template),),
         prepare,
         store,
-        tuple(loop.axis for loop in product.row),
-        rows,
+        tuple(loop.axis for loop in product.row or (product.column,)),
+        rows if product.row else columns,
         isinstance(store, InvocationSchedule)
         and is_multiple(call.args[product.depth[-1].extent.value]),
     )

@@ -70,7 +70,8 @@ class Factor:
 class Product:
     """out[m, n] = f(sum over k of rows[m, k] * columns[k, n]), where f may read other inputs. Rows
     and sums may have several loops, such as those of a convolution: `row`, `column` and `depth` are
-    the loops of m, n and k. In a depthwise convolution, rows also depend on n.
+    the loops of m, n and k. There is no loop of m if there is one row. In a depthwise convolution,
+    rows also depend on n.
     """
 
     rows: Factor
@@ -119,8 +120,8 @@ def _product(nest: Nest, rows: Factor, columns: Factor) -> Product | None:
     index = load_index(columns.element)
     names = [item.value for item in index if item.op == "axis"]
     if (
-        not row
-        or len(others) != 1
+        len(others) != 1
+        or not load_index(rows.element)
         or columns.guard is not None
         or sorted(names) != sorted(loop.axis for loop in (others[0], *nest.reduce))
         or len(names) != len(index)
@@ -389,6 +390,8 @@ def stored_block(
 
 def indices_of(loops: Sequence[Loop], number: Expr) -> dict[str, Expr]:
     """The index of each of nested loops whose iterations are numbered together."""
+    if not loops:
+        return {}
     first, *rest = loops
     found = {}
     for loop in reversed(rest):
