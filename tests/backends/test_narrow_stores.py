@@ -59,6 +59,24 @@ def test_sixteen_are_stored_at_a_time(dtype: str, attrs: dict[str, int]) -> None
     ]
 
 
+@pytest.mark.parametrize("variant", ["relaxed", "simd"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_quantized_floats(dtype: str, variant: str, tmp_path: Path) -> None:
+    """Ties, numbers beyond all integers, infinities and NaN, in rows that divide no vector."""
+    special = [0.5, 1.5, -0.5, 1e10, -1e10, 3e38, np.inf, -np.inf, np.nan, -0.0, 126.5, -127.5]
+    x = np.resize(np.array(special, np.float32), (3, 37))
+    limits = np.iinfo(dtype)
+    b = GraphBuilder("g", RULES)
+    bounds = {"min": float(limits.min), "max": float(limits.max)}
+    y = b.op("Clip", [b.op("Round", [b.input("x", "float32", x.shape)])], bounds)
+    job = Job(b.graph({"y": b.op("Cast", [y], {"dtype": dtype})}), {"x": x}, {})
+    (kernel,) = program(job.graph, REGISTRY["wasm"])["kernels"].values()
+    assert "WK_TRUNC(" in c.print_kernel(kernels.from_json(kernel), TEMPLATES)
+    (result,) = run([job], "wasm", tmp_path, variant)
+    expected = np.nan_to_num(np.clip(np.rint(x), limits.min, limits.max)).astype(dtype)
+    assert np.array_equal(result["y"], expected)
+
+
 def test_clamped_values_are_recognised() -> None:
     value = arg("p0")
     clamped = apply("min", apply("max", value, const(-100, INT)), const(90, INT))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from webkiln.codegen.dialect import Vectors
-from webkiln.nest.expr import INT, UINT, Expr
+from webkiln.nest.expr import FLOAT, INT, UINT, Expr
 
 TOGETHER = 4
 MOST_OFFSET = 1 << 10
@@ -37,6 +37,24 @@ def match_clamped(expr: Expr) -> Clamped | None:
     return Clamped(value, offset, low + offset, high + offset)
 
 
+def match_clamped_float(expr: Expr, low: float, high: float) -> Expr | None:
+    """The float that is cast, if it is clamped by constants within low..high, or NaN."""
+    if expr.op != "cast" or expr.args[0].type != FLOAT or expr.args[0].op != "select":
+        return None
+    (value,) = expr.args
+    bounds = []
+    for op in ("gt", "lt"):
+        if value.op != "select":
+            return None
+        condition, bound, inner = value.args
+        if condition.op != op or condition.args != (inner, bound) or bound.op != "const":
+            return None
+        bounds.append(bound.value)
+        value = inner
+    most, least = bounds
+    return expr.args[0] if low <= least <= most <= high else None
+
+
 def _split(expr: Expr, op: str, default: int | None) -> tuple[int | None, Expr]:
     """The constant operand of an operation, and the other one."""
     if expr.op == op and expr.args[1].op == "const":
@@ -47,6 +65,11 @@ def _split(expr: Expr, op: str, default: int | None) -> tuple[int | None, Expr]:
 def narrowed(dtype: str, value: Expr, vectors: Vectors) -> str:
     """The bytes of four vectors of a value."""
     limits, found = np.iinfo(dtype), match_clamped(value)
+    clamped = match_clamped_float(value, limits.min, limits.max)
+    if clamped is not None:
+        # Engines convert NaN to 0 or to the least int32, whose low byte is 0, too.
+        lanes = ", ".join(f"WK_TRUNC({item})" for item in vectors(clamped))
+        return f"wk_low16x8({lanes})"
     if (
         found is None
         or not limits.min <= found.low <= found.high <= limits.max
