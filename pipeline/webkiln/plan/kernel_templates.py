@@ -153,8 +153,10 @@ def _choice(
         store = _with_partial_blocks(call, product, store)
     else:
         copied, point = around.prepare()
-        dtype = product.rows.dtype if product.run is None else "int32"
-        copies = loops(copied, View("rows", Type(dtype, (rows, template.depth[1]))))
+        shape, dtype = (rows, template.depth[1]), product.rows.dtype
+        if product.run is not None:
+            shape, dtype = (template.depth[1], rows), "int32"
+        copies = loops(copied, View("rows", Type(dtype, shape)))
         # Rows are innermost, so that what depends only on the column is computed once for all.
         store = replace(store, order=(COLUMN, ROW))
         if extent(call, product.column) % store.tile.lanes:

@@ -267,7 +267,7 @@ class Around:
     def prepare(self) -> tuple[Nest, Nest]:
         """Store a block of rows; and the zero point of the rows, as int32 [1].
 
-        If rows consist of runs, this stores where each run begins, as int32 [rows, runs]: the
+        If rows consist of runs, this stores where each run begins, as int32 [runs, rows]: the
         distance from the first element of the input, or -1 where the guard is false. Else it stores
         the rows [rows, depth] in the dtype of the input, with zero points where the guard is false.
         """
@@ -284,9 +284,14 @@ class Around:
             inside = load(rows.source, value.type, index, rows.guard, other)
             value = inside if known else select(rows.guard, cast(inside, INT), zero)
         flat = reduce(lambda total, loop: total * loop.extent + axis(loop.axis), depth, ZERO)
-        stored = make_output(operand, [(self._moved(value), (axis(ROW), flat))])
+        row = Loop(ROW, arg(self.block.rows))
+        axes, index = (row, *depth), (axis(ROW), flat)
+        if run is not None:
+            index = (flat, axis(ROW))
+        if self.product.is_depthwise:
+            axes = (*depth, row)
+        stored = make_output(operand, [(self._moved(value), index)])
         point = make_output(Operand("int32", 1), [(zero, (ZERO,))])
-        axes = (Loop(ROW, arg(self.block.rows)), *depth)
         return self._nest(axes, (stored,)), self._nest((), (point,))
 
     def _place(self, run: Loop) -> Expr:
