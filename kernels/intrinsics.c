@@ -282,6 +282,33 @@ static inline v128_t wk_doubling_high4(v128_t a, v128_t b) {
   return wk_low_words(wasm_u64x2_shr(low, 31), wasm_u64x2_shr(high, 31));
 }
 
+// The 32-bit integers of four quotients of doubles, which are exact if dividend and divisor have 32
+// bits.
+#define WK_QUOTIENTS(convert, trunc, a, b) \
+  wasm_i64x2_shuffle(trunc(wasm_f64x2_div(convert(a), convert(b))), \
+                     trunc(wasm_f64x2_div(convert(wasm_i64x2_shuffle(a, a, 1, 1)), \
+                                          convert(wasm_i64x2_shuffle(b, b, 1, 1)))), 0, 2)
+
+static inline v128_t wk_idiv4(v128_t a, v128_t b) {
+  const v128_t all =
+      WK_QUOTIENTS(wasm_f64x2_convert_low_i32x4, wasm_i32x4_trunc_sat_f64x2_zero, a, b);
+  const v128_t defined = wasm_v128_and(all, wasm_i32x4_ne(b, wasm_i32x4_const_splat(0)));
+  const v128_t negated = wasm_i32x4_eq(b, wasm_i32x4_const_splat(-1));
+  return wasm_v128_bitselect(wasm_i32x4_neg(a), defined, negated);
+}
+
+static inline v128_t wk_idiv4_u(v128_t a, v128_t b) {
+  const v128_t all =
+      WK_QUOTIENTS(wasm_f64x2_convert_low_u32x4, wasm_u32x4_trunc_sat_f64x2_zero, a, b);
+  return wasm_v128_and(all, wasm_i32x4_ne(b, wasm_i32x4_const_splat(0)));
+}
+
+// Quotients by 2^places, for places from 1 to 30, rounded toward zero.
+static inline v128_t wk_idiv_power4(v128_t a, int places) {
+  const v128_t below = wasm_u32x4_shr(wasm_i32x4_shr(a, 31), 32 - places);
+  return wasm_i32x4_shr(wasm_i32x4_add(a, below), places);
+}
+
 // A constant for all lanes that stays in a register during a loop. V8 makes other constants again,
 // by four instructions, wherever they are used.
 static inline v128_t wk_constant4(int bits) {
@@ -289,20 +316,87 @@ static inline v128_t wk_constant4(int bits) {
   return wasm_i32x4_splat(bits);
 }
 
-// The estimate, a float in each lane, rounded to the nearest integer; or, where a lane is closer than
-// 2^-11 to a tie or is not a number, the exact results. The compiler computes these in the branch,
-// which is rarely taken; the empty assembly keeps it from computing them always, without a branch.
-static inline v128_t wk_filtered4(v128_t exact, v128_t estimate) {
-  const v128_t shift = wk_constant4(wk_bits(0x1.8p23f));
+// The distance of each estimate from the integer to which it is rounded, as the bits of a float,
+// which have the order of the floats; those of NaN are greatest.
+static inline v128_t wk_distance4(v128_t estimate, v128_t rounded) {
+  return wasm_f32x4_abs(wasm_f32x4_sub(estimate, rounded));
+}
+
+// Whether a lane is closer than 2^-11 to a tie, or is not a number.
+static inline int wk_is_near_tie4(v128_t distance) {
   const v128_t most = wk_constant4(wk_bits(0.5f - 0x1p-11f));
-  const v128_t shifted = wasm_f32x4_add(estimate, shift);
-  const v128_t rest = wasm_f32x4_sub(estimate, wasm_f32x4_sub(shifted, shift));
-  const v128_t clear = wasm_f32x4_le(wasm_f32x4_abs(rest), most);
-  if (__builtin_expect(wasm_i32x4_bitmask(clear) != 15, 0)) {
+  return wasm_i32x4_bitmask(wasm_i32x4_gt(distance, most)) != 0;
+}
+
+// The estimate, a float in each lane, rounded to the nearest integer; or, where a lane is close to a
+// tie or is not a number, the exact results. The compiler computes these in the branch, which is
+// rarely taken; the empty assembly keeps it from computing them always, without a branch.
+static inline v128_t wk_filtered4(v128_t exact, v128_t estimate) {
+  const v128_t rounded = wasm_f32x4_nearest(estimate);
+  if (__builtin_expect(wk_is_near_tie4(wk_distance4(estimate, rounded)), 0)) {
     __asm__ volatile("");
     return exact;
   }
-  return wasm_i32x4_sub(shifted, shift);
+  return WK_TRUNC(rounded);
+}
+
+// A constant of 8 or 16 bits for all lanes.
+static inline v128_t wk_constant8(int value) { return wk_constant4((value & 255) * 0x1010101); }
+
+static inline v128_t wk_constant16(int value) { return wk_constant4((value & 65535) * 0x10001); }
+
+// The low bytes of the lanes of four vectors.
+static inline v128_t wk_low16x8(v128_t a, v128_t b, v128_t c, v128_t d) {
+  const v128_t kept = wk_constant4(255);
+  return wasm_u8x16_narrow_i16x8(
+      wasm_i16x8_narrow_i32x4(wasm_v128_and(a, kept), wasm_v128_and(b, kept)),
+      wasm_i16x8_narrow_i32x4(wasm_v128_and(c, kept), wasm_v128_and(d, kept)));
+}
+
+// The lanes of two vectors plus an offset, saturated to 16 bits.
+static inline v128_t wk_offset16(v128_t a, v128_t b, int offset) {
+  return wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(a, b), wk_constant16(offset));
+}
+
+// The lanes of four vectors plus an offset, clamped to low..high.
+static inline v128_t wk_clamp_int8(v128_t a, v128_t b, v128_t c, v128_t d, int offset, int low,
+                                   int high) {
+  v128_t bytes =
+      wasm_i8x16_narrow_i16x8(wk_offset16(a, b, offset), wk_offset16(c, d, offset));
+  if (low > -128) bytes = wasm_i8x16_max(bytes, wk_constant8(low));
+  return high < 127 ? wasm_i8x16_min(bytes, wk_constant8(high)) : bytes;
+}
+
+static inline v128_t wk_clamp_uint8(v128_t a, v128_t b, v128_t c, v128_t d, int offset, int low,
+                                    int high) {
+  v128_t bytes =
+      wasm_u8x16_narrow_i16x8(wk_offset16(a, b, offset), wk_offset16(c, d, offset));
+  if (low > 0) bytes = wasm_u8x16_max(bytes, wk_constant8(low));
+  return high < 255 ? wasm_u8x16_min(bytes, wk_constant8(high)) : bytes;
+}
+
+// The lanes of four estimates rounded, or the exact results x, clamped to bytes, with one branch.
+#define WK_FILTERED16(clamp, ...) \
+  const v128_t ra = wasm_f32x4_nearest(ea), rb = wasm_f32x4_nearest(eb); \
+  const v128_t rc = wasm_f32x4_nearest(ec), rd = wasm_f32x4_nearest(ed); \
+  const v128_t first = wasm_i32x4_max(wk_distance4(ea, ra), wk_distance4(eb, rb)); \
+  const v128_t second = wasm_i32x4_max(wk_distance4(ec, rc), wk_distance4(ed, rd)); \
+  if (__builtin_expect(wk_is_near_tie4(wasm_i32x4_max(first, second)), 0)) { \
+    __asm__ volatile(""); \
+    return clamp(xa, xb, xc, xd, __VA_ARGS__); \
+  } \
+  return clamp(WK_TRUNC(ra), WK_TRUNC(rb), WK_TRUNC(rc), WK_TRUNC(rd), __VA_ARGS__);
+
+static inline v128_t wk_filtered_int8(v128_t xa, v128_t xb, v128_t xc, v128_t xd, v128_t ea,
+                                      v128_t eb, v128_t ec, v128_t ed, int offset, int low,
+                                      int high) {
+  WK_FILTERED16(wk_clamp_int8, offset, low, high)
+}
+
+static inline v128_t wk_filtered_uint8(v128_t xa, v128_t xb, v128_t xc, v128_t xd, v128_t ea,
+                                       v128_t eb, v128_t ec, v128_t ed, int offset, int low,
+                                       int high) {
+  WK_FILTERED16(wk_clamp_uint8, offset, low, high)
 }
 
 // 2^n, for n from -126 to 31, rounded down.

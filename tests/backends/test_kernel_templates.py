@@ -52,13 +52,15 @@ def integers(seed: int) -> Callable[..., np.ndarray]:
 
 
 def cases(template: Template) -> list[Case]:
-    """Products for all pairs of dtypes; each size appears with each pair."""
+    """Products for all pairs of dtypes; each size appears with each pair. Some have one row."""
     make = integers(0)
     rows, columns = template.block
     sizes = [
         *((size, 37, 70) for size in edges(rows, 2 * rows)),
         *((2 * rows + 1, size, 19) for size in edges(2, 16, *template.depth)),
         *((rows + 1, 33, size) for size in edges(template.panel, columns, 2 * columns)),
+        *((1, size, columns + 9) for size in edges(4, 16, template.depth[1])),
+        *((1, 35, size) for size in edges(template.panel, columns, 1024 + columns)),
     ]
     return [
         Case((make(a, m, k), make(b, k, n), make(a), make(b)), name=f"{a} {b} {m}x{k}x{n}")
@@ -127,7 +129,11 @@ def table(template: Template) -> list[tuple[str, Case, bool]]:
     for case in cases(template):
         rows, depth = case.inputs[0].shape[:2]
         least, most = max(template.depth[0], 2), template.depth[1]
-        fits = rows > 1 and least <= depth <= most and case.inputs[1].shape[1] > 1
+        fits = (
+            (rows > 1 or template.backend == "wasm")
+            and least <= depth <= most
+            and case.inputs[1].shape[1] > 1
+        )
         found.append(("MatMulInteger", case, fits))
     return found + [("ConvInteger", case, True) for case in convolutions(template)]
 

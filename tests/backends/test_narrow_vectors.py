@@ -10,15 +10,15 @@ from tests.programs import program, with_target
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c
 from webkiln.ir.types import is_integer
-from webkiln.nest.schedule import TemplateSchedule
+from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import run_graph
-from webkiln.ops.table import parse
+from webkiln.ops.table import RULES, parse
 from webkiln.plan import kernel as kernels
 from webkiln.program_builder.loop_backend import LoopBackend
 
 DTYPES = [dtype for dtype in REGISTRY["wasm"].target.vectors.dtypes if is_integer(dtype)]
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 19, 64)
-BINARY = ("Add", "Sub", "Mul", "Max", "Min")
+BINARY = ("Add", "Sub", "Mul", "Div", "Max", "Min")
 UNARY = ("Neg", "Abs", "Sign")
 REDUCTIONS = ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd")
 ROWS = 5
@@ -216,21 +216,31 @@ def test_rows_are_computed_in_vectors(dtype: str) -> None:
     assert ("wasm_v128_load" if dtype.endswith("32") else f"wk_load_{dtype}(") in body
 
 
+@pytest.mark.parametrize("leg", LEGS[:2])
+def test_quotients_by_constants(leg: tuple[str, str], tmp_path: Path) -> None:
+    edges = [-(2**31), -(2**31) + 1, -(2**20), -9, -8, -1, 0, 1, 7, 8, 2**20 - 1, 2**31 - 1]
+    x = np.array([edges * 2], np.int32)
+    jobs = []
+    for divisor in (0, 1, 2, 7, 8, 1 << 20, 1 << 30, -1, -8, -(2**31), 2**31 - 1):
+        b = GraphBuilder("g", RULES)
+        y = b.op("Div", [b.input("a", "int32", x.shape), b.constant(divisor, "int32")])
+        jobs.append(Job(b.graph({"y": y}), {"a": x}, {}))
+        document = program(jobs[-1].graph, REGISTRY["wasm"])
+        assert not any(step.get("scalar") for step in document["main"])
+    check(jobs, leg, tmp_path)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_bytes_are_moved_sixteen_at_a_time(dtype: str) -> None:
-    """The rows of a product are copied before they are multiplied."""
+    """A transposition moves rows of bytes."""
     text = f"""
-        input x: {dtype}[70,64]
-        slot w: int8[64,64]
-        slot a: {dtype}[]
-        slot b: int8[]
-        y: int32[70,64] = MatMulInteger(x, w, a, b)
+        graph g
+        input x: {dtype}[5,7,64]
+        y: {dtype}[7,5,64] = Transpose(x) {{"perm":[1,0,2]}}
         output y = y
     """
     document = program(parse(text), REGISTRY["wasm"], "float32")
-    found = [kernels.from_json(kernel) for kernel in document["kernels"].values()]
-    (kernel,) = (item for item in found if isinstance(item.schedule, TemplateSchedule))
-    source = c.print_kernel(kernel, TEMPLATES)
-    copying = source[source.index("prepare_rows") : source.index("prepare_zero")]
-    assert "wasm_v128_load(x0" in copying
-    assert "wk_store_8" not in copying
+    (kernel,) = document["kernels"].values()
+    source = c.print_kernel(kernels.from_json(kernel), TEMPLATES)
+    assert "wasm_v128_load(x0" in source
+    assert "wk_store_8" not in source

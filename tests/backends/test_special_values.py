@@ -9,6 +9,7 @@ from tests.backends.harness import Prepared, call_program, run_programs, schedul
 from tests.backends.special_values import DTYPES, FLOATS, INTS, UINTS, VALUES
 from tests.hosts import PAGES as EVERY_PAGE
 from webkiln.backends.browsers import why_not
+from webkiln.backends.table import REGISTRY
 from webkiln.codegen import wgsl
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering
@@ -69,13 +70,14 @@ def types_of(backend, width):
     return (FLOAT, INT, UINT, BOOL) if width > 1 or backend in SHADERS else ANY
 
 
-def operations(type_, width, types=ANY):
+def operations(type_, width, types=ANY, divides=False):
     """Yield (label, result type, formula over two operands of `type_`) for all operations on the
-    type, with vectors of `width`, whose result is one of `types`.
+    type, with vectors of `width`, whose result is one of `types`. `divides`: whether vectors divide
+    integers.
     """
-    rows = []
+    rows, scalar = [], SCALAR_ONLY - {"idiv"} if divides else SCALAR_ONLY
     for op, (arity, supported) in OPERATIONS.items():
-        excluded = op in SCALAR_ONLY | ESTIMATED or op in ("shl", "shr")
+        excluded = op in scalar | ESTIMATED or op in ("shl", "shr")
         if type_ in supported and not (width > 1 and excluded):
             result = BOOL if op in COMPARISONS else type_
             rows.append(
@@ -100,10 +102,10 @@ def pairs(type_):
     return np.resize(a, size), np.resize(b, size)
 
 
-def vector_call(type_, width, types=ANY):
+def vector_call(type_, width, types=ANY, divides=False):
     """One nest with one output per operation."""
     a, b = pairs(type_)
-    rows = operations(type_, width, types)
+    rows = operations(type_, width, types, divides)
     views = [View(name, Type(DTYPES[type_], a.shape)) for name in ("a", "b")]
     outs = [View(f"y{n}", Type(DTYPES[result], a.shape)) for n, (_, result, _) in enumerate(rows)]
     low = Lowering(views, outs, "vectors")
@@ -174,7 +176,8 @@ def agrees(label, got, expected, inputs):
 def test_operations(backend, variant, width, browser, tmp_path):
     supported = types_of(backend, width)
     types = [type_ for type_ in supported if operations(type_, width, supported)]
-    calls = [vector_call(type_, width, supported) for type_ in types]
+    divides = REGISTRY[backend].target.vectors.divides
+    calls = [vector_call(type_, width, supported, divides) for type_ in types]
     prepared = []
     for call, _, inputs in calls:
         axis = call.nest.axes[0].axis

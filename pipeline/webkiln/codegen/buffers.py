@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from webkiln.codegen.addresses import Addresses, Term, is_contiguous
-from webkiln.codegen.context import Copy
+from webkiln.codegen.context import Context, Copy
 from webkiln.codegen.dialect import (
     ZEROS,
     Dialect,
@@ -113,6 +113,41 @@ class Buffers:
                 offset = plus(self.addresses.address(values, slot, index, first), rest)
                 statement = simd.store_lane(operand, f"y{position}", offset, text, lane, partial)
                 yield statement, element
+
+    def joined_stores(
+        self, values: Values, position: int, store: tuple[Expr, Index], here: Context
+    ) -> list[str]:
+        (value, index), simd = store, here.simd
+        operand = self.kernel.nest.outputs[position].operand
+        count = 1 if simd is None else simd.joined(operand)
+        if (
+            simd is None
+            or count == 1
+            or here.partial
+            or here.vectors % count
+            or self.is_ragged
+            or not is_contiguous(values, index, here.vector)
+        ):
+            return []
+        slot, copies, found = len(self.kernel.nest.inputs) + position, list(here.copies), []
+        for first in range(0, len(copies), count):
+            group = copies[first : first + count]
+
+            def vectors(expr: Expr, group: list[Copy] = group) -> list[str]:
+                return [values.value(expr, copy) for copy in group]
+
+            offset = self.addresses.address(values, slot, index, group[0].lane(0))
+            found.append(
+                simd.store_joined(
+                    operand,
+                    f"y{position}",
+                    offset,
+                    group[0].v,
+                    value,
+                    vectors,
+                )
+            )
+        return found
 
 
 def _guarded_step(values: Values, term: Term, condition: str, where: int) -> str:

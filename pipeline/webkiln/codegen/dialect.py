@@ -11,6 +11,9 @@ from webkiln.nest.nest import Accumulator, Nest, Operand, load_guard
 from webkiln.nest.schedule import LoopSchedule
 from webkiln.plan.kernel import Kernel
 
+Vectors = Callable[[Expr], list[str]]
+"""The vectors of an expression, one for each of several neighbouring copies."""
+
 
 class Simd(Protocol):
     """Vectors of lanes; `vector` is their type. A vector in memory starts `offset` elements after
@@ -35,6 +38,12 @@ class Simd(Protocol):
     ) -> str: ...
     def store_lane(
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
+    ) -> str: ...
+    def joined(self, operand: Operand) -> int:
+        """The number of vectors that `store_joined` writes at once; 1 if there is no such store."""
+
+    def store_joined(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: Expr, vectors: Vectors
     ) -> str: ...
     def lane(self, name: str, lane: int, type_: str) -> str: ...
     def start(self, item: Accumulator, name: str, value: str) -> list[str]: ...

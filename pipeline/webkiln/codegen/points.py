@@ -20,6 +20,10 @@ def print_point(
     with scopes.block(AFTER_REDUCTION) as tail:
         for position, out in enumerate(values.nest.outputs):
             for store in out.stores:
+                joined = values.memory.joined_stores(values, position, store, after)
+                if joined:
+                    scopes.add(*joined)
+                    continue
                 for copy in after.copies:
                     for element in values.memory.stores(values, position, store, copy):
                         scopes.add(guard(*element))

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from webkiln.codegen.c_family import FourLanes
-from webkiln.codegen.dialect import plus
+from webkiln.codegen.dialect import Vectors, plus
+from webkiln.codegen.narrow_stores import TOGETHER, narrowed
 from webkiln.codegen.wasm_lanes import ACCESS
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -36,12 +37,14 @@ VECTOR = {
     ("bxor", INT): "wasm_v128_xor({0}, {1})",
     ("shl", INT): "wasm_i32x4_shl({0}, {1})",
     ("shr", INT): "wasm_i32x4_shr({0}, {1})",
+    ("idiv", INT): "wk_idiv4({0}, {1})",
     ("doubling_high", INT): "wk_doubling_high4({0}, {1})",
     ("filtered", INT): "wk_filtered4({0}, {1})",
 }
 VECTOR |= {(op, UINT): text for (op, type_), text in VECTOR.items() if type_ == INT}
 VECTOR |= {
     ("shr", UINT): "wasm_u32x4_shr({0}, {1})",
+    ("idiv", UINT): "wk_idiv4_u({0}, {1})",
     ("abs", UINT): "{0}",
     ("sign", UINT): "wasm_u32x4_min({0}, wasm_i32x4_splat(1))",
 }
@@ -91,6 +94,12 @@ def _extreme(expr: Expr) -> str | None:
     return "wasm_f32x4_pmin({2}, {1})" if is_minimum else "wasm_f32x4_pmax({2}, {1})"
 
 
+def _places(divisor: Expr) -> int:
+    """The exponent of a constant power of two; 0 for other divisors."""
+    value = divisor.value if divisor.op == "const" else 0
+    return value.bit_length() - 1 if value > 1 and value & (value - 1) == 0 else 0
+
+
 def _tracks_nan(item: Accumulator) -> bool:
     """f32x4.max and min propagate NaN but take several instructions. pmax and pmin are one
     instruction each and lose NaN.
@@ -126,6 +135,8 @@ class Simd128(FourLanes):
             return extreme.format(*args)
         if expr.op == "bitcast":
             return args[0]
+        if expr.op == "idiv" and source == INT and (places := _places(expr.args[1])):
+            return f"wk_idiv_power4({args[0]}, {places})"
         if (expr.op, source) in VARIABLE_SHIFTS and expr.args[1].op != "const":
             return VARIABLE_SHIFTS[expr.op, source].format(*args)
         if (expr.op, source) in VECTOR:
@@ -153,6 +164,15 @@ class Simd128(FourLanes):
             if partial
             else f"wasm_v128_store({address}, {value});"
         )
+
+    def joined(self, operand: Operand) -> int:
+        return TOGETHER if operand.dtype in ("int8", "uint8") else 1
+
+    def store_joined(
+        self, operand: Operand, pointer: str, at: str, offset: int, value: Expr, vectors: Vectors
+    ) -> str:
+        bytes_ = narrowed(operand.dtype, value, vectors)
+        return f"wasm_v128_store({pointer} + {plus(at, offset)}, {bytes_});"
 
     def store_lane(
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
@@ -206,6 +226,9 @@ class Bytes(Simd128):
 
     def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
         return f"wasm_v128_load({pointer} + {plus(at, offset)})"
+
+    def joined(self, operand: Operand) -> int:
+        return 1
 
     def store(
         self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool

@@ -3,12 +3,13 @@
 The text of a template, `kernels/<template>.<language>.jinja`, receives `name` of the kernel;
 `functions`, the loops around it, of which `prepare_rows`, `prepare_zero` and `store` are also given
 by name, with the `call` of each and the `span` of elements that an invocation computes; `operand`,
-the panels; `rows` and `columns`, the dtypes of the factors; `extents` of the rows, the sum and the
-columns; whether results depend on `totals`; the `block`, `depth` and `panel` of its declaration;
-and what its language adds. The loops around it read the variables `row`, `column`, `count` and
-`width`, which bound a block, and `group` and `groups`, which bound a part of the sum if rows are
-packed. They fill the blocks `rows` and `zero`, an int32 [1]. The text fills `sums`, int32 [block],
-and `totals`, int32 [rows], from which they compute results.
+the panels, and `input`, the rows; `rows` and `columns`, the dtypes of the factors; `extents` of the
+rows, the innermost loop of the rows, the sum and the columns; whether results depend on `totals`;
+the `block`, `depth` and `panel` of its declaration; and what its language adds. The loops around it
+read the variables `row`, `column`, `count` and `width`, which bound a block, and `group` and
+`groups`, which bound a part of the sum if rows are packed. They fill the blocks `rows` and `zero`,
+an int32 [1]. For a depthwise convolution, `rows` are places in `input`. The text fills `sums`,
+int32 [block], and `totals`, int32 [rows], from which they compute results.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +24,7 @@ from webkiln.nest.nest import Loop, Nest
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.plan.block_steps import BLOCK_PRODUCT, AroundBlocks, BlockProduct, match_blocks
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.template_steps import Around, Block, Product, match_step
+from webkiln.plan.template_steps import MOST_RUNS, Around, Block, Product, match_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,22 @@ def print_template(kernel: Kernel, language: TemplateLanguage, templates: Templa
 
 
 class TemplateKernel(ABC):
-    """What the kernels with a template have in common. `block`: the arguments of its blocks."""
+    """What the kernels with a template have in common. `block`: the arguments of its blocks.
+    `values_of`: what the text passes for arguments of the loops around the template.
+    """
 
     def __init__(self, kernel: Kernel, language: TemplateLanguage, block: Block) -> None:
         assert isinstance(kernel.schedule, TemplateSchedule)
         self.kernel, self.schedule, self.language = kernel, kernel.schedule, language
-        self.block, self.template = block, find_template(self.schedule.template)
+        self.template = find_template(self.schedule.template)
+        self.values_of = {
+            block.row: "row",
+            block.column: "column",
+            block.rows: "count",
+            block.columns: "width",
+            block.group: "group",
+            block.groups: "groups",
+        }
 
     @abstractmethod
     def functions(self) -> dict[str, Function]:
@@ -126,16 +137,10 @@ class TemplateKernel(ABC):
         """
         loops = self.language.loops(nest, schedule)
         inputs = (f"x{n}" for n in range(len(self.kernel.nest.inputs)))
-        block, blocks = self.block, (*extra, *outputs)
-        values = {
-            block.row: "row",
-            block.column: "column",
-            block.rows: "count",
-            block.columns: "width",
-            block.group: "group",
-            block.groups: "groups",
-        }
-        arguments = [values.get(item) or self.argument(item, blocks) for item in loops.arguments]
+        blocks = (*extra, *outputs)
+        arguments = [
+            self.values_of.get(item) or self.argument(item, blocks) for item in loops.arguments
+        ]
         return self.language.function(name, loops, (*inputs, *blocks), arguments)
 
     def argument(self, name: str, operands: tuple[str, ...]) -> str:
@@ -159,9 +164,11 @@ class ProductKernel(TemplateKernel):
 
     def __init__(self, kernel: Kernel, language: TemplateLanguage, product: Product) -> None:
         assert isinstance(kernel.schedule, TemplateSchedule)
-        columns = find_template(kernel.schedule.template).block[1]
-        self.product, self.around = product, Around(kernel.nest, product, columns)
+        self.product, self.around = product, Around(kernel.nest, product)
         super().__init__(kernel, language, self.around.block)
+        self.values_of |= {
+            name: f"s{product.rows.source}_{dim}" for dim, name in enumerate(self.around.strides)
+        }
 
     def functions(self) -> dict[str, Function]:
         nests = self.language.prepare(self.around, self.schedule)
@@ -182,10 +189,14 @@ class ProductKernel(TemplateKernel):
         dtypes = {"rows": product.rows.dtype, "columns": product.columns.dtype}
         return {
             "totals": self.around.needs_totals,
+            "places": MOST_RUNS,
             **dtypes,
             "operand": f"x{product.columns.source}",
+            "input": f"x{product.rows.source}",
             "extents": {
                 "row": _product(product.row),
+                "line": _product(product.row[-1:]),
+                "run": None if product.run is None else _product((product.run,)),
                 "depth": _product(product.depth),
                 "column": _product((product.column,)),
             },

@@ -108,6 +108,11 @@ class Textures:
         )
         return read(f"x{position}", f"{place}, {at.t}")
 
+    def joined_stores(
+        self, values: Values, position: int, store: tuple[Expr, Index], here: Context
+    ) -> list[str]:
+        return []
+
     def stores(
         self, values: Values, position: int, store: tuple[Expr, Index], at: Copy
     ) -> Iterator[tuple[str, Copy]]:

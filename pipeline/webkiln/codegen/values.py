@@ -38,6 +38,11 @@ class Memory(Protocol):
         the copy of the first element that it writes.
         """
 
+    def joined_stores(
+        self, values: "Values", position: int, store: tuple[Expr, Index], here: Context
+    ) -> list[str]:
+        """The statements that write all copies, several vectors at once; none if they cannot."""
+
 
 class Values:
     """The expressions of one kernel. A value has a copy for each neighbour on the tile axis and on

@@ -77,11 +77,12 @@ class Tiles:
 class Vectors:
     """The vector registers, of `width` lanes of 32 bits; 1: no vectors. `dtypes` are those that are
     loaded into lanes and stored from them: narrower elements are widened on load, and wrap or
-    round on store.
+    round on store. `divides`: whether there is a vector form of integer division.
     """
 
     width: int = 1
     dtypes: tuple[str, ...] = ("float32",)
+    divides: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ The estimate of x * s, for x and s = multiplier * 2**-31 * 2**-n, differs from t
 at most 2**-13.4 where results are not clamped. TensorFlow Lite rounds x * s * 2**n to an integer,
 ties up, divides it by 2**n, and rounds again, ties away from zero. For n > 0 these are the results
 of rounding |x * s| + 2**-(n + 1) once, except for ties.
+
+Estimates are below 2**31 in size, or NaN.
 """
 
 from collections.abc import Iterable
@@ -16,7 +18,7 @@ import numpy as np
 from webkiln.ir.attributes import Attributes
 from webkiln.ir.types import Array
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, bitcast, cast, const, select
-from webkiln.ops.elementwise import clip, elementwise
+from webkiln.ops.elementwise import elementwise
 from webkiln.ops.fixed_point import INT_MIN, powers_of_shift, scaled, scaled_reference
 from webkiln.ops.operator import Case
 
@@ -49,19 +51,17 @@ def _half_step(right: Expr) -> Expr:
 
 
 def _filtered(attrs: Requantize | RequantizeSum, exact: Expr, estimate: Expr) -> Expr:
-    """`exact`, by a float estimate of it: both without the zero point, and not clamped."""
-    low, high, zero = attrs.min, attrs.max, attrs.zero
-    return apply(
-        "filtered",
-        clip(exact, low - zero, high - zero) + zero,
-        bitcast(clip(estimate + float(zero), low, high), INT),
-    )
+    """`exact`, by a float estimate of it, clamped: both without the zero point."""
+    value = apply("filtered", exact, bitcast(estimate, INT))
+    low, high = (const(bound - attrs.zero, INT) for bound in (attrs.min, attrs.max))
+    return apply("min", apply("max", value, low), high) + attrs.zero
 
 
 def requantized(attrs: Requantize, x: Expr, multiplier: Expr, left: Expr, right: Expr) -> Expr:
     half = _half_step(right)
-    invalid = apply("ne", left, const(1, INT))
-    factor = select(invalid, const(nan), cast(multiplier, FLOAT) * 2.0**-30 * half)
+    factor = cast(multiplier, FLOAT) * 2.0**-30 * half
+    invalid = apply("or", apply("ne", left, const(1, INT)), apply("ge", factor, const(1.0)))
+    factor = select(invalid, const(nan), factor)
     once = apply("lt", right, const(0, INT))
     size = bitcast(select(once, const(0.0), half), INT)
     wide = cast(x, FLOAT)

@@ -22,6 +22,7 @@ from webkiln.plan.block_steps import BLOCK_PRODUCT, AroundBlocks, BlockProduct, 
 from webkiln.plan.template_steps import (
     COLUMN,
     GROUP,
+    MOST_RUNS,
     ROW,
     Around,
     Block,
@@ -50,7 +51,7 @@ def template_choices(
                 yield _block_choice(call, blocks, template, target, schedule)
         else:
             product = match_step(call.nest, template.step)
-            if product is not None and _fits(call, product, template, packable):
+            if product is not None and _fits(call, product, template, target, packable):
                 yield _choice(call, product, template, target, schedule)
 
 
@@ -100,8 +101,16 @@ def _block_choice(
     return Choice(found, f"template {template.name}, {packed} in panels of {template.panel}")
 
 
-def _fits(call: NestCall, product: Product, template: Template, packable: Collection[str]) -> bool:
+def _fits(
+    call: NestCall,
+    product: Product,
+    template: Template,
+    target: Target,
+    packable: Collection[str],
+) -> bool:
     depth: Size = prod(call.args[loop.extent.value] for loop in product.depth)
+    shared = () if product.run is None or target.invocations else (product.run,)
+    runs: Size = prod(call.args[loop.extent.value] for loop in product.depth if loop not in shared)
     columns = call.args[product.column.extent.value]
     return (
         product.rows.dtype in template.rows
@@ -110,6 +119,8 @@ def _fits(call: NestCall, product: Product, template: Template, packable: Collec
         and not is_symbolic(depth)
         and not is_symbolic(columns)
         and template.depth[0] <= depth <= template.depth[1]
+        and (not shared or runs <= MOST_RUNS)
+        and (bool(product.row) or target.loops is not None)
         and columns > 0
     )
 
@@ -129,8 +140,8 @@ def panel_of_columns(product: Product, template: Template) -> Panel:
 def _choice(
     call: NestCall, product: Product, template: Template, target: Target, schedule: Scheduler
 ) -> Choice:
-    around = Around(call.nest, product, template.block[1])
-    rows = template.block[0]
+    around = Around(call.nest, product)
+    rows, columns = template.block
 
     def loops(nest: Nest, *blocks: View) -> LoopSchedule | InvocationSchedule:
         return _loops_around(call, nest, around.block, template, target, schedule, *blocks)
@@ -142,23 +153,22 @@ def _choice(
         store = _with_partial_blocks(call, product, store)
     else:
         copied, point = around.prepare()
-        width = template.depth[1] * (template.block[1] if product.is_depthwise else 1)
-        copies = loops(copied, View("rows", Type(product.rows.dtype, (rows, width))))
+        shape, dtype = (rows, template.depth[1]), product.rows.dtype
+        if product.run is not None:
+            shape, dtype = (template.depth[1], rows), "int32"
+        copies = loops(copied, View("rows", Type(dtype, shape)))
         # Rows are innermost, so that what depends only on the column is computed once for all.
         store = replace(store, order=(COLUMN, ROW))
         if extent(call, product.column) % store.tile.lanes:
             store = replace(store, remainder="elements")
-        if product.is_depthwise and extent(call, product.column) % copies.tile.lanes:
-            assert isinstance(copies, LoopSchedule)
-            copies = replace(copies, remainder="elements")
         prepare = copies, loops(point, View("zero", Type("int32", (1,))))
     found = TemplateSchedule(
         template.name,
         (panel_of_columns(product, template),),
         prepare,
         store,
-        tuple(loop.axis for loop in product.row),
-        rows,
+        tuple(loop.axis for loop in product.row or (product.column,)),
+        rows if product.row else columns,
         isinstance(store, InvocationSchedule)
         and is_multiple(call.args[product.depth[-1].extent.value]),
     )

@@ -1,7 +1,7 @@
 """The patterns over nests that kernel templates implement, and the loops around a template."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
 
 from webkiln.nest.affine import step
@@ -9,6 +9,7 @@ from webkiln.nest.expr import (
     INT,
     UINT,
     Expr,
+    add,
     apply,
     arg,
     axis,
@@ -36,6 +37,8 @@ NARROW = ("int8", "uint8")
 ZERO = const(0, INT)
 SIGN = 128
 """What turns a uint8 into an int8, and back."""
+MOST_RUNS = 512
+"""The most runs of a row that a template reads in place."""
 TOGETHER = 4
 """Elements of 8 bits in a word."""
 
@@ -67,7 +70,8 @@ class Factor:
 class Product:
     """out[m, n] = f(sum over k of rows[m, k] * columns[k, n]), where f may read other inputs. Rows
     and sums may have several loops, such as those of a convolution: `row`, `column` and `depth` are
-    the loops of m, n and k. In a depthwise convolution, rows also depend on n.
+    the loops of m, n and k. There is no loop of m if there is one row. In a depthwise convolution,
+    rows also depend on n.
     """
 
     rows: Factor
@@ -79,6 +83,18 @@ class Product:
     @property
     def is_depthwise(self) -> bool:
         return self.column.axis in self.rows.axes
+
+    @property
+    def run(self) -> Loop | None:
+        """The loop along which elements of a row are neighbours that are all inside of the input or
+        all outside: the columns of a depthwise convolution, or the innermost loop of the sum.
+        """
+        if not self.is_depthwise and not self.depth:
+            return None
+        loop = self.column if self.is_depthwise else self.depth[-1]
+        *outer, last = load_index(self.rows.element)
+        others = _axes_of(self.rows.guard).union(*map(_axes_of, outer))
+        return None if loop.axis in others or step(last, loop.axis) != 1 else loop
 
 
 def match_step(nest: Nest, step: str) -> Product | None:
@@ -104,8 +120,8 @@ def _product(nest: Nest, rows: Factor, columns: Factor) -> Product | None:
     index = load_index(columns.element)
     names = [item.value for item in index if item.op == "axis"]
     if (
-        not row
-        or len(others) != 1
+        len(others) != 1
+        or not load_index(rows.element)
         or columns.guard is not None
         or sorted(names) != sorted(loop.axis for loop in (others[0], *nest.reduce))
         or len(names) != len(index)
@@ -128,7 +144,6 @@ def _depthwise(nest: Nest, rows: Factor, columns: Factor) -> Product | None:
         len(shared) != 1
         or not row
         or not {loop.axis for loop in nest.axes} <= rows.axes
-        or step(load_index(rows.element)[-1], shared[0].axis) != 1
         or columns.guard is not None
         or columns.zero is not None
         or columns.dtype != "int8"
@@ -137,7 +152,8 @@ def _depthwise(nest: Nest, rows: Factor, columns: Factor) -> Product | None:
         or _axes_of(rows.zero)
     ):
         return None
-    return Product(rows, columns, row, shared[0], nest.reduce)
+    found = Product(rows, columns, row, shared[0], nest.reduce)
+    return None if found.run is None else found
 
 
 MATCHES = {"product": _product, "depthwise": _depthwise}
@@ -229,13 +245,16 @@ def block_of(nest: Nest) -> Block:
 
 
 class Around:
-    """The loops around a template, for blocks of at most `columns` columns. Their nests have the
-    inputs of the nest, in the same order.
+    """The loops around a template. Their nests have the inputs of the nest, in the same order.
+    `strides`: arguments for the strides of the rows' dimensions but the last.
     """
 
-    def __init__(self, nest: Nest, product: Product, columns: int) -> None:
+    def __init__(self, nest: Nest, product: Product) -> None:
         self.nest, self.product, self.block = nest, product, block_of(nest)
-        self.columns = columns
+        used = len(fields(Block))
+        free = int(self.block.row.removeprefix("p")) + used
+        rank = nest.inputs[product.rows.source].rank
+        self.strides = tuple(f"p{free + dim}" for dim in range(rank - 1))
         zero = ZERO if product.columns.zero is None else product.columns.zero
         self.column_zero = zero - SIGN if product.columns.dtype == "uint8" else zero
         """The zero point of the columns as int8."""
@@ -246,27 +265,42 @@ class Around:
         return self.column_zero is not ZERO
 
     def prepare(self) -> tuple[Nest, Nest]:
-        """Store a block of rows [rows, depth] in the dtype of the input, with zero points where the
-        guard is false; and the zero point of the rows, as int32 [1]. For a depthwise convolution, a
-        row is [depth, columns].
+        """Store a block of rows; and the zero point of the rows, as int32 [1].
+
+        If rows consist of runs, this stores where each run begins, as int32 [runs, rows]: the
+        distance from the first element of the input, or -1 where the guard is false. Else it stores
+        the rows [rows, depth] in the dtype of the input, with zero points where the guard is false.
         """
-        rows, depth = self.product.rows, self.product.depth
+        rows, depth, run = self.product.rows, self.product.depth, self.product.run
         zero = ZERO if rows.zero is None else rows.zero
-        value = rows.element
-        if rows.guard is not None:
+        if run is not None:
+            value, operand = self._place(run), Operand("int32", 2)
+            depth = tuple(loop for loop in depth if loop is not run)
+        else:
+            value, operand = rows.element, Operand(rows.dtype, 2)
+        if run is None and rows.guard is not None:
             index, known = load_index(value), zero.op == "const" and value.type == INT
             other = zero if known else const(0, value.type)
             inside = load(rows.source, value.type, index, rows.guard, other)
             value = inside if known else select(rows.guard, cast(inside, INT), zero)
-        operand = Operand(rows.dtype, 2)
         flat = reduce(lambda total, loop: total * loop.extent + axis(loop.axis), depth, ZERO)
-        axes = (Loop(ROW, arg(self.block.rows)), *depth)
+        row = Loop(ROW, arg(self.block.rows))
+        axes, index = (row, *depth), (axis(ROW), flat)
+        if run is not None:
+            index = (flat, axis(ROW))
         if self.product.is_depthwise:
-            flat = flat * self.columns + axis(COLUMN)
-            axes = (*axes, Loop(COLUMN, arg(self.block.columns)))
-        stored = make_output(operand, [(self._moved(value), (axis(ROW), flat))])
+            axes = (*depth, row)
+        stored = make_output(operand, [(self._moved(value), index)])
         point = make_output(Operand("int32", 1), [(zero, (ZERO,))])
         return self._nest(axes, (stored,)), self._nest((), (point,))
+
+    def _place(self, run: Loop) -> Expr:
+        """Where a run begins."""
+        rows = self.product.rows
+        *index, last = load_index(rows.element)
+        outer = (item * arg(stride) for item, stride in zip(index, self.strides, strict=True))
+        place = with_indices(reduce(add, outer, last), {run.axis: ZERO})
+        return place if rows.guard is None else select(rows.guard, place, const(-1, INT))
 
     def pack(self, *, whole: bool) -> tuple[Nest, Nest]:
         """Store words of four neighbours along the sum, as int8, of a block of rows [groups, rows],
@@ -323,9 +357,15 @@ class Around:
         return Nest(self.nest.inputs, outputs, axes)
 
     def _moved(self, expr: Expr) -> Expr:
-        """An expression over the axes of a block."""
-        column = self.product.column.axis
-        moved = indices_of(self.product.row, arg(self.block.row) + axis(ROW))
+        """An expression over the axes of a block. Rows of a block of a depthwise convolution are
+        neighbours along the innermost loop.
+        """
+        column, first = self.product.column.axis, arg(self.block.row)
+        if self.product.is_depthwise:
+            moved, last = indices_of(self.product.row, first), self.product.row[-1].axis
+            moved[last] = moved[last] + axis(ROW)
+        else:
+            moved = indices_of(self.product.row, first + axis(ROW))
         return with_indices(expr, {column: arg(self.block.column) + axis(COLUMN), **moved})
 
 
@@ -355,6 +395,8 @@ def stored_block(
 
 def indices_of(loops: Sequence[Loop], number: Expr) -> dict[str, Expr]:
     """The index of each of nested loops whose iterations are numbered together."""
+    if not loops:
+        return {}
     first, *rest = loops
     found = {}
     for loop in reversed(rest):

@@ -66,7 +66,7 @@ def unvectorised(roots: list[Expr], name: str, target: Target) -> Rejection | No
             or vector.intersection(expr.args)
         ):
             vector.add(expr)
-            if expr.op in SCALAR_ONLY:
+            if expr.op in SCALAR_ONLY and not (expr.op == "idiv" and target.vectors.divides):
                 return Rejection(f"{expr.op} is scalar")
             if expr.type not in types:
                 return Rejection(f"{expr.type} is scalar")

@@ -55,7 +55,7 @@ TARGET = Target(
             "matvec": ((16, 1), (64, 1), (8, 1)),
         },
     ),
-    Vectors(4, tuple(ACCESS)),
+    Vectors(4, tuple(ACCESS), divides=True),
     Memory(zero_elements=wasm_memory.ZERO_STRIDE, packs=True),
     templates=templates("wasm"),
     winograd=True,

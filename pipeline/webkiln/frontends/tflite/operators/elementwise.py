@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.operators.fixed import (
     inverse_root,
@@ -18,6 +20,7 @@ from webkiln.frontends.tflite.operators.integers import (
     factor,
     is_quantized,
     limits,
+    looked_up,
     more,
     number,
     operands,
@@ -30,6 +33,7 @@ from webkiln.frontends.tflite.operators.integers import (
     scaled,
     scaled_down,
     shifted_left,
+    zero,
 )
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
@@ -178,12 +182,17 @@ def prelu(call: NodeCall) -> Tensor:
 
 
 def hard_swish(call: NodeCall) -> Tensor:
-    """x clip(x / 6 + 1/2, 0, 1); for 8-bit operands, in saturating 16-bit arithmetic."""
+    """x clip(x / 6 + 1/2, 0, 1); for 8-bit operands, a table of what saturating 16-bit arithmetic
+    yields.
+    """
     if not is_quantized(call):
         x = call.tensor(0)
         return x * call.op("Clip", [x + 3.0], {"min": 0.0, "max": 6.0}) * (1 / 6)
     b, low, high = call.builder, *limits("int16")
-    value = shifted_left(call, centred(call), 7)
+    x = call.tensor(0)
+    least, most = limits(x.dtype)
+    every = call.constant(np.arange(least, most + 1) - zero(call, 0), "int32")
+    value = shifted_left(call, every, 7)
     scaled_value = _high_16(call, value, factor(call, "output"))
     shift = factor(call, "reluish_shift")
     ahead = b.binary("Max", b.binary("Sub", shift, 1), 0)
@@ -195,7 +204,8 @@ def hard_swish(call: NodeCall) -> Tensor:
     reluish = call.op("ShiftRight", [more(call, reluish, 1 << 15), number(call, 1)])
     product = call.op("ShiftRight", [call.op("Mul", [scaled_value, reluish]), number(call, 15)])
     down = b.binary("Max", call.op("Neg", [factor(call, "output_shift")]), 0)
-    return result(call, more(call, call.op("RoundingShiftRight", [product, down]), out_zero(call)))
+    table = result(call, more(call, call.op("RoundingShiftRight", [product, down]), out_zero(call)))
+    return looked_up(call, x, table, least)
 
 
 def _high_16(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
