@@ -9,6 +9,7 @@ from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Machine, Target
+from webkiln.ops.block_products import BYTE
 from webkiln.plan.block_steps import match_blocks
 from webkiln.plan.vectors import extent
 
@@ -22,8 +23,6 @@ SPILL_SLOWDOWN = 0.5
 """The share of the speed that remains when accumulators spill to memory."""
 INTEGER_SHARE = 0.5
 """The speed of integer multiply-adds, as a share of that of float ones."""
-CODES = 2
-"""The codes of 4 bits in a byte."""
 ELEMENTWISE_SHARE = 0.25
 """The share of the peak that operations reach outside contractions."""
 
@@ -40,12 +39,12 @@ def flops(call: NestCall) -> Size:
 
 def operations(call: NestCall) -> Size:
     """Float operations, and the multiply-adds of integer products. Of a product of blocks, these
-    are two for each code, of which a byte has two.
+    are two for each code.
     """
     nest = call.nest
     inner = prod(call.args[loop.extent.value] for loop in nest.reduce)
-    if match_blocks(nest) is not None:
-        return 2 * CODES * _outer(call) * inner + _stored(call)
+    if (blocks := match_blocks(nest)) is not None:
+        return 2 * _outer(call) * inner * (BYTE // blocks.weights.bits) + _stored(call)
     if not nest.is_contraction or nest.accumulators[0].body.type not in INTEGER:
         return flops(call)
     return flops(call) + _outer(call) * inner
