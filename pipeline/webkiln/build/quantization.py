@@ -16,6 +16,7 @@ from webkiln.ir.rewrite import GraphView
 from webkiln.ir.serial import SCHEMA
 from webkiln.ir.types import itemsize
 from webkiln.lower import block_products
+from webkiln.ops.block_products import MatMulBlocks
 from webkiln.ops.codes import Repeat, UnpackBits
 from webkiln.ops.load_time import load_time_nodes
 from webkiln.ops.plugins import defined_by
@@ -48,13 +49,13 @@ class Form:
 @dataclass(frozen=True, slots=True)
 class Multiplication:
     """A product or convolution with a weight: its layer, and why it is not computed in integers:
-    None if it is, "" if the weight is not quantised. `by_block`: backends can compute it without
-    decoding its 4-bit weights.
+    None if it is, "" if the weight is not quantised. `by_block`: the bits of the codes by which
+    backends can multiply without decoding them; 0 if they cannot.
     """
 
     layer: str
     obstacle: str | None
-    by_block: bool
+    by_block: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,11 @@ def _rows(found: Quantization, recipe: Recipe) -> dict[str, str]:
     rows = {"storage": _weights(found.weights)}
     if text := _products(products):
         rows["products"] = text
-    if (count := sum(item.by_block for item in found.products)) and able:
-        what = f"{count} product{'s' * (count > 1)} of 4-bit weights as they are stored"
+    counts = Counter(item.by_block for item in found.products if item.by_block)
+    if counts and able:
         option = "" if uses_dot else "with --products dot, "
+        parts = [f"{count} of {bits}-bit codes" for bits, count in sorted(counts.items())]
+        what = " and ".join(parts).replace(" of", " products of", 1)
         rows[f"on {' and '.join(able)}"] = f"{option}{what}, by activations rounded to 8 bits"
     return rows
 
@@ -106,7 +109,11 @@ def quantization(graph: Graph) -> Quantization:
 
     decoded = {name: node for node in load_time_nodes(graph) for name in node.outputs}
     view, rewritten = GraphView(graph), block_products.run(graph).nodes
-    by_block = {node.name for node in rewritten if node.op == "MatMulBlocks"}
+    by_block = {
+        node.name: node.attrs_as(MatMulBlocks).bits
+        for node in rewritten
+        if node.op == "MatMulBlocks"
+    }
     forms: dict[tuple[str, ...], Form] = {}
     products = []
     for node, name in _weighted(graph, view):
@@ -118,7 +125,9 @@ def quantization(graph: Graph) -> Quantization:
         obstacle = None
         if not graph.type(node.name).dtype.startswith(INTEGERS):
             obstacle = (integer_products.obstacle(view, node) or "") if form.bits else ""
-        products.append(Multiplication(node.layer or node.name, obstacle, node.name in by_block))
+        products.append(
+            Multiplication(node.layer or node.name, obstacle, by_block.get(node.name, 0))
+        )
     return Quantization(Counter(forms.values()), tuple(products))
 
 

@@ -1,4 +1,4 @@
-"""Multiply 4-bit weights as they are stored, by activations that are quantized in blocks.
+"""Multiply weights of 4 and 8 bits as they are stored, by activations that are quantized in blocks.
 
 Results change: an activation keeps 8 bits, relative to the largest one of its block. Backends that
 have fast products of blocks rewrite graphs this way before they lower them, if the recipe says so.
@@ -9,112 +9,110 @@ selected.
 before:
     graph g
     input x: float32[1,64]
-    slot p: uint8[16,32]
-    slot s: float32[16,2]
+    slot p: uint8[32,32]
+    slot s: float32[32,2]
     const eight: float32[] = [8.0]
-    codes: uint8[16,64] = UnpackBits(p) {"bits":4,"signed":false} @w
-    real: float32[16,64] = Cast(codes) {"dtype":"float32"} @w
-    moved: float32[16,64] = Sub(real, eight) @w
-    scales: float32[16,64] = Repeat(s) {"axis":1,"size":64,"times":32} @w
-    w: float32[16,64] = Mul(moved, scales) @w
-    y: float32[1,16] = MatMul(x, w) {"transpose_a":false,"transpose_b":true} @dense
+    codes: uint8[32,64] = UnpackBits(p) {"bits":4,"signed":false} @w
+    real: float32[32,64] = Cast(codes) {"dtype":"float32"} @w
+    moved: float32[32,64] = Sub(real, eight) @w
+    scales: float32[32,64] = Repeat(s) {"axis":1,"size":64,"times":32} @w
+    w: float32[32,64] = Mul(moved, scales) @w
+    y: float32[1,32] = MatMul(x, w) {"transpose_a":false,"transpose_b":true} @dense
     output out = y
 
 after:
     graph g
     input x: float32[1,64]
-    slot p: uint8[16,32]
-    slot s: float32[16,2]
+    slot p: uint8[32,32]
+    slot s: float32[32,2]
     y/codes: int8[1,64]; y/scales: float32[1,2] = QuantizeBlocks(x) {"block":32} @dense
-    y: float32[1,16] = MatMulBlocks(y/codes, y/scales, p, s) {"block":32,"center":8} @dense
+    y: float32[1,32] = MatMulBlocks(y/codes, y/scales, p, s) {"block":32,"center":8} @dense
     output out = y
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
-from webkiln.ops.block_products import MASK, MatMulBlocks, QuantizeBlocks
-from webkiln.ops.codes import Repeat, UnpackBits
+from webkiln.lower.block_weights import BlockWeights, find_weights
+from webkiln.ops.block_products import MatMulBlocks, QuantizeBlocks
+from webkiln.ops.codes import Repeat
 from webkiln.ops.linear import MatMul
+from webkiln.ops.load_time import loaded_constants
 from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Gather
 
 ROWWISE = ("Add", "Sub", "Mul", "Cast", "Repeat", "UnpackBits")
 """The operators that decode rows independently of each other."""
-GROUP = 8
-"""Blocks consist of groups of so many neighbours."""
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """w[n, k] = (codes[n, k] - zero) * scales[n, k // block] + minima[n, k // block], where the
-    zero point is the number `center`, or else `points`[n, k // block].
-    """
-
-    packed: str
-    block: int
-    scales: str
-    center: int = 0
-    points: str | None = None
-    minima: str | None = None
 
 
 def run(graph: Graph) -> Graph:
+    loaded = loaded_constants(graph)
     quantized: dict[tuple[str, int], tuple[str, ...]] = {}
-    rewritten = rewrite.apply(graph, partial(multiply_blocks, quantized=quantized))
-    return rewrite.apply(rewritten, decode_rows)
+    rewritten = rewrite.apply(graph, partial(multiply_blocks, loaded=loaded, quantized=quantized))
+    return rewrite.apply(rewritten, partial(decode_rows, loaded=loaded))
 
 
 def multiply_blocks(
-    view: GraphView, node: Node, quantized: dict[tuple[str, int], tuple[str, ...]]
+    view: GraphView,
+    node: Node,
+    loaded: frozenset[str],
+    quantized: dict[tuple[str, int], tuple[str, ...]],
 ) -> Edit | None:
-    """The product of a quantized factor. `quantized`: the codes and scales of what has been
-    quantized, by its name and the length of blocks; products share them.
+    """The product of a quantized factor. `loaded`: the constants that programs may read.
+    `quantized`: the codes and scales of what has been quantized, by its name and the length of
+    blocks; products share them.
     """
-    if node.op != "MatMul" or view.type(node.name).dtype != "float32":
-        return None
-    attrs, name = node.attrs_as(MatMul), node.inputs[1]
-    in_rows, turned = attrs.transpose_b, view.producer(name, "Transpose", only_use=False)
-    if turned is not None and view.type(name).rank == 2:
-        (name,), in_rows = turned.inputs, not in_rows
-    weights = match_weights(view, name)
-    if weights is None or attrs.transpose_a or not in_rows:
+    weights = weights_of(view, node, loaded)
+    if weights is None:
         return None
     made = Replacement(view, node)
     key = node.inputs[0], weights.block
     if key not in quantized:
         by_block = QuantizeBlocks(weights.block)
         quantized[key] = made.add_all(("codes", "scales"), "QuantizeBlocks", key[:1], by_block)
-    offsets = [] if weights.minima is None else [weights.minima]
-    if weights.points is not None:
-        products = made.add("products", "Mul", [weights.points, weights.scales])
-        offsets = [made.add("offsets", "Neg", [products])]
     return made.finish(
         "MatMulBlocks",
-        [*quantized[key], weights.packed, weights.scales, *offsets],
-        MatMulBlocks(weights.block, weights.center),
+        [*quantized[key], *weights.operands(made)],
+        MatMulBlocks(weights.block, weights.center, weights.codes.bits, weights.transposed),
     )
 
 
-def decode_rows(view: GraphView, node: Node) -> Edit | None:
+def weights_of(view: GraphView, node: Node, loaded: frozenset[str]) -> BlockWeights | None:
+    """The weights of a product, if they can be multiplied in blocks."""
+    if node.op != "MatMul" or view.type(node.name).dtype != "float32":
+        return None
+    attrs, name = node.attrs_as(MatMul), node.inputs[1]
+    in_rows, turned = attrs.transpose_b, view.producer(name, "Transpose", only_use=False)
+    if turned is not None and view.type(name).rank == 2:
+        (name,), in_rows = turned.inputs, not in_rows
+    if attrs.transpose_a:
+        return None
+    return find_weights(view, name, loaded, transposed=not in_rows)
+
+
+def decode_rows(view: GraphView, node: Node, loaded: frozenset[str]) -> Edit | None:
     """Decode the rows that are selected from weights, instead of all rows."""
     if node.op != "Gather" or node.attrs_as(Gather).axis != 0:
         return None
     table, indices = node.inputs
-    if indices in view.constant_names or match_weights(view, table) is None:
+    if indices in view.constant_names or find_weights(view, table, loaded) is None:
         return None
     made = Replacement(view, node)
-    shift = view.type(indices).rank - 1
+    shift, count = view.type(indices).rank - 1, view.type(table).shape[0]
 
     def rows(name: str) -> str:
         """The selected rows of a constant, computed of those of its operands."""
-        if view.scalar(name) is not None:
+        if view.type(name).rank < 2 or view.type(name).shape[0] != count:
             return name
         producer = view.any_producer(name)
-        if producer is None or producer.op not in ROWWISE:
+        if (
+            producer is None
+            or producer.op not in ROWWISE
+            or not loaded.issuperset(item for item in producer.inputs if view.scalar(item) is None)
+        ):
             return made.add(f"{name}/rows", "Gather", [name, indices], node.attrs)
         attrs = producer.attrs
         if isinstance(attrs, Repeat):
@@ -122,65 +120,3 @@ def decode_rows(view: GraphView, node: Node) -> Edit | None:
         return made.add(f"{name}/decoded", producer.op, list(map(rows, producer.inputs)), attrs)
 
     return made.finish("Identity", [rows(table)])
-
-
-def match_weights(view: GraphView, name: str) -> Weights | None:
-    """The codes, scales and zero points of a constant [n, k], if these are blocks of 4 bits."""
-    minima = None
-    total = view.producer(name, "Add", only_use=False)
-    if total is not None:
-        name, minima = total.inputs
-    product = view.producer(name, "Mul", only_use=False)
-    if product is None:
-        return None
-    shifted, repeated = product.inputs
-    scales = _repeated(view, repeated)
-    codes, center, points = _without_zero(view, shifted)
-    packed = _packed(view, codes)
-    if scales is None or packed is None or center is None:
-        return None
-    parts = [_repeated(view, item) for item in (points, minima) if item is not None]
-    if len(parts) > 1 or any(item is None or item[1] != scales[1] for item in parts):
-        return None
-    other = next((item[0] for item in parts if item is not None), None)
-    return Weights(
-        packed,
-        scales[1],
-        scales[0],
-        center,
-        points=None if points is None else other,
-        minima=None if minima is None else other,
-    )
-
-
-def _repeated(view: GraphView, name: str) -> tuple[str, int] | None:
-    """What is repeated in blocks along the last axis of a matrix, and the length of the blocks."""
-    node = view.producer(name, "Repeat", only_use=False)
-    if node is None or view.type(name).rank != 2:
-        return None
-    attrs = node.attrs_as(Repeat)
-    whole = view.type(name).shape[1] % attrs.times == 0 and attrs.times % GROUP == 0
-    return (node.inputs[0], attrs.times) if attrs.axis == 1 and whole else None
-
-
-def _without_zero(view: GraphView, name: str) -> tuple[str, int | None, str | None]:
-    """A name, or what it is the difference of: codes, the zero point that is a number (None if no
-    code can be one), and the one that is not.
-    """
-    node = view.producer(name, "Sub", only_use=False)
-    if node is None:
-        return name, 0, None
-    codes, zero = node.inputs
-    number = view.scalar(zero)
-    if number is None:
-        return codes, 0, zero
-    return codes, int(number) if number in range(MASK + 1) else None, None
-
-
-def _packed(view: GraphView, name: str) -> str | None:
-    """The bytes of which the codes are unpacked."""
-    real = view.producer(name, "Cast", only_use=False)
-    codes = real and view.producer(real.inputs[0], "UnpackBits", only_use=False)
-    if codes is None or codes.attrs_as(UnpackBits) != UnpackBits(4):
-        return None
-    return codes.inputs[0] if codes.inputs[0] in view.constant_names else None
