@@ -108,7 +108,7 @@ FILES = [
         {
             "storage": "1 of 1 weight tensors quantised to 8 bits",
             "products": f"1 {FLOAT}",
-            "on wasm": f"with --products dot, 1 products of 8-bit codes, {ROUNDED}",
+            "on wasm": f"with --products dot, 1 product of 8-bit codes, {ROUNDED}",
         },
     ),
     (
@@ -184,17 +184,19 @@ def test_types_of_gguf_files(webkiln: Command) -> None:
         ),
         "products": f"10 {FLOAT}",
         "on wasm": (
-            f"with --products dot, 3 products of 4-bit codes and 7 of 8-bit codes, {ROUNDED}"
+            f"3 products of 4-bit codes, {ROUNDED}; with --products dot, 7 products of 8-bit codes"
         ),
     }
 
 
 def test_explain_shows_products_of_blocks(webkiln: Command) -> None:
-    """They have as many operations as the float products that they replace."""
+    """They have as many operations as the float products that they replace. Without the option,
+    those of 4 bits are computed.
+    """
     source = "tests.frontends.torch.quantized_nets:products"
     shared = (source, "--weights", MATRICES, "--backend", "wasm")
     shown = {}
-    for products in ("exact", "dot"):
+    for products in ("exact", "dot", "auto"):
         done = webkiln("build", *shared, "-o", f"public/{products}", "--products", products)
         assert done.returncode == 0, done.stderr
         shown[products] = rows(webkiln("explain", f"public/{products}").stdout, f"{products}, wasm")
@@ -204,3 +206,4 @@ def test_explain_shows_products_of_blocks(webkiln: Command) -> None:
         assert operations == shown["exact"][layer][1]
         assert how.startswith("template block_product, ")
         assert passes == "block_products"
+        assert shown["auto"][layer] == shown["dot" if "Q4" in layer else "exact"][layer]

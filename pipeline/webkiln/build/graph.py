@@ -65,6 +65,7 @@ class ModelGraph(SourceGraph):
     @once
     def lower(self, backend: str, choice: Selection) -> Action:
         computation = self.recipe.computation
+        products = computation.products_of(backend)
         params: dict[str, Any] = {
             "backend": backend,
             "encoding": choice.encoding,
@@ -76,7 +77,7 @@ class ModelGraph(SourceGraph):
                 else {}
             ),
             **({"float16": "rounded"} if computation.rounds_float16(backend) else {}),
-            **({"products": "dot"} if computation.products_of(backend) == "dot" else {}),
+            **({"products": products} if products != "exact" else {}),
         }
         inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
         if choice.trial is not None:
@@ -194,7 +195,7 @@ class ModelGraph(SourceGraph):
         for backend in backends or choice.backends:
             tolerance = self.recipe.tolerance(backend, choice.encoding)
             for variant in VARIANTS[backend] or ("",):
-                params = {
+                params: dict[str, Any] = {
                     "backend": backend,
                     "variant": variant,
                     "browser": browser,
@@ -202,6 +203,8 @@ class ModelGraph(SourceGraph):
                     "layers": choice.layers,
                 }
                 params |= recorded
+                if self.recipe.computation.products_of(backend) != "exact":
+                    params["dot_tolerance"] = self.recipe.verification.tolerances["dot"]
                 detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
                 actions.append(
                     self._add(

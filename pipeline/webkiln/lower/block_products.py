@@ -1,7 +1,8 @@
 """Multiply weights of 4 and 8 bits as they are stored, by activations that are quantized in blocks.
 
 Results change: an activation keeps 8 bits, relative to the largest one of its block. Backends that
-have fast products of blocks rewrite graphs this way before they lower them, if the recipe says so.
+have fast products of blocks rewrite graphs this way before they lower them, if the recipe says so,
+or for weights of 4 bits, if it says nothing and the cost model expects it to be faster.
 
 The rows of a table that is also such a weight, as a tied embedding is, are decoded after they are
 selected.
@@ -30,12 +31,14 @@ after:
     output out = y
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
+from webkiln.ir.types import Type
 from webkiln.lower.block_weights import BlockWeights, find_weights
 from webkiln.ops.block_products import MatMulBlocks, QuantizeBlocks
 from webkiln.ops.codes import Repeat
@@ -48,16 +51,25 @@ ROWWISE = ("Add", "Sub", "Mul", "Cast", "Repeat", "UnpackBits")
 """The operators that decode rows independently of each other."""
 
 
-def run(graph: Graph) -> Graph:
+Chooser = Callable[[BlockWeights, Sequence[Type]], bool]
+"""Whether to multiply by weights, given the types of the factor and of the product, or to decode
+selected rows of weights, given none.
+"""
+
+
+def run(graph: Graph, chooses: Chooser = lambda weights, types: True) -> Graph:
+    """`chooses`: which of the weights that can be multiplied in blocks are."""
     loaded = loaded_constants(graph)
     quantized: dict[tuple[str, int], tuple[str, ...]] = {}
-    rewritten = rewrite.apply(graph, partial(multiply_blocks, loaded=loaded, quantized=quantized))
-    return rewrite.apply(rewritten, partial(decode_rows, loaded=loaded))
+    multiply = partial(multiply_blocks, chooses=chooses, loaded=loaded, quantized=quantized)
+    rewritten = rewrite.apply(graph, multiply)
+    return rewrite.apply(rewritten, partial(decode_rows, chooses=chooses, loaded=loaded))
 
 
 def multiply_blocks(
     view: GraphView,
     node: Node,
+    chooses: Chooser,
     loaded: frozenset[str],
     quantized: dict[tuple[str, int], tuple[str, ...]],
 ) -> Edit | None:
@@ -66,7 +78,7 @@ def multiply_blocks(
     blocks; products share them.
     """
     weights = weights_of(view, node, loaded)
-    if weights is None:
+    if weights is None or not chooses(weights, (view.type(node.inputs[0]), view.type(node.name))):
         return None
     made = Replacement(view, node)
     key = node.inputs[0], weights.block
@@ -93,12 +105,17 @@ def weights_of(view: GraphView, node: Node, loaded: frozenset[str]) -> BlockWeig
     return find_weights(view, name, loaded, transposed=not in_rows)
 
 
-def decode_rows(view: GraphView, node: Node, loaded: frozenset[str]) -> Edit | None:
+def decode_rows(
+    view: GraphView, node: Node, chooses: Chooser, loaded: frozenset[str]
+) -> Edit | None:
     """Decode the rows that are selected from weights, instead of all rows."""
     if node.op != "Gather" or node.attrs_as(Gather).axis != 0:
         return None
     table, indices = node.inputs
-    if indices in view.constant_names or find_weights(view, table, loaded) is None:
+    if indices in view.constant_names:
+        return None
+    weights = find_weights(view, table, loaded)
+    if weights is None or not chooses(weights, ()):
         return None
     made = Replacement(view, node)
     shift, count = view.type(indices).rank - 1, view.type(table).shape[0]

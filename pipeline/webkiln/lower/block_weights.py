@@ -57,6 +57,10 @@ class BlockWeights:
     minima: Parameter | None
     transposed: bool
 
+    @property
+    def has_offsets(self) -> bool:
+        return self.points is not None or self.minima is not None
+
     def operands(self, made: Replacement) -> list[str]:
         """The operands of MatMulBlocks: packed, factors and, if there are any, offsets."""
         packed = self._packed(made)

@@ -6,6 +6,7 @@ from webkiln.ir.dim import Size
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
 from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
+from webkiln.nest.kernel_template import Template
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Machine, Target
@@ -89,14 +90,25 @@ def expected(call: NestCall, schedule: Schedule, target: Target) -> float:
     assert machine is not None, f"{target.backend} has no cost model"
     if isinstance(schedule, TemplateSchedule):
         (template,) = (item for item in target.templates if item.name == schedule.template)
-        rows = prod(extent(call, loop) for loop in call.nest.axes if loop.axis in schedule.split)
-        columns = prod(extent(call, loop) for loop in call.nest.axes) // max(rows, 1)
-        depth = prod(extent(call, loop) for loop in call.nest.reduce)
-        across = template.block[1] if target.invocations else 1
-        computed = 2 * _whole(rows, template.block[0]) * _whole(columns, across) * depth
+        computed = 2 * _products(call, schedule, template, target)
         moving = nominal_size(moved(call)) / (machine.gigabytes * 1e6)
         return round(machine.launch + max(computed / (template.gops * 1e6), moving), 5)
     return milliseconds(call, schedule, machine)
+
+
+def _products(
+    call: NestCall, schedule: TemplateSchedule, template: Template, target: Target
+) -> int:
+    """The multiplications of a template, which computes whole blocks, or panels of codes."""
+    depth = prod(extent(call, loop) for loop in call.nest.reduce)
+    points = prod(extent(call, loop) for loop in call.nest.axes)
+    if (blocks := match_blocks(call.nest)) is not None:
+        columns = extent(call, blocks.column)
+        rows = points // max(columns, 1)
+        return rows * _whole(columns, template.panel) * depth * (BYTE // blocks.weights.bits)
+    rows = prod(extent(call, loop) for loop in call.nest.axes if loop.axis in schedule.split)
+    across = template.block[1] if target.invocations else 1
+    return _whole(rows, template.block[0]) * _whole(points // max(rows, 1), across) * depth
 
 
 def _whole(size: int, block: int) -> int:
