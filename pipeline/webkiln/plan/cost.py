@@ -77,6 +77,7 @@ def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     count at nominal values.
     """
     integers = any(item.body.type in INTEGER for item in call.nest.accumulators)
+    integers = integers or match_blocks(call.nest) is not None
     computed = nominal_size(operations(call)) / (INTEGER_SHARE if integers else 1)
     computing = computed / (machine.gflops * 1e6 * efficiency(call, schedule, machine))
     return round(
