@@ -70,7 +70,7 @@ REACH: tuple[tuple[str, str, Any, set[str]], ...] = (
     ("onnx", "verification.sample_sizes", {"N": 3}, {"reference"}),
     ("onnx", "verification.reference", Path("/nowhere/r.npz"), {"reference", "verify"}),
     ("keras", "inputs.batch_size", 3, {"convert", "reference"}),
-    ("onnx", "verification.tolerances", {"float32": 0.5, "precision": 0.5}, {"verify"}),
+    ("onnx", "verification.tolerances", {"float32": 0.5, "dot": 0.5}, {"verify"}),
     ("onnx", "bundle.labels", ("a", "b"), {"bundle"}),
     ("onnx", "bundle.images", {"x": ImageInput(color="BGR")}, {"bundle"}),
     ("onnx", "user_code.plugins", (FILE,), {"load", "convert", "reference"}),
@@ -87,7 +87,8 @@ REACH: tuple[tuple[str, str, Any, set[str]], ...] = (
     ("onnx", "computation.winograd", False, {"lower"}),
     ("onnx", "computation.precision", "float16", {"lower", "verify"}),
     ("onnx", "computation.float16", "rounded", {"lower"}),
-    ("onnx", "computation.products", "dot", {"lower", "verify"}),
+    ("onnx", "computation.products", "exact", {"lower", "verify"}),
+    ("keras", "computation.products", "dot", {"lower"}),
     ("onnx", "computation.tuned", Path("/nowhere/tuned.json"), {"lower"}),
 )  # fmt: skip
 """A format, a field of a recipe with a value, and the stages of the actions that it affects."""

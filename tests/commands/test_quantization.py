@@ -24,7 +24,8 @@ FRONTENDS = Path(__file__).parents[1] / "frontends"
 BLOCKS = FRONTENDS / "onnx" / "quantized" / "operators.onnx"
 MATRICES = FRONTENDS / "torch" / "corpus" / "matrices.gguf"
 FLOAT = "of dequantised weights, decoded when the model is loaded (the other factor is float)"
-DOT = "products of 4-bit weights as they are stored, by activations rounded to 8 bits"
+DOT = "products of 4-bit codes, by activations rounded to 8 bits"
+ROUNDED = "by activations rounded to 8 bits"
 node = helper.make_node
 
 
@@ -104,7 +105,11 @@ FILES = [
     ),
     (
         weights_only,
-        {"storage": "1 of 1 weight tensors quantised to 8 bits", "products": f"1 {FLOAT}"},
+        {
+            "storage": "1 of 1 weight tensors quantised to 8 bits",
+            "products": f"1 {FLOAT}",
+            "on wasm": f"with --products dot, 1 product of 8-bit codes, {ROUNDED}",
+        },
     ),
     (
         lambda folder: BLOCKS,
@@ -178,23 +183,27 @@ def test_types_of_gguf_files(webkiln: Command) -> None:
             " 1 in 8 bits, blocks of 32"
         ),
         "products": f"10 {FLOAT}",
-        "on wasm": f"with --products dot, 3 {DOT}",
+        "on wasm": (
+            f"3 products of 4-bit codes, {ROUNDED}; with --products dot, 7 products of 8-bit codes"
+        ),
     }
 
 
 def test_explain_shows_products_of_blocks(webkiln: Command) -> None:
-    """They have as many operations as the float products that they replace."""
+    """They have as many operations as the float products that they replace. Without the option,
+    those of 4 bits are computed.
+    """
     source = "tests.frontends.torch.quantized_nets:products"
     shared = (source, "--weights", MATRICES, "--backend", "wasm")
     shown = {}
-    for products in ("exact", "dot"):
+    for products in ("exact", "dot", "auto"):
         done = webkiln("build", *shared, "-o", f"public/{products}", "--products", products)
         assert done.returncode == 0, done.stderr
         shown[products] = rows(webkiln("explain", f"public/{products}").stdout, f"{products}, wasm")
-    for layer in ("Q4_1.linear", "Q4_K.linear"):
+    for layer in ("Q4_1.linear", "Q4_K.linear", "Q8_0.linear", "Q6_K.linear"):
         _, operations, _, how, passes = shown["dot"][layer]
         assert int(operations.replace(",", "")) == 2 * 3 * ROWS * COLUMNS
         assert operations == shown["exact"][layer][1]
         assert how.startswith("template block_product, ")
         assert passes == "block_products"
-    assert shown["dot"]["Q6_K.linear"] == shown["exact"]["Q6_K.linear"]
+        assert shown["auto"][layer] == shown["dot" if "Q4" in layer else "exact"][layer]

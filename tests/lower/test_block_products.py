@@ -11,6 +11,7 @@ from webkiln.backends.table import REGISTRY
 from webkiln.errors import InternalError
 from webkiln.ir.text import print_graph
 from webkiln.lower.lower import unfused
+from webkiln.ops.block_products import MatMulBlocks
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.load_time import load_time_nodes, nodes_after
 from webkiln.ops.table import parse
@@ -115,11 +116,16 @@ def test_the_bundle_stays_the_same(form: str) -> None:
     assert not {"w", "codes", "real", "other"} & computed
 
 
-@pytest.mark.parametrize("zero", [-1.0, 7.5, 16.0])
-def test_other_zero_points_stay(zero: float) -> None:
+@pytest.mark.parametrize("zero", [-1.0, 7.5, 8.0, 16.0])
+def test_zero_points_that_are_no_codes_are_offsets(zero: float) -> None:
     graph = optimised(graph_of("center", zero=zero))
     changed = run("block_products", graph, "lower")
-    assert Counter(node.op for node in changed.nodes)["MatMul"] == 1
+    products = {node.name: node for node in changed.nodes if node.op == "MatMulBlocks"}
+    assert products["y"].attrs_as(MatMulBlocks).center == (8 if zero == 8.0 else 0)
+    assert len(products["y"].inputs) == (4 if zero == 8.0 else 5)
+    inputs, weights = values(graph)
+    expected, results = (run_graph(item, inputs, weights)[0]["y"] for item in (graph, changed))
+    np.testing.assert_allclose(results, expected, rtol=0, atol=0.02 * np.abs(expected).max())
 
 
 def test_weights_that_a_bundle_contains_as_floats_stay() -> None:

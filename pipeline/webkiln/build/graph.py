@@ -54,6 +54,7 @@ class ModelGraph(QuantizedGraph):
     @once
     def lower(self, backend: str, choice: Selection) -> Action:
         computation = self.recipe.computation
+        products = computation.products_of(backend)
         params: dict[str, Any] = {
             "backend": backend,
             "encoding": self.plain_encoding(choice.encoding),
@@ -65,7 +66,7 @@ class ModelGraph(QuantizedGraph):
                 else {}
             ),
             **({"float16": "rounded"} if computation.rounds_float16(backend) else {}),
-            **({"products": "dot"} if computation.products_of(backend) == "dot" else {}),
+            **({"products": products} if products != "exact" else {}),
         }
         inputs: dict[str, Input] = {
             "graph.json": self.graph(choice.encoding),
@@ -185,7 +186,7 @@ class ModelGraph(QuantizedGraph):
         for backend in backends or choice.backends:
             tolerance = self.recipe.tolerance(backend, choice.encoding)
             for variant in VARIANTS[backend] or ("",):
-                params = {
+                params: dict[str, Any] = {
                     "backend": backend,
                     "variant": variant,
                     "browser": browser,
@@ -193,6 +194,8 @@ class ModelGraph(QuantizedGraph):
                     "layers": choice.layers,
                 }
                 params |= recorded
+                if self.recipe.computation.products_of(backend) != "exact":
+                    params["dot_tolerance"] = self.recipe.verification.tolerances["dot"]
                 detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
                 actions.append(
                     self._add(

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from webkiln import canonical
+from webkiln.backends.table import REGISTRY
 from webkiln.build.action import Input, Product
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph
@@ -18,10 +19,12 @@ from webkiln.ir.rewrite import GraphView
 from webkiln.ir.serial import SCHEMA
 from webkiln.ir.types import itemsize
 from webkiln.lower import block_products
+from webkiln.ops.block_products import MatMulBlocks
 from webkiln.ops.codes import Repeat, UnpackBits
 from webkiln.ops.load_time import load_time_nodes
 from webkiln.ops.plugins import defined_by
 from webkiln.ops.table import find, from_json
+from webkiln.plan import block_choice
 from webkiln.plugins import import_files
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.values import DOT_BACKENDS
@@ -50,13 +53,19 @@ class Form:
 @dataclass(frozen=True, slots=True)
 class Multiplication:
     """A product or convolution with a weight: its layer, and why it is not computed in integers:
-    None if it is, "" if the weight is not quantised. `by_block`: backends can compute it without
-    decoding its 4-bit weights.
+    None if it is, "" if the weight is not quantised. `by_block`: the bits of the codes by which
+    backends can multiply without decoding them; 0 if they cannot. `by_default`: they do without
+    a word in the recipe.
     """
 
     layer: str
     obstacle: str | None
-    by_block: bool
+    by_block: int
+    by_default: bool = False
+
+    def is_dot(self, products: str) -> bool:
+        """Whether backends do with the recipe's option."""
+        return bool(self.by_block) if products == "dot" else products == "auto" and self.by_default
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +107,27 @@ def _present(engine: Engine, source: Input) -> Mapping[str, Any]:
 
 def _rows(found: Quantization, recipe: Recipe) -> dict[str, str]:
     able = [name for name in recipe.backends if name in DOT_BACKENDS]
-    uses_dot = recipe.computation.products == "dot"
-    undecoded = uses_dot and able == list(recipe.backends)
-    products = [item for item in found.products if not (undecoded and item.by_block)]
+    how = recipe.computation.products
+    used = [item for item in found.products if able and item.is_dot(how)]
+    undecoded = used if able == list(recipe.backends) else []
     rows = {"storage": _weights(found.weights)}
-    if text := _products(products):
+    if text := _products([item for item in found.products if item not in undecoded]):
         rows["products"] = text
-    if (count := sum(item.by_block for item in found.products)) and able:
-        what = f"{count} product{'s' * (count > 1)} of 4-bit weights as they are stored"
-        option = "" if uses_dot else "with --products dot, "
-        rows[f"on {' and '.join(able)}"] = f"{option}{what}, by activations rounded to 8 bits"
+    others = [item for item in found.products if item.by_block and item not in used]
+    parts = [f"{_codes(used)}, by activations rounded to 8 bits"] if used else []
+    if others and able:
+        rounded = "" if used else ", by activations rounded to 8 bits"
+        parts.append(f"with --products dot, {_codes(others)}{rounded}")
+    if parts:
+        rows[f"on {' and '.join(able)}"] = "; ".join(parts)
     return rows
+
+
+def _codes(products: Sequence[Multiplication]) -> str:
+    """The number of products with codes of each width."""
+    counts = Counter(item.by_block for item in products)
+    parts = [f"{count} of {bits}-bit codes" for bits, count in sorted(counts.items())]
+    return " and ".join(parts).replace(" of", f" product{'s' * (len(products) > 1)} of", 1)
 
 
 def quantization(graph: Graph) -> Quantization:
@@ -116,8 +135,11 @@ def quantization(graph: Graph) -> Quantization:
     from webkiln.passes import integer_products  # only graphs that passes have written need it
 
     decoded = {name: node for node in load_time_nodes(graph) for name in node.outputs}
-    view, rewritten = GraphView(graph), block_products.run(graph).nodes
-    by_block = {node.name for node in rewritten if node.op == "MatMulBlocks"}
+    view = GraphView(graph)
+    able, chosen = (
+        _block_products(block_products.run(graph, *chooses))
+        for chooses in ((), (block_choice.chooser(REGISTRY["wasm"].target),))
+    )
     forms: dict[tuple[str, ...], Form] = {}
     products = []
     for node, name in _weighted(graph, view):
@@ -129,8 +151,18 @@ def quantization(graph: Graph) -> Quantization:
         obstacle = None
         if not graph.type(node.name).dtype.startswith(INTEGERS):
             obstacle = (integer_products.obstacle(view, node) or "") if form.bits else ""
-        products.append(Multiplication(node.layer or node.name, obstacle, node.name in by_block))
+        layer, bits = node.layer or node.name, able.get(node.name, 0)
+        products.append(Multiplication(layer, obstacle, bits, node.name in chosen))
     return Quantization(Counter(forms.values()), tuple(products))
+
+
+def _block_products(graph: Graph) -> dict[str, int]:
+    """The bits of the codes of each product of blocks."""
+    return {
+        node.name: node.attrs_as(MatMulBlocks).bits
+        for node in graph.nodes
+        if node.op == "MatMulBlocks"
+    }
 
 
 def _weighted(graph: Graph, view: GraphView) -> Iterator[tuple[Node, str]]:

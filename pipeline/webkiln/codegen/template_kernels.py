@@ -205,8 +205,9 @@ class ProductKernel(TemplateKernel):
 
 
 class BlockKernel(TemplateKernel):
-    """The kernel of a product of blocks. The text receives the `operands` by name, the `center` of
-    the codes, and the `extents` of the rows, the blocks and the bytes of a block.
+    """The kernel of a product of blocks. The text receives the `operands` by name, the `bits` of a
+    code and their `center`; whether codes are `signed`, and parameters those of columns
+    (`by_column`); and the `extents` of the rows, the blocks and the bytes of a block.
     """
 
     def __init__(self, kernel: Kernel, language: TemplateLanguage, step: BlockProduct) -> None:
@@ -218,17 +219,21 @@ class BlockKernel(TemplateKernel):
         return {"store": self.function("store", nest, schedule, ("sums",), self.outputs)}
 
     def values(self) -> dict[str, Any]:
-        step, names = self.step, ("codes", "scales", "packed", "factors", "offsets")
-        positions = {name: getattr(step, name) for name in names}
+        step, weights = self.step, self.step.weights
+        positions = {"codes": step.codes, "scales": step.scales, "offsets": weights.offsets}
+        positions |= {"packed": weights.packed, "factors": weights.factors}
         return {
             "operands": {
                 name: None if position is None else f"x{position}"
                 for name, position in positions.items()
             },
-            "center": step.center,
+            "bits": weights.bits,
+            "signed": self.kernel.nest.inputs[weights.packed].dtype == "int8",
+            "center": weights.center,
+            "by_column": weights.by_column,
             "extents": {
                 "row": _product(step.row) or "1",
-                "blocks": _product((step.block,)),
+                "blocks": "1" if step.block is None else _product((step.block,)),
                 "bytes": _product((step.byte,)),
             },
             **self.language.variables(self.kernel, {}),

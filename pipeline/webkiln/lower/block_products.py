@@ -1,10 +1,11 @@
-"""Multiply 4-bit weights as they are stored, by activations that are quantized in blocks.
+"""Multiply weights of 4 and 8 bits as they are stored, by activations that are quantized in blocks.
 
 Results change: an activation keeps 8 bits, relative to the largest one of its block. Backends that
-have fast products of blocks rewrite graphs this way before they lower them, if the recipe says so.
+have fast products of blocks rewrite graphs this way before they lower them, if the recipe says so,
+or for weights of 4 bits, if it says nothing and the cost model expects it to be faster.
 
 The rows of a table that is also such a weight, as a tied embedding is, are decoded after they are
-selected. Weights that a bundle contains as floats stay: codes would save too little.
+selected.
 
 before:
     graph g
@@ -30,102 +31,105 @@ after:
     output out = y
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
-from webkiln.ops.block_products import MASK, MatMulBlocks, QuantizeBlocks
-from webkiln.ops.codes import Repeat, UnpackBits
+from webkiln.ir.types import Type
+from webkiln.lower.block_weights import BlockWeights, find_weights
+from webkiln.ops.block_products import MatMulBlocks, QuantizeBlocks
+from webkiln.ops.codes import Repeat
 from webkiln.ops.linear import MatMul
-from webkiln.ops.load_time import load_time_nodes
+from webkiln.ops.load_time import loaded_constants
 from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Gather
 
 ROWWISE = ("Add", "Sub", "Mul", "Cast", "Repeat", "UnpackBits")
 """The operators that decode rows independently of each other."""
-GROUP = 8
-"""Blocks consist of groups of so many neighbours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """w[n, k] = (codes[n, k] - zero) * scales[n, k // block] + minima[n, k // block], where the
-    zero point is the number `center`, or else `points`[n, k // block].
-    """
-
-    packed: str
-    block: int
-    scales: str
-    center: int = 0
-    points: str | None = None
-    minima: str | None = None
+Chooser = Callable[[BlockWeights, Sequence[Type]], bool]
+"""Whether to multiply by weights, given the types of the factor and of the product, or to decode
+selected rows of weights, given none.
+"""
 
 
-def run(graph: Graph) -> Graph:
-    decoded = frozenset(name for node in load_time_nodes(graph) for name in node.outputs)
-    multiply = partial(multiply_blocks, decoded=decoded, quantized={})
+def run(graph: Graph, chooses: Chooser = lambda weights, types: True) -> Graph:
+    """`chooses`: which of the weights that can be multiplied in blocks are."""
+    loaded = loaded_constants(graph)
+    quantized: dict[tuple[str, int], tuple[str, ...]] = {}
+    multiply = partial(multiply_blocks, chooses=chooses, loaded=loaded, quantized=quantized)
     rewritten = rewrite.apply(graph, multiply)
-    return rewrite.apply(rewritten, partial(decode_rows, decoded=decoded))
+    return rewrite.apply(rewritten, partial(decode_rows, chooses=chooses, loaded=loaded))
 
 
 def multiply_blocks(
     view: GraphView,
     node: Node,
-    decoded: Collection[str],
+    chooses: Chooser,
+    loaded: frozenset[str],
     quantized: dict[tuple[str, int], tuple[str, ...]],
 ) -> Edit | None:
-    """The product of a quantized factor. `decoded`: what is computed when the model is loaded, of
-    what a bundle contains. `quantized`: the codes and scales of what has been quantized, by its
-    name and the length of blocks; products share them.
+    """The product of a quantized factor. `loaded`: the constants that programs may read.
+    `quantized`: the codes and scales of what has been quantized, by its name and the length of
+    blocks; products share them.
     """
-    if node.op != "MatMul" or view.type(node.name).dtype != "float32":
-        return None
-    attrs, name = node.attrs_as(MatMul), node.inputs[1]
-    if name not in decoded:
-        return None
-    in_rows, turned = attrs.transpose_b, view.producer(name, "Transpose", only_use=False)
-    if turned is not None and view.type(name).rank == 2:
-        (name,), in_rows = turned.inputs, not in_rows
-    weights = match_weights(view, name)
-    if weights is None or attrs.transpose_a or not in_rows:
+    weights = weights_of(view, node, loaded)
+    if weights is None or not chooses(weights, (view.type(node.inputs[0]), view.type(node.name))):
         return None
     made = Replacement(view, node)
     key = node.inputs[0], weights.block
     if key not in quantized:
         by_block = QuantizeBlocks(weights.block)
         quantized[key] = made.add_all(("codes", "scales"), "QuantizeBlocks", key[:1], by_block)
-    offsets = [] if weights.minima is None else [weights.minima]
-    if weights.points is not None:
-        products = made.add("products", "Mul", [weights.points, weights.scales])
-        offsets = [made.add("offsets", "Neg", [products])]
     return made.finish(
         "MatMulBlocks",
-        [*quantized[key], weights.packed, weights.scales, *offsets],
-        MatMulBlocks(weights.block, weights.center),
+        [*quantized[key], *weights.operands(made)],
+        MatMulBlocks(weights.block, weights.center, weights.codes.bits, weights.transposed),
     )
 
 
-def decode_rows(view: GraphView, node: Node, decoded: Collection[str]) -> Edit | None:
+def weights_of(view: GraphView, node: Node, loaded: frozenset[str]) -> BlockWeights | None:
+    """The weights of a product, if they can be multiplied in blocks."""
+    if node.op != "MatMul" or view.type(node.name).dtype != "float32":
+        return None
+    attrs, name = node.attrs_as(MatMul), node.inputs[1]
+    in_rows, turned = attrs.transpose_b, view.producer(name, "Transpose", only_use=False)
+    if turned is not None and view.type(name).rank == 2:
+        (name,), in_rows = turned.inputs, not in_rows
+    if attrs.transpose_a:
+        return None
+    return find_weights(view, name, loaded, transposed=not in_rows)
+
+
+def decode_rows(
+    view: GraphView, node: Node, chooses: Chooser, loaded: frozenset[str]
+) -> Edit | None:
     """Decode the rows that are selected from weights, instead of all rows."""
     if node.op != "Gather" or node.attrs_as(Gather).axis != 0:
         return None
     table, indices = node.inputs
-    if table not in decoded or indices in view.constant_names:
+    if indices in view.constant_names:
         return None
-    if match_weights(view, table) is None:
+    weights = find_weights(view, table, loaded)
+    if weights is None or not chooses(weights, ()):
         return None
     made = Replacement(view, node)
-    shift = view.type(indices).rank - 1
+    shift, count = view.type(indices).rank - 1, view.type(table).shape[0]
 
     def rows(name: str) -> str:
         """The selected rows of a constant, computed of those of its operands."""
-        if view.scalar(name) is not None:
+        if view.type(name).rank < 2 or view.type(name).shape[0] != count:
             return name
         producer = view.any_producer(name)
-        if producer is None or producer.op not in ROWWISE:
+        if (
+            producer is None
+            or producer.op not in ROWWISE
+            or not loaded.issuperset(item for item in producer.inputs if view.scalar(item) is None)
+        ):
             return made.add(f"{name}/rows", "Gather", [name, indices], node.attrs)
         attrs = producer.attrs
         if isinstance(attrs, Repeat):
@@ -133,65 +137,3 @@ def decode_rows(view: GraphView, node: Node, decoded: Collection[str]) -> Edit |
         return made.add(f"{name}/decoded", producer.op, list(map(rows, producer.inputs)), attrs)
 
     return made.finish("Identity", [rows(table)])
-
-
-def match_weights(view: GraphView, name: str) -> Weights | None:
-    """The codes, scales and zero points of a constant [n, k], if these are blocks of 4 bits."""
-    minima = None
-    total = view.producer(name, "Add", only_use=False)
-    if total is not None:
-        name, minima = total.inputs
-    product = view.producer(name, "Mul", only_use=False)
-    if product is None:
-        return None
-    shifted, repeated = product.inputs
-    scales = _repeated(view, repeated)
-    codes, center, points = _without_zero(view, shifted)
-    packed = _packed(view, codes)
-    if scales is None or packed is None or center is None:
-        return None
-    parts = [_repeated(view, item) for item in (points, minima) if item is not None]
-    if len(parts) > 1 or any(item is None or item[1] != scales[1] for item in parts):
-        return None
-    other = next((item[0] for item in parts if item is not None), None)
-    return Weights(
-        packed,
-        scales[1],
-        scales[0],
-        center,
-        points=None if points is None else other,
-        minima=None if minima is None else other,
-    )
-
-
-def _repeated(view: GraphView, name: str) -> tuple[str, int] | None:
-    """What is repeated in blocks along the last axis of a matrix, and the length of the blocks."""
-    node = view.producer(name, "Repeat", only_use=False)
-    if node is None or view.type(name).rank != 2:
-        return None
-    attrs = node.attrs_as(Repeat)
-    whole = view.type(name).shape[1] % attrs.times == 0 and attrs.times % GROUP == 0
-    return (node.inputs[0], attrs.times) if attrs.axis == 1 and whole else None
-
-
-def _without_zero(view: GraphView, name: str) -> tuple[str, int | None, str | None]:
-    """A name, or what it is the difference of: codes, the zero point that is a number (None if no
-    code can be one), and the one that is not.
-    """
-    node = view.producer(name, "Sub", only_use=False)
-    if node is None:
-        return name, 0, None
-    codes, zero = node.inputs
-    number = view.scalar(zero)
-    if number is None:
-        return codes, 0, zero
-    return codes, int(number) if number in range(MASK + 1) else None, None
-
-
-def _packed(view: GraphView, name: str) -> str | None:
-    """The bytes of which the codes are unpacked."""
-    real = view.producer(name, "Cast", only_use=False)
-    codes = real and view.producer(real.inputs[0], "UnpackBits", only_use=False)
-    if codes is None or codes.attrs_as(UnpackBits) != UnpackBits(4):
-        return None
-    return codes.inputs[0] if codes.inputs[0] in view.constant_names else None

@@ -119,8 +119,10 @@ class Loops:
     """Whether float16 values are float32 between layers, without rounding. Inputs, outputs and
     states stay float16.
     """
-    quantizes_rows: bool = False
-    """Whether products with 4-bit weights quantize the other factor."""
+    products: str = "exact"
+    """How products with weights of 4 or 8 bits are computed: `exact`; `dot`, which quantizes the
+    other factor; or `auto`, which does so where the weights have 4 bits and it is faster.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class Target:
         runs = self.runs
         if isinstance(runs, Loops):
             held = runs.holds_float16 and not rounds_float16
-            runs = replace(runs, holds_float16=held, quantizes_rows=products == "dot")
+            runs = replace(runs, holds_float16=held, products=products)
         return replace(self, runs=runs, winograd=self.winograd and winograd, precision=precision)
 
     @property

@@ -1,4 +1,4 @@
-"""Products of vectors and 4-bit weights that are quantized in blocks along the sum.
+"""Products of vectors and weights of 4 or 8 bits that are quantized in blocks along the sum.
 
 A block of activations is quantized as well, so that the products of a block are those of integers.
 The scheme is that of llama.cpp's Q8_0 by Q4_0 and Q4_1.
@@ -6,6 +6,8 @@ The scheme is that of llama.cpp's Q8_0 by Q4_0 and Q4_1.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, bitcast, cast, const, select
+from webkiln.nest.steps import View
 from webkiln.ops.budget import elements
 from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import Case, Cost, Operator, define
@@ -22,6 +25,7 @@ from webkiln.ops.operator import Case, Cost, Operator, define
 LARGEST = 127
 """The largest code of an activation."""
 MASK = 15
+BYTE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,79 +102,117 @@ Operand: x, float32 [..., n]. Results: codes, int8 [..., n] in -127..127, and sc
 class MatMulBlocks(Attributes):
     block: int
     center: int = 0
+    bits: int = 4
+    transposed: bool = False
 
 
 def _product_types(attrs: MatMulBlocks, types: Sequence[Type]) -> tuple[Type, ...]:
-    codes, packed, offsets = types[0], types[2], types[4:]
-    depth, columns = codes.shape[-1], packed.shape[0] if packed.rank == 2 else -1
-    blocks = _blocks(codes.shape, attrs.block)
+    codes, packed, factors = types[0], types[2], types[3]
+    depth, blocks = codes.shape[-1], _blocks(codes.shape, attrs.block)
+    columns = packed.shape[attrs.transposed] if packed.rank == 2 else -1
+    parts = _oriented(factors.shape, attrs)[-1:]
+
+    def matrix(dtype: str, along: Size) -> Type:
+        return Type(dtype, _oriented((columns, along), attrs))
+
+    narrow = packed.dtype if attrs.bits == BYTE and packed.dtype == "int8" else "uint8"
     expected = (
         Type("int8", codes.shape),
         Type("float32", (*codes.shape[:-1], blocks)),
-        Type("uint8", (columns, depth // 2)),
-        *[Type("float32", (columns, blocks))] * (1 + len(offsets)),
+        matrix(narrow, depth * attrs.bits // BYTE),
+        *[matrix("float32", 1 if parts == (1,) else blocks)] * len(types[3:]),
     )
-    if tuple(types) != expected or attrs.block % 2 or not 0 <= attrs.center <= MASK:
+    if (
+        tuple(types) != expected
+        or attrs.bits not in (4, BYTE)
+        or attrs.block * attrs.bits % BYTE
+        or attrs.center not in code_range(attrs.bits, narrow)
+    ):
         raise ShapeError(
             f"operands are {', '.join(map(str, types))}, expected"
-            f" {', '.join(map(str, expected))}, and an even block"
+            f" {', '.join(map(str, expected))}, blocks of whole bytes of codes of 4 or 8 bits, and"
+            " a center that is a code"
         )
     return (Type("float32", (*codes.shape[:-1], columns)),)
 
 
+def _oriented(shape: tuple[Size, ...], attrs: MatMulBlocks) -> tuple[Size, ...]:
+    """The shape of weights [columns, depth] as they are stored."""
+    return shape[::-1] if attrs.transposed else shape
+
+
+def code_range(bits: int, dtype: str) -> range:
+    """The codes of so many bits."""
+    return range(-128, 128) if dtype == "int8" else range(1 << bits)
+
+
 def _product_reference(
-    attrs: MatMulBlocks, codes: Array, scales: Array, packed: Array, factors: Array, *offsets: Array
+    attrs: MatMulBlocks, codes: Array, scales: Array, packed: Array, *factors: Array
 ) -> tuple[Array, ...]:
-    four = np.stack([packed & MASK, packed >> 4], -1).reshape(len(packed), -1)
-    weights = (four.astype(np.float64) - attrs.center) * np.repeat(factors, attrs.block, 1)
-    for offset in offsets:
-        weights += np.repeat(offset, attrs.block, 1)
+    stored = packed.T if attrs.transposed else packed
+    if attrs.bits == 4:
+        stored = np.stack([stored & MASK, stored >> 4], -1).reshape(len(stored), -1)
+    wide = [
+        np.repeat(item, stored.shape[1] // item.shape[1], 1)
+        for item in ((array.T if attrs.transposed else array) for array in factors)
+    ]
+    weights = (stored.astype(np.float64) - attrs.center) * wide[0]
+    for offset in wide[1:]:
+        weights += offset
     x = codes.astype(np.float64) * np.repeat(scales, attrs.block, -1)
     return (x @ weights.T,)
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What a product of blocks reads for a byte of codes: the codes of two neighbours of a row and
-    their scale, the byte, and the factor and the offset of its block.
+    """What a product of blocks reads for a byte of codes: the neighbours of a row that it is
+    multiplied by, two for 4 bits, and their scale; the byte; the factor and the offset of its
+    block.
     """
 
-    rows: tuple[Expr, Expr]
+    rows: tuple[Expr, ...]
     scale: Expr
     byte: Expr
     factor: Expr
     offset: Expr | None = None
 
 
-def two_products(loads: Loads, center: int) -> Expr:
-    """What two neighbours add to a sum: products of integers, times the scales of their blocks."""
-    first, second = (cast(item, INT) for item in loads.rows)
-    pair = bitcast(loads.byte, INT)
-    low = apply("band", pair, const(MASK, INT)) - const(center, INT)
-    high = apply("shr", pair, const(4, INT)) - const(center, INT)
-    total = cast(first * low + second * high, FLOAT) * loads.factor
+def products_of_byte(loads: Loads, center: int) -> Expr:
+    """What a byte adds to a sum: products of integers, times the scales of their blocks."""
+    rows, byte = [cast(item, INT) for item in loads.rows], loads.byte
+    byte = byte if byte.type == INT else bitcast(byte, INT)
+    codes = [byte]
+    if len(rows) > 1:
+        codes = [apply("band", byte, const(MASK, INT)), apply("shr", byte, const(4, INT))]
+    products = [x * (code - const(center, INT)) for x, code in zip(rows, codes, strict=True)]
+    total = cast(reduce(add, products), FLOAT) * loads.factor
     if loads.offset is not None:
-        total = total + cast(first + second, FLOAT) * loads.offset
+        total = total + cast(reduce(add, rows), FLOAT) * loads.offset
     return total * loads.scale
 
 
 def _lower_product(low: Lowering, attrs: MatMulBlocks) -> None:
-    codes, scales, packed, factors, *offsets = low.inputs
+    codes, scales, packed, *factors = low.inputs
     nest = low.nest()
     *rows, column = nest.axes(low.outputs[0].shape)
-    block, byte = nest.reduce(scales.shape[-1]), nest.reduce(attrs.block // 2)
-    byte = block * const(attrs.block // 2, INT) + byte
-    first, second = (
-        nest.load(codes, [*rows, byte * const(2, INT) + const(place, INT)]) for place in (0, 1)
-    )
+    each, along = BYTE // attrs.bits, 0 if attrs.transposed else 1
+    block, byte = nest.reduce(scales.shape[-1]), nest.reduce(attrs.block // each)
+    byte = block * const(attrs.block // each, INT) + byte
+    first = byte * const(each, INT)
+
+    def weight(source: View, place: Expr) -> Expr:
+        return nest.load(source, [place, column] if attrs.transposed else [column, place])
+
+    def parameter(source: View) -> Expr:
+        return weight(source, const(0, INT) if source.shape[along] == 1 else block)
+
     loads = Loads(
-        (first, second),
+        tuple(nest.load(codes, [*rows, first + const(n, INT)]) for n in range(each)),
         nest.load(scales, [*rows, block]),
-        nest.load(packed, [column, byte]),
-        nest.load(factors, [column, block]),
-        nest.load(offsets[0], [column, block]) if offsets else None,
+        weight(packed, byte),
+        *map(parameter, factors),
     )
-    nest.store(low.outputs[0], nest.accumulate("sum", two_products(loads, attrs.center)))
+    nest.store(low.outputs[0], nest.accumulate("sum", products_of_byte(loads, attrs.center)))
     nest.done()
 
 
@@ -185,26 +227,45 @@ def _product_scratch(attrs: MatMulBlocks, inputs: Sequence[Type], outputs: Seque
 
 def _product_cases() -> Iterable[Case]:
     rng = np.random.default_rng(0)
-    for rows, columns, blocks, block, with_offsets in (
-        ((), 5, 1, 2, False),
-        ((1,), 16, 3, 32, False),
-        ((3,), 21, 2, 32, True),
-        ((2, 7), 8, 1, 64, True),
-        ((13,), 40, 5, 16, False),
-        ((1,), 33, 36, 32, True),
+    for rows, columns, blocks, block, how, kind in (
+        ((), 5, 1, 2, "", ""),
+        ((1,), 16, 3, 32, "", ""),
+        ((3,), 21, 2, 32, "offsets", ""),
+        ((2, 7), 8, 1, 64, "offsets", ""),
+        ((13,), 40, 5, 16, "", ""),
+        ((1,), 33, 36, 32, "offsets", ""),
+        ((3,), 13, 2, 16, "offsets transposed", ""),
+        ((2,), 9, 3, 16, "offsets by column", ""),
+        ((3,), 21, 2, 32, "", "int8"),
+        ((1,), 33, 5, 20, "offsets", "uint8"),
+        ((5,), 17, 3, 16, "by column", "int8"),
+        ((4,), 12, 2, 24, "offsets by column transposed", "uint8"),
     ):
-        depth = blocks * block
+        depth, transposed = blocks * block, "transposed" in how
         codes = rng.integers(-LARGEST, LARGEST, (*rows, depth), np.int8, endpoint=True)
-        packed = rng.integers(0, 255, (columns, depth // 2), np.uint8, endpoint=True)
-
-        def make(*shape: int) -> Array:
-            return rng.uniform(0.01, 0.1, shape).astype(np.float32)
-
-        offsets = [make(columns, blocks)] if with_offsets else []
+        limits = np.iinfo(kind or "uint8")
+        shape = columns, depth if kind else depth // 2
+        packed = rng.integers(limits.min, limits.max, shape, kind or "uint8", endpoint=True)
+        shape = columns, 1 if "column" in how else blocks
+        operands = [packed, *[_positive(rng, shape) for _ in range(1 + ("offsets" in how))]]
+        attrs = {
+            "block": block,
+            "center": 0 if "offsets" in how or kind == "int8" else 8,
+            **({"bits": BYTE} if kind else {}),
+            **({"transposed": True} if transposed else {}),
+        }
         yield Case(
-            (codes, make(*rows, blocks), packed, make(columns, blocks), *offsets),
-            {"block": block, "center": 0 if with_offsets else 8},
+            (
+                codes,
+                _positive(rng, (*rows, blocks)),
+                *(np.ascontiguousarray(item.T) if transposed else item for item in operands),
+            ),
+            attrs,
         )
+
+
+def _positive(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return rng.uniform(0.01, 0.1, shape).astype(np.float32)
 
 
 MATMUL_BLOCKS = define(
@@ -219,11 +280,12 @@ MATMUL_BLOCKS = define(
         cost=Cost(_product_work, _product_scratch),
     )
 )
-"""Products of quantized rows and the rows of a matrix of 4-bit codes:
+"""Products of quantized rows and the rows of a matrix of codes of 4 or 8 bits:
 sum over k of x[..., k] * w[n, k].
 
 Operands: codes, int8 [..., depth], and scales, float32 [..., depth / block], as `QuantizeBlocks`
-computes them; packed, uint8 [n, depth / 2], two codes to a byte, low bits first; factors and,
-optionally, offsets, float32 [n, depth / block]. x is codes * scales, and w is
+computes them; packed, uint8 [n, depth / 2], two codes to a byte, low bits first, or, if `bits` is
+8, int8 or uint8 [n, depth]; factors and, optionally, offsets, float32 [n, depth / block], or [n, 1]
+for all blocks. With `transposed`, these three are [depth, n]. x is codes * scales, and w is
 (packed - center) * factors + offsets. Result: float32 [..., n].
 """

@@ -47,12 +47,21 @@ def load_time_nodes(graph: Graph) -> tuple[Node, ...]:
     return tuple(node for node in fixed if node.name in chosen)
 
 
+def loaded_constants(graph: Graph) -> frozenset[str]:
+    """The constants that programs may read: those that a bundle contains, and those that are
+    computed when the model is loaded.
+    """
+    nodes = load_time_nodes(graph)
+    names = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+    return _read(graph, graph.constant_subgraph()) | frozenset(names)
+
+
 def nodes_after(graph: Graph, stored: Collection[str]) -> tuple[Node, ...]:
     """The nodes of the constant subgraph that compute what programs read of what is stored, in
     order.
     """
     fixed = graph.constant_subgraph()
-    needed = _read(graph, fixed) - set(stored)
+    needed = set(_read(graph, fixed)) - set(stored)
     nodes = []
     for node in reversed(fixed):
         if needed.intersection(node.outputs):
@@ -61,13 +70,13 @@ def nodes_after(graph: Graph, stored: Collection[str]) -> tuple[Node, ...]:
     return tuple(reversed(nodes))
 
 
-def _read(graph: Graph, fixed: Iterable[Node]) -> set[str]:
+def _read(graph: Graph, fixed: Iterable[Node]) -> frozenset[str]:
     """What the nodes outside of the constant subgraph `fixed` read, and the initial values of
     states.
     """
     folded = {node.name for node in fixed}
     read = {name for node in graph.nodes if node.name not in folded for name in node.inputs}
-    return read | {state.initial for state in graph.states}
+    return frozenset(read | {state.initial for state in graph.states})
 
 
 class _Search:

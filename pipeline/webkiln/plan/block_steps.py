@@ -6,7 +6,7 @@ from itertools import permutations, product
 
 from webkiln.nest.expr import FLOAT, INT, Expr, arg, axis, load, walk
 from webkiln.nest.nest import Loop, Nest, Operand, load_index
-from webkiln.ops.block_products import MASK, Loads, two_products
+from webkiln.ops.block_products import BYTE, Loads, code_range, products_of_byte
 from webkiln.plan.template_steps import (
     COLUMN,
     ROW,
@@ -18,22 +18,37 @@ from webkiln.plan.template_steps import (
 
 
 @dataclass(frozen=True, slots=True)
+class Weights:
+    """The positions of the inputs that are weights; `bits` of a code, and their `center`.
+    `by_column`: factors and offsets are those of a column, not of a block.
+    """
+
+    packed: int
+    factors: int
+    offsets: int | None
+    bits: int
+    center: int
+    by_column: bool
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        return (self.factors,) if self.offsets is None else (self.factors, self.offsets)
+
+
+@dataclass(frozen=True, slots=True)
 class BlockProduct:
     """out[m, n] = f(sum over blocks b of scales[m, b] * (factors[n, b] * sum over the block of
     codes[m, k] * (packed[n, k] - center) + offsets[n, b] * sum over the block of codes[m, k])).
-    Operands are positions of inputs. `row`, `column`, `block` and `byte` are the loops of m, n, b
-    and of the bytes of a block.
+    `row`, `column`, `block` and `byte` are the loops of m, n, b and of the bytes of a block; there
+    is no `block` if there is one of them.
     """
 
     codes: int
     scales: int
-    packed: int
-    factors: int
-    offsets: int | None
-    center: int
+    weights: Weights
     row: tuple[Loop, ...]
     column: Loop
-    block: Loop
+    block: Loop | None
     byte: Loop
 
 
@@ -43,65 +58,84 @@ BLOCK_PRODUCT = "block_product"
 
 def match_blocks(nest: Nest) -> BlockProduct | None:
     """The product of blocks that a nest computes, if it computes one."""
-    if not nest.is_contraction or len(nest.reduce) != 2 or len(nest.accumulators) != 1:
+    if not nest.is_contraction or len(nest.reduce) not in (1, 2) or len(nest.accumulators) != 1:
         return None
     body = nest.accumulators[0].body
-    for loads, center in _candidates(nest, body):
-        if two_products(loads, center) is body:
-            return _with_loops(nest, loads, center)
-    return None
+    matches = (
+        _with_loops(nest, loads, center)
+        for loads, center in _candidates(nest, body)
+        if products_of_byte(loads, center) is body
+    )
+    return next((found for found in matches if found is not None), None)
 
 
 def _candidates(nest: Nest, body: Expr) -> Iterator[tuple[Loads, int]]:
     """Which loads may have which part."""
-    found: dict[str, list[Expr]] = {}
-    for item in walk([body]):
-        if item.op == "load":
-            found.setdefault(nest.inputs[item.value[0]].dtype, []).append(item)
-    rows, bytes_, floats = (found.get(dtype, []) for dtype in ("int8", "uint8", "float32"))
-    if (len(rows), len(bytes_)) != (2, 1) or len(floats) not in (2, 3):
+    loads = [item for item in walk([body]) if item.op == "load"]
+    dtypes = {item: nest.inputs[item.value[0]].dtype for item in loads}
+    floats = [item for item in loads if dtypes[item] == "float32"]
+    integers = [item for item in loads if dtypes[item] in ("int8", "uint8")]
+    if len(floats) not in (2, 3) or len(integers) not in (2, 3) or len(loads) > 6:
         return
-    centers = {0} | {
-        item.value
-        for item in walk([body])
-        if item.op == "const" and item.type == INT and item.value in range(MASK + 1)
-    }
-    for (first, second), values, center in product(
-        permutations(rows), permutations(floats), sorted(centers)
-    ):
+    centers = {0} | {item.value for item in walk([body]) if item.op == "const" and item.type == INT}
+    for (byte, *rows), values in product(permutations(integers), permutations(floats)):
+        bits = BYTE // len(rows)
+        if any(dtypes[item] != "int8" for item in rows):
+            continue
+        if bits < BYTE and dtypes[byte] != "uint8":
+            continue
         scale, factor, *offset = values
-        yield Loads((first, second), scale, bytes_[0], factor, *offset), center
+        for center in sorted(centers.intersection(code_range(bits, dtypes[byte]))):
+            yield Loads(tuple(rows), scale, byte, factor, *offset), center
 
 
 def _with_loops(nest: Nest, loads: Loads, center: int) -> BlockProduct | None:
-    """The product, if its operands are arrays of one loop per dimension, in this order."""
-    *row, block = load_index(loads.scale)
-    column, *_ = load_index(loads.byte)
-    others = [item for item in (loads.factor, loads.offset) if item is not None]
+    """The product, if its operands are arrays of one loop per dimension: those of weights in any
+    order.
+    """
     loops = {loop.axis: loop for loop in (*nest.axes, *nest.reduce)}
-    names = [item.value for item in (*row, column, block) if item.op == "axis"]
+    summed = {loop.axis for loop in nest.reduce}
+    places = [loops[item.value] for item in load_index(loads.byte) if item.op == "axis"]
+    columns = [loop for loop in places if loop.axis not in summed]
+    names = [item.value for item in load_index(loads.scale) if item.op == "axis"]
+    row = tuple(loops[name] for name in names if name not in summed)
+    blocks = [loops[name] for name in names if name in summed]
+    others = [item for item in (loads.factor, loads.offset) if item is not None]
+    parameters = [
+        sorted(item.value if item.op == "axis" else "" for item in load_index(item))
+        for item in others
+    ]
     if (
-        len(names) != len(row) + 2
-        or [loop.axis for loop in nest.axes if loop.axis in names[: len(row)]] != names[:-2]
-        or len(nest.axes) != len(row) + 1
-        or any(load_index(item) != (column, block) for item in others)
-        or any(load_index(item)[:-1] != tuple(row) for item in loads.rows)
+        len(columns) != 1
         or len(load_index(loads.byte)) != 2
-        or block.value not in {loop.axis for loop in nest.reduce}
+        or names != [loop.axis for loop in (*row, *blocks)]
+        or len(names) != len(load_index(loads.scale))
+        or len(nest.reduce) != len(blocks) + 1
+        or nest.axes != (*row, *columns)
+        or any(load_index(item)[:-1] != load_index(loads.scale)[: len(row)] for item in loads.rows)
+        or any(item != parameters[0] for item in parameters)
     ):
         return None
-    (byte,) = (loop for loop in nest.reduce if loop.axis != block.value)
-    return BlockProduct(
-        loads.rows[0].value[0],
-        loads.scale.value[0],
+    column = columns[0].axis
+    by_column = parameters[0] == [column]
+    if not by_column and parameters[0] != sorted([column, *(loop.axis for loop in blocks)]):
+        return None
+    weights = Weights(
         loads.byte.value[0],
         loads.factor.value[0],
         None if loads.offset is None else loads.offset.value[0],
+        BYTE // len(loads.rows),
         center,
-        tuple(loops[item.value] for item in row),
-        loops[column.value],
-        loops[block.value],
-        byte,
+        by_column,
+    )
+    return BlockProduct(
+        loads.rows[0].value[0],
+        loads.scale.value[0],
+        weights,
+        row,
+        columns[0],
+        blocks[0] if blocks else None,
+        next(loop for loop in nest.reduce if loop not in blocks),
     )
 
 

@@ -6,9 +6,11 @@ from webkiln.ir.dim import Size
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
 from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
+from webkiln.nest.kernel_template import Template
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Machine, Target
+from webkiln.ops.block_products import BYTE
 from webkiln.plan.block_steps import match_blocks
 from webkiln.plan.vectors import extent
 
@@ -22,8 +24,6 @@ SPILL_SLOWDOWN = 0.5
 """The share of the speed that remains when accumulators spill to memory."""
 INTEGER_SHARE = 0.5
 """The speed of integer multiply-adds, as a share of that of float ones."""
-CODES = 2
-"""The codes of 4 bits in a byte."""
 ELEMENTWISE_SHARE = 0.25
 """The share of the peak that operations reach outside contractions."""
 
@@ -40,12 +40,12 @@ def flops(call: NestCall) -> Size:
 
 def operations(call: NestCall) -> Size:
     """Float operations, and the multiply-adds of integer products. Of a product of blocks, these
-    are two for each code, of which a byte has two.
+    are two for each code.
     """
     nest = call.nest
     inner = prod(call.args[loop.extent.value] for loop in nest.reduce)
-    if match_blocks(nest) is not None:
-        return 2 * CODES * _outer(call) * inner + _stored(call)
+    if (blocks := match_blocks(nest)) is not None:
+        return 2 * _outer(call) * inner * (BYTE // blocks.weights.bits) + _stored(call)
     if not nest.is_contraction or nest.accumulators[0].body.type not in INTEGER:
         return flops(call)
     return flops(call) + _outer(call) * inner
@@ -77,6 +77,7 @@ def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     count at nominal values.
     """
     integers = any(item.body.type in INTEGER for item in call.nest.accumulators)
+    integers = integers or match_blocks(call.nest) is not None
     computed = nominal_size(operations(call)) / (INTEGER_SHARE if integers else 1)
     computing = computed / (machine.gflops * 1e6 * efficiency(call, schedule, machine))
     return round(
@@ -90,14 +91,25 @@ def expected(call: NestCall, schedule: Schedule, target: Target) -> float:
     assert machine is not None, f"{target.backend} has no cost model"
     if isinstance(schedule, TemplateSchedule):
         (template,) = (item for item in target.templates if item.name == schedule.template)
-        rows = prod(extent(call, loop) for loop in call.nest.axes if loop.axis in schedule.split)
-        columns = prod(extent(call, loop) for loop in call.nest.axes) // max(rows, 1)
-        depth = prod(extent(call, loop) for loop in call.nest.reduce)
-        across = template.block[1] if target.invocations else 1
-        computed = 2 * _whole(rows, template.block[0]) * _whole(columns, across) * depth
+        computed = 2 * _products(call, schedule, template, target)
         moving = nominal_size(moved(call)) / (machine.gigabytes * 1e6)
         return round(machine.launch + max(computed / (template.gops * 1e6), moving), 5)
     return milliseconds(call, schedule, machine)
+
+
+def _products(
+    call: NestCall, schedule: TemplateSchedule, template: Template, target: Target
+) -> int:
+    """The multiplications of a template, which computes whole blocks, or panels of codes."""
+    depth = prod(extent(call, loop) for loop in call.nest.reduce)
+    points = prod(extent(call, loop) for loop in call.nest.axes)
+    if (blocks := match_blocks(call.nest)) is not None:
+        columns = extent(call, blocks.column)
+        rows = points // max(columns, 1)
+        return rows * _whole(columns, template.panel) * depth * (BYTE // blocks.weights.bits)
+    rows = prod(extent(call, loop) for loop in call.nest.axes if loop.axis in schedule.split)
+    across = template.block[1] if target.invocations else 1
+    return _whole(rows, template.block[0]) * _whole(points // max(rows, 1), across) * depth
 
 
 def _whole(size: int, block: int) -> int:

@@ -7,6 +7,7 @@ from math import prod
 from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import Type
 from webkiln.nest.choice import Choice
+from webkiln.nest.expr import axis
 from webkiln.nest.kernel_template import Template
 from webkiln.nest.nest import Nest, load_index
 from webkiln.nest.schedule import (
@@ -17,6 +18,7 @@ from webkiln.nest.schedule import (
 )
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
+from webkiln.ops.block_products import BYTE
 from webkiln.plan.alignment import is_multiple
 from webkiln.plan.block_steps import BLOCK_PRODUCT, AroundBlocks, BlockProduct, match_blocks
 from webkiln.plan.template_steps import (
@@ -58,15 +60,19 @@ def template_choices(
 def _fits_blocks(
     call: NestCall, step: BlockProduct, template: Template, packable: Collection[str]
 ) -> bool:
-    blocks, bytes_ = (call.args[loop.extent.value] for loop in (step.block, step.byte))
-    columns = call.args[step.column.extent.value]
-    constants = [step.packed, step.factors, *([] if step.offsets is None else [step.offsets])]
+    weights = step.weights
+    blocks = 1 if step.block is None else call.args[step.block.extent.value]
+    bytes_, columns = (call.args[loop.extent.value] for loop in (step.byte, step.column))
+    constants = (weights.packed, *weights.parameters)
+    if any(map(is_symbolic, (blocks, bytes_, columns))):
+        return False
+    length = bytes_ * BYTE // weights.bits
     return (
         all(call.inputs[position].name in packable for position in constants)
-        and not any(map(is_symbolic, (blocks, bytes_, columns)))
+        and call.nest.inputs[weights.packed].dtype in template.columns
         and bytes_ % template.together == 0
-        and 2 * bytes_ >= template.depth[0]
-        and 2 * bytes_ * blocks <= template.depth[1]
+        and length >= template.depth[0]
+        and length * blocks <= template.depth[1]
         and columns > 0
     )
 
@@ -80,15 +86,9 @@ def _block_choice(
     assert isinstance(store, LoopSchedule)
     if extent(call, step.column) % store.tile.lanes:
         store = replace(store, remainder="elements")
-    panels = [
-        Panel(position, 0, (1,), template.panel, together)
-        for position, together in (
-            (step.packed, template.together),
-            (step.factors, 1),
-            (step.offsets, 1),
-        )
-        if position is not None
-    ]
+    weights = step.weights
+    together = {weights.packed: template.together} | dict.fromkeys(weights.parameters, 1)
+    panels = [_panel_of(call.nest, step, template, *item) for item in together.items()]
     found = TemplateSchedule(
         template.name,
         tuple(sorted(panels, key=lambda panel: panel.source)),
@@ -97,8 +97,17 @@ def _block_choice(
         (step.column.axis,),
         BLOCK_GRAIN,
     )
-    packed = call.inputs[step.packed].name
+    packed = call.inputs[weights.packed].name
     return Choice(found, f"template {template.name}, {packed} in panels of {template.panel}")
+
+
+def _panel_of(
+    nest: Nest, step: BlockProduct, template: Template, source: int, together: int
+) -> Panel:
+    """The layout of codes, or of factors or offsets, in panels of columns."""
+    index = next(load_index(item) for item in nest.loads if item.value[0] == source)
+    dim = next(d for d, item in enumerate(index) if item is axis(step.column.axis))
+    return Panel(source, dim, tuple({*range(len(index))} - {dim}), template.panel, together)
 
 
 def _fits(

@@ -20,8 +20,8 @@ from webkiln.weights.shards import Piece, pieces, stored
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of a compilation: the encoding of the weights, whether the output of every layer
-    stays readable, tuned choices, and the options of the recipe. `products`: how 4-bit weights are
-    multiplied, `exact` or `dot` (docs/recipes.md).
+    stays readable, tuned choices, and the options of the recipe. `products`: how weights of
+    4 and 8 bits are multiplied, `exact`, `dot` or `auto` (docs/quantisation.md).
     """
 
     encoding: str = "float32"

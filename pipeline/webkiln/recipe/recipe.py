@@ -62,7 +62,7 @@ class Computation:
 
     precision: str = "float32"
     float16: str = "held"
-    products: str = "exact"
+    products: str = "auto"
     winograd: bool = True
     tuned: Path | None = None
 
@@ -84,7 +84,7 @@ class Computation:
         return self.float16 == "rounded" and backend in HOLDING_BACKENDS
 
     def products_of(self, backend: str) -> str:
-        """How a backend multiplies 4-bit weights."""
+        """How a backend multiplies weights of 4 and 8 bits."""
         return self.products if backend in DOT_BACKENDS else "exact"
 
 
@@ -159,13 +159,11 @@ class Recipe:
         return tuple(dict.fromkeys((code.project, *folders, *code.reads)))
 
     def tolerance(self, backend: str, encoding: str) -> float:
-        """The largest relative error that verification accepts."""
+        """The largest relative error that verification accepts, of products that are exact."""
         tolerances, computation = self.verification.tolerances, self.computation
         bounds = [tolerances[encoding]]
         if computation.stores_float16(backend):
             bounds.append(tolerances["precision"])
-        if computation.products_of(backend) == "dot":
-            bounds.append(tolerances["dot"])
         return max(bounds)
 
     @property

@@ -47,12 +47,13 @@ HOLDING_BACKENDS = ("wasm", "js")
 """Backends that can hold the float16 tensors of a model as float32."""
 FLOAT16_MODES = ("held", "rounded")
 """How they do: as float32 between layers, or rounded to float16 by every operator."""
-PRODUCTS = ("exact", "dot")
-"""How 4-bit weights are multiplied: decoded when the model is loaded, or as they are stored, by
-activations that are quantized in blocks.
+PRODUCTS = ("auto", "exact", "dot")
+"""How weights of 4 and 8 bits are multiplied: decoded when the model is loaded, or as they are
+stored, by activations that are quantized in blocks. `auto`: as stored if they have 4 bits, in
+blocks, and that is expected to be faster.
 """
 DOT_BACKENDS = ("wasm",)
-"""Backends that multiply 4-bit weights as they are stored."""
+"""Backends that multiply weights of 4 and 8 bits as they are stored."""
 TOLERANCES = {
     "float32": 1e-4,
     "float16": 2e-3,

@@ -81,10 +81,10 @@ def test_a_tied_table_is_stored_once(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "function", "products"), [("tied_net", "make", 1), ("quantized_nets", "products", 3)]
+    ("module", "function", "products"),
+    [("tied_net", "make", 1), ("quantized_nets", "products", 10)],
 )
 def test_products_of_blocks_are_found(module: str, function: str, products: int, tmp_path) -> None:
-    """Q4_0, Q4_1 and Q4_K have 4 bits."""
     graph = optimised(converted(saved(module, function, tmp_path)))
     graph = run("block_products", graph, "lower")
     assert Counter(node.op for node in graph.nodes)["MatMulBlocks"] == products

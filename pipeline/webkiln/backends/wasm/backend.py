@@ -22,6 +22,7 @@ from webkiln.lower.passes import GraphPass, Pass
 from webkiln.nest.kernel_template import templates
 from webkiln.nest.target import ChainBytes, Loops, Machine, Memory, Target, Tiles, Vectors
 from webkiln.plan import (
+    block_choice,
     choose_schedules,
     copy_padding,
     fast_convolutions,
@@ -91,8 +92,14 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
 
 
 def prepare(graph: Graph, target: Target) -> Graph:
-    quantizes = target.loops is not None and target.loops.quantizes_rows
-    return block_products.run(graph) if quantizes else graph
+    products = "exact" if target.loops is None else target.loops.products
+    if products == "exact":
+        return graph
+    return (
+        block_products.run(graph)
+        if products == "dot"
+        else block_products.run(graph, block_choice.chooser(target))
+    )
 
 
 BACKEND = LoopBackend(TARGET, rewriting, scheduling, GraphPass("block_products", prepare))

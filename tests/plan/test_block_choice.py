@@ -1,0 +1,40 @@
+"""Which products the cost model computes by quantized activations, without a word in the recipe."""
+
+import pytest
+
+from webkiln.backends.table import REGISTRY
+from webkiln.ir import symbols
+from webkiln.ir.types import Type
+from webkiln.lower.block_weights import BlockWeights, Codes, Parameter
+from webkiln.plan.block_choice import chooser
+
+TARGET = REGISTRY["wasm"].target
+
+
+def weights(bits: int = 4, block: int = 32) -> BlockWeights:
+    scales, codes = Parameter("s", block), Codes("q", bits)
+    return BlockWeights(codes, block or 32, scales, 8, None, None, transposed=False)
+
+
+def chooses(found: BlockWeights, rows: object, depth: int = 2048, columns: int = 2048) -> bool:
+    types = Type("float32", (rows, depth)), Type("float32", (rows, columns))  # type: ignore[arg-type]
+    return chooser(TARGET)(found, types)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 128, symbols.placeholder("N")])
+def test_large_matrices(rows: object) -> None:
+    assert chooses(weights(), rows)
+
+
+def test_small_matrices_stay_exact() -> None:
+    assert not chooses(weights(), 1, 64, 64)
+
+
+@pytest.mark.parametrize("found", [weights(8), weights(4, 0)], ids=["8 bits", "columns"])
+def test_finer_weights_stay_exact(found: BlockWeights) -> None:
+    assert not chooses(found, 1)
+    assert not chooser(TARGET)(found, ())
+
+
+def test_rows_of_tables_are_decoded_after_they_are_selected() -> None:
+    assert chooser(TARGET)(weights(), ())
