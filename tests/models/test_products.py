@@ -12,6 +12,7 @@ from tests.models.conftest import Model
 from webkiln import canonical
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Selection
+from webkiln.build.quantization import described
 from webkiln.recipe.read import parse_recipe
 
 DEPTH, COLUMNS, BLOCK = 512, 300, 32
@@ -68,3 +69,27 @@ def test_bundles_and_verification_say_how(made, option, expected, tmp_path):
         assert row["passed"]
         assert (row["relative"] > EXACT) == by_dot
         assert result.get("products") == ("blocks of 8 bits" if by_dot else None)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "option", "expected"),
+    [("int4", None, "dot"), ("mixed", None, None), ("mixed", "dot", "dot")],
+)
+def test_what_an_error_chose_is_computed_as_it_was_measured(encoding, option, expected, tmp_path):
+    """Without a word in the recipe. Rounded activations would add to an error within a bound."""
+    onnx.save(plain(), tmp_path / "model.onnx")
+    table = {"source": "model.onnx", "backends": ["wasm"], "encodings": [encoding]}
+    np.savez(tmp_path / "s.npz", x=np.random.default_rng(1).random((4, 2, DEPTH), np.float32))
+    table["quantize"] = {"calibration": "s.npz", "max_error": 0.5}
+    table |= {"products": option} if option else {}
+    recipe = parse_recipe("model", table, tmp_path / "recipe.toml")
+    choice = Selection(("wasm",), encoding)
+    with Engine(tmp_path / ".webkiln") as engine:
+        checked = Model(engine, recipe, tmp_path)
+        engine.publish(checked.actions.bundle(choice), "bundle/", tmp_path / "bundle")
+        manifest = canonical.read(tmp_path / "bundle" / "manifest.json")
+        checked.file(checked.actions.graph(encoding).action, "graph.json")
+        text = " ".join(described(engine, checked.actions, encoding).values())
+    assert manifest["backends"]["wasm"].get("products") == expected
+    assert "1 of 1 weight tensors quantised to 4 bits" in text
+    assert ("with --products dot, 1 product of 4-bit codes" in text) == (expected is None)

@@ -53,7 +53,7 @@ class ModelGraph(QuantizedGraph):
 
     @once
     def lower(self, backend: str, choice: Selection) -> Action:
-        computation = self.recipe.computation
+        computation = self.computation(choice.encoding)
         products = computation.products_of(backend)
         params: dict[str, Any] = {
             "backend": backend,
@@ -194,7 +194,7 @@ class ModelGraph(QuantizedGraph):
                     "layers": choice.layers,
                 }
                 params |= recorded
-                if self.recipe.computation.products_of(backend) != "exact":
+                if self.computation(choice.encoding).products_of(backend) != "exact":
                     params["dot_tolerance"] = self.recipe.verification.tolerances["dot"]
                 detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
                 actions.append(

@@ -26,7 +26,6 @@ from webkiln.ops.plugins import defined_by
 from webkiln.ops.table import find, from_json
 from webkiln.plan import block_choice
 from webkiln.plugins import import_files
-from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.values import DOT_BACKENDS
 
 BYTE = 8
@@ -88,7 +87,7 @@ def described(engine: Engine, actions: ModelGraph, encoding: str = "float32") ->
         found = quantization(from_json(dict(data)))
     if not any(form.bits for form in found.weights):
         return {}
-    rows = _rows(found, actions.recipe)
+    rows = _rows(found, actions.recipe.backends, actions.computation(encoding).products)
     if encoding in CHOSEN:
         errors = _present(engine, Product(actions.choose(encoding), "errors.json"))
         rows |= {"error": f"{errors['error']:.2g} on the samples"} if errors else {}
@@ -105,11 +104,10 @@ def _present(engine: Engine, source: Input) -> Mapping[str, Any]:
     return found
 
 
-def _rows(found: Quantization, recipe: Recipe) -> dict[str, str]:
-    able = [name for name in recipe.backends if name in DOT_BACKENDS]
-    how = recipe.computation.products
-    used = [item for item in found.products if able and item.is_dot(how)]
-    undecoded = used if able == list(recipe.backends) else []
+def _rows(found: Quantization, backends: Sequence[str], products: str) -> dict[str, str]:
+    able = [name for name in backends if name in DOT_BACKENDS]
+    used = [item for item in found.products if able and item.is_dot(products)]
+    undecoded = used if able == list(backends) else []
     rows = {"storage": _weights(found.weights)}
     if text := _products([item for item in found.products if item not in undecoded]):
         rows["products"] = text

@@ -1,6 +1,7 @@
 """The actions that optimise and quantise the graph of a model."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from webkiln.backends import compilers
@@ -9,6 +10,7 @@ from webkiln.build.source_graph import SourceGraph, once
 from webkiln.build.tools import tool_of
 from webkiln.errors import ToolError
 from webkiln.recipe.quantization import UserFunction
+from webkiln.recipe.recipe import Computation
 from webkiln.recipe.values import BLOCK_ENCODINGS, MIXED, STATIC
 
 SIMULATION = "simulation"
@@ -32,6 +34,14 @@ class QuantizedGraph(SourceGraph):
         except ToolError:
             return "js"
         return "wasm"
+
+    def computation(self, encoding: str) -> Computation:
+        """How backends compute in an encoding. One that errors choose is computed as it was
+        measured: with exact products, unless the recipe names others.
+        """
+        found = self.recipe.computation
+        measured = encoding in (SIMULATION, *CHOSEN)
+        return replace(found, products="exact") if measured and found.products == "auto" else found
 
     def is_quantized(self, encoding: str) -> bool:
         """Whether an encoding has a graph of its own, which decodes weights."""
