@@ -13,6 +13,8 @@ from webkiln.quantize.encode import Calibration, Slots
 from webkiln.quantize.ranges import METHODS, Observed
 
 DATA = ()
+TOGETHER = 4
+"""The samples that one process runs; the activations of all of them are in memory."""
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
@@ -20,17 +22,23 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     axes = {product.site: product.channel_axis for product in slots.corrections}
     samples = sets_of(npz.read(inputs["samples.npz"]), "in")
     seen = {name: Observed() for name in slots.sites}
-    for number, (name, sample) in enumerate(samples.items()):
-        stage.report_progress(f"sample {number + 1} of {len(samples)}")
-        (result,) = host.run_bundle(
-            inputs["bundle/"], params["backend"], [sample], host="node", layers=True
+    for first in range(0, len(samples), TOGETHER):
+        stage.report_progress(f"sample {first + 1} of {len(samples)}")
+        names = list(samples)[first : first + TOGETHER]
+        results = host.run_bundle(
+            inputs["bundle/"],
+            params["backend"],
+            [samples[name] for name in names],
+            host="node",
+            layers=True,
         )
-        for layer in result.layers:
-            if layer.layer in seen:
-                try:
-                    seen[layer.layer].add(layer.value, axes[layer.layer], len(samples))
-                except SourceError as error:
-                    raise SourceError(f"sample {name}, {layer.layer}: {error}") from None
+        for name, result in zip(names, results, strict=True):
+            for layer in result.layers:
+                if layer.layer in seen:
+                    try:
+                        seen[layer.layer].add(layer.value, axes[layer.layer], len(samples))
+                    except SourceError as error:
+                        raise SourceError(f"sample {name}, {layer.layer}: {error}") from None
     found = {name: METHODS[params["ranges"]](item) for name, item in seen.items()}
     calibration = Calibration(
         {name: (item.scale, item.zero) for name, item in found.items()},

@@ -22,6 +22,7 @@ from webkiln.ops.evaluate import ConstantValues
 from webkiln.ops.plugins import defined_by
 from webkiln.ops.table import from_json
 from webkiln.plugins import import_file
+from webkiln.quantize.activations import products_of
 from webkiln.quantize.choice import by_layer
 from webkiln.quantize.encode import Calibration, Slots
 from webkiln.quantize.rewriting import integer_products
@@ -190,7 +191,7 @@ def chosen(
     fixed = by_layer(weights.values(), params["layers"])
     free = [item for name, item in weights.items() if name not in fixed]
     if static:
-        products = integer_products(graph)
+        products = integer_products(graph, products_of(graph, weights))
         fixed |= {item.name: item.encoding("int8") for item in free if item.name not in products}
         free = [item for item in free if item.name in products]
 

@@ -10,8 +10,15 @@ from typing import Any
 import brotli
 
 from webkiln import canonical
-from webkiln.backends.encoding_report import Point, choice_section, encodings_section, points
+from webkiln.backends.encoding_report import (
+    Point,
+    choice_section,
+    encodings_section,
+    largest,
+    points,
+)
 from webkiln.backends.html_pages import (
+    backend_name,
     bar,
     colour,
     document,
@@ -37,10 +44,7 @@ def where(result: dict[str, Any]) -> str:
     more = [escape(result["variant"])] if result["variant"] else []
     more += [f"products in {escape(result['products'])}"] if "products" in result else []
     soft = f' <span class="soft">{", ".join(more)}</span>' if more else ""
-    return (
-        '<span class="key"'
-        f' style="background:{colour(result["backend"])}"></span>{escape(result["backend"])}{soft}'
-    )
+    return f"{backend_name(result['backend'])}{soft}"
 
 
 class LogAxis:
@@ -97,15 +101,6 @@ class LogAxis:
 
 def number(value: float | None, digits: int = 3) -> str:
     return '<span class="failed">differs</span>' if value is None else f"{value:.{digits}g}"
-
-
-def largest(relatives: list[float | None]) -> float | None:
-    """The largest relative error. None if one is not finite."""
-    return (
-        None
-        if None in relatives
-        else max((value for value in relatives if value is not None), default=0.0)
-    )
 
 
 def errors_section(results: list[dict[str, Any]]) -> str:

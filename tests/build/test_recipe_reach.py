@@ -147,7 +147,7 @@ def test_actions_that_depend_on_how_a_model_is_quantized(
 def test_settings_of_codes_do_not_concern_floats(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
     recipe = Recipe("m", PathSource(tmp_path / "a"), Reading("onnx"))
-    settings = Quantization({"a": "int8"}, SAMPLES, "minmax", False, 0.5)  # noqa: FBT003
+    settings = Quantization({"a": "int8"}, SAMPLES, "minmax", bias_correction=False, max_error=0.5)
     changed = with_fields(recipe, {"bundle.quantization": settings})
     assert stages_of(recipe) == stages_of(changed)
 

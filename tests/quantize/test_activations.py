@@ -198,7 +198,7 @@ def test_corrections_are_added_along_the_channels() -> None:
 
 
 def test_weights_that_something_else_reads_have_no_integer_products() -> None:
-    found = integer_products(GRAPH)
+    found = integer_products(GRAPH, products_of(GRAPH, weights_of(GRAPH)))
     assert "tied" not in found
     assert {"columns", "rows", "filter", "depthwise", "grouped", "scaled"} <= found.keys()
     assert {"batch", "left_big", "summed", "table"}.isdisjoint(found)

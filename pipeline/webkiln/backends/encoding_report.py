@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webkiln.backends.html_pages import colour, escape, section, size_text, svg, table
+from webkiln.backends.html_pages import backend_name, colour, escape, section, size_text, svg, table
 
 WIDTH, HEIGHT = 480, 310
 LEFT, RIGHT, TOP, BOTTOM = 60, 84, 34, 40
@@ -27,14 +27,22 @@ class Point:
     ms: float
 
 
+def largest(relatives: Sequence[float | None]) -> float | None:
+    """The largest relative error. None if one is not finite."""
+    return (
+        None
+        if None in relatives
+        else max((value for value in relatives if value is not None), default=0.0)
+    )
+
+
 def points(encoding: str, size: int, results: Iterable[Mapping[str, Any]]) -> list[Point]:
     """The points of one encoding, one for each backend: its fastest variant and browser."""
     found: dict[str, Point] = {}
     for result in results:
         if "not_run" in result:
             continue
-        errors = [row["relative"] for row in result["outputs"]]
-        error = None if None in errors else max(errors, default=0.0)
+        error = largest([row["relative"] for row in result["outputs"]])
         ms = statistics.median(result["ms"].values())
         backend = result["backend"]
         if backend not in found or ms < found[backend].ms:
@@ -136,10 +144,7 @@ def encodings_section(found: Sequence[Point]) -> str:
         [
             escape(point.encoding),
             size_text(point.bytes),
-            (
-                '<span class="key"'
-                f' style="background:{colour(point.backend)}"></span>{escape(point.backend)}'
-            ),
+            backend_name(point.backend),
             '<span class="failed">differs</span>' if point.error is None else f"{point.error:.2g}",
             f"{point.ms:.2f}",
         ]

@@ -52,6 +52,11 @@ def colour(backend: str) -> str:
     return f"var(--{backend})"
 
 
+def backend_name(backend: str) -> str:
+    """The name of a backend after its colour."""
+    return f'<span class="key" style="background:{colour(backend)}"></span>{escape(backend)}'
+
+
 def size_text(count: float) -> str:
     for unit in ("B", "KB", "MB"):
         if count < 1000 or unit == "MB":

@@ -1,5 +1,6 @@
 """The actions that optimise and quantise the graph of a model."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from webkiln.build.tools import tool_of
 from webkiln.errors import ToolError
 from webkiln.recipe.quantization import UserFunction
 from webkiln.recipe.recipe import Computation
-from webkiln.recipe.values import BLOCK_ENCODINGS, MIXED, STATIC
+from webkiln.recipe.values import BLOCK_ENCODINGS, MAX_ERROR, MIXED, STATIC
 
 SIMULATION = "simulation"
 """In place of an encoding: the graph that can round the activations of products."""
@@ -19,12 +20,12 @@ CHOSEN = (MIXED, STATIC)
 """The encodings that measurements choose for each layer."""
 
 
-class QuantizedGraph(SourceGraph):
+class QuantizedGraph(SourceGraph, ABC):
     """The actions of one recipe from its graph to a graph in an encoding."""
 
+    @abstractmethod
     def bundle_for_measurement(self, encoding: str, *, layers: bool) -> Action:
         """A bundle that Node runs, which also returns the outputs of layers if asked to."""
-        raise NotImplementedError
 
     @property
     def measuring_backend(self) -> str:
@@ -184,7 +185,7 @@ class QuantizedGraph(SourceGraph):
             "encoding": encoding,
             "layers": dict(settings.layers),
             "corrects": self._corrects(encoding),
-            "max_error": settings.max_error or (0.1 if encoding == STATIC else 0.01),
+            "max_error": settings.max_error or MAX_ERROR[encoding],
         }
         code = [*self.recipe.user_code.operators]
         if settings.metric is not None:

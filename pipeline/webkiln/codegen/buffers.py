@@ -119,34 +119,24 @@ class Buffers:
     ) -> list[str]:
         (value, index), simd = store, here.simd
         operand = self.kernel.nest.outputs[position].operand
-        count = 1 if simd is None else simd.joined(operand)
+        joined = None if simd is None else simd.joined_store(operand)
         if (
-            simd is None
-            or count == 1
+            joined is None
             or here.partial
-            or here.vectors % count
+            or here.vectors % joined.count
             or self.is_ragged
             or not is_contiguous(values, index, here.vector)
         ):
             return []
         slot, copies, found = len(self.kernel.nest.inputs) + position, list(here.copies), []
-        for first in range(0, len(copies), count):
-            group = copies[first : first + count]
+        for first in range(0, len(copies), joined.count):
+            group = copies[first : first + joined.count]
 
             def vectors(expr: Expr, group: list[Copy] = group) -> list[str]:
                 return [values.value(expr, copy) for copy in group]
 
             offset = self.addresses.address(values, slot, index, group[0].lane(0))
-            found.append(
-                simd.store_joined(
-                    operand,
-                    f"y{position}",
-                    offset,
-                    group[0].v,
-                    value,
-                    vectors,
-                )
-            )
+            found.append(joined.write(f"y{position}", offset, group[0].v, value, vectors))
         return found
 
 

@@ -4,7 +4,7 @@ and updates of accumulators.
 
 from abc import ABC, abstractmethod
 
-from webkiln.codegen.dialect import Simd, Vectors
+from webkiln.codegen.dialect import JoinedStore, Simd
 from webkiln.nest.expr import BOOL, INT, REAL, Expr
 from webkiln.nest.nest import Accumulator, Nest, Operand
 from webkiln.nest.schedule import LoopSchedule
@@ -97,13 +97,8 @@ class FourLanes:
     def finish(self, item: Accumulator, name: str) -> list[str]:
         return []
 
-    def joined(self, operand: Operand) -> int:
-        return 1
-
-    def store_joined(
-        self, operand: Operand, pointer: str, at: str, offset: int, value: Expr, vectors: Vectors
-    ) -> str:
-        raise NotImplementedError
+    def joined_store(self, operand: Operand) -> JoinedStore | None:
+        return None
 
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
         return [f"{name} += {a} * {b};"]

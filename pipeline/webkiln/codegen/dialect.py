@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,14 @@ from webkiln.plan.kernel import Kernel
 
 Vectors = Callable[[Expr], list[str]]
 """The vectors of an expression, one for each of several neighbouring copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedStore:
+    """A store of `count` neighbouring vectors: `write(pointer, at, offset, value, vectors)`."""
+
+    count: int
+    write: Callable[[str, str, int, Expr, Vectors], str]
 
 
 class Simd(Protocol):
@@ -39,12 +48,9 @@ class Simd(Protocol):
     def store_lane(
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
     ) -> str: ...
-    def joined(self, operand: Operand) -> int:
-        """The number of vectors that `store_joined` writes at once; 1 if there is no such store."""
+    def joined_store(self, operand: Operand) -> "JoinedStore | None":
+        """How several vectors are written at once, if they can be."""
 
-    def store_joined(
-        self, operand: Operand, pointer: str, at: str, offset: int, value: Expr, vectors: Vectors
-    ) -> str: ...
     def lane(self, name: str, lane: int, type_: str) -> str: ...
     def start(self, item: Accumulator, name: str, value: str) -> list[str]: ...
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]: ...

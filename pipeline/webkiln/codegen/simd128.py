@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from webkiln.codegen.c_family import FourLanes
-from webkiln.codegen.dialect import Vectors, plus
+from webkiln.codegen.dialect import JoinedStore, Vectors, plus
 from webkiln.codegen.narrow_stores import TOGETHER, narrowed
 from webkiln.codegen.wasm_lanes import ACCESS
 from webkiln.nest.affine import depends
@@ -165,14 +165,15 @@ class Simd128(FourLanes):
             else f"wasm_v128_store({address}, {value});"
         )
 
-    def joined(self, operand: Operand) -> int:
-        return TOGETHER if operand.dtype in ("int8", "uint8") else 1
+    def joined_store(self, operand: Operand) -> JoinedStore | None:
+        if operand.dtype not in ("int8", "uint8"):
+            return None
 
-    def store_joined(
-        self, operand: Operand, pointer: str, at: str, offset: int, value: Expr, vectors: Vectors
-    ) -> str:
-        bytes_ = narrowed(operand.dtype, value, vectors)
-        return f"wasm_v128_store({pointer} + {plus(at, offset)}, {bytes_});"
+        def write(pointer: str, at: str, offset: int, value: Expr, vectors: Vectors) -> str:
+            bytes_ = narrowed(operand.dtype, value, vectors)
+            return f"wasm_v128_store({pointer} + {plus(at, offset)}, {bytes_});"
+
+        return JoinedStore(TOGETHER, write)
 
     def store_lane(
         self, operand: Operand, pointer: str, at: str, value: str, lane: int, partial: bool
@@ -227,8 +228,8 @@ class Bytes(Simd128):
     def load(self, operand: Operand, pointer: str, at: str, offset: int, partial: bool) -> str:
         return f"wasm_v128_load({pointer} + {plus(at, offset)})"
 
-    def joined(self, operand: Operand) -> int:
-        return 1
+    def joined_store(self, operand: Operand) -> JoinedStore | None:
+        return None
 
     def store(
         self, operand: Operand, pointer: str, at: str, offset: int, value: str, partial: bool

@@ -51,8 +51,7 @@ class LoopBackend:
         `keep` are computed even where fusion could eliminate them, and stay readable after a run.
         `weights`: how they arrive; default: unencoded.
         """
-        ((_, last),) = deque(self.programs(graph, keep, weights, tuning), maxlen=1)
-        return last
+        return _last(self.programs(graph, keep, weights, tuning))
 
     def programs(
         self,
@@ -62,8 +61,13 @@ class LoopBackend:
         tuning: Tuning = UNTUNED,
     ) -> Iterator[tuple[str, Program]]:
         """Yield the program of `plan` before the first pass, named `FIRST`, and after each one."""
-        weights = weights or weights_of(graph)
         prepared = self.prepare.rewrite(graph, self.target)
+        return self.programs_of(graph, prepared, keep, weights or weights_of(graph), tuning)
+
+    def programs_of(
+        self, graph: Graph, prepared: Graph, keep: Sequence[str], weights: Weights, tuning: Tuning
+    ) -> Iterator[tuple[str, Program]]:
+        """The programs of a graph that is prepared already."""
         program = unfused(prepared, keep, weights.types)
         program = self.prepare.marked(program, graph, prepared)
         yield FIRST, program
@@ -83,8 +87,15 @@ class LoopBackend:
         configured = self.configured(options)
         layers = layer_outputs(graph) if options.keep_layers else {}
         weights = weights_of(graph, options.encoding)
-        planned = configured.plan(graph, tuple(layers.values()), weights, options.tuning)
-        program = document(graph, planned, configured.target, weights.pieces, layers)
         prepared = configured.prepare.rewrite(graph, configured.target)
+        programs = configured.programs_of(
+            graph, prepared, tuple(layers.values()), weights, options.tuning
+        )
+        program = document(graph, _last(programs), configured.target, weights.pieces, layers)
         quantizes = any(node.op == "QuantizeBlocks" for node in prepared.nodes)
         return program | ({"products": "dot"} if quantizes else {})
+
+
+def _last(programs: Iterator[tuple[str, Program]]) -> Program:
+    ((_, last),) = deque(programs, maxlen=1)
+    return last

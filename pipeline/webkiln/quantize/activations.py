@@ -13,7 +13,7 @@ from webkiln.ops.conversion import Cast
 from webkiln.ops.linear import MatMul
 from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Reshape
-from webkiln.quantize.weights import Weight
+from webkiln.quantize.weights import Weight, with_slots
 
 CODES = "uint8"
 LARGEST = 255
@@ -85,13 +85,6 @@ def products_of(graph: Graph, weights: Mapping[str, Weight]) -> tuple[Product, .
         layer = node.layer or node.name
         found.append(Product(node.name, layer, site, weight.name, *axes))
     return tuple(found)
-
-
-def with_slots(graph: Graph, added: Collection[Variable]) -> Graph:
-    return graph.edit(
-        slots=graph.slots | {variable.name for variable in added},
-        variables={**graph.variables, **{variable.name: variable for variable in added}},
-    )
 
 
 def simulated(graph: Graph, products: Collection[Product]) -> Graph:

@@ -11,8 +11,8 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.ir.types import Array
+from webkiln.ops.codes import BYTE
 
-BYTE = 8
 CENTER = 8
 """The code of 0, of codes of 4 bits without minima."""
 MASK = 15

@@ -127,7 +127,7 @@ def slot_values(
 def _without_effect(graph: Graph, slots: Slots) -> Iterator[tuple[str, Array]]:
     for name in slots.sites:
         yield from range_values(Site(name), 1.0, 0)
-        yield Site(name).switch, np.array(False)  # noqa: FBT003
+        yield Site(name).switch, np.zeros((), np.bool_)
     for product in slots.corrections:
         count = known(graph.type(product.node).shape[product.out_axis], product.node)
         yield product.correction, np.zeros(count, np.float32)

@@ -1,6 +1,6 @@
 """Graphs of an encoding, from a choice for each weight."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from webkiln.ir.graph import Graph
 from webkiln.quantize.activations import (
@@ -14,13 +14,12 @@ from webkiln.quantize.encode import Slots
 from webkiln.quantize.weights import FLOAT16, FLOAT32, STATIC, quantized, weights_of
 
 
-def integer_products(graph: Graph) -> dict[str, tuple[Product, ...]]:
-    """By name of the weight: the products whose activations may be rounded. A weight that
-    something else reads has none.
+def integer_products(graph: Graph, products: Iterable[Product]) -> dict[str, tuple[Product, ...]]:
+    """By name of the weight: those of the products of a graph whose activations may be rounded. A
+    weight that something else reads has none.
     """
-    weights = weights_of(graph)
     found: dict[str, tuple[Product, ...]] = {}
-    for product in products_of(graph, weights):
+    for product in products:
         found[product.weight] = (*found.get(product.weight, ()), product)
     fixed = {node.name for node in graph.constant_subgraph()}
     reads = [name for node in graph.nodes if node.name not in fixed for name in node.inputs]
@@ -42,11 +41,11 @@ def rewritten(
     """The graph in the encodings of a choice, by name of the weight, and its slots. `corrects`: add
     to the result of each product what rounding its weight changes in the mean.
     """
-    by_weight = integer_products(graph)
+    products = products_of(graph, weights_of(graph))
+    by_weight = integer_products(graph, products)
     chosen = {name for name, encoding in choice.items() if encoding != FLOAT32}
     static = {name for name in chosen if choice[name] == STATIC}
     integers = tuple(item for name in static if name in by_weight for item in by_weight[name])
-    products = products_of(graph, weights_of(graph))
     corrections = tuple(
         item
         for item in products

@@ -14,12 +14,12 @@ import numpy as np
 from webkiln.errors import RecipeError, did_you_mean
 from webkiln.ir.dim import Shape, is_symbolic
 from webkiln.ir.types import Array
+from webkiln.random_inputs import STRING
 
 INPUTS = "/inputs/"
 MAX_SAMPLES = 1024
 Signature = Mapping[str, tuple[str, Shape]]
 """Name -> (dtype, shape) of the inputs."""
-STRING = "string"
 
 
 def from_function(result: Any, signature: Signature, where: str) -> list[dict[str, Array]]:

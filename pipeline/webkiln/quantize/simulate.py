@@ -62,18 +62,18 @@ class Simulation:
                 continue
             weight = self._weights[name]
             found[name] = self.rounded(weight, encoding)
-            change = self._constants[name].reshape(weight.shape) - found[name]
             for product in self._products:
                 if product.weight != name:
                     continue
                 if self._corrects and encoding != FLOAT16:
+                    change = self._constants[name].reshape(weight.shape) - found[name]
                     found[product.correction] = correction(
                         self._graph, product, change, self._calibration
                     )
                 if encoding == STATIC:
                     site = Site(product.site)
                     found |= range_values(site, *self._calibration.sites[product.site])
-                    found[site.switch] = np.array(True)  # noqa: FBT003
+                    found[site.switch] = np.ones((), np.bool_)
         for node in self._derived:
             if found.keys() >= set(node.inputs):
                 results = evaluate(node, [found[name] for name in node.inputs])

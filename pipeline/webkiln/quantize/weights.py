@@ -4,7 +4,7 @@ A quantized graph has slots that the model lacks; stage `encode` computes their 
 the model itself stores as codes stay as they are.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -13,14 +13,14 @@ from webkiln.ir.dim import known_shape
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ir.types import Type
-from webkiln.ops.codes import Repeat, UnpackBits
+from webkiln.ops.codes import BYTE, Repeat, UnpackBits
 from webkiln.ops.conversion import Cast
 from webkiln.ops.linear import MatMul
 from webkiln.ops.load_time import SAVED_BYTES, load_time_nodes
 from webkiln.ops.replacement import Replacement
 from webkiln.ops.shape import Gather, Reshape, Transpose
 from webkiln.ops.table import find
-from webkiln.quantize.blocks import BYTE, CENTER, ENCODINGS, Blocks
+from webkiln.quantize.blocks import CENTER, ENCODINGS, Blocks
 
 FLOAT32, FLOAT16 = "float32", "float16"
 STATIC = "int8-static"
@@ -178,8 +178,7 @@ def quantized(graph: Graph, choice: Mapping[str, str]) -> tuple[Graph, tuple[Enc
         if encoding in ENCODINGS
     }
     halves = {name for name, encoding in choice.items() if encoding == FLOAT16}
-    added = {variable.name: variable for item in encoded.values() for variable in item.slots()}
-    graph = graph.edit(slots=graph.slots | added.keys(), variables={**graph.variables, **added})
+    graph = with_slots(graph, [slot for item in encoded.values() for slot in item.slots()])
     rows_only = _selected_only(graph, encoded.keys())
     decoded: dict[str, str] = {}
 
@@ -201,6 +200,13 @@ def quantized(graph: Graph, choice: Mapping[str, str]) -> tuple[Graph, tuple[Enc
 
     result = rewrite.apply(graph, rule)
     return result, tuple(encoded.values())
+
+
+def with_slots(graph: Graph, added: Iterable[Variable]) -> Graph:
+    variables = {variable.name: variable for variable in added}
+    return graph.edit(
+        slots=graph.slots | variables.keys(), variables={**graph.variables, **variables}
+    )
 
 
 def _selected_only(graph: Graph, names: Collection[str]) -> set[str]:

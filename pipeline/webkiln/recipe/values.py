@@ -28,6 +28,8 @@ BLOCK_ENCODINGS = (
 """Codes with a scale for each block, and for uint4 a minimum. The default block has 32 numbers."""
 MIXED, STATIC = "mixed", "int8-static"
 """An encoding for each layer, chosen by the error; activations in 8 bits too."""
+MAX_ERROR = {MIXED: 0.01, STATIC: 0.1}
+"""The default of the largest error of the outputs."""
 ENCODINGS = (*PLAIN_ENCODINGS, *BLOCK_ENCODINGS, MIXED, STATIC)
 """How weights are stored."""
 LAYER_ENCODINGS = ("float32", "float16", "int8", *BLOCK_ENCODINGS)
