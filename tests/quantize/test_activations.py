@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.quantize.graphs import CONV, GRAPH, weights
+from webkiln.errors import SourceError
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array
 from webkiln.ir.verify import verify
@@ -143,6 +144,17 @@ def test_values_that_depend_on_ranges_change_with_them() -> None:
     derived = {node.name for node in simulated.constant_subgraph() if own.issuperset(node.inputs)}
     assert len(derived) == 8
     assert derived <= simulates.values(dict.fromkeys(weights_of(NETWORK), STATIC)).keys()
+
+
+def test_float16_is_no_choice_for_larger_weights() -> None:
+    """A program would compute with infinities."""
+    values = network_weights()
+    measured = calibration(NETWORK, values)
+    simulated, slots = simulation(NETWORK)
+    values["w"] = values["w"] * np.float32(1e6)
+    simulates = Simulation(NETWORK, simulated, slots, values, measured, corrects=True)
+    with pytest.raises(SourceError, match="weight w of head exceeds float16"):
+        simulates.rounded(weights_of(NETWORK)["w"], "float16")
 
 
 def test_layers_are_those_of_the_activations() -> None:

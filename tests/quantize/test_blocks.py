@@ -7,6 +7,10 @@ from gguf import GGMLQuantizationType, quants
 from webkiln.errors import SourceError
 from webkiln.ir.types import Array
 from webkiln.quantize.blocks import ENCODINGS, Blocks, dequantize, quantize
+from webkiln.quantize.ranges import METHODS
+from webkiln.quantize.weights import FLOAT16, FLOAT32, STATIC
+from webkiln.recipe.values import BLOCK_ENCODINGS, LAYER_ENCODINGS, RANGES
+from webkiln.recipe.values import STATIC as NAMED_STATIC
 
 SAME_FORM = {
     "int4": GGMLQuantizationType.Q4_0,
@@ -30,6 +34,12 @@ def matrix(rows: int, depth: int, kind: str = "normal") -> Array:
 
 def square_error(values: Array, rounded: Array) -> float:
     return float(np.square(values - rounded).sum(dtype=np.float64))
+
+
+def test_recipes_name_what_there_is() -> None:
+    assert {"int8", *BLOCK_ENCODINGS} == ENCODINGS.keys()
+    assert set(RANGES) == METHODS.keys()
+    assert (NAMED_STATIC, *LAYER_ENCODINGS[:2]) == (STATIC, FLOAT32, FLOAT16)
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy", "positive"])

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from webkiln.errors import SourceError
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array
 from webkiln.ops.table import evaluate
@@ -11,8 +12,6 @@ from webkiln.quantize.activations import Site
 from webkiln.quantize.blocks import ENCODINGS
 from webkiln.quantize.encode import Calibration, Slots, correction, range_values, rounded
 from webkiln.quantize.weights import FLOAT16, FLOAT32, STATIC, Encoded, Weight, weights_of
-
-LARGEST_FLOAT16 = float(np.finfo(np.float16).max)
 
 
 class Simulation:
@@ -40,10 +39,14 @@ class Simulation:
         ]
 
     def rounded(self, weight: Weight, encoding: str) -> Array:
-        """The values of a weight in an encoding."""
+        """The values of a weight in an encoding. Raise SourceError if it cannot store them."""
         exact = self._constants[weight.name].reshape(weight.shape)
         if encoding == FLOAT16:
-            return exact.clip(-LARGEST_FLOAT16, LARGEST_FLOAT16).astype(FLOAT16).astype(FLOAT32)
+            with np.errstate(over="ignore"):
+                halves = exact.astype(FLOAT16)
+            if not np.isfinite(halves).all():
+                raise SourceError(f"weight {weight.name} of {weight.layer} exceeds float16")
+            return halves.astype(FLOAT32)
         form = ENCODINGS["int8" if encoding == STATIC else encoding]
         return rounded(Encoded(weight, form), exact)
 
