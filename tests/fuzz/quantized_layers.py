@@ -188,14 +188,14 @@ class Layers:
         return y if kind == "none" else self.b.op(kind, [y])
 
     def requantized(self, y, at, size):
-        """Codes of floats of about this size."""
+        """Codes of floats, most of which are at most `size` in magnitude."""
         scale = self.slot("scale", np.float32(size * self.r.choice([0.1, 0.5, 1.3])))
         dtype = self.r.choice(NARROW)
         return self.quantized(y, scale, self.zero(dtype, (), at.zeros), dtype)
 
     def rescaled(self, sums, at, place, terms):
-        """Codes of sums of so many products, as TensorFlow Lite computes them. Sometimes they are
-        added to codes of an input.
+        """Codes of sums of `terms` products each, as TensorFlow Lite computes them. Sometimes they
+        are added to codes of an input.
         """
         dtype = self.r.choice(NARROW)
         multiplier, *powers = fixed(self.rng.uniform(0.2, 5, place) / (60 * terms**0.5))

@@ -88,7 +88,7 @@ class Draw:
         return T("int64" if wide else "int32", (count,), value, scale)
 
     def result(self, terms: int, *shape: int) -> T:
-        """Codes of sums of so many products."""
+        """A tensor of codes, whose scale fits sums of `terms` products each."""
         spread = self.r.choice([0.2, 0.6, 2.0]) * self.fine * 0.7 * terms ** self.r.choice([0.5, 1])
         return self.tensor(*shape, scale=float(np.float32(max(spread, self.fine * 0.02))))
 

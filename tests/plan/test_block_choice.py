@@ -4,6 +4,7 @@ import pytest
 
 from webkiln.backends.table import REGISTRY
 from webkiln.ir import symbols
+from webkiln.ir.dim import Size
 from webkiln.ir.types import Type
 from webkiln.lower.block_weights import BlockWeights, Codes, Parameter
 from webkiln.plan.block_choice import chooser
@@ -16,13 +17,13 @@ def weights(bits: int = 4, block: int = 32) -> BlockWeights:
     return BlockWeights(codes, block or 32, scales, 8, None, None, transposed=False)
 
 
-def chooses(found: BlockWeights, rows: object, depth: int = 2048, columns: int = 2048) -> bool:
-    types = Type("float32", (rows, depth)), Type("float32", (rows, columns))  # type: ignore[arg-type]
+def chooses(found: BlockWeights, rows: Size, depth: int = 2048, columns: int = 2048) -> bool:
+    types = Type("float32", (rows, depth)), Type("float32", (rows, columns))
     return chooser(TARGET)(found, types)
 
 
 @pytest.mark.parametrize("rows", [1, 5, 128, symbols.placeholder("N")])
-def test_large_matrices(rows: object) -> None:
+def test_large_matrices(rows: Size) -> None:
     assert chooses(weights(), rows)
 
 
