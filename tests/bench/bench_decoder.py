@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from gguf import GGMLQuantizationType, GGUFWriter, TokenType, quants
 
-from tests.bench import decoder
+from tests.bench import decoder, llama
 from tests.bench.bench_networks import bench_page
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
@@ -27,6 +27,7 @@ from webkiln.recipe.recipe import Computation, Recipe
 from webkiln.recipe.sources import ModuleSource
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 PARTS = ("step", "prompt")
 BYTES = 256
 FIRST_WORD = 5
@@ -41,9 +42,9 @@ def write_gguf(path: Path, kind: str) -> None:
     writer.add_feed_forward_length(decoder.INNER)
     writer.add_head_count(decoder.HEADS)
     writer.add_head_count_kv(decoder.KEYS)
-    writer.add_layer_norm_rms_eps(decoder.EPSILON)
+    writer.add_layer_norm_rms_eps(llama.EPSILON)
     writer.add_rope_dimension_count(decoder.HEAD)
-    writer.add_rope_freq_base(decoder.BASE)
+    writer.add_rope_freq_base(llama.BASE)
     writer.add_vocab_size(decoder.WORDS)
     write_vocabulary(writer)
     names = {value: key for key, value in decoder.PARTS.items()}
@@ -80,7 +81,7 @@ def publish(folder: Path, products: str) -> int:
     """Build both bundles. Returns the bytes of the one for a step."""
     sizes = []
     for part in PARTS:
-        source = ModuleSource(HERE, "decoder", part, weights=folder / "model.gguf")
+        source = ModuleSource(ROOT, "tests.bench.decoder", part, weights=folder / "model.gguf")
         how = Computation(products=products)
         recipe = Recipe(part, source, backends=("wasm",), computation=how)
         with Engine(folder / "state") as engine:

@@ -29,7 +29,7 @@ from webkiln.ir.types import Array
 from webkiln.recipe.recipe import Computation, Recipe
 from webkiln.recipe.sources import ModuleSource
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 FORMS = (
     ("F32", "exact"),
     ("Q8_0", "exact"),
@@ -71,7 +71,7 @@ def write_gguf(model: small_decoder.Decoder, kind: str, path: Path) -> None:
 
 def logits(file: Path, products: str, folder: Path, rows: Sequence[Array]) -> Array:
     """What a bundle computes for each row of words, [rows, length, words]."""
-    source = ModuleSource(HERE, "small_decoder", "windows", weights=file)
+    source = ModuleSource(ROOT, "tests.bench.small_decoder", "windows", weights=file)
     how = Computation(products=products)
     recipe = Recipe("windows", source, backends=("wasm",), computation=how)
     with Engine(folder / "state") as engine:

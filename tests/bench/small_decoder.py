@@ -10,55 +10,28 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tests.bench import llama
+
 WIDTH, HEADS, LAYERS, INNER, WORDS, LENGTH = 128, 4, 4, 384, 256, 128
 HEAD = WIDTH // HEADS
-EPSILON, BASE = 1e-5, 10000.0
 BATCH, RATE, WARMUP = 8, 3e-3, 30
 TESTED = 0.1
 """The part of the text that is not trained on."""
 
 
-class Norm(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(WIDTH))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.rms_norm(x, (WIDTH,), self.weight, EPSILON)
-
-
-def linear(inputs: int, outputs: int) -> nn.Linear:
-    return nn.Linear(inputs, outputs, bias=False)
-
-
-class Layer(nn.Module):
+class Layer(llama.Layer):
     """Attention and a gated product, each with a residual."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.q, self.k, self.v, self.o = (linear(WIDTH, WIDTH) for _ in range(4))
-        self.gate, self.up = linear(WIDTH, INNER), linear(WIDTH, INNER)
-        self.down = linear(INNER, WIDTH)
-        self.n1, self.n2 = Norm(), Norm()
+        super().__init__(WIDTH, WIDTH, INNER)
 
-    def forward(self, x: Tensor, turn: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
-        batch, length, _ = x.shape
-
-        def split(y: Tensor) -> Tensor:
-            return y.view(batch, length, HEADS, HEAD).transpose(1, 2)
-
-        def turned(y: Tensor) -> Tensor:
-            first, second = y.chunk(2, -1)
-            cos, sin = turn
-            return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
-
+    def forward(self, x: Tensor, turn: llama.Turn, mask: Tensor) -> Tensor:
         y = self.n1(x)
-        q, k = turned(split(self.q(y))), turned(split(self.k(y)))
+        q, k, v = (llama.split(part(y), HEAD) for part in (self.q, self.k, self.v))
+        q, k = llama.turned(q, turn), llama.turned(k, turn)
         scores = q @ k.transpose(-1, -2) / math.sqrt(HEAD) + mask
-        seen = scores.softmax(-1) @ split(self.v(y))
-        x = x + self.o(seen.transpose(1, 2).flatten(2))
-        y = self.n2(x)
-        return x + self.down(functional.silu(self.gate(y)) * self.up(y))
+        seen = scores.softmax(-1) @ v
+        return self.gated(x + self.o(seen.transpose(1, 2).flatten(2)))
 
 
 class Decoder(nn.Module):
@@ -68,16 +41,15 @@ class Decoder(nn.Module):
         super().__init__()
         self.embed = nn.Embedding(WORDS, WIDTH)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
-        self.norm, self.head = Norm(), linear(WIDTH, WORDS)
+        self.norm, self.head = llama.Norm(WIDTH), llama.linear(WIDTH, WORDS)
 
     def forward(self, words: Tensor) -> Tensor:
         positions = torch.arange(LENGTH)
-        powers = BASE ** (-torch.arange(0, HEAD, 2).float() / HEAD)
-        angles = positions[:, None].float() * powers[None]
+        turn = llama.turn_of(positions, HEAD)
         mask = torch.where(positions[None] <= positions[:, None], 0.0, -1e9)
         x = self.embed(words)
         for layer in self.layers:
-            x = layer(x, (angles.cos(), angles.sin()), mask)
+            x = layer(x, turn, mask)
         return self.head(self.norm(x))
 
 
