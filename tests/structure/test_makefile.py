@@ -1,8 +1,11 @@
-"""`make help` lists every target that a person may ask for."""
+"""`make help` lists every target that a person may ask for; lock files have what tests import."""
 
+import ast
 import os
 import re
 import subprocess
+import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +68,34 @@ def test_installed_packages_have_hashes_and_locked_versions() -> None:
     for name in ("base.lock", "tests.lock", "servers.lock"):
         blocks = re.split(r"\n(?=\S)", (ROOT / name).read_text().strip())
         assert all("--hash=sha256:" in block for block in blocks if not block.startswith("#"))
+
+
+def test_packages_that_tests_import_are_locked() -> None:
+    locked = {pin.partition("==")[0] for pin in pins("requirements.lock")}
+    distributions = packages_distributions()
+    own = {"tests", "webkiln", "text_generation"}
+    missing = {
+        (str(path.relative_to(ROOT)), module)
+        for pattern in ("test_*.py", "conftest.py")
+        for path in (ROOT / "tests").rglob(pattern)
+        if "node_modules" not in path.parts
+        for module in imported_packages(path) - sys.stdlib_module_names - own
+        if not {spelled(name) for name in distributions.get(module, ())} & locked
+    }
+    assert not missing
+
+
+def imported_packages(path: Path) -> set[str]:
+    """The packages, at the top level, that a module imports."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in names} - {""}
+
+
+def spelled(distribution: str) -> str:
+    """The name of a distribution as lock files spell it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def pins(name: str) -> set[str]:

@@ -1,5 +1,5 @@
 """Write GGUF files: `types.gguf` has a tensor of each supported type, `matrices.gguf` a matrix of
-each quantized type. `python -m tests.frontends.torch.make_gguf` needs `pip install gguf`, which
+each quantized type. `python -m tests.frontends.torch.make_gguf` runs the package `gguf`, which
 also computes the expected values.
 """
 
