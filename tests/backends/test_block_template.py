@@ -1,5 +1,5 @@
-"""The template of products of blocks computes what the numpy reference does, for sizes that divide
-no block of it.
+"""The templates of products of blocks compute what the numpy reference does, for sizes that divide
+no block of theirs.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from tests.backends.dot_engines import ENGINES, simulate
 from tests.backends.harness import Job, run
 from tests.programs import program
 from webkiln.backends.table import REGISTRY
-from webkiln.nest.kernel_template import find_template
+from webkiln.ir.graph import Graph
+from webkiln.nest.kernel_template import Template, find_template
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
 from webkiln.recipe.values import VARIANTS
 
-TEMPLATE = find_template("block_product")
-ROWS, COLUMNS = TEMPLATE.block
+QUANTIZED, FLOAT = map(find_template, ("block_product", "decoded_product"))
 TOLERANCE = 1e-5
 Shape = tuple[tuple[int, ...], int, int, int]
 SHAPES: list[Shape] = [
@@ -30,10 +30,16 @@ SHAPES: list[Shape] = [
     *(((3,), 19, blocks, block) for blocks, block in ((2, 16), (5, 64), (2, 128), (3, 256))),
     ((2, 3), 40, 2, 32),
     ((1, 1), 40, 2, 32),
-    ((2,), 9, TEMPLATE.depth[1] // 16, 16),
+    ((2,), 9, QUANTIZED.depth[1] // 16, 16),
     ((3,), 21, 1, 32),
 ]
 """Shape of the rows, columns, blocks, and the length of a block."""
+FLOAT_SHAPES: list[Shape] = [
+    *SHAPES,
+    *(((rows,), 35, 9, 32) for rows in (6, 7, 11, 12, 127, 128, 129, 133)),
+    ((2,), 9, FLOAT.depth[1] // 16, 16),
+    ((5,), 17, 1, 520),
+]
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,10 @@ FORMS = [
 ]
 
 
-def job(rows: tuple[int, ...], columns: int, blocks: int, block: int, form: Form) -> Job:
-    """A product of quantized rows, with a bias and an activation behind it."""
+def job(
+    template: Template, rows: tuple[int, ...], columns: int, blocks: int, block: int, form: Form
+) -> Job:
+    """A product, with a bias and an activation behind it."""
     rng = np.random.default_rng(columns * blocks)
     depth, limits = blocks * block, np.iinfo(form.dtype)
     parameters = columns, 1 if "column" in form.how else blocks
@@ -79,7 +87,8 @@ def job(rows: tuple[int, ...], columns: int, blocks: int, block: int, form: Form
     weights = [b.slot(name, value) for name, value in values.items()]
     values["bias"] = rng.uniform(-1, 1, columns).astype(np.float32)
     bias = b.slot("bias", values["bias"])
-    operands = [*b.ops("QuantizeBlocks", [x], {"block": block}), *weights]
+    factor = [x] if template is FLOAT else b.ops("QuantizeBlocks", [x], {"block": block})
+    operands = [*factor, *weights]
     attrs = {
         "block": block,
         "center": form.center,
@@ -92,12 +101,12 @@ def job(rows: tuple[int, ...], columns: int, blocks: int, block: int, form: Form
     return Job(graph, inputs, values)
 
 
-def check(folder, variant: str, browser: str, shapes: Sequence[Shape] = SHAPES) -> None:
-    jobs = [job(*shape, form) for shape, form in product(shapes, FORMS)]
+def check(
+    folder, variant: str, browser: str, template: Template, shapes: Sequence[Shape] = SHAPES
+) -> None:
+    jobs = [job(template, *shape, form) for shape, form in product(shapes, FORMS)]
     for item in jobs:
-        document = program(item.graph, REGISTRY["wasm"])
-        used = {kernel["schedule"].get("template") for kernel in document["kernels"].values()}
-        assert TEMPLATE.name in used, item.graph.type("x")
+        assert template.name in used(item.graph), item.graph.type("x")
     for item, outputs in zip(jobs, run(jobs, "wasm", folder, variant, browser), strict=True):
         expected, _ = run_graph(item.graph, item.inputs, item.weights)
         for name, value in expected.items():
@@ -105,9 +114,39 @@ def check(folder, variant: str, browser: str, shapes: Sequence[Shape] = SHAPES) 
             np.testing.assert_allclose(outputs[name], value, rtol=0, atol=bound, err_msg=name)
 
 
+def used(graph: Graph) -> set[str | None]:
+    """The templates of a program's kernels."""
+    document = program(graph, REGISTRY["wasm"])
+    return {kernel["schedule"].get("template") for kernel in document["kernels"].values()}
+
+
 @pytest.mark.parametrize("variant", VARIANTS["wasm"])
-def test_results(variant: str, tmp_path) -> None:
-    check(tmp_path, variant, "chromium")
+def test_products_of_quantized_rows(variant: str, tmp_path) -> None:
+    check(tmp_path, variant, "chromium", QUANTIZED)
+
+
+@pytest.mark.parametrize("variant", VARIANTS["wasm"])
+def test_products_of_float_rows(variant: str, tmp_path) -> None:
+    check(tmp_path, variant, "chromium", FLOAT, FLOAT_SHAPES)
+
+
+def test_rows_may_be_parts_of_an_array(tmp_path) -> None:
+    """A product reads a slice in place."""
+    rng = np.random.default_rng(0)
+    b = GraphBuilder("g", RULES)
+    x = b.input("x", "float32", (2, 5, 150))
+    values = {
+        "packed": rng.integers(0, 255, (19, 32), np.uint8, endpoint=True),
+        "factors": rng.uniform(0.01, 0.1, (19, 2)).astype(np.float32),
+    }
+    part = b.op("Slice", [x], {"starts": (0, 2, 70), "sizes": (2, 3, 64), "steps": (1, 1, 1)})
+    operands = [part, *(b.slot(name, value) for name, value in values.items())]
+    graph = b.graph({"y": b.op("MatMulBlocks", operands, {"block": 32, "center": 8})})
+    assert used(graph) == {FLOAT.name, None}
+    item = Job(graph, {"x": rng.normal(0, 1, (2, 5, 150)).astype(np.float32)}, values)
+    (outputs,) = run([item], "wasm", tmp_path)
+    expected, _ = run_graph(graph, item.inputs, values)
+    np.testing.assert_allclose(outputs["y"], expected["y"], rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -115,15 +154,16 @@ def test_engines_do_not_differ(engine: str, tmp_path, monkeypatch) -> None:
     """Codes of four bits have no sign and do not saturate; those of eight are changed for it."""
     simulate(engine, tmp_path, monkeypatch)
     monkeypatch.setattr(modules, "OBJECTS", tmp_path / "objects")
-    check(tmp_path / "code", "relaxed", "", SHAPES[::2])
+    check(tmp_path / "code", "relaxed", "", QUANTIZED, SHAPES[::2])
 
 
-@pytest.mark.parametrize(("block", "blocks"), [(8, 4), (12, 3), (16, TEMPLATE.depth[1] // 16 + 1)])
-def test_other_blocks_are_computed_by_loops(block: int, blocks: int, tmp_path) -> None:
-    item = job((3,), 19, blocks, block, FORMS[0])
-    document = program(item.graph, REGISTRY["wasm"])
-    used = {kernel["schedule"].get("template") for kernel in document["kernels"].values()}
-    assert used == {None}
+@pytest.mark.parametrize("template", [QUANTIZED, FLOAT], ids=lambda item: item.name)
+@pytest.mark.parametrize(("block", "blocks"), [(8, 4), (12, 3), (16, None)])
+def test_other_blocks_are_computed_by_loops(
+    template: Template, block: int, blocks: int | None, tmp_path
+) -> None:
+    item = job(template, (3,), 19, blocks or template.depth[1] // 16 + 1, block, FORMS[0])
+    assert used(item.graph) == {None}
     (outputs,) = run([item], "wasm", tmp_path)
     expected, _ = run_graph(item.graph, item.inputs, item.weights)
     np.testing.assert_allclose(

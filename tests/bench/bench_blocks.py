@@ -1,5 +1,5 @@
-"""Time products with weights of 4 and 8 bits: decoded when the model is loaded (`exact`), and as
-they are stored (`dot`), in one thread of Chromium.
+"""Time products with weights of 4 and 8 bits as they are stored, exactly (`exact`) and by
+activations rounded to 8 bits (`dot`), beside those with float32 weights, in one thread of Chromium.
 
     .venv/bin/python -m tests.bench.bench_blocks [--variant simd] [--rounds 5] [--size 2048]
 
@@ -34,14 +34,20 @@ from webkiln.weights.shards import pieces, stored, write
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
 BLOCK = 32
 FORMS = ("4 bits", "8 bits", "8 bits by column")
+FLOAT32 = "float32"
+WAYS = (FLOAT32, "exact", "dot")
 HERE = Path(__file__).parent
 
 
 def graph_of(form: str, rows: int, size: int) -> tuple[Graph, dict[str, Array]]:
-    """A product with a matrix [size, size] of codes."""
+    """A product with a matrix [size, size] of codes, or of floats."""
     rng = np.random.default_rng(0)
     b = GraphBuilder("g", RULES)
     x = b.input("x", "float32", (rows, size))
+    if form == FLOAT32:
+        w = rng.standard_normal((size, size)).astype(np.float32)
+        y = b.op("MatMul", [x, b.slot("w", w)], {"transpose_b": True})
+        return b.graph({"y": y}), {"w": w}
     bits, blocks = int(form[0]), 1 if form.endswith("column") else size // BLOCK
     values = {
         "codes": rng.integers(0, 255, (size, size * bits // 8), np.uint8, endpoint=True),
@@ -87,10 +93,11 @@ def main() -> None:
     cases = [(form, rows) for form in FORMS for rows in ROWS]
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        programs = [(*case, how) for case in cases for how in ("exact", "dot")]
+        programs = [(*case, how) for case in cases for how in WAYS]
         for number, (form, rows, how) in enumerate(programs):
-            graph, weights = graph_of(form, rows, options.size)
-            write_program(graph, weights, how, folder / str(number), options.variant)
+            graph, weights = graph_of(FLOAT32 if how == FLOAT32 else form, rows, options.size)
+            products = "exact" if how == FLOAT32 else how
+            write_program(graph, weights, products, folder / str(number), options.variant)
         (folder / "bench.mjs").write_bytes((HERE / "bench_blocks.mjs").read_bytes())
         (folder / "index.html").write_text("<!doctype html><title>bench</title>")
         session = browsers.session("chromium")
@@ -102,12 +109,15 @@ def main() -> None:
             results = [call_page(session, "round") for _ in range(options.rounds)]
         session.quit()
     times = [min(found) for found in zip(*results, strict=True)]
-    rows_ = []
-    for (form, rows), exact, dot in zip(cases, times[::2], times[1::2], strict=True):
-        rows_.append((form, str(rows), f"{exact:.2f}", f"{dot:.2f}", f"{dot / exact:.2f}"))
-    head = ("weights", "rows", "exact", "dot", "dot / exact")
+    lines = []
+    for (form, rows), *ways in zip(
+        cases, *(times[n :: len(WAYS)] for n in range(len(WAYS))), strict=True
+    ):
+        ratios = (f"{way / ways[0]:.2f}" for way in ways[1:])
+        lines.append((form, str(rows), *(f"{way:.2f}" for way in ways), *ratios))
+    head = ("weights", "rows", *WAYS, *(f"{way} / {FLOAT32}" for way in WAYS[1:]))
     print(
-        table(f"products of {options.size} by {options.size}, wasm {options.variant}", head, rows_)
+        table(f"products of {options.size} by {options.size}, wasm {options.variant}", head, lines)
     )
 
 

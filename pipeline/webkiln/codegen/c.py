@@ -211,7 +211,13 @@ class CTemplates:
     """Templates whose blocks are arrays of a thread."""
 
     extension = "c"
-    blocks: Mapping[str, str] = {"rows": "WIDTH", "sums": "COLUMNS", "totals": "1", "zero": "1"}
+    blocks: Mapping[str, str] = {
+        "rows": "WIDTH",
+        "places": "1",
+        "sums": "COLUMNS",
+        "totals": "1",
+        "zero": "1",
+    }
     mentioned = ()
 
     def __init__(self) -> None:

@@ -207,20 +207,28 @@ class ProductKernel(TemplateKernel):
 class BlockKernel(TemplateKernel):
     """The kernel of a product of blocks. The text receives the `operands` by name, the `bits` of a
     code and their `center`; whether codes are `signed`, and parameters those of columns
-    (`by_column`); and the `extents` of the rows, the blocks and the bytes of a block.
+    (`by_column`); and the `extents` of the rows, the blocks and the bytes of a block. Float rows
+    begin at the `places` that `prepare_rows` stores, int32 [rows].
     """
 
     def __init__(self, kernel: Kernel, language: TemplateLanguage, step: BlockProduct) -> None:
         self.step, self.around = step, AroundBlocks(kernel.nest, step)
         super().__init__(kernel, language, self.around.block)
+        self.values_of |= {
+            name: f"s{step.rows}_{dim}" for dim, name in enumerate(self.around.strides)
+        }
 
     def functions(self) -> dict[str, Function]:
         nest, schedule = self.around.store(), self.schedule.store
-        return {"store": self.function("store", nest, schedule, ("sums",), self.outputs)}
+        functions = [self.function("store", nest, schedule, ("sums",), self.outputs)]
+        for places in self.schedule.prepare:
+            nest = self.around.places()
+            functions.append(self.function("prepare_rows", nest, places, (), ("places",)))
+        return {item.name: item for item in functions}
 
     def values(self) -> dict[str, Any]:
         step, weights = self.step, self.step.weights
-        positions = {"codes": step.codes, "scales": step.scales, "offsets": weights.offsets}
+        positions = {"rows": step.rows, "scales": step.scales, "offsets": weights.offsets}
         positions |= {"packed": weights.packed, "factors": weights.factors}
         return {
             "operands": {

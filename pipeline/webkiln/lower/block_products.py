@@ -1,8 +1,8 @@
-"""Multiply weights of 4 and 8 bits as they are stored, by activations that are quantized in blocks.
+"""Multiply by weights of 4 and 8 bits as they are stored, by codes and scales.
 
-Results change: an activation keeps 8 bits, relative to the largest one of its block. Backends that
-have fast products of blocks rewrite graphs this way before they lower them, if the recipe says so,
-or for weights of 4 bits, if it says nothing and the cost model expects it to be faster.
+A product is one of decoded weights, or of activations that are quantized in blocks. The latter
+changes results: an activation keeps 8 bits, relative to the largest one of its block. Backends that
+have fast products of blocks rewrite graphs this way before they lower them.
 
 The rows of a table that is also such a weight, as a tied embedding is, are decoded after they are
 selected.
@@ -51,14 +51,14 @@ ROWWISE = ("Add", "Sub", "Mul", "Cast", "Repeat", "UnpackBits")
 """The operators that decode rows independently of each other."""
 
 
-Chooser = Callable[[BlockWeights, Sequence[Type]], bool]
-"""Whether to multiply by weights, given the types of the factor and of the product, or to decode
-selected rows of weights, given none.
+Chooser = Callable[[BlockWeights, Sequence[Type]], str | None]
+"""How to multiply by weights, given the types of the factor and of the product, or to decode rows
+that are selected from weights, given none: `DOT`, `EXACT`, or not at all.
 """
+DOT, EXACT = "dot", "exact"
 
 
-def run(graph: Graph, chooses: Chooser = lambda weights, types: True) -> Graph:
-    """`chooses`: which of the weights that can be multiplied in blocks are."""
+def run(graph: Graph, chooses: Chooser = lambda weights, types: DOT) -> Graph:
     loaded = loaded_constants(graph)
     quantized: dict[tuple[str, int], tuple[str, ...]] = {}
     multiply = partial(multiply_blocks, chooses=chooses, loaded=loaded, quantized=quantized)
@@ -73,21 +73,25 @@ def multiply_blocks(
     loaded: frozenset[str],
     quantized: dict[tuple[str, int], tuple[str, ...]],
 ) -> Edit | None:
-    """The product of a quantized factor. `loaded`: the constants that programs may read.
-    `quantized`: the codes and scales of what has been quantized, by its name and the length of
-    blocks; products share them.
+    """The product of a factor and weights as they are stored. `loaded`: the constants that programs
+    may read. `quantized`: the codes and scales of what has been quantized, by its name and the
+    length of blocks; products share them.
     """
     weights = weights_of(view, node, loaded)
-    if weights is None or not chooses(weights, (view.type(node.inputs[0]), view.type(node.name))):
+    if weights is None:
+        return None
+    how = chooses(weights, (view.type(node.inputs[0]), view.type(node.name)))
+    if how is None:
         return None
     made = Replacement(view, node)
     key = node.inputs[0], weights.block
-    if key not in quantized:
+    if how == DOT and key not in quantized:
         by_block = QuantizeBlocks(weights.block)
         quantized[key] = made.add_all(("codes", "scales"), "QuantizeBlocks", key[:1], by_block)
+    rows = quantized[key] if how == DOT else key[:1]
     return made.finish(
         "MatMulBlocks",
-        [*quantized[key], *weights.operands(made)],
+        [*rows, *weights.operands(made)],
         MatMulBlocks(weights.block, weights.center, weights.codes.bits, weights.transposed),
     )
 
@@ -115,7 +119,7 @@ def decode_rows(
     if indices in view.constant_names:
         return None
     weights = find_weights(view, table, loaded)
-    if weights is None or not chooses(weights, ()):
+    if weights is None or chooses(weights, ()) is None:
         return None
     made = Replacement(view, node)
     shift, count = view.type(indices).rank - 1, view.type(table).shape[0]

@@ -1,7 +1,7 @@
 """Products of vectors and weights of 4 or 8 bits that are quantized in blocks along the sum.
 
-A block of activations is quantized as well, so that the products of a block are those of integers.
-The scheme is that of llama.cpp's Q8_0 by Q4_0 and Q4_1.
+Vectors are floats, or are quantized in blocks as well, so that the products of a block are those of
+integers. The latter scheme is that of llama.cpp's Q8_0 by Q4_0 and Q4_1.
 """
 
 from collections.abc import Iterable, Sequence
@@ -106,9 +106,17 @@ class MatMulBlocks(Attributes):
     transposed: bool = False
 
 
+def _row_operands(dtype: str) -> int:
+    """The operands that rows consist of: floats, or codes and scales."""
+    return 1 if dtype == "float32" else 2
+
+
 def _product_types(attrs: MatMulBlocks, types: Sequence[Type]) -> tuple[Type, ...]:
-    codes, packed, factors = types[0], types[2], types[3]
-    depth, blocks = codes.shape[-1], _blocks(codes.shape, attrs.block)
+    rows, count = types[0], _row_operands(types[0].dtype)
+    if len(types) not in (count + 2, count + 3):
+        raise ShapeError(f"{len(types)} operands, expected {count + 2} or {count + 3}")
+    packed, factors = types[count : count + 2]
+    depth, blocks = rows.shape[-1], _blocks(rows.shape, attrs.block)
     columns = packed.shape[attrs.transposed] if packed.rank == 2 else -1
     parts = _oriented(factors.shape, attrs)[-1:]
 
@@ -116,11 +124,11 @@ def _product_types(attrs: MatMulBlocks, types: Sequence[Type]) -> tuple[Type, ..
         return Type(dtype, _oriented((columns, along), attrs))
 
     narrow = packed.dtype if attrs.bits == BYTE and packed.dtype == "int8" else "uint8"
+    quantized = Type("int8", rows.shape), Type("float32", (*rows.shape[:-1], blocks))
     expected = (
-        Type("int8", codes.shape),
-        Type("float32", (*codes.shape[:-1], blocks)),
+        *(types[:1] if count == 1 else quantized),
         matrix(narrow, depth * attrs.bits // BYTE),
-        *[matrix("float32", 1 if parts == (1,) else blocks)] * len(types[3:]),
+        *[matrix("float32", 1 if parts == (1,) else blocks)] * (len(types) - count - 1),
     )
     if (
         tuple(types) != expected
@@ -133,7 +141,7 @@ def _product_types(attrs: MatMulBlocks, types: Sequence[Type]) -> tuple[Type, ..
             f" {', '.join(map(str, expected))}, blocks of whole bytes of codes of 4 or 8 bits, and"
             " a center that is a code"
         )
-    return (Type("float32", (*codes.shape[:-1], columns)),)
+    return (Type("float32", (*rows.shape[:-1], columns)),)
 
 
 def _oriented(shape: tuple[Size, ...], attrs: MatMulBlocks) -> tuple[Size, ...]:
@@ -146,9 +154,12 @@ def code_range(bits: int, dtype: str) -> range:
     return range(-128, 128) if dtype == "int8" else range(1 << bits)
 
 
-def _product_reference(
-    attrs: MatMulBlocks, codes: Array, scales: Array, packed: Array, *factors: Array
-) -> tuple[Array, ...]:
+def _product_reference(attrs: MatMulBlocks, rows: Array, *operands: Array) -> tuple[Array, ...]:
+    x = rows.astype(np.float64)
+    if _row_operands(str(rows.dtype)) > 1:
+        x *= np.repeat(operands[0], attrs.block, -1)
+        operands = operands[1:]
+    packed, *factors = operands
     stored = packed.T if attrs.transposed else packed
     if attrs.bits == 4:
         stored = np.stack([stored & MASK, stored >> 4], -1).reshape(len(stored), -1)
@@ -159,28 +170,29 @@ def _product_reference(
     weights = (stored.astype(np.float64) - attrs.center) * wide[0]
     for offset in wide[1:]:
         weights += offset
-    x = codes.astype(np.float64) * np.repeat(scales, attrs.block, -1)
     return (x @ weights.T,)
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What a product of blocks reads for a byte of codes: the neighbours of a row that it is
-    multiplied by, two for 4 bits, and their scale; the byte; the factor and the offset of its
-    block.
+    """What a product of blocks reads for a byte of codes: the neighbours of a quantized row that it
+    is multiplied by, two for 4 bits, or one float; the byte; the factor and the offset of its
+    block; and the scale of the neighbours, unless the row is float.
     """
 
     rows: tuple[Expr, ...]
-    scale: Expr
     byte: Expr
     factor: Expr
     offset: Expr | None = None
+    scale: Expr | None = None
 
 
 def products_of_byte(loads: Loads, center: int) -> Expr:
-    """What a byte adds to a sum: products of integers, times the scales of their blocks."""
-    rows, byte = [cast(item, INT) for item in loads.rows], loads.byte
-    byte = byte if byte.type == INT else bitcast(byte, INT)
+    """What a byte adds to the sum of a quantized row: products of integers, times the scales of
+    their blocks.
+    """
+    assert loads.scale is not None
+    rows, byte = [cast(item, INT) for item in loads.rows], _integer(loads.byte)
     codes = [byte]
     if len(rows) > 1:
         codes = [apply("band", byte, const(MASK, INT)), apply("shr", byte, const(4, INT))]
@@ -191,12 +203,30 @@ def products_of_byte(loads: Loads, center: int) -> Expr:
     return total * loads.scale
 
 
+def product_of_code(loads: Loads, center: int, half: Expr | None) -> Expr:
+    """What a code adds to the sum of a float row. `half`: which one of a byte it is, if it has 4
+    bits.
+    """
+    (x,), code = loads.rows, _integer(loads.byte)
+    if half is not None:
+        shifted = apply("shr", code, half * const(4, INT))
+        code = apply("band", shifted, const(MASK, INT))
+    weight = cast(code - const(center, INT), FLOAT) * loads.factor
+    return x * (weight if loads.offset is None else weight + loads.offset)
+
+
+def _integer(byte: Expr) -> Expr:
+    return byte if byte.type == INT else bitcast(byte, INT)
+
+
 def _lower_product(low: Lowering, attrs: MatMulBlocks) -> None:
-    codes, scales, packed, *factors = low.inputs
+    count = _row_operands(low.inputs[0].type.dtype)
+    (rows, *scales), (packed, *factors) = low.inputs[:count], low.inputs[count:]
     nest = low.nest()
-    *rows, column = nest.axes(low.outputs[0].shape)
+    *outer, column = nest.axes(low.outputs[0].shape)
     each, along = BYTE // attrs.bits, 0 if attrs.transposed else 1
-    block, byte = nest.reduce(scales.shape[-1]), nest.reduce(attrs.block // each)
+    block = nest.reduce(_blocks(rows.shape, attrs.block))
+    byte = nest.reduce(attrs.block // each)
     byte = block * const(attrs.block // each, INT) + byte
     first = byte * const(each, INT)
 
@@ -206,13 +236,20 @@ def _lower_product(low: Lowering, attrs: MatMulBlocks) -> None:
     def parameter(source: View) -> Expr:
         return weight(source, const(0, INT) if source.shape[along] == 1 else block)
 
-    loads = Loads(
-        tuple(nest.load(codes, [*rows, first + const(n, INT)]) for n in range(each)),
-        nest.load(scales, [*rows, block]),
-        weight(packed, byte),
-        *map(parameter, factors),
-    )
-    nest.store(low.outputs[0], nest.accumulate("sum", products_of_byte(loads, attrs.center)))
+    def neighbour(position: Expr) -> Expr:
+        return nest.load(rows, [*outer, first + position])
+
+    factor, *offset = map(parameter, factors)
+    weights = weight(packed, byte), factor, offset[0] if offset else None
+    if scales:
+        neighbours = tuple(neighbour(const(n, INT)) for n in range(each))
+        scale = nest.load(scales[0], [*outer, block])
+        product = products_of_byte(Loads(neighbours, *weights, scale), attrs.center)
+    else:
+        half = nest.reduce(each) if each > 1 else None
+        element = neighbour(const(0, INT) if half is None else half)
+        product = product_of_code(Loads((element,), *weights), attrs.center, half)
+    nest.store(low.outputs[0], nest.accumulate("sum", product))
     nest.done()
 
 
@@ -222,7 +259,7 @@ def _product_work(attrs: MatMulBlocks, inputs: Sequence[Type], outputs: Sequence
 
 
 def _product_scratch(attrs: MatMulBlocks, inputs: Sequence[Type], outputs: Sequence[Type]) -> Size:
-    return 4 * (inputs[0].size + inputs[2].size)
+    return 4 * (inputs[0].size + inputs[_row_operands(inputs[0].dtype)].size)
 
 
 def _product_cases() -> Iterable[Case]:
@@ -254,14 +291,9 @@ def _product_cases() -> Iterable[Case]:
             **({"bits": BYTE} if kind else {}),
             **({"transposed": True} if transposed else {}),
         }
-        yield Case(
-            (
-                codes,
-                _positive(rng, (*rows, blocks)),
-                *(np.ascontiguousarray(item.T) if transposed else item for item in operands),
-            ),
-            attrs,
-        )
+        weights = [np.ascontiguousarray(item.T) if transposed else item for item in operands]
+        yield Case((codes, _positive(rng, (*rows, blocks)), *weights), attrs)
+        yield Case((rng.uniform(-2, 2, (*rows, depth)).astype(np.float32), *weights), attrs)
 
 
 def _positive(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -275,17 +307,17 @@ MATMUL_BLOCKS = define(
         _product_reference,
         _lower_product,
         MatMulBlocks,
-        arity=(4, 5),
+        arity=(3, 5),
         cases=_product_cases,
         cost=Cost(_product_work, _product_scratch),
     )
 )
-"""Products of quantized rows and the rows of a matrix of codes of 4 or 8 bits:
+"""Products of rows and the rows of a matrix of codes of 4 or 8 bits:
 sum over k of x[..., k] * w[n, k].
 
-Operands: codes, int8 [..., depth], and scales, float32 [..., depth / block], as `QuantizeBlocks`
-computes them; packed, uint8 [n, depth / 2], two codes to a byte, low bits first, or, if `bits` is
-8, int8 or uint8 [n, depth]; factors and, optionally, offsets, float32 [n, depth / block], or [n, 1]
-for all blocks. With `transposed`, these three are [depth, n]. x is codes * scales, and w is
+Operands: x, float32 [..., depth], or codes, int8 [..., depth], and scales, float32 [..., depth /
+block], as `QuantizeBlocks` computes them; packed, uint8 [n, depth / 2], two codes to a byte, low
+bits first, or, if `bits` is 8, int8 or uint8 [n, depth]; factors and, optionally, offsets, float32
+[n, depth / block], or [n, 1] for all blocks. With `transposed`, these three are [depth, n]. w is
 (packed - center) * factors + offsets. Result: float32 [..., n].
 """

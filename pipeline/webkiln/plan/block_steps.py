@@ -2,17 +2,28 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import permutations
 
+from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import FLOAT, INT, Expr, arg, axis, load, walk
-from webkiln.nest.nest import Loop, Nest, Operand, load_index
-from webkiln.ops.block_products import BYTE, Loads, code_range, products_of_byte
+from webkiln.nest.nest import Loop, Nest, Operand, load_guard, load_index, make_output
+from webkiln.ops.block_products import (
+    BYTE,
+    Loads,
+    code_range,
+    product_of_code,
+    products_of_byte,
+)
 from webkiln.plan.template_steps import (
     COLUMN,
+    NARROW,
     ROW,
+    ZERO,
     block_of,
     indices_of,
+    place_of,
     stored_block,
+    strides_of,
     with_indices,
 )
 
@@ -38,125 +49,198 @@ class Weights:
 @dataclass(frozen=True, slots=True)
 class BlockProduct:
     """out[m, n] = f(sum over blocks b of scales[m, b] * (factors[n, b] * sum over the block of
-    codes[m, k] * (packed[n, k] - center) + offsets[n, b] * sum over the block of codes[m, k])).
+    rows[m, k] * (packed[n, k] - center) + offsets[n, b] * sum over the block of rows[m, k])).
     `row`, `column`, `block` and `byte` are the loops of m, n, b and of the bytes of a block; there
-    is no `block` if there is one of them.
+    is no `block` if there is one of them. `first` is the load of the first element that a byte is
+    multiplied by. Float rows have no `scales`, and a loop over the codes of a byte, `half`, if
+    there are two.
     """
 
-    codes: int
-    scales: int
+    first: Expr
+    scales: int | None
     weights: Weights
     row: tuple[Loop, ...]
     column: Loop
     block: Loop | None
     byte: Loop
+    half: Loop | None = None
+
+    @property
+    def rows(self) -> int:
+        """The position of the input that has the rows."""
+        position: int = self.first.value[0]
+        return position
+
+    @property
+    def products(self) -> int:
+        """The products of codes that an iteration of the loops computes."""
+        return 1 if self.scales is None else BYTE // self.weights.bits
 
 
 BLOCK_PRODUCT = "block_product"
 """The step of a template that computes them."""
+MOST_REDUCED = 3
+HALVES = 2
 
 
 def match_blocks(nest: Nest) -> BlockProduct | None:
     """The product of blocks that a nest computes, if it computes one."""
-    if not nest.is_contraction or len(nest.reduce) not in (1, 2) or len(nest.accumulators) != 1:
+    if not nest.is_contraction or not 1 <= len(nest.reduce) <= MOST_REDUCED:
         return None
     body = nest.accumulators[0].body
-    matches = (
-        _with_loops(nest, loads, center)
-        for loads, center in _candidates(nest, body)
-        if products_of_byte(loads, center) is body
-    )
-    return next((found for found in matches if found is not None), None)
-
-
-def _candidates(nest: Nest, body: Expr) -> Iterator[tuple[Loads, int]]:
-    """Which loads may have which part."""
     loads = [item for item in walk([body]) if item.op == "load"]
     dtypes = {item: nest.inputs[item.value[0]].dtype for item in loads}
     floats = [item for item in loads if dtypes[item] == "float32"]
-    integers = [item for item in loads if dtypes[item] in ("int8", "uint8")]
-    if len(floats) not in (2, 3) or len(integers) not in (2, 3) or len(loads) > 6:
-        return
+    integers = [item for item in loads if dtypes[item] in NARROW]
+    if not integers or len(floats) + len(integers) != len(loads):
+        return None
     centers = {0} | {item.value for item in walk([body]) if item.op == "const" and item.type == INT}
-    for (byte, *rows), values in product(permutations(integers), permutations(floats)):
-        bits = BYTE // len(rows)
-        if any(dtypes[item] != "int8" for item in rows):
-            continue
-        if bits < BYTE and dtypes[byte] != "uint8":
-            continue
-        scale, factor, *offset = values
-        for center in sorted(centers.intersection(code_range(bits, dtypes[byte]))):
-            yield Loads(tuple(rows), scale, byte, factor, *offset), center
+    matches = _float_rows if len(integers) == 1 else _quantized_rows
+    found = (
+        product
+        for byte, *rows in permutations(integers)
+        for order in permutations(floats)
+        for product in matches(nest, byte, tuple(rows), order, centers)
+    )
+    return next(found, None)
 
 
-def _with_loops(nest: Nest, loads: Loads, center: int) -> BlockProduct | None:
-    """The product, if its operands are arrays of one loop per dimension: those of weights in any
-    order.
+def _quantized_rows(
+    nest: Nest, byte: Expr, rows: tuple[Expr, ...], floats: tuple[Expr, ...], centers: set[int]
+) -> Iterator[BlockProduct]:
+    """The product of quantized rows, if these are its loads, the scale first, then the factor and
+    the offset.
     """
-    loops = {loop.axis: loop for loop in (*nest.axes, *nest.reduce)}
-    summed = {loop.axis for loop in nest.reduce}
-    places = [loops[item.value] for item in load_index(loads.byte) if item.op == "axis"]
-    columns = [loop for loop in places if loop.axis not in summed]
-    names = [item.value for item in load_index(loads.scale) if item.op == "axis"]
-    row = tuple(loops[name] for name in names if name not in summed)
-    blocks = [loops[name] for name in names if name in summed]
-    others = [item for item in (loads.factor, loads.offset) if item is not None]
+    dtypes = {item: nest.inputs[item.value[0]].dtype for item in (byte, *rows)}
+    if len(rows) not in (1, 2) or len(floats) not in (2, 3):
+        return
+    bits = BYTE // len(rows)
+    if any(dtypes[item] != "int8" for item in rows) or (bits < BYTE and dtypes[byte] != "uint8"):
+        return
+    scale, factor, *offset = floats
+    loads = Loads(rows, byte, factor, offset[0] if offset else None, scale)
+    index = load_index(scale)
+    names = [item.value for item in index if item.op == "axis"]
+    blocks = tuple(loop for loop in nest.reduce if loop.axis in names)
+    outer = index[: len(index) - len(blocks)]
+    if len(names) != len(index) or any(load_index(item)[:-1] != outer for item in rows):
+        return
+    for center in sorted(centers.intersection(code_range(bits, dtypes[byte]))):
+        if products_of_byte(loads, center) is nest.accumulators[0].body:
+            found = _with_loops(nest, loads, center, blocks, None)
+            if found is not None and names == [loop.axis for loop in (*found.row, *blocks)]:
+                yield found
+
+
+def _float_rows(
+    nest: Nest, byte: Expr, rows: tuple[Expr, ...], floats: tuple[Expr, ...], centers: set[int]
+) -> Iterator[BlockProduct]:
+    """The product of float rows, if these are its loads, the row first, then the factor and the
+    offset.
+    """
+    if len(floats) not in (2, 3):
+        return
+    row, factor, *offset = floats
+    dtype, body = nest.inputs[byte.value[0]].dtype, nest.accumulators[0].body
+    loads, index = Loads((row,), byte, factor, *offset), load_index(byte)
+    if any(depends(item, loop.axis) for item in load_index(row)[:-1] for loop in nest.reduce):
+        return
+    halves = [loop for loop in nest.reduce if not depends(byte, loop.axis)]
+    half = halves[0] if halves and dtype == "uint8" else None
+    blocks = tuple(
+        loop
+        for loop in nest.reduce
+        if loop is not half and all(step(item, loop.axis) != 1 for item in index)
+    )
+    bits = BYTE if half is None else BYTE // HALVES
+    for center in sorted(centers.intersection(code_range(bits, dtype))):
+        if product_of_code(loads, center, None if half is None else axis(half.axis)) is body:
+            found = _with_loops(nest, loads, center, blocks, half)
+            yield from [] if found is None else [found]
+
+
+def _with_loops(
+    nest: Nest, loads: Loads, center: int, blocks: tuple[Loop, ...], half: Loop | None
+) -> BlockProduct | None:
+    """The product, if its operands are arrays of one loop per dimension: those of weights in any
+    order. Float rows may be parts of an array.
+    """
+    index = load_index(loads.byte)
+    columns = [loop for loop in nest.axes if axis(loop.axis) in index]
     parameters = [
-        sorted(item.value if item.op == "axis" else "" for item in load_index(item))
-        for item in others
+        sorted(item.value if item.op == "axis" else "" for item in load_index(load))
+        for load in (loads.factor, loads.offset)
+        if load is not None
     ]
+    inner = [loop for loop in nest.reduce if loop not in blocks and loop is not half]
     if (
         len(columns) != 1
-        or len(load_index(loads.byte)) != 2
-        or names != [loop.axis for loop in (*row, *blocks)]
-        or len(names) != len(load_index(loads.scale))
-        or len(nest.reduce) != len(blocks) + 1
-        or nest.axes != (*row, *columns)
-        or any(load_index(item)[:-1] != load_index(loads.scale)[: len(row)] for item in loads.rows)
+        or len(index) != 2
+        or len(inner) != 1
+        or len(blocks) > 1
+        or nest.axes[-1] is not columns[0]
         or any(item != parameters[0] for item in parameters)
+        or any(load_guard(item) is not None for item in loads.rows)
     ):
         return None
-    column = columns[0].axis
-    by_column = parameters[0] == [column]
-    if not by_column and parameters[0] != sorted([column, *(loop.axis for loop in blocks)]):
+    (column,), (byte,) = columns, inner
+    by_column = parameters[0] == [column.axis]
+    if not by_column and parameters[0] != sorted([column.axis, *(loop.axis for loop in blocks)]):
         return None
     weights = Weights(
         loads.byte.value[0],
         loads.factor.value[0],
         None if loads.offset is None else loads.offset.value[0],
-        BYTE // len(loads.rows),
+        BYTE // len(loads.rows) if half is None else BYTE // HALVES,
         center,
         by_column,
     )
     return BlockProduct(
-        loads.rows[0].value[0],
-        loads.scale.value[0],
+        loads.rows[0],
+        None if loads.scale is None else loads.scale.value[0],
         weights,
-        row,
-        columns[0],
+        nest.axes[:-1],
+        column,
         blocks[0] if blocks else None,
-        next(loop for loop in nest.reduce if loop not in blocks),
+        byte,
+        half,
     )
 
 
 class AroundBlocks:
-    """The loops around a template. Their nests have the inputs of the nest, in the same order."""
+    """The loops around a template. Their nests have the inputs of the nest, in the same order.
+    `strides`: arguments for the strides of the rows' dimensions but the last.
+    """
 
     def __init__(self, nest: Nest, step: BlockProduct) -> None:
-        self.nest, self.step = nest, step
-        self.block = block_of(nest)
+        self.nest, self.step, self.block = nest, step, block_of(nest)
+        self.strides = strides_of(nest, self.block, step.rows)
+
+    def places(self) -> Nest:
+        """Store where each row of a block begins, as int32 [rows]: the distance from the first
+        element of the input.
+        """
+        first = with_indices(
+            place_of(self.step.first, self.strides), {loop.axis: ZERO for loop in self.nest.reduce}
+        )
+        stored = make_output(Operand("int32", 1), [(self._moved(first), (axis(ROW),))])
+        return Nest(self.nest.inputs, (stored,), (Loop(ROW, arg(self.block.rows)),))
 
     def store(self) -> Nest:
         """Store the results of a block. The input after those of the nest are the float32 sums
         [rows, columns] of the template.
         """
-        moved = {self.step.column.axis: arg(self.block.column) + axis(COLUMN)}
-        if self.step.row:
-            moved |= indices_of(self.step.row, arg(self.block.row) + axis(ROW))
         return stored_block(
             self.nest,
             self.block,
             load(len(self.nest.inputs), FLOAT, (axis(ROW), axis(COLUMN))),
             (*self.nest.inputs, Operand("float32", 2)),
-            lambda expr: with_indices(expr, moved),
+            self._moved,
         )
+
+    def _moved(self, expr: Expr) -> Expr:
+        """An expression over the axes of a block."""
+        moved = {self.step.column.axis: arg(self.block.column) + axis(COLUMN)}
+        if self.step.row:
+            moved |= indices_of(self.step.row, arg(self.block.row) + axis(ROW))
+        return with_indices(expr, moved)

@@ -10,7 +10,6 @@ from webkiln.nest.kernel_template import Template
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Machine, Target
-from webkiln.ops.block_products import BYTE
 from webkiln.plan.block_steps import match_blocks
 from webkiln.plan.vectors import extent
 
@@ -45,7 +44,7 @@ def operations(call: NestCall) -> Size:
     nest = call.nest
     inner = prod(call.args[loop.extent.value] for loop in nest.reduce)
     if (blocks := match_blocks(nest)) is not None:
-        return 2 * _outer(call) * inner * (BYTE // blocks.weights.bits) + _stored(call)
+        return 2 * _outer(call) * inner * blocks.products + _stored(call)
     if not nest.is_contraction or nest.accumulators[0].body.type not in INTEGER:
         return flops(call)
     return flops(call) + _outer(call) * inner
@@ -106,7 +105,7 @@ def _products(
     if (blocks := match_blocks(call.nest)) is not None:
         columns = extent(call, blocks.column)
         rows = points // max(columns, 1)
-        return rows * _whole(columns, template.panel) * depth * (BYTE // blocks.weights.bits)
+        return rows * _whole(columns, template.panel) * depth * blocks.products
     rows = prod(extent(call, loop) for loop in call.nest.axes if loop.axis in schedule.split)
     across = template.block[1] if target.invocations else 1
     return _whole(rows, template.block[0]) * _whole(points // max(rows, 1), across) * depth

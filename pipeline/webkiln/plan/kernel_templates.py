@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.types import Type
+from webkiln.nest.affine import stride
 from webkiln.nest.choice import Choice
 from webkiln.nest.expr import axis
 from webkiln.nest.kernel_template import Template
@@ -66,9 +68,18 @@ def _fits_blocks(
     constants = (weights.packed, *weights.parameters)
     if any(map(is_symbolic, (blocks, bytes_, columns))):
         return False
-    length = bytes_ * BYTE // weights.bits
+    together = BYTE // weights.bits
+    length = bytes_ * together
+    along = {step.byte: together, step.block: length, step.half: 1}
+    *_, last = load_index(step.first)
     return (
         all(call.inputs[position].name in packable for position in constants)
+        and call.nest.inputs[step.rows].dtype in template.rows
+        and all(
+            stride(last, loop.axis, call.args) == distance
+            for loop, distance in along.items()
+            if loop is not None
+        )
         and call.nest.inputs[weights.packed].dtype in template.columns
         and bytes_ % template.together == 0
         and length >= template.depth[0]
@@ -81,18 +92,27 @@ def _block_choice(
     call: NestCall, step: BlockProduct, template: Template, target: Target, schedule: Scheduler
 ) -> Choice:
     around = AroundBlocks(call.nest, step)
+    loops = partial(
+        _loops_around,
+        call,
+        block=around.block,
+        template=template,
+        target=target,
+        schedule=schedule,
+    )
     sums = View("sums", Type("float32", template.block))
-    store = _loops_around(call, around.store(), around.block, template, target, schedule, sums)
-    assert isinstance(store, LoopSchedule)
-    if extent(call, step.column) % store.tile.lanes:
-        store = replace(store, remainder="elements")
+    store = _with_remainder(loops(around.store(), sums), extent(call, step.column))
+    prepare: tuple[LoopSchedule, ...] = ()
+    if step.scales is None:
+        places = View("places", Type("int32", template.block[:1]))
+        prepare = (_with_remainder(loops(around.places(), places)),)
     weights = step.weights
     together = {weights.packed: template.together} | dict.fromkeys(weights.parameters, 1)
     panels = [_panel_of(call.nest, step, template, *item) for item in together.items()]
     found = TemplateSchedule(
         template.name,
         tuple(sorted(panels, key=lambda panel: panel.source)),
-        (),
+        prepare,
         store,
         (step.column.axis,),
         BLOCK_GRAIN,
@@ -152,9 +172,14 @@ def _choice(
     around = Around(call.nest, product)
     rows, columns = template.block
 
-    def loops(nest: Nest, *blocks: View) -> LoopSchedule | InvocationSchedule:
-        return _loops_around(call, nest, around.block, template, target, schedule, *blocks)
-
+    loops = partial(
+        _loops_around,
+        call,
+        block=around.block,
+        template=template,
+        target=target,
+        schedule=schedule,
+    )
     totals = [View("totals", Type("int32", (rows,)))] if around.needs_totals else []
     store = loops(around.store(), View("sums", Type("int32", template.block)), *totals)
     prepare: tuple[LoopSchedule | InvocationSchedule, ...] = PACKED
@@ -167,9 +192,7 @@ def _choice(
             shape, dtype = (template.depth[1], rows), "int32"
         copies = loops(copied, View("rows", Type(dtype, shape)))
         # Rows are innermost, so that what depends only on the column is computed once for all.
-        store = replace(store, order=(COLUMN, ROW))
-        if extent(call, product.column) % store.tile.lanes:
-            store = replace(store, remainder="elements")
+        store = _with_remainder(replace(store, order=(COLUMN, ROW)), extent(call, product.column))
         prepare = copies, loops(point, View("zero", Type("int32", (1,))))
     found = TemplateSchedule(
         template.name,
@@ -188,11 +211,11 @@ def _choice(
 def _loops_around(
     call: NestCall,
     nest: Nest,
+    *blocks: View,
     block: Block,
     template: Template,
     target: Target,
     schedule: Scheduler,
-    *blocks: View,
 ) -> LoopSchedule | InvocationSchedule:
     """The loops of a nest around a template, in one thread. `blocks` are what it reads in addition
     to the inputs of the call, or what it writes instead of its outputs.
@@ -205,6 +228,15 @@ def _loops_around(
     found = schedule(part, replace(target, templates=()), ()).schedule
     assert isinstance(found, LoopSchedule | InvocationSchedule)
     return replace(found, split=None) if isinstance(found, LoopSchedule) else found
+
+
+def _with_remainder(
+    schedule: LoopSchedule | InvocationSchedule, size: int | None = None
+) -> LoopSchedule:
+    """The schedule of loops over elements of a block, which may have `size`, or any number."""
+    assert isinstance(schedule, LoopSchedule)
+    whole = size is not None and size % schedule.tile.lanes == 0
+    return schedule if whole else replace(schedule, remainder="elements")
 
 
 def _with_partial_blocks(

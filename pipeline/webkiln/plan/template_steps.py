@@ -244,6 +244,19 @@ def block_of(nest: Nest) -> Block:
     return Block(*(f"p{free + number}" for number in range(6)))
 
 
+def strides_of(nest: Nest, block: Block, source: int) -> tuple[str, ...]:
+    """Arguments, after those of the block, for the strides of an input but the last."""
+    free = int(block.row.removeprefix("p")) + len(fields(Block))
+    return tuple(f"p{free + dim}" for dim in range(nest.inputs[source].rank - 1))
+
+
+def place_of(element: Expr, strides: Sequence[str]) -> Expr:
+    """The distance of a loaded element from the first one of the input."""
+    *index, last = load_index(element)
+    outer = (item * arg(stride) for item, stride in zip(index, strides, strict=True))
+    return reduce(add, outer, last)
+
+
 class Around:
     """The loops around a template. Their nests have the inputs of the nest, in the same order.
     `strides`: arguments for the strides of the rows' dimensions but the last.
@@ -251,10 +264,7 @@ class Around:
 
     def __init__(self, nest: Nest, product: Product) -> None:
         self.nest, self.product, self.block = nest, product, block_of(nest)
-        used = len(fields(Block))
-        free = int(self.block.row.removeprefix("p")) + used
-        rank = nest.inputs[product.rows.source].rank
-        self.strides = tuple(f"p{free + dim}" for dim in range(rank - 1))
+        self.strides = strides_of(nest, self.block, product.rows.source)
         zero = ZERO if product.columns.zero is None else product.columns.zero
         self.column_zero = zero - SIGN if product.columns.dtype == "uint8" else zero
         """The zero point of the columns as int8."""
@@ -297,9 +307,7 @@ class Around:
     def _place(self, run: Loop) -> Expr:
         """Where a run begins."""
         rows = self.product.rows
-        *index, last = load_index(rows.element)
-        outer = (item * arg(stride) for item, stride in zip(index, self.strides, strict=True))
-        place = with_indices(reduce(add, outer, last), {run.axis: ZERO})
+        place = with_indices(place_of(rows.element, self.strides), {run.axis: ZERO})
         return place if rows.guard is None else select(rows.guard, place, const(-1, INT))
 
     def pack(self, *, whole: bool) -> tuple[Nest, Nest]:
