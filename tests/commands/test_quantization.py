@@ -26,6 +26,7 @@ MATRICES = FRONTENDS / "torch" / "corpus" / "matrices.gguf"
 FLOAT = "of dequantised weights, decoded when the model is loaded (the other factor is float)"
 DOT = "products of 4-bit codes, by activations rounded to 8 bits"
 ROUNDED = "by activations rounded to 8 bits"
+READ = f"decoded as they are read; with --products dot, {ROUNDED}"
 node = helper.make_node
 
 
@@ -108,7 +109,7 @@ FILES = [
         {
             "storage": "1 of 1 weight tensors quantised to 8 bits",
             "products": f"1 {FLOAT}",
-            "on wasm": f"with --products dot, 1 product of 8-bit codes, {ROUNDED}",
+            "on wasm": f"1 product of 8-bit codes, {READ}",
         },
     ),
     (
@@ -116,7 +117,7 @@ FILES = [
         {
             "storage": ("2 of 3 weight tensors quantised to 4 bits, blocks of 32; 1 in 4 bits"),
             "products": f"2 {FLOAT}",
-            "on wasm": f"with --products dot, 2 {DOT}",
+            "on wasm": f"2 {DOT}",
         },
     ),
     (
@@ -161,6 +162,10 @@ def test_build_says_the_same(position: int, webkiln: Command, tmp_path: Path) ->
 def test_the_option_is_named_where_it_applies(webkiln: Command, tmp_path: Path) -> None:
     for arguments, expected in (
         (("--backend", "js"), {"products": f"2 {FLOAT}"}),
+        (
+            ("--backend", "wasm", "--products", "exact"),
+            {"on wasm": f"2 products of 4-bit codes, {READ}"},
+        ),
         (("--backend", "wasm", "--products", "dot"), {"on wasm": f"2 {DOT}"}),
         (
             ("--backend", "wasm,js", "--products", "dot"),
@@ -183,9 +188,7 @@ def test_types_of_gguf_files(webkiln: Command) -> None:
             " 1 in 8 bits, blocks of 32"
         ),
         "products": f"10 {FLOAT}",
-        "on wasm": (
-            f"3 products of 4-bit codes, {ROUNDED}; with --products dot, 7 products of 8-bit codes"
-        ),
+        "on wasm": (f"3 products of 4-bit codes, {ROUNDED}; 7 products of 8-bit codes, {READ}"),
     }
 
 
@@ -205,5 +208,6 @@ def test_explain_shows_products_of_blocks(webkiln: Command) -> None:
         assert int(operations.replace(",", "")) == 2 * 3 * ROWS * COLUMNS
         assert operations == shown["exact"][layer][1]
         assert how.startswith("template block_product, ")
+        assert shown["exact"][layer][3].startswith("template decoded_product, ")
         assert passes == "block_products"
         assert shown["auto"][layer] == shown["dot" if "Q4" in layer else "exact"][layer]

@@ -92,4 +92,4 @@ def test_what_an_error_chose_is_computed_as_it_was_measured(encoding, option, ex
         text = " ".join(described(engine, checked.actions, encoding).values())
     assert manifest["backends"]["wasm"].get("products") == expected
     assert "1 of 1 weight tensors quantised to 4 bits" in text
-    assert ("with --products dot, 1 product of 4-bit codes" in text) == (expected is None)
+    assert ("1 product of 4-bit codes, decoded as they are read" in text) == (expected is None)

@@ -52,9 +52,9 @@ class Form:
 @dataclass(frozen=True, slots=True)
 class Multiplication:
     """A product or convolution with a weight: its layer, and why it is not computed in integers:
-    None if it is, "" if the weight is not quantised. `by_block`: the bits of the codes by which
-    backends can multiply without decoding them; 0 if they cannot. `by_default`: they do without
-    a word in the recipe.
+    None if it is, "" if the weight is not quantised. `by_block`: the bits of the codes that
+    backends of `DOT_BACKENDS` read; 0 if they are decoded when the model is loaded. `by_default`:
+    activations are rounded without a word in the recipe.
     """
 
     layer: str
@@ -63,7 +63,7 @@ class Multiplication:
     by_default: bool = False
 
     def is_dot(self, products: str) -> bool:
-        """Whether backends do with the recipe's option."""
+        """Whether activations are rounded with the recipe's option."""
         return bool(self.by_block) if products == "dot" else products == "auto" and self.by_default
 
 
@@ -106,16 +106,17 @@ def _present(engine: Engine, source: Input) -> Mapping[str, Any]:
 
 def _rows(found: Quantization, backends: Sequence[str], products: str) -> dict[str, str]:
     able = [name for name in backends if name in DOT_BACKENDS]
-    used = [item for item in found.products if able and item.is_dot(products)]
-    undecoded = used if able == list(backends) else []
+    coded = [item for item in found.products if able and item.by_block]
+    used = [item for item in coded if item.is_dot(products)]
+    others = [item for item in coded if item not in used]
+    kept = coded if able == list(backends) else []
     rows = {"storage": _weights(found.weights)}
-    if text := _products([item for item in found.products if item not in undecoded]):
+    if text := _products([item for item in found.products if item not in kept]):
         rows["products"] = text
-    others = [item for item in found.products if item.by_block and item not in used]
-    parts = [f"{_codes(used)}, by activations rounded to 8 bits"] if used else []
-    if others and able:
-        rounded = "" if used else ", by activations rounded to 8 bits"
-        parts.append(f"with --products dot, {_codes(others)}{rounded}")
+    rounded = "by activations rounded to 8 bits"
+    parts = [f"{_codes(used)}, {rounded}"] if used else []
+    if others:
+        parts.append(f"{_codes(others)}, decoded as they are read; with --products dot, {rounded}")
     if parts:
         rows[f"on {' and '.join(able)}"] = "; ".join(parts)
     return rows
@@ -155,11 +156,11 @@ def quantization(graph: Graph) -> Quantization:
 
 
 def _block_products(graph: Graph) -> dict[str, int]:
-    """The bits of the codes of each product of blocks."""
+    """The bits of the codes of each product of blocks of rounded activations."""
     return {
         node.name: node.attrs_as(MatMulBlocks).bits
         for node in graph.nodes
-        if node.op == "MatMulBlocks"
+        if node.op == "MatMulBlocks" and graph.type(node.inputs[0]).dtype == "int8"
     }
 
 

@@ -23,6 +23,8 @@ SPILL_SLOWDOWN = 0.5
 """The share of the speed that remains when accumulators spill to memory."""
 INTEGER_SHARE = 0.5
 """The speed of integer multiply-adds, as a share of that of float ones."""
+DECODED_ROWS = 2
+"""Decoding the weights of a block of float rows takes as long as so many rows."""
 ELEMENTWISE_SHARE = 0.25
 """The share of the peak that operations reach outside contractions."""
 
@@ -105,6 +107,8 @@ def _products(
     if (blocks := match_blocks(call.nest)) is not None:
         columns = extent(call, blocks.column)
         rows = points // max(columns, 1)
+        if blocks.scales is None:
+            rows += DECODED_ROWS * (_whole(rows, template.block[0]) // template.block[0])
         return rows * _whole(columns, template.panel) * depth * blocks.products
     rows = prod(extent(call, loop) for loop in call.nest.axes if loop.axis in schedule.split)
     across = template.block[1] if target.invocations else 1

@@ -185,10 +185,10 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "products",
-        f"how {' and '.join(DOT_BACKENDS)} multiplies weights of 4 and 8 bits: exact, decoded when"
-        " the model is loaded; dot, as they are stored, by activations that are rounded to 8 bits;"
-        " or auto, dot where weights have 4 bits in blocks and it is expected to be faster: one of"
-        f" {', '.join(PRODUCTS)}; default: auto",
+        f"how {' and '.join(DOT_BACKENDS)} multiplies weights of 4 and 8 bits: exact, by decoded"
+        " codes; dot, by activations that are rounded to 8 bits; or auto, dot where weights have 4"
+        f" bits in blocks and it is expected to be faster: one of {', '.join(PRODUCTS)}; default:"
+        " auto",
         f"one of {', '.join(PRODUCTS)}",
         lambda value: value in PRODUCTS,
         updates.assign("computation", "products"),
