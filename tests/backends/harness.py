@@ -47,6 +47,7 @@ from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw
 from webkiln.plan.tuning import UNTUNED, Tuning
 from webkiln.program_builder.entries import split_entry
+from webkiln.program_builder.loop_backend import LoopBackend
 from webkiln.weights.shards import pieces, stored, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,22 +132,16 @@ def run(
     """The outputs of every job, as returned by `run_programs`. `changes`: other capabilities of the
     target.
     """
-    prepared, changed = [], with_target(REGISTRY[backend], **changes)
-    for job in jobs:
-        compiled = program(job.graph, changed, job.encoding, tuning=tuning, products=job.products)
-        prepared.append(
-            Prepared(
-                compiled,
-                job.inputs,
-                list(
-                    write(
-                        pieces(stored(job.graph), job.encoding),
-                        constant_values(job.graph, job.weights).__getitem__,
-                    )
-                ),
-            )
-        )
+    changed = with_target(REGISTRY[backend], **changes)
+    prepared = [prepare(job, changed, tuning) for job in jobs]
     return run_programs(prepared, backend, folder, variant, browser, hidden)
+
+
+def prepare(job: Job, backend: LoopBackend, tuning: Tuning = UNTUNED) -> Prepared:
+    compiled = program(job.graph, backend, job.encoding, tuning=tuning, products=job.products)
+    values = constant_values(job.graph, job.weights).__getitem__
+    shards = list(write(pieces(stored(job.graph), job.encoding), values))
+    return Prepared(compiled, job.inputs, shards)
 
 
 def run_programs(

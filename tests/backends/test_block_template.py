@@ -5,16 +5,15 @@ no block of theirs.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.backends import modules
 from tests.backends.dot_engines import ENGINES, simulate
-from tests.backends.harness import Job, run
-from tests.programs import program
+from tests.backends.harness import Job, prepare, run_programs
 from webkiln.backends.table import REGISTRY
-from webkiln.ir.graph import Graph
 from webkiln.nest.kernel_template import Template, find_template
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import run_graph
@@ -105,18 +104,19 @@ def check(
     folder, variant: str, browser: str, template: Template, shapes: Sequence[Shape] = SHAPES
 ) -> None:
     jobs = [job(template, *shape, form) for shape, form in product(shapes, FORMS)]
-    for item in jobs:
-        assert template.name in used(item.graph), item.graph.type("x")
-    for item, outputs in zip(jobs, run(jobs, "wasm", folder, variant, browser), strict=True):
+    prepared = [prepare(item, REGISTRY["wasm"]) for item in jobs]
+    for item, ready in zip(jobs, prepared, strict=True):
+        assert template.name in templates_of(ready.program), item.graph.type("x")
+    results = run_programs(prepared, "wasm", folder, variant, browser)
+    for item, outputs in zip(jobs, results, strict=True):
         expected, _ = run_graph(item.graph, item.inputs, item.weights)
         for name, value in expected.items():
             bound = TOLERANCE * np.abs(expected["sums"]).max()
             np.testing.assert_allclose(outputs[name], value, rtol=0, atol=bound, err_msg=name)
 
 
-def used(graph: Graph) -> set[str | None]:
+def templates_of(document: dict[str, Any]) -> set[str | None]:
     """The templates of a program's kernels."""
-    document = program(graph, REGISTRY["wasm"])
     return {kernel["schedule"].get("template") for kernel in document["kernels"].values()}
 
 
@@ -142,9 +142,10 @@ def test_rows_may_be_parts_of_an_array(tmp_path) -> None:
     part = b.op("Slice", [x], {"starts": (0, 2, 70), "sizes": (2, 3, 64), "steps": (1, 1, 1)})
     operands = [part, *(b.slot(name, value) for name, value in values.items())]
     graph = b.graph({"y": b.op("MatMulBlocks", operands, {"block": 32, "center": 8})})
-    assert used(graph) == {FLOAT.name, None}
     item = Job(graph, {"x": rng.normal(0, 1, (2, 5, 150)).astype(np.float32)}, values)
-    (outputs,) = run([item], "wasm", tmp_path)
+    ready = prepare(item, REGISTRY["wasm"])
+    assert templates_of(ready.program) == {FLOAT.name, None}
+    (outputs,) = run_programs([ready], "wasm", tmp_path)
     expected, _ = run_graph(graph, item.inputs, values)
     np.testing.assert_allclose(outputs["y"], expected["y"], rtol=0, atol=1e-4)
 
@@ -163,8 +164,9 @@ def test_other_blocks_are_computed_by_loops(
     template: Template, block: int, blocks: int | None, tmp_path
 ) -> None:
     item = job(template, (3,), 19, blocks or template.depth[1] // 16 + 1, block, FORMS[0])
-    assert used(item.graph) == {None}
-    (outputs,) = run([item], "wasm", tmp_path)
+    ready = prepare(item, REGISTRY["wasm"])
+    assert templates_of(ready.program) == {None}
+    (outputs,) = run_programs([ready], "wasm", tmp_path)
     expected, _ = run_graph(item.graph, item.inputs, item.weights)
     np.testing.assert_allclose(
         outputs["sums"], expected["sums"], rtol=0, atol=TOLERANCE * np.abs(expected["sums"]).max()

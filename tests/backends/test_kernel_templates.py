@@ -11,7 +11,7 @@ import pytest
 
 from tests.backends import modules
 from tests.backends.dot_engines import ENGINES, simulate
-from tests.backends.harness import Job, expected, node_job, run
+from tests.backends.harness import Job, expected, node_job, prepare, run, run_programs
 from tests.convolutions import PLAIN_2D
 from tests.programs import program, with_target
 from webkiln.backends.table import REGISTRY
@@ -166,12 +166,11 @@ def check(
     )
     monkeypatch.setitem(REGISTRY, template.backend, backend)
     rows = table(template)
-    jobs = [trained_job(template, op, case) for op, case, _ in rows]
-    for (_, case, fits), job in zip(rows, jobs, strict=True):
-        document = program(job.graph, backend)
-        used = {item["schedule"].get("template") for item in document["kernels"].values()}
+    prepared = [prepare(trained_job(template, op, case), backend) for op, case, _ in rows]
+    for (_, case, fits), item in zip(rows, prepared, strict=True):
+        used = {kernel["schedule"].get("template") for kernel in item.program["kernels"].values()}
         assert (template.name in used) == fits, case.name
-    results = run(jobs, template.backend, folder, variant, browser, hidden=hidden)
+    results = run_programs(prepared, template.backend, folder, variant, browser, hidden)
     for (op, case, _), outputs in zip(rows, results, strict=True):
         for name, value in expected(op, case).items():
             assert np.array_equal(outputs[name], value), (variant, case.name)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 
 from webkiln.nest.affine import depends, step
@@ -83,6 +84,7 @@ MOST_REDUCED = 3
 HALVES = 2
 
 
+@lru_cache(maxsize=1024)
 def match_blocks(nest: Nest) -> BlockProduct | None:
     """The product of blocks that a nest computes, if it computes one."""
     if not nest.is_contraction or not 1 <= len(nest.reduce) <= MOST_REDUCED:
@@ -99,6 +101,7 @@ def match_blocks(nest: Nest) -> BlockProduct | None:
     found = (
         product
         for byte, *rows in permutations(integers)
+        if all(dtypes[item] == "int8" for item in rows)
         for order in permutations(floats)
         for product in matches(nest, byte, tuple(rows), order, centers)
     )
@@ -111,11 +114,11 @@ def _quantized_rows(
     """The product of quantized rows, if these are its loads, the scale first, then the factor and
     the offset.
     """
-    dtypes = {item: nest.inputs[item.value[0]].dtype for item in (byte, *rows)}
+    dtype = nest.inputs[byte.value[0]].dtype
     if len(rows) not in (1, 2) or len(floats) not in (2, 3):
         return
     bits = BYTE // len(rows)
-    if any(dtypes[item] != "int8" for item in rows) or (bits < BYTE and dtypes[byte] != "uint8"):
+    if bits < BYTE and dtype != "uint8":
         return
     scale, factor, *offset = floats
     loads = Loads(rows, byte, factor, offset[0] if offset else None, scale)
@@ -125,7 +128,7 @@ def _quantized_rows(
     outer = index[: len(index) - len(blocks)]
     if len(names) != len(index) or any(load_index(item)[:-1] != outer for item in rows):
         return
-    for center in sorted(centers.intersection(code_range(bits, dtypes[byte]))):
+    for center in sorted(centers.intersection(code_range(bits, dtype))):
         if products_of_byte(loads, center) is nest.accumulators[0].body:
             found = _with_loops(nest, loads, center, blocks, None)
             if found is not None and names == [loop.axis for loop in (*found.row, *blocks)]:
