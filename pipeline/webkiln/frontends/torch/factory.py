@@ -26,14 +26,16 @@ def factory_program(
     source: Mapping[str, Any],
     shapes: Mapping[str, Sequence[int | str]],
     weights: Path | None = None,
+    config: Path | None = None,
 ) -> torch.export.ExportedProgram:
     """Export the result of `function` of `module`: a module, or a module and example inputs. Inputs
-    may also come from the recipe's input shapes.
+    may also come from the recipe's input shapes. `config` is the JSON file that says how quantized
+    `weights` are stored.
     """
     where = f"{source['module']}:{source['function']}"
     module, inputs = _call_factory(source, where)
     if weights is not None:
-        _fill(module, weights, source, where)
+        _fill(module, weights, config, source, where)
     module.eval()
     if shapes or inputs is None:
         names = _names(module)
@@ -103,14 +105,22 @@ def _names(module: torch.nn.Module) -> list[str]:
     ]
 
 
-def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], where: str) -> None:
+def _fill(
+    module: torch.nn.Module,
+    weights: Path,
+    config: Path | None,
+    source: Mapping[str, Any],
+    where: str,
+) -> None:
     """Load the tensors of a file into a module, by the names of its state dict, or by those that
     `state_dict` of its Python module returns.
     """
     own, name = module.state_dict(), weights.name
     rename = getattr(sys.modules[source["module"]], RENAMING, None)
     quantized: dict[int, BlockWeights] = {}
-    whole = read_state(weights, own.keys(), joined=callable(rename), quantized=quantized)
+    whole = read_state(
+        weights, own.keys(), joined=callable(rename), quantized=quantized, config=config
+    )
     state = whole
     if callable(rename):
         state = _renamed(rename, state, f"{source['module']}:{RENAMING}")
