@@ -7,6 +7,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from webkiln.frontends.torch.weights import read_safetensors
+
 FOLDER = Path(__file__).parent / "corpus"
 COLUMNS = 256
 ROWS = 32
@@ -57,3 +59,28 @@ def products(file: str) -> tuple[nn.Module, tuple[torch.Tensor]]:
 def x() -> torch.Tensor:
     """The input of the products that the tools have computed."""
     return torch.randn((5, COLUMNS), generator=torch.Generator().manual_seed(11))
+
+
+class StoredLinear(nn.Linear):
+    """A linear layer whose state has the tensors of a file, as those of bitsandbytes have."""
+
+    def __init__(self, name: str, tensors: dict[str, torch.Tensor]) -> None:
+        rows, columns = shape(name)
+        super().__init__(columns, rows, bias=False)
+        self.tensors = {
+            key.removeprefix(f"{name}."): item
+            for key, item in tensors.items()
+            if key.startswith(f"{name}.")
+        }
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars) -> None:
+        destination.update({f"{prefix}{key}": item for key, item in self.tensors.items()})
+
+
+def loaded(file: str) -> tuple[nn.Module, tuple[torch.Tensor]]:
+    """A module that has loaded its weights itself."""
+    module, inputs = products(file)
+    _, tensors = read_safetensors(FOLDER / f"{file}.safetensors")
+    for name in LAYERS[file]:
+        setattr(module, name, StoredLinear(name, tensors))
+    return module, inputs

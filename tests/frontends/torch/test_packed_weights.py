@@ -81,6 +81,40 @@ def test_products_of_blocks_are_found(file: str, products: int, tmp_path: Path) 
     assert Counter(node.op for node in graph.nodes)["MatMulBlocks"] == products
 
 
+def test_modules_of_bitsandbytes_keep_their_codes(tmp_path: Path) -> None:
+    source = {
+        "module": "tests.frontends.torch.packed_nets",
+        "function": "loaded",
+        "parameters": {"file": "bitsandbytes"},
+    }
+    with quiet():
+        made = factory_program(source, {})
+    graph = optimised(converted(made))
+    path = FOLDER / "bitsandbytes.safetensors"
+    assert sum(sizes(graph).values()) <= MOST * path.stat().st_size
+    (name,) = graph.inputs
+    outputs, _ = run_graph(graph, {name: x()[:3].numpy()})
+    with np.load(path.with_suffix(".npz")) as expected:
+        for layer, result in zip(LAYERS["bitsandbytes"], outputs.values(), strict=True):
+            product = expected[layer][:3]
+            np.testing.assert_allclose(
+                result, product, rtol=0, atol=2e-6 * np.abs(product).max(), err_msg=layer
+            )
+
+
+def test_codes_without_scales_are_refused(tmp_path: Path) -> None:
+    """Integers are no weights."""
+    name = "tests.frontends.torch.packed_nets"
+    source = {"module": name, "function": "products", "parameters": {"file": "bitsandbytes"}}
+    _, tensors = read_safetensors(FOLDER / "bitsandbytes.safetensors")
+    torch.save(
+        {k: v for k, v in tensors.items() if k not in ("int8.SCB", "int8.weight_format")},
+        tmp_path / "w.pt",
+    )
+    with quiet(), pytest.raises(SourceError, match=r"int8.weight is torch.int8, .* its scales"):
+        factory_program(source, {}, tmp_path / "w.pt")
+
+
 def refused(tensors: dict[str, torch.Tensor], config: object, folder: Path) -> str:
     torch.save(tensors, folder / "w.pt")
     with pytest.raises(SourceError) as error:

@@ -48,7 +48,7 @@ def decoded(
     for name in state:
         path, _, leaf = name.rpartition(".")
         if leaf in UNREAD:
-            problems[_joined(path, WEIGHT)] = f"its layout is that of {UNREAD[leaf]}"
+            problems[joined(path, WEIGHT)] = f"its layout is that of {UNREAD[leaf]}"
     if problems:
         raise SourceError(f"{where}: {_listed(problems)}; {ADVICE}")
     for name, weights in found.items():
@@ -69,7 +69,8 @@ def _first(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + more
 
 
-def _joined(path: str, leaf: str) -> str:
+def joined(path: str, leaf: str) -> str:
+    """The name of a tensor at a path of modules, which is '' for the module itself."""
     return f"{path}.{leaf}" if path else leaf
 
 
@@ -79,7 +80,7 @@ Found = list[tuple[str, tuple[list[str], Callable[[], BlockWeights]]]]
 
 def _parts(state: Tensors, path: str, leaves: tuple[str, ...]) -> Tensors:
     """The tensors at a path by their last names."""
-    names = {leaf: _joined(path, leaf) for leaf in leaves}
+    names = {leaf: joined(path, leaf) for leaf in leaves}
     return {leaf: state[name] for leaf, name in names.items() if name in state}
 
 
@@ -90,12 +91,12 @@ def _words(state: Tensors, config: QuantizationConfig) -> Found:
         if leaf != integer_words.PARTS[0]:
             continue
         parts = _parts(state, path, integer_words.PARTS)
-        taken = [_joined(path, part) for part in parts]
+        taken = [joined(path, part) for part in parts]
 
         def read(parts: Tensors = parts) -> BlockWeights:
             return integer_words.read_words(parts, config)
 
-        found.append((_joined(path, WEIGHT), (taken, read)))
+        found.append((joined(path, WEIGHT), (taken, read)))
     return found
 
 
@@ -106,7 +107,7 @@ def _four_bits(state: Tensors) -> Found:
         if not separator:
             continue
         parts = _parts(state, path, bitsandbytes.PARTS)
-        taken = [path, name, *(_joined(path, part) for part in parts)]
+        taken = [path, name, *(joined(path, part) for part in parts)]
 
         def read(path: str = path, name: str = name, parts: Tensors = parts) -> BlockWeights:
             if path not in state:
@@ -121,11 +122,11 @@ def _rows(state: Tensors) -> Found:
     found: Found = []
     for name, scales in state.items():
         path, _, leaf = name.rpartition(".")
-        weight = _joined(path, WEIGHT)
+        weight = joined(path, WEIGHT)
         if leaf != "SCB" or weight not in state or state[weight].dtype != torch.int8:
             continue
         parts = _parts(state, path, ("weight_format",))
-        taken = [weight, name, *(_joined(path, part) for part in parts)]
+        taken = [weight, name, *(joined(path, part) for part in parts)]
 
         def read(
             weight: str = weight, scales: torch.Tensor = scales, parts: Tensors = parts
