@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.frontends.torch.packed_nets import FOLDER, LAYERS, x
-from tests.frontends.torch.test_quantized_weights import MOST, converted, sizes
+from tests.frontends.torch.quantized_graphs import MOST, converted, sizes
 from tests.passes.running import optimised, run
 from webkiln.errors import SourceError
 from webkiln.frontends.torch.factory import factory_program
@@ -177,6 +177,13 @@ def test_awq_of_other_kernels_is_refused(tmp_path: Path) -> None:
     assert "its layout is gemv" in refused(layer("awq", "group32"), config, tmp_path)
 
 
+def test_awq_of_an_odd_number_of_inputs_is_refused(tmp_path: Path) -> None:
+    """A row of codes would end within a byte."""
+    tensors = layer("awq", "group256")
+    tensors["group256.qweight"] = tensors["group256.qweight"][:255]
+    assert "qweight [255, 4]" in refused(tensors, None, tmp_path)
+
+
 @pytest.mark.parametrize("config", [{"desc_act": False}, {"quant_method": "gptq"}])
 def test_configs_before_checkpoint_format_are_gptq(config: object, tmp_path: Path) -> None:
     torch.save(layer("gptq", WORDS), tmp_path / "w.pt")
@@ -206,6 +213,7 @@ STATE = "nf4_nested.weight.quant_state.bitsandbytes__nf4"
         ("shape", [1 << 50, 1], "its shape is"),
         ("shape", [-1, -8192], "its shape is"),
         ("blocksize", 0, "its blocksize is 0"),
+        ("blocksize", (1 << 31) - 1, "its absmax is torch.uint8 [128], expected torch.uint8 [1]"),
         ("blocksize", 32, "its absmax is torch.uint8 [128], expected torch.uint8 [256]"),
         ("nested_blocksize", 32, "its nested_absmax is torch.float32 [1]"),
         ("nested_offset", None, "its nested_offset is no number"),

@@ -35,8 +35,9 @@ def read_four_bits(
             f"its codes are stored as {weight.dtype} (bnb_4bit_quant_storage); save it with uint8"
         )
     settings = _settings(state)
-    shape, block = _shape(settings), _positive(settings, "blocksize")
+    shape = _shape(settings)
     count = prod(shape)
+    block = min(_positive(settings, "blocksize"), count)
     blocks = -(-count // block)
     if weight.numel() != -(-count // 2):
         raise LayoutError(f"{weight.numel()} bytes are not the codes of {list(shape)}")
@@ -46,7 +47,7 @@ def read_four_bits(
     if "nested_absmax" not in parts:
         absmax = _floats(parts, "absmax", blocks).reshape(1, -1)
         return BlockWeights((codes,), 0, (Plane(absmax, 32, columns=block),), shape=shape)
-    nested = _positive(settings, "nested_blocksize")
+    nested = min(_positive(settings, "nested_blocksize"), blocks)
     outer = _floats(parts, "nested_absmax", -(-blocks // nested)).reshape(1, -1)
     offset = settings.get("nested_offset")
     if not isinstance(offset, int | float) or not np.isfinite(offset):

@@ -49,7 +49,11 @@ def read_words(tensors: Mapping[str, torch.Tensor], config: QuantizationConfig) 
         codes = _packed_codes(np.ascontiguousarray(words.T), bits)
         zeros = _fields(zero_words, bits)[:, :outputs]
         zeros = _zeros_of_gptq(zeros, bits, config.gptq_layout())
-    elif bits == AWQ_BITS and qweight.shape[1] == qzeros.shape[1] and outputs % BYTE == 0:
+    elif (
+        bits == AWQ_BITS
+        and qweight.shape[1] == qzeros.shape[1]
+        and outputs % BYTE == qweight.shape[0] % 2 == 0
+    ):
         config.check_awq()
         codes = (packed(_awq_fields(words).T, AWQ_BITS),)
         zeros = _awq_fields(zero_words)
