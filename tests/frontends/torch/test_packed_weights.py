@@ -3,6 +3,7 @@ with them are those of the tools that wrote the files (`make_gptq.py`, `make_bit
 """
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -13,12 +14,17 @@ import torch
 from tests.frontends.torch.packed_nets import FOLDER, LAYERS, x
 from tests.frontends.torch.quantized_graphs import MOST, converted, sizes
 from tests.passes.running import optimised, run
+from webkiln.build.action import Local
+from webkiln.build.format_parameters import PARAMETERS
 from webkiln.errors import SourceError
 from webkiln.frontends.torch.factory import factory_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.source import read_exported
+from webkiln.frontends.torch.stage_fetch import fetch
 from webkiln.frontends.torch.weights import read_safetensors, read_state
 from webkiln.ops.evaluate import run_graph
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ModuleSource
 
 V2 = {"quant_method": "gptq", "checkpoint_format": "gptq_v2"}
 CONFIGS = {
@@ -100,6 +106,33 @@ def test_modules_of_bitsandbytes_keep_their_codes(tmp_path: Path) -> None:
             np.testing.assert_allclose(
                 result, product, rtol=0, atol=2e-6 * np.abs(product).max(), err_msg=layer
             )
+
+
+@pytest.mark.parametrize("name", ["quantize_config.json", "config.json"])
+def test_a_build_reads_the_config_next_to_the_file(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    shutil.copy(FOLDER / "gptq_v2.safetensors", file)
+    source = ModuleSource(
+        tmp_path, "tests.frontends.torch.packed_nets", "products", {"file": "gptq_v2"}, file
+    )
+    recipe = Recipe("net", source)
+    assert not PARAMETERS["weights_config"](recipe).inputs
+    (tmp_path / name).write_text(json.dumps({"quantization_config": V2}))
+    rows = ("modules", "module_weights", "weights_config", "input_shapes")
+    arguments = [PARAMETERS[row](recipe) for row in rows]
+    inputs = {
+        key: item.path
+        for part in arguments
+        for key, item in part.inputs.items()
+        if isinstance(item, Local)
+    }
+    assert inputs == {"weights": file, "weights.json": tmp_path / name}
+    params = {key: item for part in arguments for key, item in part.params.items()}
+    fetch(inputs, params, tmp_path / "made.pt2")
+    outputs = read_exported(tmp_path / "made.pt2").module()(x()[:3])
+    with np.load(FOLDER / "gptq_v2.npz") as expected:
+        for layer, result in zip(LAYERS["gptq_v2"], outputs, strict=True):
+            np.testing.assert_allclose(result.detach(), expected[layer][:3], rtol=0, atol=2e-5)
 
 
 def test_codes_without_scales_are_refused(tmp_path: Path) -> None:
