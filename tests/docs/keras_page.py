@@ -36,8 +36,11 @@ uint8, int32, int64, bool, float16, float32 and float64 under each policy, from 
 `.h5` (`python -m tests.frontends.keras.dtype_cross`), and every operation of `keras.ops` with ten
 dtypes and special values (`python -m tests.frontends.keras.operation_cross`).
 
-Layers that `model.quantize("int8")` or `model.quantize("int4")` has changed are converted in
-memory; a bundle contains their integers, packed as in Keras.
+Layers that `model.quantize` has changed to `int8`, `int4`, `gptq` (2, 3, 4 and 8 bits) or `awq` are
+converted in memory, as in Keras; a bundle contains their integers, packed as in Keras. Build models
+after `quantize("gptq")` and `quantize("awq")` from a function (`webkiln build
+package.module:function`): Keras 3.15 does not save their zero points, so that neither it nor
+webkiln can load the file.
 
 | policy | computed in | bound of the difference, relative to the largest output of a layer |
 |---|---|---|

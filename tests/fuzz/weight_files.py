@@ -1,5 +1,5 @@
-"""Mutated weight files, safetensors and GGUF: accepted files are readable, and nothing ends in a
-traceback.
+"""Mutated weight files, safetensors and GGUF, with quantised weights: accepted files are readable,
+and nothing ends in a traceback.
 """
 
 import random
@@ -18,6 +18,8 @@ from webkiln.frontends.torch.weights import read_state
 NUMBERS = (0, 1, 7, 255, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
 WORDS = (b"-1", b"1e9", b"99999999999999999999", b"null", b"[]", b"{}", b'"w"', b"true")
 
+QUANTISED = ("gptq", "awq", "bitsandbytes")
+
 
 @cache
 def originals() -> tuple[bytes, ...]:
@@ -32,6 +34,7 @@ def originals() -> tuple[bytes, ...]:
         gguf(values),
         gguf(values, version=2, alignment=64),
         safetensors(entries, bytes(range(24))),
+        *(GGUF.with_name(f"{name}.safetensors").read_bytes() for name in QUANTISED),
     )
 
 

@@ -9,6 +9,9 @@ from webkiln.build.action import Folder, Input, Local, Modules
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import ModuleSource, PathSource
 
+CONFIGS = ("quantize_config.json", "quant_config.json", "config.json")
+"""Files of settings of quantized weights, the most specific first."""
+
 
 def companion(weights: Path) -> str:
     """The name of a weights file in the build. It does not depend on the file's own name."""
@@ -77,6 +80,14 @@ def _module_weights(recipe: Recipe) -> StageArguments:
     return StageArguments({} if weights is None else {"weights": Local(weights)})
 
 
+def _weights_config(recipe: Recipe) -> StageArguments:
+    """The file next to a weights file that says how quantized weights are stored."""
+    weights = module_weights(recipe)
+    files = () if weights is None else (weights.with_name(name) for name in CONFIGS)
+    found = next((path for path in files if path.is_file()), None)
+    return StageArguments({} if found is None else {"weights.json": Local(found)})
+
+
 def _weights(recipe: Recipe) -> StageArguments:
     """The name of the weights file among the companion files."""
     source = recipe.source
@@ -104,6 +115,7 @@ PARAMETERS: Mapping[str, Callable[[Recipe], StageArguments]] = {
     "plugins": _plugins,
     "modules": _modules,
     "module_weights": _module_weights,
+    "weights_config": _weights_config,
     "trust": lambda recipe: StageArguments(params={"trust_source": recipe.user_code.trust_source}),
     "weights": _weights,
     "cut": _cut,

@@ -1,29 +1,23 @@
 """Quantized weights of GGUF files: they stay as they are stored, in programs and in bundles."""
 
 from collections import Counter
-from math import prod
 
 import numpy as np
 import pytest
 import torch
 
+from tests.frontends.torch.quantized_graphs import MOST, converted, sizes
 from tests.frontends.torch.quantized_nets import COLUMNS, ROWS, TYPES
 from tests.frontends.torch.weight_files import GGUF
 from tests.passes.running import optimised, run
 from webkiln.frontends.torch.block_weights import BlockWeights
-from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.factory import factory_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.gguf import BLOCKS, NAMES, read_gguf
-from webkiln.frontends.torch.program import read_program
 from webkiln.frontends.torch.source import read_exported
-from webkiln.ir.types import itemsize
 from webkiln.ops.evaluate import run_graph
-from webkiln.weights.shards import stored
 
 MATRICES = GGUF.with_name("matrices.gguf")
-MOST = 1.05
-"""The bytes of a bundle, relative to those of the file."""
 
 
 def saved(module: str, function: str, tmp_path) -> torch.export.ExportedProgram:
@@ -33,15 +27,6 @@ def saved(module: str, function: str, tmp_path) -> torch.export.ExportedProgram:
         program = factory_program(source, {}, MATRICES)
         torch.export.save(program, tmp_path / "made.pt2")
         return read_exported(tmp_path / "made.pt2")
-
-
-def converted(program: torch.export.ExportedProgram):
-    spec, blobs = read_program(program, "made.pt2")
-    return TorchConverter().convert(spec, blobs)
-
-
-def sizes(graph) -> dict[str, int]:
-    return {item.name: prod(item.shape) * itemsize(item.dtype) for item in stored(graph)}
 
 
 def test_products_with_every_type(tmp_path) -> None:

@@ -54,6 +54,25 @@ def put_weights(model: Any, arrays: Sequence[Array]) -> None:
             layer.finalize_state()
 
 
+@contextmanager
+def without_quantization_structure(model: Any) -> Iterator[None]:
+    """In the block, configs of layers lack the `quantization_layer_structure` of a GPTQConfig or
+    AWQConfig. It contains layers, whose configs would contain it again.
+    """
+    removed: list[tuple[Any, Any]] = []
+    try:
+        for layer in model._flatten_layers():
+            item: Any = getattr(layer, "quantization_config", None)
+            structure = getattr(item, "quantization_layer_structure", None)
+            if structure is not None:
+                removed.append((item, structure))
+                item.quantization_layer_structure = None
+        yield
+    finally:
+        for item, structure in removed:
+            item.quantization_layer_structure = structure
+
+
 WRAPPED = re.compile(
     r"Exception encountered when calling [^\n]*|Could not automatically infer .*?Error"
     r" encountered:|\x1b\[[0-9;]*m",

@@ -16,6 +16,7 @@ from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
+from webkiln.frontends.keras.framework import without_quantization_structure
 from webkiln.frontends.keras.literals import Refused
 from webkiln.frontends.keras.masks import ENDING, with_masks
 from webkiln.frontends.keras.model_graph import (
@@ -60,7 +61,8 @@ def describe_model(
             f" {type(model).__name__}"
         )
     walker = Walker(handled, batch_size)
-    spec = walker.top(model, cut)
+    with without_quantization_structure(model):
+        spec = walker.top(model, cut)
     if walker.unsupported:
         raise UnsupportedError(model.name, walker.unsupported)
     return spec, walker.blobs

@@ -20,6 +20,7 @@ from webkiln.frontends.keras.current_config import SUBSTITUTE
 from webkiln.frontends.keras.executed import GONE, NO_REFERENCE, by_class, lambdas_in, refused
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import HANDLERS
+from webkiln.frontends.keras.policies import CALIBRATED_MODES, policy_of
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.reader import read_structure
 from webkiln.frontends.keras.spec import FUNCTION, LayerSpec, ModelSpec
@@ -162,7 +163,21 @@ def load_with_keras(
             what = f"this Python cannot load its code ({first_sentence(error)})"
             items = [(where, what, hint) for where, _, hint in lambdas]
             raise UnsupportedError(path.name, items) from error
-        raise SourceError(f"{path.name}: Keras cannot load it: {first_sentence(error)}") from error
+        raise SourceError(
+            f"{path.name}: Keras cannot load it: {first_sentence(error)}{_unsaved(model)}"
+        ) from error
+
+
+def _unsaved(model: ModelSpec | None) -> str:
+    """Advice for models whose file lacks weights."""
+    layers = [] if model is None else list(_all_layers(model))
+    modes = {policy_of(layer).quantized for layer in layers if layer.own} & CALIBRATED_MODES
+    if not modes:
+        return ""
+    return (
+        f". Keras 3.15 does not save the zero points of quantize('{min(modes)}'): build a function"
+        " that quantizes the model and returns it (webkiln build package.module:function)"
+    )
 
 
 def _beside(item: Item, traced: Sequence[str]) -> Item:

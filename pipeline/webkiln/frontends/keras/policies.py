@@ -130,6 +130,9 @@ UNCAST = frozenset({"Embedding", "GroupNormalization", "LayerNormalization", "Re
 UNTRACED_MODES = frozenset({"float8"})
 """Quantization modes of policies whose weights have an unsupported dtype."""
 
+CALIBRATED_MODES = frozenset({"gptq", "awq"})
+"""Modes whose zero points Keras 3.15 does not save."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

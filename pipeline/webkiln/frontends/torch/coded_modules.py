@@ -3,12 +3,14 @@ weight whenever it is read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from webkiln.frontends.torch.block_weights import BYTE, BlockWeights, Plane
+from webkiln.frontends.torch.block_weights import BYTE, BlockWeights, Plane, steps
+from webkiln.ir.types import Array
 
 LIBRARY = torch.library.Library("webkiln", "DEF")
 """Operators of exported programs that ATen lacks."""
@@ -24,23 +26,37 @@ def unpack_bits(x: Tensor, bits: int) -> Tensor:
     return parts.reshape(*x.shape[:-1], x.shape[-1] * (BYTE // bits))
 
 
-def repeat_blocks(x: Tensor, times: int) -> Tensor:
-    """Each element `times` times along the last axis."""
-    return x.repeat_interleave(times, -1)
+def repeat_blocks(x: Tensor, times: int, size: int) -> Tensor:
+    """Each element `times` times along the last axis, up to `size` elements."""
+    return x.repeat_interleave(times, -1)[..., :size].contiguous()
 
 
-def _longer(x: Tensor, times: int) -> Tensor:
-    return x.new_empty(*x.shape[:-1], x.shape[-1] * times)
+def take(x: Tensor, numbers: Tensor) -> Tensor:
+    """The elements of x at indices of its last axis, by which `numbers` of any shape replace it."""
+    return x[..., numbers.long()]
+
+
+def _resized(x: Tensor, *sizes: int) -> Tensor:
+    return x.new_empty(*x.shape[:-1], *sizes)
 
 
 LIBRARY.define("unpack_bits(Tensor x, int bits) -> Tensor")
-LIBRARY.define("repeat_blocks(Tensor x, int times) -> Tensor")
+LIBRARY.define("repeat_blocks(Tensor x, int times, int size) -> Tensor")
+LIBRARY.define("take(Tensor x, Tensor numbers) -> Tensor")
 LIBRARY.impl("unpack_bits", unpack_bits, "CPU")
 LIBRARY.impl("repeat_blocks", repeat_blocks, "CPU")
+LIBRARY.impl("take", take, "CPU")
 torch.library.register_fake(
-    "webkiln::unpack_bits", lambda x, bits: _longer(x, BYTE // bits), lib=LIBRARY
+    "webkiln::unpack_bits",
+    lambda x, bits: _resized(x, x.shape[-1] * (BYTE // bits)),
+    lib=LIBRARY,
 )
-torch.library.register_fake("webkiln::repeat_blocks", _longer, lib=LIBRARY)
+torch.library.register_fake(
+    "webkiln::repeat_blocks", lambda x, times, size: _resized(x, size), lib=LIBRARY
+)
+torch.library.register_fake(
+    "webkiln::take", lambda x, numbers: _resized(x, *numbers.shape), lib=LIBRARY
+)
 
 
 def keep_codes(module: nn.Module, weights: Mapping[str, BlockWeights]) -> None:
@@ -68,40 +84,87 @@ def _replace(
         return [_plane(source, f"{stored}_{part}{n or ''}", item) for n, item in enumerate(planes)]
 
     codes = reader("codes", weights.codes)
-    scales, minima = reader("scales", weights.scales), reader("minima", weights.minima)
-    widths = [[plane.width for plane in planes] for planes in (weights.scales, weights.minima)]
-    columns, low = weights.codes[0].width, weights.codes[0].bits
+    low = weights.codes[0].bits
+    groups = (
+        None if weights.groups is None else _parameter(source, f"{stored}_groups", weights.groups)
+    )
+
+    def spread_of(part: str, planes: Sequence[Plane], offset: float) -> Read:
+        widths = [*(plane.width for plane in planes[1:]), weights.width]
+        return _spread(reader(part, planes), steps(planes, weights.width), widths, offset, groups)
+
+    spread = {
+        part: spread_of(part, planes, offset)
+        for part, planes, offset in (
+            ("scales", weights.scales, weights.offset),
+            ("points", weights.points, 0.0),
+            ("minima", weights.minima, 0.0),
+        )
+        if planes
+    }
 
     def value(_: nn.Module) -> Tensor:
         number = codes[0](source)
         for part in codes[1:]:
             number = number | (part(source) << low)
         real = number.float() - weights.center if weights.center else number.float()
-        result = real * _factor([part(source) for part in scales], widths[0], columns)
-        if minima:
-            result = result + _factor([part(source) for part in minima], widths[1], columns)
+        if "points" in spread:
+            real = real - spread["points"](source)
+        result = real * spread["scales"](source)
+        if "minima" in spread:
+            result = result + spread["minima"](source)
+        if weights.padded:
+            result = result.reshape(-1)[: prod(weights.shape)]
         return result.reshape(weights.shape)
 
     kind = type(owner)
     owner.__class__ = type(kind.__name__, (kind,), {leaf: property(value)})
 
 
+def _parameter(owner: nn.Module, name: str, data: Array) -> Read:
+    """How to read an array, which is a parameter of a module."""
+    if not hasattr(owner, name):
+        tensor = torch.from_numpy(np.array(data))
+        owner.register_parameter(name, nn.Parameter(tensor, requires_grad=False))
+    return lambda module: getattr(module, name)
+
+
 def _plane(owner: nn.Module, name: str, plane: Plane) -> Read:
     """How to read the numbers of a plane, which is a parameter of a module."""
-    if not hasattr(owner, name):
-        data = torch.from_numpy(np.array(plane.data))
-        owner.register_parameter(name, nn.Parameter(data, requires_grad=False))
+    data = _parameter(owner, name, plane.data)
+    table = None if plane.table is None else _parameter(owner, f"{name}_table", plane.table)
 
     def read(module: nn.Module) -> Tensor:
-        data: Tensor = getattr(module, name)
-        return torch.ops.webkiln.unpack_bits(data, plane.bits) if plane.bits < BYTE else data
+        codes = data(module)
+        if plane.bits < BYTE:
+            codes = torch.ops.webkiln.unpack_bits(codes, plane.bits)
+        return codes if table is None else torch.ops.webkiln.take(table(module), codes)
 
     return read
 
 
-def _factor(planes: Sequence[Tensor], widths: Sequence[int], columns: int) -> Tensor:
-    """The product of planes, from the one with the longest blocks on, for each column."""
-    result = planes[0].float()
-    for plane, width, before in zip(planes[1:], widths[1:], widths, strict=False):
-        result = torch.ops.webkiln.repeat_blocks(result, width // before) * plane.float()
-    return torch.ops.webkiln.repeat_blocks(result, columns // widths[-1])
+def _spread(
+    readers: Sequence[Read],
+    repeats: Sequence[int],
+    widths: Sequence[int],
+    offset: float,
+    groups: Read | None,
+) -> Read:
+    """How to read the product of planes, plus an offset, for each column. `repeats` are the `steps`
+    of the planes, and `widths` the numbers in a row of each but the first, and the columns.
+    """
+
+    def longer(x: Tensor, number: int) -> Tensor:
+        result: Tensor = torch.ops.webkiln.repeat_blocks(x, repeats[number], widths[number])
+        return result
+
+    def read(module: nn.Module) -> Tensor:
+        result = readers[0](module).float()
+        for number, part in enumerate(readers[1:]):
+            result = longer(result, number) * part(module).float()
+        result = result + offset if offset else result
+        if groups is not None:
+            return torch.ops.webkiln.take(result, groups(module))
+        return longer(result, len(readers) - 1)
+
+    return read

@@ -14,11 +14,14 @@ from webkiln.errors import RecipeError, SourceError, WebkilnError
 from webkiln.frontends.core.model_functions import check_parameters
 from webkiln.frontends.torch.block_weights import BlockWeights
 from webkiln.frontends.torch.coded_modules import keep_codes
+from webkiln.frontends.torch.quantized_modules import plain_linears
 from webkiln.frontends.torch.source import examples, exported, first_line
 from webkiln.frontends.torch.weights import read_state
 
 RENAMING = "state_dict"
 """A function of the user's module that maps the tensors of a weight file to a state dict."""
+CODES = frozenset({torch.int8, torch.uint8, torch.int16, torch.int32})
+"""Dtypes of codes, which are no weights without their scales."""
 SHOWN = 8
 
 
@@ -26,14 +29,19 @@ def factory_program(
     source: Mapping[str, Any],
     shapes: Mapping[str, Sequence[int | str]],
     weights: Path | None = None,
+    config: Path | None = None,
 ) -> torch.export.ExportedProgram:
     """Export the result of `function` of `module`: a module, or a module and example inputs. Inputs
-    may also come from the recipe's input shapes.
+    may also come from the recipe's input shapes. `config` is the JSON file that says how quantized
+    `weights` are stored.
     """
     where = f"{source['module']}:{source['function']}"
     module, inputs = _call_factory(source, where)
+    module, stored = plain_linears(module, where)
     if weights is not None:
-        _fill(module, weights, source, where)
+        _fill(module, weights, config, source, where)
+    else:
+        keep_codes(module, stored)
     module.eval()
     if shapes or inputs is None:
         names = _names(module)
@@ -103,14 +111,22 @@ def _names(module: torch.nn.Module) -> list[str]:
     ]
 
 
-def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], where: str) -> None:
+def _fill(
+    module: torch.nn.Module,
+    weights: Path,
+    config: Path | None,
+    source: Mapping[str, Any],
+    where: str,
+) -> None:
     """Load the tensors of a file into a module, by the names of its state dict, or by those that
     `state_dict` of its Python module returns.
     """
     own, name = module.state_dict(), weights.name
     rename = getattr(sys.modules[source["module"]], RENAMING, None)
     quantized: dict[int, BlockWeights] = {}
-    whole = read_state(weights, own.keys(), joined=callable(rename), quantized=quantized)
+    whole = read_state(
+        weights, own.keys(), joined=callable(rename), quantized=quantized, config=config
+    )
     state = whole
     if callable(rename):
         state = _renamed(rename, state, f"{source['module']}:{RENAMING}")
@@ -137,6 +153,11 @@ def _fill(module: torch.nn.Module, weights: Path, source: Mapping[str, Any], whe
         if value.shape != state[key].shape:
             raise SourceError(
                 f"{name}: {key} is {list(state[key].shape)}, {where} has {list(value.shape)} there"
+            )
+        if value.is_floating_point() and state[key].dtype in CODES:
+            raise SourceError(
+                f"{name}: {key} is {state[key].dtype}, {where} has {value.dtype} there: its scales"
+                f" are unknown; multiply by them in a function {RENAMING}(tensors)"
             )
     module.load_state_dict({key: state[key].to(own[key].dtype) for key in own})
     keep_codes(

@@ -22,7 +22,7 @@ TORCH = ModelFormat(
     suffixes=(".pt2", ".pt", ".pth", ".ts"),
     fits=_fits,
     parameters={
-        "fetch": ("modules", "module_weights", "input_shapes"),
+        "fetch": ("modules", "module_weights", "weights_config", "input_shapes"),
         "load": ("trust", "cut", "input_shapes", "values"),
         "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
         "reference": ("trust", "cut", "dims", "input_shapes", "values", "samples"),

@@ -19,7 +19,9 @@ def fetch(inputs: Mapping[str, Path], params: Mapping[str, Any], target: Path) -
 
         from webkiln.frontends.torch.factory import factory_program
 
-        program = factory_program(params, params["input_shapes"], inputs.get("weights"))
+        program = factory_program(
+            params, params["input_shapes"], inputs.get("weights"), inputs.get("weights.json")
+        )
         path = target.with_name("made.pt2")
         torch.export.save(program, path)
         path.replace(target)

@@ -14,6 +14,8 @@ import torch
 from webkiln.errors import SourceError
 from webkiln.frontends.torch.block_weights import BlockWeights
 from webkiln.frontends.torch.gguf import MAGIC, read_gguf
+from webkiln.frontends.torch.quantization_config import QuantizationConfig, read_config
+from webkiln.frontends.torch.quantized_layouts import decoded
 from webkiln.frontends.torch.source import first_line
 from webkiln.frontends.torch.state_dicts import state_dict_of
 
@@ -47,16 +49,20 @@ def read_state(
     *,
     joined: bool = False,
     quantized: dict[int, BlockWeights] | None = None,
+    config: Path | None = None,
 ) -> dict[str, torch.Tensor]:
     """The tensors of a file by name. `own` and `joined` choose between state dicts, as in
     `state_dict_of`. What quantized tensors are computed of is added to `quantized`, by `id`.
+    `config` is the JSON file that says how they are stored.
     """
+    found = {} if quantized is None else quantized
     with path.open("rb") as file:
         start = file.read(9)
     if start.startswith(MAGIC):
-        return _gguf_state(path, {} if quantized is None else quantized)
+        return _gguf_state(path, found)
     if start[8:9] == b"{":
-        return read_safetensors(path)
+        metadata, tensors = read_safetensors(path)
+        return _decoded(tensors, read_config(config, metadata), path.name, found)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
@@ -64,7 +70,19 @@ def read_state(
             f"{path.name}: contains more than weights, or is damaged ({first_line(error)}); save"
             " model.state_dict() alone"
         ) from None
-    return state_dict_of(state, path.name, own, joined=joined)
+    tensors = state_dict_of(state, path.name, own, joined=joined)
+    return _decoded(tensors, read_config(config, {}), path.name, found)
+
+
+def _decoded(
+    tensors: dict[str, torch.Tensor],
+    config: QuantizationConfig,
+    where: str,
+    quantized: dict[int, BlockWeights],
+) -> dict[str, torch.Tensor]:
+    state, weights = decoded(tensors, config, where)
+    quantized.update({id(state[name]): item for name, item in weights.items()})
+    return state
 
 
 def _gguf_state(path: Path, quantized: dict[int, BlockWeights]) -> dict[str, torch.Tensor]:
@@ -78,9 +96,9 @@ def _gguf_state(path: Path, quantized: dict[int, BlockWeights]) -> dict[str, tor
     return state
 
 
-def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
-    """https://github.com/huggingface/safetensors: the length of the header, a JSON header, and the
-    bytes of the tensors.
+def read_safetensors(path: Path) -> tuple[Mapping[str, Any], dict[str, torch.Tensor]]:
+    """The metadata and the tensors of a file (https://github.com/huggingface/safetensors): the
+    length of the header, a JSON header, and the bytes of the tensors.
     """
     data = np.memmap(path, np.uint8, "r")
     length = int.from_bytes(data[:8].tobytes(), "little")
@@ -120,7 +138,8 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
             f"{path.name}: has {len(body)} bytes of tensors, its header describes {at}; it is"
             " damaged, download it again"
         )
-    return {
+    metadata = header.get(METADATA)
+    return metadata if isinstance(metadata, Mapping) else {}, {
         name: _tensor(body[first:last], DTYPES[dtype], shape)
         for name, (dtype, shape, first, last) in entries.items()
     }

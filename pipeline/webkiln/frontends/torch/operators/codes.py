@@ -9,8 +9,17 @@ def unpack_bits(c: AtenCall) -> Tensor:
 
 
 def repeat_blocks(c: AtenCall) -> Tensor:
-    x, times = c.tensor("x"), c.number("times")
-    return c.op("Repeat", x, axis=x.type.rank - 1, times=times, size=x.shape[-1] * times)
+    x = c.tensor("x")
+    return c.op("Repeat", x, axis=x.type.rank - 1, times=c.number("times"), size=c.number("size"))
 
 
-CODES: dict[str, AtenHandler] = {"unpack_bits": unpack_bits, "repeat_blocks": repeat_blocks}
+def take(c: AtenCall) -> Tensor:
+    x = c.tensor("x")
+    return c.op("Gather", x, c.tensor("numbers"), axis=x.type.rank - 1)
+
+
+CODES: dict[str, AtenHandler] = {
+    "unpack_bits": unpack_bits,
+    "repeat_blocks": repeat_blocks,
+    "take": take,
+}
