@@ -29,22 +29,20 @@ def wasm_program(graph: Graph) -> Program:
     return REGISTRY["wasm"].plan(optimised(graph))
 
 
-def matrices(program: Program) -> dict[str, str]:
-    """Name -> dtype in memory of each constant that has at least two dimensions above 1."""
-    return {
-        name: program.buffers[name].storage
-        for name in program.constants
-        if sum(size != 1 for size in program.buffers[name].type.shape) > 1
-    }
-
-
-def kernels_of_matrices(program: Program) -> list[str]:
-    """For each product with a constant matrix, its template, or the tile of its loops."""
-    constants = matrices(program)
-    return [
-        call.schedule.template
-        if isinstance(call.schedule, TemplateSchedule)
-        else str(call.schedule.tile)
-        for call in program.calls
-        if call.nest.reduce and any(view.name in constants for view in call.inputs)
-    ]
+def products(program: Program) -> list[tuple[str, str]]:
+    """For each product with a constant matrix, the dtype of the matrix in memory, and the template
+    or the tile of its loops.
+    """
+    found = []
+    for call in program.calls:
+        constants = [
+            program.buffers[view.name].storage
+            for view in call.inputs
+            if view.name in program.constants and sum(size != 1 for size in view.type.shape) > 1
+        ]
+        if call.nest.reduce and constants:
+            schedule = call.schedule
+            is_template = isinstance(schedule, TemplateSchedule)
+            kernel = schedule.template if is_template else str(schedule.tile)
+            found += [(dtype, kernel) for dtype in constants]
+    return found

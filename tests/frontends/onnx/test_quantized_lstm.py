@@ -6,8 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.frontends.bundle_weights import (
     bundle_bytes,
-    kernels_of_matrices,
-    matrices,
+    products,
     wasm_program,
 )
 from tests.frontends.corpus import Sample, mismatches
@@ -137,6 +136,6 @@ def test_weights_stay_in_8_bits(direction, per_channel):
     graph = converted(proto)
     assert bundle_bytes(graph) <= 1.05 * sum(len(t.raw_data) for t in proto.graph.initializer)
     program, directions = wasm_program(graph), 1 + (direction == "bidirectional")
-    assert list(matrices(program).values()) == ["uint8"] * 2 * directions
-    assert kernels_of_matrices(program) == ["dot_product"] * 2 * directions
-    assert not program.init
+    found, decoding = products(program), len(program.init)
+    assert found == [("uint8", "dot_product")] * 2 * directions
+    assert not decoding

@@ -55,15 +55,21 @@ def _sums(
     if zero is None or zero.type.size == 1:
         point = call.constant(0, "int8") if zero is None else cast(b, reshaped(b, zero, ()), "int8")
         return product("Integer", [codes, weights, point, none])
-    wide = cast(b, weights, "int32")
     if inner is None:
-        return product("", [cast(b, codes, "int32") - zero, wide])
+        return product("", [cast(b, codes, "int32") - zero, cast(b, weights, "int32")])
     sums = product("Integer", [codes, weights, call.constant(0, "int8"), none])
-    columns = total(b, wide, inner, keepdims=True)
-    if inner % weights.type.rank == weights.type.rank - 1:
-        *outer, height, width = columns.shape
-        columns = reshaped(b, columns, (*outer, width, height))
-    return sums - zero * columns
+    return sums - zero * _column_sums(weights, inner)
+
+
+def _column_sums(weights: Tensor, inner: int) -> Tensor:
+    """The sums of weights along an axis, [..., 1, columns], as int32. They are computed in the
+    graph that has the weights, not in each step of a loop.
+    """
+    b = weights.builder
+    sums = total(b, cast(b, weights, "int32"), inner, keepdims=True)
+    *outer, height, width = sums.shape
+    is_last = inner == weights.type.rank - 1
+    return reshaped(b, sums, (*outer, width, height)) if is_last else sums
 
 
 def _fitted(call: NodeCall, x: Tensor, shape: Shape) -> Tensor:
