@@ -103,7 +103,7 @@ def test_layers_on_backends(backend, variant, tmp_path):
 @pytest.mark.parametrize("batch", [1, 2])
 def test_weights_stay_in_8_bits(batch, tmp_path):
     """In the bundle and in memory. All rows of the input are multiplied at once."""
-    sizes = (batch, 6, 96, 64)
+    sizes = (batch, 6, 136, 128)
     whole = integer_lstm("whole", *sizes)
     hybrids = [symmetric(item, item.name) for item in recurrent(sizes, **ASYMMETRIC)]
     for single in (whole, *(item for item in hybrids if "plain_int8" in item.name)):

@@ -31,7 +31,7 @@ def hybrid(
     axes = tuple(range(rows, x.type.rank))
     quantize = asymmetric if call.attr("asymmetric", 0) else symmetric
     codes, zero, scale = quantize(call, x, axes)
-    sums = _sums(call, codes, zero, call.tensor(weights), product, inner)
+    sums = _sums(call, codes, zero, weights, product, inner)
     shape = (*scale.shape[:rows], *[1] * (sums.type.rank - rows))
     return call.op(
         "Mul",
@@ -46,25 +46,27 @@ def _sums(
     call: NodeCall,
     codes: Tensor,
     zero: Tensor | None,
-    weights: Tensor,
+    position: int,
     product: SumOfProducts,
     inner: int | None,
 ) -> Tensor:
     """The int32 products of codes minus their zero points, of which each row has its own."""
-    b, none = call.builder, call.constant(0, weights.dtype)
+    b, weights = call.builder, call.tensor(position)
+    none = call.constant(0, weights.dtype)
     if zero is None or zero.type.size == 1:
         point = call.constant(0, "int8") if zero is None else cast(b, reshaped(b, zero, ()), "int8")
         return product("Integer", [codes, weights, point, none])
     if inner is None:
         return product("", [cast(b, codes, "int32") - zero, cast(b, weights, "int32")])
     sums = product("Integer", [codes, weights, call.constant(0, "int8"), none])
-    return sums - zero * _column_sums(weights, inner)
+    return sums - zero * b.capture(_column_sums(call, position, inner))
 
 
-def _column_sums(weights: Tensor, inner: int) -> Tensor:
+def _column_sums(call: NodeCall, position: int, inner: int) -> Tensor:
     """The sums of weights along an axis, [..., 1, columns], as int32. They are computed in the
-    graph that has the weights, not in each step of a loop.
+    graph that has the weights, not in each step of a recurrence.
     """
+    weights = call.operand(position).tensor or call.tensor(position)
     b = weights.builder
     sums = total(b, cast(b, weights, "int32"), inner, keepdims=True)
     *outer, height, width = sums.shape

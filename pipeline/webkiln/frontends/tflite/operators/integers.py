@@ -116,23 +116,20 @@ def scaled(call: NodeCall, x: Tensor, name: str = "multiplier") -> Tensor:
 
 def scaled_down(call: NodeCall, x: Tensor, name: str = "multiplier") -> Tensor:
     """Multiply an int32 by the named factor, which is below 1."""
-    right = _power(factor(call, f"{name}_shift"), "Min", 31)
+    right = _power(call, factor(call, f"{name}_shift"), "Min", 31)
     return call.op("ScaleByMultiplier", [x, factor(call, name), number(call, 1), right])
 
 
 def by_multiplier(call: NodeCall, x: Tensor, multiplier: Tensor, shift: Tensor) -> Tensor:
     """x * multiplier * 2**(shift - 31), rounded."""
-    left, right = _power(shift, "Max", 0), _power(shift, "Min", 31)
+    left, right = _power(call, shift, "Max", 0), _power(call, shift, "Min", 31)
     return call.op("ScaleByMultiplier", [x, multiplier, left, right])
 
 
-def _power(shift: Tensor, bound: str, offset: int) -> Tensor:
-    """2**(offset + the shift, where it is above or below 0). It is computed in the graph that has
-    the shift, not in each step of a loop.
-    """
-    b = shift.builder
-    places = b.binary(bound, shift, 0)
-    return b.op("ShiftLeft", [b.constant(1, "int32"), places + offset if offset else places])
+def _power(call: NodeCall, shift: Tensor, bound: str, offset: int) -> Tensor:
+    """2**(offset + the shift, where it is above or below 0)."""
+    places = more(call, call.builder.binary(bound, shift, 0), offset)
+    return call.op("ShiftLeft", [number(call, 1), places])
 
 
 def bounded(call: NodeCall, x: Tensor, low: int, high: int) -> Tensor:
@@ -161,7 +158,7 @@ def requantized(call: NodeCall, x: Tensor) -> Tensor:
     if out_dtype(call) not in BYTES:
         return placed(call, scaled(call, x))
     multiplier, shift = factor(call, "multiplier"), factor(call, "multiplier_shift")
-    left, right = _power(shift, "Max", 0), _power(shift, "Min", 31)
+    left, right = _power(call, shift, "Max", 0), _power(call, shift, "Min", 31)
     y = call.op("Requantize", [x, multiplier, left, right], placement(call))
     return cast(call.builder, y, out_dtype(call))
 
@@ -177,7 +174,7 @@ def requantized_sum(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     factors = [
         item
         for name in ("left", "right", "multiplier")
-        for item in (factor(call, name), _power(factor(call, f"{name}_shift"), "Min", 31))
+        for item in (factor(call, name), _power(call, factor(call, f"{name}_shift"), "Min", 31))
     ]
     attrs = {"spare": call.attr("spare"), **placement(call)}
     y = call.op("RequantizeSum", [a, b, *factors], attrs)
