@@ -16,12 +16,12 @@ from tests.frontends.bundle_weights import (
     wasm_program,
 )
 from tests.frontends.corpus import Sample, mismatches, reference_mismatch
+from tests.frontends.tflite.files import weight_bytes
 from tests.frontends.tflite.loading import graph_of
 from tests.frontends.tflite.make import single_inputs
 from tests.frontends.tflite.operator_model import Single, T, model_bytes
 from tests.frontends.tflite.singles.recurrent import recurrent
 from tests.frontends.tflite.singles.recurrent_integers import integer_lstm
-from tests.frontends.tflite.test_stored_weights import weight_bytes
 from webkiln.frontends.tflite.reference import Interpreted
 
 BACKENDS = [("js", ""), ("wasm", "relaxed"), ("wasm", "simd"), ("webgpu", ""), ("webgl", "")]
