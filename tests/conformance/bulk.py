@@ -65,8 +65,9 @@ def run_graphs(
     backend: str,
     folder: Path,
     browser: str = "chromium",
+    variant: str = VARIANT,
 ) -> list[Outcome]:
-    """The outputs of every graph, or why there are none."""
+    """The outputs of every graph, or why there are none. `variant`: that of wasm."""
     outcomes: list[Outcome | None] = [None] * len(graphs)
     prepared: dict[int, Prepared] = {}
     for number, (graph, values) in enumerate(zip(graphs, inputs, strict=True)):
@@ -93,7 +94,7 @@ def run_graphs(
     modules: dict[int, str] = {}
     if backend == "wasm":
         modules, broken = build(
-            {number: item.program for number, item in prepared.items()}, folder, VARIANT
+            {number: item.program for number, item in prepared.items()}, folder, variant
         )
         for number, reason in broken.items():
             outcomes[number] = Failed(reason)

@@ -120,7 +120,9 @@ this page.
   the same zero points recompiles nothing. Zero points and the bounds of fused activations are
   compiled in.
 * **Dynamic range quantization.** Where int8 weights meet float activations, the activations are
-  quantized at run time, by batch or row, as in the interpreter.
+  quantized at run time, by batch or row, as in the interpreter, and multiplied in integers. Where
+  rows have zero points of their own (`asymmetric_quantize_inputs` and several rows), a bundle also
+  contains the sum of each column of the weights; convolutions of a batch decode theirs to int32.
 * **Integer recurrent layers**: int8 LSTM with an int16 cell state, with or without input gate,
   peepholes and projection, and int8 SVDF. Sigmoid and tanh use 16-bit fixed point.
 * **States.** Variables (CALL_ONCE, VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE) and the states of
@@ -175,6 +177,16 @@ KERNELS = (
             "shift by more bits than the type has if quotients are small against the result's"
             " scale; webkiln rounds them to 0"
         ),
+        "the same",
+    ),
+    (
+        "integer LSTM with peepholes and a projection to fewer units",
+        "omit the peepholes of the last units; webkiln does not",
+        "the same",
+    ),
+    (
+        "layers with int8 weights of -128, which the format excludes",
+        "may negate them in 8 bits; webkiln does not",
         "the same",
     ),
     (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.conformance.bulk import Failed, run_graphs
+from tests.conformance.bulk import VARIANT, Failed, run_graphs
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.ir.graph import Graph
@@ -84,7 +84,11 @@ def reference_mismatch(sample: Sample) -> str | None:
 
 
 def mismatches(
-    samples: Sequence[Sample], backend: str, folder: Path, browser: str = "chromium"
+    samples: Sequence[Sample],
+    backend: str,
+    folder: Path,
+    browser: str = "chromium",
+    variant: str = VARIANT,
 ) -> dict[str, str]:
     """The mismatches on a backend, by sample."""
     outcomes = run_graphs(
@@ -93,6 +97,7 @@ def mismatches(
         backend,
         folder,
         browser,
+        variant,
     )
     results = {
         sample.name: (

@@ -21,7 +21,7 @@ from webkiln.nest.schedule import (
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.ops.table import parse
-from webkiln.plan.cost import expected
+from webkiln.plan.cost import expected, moved
 from webkiln.plan.schedule import plain
 from webkiln.plan.vectors import contiguous
 
@@ -271,3 +271,19 @@ def test_threads_divide_the_largest_operand(rows, features, loop):
     )
     (call,) = REGISTRY["wasm"].plan(graph).calls
     assert call.schedule.split == loop
+
+
+SLICE = '{"sizes":[1,8],"starts":[3,0],"steps":[1,1]}'
+
+
+@pytest.mark.parametrize(
+    ("source", "elements"),
+    [
+        (product_of(5, 7, 9), 5 * 7 + 7 * 9 + 5 * 9),
+        (graph("input x: float32[50,8]", f"y: float32[1,8] = Slice(x) {SLICE}"), 8 + 8),
+        (graph("input x: float32[4,8]", "y: float32[4,8] = Mul(x, x)"), 2 * 4 * 8),
+    ],
+)
+def test_a_slice_moves_what_is_accessed(source: Graph, elements: int) -> None:
+    call, _ = schedule_of(source, "js")
+    assert moved(call) == 4 * elements

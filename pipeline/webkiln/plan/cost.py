@@ -2,13 +2,14 @@
 
 from math import prod
 
-from webkiln.ir.dim import Size
+from webkiln.ir.dim import Size, is_symbolic
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
 from webkiln.nest.expr import FLOAT, INTEGER, Expr, walk
 from webkiln.nest.kernel_template import Template
+from webkiln.nest.nest import load_index
 from webkiln.nest.schedule import Schedule, TemplateSchedule
-from webkiln.nest.steps import NestCall
+from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Machine, Target
 from webkiln.plan.block_steps import match_blocks
 from webkiln.plan.vectors import extent
@@ -69,8 +70,30 @@ def _operations(roots: list[Expr]) -> int:
 
 
 def moved(call: NestCall) -> Size:
-    """Bytes of all operands, each counted once."""
-    return sum(view.type.size * itemsize(view.type.dtype) for view in {*call.inputs, *call.outputs})
+    """Bytes of all operands, each element counted once. Of a slice, these are the elements that the
+    call accesses.
+    """
+    nest, counts = call.nest, dict[View, Size]()
+    accesses = [(call.inputs[item.value[0]], load_index(item)) for item in nest.loads]
+    for view, out in zip(call.outputs, nest.outputs, strict=True):
+        accesses += [(view, index) for _, index in out.stores]
+    for view, index in accesses:
+        counts[view] = counts.get(view, 0) + _accessed(call, index)
+    return sum(
+        (view.type.size if is_symbolic(view.type.size - count) else min(view.type.size, count))
+        * itemsize(view.type.dtype)
+        for view, count in counts.items()
+    )
+
+
+def _accessed(call: NestCall, index: tuple[Expr, ...]) -> Size:
+    """At most how many elements an access with this index reaches."""
+    found = tuple(walk(index))
+    used = {item.value for item in found if item.op == "axis"}
+    if any(item.op in ("acc", "accindex") for item in found):
+        used.update(loop.axis for loop in call.nest.axes)
+    loops = (*call.nest.axes, *call.nest.reduce)
+    return prod(call.args[loop.extent.value] for loop in loops if loop.axis in used)
 
 
 def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import flatbuffers
@@ -68,3 +69,14 @@ def with_metadata(data: bytes, lines: str) -> bytes:
     with zipfile.ZipFile(output, "a") as archive:
         archive.writestr("labels.txt", lines)
     return output.getvalue()
+
+
+def weight_bytes(path: Path) -> int:
+    """The bytes of the values of all tensors of a file, with scales and zero points."""
+    model = unpacked(path.read_bytes())
+    tensors = [tensor for graph in model.subgraphs for tensor in graph.tensors]
+    buffers = [model.buffers[n].data for n in {tensor.buffer for tensor in tensors}]
+    scales = [item.quantization for item in tensors if item.quantization is not None]
+    parameters = [part for item in scales for part in (item.scale, item.zeroPoint)]
+    sizes = [np.asarray(item).nbytes for item in parameters if item is not None]
+    return sum(len(data) for data in buffers if data is not None) + sum(sizes)

@@ -12,7 +12,7 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from tests.frontends.bundle_weights import bundle_bytes, bundle_weights
-from tests.frontends.tflite.files import packed, unpacked
+from tests.frontends.tflite.files import packed, unpacked, weight_bytes
 from tests.frontends.tflite.loading import graph_of
 from tests.frontends.tflite.operator_model import (
     Single,
@@ -33,17 +33,6 @@ from webkiln.ops.evaluate import run_graph
 CORPUS = Path(__file__).parent / "corpus"
 KERNELS = (64 * 3 * 3 * 24, 128 * 64)
 SCALES = np.random.default_rng(3).uniform(0.01, 0.1, 96).tolist()
-
-
-def weight_bytes(path: Path) -> int:
-    """The bytes of the values of all tensors of a file, with scales and zero points."""
-    model = unpacked(path.read_bytes())
-    tensors = [tensor for graph in model.subgraphs for tensor in graph.tensors]
-    buffers = [model.buffers[n].data for n in {tensor.buffer for tensor in tensors}]
-    scales = [item.quantization for item in tensors if item.quantization is not None]
-    parameters = [part for item in scales for part in (item.scale, item.zeroPoint)]
-    sizes = [np.asarray(item).nbytes for item in parameters if item is not None]
-    return sum(len(data) for data in buffers if data is not None) + sum(sizes)
 
 
 @pytest.mark.parametrize(

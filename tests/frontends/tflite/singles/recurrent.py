@@ -16,8 +16,11 @@ from tests.frontends.tflite.operator_model import (
 )
 
 
-def recurrent() -> Iterator[Single]:
-    batch, steps, features, cells = 2, 4, 5, 6
+def recurrent(sizes: tuple[int, int, int, int] = (2, 4, 5, 6), **choices: Any) -> Iterator[Single]:
+    """`sizes`: of the batch, the sequence, the features and the cells. `choices`: options of all
+    layers.
+    """
+    batch, steps, features, cells = sizes
     for kind in ("float32", "int8"):
 
         def w(seed: int, *shape: int, kind: str = kind) -> T:
@@ -100,7 +103,7 @@ def recurrent() -> Iterator[Single]:
                         timeMajor=major,
                         cellClip=0.8,
                         projClip=0.5 if choice.get("projected") else 0.0,
-                        asymmetricQuantizeInputs=name == "plain",
+                        **{"asymmetricQuantizeInputs": name == "plain"} | choices,
                     ),
                 )
         yield Single(
@@ -108,7 +111,7 @@ def recurrent() -> Iterator[Single]:
             "LSTM",
             [f(batch, features), *lstm(peephole=True)],
             [f(batch, cells)],
-            options("LSTMOptions", fusedActivationFunction=TANH),
+            options("LSTMOptions", fusedActivationFunction=TANH, **choices),
         )
         both = [item for half in (lstm(peephole=True)[:17], lstm(cifg=True)[:17]) for item in half]
         yield Single(
@@ -121,6 +124,7 @@ def recurrent() -> Iterator[Single]:
                 fusedActivationFunction=TANH,
                 mergeOutputs=True,
                 timeMajor=True,
+                **choices,
             ),
         )
         cell = [w(1, cells, features), w(2, cells, cells), weights(3, cells), state(batch, cells)]
@@ -129,21 +133,21 @@ def recurrent() -> Iterator[Single]:
             "RNN",
             [f(batch, features), *cell],
             [f(batch, cells)],
-            options("RNNOptions", fusedActivationFunction=TANH),
+            options("RNNOptions", fusedActivationFunction=TANH, **choices),
         )
         yield Single(
             f"rnn_sequence_{kind}",
             "UNIDIRECTIONAL_SEQUENCE_RNN",
             [f(batch, steps, features), *cell],
             [f(batch, steps, cells)],
-            options("SequenceRNNOptions", fusedActivationFunction=RELU),
+            options("SequenceRNNOptions", fusedActivationFunction=RELU, **choices),
         )
         yield Single(
             f"rnn_both_{kind}",
             "BIDIRECTIONAL_SEQUENCE_RNN",
             [f(batch, steps, features), *cell, *cell, None, None, None],
             [f(batch, steps, cells)] * 2,
-            options("BidirectionalSequenceRNNOptions", fusedActivationFunction=TANH),
+            options("BidirectionalSequenceRNNOptions", fusedActivationFunction=TANH, **choices),
         )
         yield Single(
             f"svdf_{kind}",
@@ -156,5 +160,5 @@ def recurrent() -> Iterator[Single]:
                 state(batch, 32),
             ],
             [f(batch, 4)],
-            options("SVDFOptions", rank=2, fusedActivationFunction=RELU),
+            options("SVDFOptions", rank=2, fusedActivationFunction=RELU, **choices),
         )

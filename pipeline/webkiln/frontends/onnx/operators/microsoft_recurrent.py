@@ -9,45 +9,54 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.quantize import (
     dynamic_scale,
+    integer_product,
     quantize,
-    subtract_zero_point,
 )
 from webkiln.frontends.onnx.operators.recurrent import operands, options
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.functional.linear import matrix_product
 from webkiln.ops.functional.recurrent import Direction, Recurrence, lstm_cell
 
 
 @dataclass(frozen=True, slots=True)
+class Parameters:
+    """The scale and the zero point of weights [inputs, gates * H]: one, or one for each column."""
+
+    scale: Tensor
+    zero: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
 class QuantizedDirection(Direction):
-    """The weights are int32, without their zero points. A float operand is quantised by its own
-    range: the entire input at once, the state in each step.
+    """The weights have 8 bits. A float operand is quantised by its own range: the entire input at
+    once, the state in each step.
     """
 
     call: NodeCall
-    kernel_scale: Tensor
-    recurrent_scale: Tensor
+    of_kernel: Parameters
+    of_recurrent: Parameters
 
     def input_product(self, builder: GraphBuilder, x: Tensor) -> Tensor:
-        return self._product(builder, x, self.kernel, self.kernel_scale)
+        return self._product(builder, x, self.kernel, self.of_kernel)
 
     def state_product(self, builder: GraphBuilder, state: Tensor) -> Tensor:
-        return self._product(builder, state, self.recurrent, self.recurrent_scale)
+        return self._product(builder, state, self.recurrent, self.of_recurrent)
 
     def _product(
-        self, builder: GraphBuilder, x: Tensor, weights: Tensor, weight_scale: Tensor
+        self, builder: GraphBuilder, x: Tensor, weights: Tensor, of_weights: Parameters
     ) -> Tensor:
         inner = self.call.with_operands(builder, self.call.operands)
-        weights, weight_scale = map(builder.capture, (weights, weight_scale))
+        weights, weight_scale = map(builder.capture, (weights, of_weights.scale))
+        weight_zero = None if of_weights.zero is None else builder.capture(of_weights.zero)
         scale, zero = dynamic_scale(inner, x)
         # A range of zeros, as of the first state, has the scale 1.
         is_empty = inner.op("Equal", [scale, inner.like(0, scale)])
         scale = inner.op("Where", [is_empty, inner.like(1, scale), scale])
         zero = inner.op("Where", [is_empty, inner.like(0, zero), zero])
-        centred = subtract_zero_point(inner, quantize(inner, x, scale, zero, "uint8"), zero, 0)
-        product = cast(inner, matrix_product(inner.builder, centred, weights), "float32")
-        return inner.op("Mul", [product, inner.op("Mul", [weight_scale, scale])])
+        codes = quantize(inner, x, scale, zero, "uint8")
+        sums = integer_product(inner, codes, zero, weights, weight_zero)
+        factors = inner.op("Mul", [weight_scale, scale])
+        return inner.op("Mul", [cast(inner, sums, "float32"), factors])
 
 
 class QuantizedRecurrence(Recurrence):
@@ -80,21 +89,19 @@ class QuantizedRecurrence(Recurrence):
         def row(position: int) -> Tensor:
             return self.row(call.tensor(position), number)
 
-        def weights(position: int, zero: int) -> Tensor:
-            offset = row(zero) if call.has(zero) else None
-            return subtract_zero_point(call, row(position), offset, 1)
+        def parameters(first: int) -> Parameters:
+            return Parameters(row(first), row(first + 1) if call.has(first + 1) else None)
 
-        biases, peepholes = self.biases(number), row(7) if call.has(7) else None
         return QuantizedDirection(
             number,
-            weights(1, 9),
-            weights(2, 11),
-            *biases,
-            peepholes,
+            row(1),
+            row(2),
+            *self.biases(number),
+            row(7) if call.has(7) else None,
             self.activations_of(number),
             call,
-            row(8),
-            row(10),
+            parameters(8),
+            parameters(10),
         )
 
 

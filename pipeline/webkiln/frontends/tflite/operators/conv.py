@@ -8,7 +8,7 @@ from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.operators.fused import activated
-from webkiln.frontends.tflite.operators.hybrid import hybrid
+from webkiln.frontends.tflite.operators.hybrid import SumOfProducts, hybrid
 from webkiln.frontends.tflite.operators.integers import (
     centred,
     factor,
@@ -28,10 +28,6 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.functional.windows import padding_of, pads, window_of
 from webkiln.ops.pieces import cast, reshaped
 
-SumOfProducts = Callable[[str, Sequence[Tensor]], Tensor]
-"""The sums of products of x and the weights. If they have the same dtype, the first argument is
-empty; if they are integers of 8 bits, it is "Integer", and their zero points are operands too.
-"""
 EXACT = 1 << 31
 
 
@@ -51,8 +47,11 @@ def linear(
     if is_quantized(call, x):
         return quantized(call, x, weights, bias, product, terms)
     if is_hybrid(call, x, weights):
-        operand = call.tensor(x) if rows is None else reshaped(call.builder, call.tensor(x), rows)
-        total = hybrid(call, operand, weights, lambda *factors: product("", factors))
+        if rows is None:
+            total = hybrid(call, call.tensor(x), weights, product)
+        else:
+            operand = reshaped(call.builder, call.tensor(x), rows)
+            total = hybrid(call, operand, weights, product, inner=1)
         return activated(call, with_bias(call, total, bias))
     factors = [call.tensor(x), cast(call.builder, call.tensor(weights), call.type(x).dtype)]
     return activated(call, with_bias(call, product("", factors), bias))
@@ -306,8 +305,9 @@ def batch_matmul(call: NodeCall) -> Tensor:
             call,
             flipped,
             1,
-            lambda x, w: call.op("MatMul", [x, w], attrs | {"transpose_a": False}),
+            lambda kind, factors: call.op(f"MatMul{kind}", factors, attrs | {"transpose_a": False}),
             rows=x.type.rank - 1,
+            inner=call.type(1).rank - (1 if attrs["transpose_b"] else 2),
         )
     return call.op("MatMul", [call.tensor(0), call.tensor(1)], attrs)
 

@@ -9,7 +9,7 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.operators import recurrent_integers
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.hybrid import hybrid
-from webkiln.frontends.tflite.operators.integers import factor, has, is_quantized
+from webkiln.frontends.tflite.operators.integers import BYTES, factor, has, is_quantized
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, part, reshaped, total
 
@@ -18,14 +18,14 @@ EPSILON = 1e-8
 
 def product(call: NodeCall, x: Tensor, index: int) -> Tensor:
     """Multiply rows of x by the weights at an operand position."""
-    weights = call.type(index)
 
-    def multiplied(a: Tensor, w: Tensor) -> Tensor:
-        return call.op("MatMul", [a, w], {"transpose_b": True})
+    def multiplied(kind: str, factors: Sequence[Tensor]) -> Tensor:
+        return call.op(f"MatMul{kind}", factors, {"transpose_b": True})
 
-    if weights.dtype in ("int8", "uint8"):
-        return hybrid(call, x, index, multiplied, name=f"scale{index}")
-    return multiplied(x, call.tensor(index))
+    if call.type(index).dtype in BYTES:
+        rows = x.type.rank - 1
+        return hybrid(call, x, index, multiplied, rows, f"scale{index}", inner=1)
+    return multiplied("", [x, call.tensor(index)])
 
 
 def floats(call: NodeCall, index: int) -> Tensor:
@@ -44,12 +44,11 @@ SequenceStep = Callable[[NodeCall, list[Tensor], list[Tensor]], tuple[list[Tenso
 
 def stepwise(
     call: NodeCall,
-    x: Tensor,
+    sequences: Sequence[Tensor],
     states: Sequence[Tensor],
     step: SequenceStep,
     *,
     reverse: bool = False,
-    aux: Tensor | None = None,
 ) -> tuple[list[Tensor], Tensor]:
     """The last states, and the results over time."""
     axis = 0 if call.attr("time_major", 0) else 1
@@ -60,9 +59,7 @@ def stepwise(
         following, result = step(call.with_operands(builder, call.operands), current, slices)
         return following, [result]
 
-    lasts, (results,) = call.builder.scan(
-        list(states), [x] if aux is None else [x, aux], body, axis=axis, reverse=reverse
-    )
+    lasts, (results,) = call.builder.scan(list(states), sequences, body, axis=axis, reverse=reverse)
     return lasts, results
 
 
@@ -80,24 +77,38 @@ class LstmOperands:
     norm: int | None
     aux: int | None = None
 
+    def gates(self, call: NodeCall) -> list[int]:
+        """The numbers of the gates that have weights: without the first one, if it is coupled."""
+        return [number for number in range(4) if has(call, self.inputs + number)]
+
 
 UNIDIRECTIONAL = LstmOperands(1, 5, 9, 12, 16, 20)
 INPUT, FORGET, CELL, OUTPUT = range(4)
+
+
+def input_products(
+    call: NodeCall, operands: LstmOperands, inputs: Sequence[Tensor]
+) -> list[Tensor]:
+    """What the inputs of any number of steps add to each gate."""
+    products = []
+    for number in operands.gates(call):
+        y = product(call, inputs[0], operands.inputs + number)
+        if len(inputs) > 1 and operands.aux is not None and has(call, operands.aux + number):
+            y = y + product(call, inputs[1], operands.aux + number)
+        products.append(y)
+    return products
 
 
 def gate(
     call: NodeCall,
     operands: LstmOperands,
     number: int,
-    inputs: Sequence[Tensor],
+    added: Tensor,
     h: Tensor,
     cell: Tensor | None,
 ) -> Tensor:
-    """A gate before its activation. `cell` is the peephole's input."""
-    y = product(call, inputs[0], operands.inputs + number)
-    if len(inputs) > 1 and operands.aux is not None and has(call, operands.aux + number):
-        y = y + product(call, inputs[1], operands.aux + number)
-    y = y + product(call, h, operands.recurrent + number)
+    """A gate before its activation. `added` is what the inputs add, `cell` the peephole's input."""
+    y = added + product(call, h, operands.recurrent + number)
     peephole = operands.peephole + (number if number != OUTPUT else 2)
     if cell is not None and has(call, peephole):
         y = y + call.op("Mul", [floats(call, peephole), cell])
@@ -115,21 +126,20 @@ def mean(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def lstm_step(
-    call: NodeCall, operands: LstmOperands, inputs: Sequence[Tensor], h: Tensor, c: Tensor
+    call: NodeCall, operands: LstmOperands, added: Sequence[Tensor], h: Tensor, c: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The next output and cell."""
-    forget = call.op("Sigmoid", [gate(call, operands, FORGET, inputs, h, c)])
-    if has(call, operands.inputs + INPUT):
-        input_gate = call.op("Sigmoid", [gate(call, operands, INPUT, inputs, h, c)])
+    """The next output and cell. `added` are the input products of the gates."""
+    by_gate = dict(zip(operands.gates(call), added, strict=True))
+    forget = call.op("Sigmoid", [gate(call, operands, FORGET, by_gate[FORGET], h, c)])
+    if INPUT in by_gate:
+        input_gate = call.op("Sigmoid", [gate(call, operands, INPUT, by_gate[INPUT], h, c)])
     else:
         input_gate = call.builder.binary("Sub", 1.0, forget)
-    fresh = activated(call, gate(call, operands, CELL, inputs, h, None))
+    fresh = activated(call, gate(call, operands, CELL, by_gate[CELL], h, None))
     c = call.op("Add", [call.op("Mul", [forget, c]), call.op("Mul", [input_gate, fresh])])
     c = clipped(call, c, "cell_clip")
-    shown = call.op(
-        "Mul",
-        [call.op("Sigmoid", [gate(call, operands, OUTPUT, inputs, h, c)]), activated(call, c)],
-    )
+    leave = call.op("Sigmoid", [gate(call, operands, OUTPUT, by_gate[OUTPUT], h, c)])
+    shown = call.op("Mul", [leave, activated(call, c)])
     if has(call, operands.projection):
         shown = product(call, shown, operands.projection)
         if has(call, operands.projection + 1):
@@ -151,11 +161,21 @@ def check(call: NodeCall) -> None:
         )
 
 
-def one_step(call: NodeCall, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+def own_products(call: NodeCall) -> list[Tensor]:
+    """The input products of a unidirectional LSTM, on floats or integers."""
+    x = call.tensor(0)
+    if is_quantized(call):
+        return recurrent_integers.input_products(call, x)
+    return input_products(call, UNIDIRECTIONAL, [x])
+
+
+def one_step(
+    call: NodeCall, added: Sequence[Tensor], h: Tensor, c: Tensor
+) -> tuple[Tensor, Tensor]:
     """The next output and cell of a unidirectional LSTM, on floats or integers."""
     if is_quantized(call):
-        return recurrent_integers.lstm_step(call, x, h, c)
-    return lstm_step(call, UNIDIRECTIONAL, [x], h, c)
+        return recurrent_integers.lstm_step(call, added, h, c)
+    return lstm_step(call, UNIDIRECTIONAL, added, h, c)
 
 
 def unidirectional_lstm(call: NodeCall) -> list[Tensor]:
@@ -169,10 +189,10 @@ def unidirectional_lstm(call: NodeCall) -> list[Tensor]:
     def step(
         inner: NodeCall, states: list[Tensor], slices: list[Tensor]
     ) -> tuple[list[Tensor], Tensor]:
-        h, c = one_step(inner, slices[0], *states)
+        h, c = one_step(inner, slices, *states)
         return [h, c], h
 
-    lasts, y = stepwise(call, call.tensor(0), [call.tensor(18), call.tensor(19)], step)
+    lasts, y = stepwise(call, own_products(call), [call.tensor(18), call.tensor(19)], step)
     return [y, *lasts]
 
 
@@ -185,7 +205,7 @@ def lstm(call: NodeCall) -> list[Tensor]:
         )
     if is_quantized(call):
         recurrent_integers.check(call)
-    h, c = one_step(call, call.tensor(0), call.tensor(18), call.tensor(19))
+    h, c = one_step(call, own_products(call), call.tensor(18), call.tensor(19))
     return [h, h, c]
 
 
@@ -212,11 +232,10 @@ def bidirectional_lstm(call: NodeCall) -> list[Tensor]:
 
         lasts, y = stepwise(
             call,
-            own,
+            input_products(call, operands, [own] if aux is None or not both else [own, aux]),
             [call.tensor(state), call.tensor(state + 1)],
             step,
             reverse=backward,
-            aux=aux if both else None,
         )
         results.append(y)
         states += lasts
@@ -231,15 +250,16 @@ def merged(call: NodeCall, results: Sequence[Tensor]) -> list[Tensor]:
     )
 
 
-def rnn_step(call: NodeCall, x: Tensor, h: Tensor, first: int) -> Tensor:
-    """The operands from `first` on are weights, recurrent weights, bias."""
-    y = product(call, x, first) + product(call, h, first + 1) + call.tensor(first + 2)
-    return activated(call, y)
+def rnn_step(call: NodeCall, added: Tensor, h: Tensor, first: int) -> Tensor:
+    """The operands from `first` on are weights, recurrent weights, bias. `added` is the product of
+    the input.
+    """
+    return activated(call, added + product(call, h, first + 1) + call.tensor(first + 2))
 
 
 def rnn(call: NodeCall) -> list[Tensor]:
     check(call)
-    h = rnn_step(call, call.tensor(0), call.tensor(4), 1)
+    h = rnn_step(call, product(call, call.tensor(0), 1), call.tensor(4), 1)
     return [h, h]
 
 
@@ -252,7 +272,7 @@ def unidirectional_rnn(call: NodeCall) -> list[Tensor]:
         h = rnn_step(inner, slices[0], states[0], 1)
         return [h], h
 
-    lasts, y = stepwise(call, call.tensor(0), [call.tensor(4)], step)
+    lasts, y = stepwise(call, [product(call, call.tensor(0), 1)], [call.tensor(4)], step)
     return [y, *lasts]
 
 
@@ -270,7 +290,9 @@ def bidirectional_rnn(call: NodeCall) -> list[Tensor]:
             h = rnn_step(inner, slices[0], current[0], first)
             return [h], h
 
-        lasts, y = stepwise(call, own, [call.tensor(first + 3)], step, reverse=backward)
+        lasts, y = stepwise(
+            call, [product(call, own, first)], [call.tensor(first + 3)], step, reverse=backward
+        )
         results.append(y)
         states += lasts
     return [*merged(call, results), *states]

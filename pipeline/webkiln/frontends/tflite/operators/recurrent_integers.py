@@ -2,12 +2,13 @@
 interpreter.
 """
 
+from collections.abc import Sequence
+
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.tflite.operators.fixed import sigmoid_16, tanh_16
 from webkiln.frontends.tflite.operators.integers import (
     bounded,
     has,
-    less,
     limits,
     more,
     requantized,
@@ -35,8 +36,8 @@ def check(call: NodeCall) -> None:
         )
 
 
-def wide(call: NodeCall, x: Tensor, value: int = 0) -> Tensor:
-    return less(call, cast(call.builder, x, "int32"), value)
+def wide(call: NodeCall, x: Tensor) -> Tensor:
+    return cast(call.builder, x, "int32")
 
 
 def narrow(call: NodeCall, x: Tensor, dtype: str = "int16") -> Tensor:
@@ -44,19 +45,38 @@ def narrow(call: NodeCall, x: Tensor, dtype: str = "int16") -> Tensor:
     return bounded(call, x, *limits(dtype))
 
 
-def product(call: NodeCall, x: Tensor, index: int, bias: int, name: str) -> Tensor:
-    """Multiply rows of x by the weights at one operand position, add the bias at another, and
-    rescale.
+def product(call: NodeCall, x: Tensor, x_zero: int, index: int, bias: int, name: str) -> Tensor:
+    """Multiply rows of x (int8) without its zero point by the weights at one operand position, add
+    the bias at another, and rescale.
     """
-    sums = call.op("MatMul", [x, wide(call, call.tensor(index))], {"transpose_b": True})
+    weights = call.tensor(index)
+    zeros = [call.constant(x_zero, x.dtype), call.constant(0, weights.dtype)]
+    sums = call.op("MatMulInteger", [x, weights, *zeros], {"transpose_b": True})
     return scaled(call, sums + call.tensor(bias) if has(call, bias) else sums, name)
 
 
-def gate(call: NodeCall, number: int, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
-    """A gate before its activation. All operands are int32."""
+def input_products(call: NodeCall, x: Tensor) -> list[Tensor]:
+    """What the input adds to each gate, as int16. x is int8, of any number of steps."""
+    found = []
+    for number in gates(call):
+        name = f"{GATES[number]}_input"
+        y = narrow(call, product(call, x, zero(call), 1 + number, 12 + number, name))
+        found.append(cast(call.builder, y, "int16"))
+    return found
+
+
+def gates(call: NodeCall) -> list[int]:
+    """The numbers of the gates that have weights: without the first one, if it is coupled."""
+    return [number for number in range(4) if has(call, 1 + number)]
+
+
+def gate(call: NodeCall, number: int, added: Tensor, h: Tensor, c: Tensor) -> Tensor:
+    """A gate before its activation, as int32. `added` is what the input adds (int16), h the output
+    (int8), c the cell (int32).
+    """
     name = GATES[number]
-    y = narrow(call, product(call, x, 1 + number, 12 + number, f"{name}_input"))
-    y = narrow(call, y + product(call, h, 5 + number, len(call), f"{name}_recurrent"))
+    recurrent = product(call, h, zero(call, STATE), 5 + number, len(call), f"{name}_recurrent")
+    y = narrow(call, wide(call, added) + recurrent)
     peephole = PEEPHOLES.get(name)
     if peephole is None or not has(call, peephole):
         return y
@@ -64,31 +84,29 @@ def gate(call: NodeCall, number: int, x: Tensor, h: Tensor, c: Tensor) -> Tensor
     return narrow(call, y + scaled(call, peepholes, f"{name}_peephole"))
 
 
-def lstm_step(call: NodeCall, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """The next output (int8) and cell (int16)."""
+def lstm_step(
+    call: NodeCall, added: Sequence[Tensor], h: Tensor, c: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The next output (int8) and cell (int16). `added` are the input products of the gates."""
     b, power = call.builder, call.attr("cell_power")
-    x, h, c = wide(call, x, zero(call)), wide(call, h, zero(call, STATE)), wide(call, c)
-    forget = sigmoid_16(call, gate(call, 1, x, h, c))
+    by_gate, c = dict(zip(gates(call), added, strict=True)), wide(call, c)
+    forget = sigmoid_16(call, gate(call, 1, by_gate[1], h, c))
     input_gate = (
-        sigmoid_16(call, gate(call, 0, x, h, c))
-        if has(call, 1)
+        sigmoid_16(call, gate(call, 0, by_gate[0], h, c))
+        if 0 in by_gate
         else b.binary("Sub", limits("int16")[1], forget)
     )
-    fresh = tanh_16(call, gate(call, 2, x, h, c), 3)
+    fresh = tanh_16(call, gate(call, 2, by_gate[2], h, c), 3)
     state = rounded_right(call, call.op("Mul", [forget, c]), 15)
     c = narrow(call, state + rounded_right(call, call.op("Mul", [input_gate, fresh]), 30 + power))
     c = clipped(call, c, "cell_bound")
-    shown = call.op("Mul", [sigmoid_16(call, gate(call, 3, x, h, c)), tanh_16(call, c, 15 + power)])
-    shown = narrow(
-        call, more(call, scaled(call, shown, "hidden"), call.attr("hidden_zero")), "int8"
-    )
+    leave = sigmoid_16(call, gate(call, 3, by_gate[3], h, c))
+    shown = call.op("Mul", [leave, tanh_16(call, c, 15 + power)])
+    hidden_zero = call.attr("hidden_zero")
+    shown = narrow(call, more(call, scaled(call, shown, "hidden"), hidden_zero), "int8")
     if has(call, PROJECTION):
         projected = product(
-            call,
-            less(call, shown, call.attr("hidden_zero")),
-            PROJECTION,
-            PROJECTION + 1,
-            "projection",
+            call, cast(b, shown, "int8"), hidden_zero, PROJECTION, PROJECTION + 1, "projection"
         )
         shown = clipped(
             call, narrow(call, more(call, projected, zero(call, STATE)), "int8"), "projection_bound"
@@ -111,10 +129,9 @@ def svdf(call: NodeCall) -> list[Tensor]:
         )
     b, rank = call.builder, call.attr("rank")
     filters, memory = call.type(2).shape
-    x, state = wide(call, call.tensor(0), zero(call)), call.tensor(4)
-    features = cast(
-        b, narrow(call, product(call, x, 1, len(call), "feature"), state.dtype), state.dtype
-    )
+    x, state = call.tensor(0), call.tensor(4)
+    features = product(call, x, zero(call), 1, len(call), "feature")
+    features = cast(b, narrow(call, features, state.dtype), state.dtype)
     state = reshaped(b, state, (x.shape[0], filters, memory))
     retained = call.op(
         "Concat",
