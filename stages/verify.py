@@ -135,8 +135,13 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
         timeout=float(params.get("timeout", 600)),
     )
     results = dict(zip(names, found, strict=True))
-    by_dot = host.read_manifest(bundle)["backends"][backend].get("products") == "dot"
-    tolerance = max(params["tolerance"], params["dot_tolerance"] if by_dot else 0.0)
+    entry = host.read_manifest(bundle)["backends"][backend]
+    by_dot = entry.get("products") == "dot"
+    tolerance = max(
+        params["tolerance"],
+        params["dot_tolerance"] if by_dot else 0.0,
+        params["cache_tolerance"] if "caches" in entry else 0.0,
+    )
     rows = [
         row
         for name, result in results.items()

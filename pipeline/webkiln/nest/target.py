@@ -173,6 +173,8 @@ class Target:
     winograd: bool = False
     """Whether convolutions may use the Winograd algorithm."""
     chain_bytes: ChainBytes = ChainBytes()
+    caches: str = "float32"
+    """The dtype of caches of keys and values: `float32`, `float16` or `int8`."""
     precision: str = "float32"
     """The precision of intermediate values: `float32`, `float16` or `ARITHMETIC`."""
     machine: Machine | None = None
@@ -182,14 +184,20 @@ class Target:
     """
 
     def configured(
-        self, winograd: bool, precision: str, rounds_float16: bool, products: str = "exact"
+        self,
+        winograd: bool,
+        precision: str,
+        rounds_float16: bool,
+        products: str = "exact",
+        caches: str = "float32",
     ) -> "Target":
         """The target with the options of a recipe, which cannot add Winograd convolutions."""
         runs = self.runs
         if isinstance(runs, Loops):
             held = runs.holds_float16 and not rounds_float16
             runs = replace(runs, holds_float16=held, products=products)
-        return replace(self, runs=runs, winograd=self.winograd and winograd, precision=precision)
+        allowed = self.winograd and winograd
+        return replace(self, runs=runs, winograd=allowed, precision=precision, caches=caches)
 
     @property
     def loops(self) -> Loops | None:

@@ -1,0 +1,92 @@
+"""A small decoder in the form of Llama, with grouped heads of keys and values and caches that are
+buffers.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from tests.bench import llama
+
+WIDTH, HEADS, KEYS, LAYERS, INNER, WORDS, LENGTH = 64, 4, 2, 2, 96, 61, 24
+HEAD = WIDTH // HEADS
+WRITES = ("index_copy", "index_put", "where", "slices")
+"""Ways in which a run writes its rows to the caches."""
+
+
+def rounded(rows: Tensor, dtype: str) -> Tensor:
+    """What a cache of `dtype` holds of rows, which are along the last axis."""
+    if dtype == "float32":
+        return rows
+    if dtype == "float16":
+        return rows.clamp(-65504, 65504).half().float()
+    scales = rows.abs().amax(-1, keepdim=True) / 127
+    return (rows / scales.where(scales > 0, 1)).round() * scales
+
+
+class Layer(llama.Layer):
+    """Attention with caches of `length` positions. `dtype`: that to which rows are rounded."""
+
+    def __init__(self, write: str, length: int) -> None:
+        super().__init__(WIDTH, KEYS * HEAD, INNER)
+        self.write, self.dtype = write, "float32"
+        self.keys: Tensor
+        self.values: Tensor
+        for name in ("keys", "values"):
+            self.register_buffer(name, torch.zeros(1, KEYS, length, HEAD))
+
+    def forward(self, x: Tensor, turn: llama.Turn, positions: Tensor, mask: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        y = self.n1(x)
+        q, k, v = (llama.split(part(y), HEAD) for part in (self.q, self.k, self.v))
+        q, k = llama.turned(q, turn), llama.turned(k, turn)
+        self._store(self.keys, rounded(k, self.dtype), positions)
+        self._store(self.values, rounded(v, self.dtype), positions)
+        grouped = q.view(batch, KEYS, HEADS // KEYS, length, HEAD)
+        scores = grouped @ self.keys[:, :, None].transpose(-1, -2) / math.sqrt(HEAD) + mask
+        seen = scores.softmax(-1) @ self.values[:, :, None]
+        x = x + self.o(seen.reshape(batch, HEADS, length, HEAD).transpose(1, 2).flatten(2))
+        return self.gated(x)
+
+    def _store(self, cache: Tensor, rows: Tensor, positions: Tensor) -> None:
+        match self.write:
+            case "index_copy":
+                cache.index_copy_(2, positions, rows)
+            case "index_put":
+                cache[:, :, positions] = rows
+            case "where":
+                slots = torch.arange(cache.shape[2])
+                new = slots - positions[0]
+                hit = (new >= 0) & (new < len(positions))
+                taken = rows.index_select(2, new.clamp(0, len(positions) - 1))
+                cache.copy_(torch.where(hit[:, None], taken, cache))
+            case "slices":
+                cache[:, :, : len(positions)] = rows
+
+
+class Decoder(nn.Module):
+    """The logits of the next word, [1, WORDS], after words [1, n] at positions [n]."""
+
+    def __init__(self, write: str = "index_copy", length: int = LENGTH) -> None:
+        super().__init__()
+        self.length = length
+        self.embed = nn.Embedding(WORDS, WIDTH)
+        self.layers = nn.ModuleList(Layer(write, length) for _ in range(LAYERS))
+        self.norm, self.head = llama.Norm(WIDTH), llama.linear(WIDTH, WORDS)
+
+    def forward(self, words: Tensor, positions: Tensor) -> Tensor:
+        turn = llama.turn_of(positions, HEAD)
+        mask = torch.where(torch.arange(self.length)[None] <= positions[:, None], 0.0, -1e9)
+        x = self.embed(words)
+        for layer in self.layers:
+            x = layer(x, turn, positions, mask)
+        return self.head(self.norm(x[:, -1]))
+
+
+def with_rounding(module: Decoder, dtype: str) -> Decoder:
+    """The module, which rounds the rows of caches to `dtype` when it writes them."""
+    for layer in module.layers:
+        assert isinstance(layer, Layer)
+        layer.dtype = dtype
+    return module
