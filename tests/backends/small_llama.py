@@ -90,3 +90,9 @@ def with_rounding(module: Decoder, dtype: str) -> Decoder:
         assert isinstance(layer, Layer)
         layer.dtype = dtype
     return module
+
+
+def made() -> tuple[Decoder, tuple[Tensor, Tensor]]:
+    """The module with random weights, and sample inputs."""
+    torch.manual_seed(1)
+    return Decoder().eval(), (torch.zeros(1, 3, dtype=torch.int64), torch.arange(3))

@@ -44,7 +44,7 @@ FOURS = Memory(
     "wk_lane({0})",
     four="arena[({0}) >> 2u]",
     store_four="arena[({0}) >> 2u] = {1};",
-    int8="wk_aligned_int8({0})",
+    int8="wk_unpack_int8(wk_lane(({0}) >> 2u))",
 )
 PAIRS = Memory(
     "vec2u",
@@ -52,7 +52,7 @@ PAIRS = Memory(
     four="wk_two_pairs({0})",
     store_four="wk_store_two_pairs({0}, {1});",
     float16="wk_unpack_float16(arena[({0}) >> 2u])",
-    int8="wk_aligned_int8({0})",
+    int8="wk_unpack_int8(arena[({0}) >> 3u][(({0}) >> 2u) & 1])",
     store_float16="arena[({0}) >> 2u] = wk_pack_float16({1});",
 )
 SHARED = Memory(
