@@ -3,14 +3,32 @@ buffers.
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from tests.bench import llama
 
-WIDTH, HEADS, KEYS, LAYERS, INNER, WORDS, LENGTH = 64, 4, 2, 2, 96, 61, 24
-HEAD = WIDTH // HEADS
+
+@dataclass(frozen=True)
+class Sizes:
+    """`keys`: the heads of keys and values; `length`: the positions of caches."""
+
+    width: int = 64
+    heads: int = 4
+    keys: int = 2
+    layers: int = 2
+    inner: int = 96
+    words: int = 61
+    length: int = 24
+
+    @property
+    def head(self) -> int:
+        return self.width // self.heads
+
+
+SMALL = Sizes()
 WRITES = ("index_copy", "index_put", "where", "slices")
 """Ways in which a run writes its rows to the caches."""
 
@@ -26,27 +44,28 @@ def rounded(rows: Tensor, dtype: str) -> Tensor:
 
 
 class Layer(llama.Layer):
-    """Attention with caches of `length` positions. `dtype`: that to which rows are rounded."""
+    """Attention with caches. `dtype`: that to which their rows are rounded."""
 
-    def __init__(self, write: str, length: int) -> None:
-        super().__init__(WIDTH, KEYS * HEAD, INNER)
-        self.write, self.dtype = write, "float32"
+    def __init__(self, write: str, sizes: Sizes) -> None:
+        super().__init__(sizes.width, sizes.keys * sizes.head, sizes.inner)
+        self.write, self.sizes, self.dtype = write, sizes, "float32"
         self.keys: Tensor
         self.values: Tensor
         for name in ("keys", "values"):
-            self.register_buffer(name, torch.zeros(1, KEYS, length, HEAD))
+            self.register_buffer(name, torch.zeros(1, sizes.keys, sizes.length, sizes.head))
 
     def forward(self, x: Tensor, turn: llama.Turn, positions: Tensor, mask: Tensor) -> Tensor:
         batch, length, _ = x.shape
+        heads, keys, head = self.sizes.heads, self.sizes.keys, self.sizes.head
         y = self.n1(x)
-        q, k, v = (llama.split(part(y), HEAD) for part in (self.q, self.k, self.v))
+        q, k, v = (llama.split(part(y), head) for part in (self.q, self.k, self.v))
         q, k = llama.turned(q, turn), llama.turned(k, turn)
         self._store(self.keys, rounded(k, self.dtype), positions)
         self._store(self.values, rounded(v, self.dtype), positions)
-        grouped = q.view(batch, KEYS, HEADS // KEYS, length, HEAD)
-        scores = grouped @ self.keys[:, :, None].transpose(-1, -2) / math.sqrt(HEAD) + mask
+        grouped = q.view(batch, keys, heads // keys, length, head)
+        scores = grouped @ self.keys[:, :, None].transpose(-1, -2) / math.sqrt(head) + mask
         seen = scores.softmax(-1) @ self.values[:, :, None]
-        x = x + self.o(seen.reshape(batch, HEADS, length, HEAD).transpose(1, 2).flatten(2))
+        x = x + self.o(seen.reshape(batch, heads, length, head).transpose(1, 2).flatten(2))
         return self.gated(x)
 
     def _store(self, cache: Tensor, rows: Tensor, positions: Tensor) -> None:
@@ -66,18 +85,18 @@ class Layer(llama.Layer):
 
 
 class Decoder(nn.Module):
-    """The logits of the next word, [1, WORDS], after words [1, n] at positions [n]."""
+    """The logits of the next word, [1, words], after words [1, n] at positions [n]."""
 
-    def __init__(self, write: str = "index_copy", length: int = LENGTH) -> None:
+    def __init__(self, write: str = "index_copy", sizes: Sizes = SMALL) -> None:
         super().__init__()
-        self.length = length
-        self.embed = nn.Embedding(WORDS, WIDTH)
-        self.layers = nn.ModuleList(Layer(write, length) for _ in range(LAYERS))
-        self.norm, self.head = llama.Norm(WIDTH), llama.linear(WIDTH, WORDS)
+        self.sizes = sizes
+        self.embed = nn.Embedding(sizes.words, sizes.width)
+        self.layers = nn.ModuleList(Layer(write, sizes) for _ in range(sizes.layers))
+        self.norm, self.head = llama.Norm(sizes.width), llama.linear(sizes.width, sizes.words)
 
     def forward(self, words: Tensor, positions: Tensor) -> Tensor:
-        turn = llama.turn_of(positions, HEAD)
-        mask = torch.where(torch.arange(self.length)[None] <= positions[:, None], 0.0, -1e9)
+        turn = llama.turn_of(positions, self.sizes.head)
+        mask = torch.where(torch.arange(self.sizes.length)[None] <= positions[:, None], 0.0, -1e9)
         x = self.embed(words)
         for layer in self.layers:
             x = layer(x, turn, positions, mask)

@@ -58,7 +58,7 @@ def test_rounded_caches_are_those_of_torch(write, dtype):
     reference = small_llama.with_rounding(decoder(write, 1)[0], dtype)
     for count in STEPS:
         _, graph = decoder(write, count)
-        words = rng.integers(0, small_llama.WORDS, (1, count))
+        words = rng.integers(0, small_llama.SMALL.words, (1, count))
         positions = np.arange(place, place + count)
         changed = narrowed(graph, dtype).graph
         inputs = {"words": words, "positions": positions}

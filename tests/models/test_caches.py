@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.backends import small_llama
+from tests.backends.small_llama import SMALL
 from webkiln import canonical
 from webkiln.backends import frame, host, pages
 from webkiln.build.engine import Engine
@@ -28,7 +29,7 @@ BYTES = {"float32": 4, "float16": 2, "int8": 1}
 
 def words() -> list[tuple[torch.Tensor, torch.Tensor]]:
     torch.manual_seed(3)
-    numbers = torch.randint(small_llama.WORDS, (1, sum(STEPS))).split(STEPS, 1)
+    numbers = torch.randint(SMALL.words, (1, sum(STEPS))).split(STEPS, 1)
     return list(zip(numbers, torch.arange(sum(STEPS)).split(STEPS), strict=True))
 
 
@@ -107,13 +108,13 @@ def test_words_are_those_of_float32_caches():
 def test_states_are_as_small_as_their_dtype(bundle, backend):
     dtype, folder, programs = bundle
     states = programs[backend]["states"]
-    elements = small_llama.KEYS * small_llama.LENGTH * small_llama.HEAD
-    scales = small_llama.KEYS * small_llama.LENGTH * 4 if dtype == "int8" else 0
-    total = 2 * small_llama.LAYERS * (elements * BYTES[dtype] + scales)
+    elements = SMALL.keys * SMALL.length * SMALL.head
+    scales = SMALL.keys * SMALL.length * 4 if dtype == "int8" else 0
+    total = 2 * SMALL.layers * (elements * BYTES[dtype] + scales)
     assert sum(state["bytes"] for state in states) == total
     manifest = host.read_manifest(folder)
     assert manifest["states"] == [
-        f"layers.{n}.{name}" for n in range(small_llama.LAYERS) for name in ("keys", "values")
+        f"layers.{n}.{name}" for n in range(SMALL.layers) for name in ("keys", "values")
     ]
     assert manifest["backends"][backend].get("caches") == (None if dtype == "float32" else dtype)
     if dtype != "float32":

@@ -46,6 +46,11 @@ class RowWriter:
         self._rounded: dict[tuple[str, int], Rows] = {}
         self._sources: dict[tuple[str, Size], tuple[str, str]] = {}
 
+    @property
+    def elements(self) -> frozenset[str]:
+        """Those of new rows."""
+        return frozenset(rows.parts[0] for rows in self._rounded.values())
+
     def types(self, type_: Type, row: int) -> tuple[Type, ...]:
         """Those of the parts of a value."""
         elements = Type(self.dtype, type_.shape)

@@ -90,7 +90,7 @@ class _Rewriter:
         for state in self.graph.states:
             states += self._states(state) if state in caches else [state]
         elements = {rows.parts[0] for rows in self.known.values()}
-        elements |= {state.initial for state in states if state.input in elements}
+        elements |= self.writer.elements
         return Narrowed(remove_unused(self.made.graph(states)), frozenset(elements))
 
     def _declared(self, state: State) -> Rows:
