@@ -12,10 +12,14 @@ from tests.backends import small_llama
 from tests.backends.small_llama import SMALL
 from webkiln import canonical
 from webkiln.backends import frame, host, pages
+from webkiln.build.cache_report import described_caches
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.quantization import described
+from webkiln.ops.table import parse
 from webkiln.recipe.recipe import Computation, Inputs, Reading, Recipe
 from webkiln.recipe.sources import ModuleSource
+from webkiln.recipe.values import TOLERANCES
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("generation.mjs")
@@ -120,3 +124,35 @@ def test_states_are_as_small_as_their_dtype(bundle, backend):
     if dtype != "float32":
         kinds = {state.get("dtype") for state in states if "scales_of" not in state}
         assert kinds == {dtype}
+
+
+def test_verification_has_a_tolerance_for_caches(tmp_path):
+    source = ModuleSource(ROOT, "tests.backends.small_llama", "made")
+    how = Computation(caches="int8")
+    recipe = Recipe("llama", source, Reading("torch"), backends=("js",), computation=how)
+    with Engine(tmp_path / ".webkiln") as engine:
+        actions = ModelGraph(recipe, engine.share)
+        (action,) = actions.verify(Selection(("js",)), "node")
+        blob = engine.run(action).outputs["result.json"]
+        result = canonical.read(engine.cache.store.file(blob))
+        rows = described(engine, actions)
+    (output, *_) = result["outputs"]
+    assert output["passed"]
+    assert output["bound"] == TOLERANCES["caches"] > output["relative"] > 1e-5
+    assert rows["caches"] == "4 states in int8, 0.0038 MB, 0.31 of float32"
+
+
+def test_a_build_without_caches_says_so():
+    graph = parse(
+        """graph g
+input x: float32[1,8]
+slot zeros: float32[1,8]
+state h zeros new -> old: float32[1,8]
+new: float32[1,8] = Add(x, old) @sum
+output out = new
+"""
+    )
+    assert described_caches(graph, "float32") == {}
+    assert described_caches(graph, "int8") == {
+        "caches": "none, so that int8 changes nothing; no state is a cache (h: sum (Add) reads it)"
+    }
