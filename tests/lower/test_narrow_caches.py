@@ -10,16 +10,22 @@ import pytest
 import torch
 
 from tests.backends import small_llama
-from tests.frontends.torch.test_quantized_weights import converted
 from tests.passes.running import optimised
+from webkiln.backends.table import REGISTRY
+from webkiln.frontends.torch.converter import TorchConverter
+from webkiln.frontends.torch.program import read_program
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import print_graph
 from webkiln.ir.verify import verify
 from webkiln.lower import narrow_caches
 from webkiln.lower.caches import find_caches
 from webkiln.lower.narrow_caches import Narrowed
+from webkiln.nest.parse import parse as parse_program
+from webkiln.nest.text import print_program
+from webkiln.nest.verify import verify as verify_program
 from webkiln.ops.evaluate import next_states, run_graph
 from webkiln.ops.table import infer, parse
+from webkiln.program_builder.backend import Options
 
 STEPS = (5, 1, 1, 3, 1)
 """The words of each run."""
@@ -38,7 +44,8 @@ def decoder(write: str, count: int) -> tuple[small_llama.Decoder, Graph]:
     inputs = (torch.zeros(1, count, dtype=torch.int64), torch.arange(count))
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        return module, optimised(converted(torch.export.export(module, inputs)))
+        spec, blobs = read_program(torch.export.export(module, inputs), "made")
+        return module, optimised(TorchConverter().convert(spec, blobs))
 
 
 def test_example_in_the_docstring():
@@ -207,3 +214,23 @@ output out = sum
 """
     )
     assert find_caches(graph).others == {"h": "a run computes all of it"}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("backend", REGISTRY)
+@pytest.mark.parametrize("write", small_llama.WRITES)
+def test_no_program_has_a_wide_copy_of_a_cache(write, backend, dtype):
+    _, graph = decoder(write, 3)
+    programs = REGISTRY[backend].configured(Options(caches=dtype)).programs(graph)
+    (*_, (_, program)) = programs
+    verify_program(program)
+    text = print_program(program)
+    assert print_program(parse_program(text)) == text
+    sizes = small_llama.SMALL
+    wide = {
+        name: buffer.storage
+        for name, buffer in program.buffers.items()
+        if buffer.type.size == sizes.keys * sizes.length * sizes.head and buffer.kind != "constant"
+    }
+    assert len(wide) >= 4 * sizes.layers
+    assert set(wide.values()) == {dtype}

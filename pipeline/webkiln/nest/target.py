@@ -99,6 +99,8 @@ class Memory:
     """The number of zeros in memory that loads with a false guard can read."""
     packs: bool = False
     """Whether constant operands are repacked into panels along the vector axis."""
+    caches: str = "float32"
+    """The dtype of caches of keys and values: `float32`, `float16` or `int8`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +175,6 @@ class Target:
     winograd: bool = False
     """Whether convolutions may use the Winograd algorithm."""
     chain_bytes: ChainBytes = ChainBytes()
-    caches: str = "float32"
-    """The dtype of caches of keys and values: `float32`, `float16` or `int8`."""
     precision: str = "float32"
     """The precision of intermediate values: `float32`, `float16` or `ARITHMETIC`."""
     machine: Machine | None = None
@@ -196,8 +196,13 @@ class Target:
         if isinstance(runs, Loops):
             held = runs.holds_float16 and not rounds_float16
             runs = replace(runs, holds_float16=held, products=products)
-        allowed = self.winograd and winograd
-        return replace(self, runs=runs, winograd=allowed, precision=precision, caches=caches)
+        return replace(
+            self,
+            runs=runs,
+            memory=replace(self.memory, caches=caches),
+            winograd=self.winograd and winograd,
+            precision=precision,
+        )
 
     @property
     def loops(self) -> Loops | None:

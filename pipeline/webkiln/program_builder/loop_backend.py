@@ -76,7 +76,7 @@ class LoopBackend:
 
     def prepared(self, graph: Graph) -> Prepared:
         """What is lowered in place of a graph."""
-        narrowed = narrow_caches.run(graph, self.target.caches)
+        narrowed = narrow_caches.run(graph, self.target.memory.caches)
         return Prepared(self.prepare.rewrite(narrowed.graph, self.target), narrowed)
 
     def programs_of(
