@@ -114,6 +114,10 @@ fn wk_unpack_float16(words: vec2u) -> vec4f { return vec4f(unpack2x16float(words
 
 fn wk_load_float16(at: i32) -> vec4f { return vec4f(wk_float16(at), wk_float16(at + 1), wk_float16(at + 2), wk_float16(at + 3)); }
 
+fn wk_unpack_int8(word: u32) -> vec4i { return bitcast<vec4i>(vec4u(word) << vec4u(24u, 16u, 8u, 0u)) >> vec4u(24u); }
+
+fn wk_load_int8(at: i32) -> vec4i { return vec4i(wk_int8(at), wk_int8(at + 1), wk_int8(at + 2), wk_int8(at + 3)); }
+
 fn wk_store_byte(at: i32, x: u32) {
   let shift = u32(at & 3) * 8u;
   atomicAnd(&arena[at >> 2u], ~(0xffu << shift));

@@ -207,10 +207,10 @@ def write_backend(
 
 
 def approximations(program: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of a backend that stores float16 between layers, or also multiplies in it, or
-    that quantizes the factors of products.
+    """The metadata of a backend that stores float16 between layers, or also multiplies in it, that
+    quantizes the factors of products, or that rounds caches.
     """
-    return {key: program[key] for key in ("precision", "products") if key in program}
+    return {key: program[key] for key in ("precision", "products", "caches") if key in program}
 
 
 def profile(files: Files, programs: dict[str, Any]) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def manifest_of(
         "placeholders": sorted(sizes),
         **({"zeros": first["zeros"]} if "zeros" in first else {}),
         **({"sizes": constraints} if constraints else {}),
-        "states": [state["name"] for state in first["states"]],
+        "states": [state["name"] for state in first["states"] if "scales_of" not in state],
         "shards": [
             {"file": shard["file"], **piecewise_digest(files.bundle / shard["file"])}
             for shard in shards

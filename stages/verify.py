@@ -120,6 +120,13 @@ def described(backend: str, variant: str | None, browser: str, products: str | N
     )
 
 
+def tolerance_of(entry: dict[str, Any], params: dict[str, Any]) -> float:
+    """The tolerance of a backend with this entry in the manifest."""
+    dot = params["dot_tolerance"] if entry.get("products") == "dot" else 0.0
+    caches = params["cache_tolerance"] if "caches" in entry else 0.0
+    return float(max(params["tolerance"], dot, caches))
+
+
 def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
     bundle, backend, browser = inputs["bundle/"], params["backend"], params["browser"]
     reference = npz.read(inputs["reference.npz"])
@@ -135,8 +142,8 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
         timeout=float(params.get("timeout", 600)),
     )
     results = dict(zip(names, found, strict=True))
-    by_dot = host.read_manifest(bundle)["backends"][backend].get("products") == "dot"
-    tolerance = max(params["tolerance"], params["dot_tolerance"] if by_dot else 0.0)
+    entry = host.read_manifest(bundle)["backends"][backend]
+    by_dot, tolerance = entry.get("products") == "dot", tolerance_of(entry, params)
     rows = [
         row
         for name, result in results.items()

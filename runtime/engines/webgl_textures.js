@@ -63,6 +63,7 @@ function textureFormats(gl) {
     float16x4q: { ...floats(gl.RGBA16F), quarters: true },
     float16x4: floats(gl.RGBA16F),
     float16: floats(gl.R16F, RED, 1),
+    int8: integers(gl.R8I, gl.BYTE, Int8Array),
     int32: integers(gl.R32I, gl.INT, Int32Array),
     uint32: integers(gl.R32UI, gl.UNSIGNED_INT, Uint32Array),
   };

@@ -143,6 +143,8 @@ export interface BackendEntry extends ModuleEntry {
   precision?: 'float16' | 'float16-arithmetic';
   /** Present if products quantize their factors in blocks. */
   products?: 'dot';
+  /** How caches of keys and values are held between runs, if not in float32. */
+  caches?: 'float16' | 'int8';
   variants?: (FileEntry & { name: string })[];
 }
 

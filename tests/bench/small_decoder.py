@@ -4,7 +4,7 @@ reference of the Python language in a few minutes.
 
 import math
 import pydoc_data.topics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -20,15 +20,20 @@ TESTED = 0.1
 
 
 class Layer(llama.Layer):
-    """Attention and a gated product, each with a residual."""
+    """Attention and a gated product, each with a residual. `held`: what a cache holds of keys and
+    values.
+    """
 
     def __init__(self) -> None:
         super().__init__(WIDTH, WIDTH, INNER)
+        self.held: Callable[[Tensor], Tensor] | None = None
 
     def forward(self, x: Tensor, turn: llama.Turn, mask: Tensor) -> Tensor:
         y = self.n1(x)
         q, k, v = (llama.split(part(y), HEAD) for part in (self.q, self.k, self.v))
         q, k = llama.turned(q, turn), llama.turned(k, turn)
+        if self.held is not None:
+            k, v = self.held(k), self.held(v)
         scores = q @ k.transpose(-1, -2) / math.sqrt(HEAD) + mask
         seen = scores.softmax(-1) @ v
         return self.gated(x + self.o(seen.transpose(1, 2).flatten(2)))

@@ -89,6 +89,7 @@ REACH: tuple[tuple[str, str, Any, set[str]], ...] = (
     ("onnx", "computation.float16", "rounded", {"lower"}),
     ("onnx", "computation.products", "exact", {"lower", "verify"}),
     ("keras", "computation.products", "dot", {"lower"}),
+    ("torch", "computation.caches", "int8", {"lower", "verify"}),
     ("onnx", "computation.tuned", Path("/nowhere/tuned.json"), {"lower"}),
 )  # fmt: skip
 """A format, a field of a recipe with a value, and the stages of the actions that it affects."""

@@ -91,6 +91,7 @@ ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
         {"bundle.quantization": Quantization(metric=UserFunction(Path("m.py"), "loss"))},
     ),
     "products": (KERAS, ("--products", "dot"), {"computation.products": "dot"}),
+    "caches": (KERAS, ("--caches", "int8"), {"computation.caches": "int8"}),
     "winograd": (KERAS, ("--winograd", "off"), {"computation.winograd": False}),
     "tuned": (KERAS, ("--tuned", "fast.json"), {"computation.tuned": Path("fast.json")}),
     "tolerance": (
@@ -204,6 +205,7 @@ TOML: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "float16": ('float16 = "rounded"', {"computation.float16": "rounded"}),
     "products": ('products = "dot"', {"computation.products": "dot"}),
+    "caches": ('caches = "float16"', {"computation.caches": "float16"}),
     "tuned": ('tuned = "tuned.json"', {"computation.tuned": Path("tuned.json")}),
     "on_request": ("on_request = true", {"on_request": True}),
 }

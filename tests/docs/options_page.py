@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 from tests.docs.wrapping import wrap
-from webkiln.recipe.options import OPTIONS, VARIABLES, Option
+from webkiln.build.variables import VARIABLES
+from webkiln.recipe.options import OPTIONS, Option
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "options.md"

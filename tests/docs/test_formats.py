@@ -46,6 +46,7 @@ SETTINGS: dict[str, Any] = {
     "computation.precision": "float16",
     "computation.float16": "rounded",
     "computation.products": "dot",
+    "computation.caches": "int8",
     "bundle.labels": LabelsFile(URL),
     "verification.reference": Path("/nowhere/r.npz"),
     "computation.tuned": Path("/nowhere/tuned.json"),

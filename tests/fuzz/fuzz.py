@@ -182,7 +182,7 @@ def rounded_on(case, backend):
     because of the option of the recipe.
     """
     configured = REGISTRY[backend].configured(Options(products=case.products))
-    graph = configured.prepare.rewrite(case.compiled, configured.target)
+    graph = configured.prepared(case.compiled).graph
     if graph == case.compiled:
         return case
     expected, _ = run_graph(graph, case.values, case.values)

@@ -67,6 +67,7 @@ class ModelGraph(QuantizedGraph):
             ),
             **({"float16": "rounded"} if computation.rounds_float16(backend) else {}),
             **({"products": products} if products != "exact" else {}),
+            **({"caches": computation.caches} if computation.rounds_caches else {}),
         }
         inputs: dict[str, Input] = {
             "graph.json": self.graph(choice.encoding),
@@ -196,6 +197,8 @@ class ModelGraph(QuantizedGraph):
                 params |= recorded
                 if self.computation(choice.encoding).products_of(backend) != "exact":
                     params["dot_tolerance"] = self.recipe.verification.tolerances["dot"]
+                if self.recipe.computation.rounds_caches:
+                    params["cache_tolerance"] = self.recipe.verification.tolerances["caches"]
                 detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
                 actions.append(
                     self._add(

@@ -9,6 +9,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.backends.table import REGISTRY
 from webkiln.build.action import Input, Product
+from webkiln.build.cache_report import described_caches
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph
 from webkiln.build.quantized_graph import CHOSEN
@@ -77,17 +78,21 @@ class Quantization:
 
 def described(engine: Engine, actions: ModelGraph, encoding: str = "float32") -> dict[str, str]:
     """Sentences by label about the graph of a recipe in an encoding. Empty if no weight is
-    quantised, or if the graph is not up to date here. Executes nothing, and asks no other cache.
+    quantised and there are no caches, or if the graph is not up to date here. Executes nothing, and
+    asks no other cache.
     """
     data = _present(engine, actions.graph(encoding))
     if data.get("schema") != SCHEMA:
         return {}
     with defined_by(None):
         import_files(actions.recipe.user_code.operators)
-        found = quantization(from_json(dict(data)))
+        graph = from_json(dict(data))
+        found = quantization(graph)
+    computation = actions.computation(encoding)
+    caches = dict(described_caches(graph, computation.caches))
     if not any(form.bits for form in found.weights):
-        return {}
-    rows = _rows(found, actions.recipe.backends, actions.computation(encoding).products)
+        return caches
+    rows = _rows(found, actions.recipe.backends, computation.products) | caches
     if encoding in CHOSEN:
         errors = _present(engine, Product(actions.choose(encoding), "errors.json"))
         rows |= {"error": f"{errors['error']:.2g} on the samples"} if errors else {}

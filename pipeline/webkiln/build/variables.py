@@ -11,10 +11,20 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
 from webkiln.build.package_installer import install_and_restart
 from webkiln.errors import RecipeError
-from webkiln.recipe.options import VARIABLES
+from webkiln.recipe.options import OPTIONS
 from webkiln.recipe.recipe import Recipe, with_parameters
 from webkiln.recipe.sources import ExportSource, ModuleSource
 from webkiln.recipe.values import BACKENDS, ENCODINGS, choose
+
+VARIABLES: Mapping[str, str] = {
+    "model": "the models to build; default: all whose recipe does not say on_request",
+    **{option.variable: option.help for option in OPTIONS if option.variable},
+    "browser": "the browsers that verify bundles; default: chromium",
+    "layers": "yes: bundles that also return the output of every layer",
+    "weights": "the parameter `weights` of a recipe's function, such as random",
+    "force": "yes: overwrite files in dist/ that no build wrote, or that have changed since",
+}
+"""The variables of doit, with their help."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isinf, isnan
+from types import MappingProxyType
 from typing import Any
 
 from webkiln.codegen import procedures
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.c_functions import arrays_outside, parameters
 from webkiln.codegen.emit import body
-from webkiln.codegen.simd128 import Bytes, Resident, Simd128, moves_bytes
+from webkiln.codegen.simd128 import Bytes, Halves, Resident, Simd128, moved_lanes
 from webkiln.codegen.template_kernels import Function, print_template
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
@@ -135,13 +136,14 @@ class C(Braces):
     composed = frozenset({"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf"})
     simd = Simd128()
     resident = Resident()
-    bytes = Bytes()
+    moving = MappingProxyType({Bytes: Bytes(), Halves: Halves()})
     threads = None
 
     def lanes(self, nest: Nest, schedule: LoopSchedule) -> Simd128:
         if any(expr.op == "filtered" for expr in nest.nodes):
             return self.resident
-        return self.bytes if moves_bytes(nest, schedule) else self.simd
+        moved = moved_lanes(nest, schedule)
+        return self.simd if moved is None else self.moving[moved]
 
     @property
     def pointers(self) -> "C":

@@ -217,8 +217,11 @@ class Resident(Simd128):
         return f"wk_constant4({f'wk_bits({text})' if type_ == FLOAT else text})"
 
 
+BYTE_DTYPES = frozenset({"int8", "uint8"})
+
+
 class Bytes(Simd128):
-    """Sixteen lanes of 8 bits, for values that are only moved (`moves_bytes`)."""
+    """Sixteen lanes of 8 bits, for values that are only moved (`moved_lanes`)."""
 
     width = 16
 
@@ -237,22 +240,31 @@ class Bytes(Simd128):
         return f"wasm_v128_store({pointer} + {plus(at, offset)}, {value});"
 
 
-def moves_bytes(nest: Nest, schedule: LoopSchedule) -> bool:
-    """Whether loops store, sixteen at a time, bytes that they have loaded, or one of two by a
-    condition that is the same for a vector.
+class Halves(Bytes):
+    """Eight lanes of float16, for values that are only moved."""
+
+    width = 8
+
+
+def moved_lanes(nest: Nest, schedule: LoopSchedule) -> type[Bytes] | None:
+    """The lanes of loops that store what they have loaded, or one of two by a condition that is the
+    same for a vector, if there are several elements to 32 bits.
     """
-    if nest.accumulators or schedule.tile.lanes % Bytes.width or schedule.remainder != "none":
-        return False
-    values = [value for out in nest.outputs for value, _ in out.stores]
     dtypes = {out.operand.dtype for out in nest.outputs}
+    lanes = Bytes if dtypes <= BYTE_DTYPES else Halves if dtypes == {"float16"} else None
+    if lanes is None or nest.accumulators or schedule.remainder != "none":
+        return None
+    if schedule.tile.vector is None or schedule.tile.lanes % lanes.width:
+        return None
+    values = [value for out in nest.outputs for value, _ in out.stores]
     while values:
         value = values.pop()
-        if value.op == "select" and value.type == INT:
-            if schedule.tile.vector is None or depends(value.args[0], schedule.tile.vector):
-                return False
+        if value.op == "select" and _extreme(value) is None:
+            if depends(value.args[0], schedule.tile.vector):
+                return None
             values += value.args[1:]
         elif value.op == "load":
             dtypes.add(nest.inputs[value.value[0]].dtype)
-        elif value.op != "const":
-            return False
-    return dtypes <= {"int8", "uint8"}
+        elif value.op != "const" or lanes is Halves:
+            return None
+    return lanes if dtypes <= BYTE_DTYPES or dtypes == {"float16"} else None

@@ -14,8 +14,8 @@ from webkiln.plan.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`element`: the element type of the arena. `word`, `four` and `float16` read a word, a vector
-    of words and a vector of four float16; the others write them.
+    """`element`: the element type of the arena. `word` reads a word, and `four`, `float16` and
+    `int8` read vectors of four words, float16 and int8; the others write them.
     """
 
     element: str
@@ -24,6 +24,7 @@ class Memory:
     four: str = ""
     store_four: str = ""
     float16: str = ""
+    int8: str = ""
     store_float16: str = ""
     store_half: str = ""
     store_byte: str = ""
@@ -36,9 +37,14 @@ WORDS = Memory(
     four="wk_four({0})",
     store_four="wk_store_four({0}, {1});",
     float16="wk_load_float16({0})",
+    int8="wk_load_int8({0})",
 )
 FOURS = Memory(
-    "vec4u", "wk_lane({0})", four="arena[({0}) >> 2u]", store_four="arena[({0}) >> 2u] = {1};"
+    "vec4u",
+    "wk_lane({0})",
+    four="arena[({0}) >> 2u]",
+    store_four="arena[({0}) >> 2u] = {1};",
+    int8="wk_unpack_int8(wk_lane(({0}) >> 2u))",
 )
 PAIRS = Memory(
     "vec2u",
@@ -46,6 +52,7 @@ PAIRS = Memory(
     four="wk_two_pairs({0})",
     store_four="wk_store_two_pairs({0}, {1});",
     float16="wk_unpack_float16(arena[({0}) >> 2u])",
+    int8="wk_unpack_int8(arena[({0}) >> 3u][(({0}) >> 2u) & 1])",
     store_float16="arena[({0}) >> 2u] = wk_pack_float16({1});",
 )
 SHARED = Memory(

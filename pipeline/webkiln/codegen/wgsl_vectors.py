@@ -72,6 +72,8 @@ class WgslVectors(FourLanes):
         memory, address = self.places.find(pointer, plus(at, offset))
         if operand.dtype == "float16":
             return memory.float16.format(address)
+        if operand.dtype == "int8":
+            return memory.int8.format(address)
         words = memory.four.format(address)
         return words if operand.type == UINT else f"bitcast<{self.vector(operand.type)}>({words})"
 

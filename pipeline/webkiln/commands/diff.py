@@ -150,12 +150,12 @@ def _framework(
 
 
 def _tolerance(manifest: Mapping[str, Any], bound: float, *backends: str) -> float:
-    """The error bound of an encoding, raised if the device stores float16, or quantizes the factors
-    of products.
+    """The error bound of an encoding, raised if the device stores float16, quantizes the factors of
+    products, or rounds caches.
     """
     raised = [
         TOLERANCES[name]
-        for key, name in (("precision", "precision"), ("products", "dot"))
+        for key, name in (("precision", "precision"), ("products", "dot"), ("caches", "caches"))
         if any(key in manifest["backends"][backend] for backend in backends)
     ]
     return max([bound, *raised])

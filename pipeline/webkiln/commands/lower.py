@@ -51,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
             precision=recipe.computation.precision_of(backend),
             rounds_float16=recipe.computation.rounds_float16(backend),
             products=recipe.computation.products_of(backend),
+            caches=recipe.computation.caches,
         )
         configured = REGISTRY[backend].configured(settings)
         programs = dict(configured.programs(from_json(data), tuning=tuning))

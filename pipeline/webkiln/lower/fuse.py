@@ -43,7 +43,19 @@ from webkiln.ir.dim import Size, is_at_least
 from webkiln.ir.types import itemsize
 from webkiln.lower.canonicalize import without_unused_inputs
 from webkiln.nest.affine import depends, step
-from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
+from webkiln.nest.expr import (
+    COSTLY,
+    FLOAT,
+    INT,
+    Expr,
+    arg,
+    axis,
+    const,
+    make,
+    rebuild,
+    select,
+    walk,
+)
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
 from webkiln.nest.program import Program, map_runs
 from webkiln.nest.steps import NestCall, View, every_step
@@ -296,10 +308,14 @@ def _cost(nest: Nest) -> int:
 
 
 def _is_slice(nest: Nest) -> bool:
-    """Whether each element is one of the operand's and neighbours stay neighbours, so that a
-    contraction can read the operand directly at no cost.
+    """Whether each element is one of the operand's, or an integer of 8 bits as a float, and
+    neighbours stay neighbours, so that a contraction can read the operand directly at no cost.
     """
     value = nest.outputs[0].value
+    if value.op == "cast" and value.type == FLOAT and value.args[0].op == "load":
+        (value,) = value.args
+        if itemsize(nest.inputs[value.value[0]].dtype) > 1:
+            return False
     if value.op != "load" or load_guard(value) is not None:
         return False
     moving = [

@@ -3,7 +3,7 @@
 Results are closer to exact ones than those of float16 arithmetic, and calls are scheduled like
 those of a float32 model. Constants are stored as float32; `convert_ends` converts inputs, outputs
 and states. What reinterprets bytes, and the operands of custom kernels, stay float16. Nothing
-changes for targets that round float16 values.
+changes for targets that round float16 values, nor do caches in float16.
 
 before:
     program g
@@ -69,7 +69,7 @@ def _held(program: Program) -> set[str]:
     """The buffers of float16 elements whose bytes no step depends on."""
     steps = list(every_step((*program.init, *program.steps)))
     views = [view for step in steps for view in (*step.reads, *step.writes)]
-    names = {view.name for view in views if view.type.dtype == HALF}
+    names = {view.name for view in views if view.type.dtype == HALF} - program.caches
     for step in steps:
         if isinstance(step, CustomCall):
             names.difference_update(operand_names(step))

@@ -15,11 +15,14 @@ VIEWS = frozenset({"Reshape", "Identity"})
 
 
 def unfused(
-    graph: Graph, keep: Collection[str] = (), stored: Collection[str] | None = None
+    graph: Graph,
+    keep: Collection[str] = (),
+    stored: Collection[str] | None = None,
+    caches: Collection[str] = (),
 ) -> Program:
     """The program of a graph, operator by operator. Views alias memory and cost nothing. `stored`:
-    the constants of a bundle; others that the program reads are computed in `init`. Raises
-    InternalError if they cannot be.
+    the constants of a bundle; others that the program reads are computed in `init`. `caches`: what
+    lies in memory in its own dtype. Raises InternalError if constants cannot be computed.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     decoding = load_time_nodes(graph) if stored is None else nodes_after(graph, stored)
@@ -47,7 +50,16 @@ def unfused(
     states = tuple(
         State(state.input, roots[state.initial], roots[state.output]) for state in graph.states
     )
-    empty = Program(graph.name, buffers, (), frozenset(live), aliases, init, states=states)
+    empty = Program(
+        graph.name,
+        buffers,
+        (),
+        frozenset(live),
+        aliases,
+        init,
+        states=states,
+        caches=frozenset(roots[name] for name in caches if name in roots),
+    )
     return empty.with_steps(steps)
 
 

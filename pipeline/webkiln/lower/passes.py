@@ -44,19 +44,20 @@ class GraphPass:
     name: str
     rewrite: Callable[[Graph, Target], Graph]
 
-    def marked(self, program: Program, before: Graph, after: Graph) -> Program:
-        """The program of `after`, with the name of the pass added to the calls of nodes that
-        `before` does not have.
-        """
-        known = before.producers()
-        added = {name for node in after.nodes for name in node.outputs if known.get(name) != node}
 
-        def mark(call: NestCall) -> list[NestCall]:
-            if added.isdisjoint(view.name for view in call.outputs):
-                return [call]
-            return [replace(call, passes=(*call.passes, self.name))]
+def marked(name: str, program: Program, before: Graph, after: Graph) -> Program:
+    """The program of `after`, with the name of a pass added to the calls of nodes that `before`
+    does not have.
+    """
+    known = before.producers()
+    added = {name for node in after.nodes for name in node.outputs if known.get(name) != node}
 
-        return map_calls(program, mark)
+    def mark(call: NestCall) -> list[NestCall]:
+        if added.isdisjoint(view.name for view in call.outputs):
+            return [call]
+        return [replace(call, passes=(*call.passes, name))]
+
+    return map_calls(program, mark)
 
 
 def _computes_same(call: NestCall, other: NestCall) -> bool:

@@ -55,7 +55,7 @@ _LOOPS = re.compile(r"([\w']+) < ((?:[^,(]|\([^)]*\))+)(?:, |$)")
 
 def parse(text: str) -> Program:
     """Parse the text form of a Program. Raises InternalError with the line that does not parse."""
-    name, live = "program", frozenset[str]()
+    name, live, caches = "program", frozenset[str](), frozenset[str]()
     states: list[State] = []
     memory: Any = None
     buffers: dict[str, Buffer] = {}
@@ -71,7 +71,9 @@ def parse(text: str) -> Program:
             buffer = _read_buffer(rest)
             buffers[buffer.name] = buffer
         elif keyword == "live":
-            live = frozenset(unescape_name(item) for item in rest.split(", "))
+            live = frozenset(map(unescape_name, rest.split(", ")))
+        elif keyword == "caches":
+            caches = frozenset(map(unescape_name, rest.split(", ")))
         elif keyword == "alias":
             alias, _, root = rest.partition(" = ")
             roots[unescape_name(alias)] = unescape_name(root)
@@ -91,7 +93,7 @@ def parse(text: str) -> Program:
             body.append((line, block))
     steps = _read_steps(body)
     calls = tuple(step for step in init if isinstance(step, NestCall))
-    return Program(name, buffers, steps, live, roots, calls, decided, tuple(states), memory)
+    return Program(name, buffers, steps, live, roots, calls, decided, tuple(states), caches, memory)
 
 
 def parse_steps(text: str) -> tuple[Step, ...]:

@@ -99,6 +99,8 @@ class Memory:
     """The number of zeros in memory that loads with a false guard can read."""
     packs: bool = False
     """Whether constant operands are repacked into panels along the vector axis."""
+    caches: str = "float32"
+    """The dtype of caches of keys and values: `float32`, `float16` or `int8`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +184,25 @@ class Target:
     """
 
     def configured(
-        self, winograd: bool, precision: str, rounds_float16: bool, products: str = "exact"
+        self,
+        winograd: bool,
+        precision: str,
+        rounds_float16: bool,
+        products: str = "exact",
+        caches: str = "float32",
     ) -> "Target":
         """The target with the options of a recipe, which cannot add Winograd convolutions."""
         runs = self.runs
         if isinstance(runs, Loops):
             held = runs.holds_float16 and not rounds_float16
             runs = replace(runs, holds_float16=held, products=products)
-        return replace(self, runs=runs, winograd=self.winograd and winograd, precision=precision)
+        return replace(
+            self,
+            runs=runs,
+            memory=replace(self.memory, caches=caches),
+            winograd=self.winograd and winograd,
+            precision=precision,
+        )
 
     @property
     def loops(self) -> Loops | None:

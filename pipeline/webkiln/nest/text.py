@@ -18,11 +18,11 @@ y: float32[16,64] = nest(x: float32[16,64], w: float32[64,64]) @dense
 other dimensions in the order 0; `texels` has four elements to a texel, `quarters(32)` also has 32
 of them in each layer; `at 64` is the address. `alias v = y`: the elements of the Variable v are
 those of the buffer y. `state x = i then y`: the run reads x, which is i before the first run and
-then what the preceding run left in y. `decided KEY {...}` describes a choice between algorithms,
-and `memory {...}` what all buffers need. Steps before the line `main` transform constants when a
-model is loaded. A scheduled call has lines `why`, `schedule` and, if there were candidates,
-`decision`. Expressions are those of
-`expr_text.py`. Other steps are
+then what the preceding run left in y. `caches x, y` lie in memory in their own dtype. `decided KEY
+{...}` describes a choice between algorithms, and `memory {...}` what all buffers need. Steps before
+the line `main` transform constants when a model is loaded. A scheduled call has lines `why`,
+`schedule` and, if there were candidates, `decision`. Expressions are those of `expr_text.py`. Other
+steps are
 
 copy x: float32[4] -> y: float32[2,2] @layer
 repeat i0 < 4:
@@ -80,6 +80,8 @@ def print_program(program: Program) -> str:
     for state in program.states:
         names = map(escape_name, (state.input, state.initial, state.output))
         lines.append("state {} = {} then {}".format(*names))
+    if program.caches:
+        lines.append(f"caches {', '.join(map(escape_name, sorted(program.caches)))}")
     for key, data in program.decided.items():
         lines.append(f"decided {escape_name(key)} {json.dumps(data)}")
     if program.memory is not None:

@@ -1,4 +1,4 @@
-"""Store intermediate values and weights as float16.
+"""Store intermediate values and weights as float16, and caches in their own dtype.
 
 Calls still compute in float32. Stores round; values beyond the range of float16 become its largest
 finite value, so that no infinity arises. Variables that are read outside kernels (inputs, outputs,
@@ -55,7 +55,7 @@ after:
       out0[a0, a1] = tanh(in0[a0, a1])
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 
 from webkiln.ir.types import Type
@@ -67,29 +67,39 @@ from webkiln.nest.steps import Copy, NestCall, View, closed_under_copies, every_
 from webkiln.nest.target import Target
 from webkiln.plan.schedule import plain
 
+HALF = "float16"
+
 
 def run(program: Program, target: Target) -> Program:
-    if not target.stores_float16:
-        return program
     packed = not target.draws
-    names = _narrowed(program, packed=packed)
+    names = _narrowed(program, packed=packed) if target.stores_float16 else set[str]()
+    dtypes = dict.fromkeys(names, HALF) | _caches(program)
+    if not dtypes:
+        return program
 
-    def narrow_filter(call: NestCall) -> NestCall:
-        (view,) = call.outputs
-        narrowed = narrow(call, names, packed=packed)
-        if packed and view.name in names and not has_aligned_vectors(call.schedule):
-            return replace(narrowed, choice=plain(call, target, "stores float16 of words"))
-        return narrowed
+    def narrowed(call: NestCall) -> NestCall:
+        """A call that stores parts of words stores them one by one, unless they are vectors."""
+        changed = narrow(call, dtypes, packed=packed)
+        stored = {dtypes[view.name] for view in call.outputs if view.name in dtypes}
+        vectors = stored == {HALF} and has_aligned_vectors(call.schedule)
+        if not packed or not stored or vectors:
+            return changed
+        kinds = " and ".join(sorted(stored))
+        return replace(changed, choice=plain(call, target, f"stores {kinds} of words"))
 
     buffers = {
-        name: replace(item, storage="float16") if name in names else item
+        name: replace(item, storage=dtypes.get(name, item.storage))
         for name, item in program.buffers.items()
     }
-    init = tuple(map(narrow_filter, program.init))
-    return map_calls(
-        replace(program, buffers=buffers, init=init),
-        lambda call: [narrow(call, names, packed=packed)],
-    )
+    init = tuple(map(narrowed, program.init))
+    return map_calls(replace(program, buffers=buffers, init=init), lambda call: [narrowed(call)])
+
+
+def _caches(program: Program) -> dict[str, str]:
+    """The dtype of each cache."""
+    return {
+        name: program.buffers[name].type.dtype for name in program.caches if name in program.buffers
+    }
 
 
 def _narrowed(program: Program, *, packed: bool) -> set[str]:
@@ -129,22 +139,24 @@ def _narrowed(program: Program, *, packed: bool) -> set[str]:
     return closed_under_copies(candidates, copies)
 
 
-def narrow(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:
-    """A call, with the Variables in `names` stored as float16. With `packed` its operands are
-    float16; otherwise the memory itself converts what is read and written.
+def narrow(call: NestCall, dtypes: Mapping[str, str], *, packed: bool) -> NestCall:
+    """A call, with Variables stored as float16 or int8, by their names. With `packed` its operands
+    have that dtype; otherwise the memory itself converts what is read and written.
     """
-    if not any(view.name in names for view in (*call.inputs, *call.outputs)):
+    if not any(view.name in dtypes for view in (*call.inputs, *call.outputs)):
         return call
 
     def narrowed_view(view: View) -> View:
-        return View(view.name, Type("float16", view.shape)) if view.name in names else view
+        return View(view.name, Type(dtypes.get(view.name, view.type.dtype), view.shape))
 
     def operand(view: View, original: Operand) -> Operand:
-        return Operand("float16", original.rank) if packed and view.name in names else original
+        return Operand(dtypes.get(view.name, original.dtype), original.rank) if packed else original
 
     def output(view: View, original: Output) -> Output:
-        if view.name not in names:
-            return original
+        if dtypes.get(view.name) != HALF:
+            return Output(
+                operand(view, original.operand), original.value, original.index, original.also
+            )
         return make_output(
             operand(view, original.operand),
             [(clamp_to_float16(value), index) for value, index in original.stores],

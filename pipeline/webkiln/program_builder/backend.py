@@ -21,7 +21,8 @@ from webkiln.weights.shards import Piece, pieces, stored
 class Options:
     """The options of a compilation: the encoding of the weights, whether the output of every layer
     stays readable, tuned choices, and the options of the recipe. `products`: how weights of
-    4 and 8 bits are multiplied, `exact`, `dot` or `auto` (docs/quantisation.md).
+    4 and 8 bits are multiplied, `exact`, `dot` or `auto`; `caches`: the dtype of caches of keys and
+    values (docs/quantisation.md).
     """
 
     encoding: str = "float32"
@@ -31,6 +32,7 @@ class Options:
     precision: str = "float32"
     rounds_float16: bool = False
     products: str = "exact"
+    caches: str = "float32"
 
 
 class Backend(Protocol):

@@ -10,6 +10,7 @@ from webkiln.ir.graph import Divisibility, Graph, State
 from webkiln.ir.guards import expand_quotients
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
+from webkiln.lower.narrow_caches import SCALES
 from webkiln.nest import custom_kernel as custom_kernels
 from webkiln.nest import procedure as procedures
 from webkiln.nest.program import Program
@@ -65,7 +66,7 @@ def document(
             _tensor_json(output, name, graph, target, address)
             for output, name in graph.outputs.items()
         ],
-        "states": [_state_json(state, entries, address) for state in graph.states],
+        "states": [_state_json(state, graph, entries, address) for state in graph.states],
         "layers": [
             _layer_json(layer, name, graph, target, address) for layer, name in layers.items()
         ],
@@ -81,13 +82,21 @@ def document(
     }
 
 
-def _state_json(state: State, entries: Entries, address: Callable[[str], Size]) -> dict[str, Any]:
+def _state_json(
+    state: State, graph: Graph, entries: Entries, address: Callable[[str], Size]
+) -> dict[str, Any]:
+    """`dtype` and `scales_of` describe caches that are rounded."""
+    buffer = entries.program.buffers[state.input]
+    others = {other.name for other in graph.states} - {state.name}
+    scaled = state.name.removesuffix(SCALES)
     return {
         "name": state.name,
         "offset": address(state.input),
         "initial": address(state.initial),
         "next": address(state.output),
-        "bytes": extent_of(entries.program.buffers[state.input], entries.bounds).bytes,
+        "bytes": extent_of(buffer, entries.bounds).bytes,
+        **({"dtype": buffer.storage} if state.input in entries.program.caches else {}),
+        **({"scales_of": scaled} if scaled in others else {}),
     }
 
 

@@ -253,7 +253,7 @@ def _stored_as(call: NestCall, storage: str, *, packed: bool) -> NestCall:
     """
     (view,) = call.outputs
     if storage == "float16" != view.type.dtype:
-        return narrow(call, {view.name}, packed=packed)
+        return narrow(call, {view.name: storage}, packed=packed)
 
     def stored_view(other: View) -> View:
         return replace(other, type=Type(storage, other.shape)) if other is view else other

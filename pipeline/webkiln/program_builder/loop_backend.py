@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webkiln.ir.graph import Graph
+from webkiln.lower import narrow_caches
 from webkiln.lower.lower import unfused
-from webkiln.lower.passes import GraphPass, Pass
+from webkiln.lower.narrow_caches import Narrowed
+from webkiln.lower.passes import GraphPass, Pass, marked
 from webkiln.nest.program import Program
 from webkiln.nest.target import Target
 from webkiln.plan.tuning import UNTUNED, Tuning
@@ -17,6 +19,14 @@ from webkiln.program_builder.document import document, layer_outputs
 FIRST = "lower"
 """The name of the program before the first pass."""
 UNCHANGED = GraphPass("unchanged", lambda graph, target: graph)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The graph that is lowered, and the one with narrow caches that it was made of."""
+
+    graph: Graph
+    narrowed: Narrowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +71,27 @@ class LoopBackend:
         tuning: Tuning = UNTUNED,
     ) -> Iterator[tuple[str, Program]]:
         """Yield the program of `plan` before the first pass, named `FIRST`, and after each one."""
-        prepared = self.prepare.rewrite(graph, self.target)
+        prepared = self.prepared(graph)
         return self.programs_of(graph, prepared, keep, weights or weights_of(graph), tuning)
 
+    def prepared(self, graph: Graph) -> Prepared:
+        """What is lowered in place of a graph."""
+        narrowed = narrow_caches.run(graph, self.target.memory.caches)
+        return Prepared(self.prepare.rewrite(narrowed.graph, self.target), narrowed)
+
     def programs_of(
-        self, graph: Graph, prepared: Graph, keep: Sequence[str], weights: Weights, tuning: Tuning
+        self,
+        graph: Graph,
+        prepared: Prepared,
+        keep: Sequence[str],
+        weights: Weights,
+        tuning: Tuning,
     ) -> Iterator[tuple[str, Program]]:
         """The programs of a graph that is prepared already."""
-        program = unfused(prepared, keep, weights.types)
-        program = self.prepare.marked(program, graph, prepared)
+        narrowed = prepared.narrowed
+        program = unfused(prepared.graph, keep, weights.types, narrowed.elements)
+        program = marked("narrow_caches", program, graph, narrowed.graph)
+        program = marked(self.prepare.name, program, narrowed.graph, prepared.graph)
         yield FIRST, program
         for item in self.passes(tuning, weights):
             program = item.run(program)
@@ -78,22 +100,33 @@ class LoopBackend:
     def configured(self, options: Options) -> "LoopBackend":
         """The backend with the options of a recipe."""
         target = self.target.configured(
-            options.winograd, options.precision, options.rounds_float16, options.products
+            options.winograd,
+            options.precision,
+            options.rounds_float16,
+            options.products,
+            options.caches,
         )
         return replace(self, target=target)
 
     def compile(self, graph: Graph, options: Options) -> dict[str, Any]:
         """The document program.json (docs/formats.md)."""
         configured = self.configured(options)
+        weights, prepared = weights_of(graph, options.encoding), configured.prepared(graph)
+        narrowed = prepared.narrowed
         layers = layer_outputs(graph) if options.keep_layers else {}
-        weights = weights_of(graph, options.encoding)
-        prepared = configured.prepare.rewrite(graph, configured.target)
+        layers = {key: name for key, name in layers.items() if name in narrowed.graph.variables}
         programs = configured.programs_of(
             graph, prepared, tuple(layers.values()), weights, options.tuning
         )
-        program = document(graph, _last(programs), configured.target, weights.pieces, layers)
-        quantizes = any(node.op == "QuantizeBlocks" for node in prepared.nodes)
-        return program | ({"products": "dot"} if quantizes else {})
+        program = document(
+            narrowed.graph, _last(programs), configured.target, weights.pieces, layers
+        )
+        quantizes = any(node.op == "MatMulBlocks" for node in prepared.graph.nodes)
+        return (
+            program
+            | ({"products": "dot"} if quantizes else {})
+            | ({"caches": options.caches} if narrowed.elements else {})
+        )
 
 
 def _last(programs: Iterator[tuple[str, Program]]) -> Program:

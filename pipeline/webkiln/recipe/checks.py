@@ -1,7 +1,7 @@
 """Which values the keys of recipe.toml take."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 SIZE_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -10,6 +10,11 @@ SIZE_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 def table(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """A check of tables whose values satisfy `is_valid`."""
     return lambda value: isinstance(value, dict) and all(map(is_valid, value.values()))
+
+
+def one_of(names: Sequence[str]) -> tuple[str, Callable[[Any], bool]]:
+    """The description and the check of values that are one of some names."""
+    return f"one of {', '.join(names)}", lambda value: value in names
 
 
 def is_string(value: Any) -> bool:

@@ -13,6 +13,7 @@ from webkiln.recipe import checks, texts, updates
 from webkiln.recipe.form import PACKAGE
 from webkiln.recipe.values import (
     BACKENDS,
+    CACHES,
     DOT_BACKENDS,
     ENCODINGS,
     FLOAT16_ARITHMETIC_BACKENDS,
@@ -168,8 +169,7 @@ OPTIONS: tuple[Option, ...] = (
         f"how the memory of {' and '.join(FLOAT16_BACKENDS)} holds numbers between layers, and how"
         f" {' and '.join(FLOAT16_ARITHMETIC_BACKENDS)} computes large products: one of"
         f" {', '.join(PRECISIONS)}; default: float32",
-        f"one of {', '.join(PRECISIONS)}",
-        lambda value: value in PRECISIONS,
+        *checks.one_of(PRECISIONS),
         updates.assign("computation", "precision"),
         Flag("precision", "PRECISION"),
     ),
@@ -178,8 +178,7 @@ OPTIONS: tuple[Option, ...] = (
         f"float16 tensors of the model on {' and '.join(HOLDING_BACKENDS)}: held as float32 between"
         " layers, or rounded to float16 by every operator, as by the framework: one of"
         f" {', '.join(FLOAT16_MODES)}; default: held",
-        f"one of {', '.join(FLOAT16_MODES)}",
-        lambda value: value in FLOAT16_MODES,
+        *checks.one_of(FLOAT16_MODES),
         updates.assign("computation", "float16"),
         Flag("float16", "held|rounded"),
     ),
@@ -189,10 +188,17 @@ OPTIONS: tuple[Option, ...] = (
         " codes; dot, by activations that are rounded to 8 bits; or auto, dot where weights have 4"
         f" bits in blocks and it is expected to be faster: one of {', '.join(PRODUCTS)}; default:"
         " auto",
-        f"one of {', '.join(PRODUCTS)}",
-        lambda value: value in PRODUCTS,
+        *checks.one_of(PRODUCTS),
         updates.assign("computation", "products"),
         Flag("products", "auto|exact|dot"),
+    ),
+    Option(
+        "caches",
+        "how caches of keys and values are held between runs: float32; float16; or int8, with a"
+        f" scale for each row: one of {', '.join(CACHES)}; default: float32",
+        *checks.one_of(CACHES),
+        updates.assign("computation", "caches"),
+        Flag("caches", "float32|float16|int8"),
     ),
     Option(
         "batch_size",
@@ -386,13 +392,3 @@ BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
 BY_FLAG: Mapping[str, Option] = {option.flag.name: option for option in OPTIONS if option.flag.name}
 PACKAGING = ("format", "hashed", "package", "license")
 """Flags of commands that write bundles."""
-
-VARIABLES: Mapping[str, str] = {
-    "model": "the models to build; default: all whose recipe does not say on_request",
-    **{option.variable: option.help for option in OPTIONS if option.variable},
-    "browser": "the browsers that verify bundles; default: chromium",
-    "layers": "yes: bundles that also return the output of every layer",
-    "weights": "the parameter `weights` of a recipe's function, such as random",
-    "force": "yes: overwrite files in dist/ that no build wrote, or that have changed since",
-}
-"""The variables of doit, with their help."""

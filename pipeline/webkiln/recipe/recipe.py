@@ -63,6 +63,7 @@ class Computation:
     precision: str = "float32"
     float16: str = "held"
     products: str = "auto"
+    caches: str = "float32"
     winograd: bool = True
     tuned: Path | None = None
 
@@ -82,6 +83,11 @@ class Computation:
     def rounds_float16(self, backend: str) -> bool:
         """Whether a backend that could hold float16 tensors as float32 rounds them."""
         return self.float16 == "rounded" and backend in HOLDING_BACKENDS
+
+    @property
+    def rounds_caches(self) -> bool:
+        """Whether caches of keys and values are rounded when they are written."""
+        return self.caches != "float32"
 
     def products_of(self, backend: str) -> str:
         """How a backend multiplies weights of 4 and 8 bits."""

@@ -56,6 +56,8 @@ blocks, and that is expected to be faster.
 """
 DOT_BACKENDS = ("wasm",)
 """Backends that multiply weights of 4 and 8 bits as they are stored."""
+CACHES = ("float32", "float16", "int8")
+"""How caches of keys and values are held between runs."""
 TOLERANCES = {
     "float32": 1e-4,
     "float16": 2e-3,
@@ -68,9 +70,10 @@ TOLERANCES = {
     STATIC: 0.1,
     "precision": 5e-3,
     "dot": 5e-2,
+    "caches": 5e-2,
 }
-"""Default tolerances of verification: by encoding, for float16 between layers, and for
-products of quantized activations.
+"""Default tolerances of verification: by encoding, for float16 between layers, for products of
+quantized activations, and for caches that are rounded.
 """
 FORMS = ("folder", "npm", "single")
 

@@ -22,6 +22,7 @@ export const OPTIONS = new Map(
     precision: {},
     float16: {},
     products: {},
+    caches: {},
     'batch-size': {},
     'input-shape': { many: true },
     dim: { many: true },
