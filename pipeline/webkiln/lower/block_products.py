@@ -62,8 +62,10 @@ def run(graph: Graph, chooses: Chooser = lambda weights, types: DOT) -> Graph:
     loaded = loaded_constants(graph)
     quantized: dict[tuple[str, int], tuple[str, ...]] = {}
     multiply = partial(multiply_blocks, chooses=chooses, loaded=loaded, quantized=quantized)
-    rewritten = rewrite.apply(graph, multiply)
-    return rewrite.apply(rewritten, partial(decode_rows, chooses=chooses, loaded=loaded))
+    select = partial(decode_rows, chooses=chooses, loaded=loaded)
+    rewritten = rewrite.apply(rewrite.apply(graph, multiply), select)
+    # Layers that are kept stay, though no node reads them, where nothing is replaced.
+    return graph if set(rewritten.nodes) <= set(graph.nodes) else rewritten
 
 
 def multiply_blocks(

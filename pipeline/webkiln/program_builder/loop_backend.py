@@ -121,7 +121,10 @@ class LoopBackend:
         program = document(
             narrowed.graph, _last(programs), configured.target, weights.pieces, layers
         )
-        quantizes = any(node.op == "MatMulBlocks" for node in prepared.graph.nodes)
+        quantizes = any(
+            node.op == "MatMulBlocks" and prepared.graph.type(node.inputs[0]).dtype == "int8"
+            for node in prepared.graph.nodes
+        )
         return (
             program
             | ({"products": "dot"} if quantizes else {})
