@@ -65,7 +65,9 @@ def run(graph: Graph, chooses: Chooser = lambda weights, types: DOT) -> Graph:
     select = partial(decode_rows, chooses=chooses, loaded=loaded)
     rewritten = rewrite.apply(rewrite.apply(graph, multiply), select)
     # Layers that are kept stay, though no node reads them, where nothing is replaced.
-    return graph if set(rewritten.nodes) <= set(graph.nodes) else rewritten
+    known = graph.producers()
+    same = all(known.get(node.name) == node for node in rewritten.nodes)
+    return graph if same else rewritten
 
 
 def multiply_blocks(
