@@ -114,6 +114,9 @@ def _address(pointer: str, at: str, offset: int) -> str:
     return f"WK_BEHIND({pointer} + {at}, {offset})" if offset else f"{pointer} + {at}"
 
 
+BYTE_DTYPES = frozenset({"int8", "uint8"})
+
+
 class Simd128(FourLanes):
     """The vector operations of the C dialect."""
 
@@ -166,7 +169,7 @@ class Simd128(FourLanes):
         )
 
     def joined_store(self, operand: Operand) -> JoinedStore | None:
-        if operand.dtype not in ("int8", "uint8"):
+        if operand.dtype not in BYTE_DTYPES:
             return None
 
         def write(pointer: str, at: str, offset: int, value: Expr, vectors: Vectors) -> str:
@@ -215,9 +218,6 @@ class Resident(Simd128):
         if text.isidentifier() or type_ not in (FLOAT, INT) or text in ZEROS:
             return super().splat(text, type_)
         return f"wk_constant4({f'wk_bits({text})' if type_ == FLOAT else text})"
-
-
-BYTE_DTYPES = frozenset({"int8", "uint8"})
 
 
 class Bytes(Simd128):

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from webkiln.ir.attributes import Attributes
-from webkiln.ir.dim import Shape, Size, is_symbolic
+from webkiln.ir.dim import Shape, is_symbolic
 from webkiln.ir.graph import Graph, Node
 from webkiln.ops.codes import Repeat
 from webkiln.ops.scatter import ScatterElements, ScatterND
@@ -102,7 +102,9 @@ def replaced_rows(graph: Graph, node: Node, row: int) -> Replaced | None:
     x, indices, new = (graph.type(name) for name in node.inputs)
     if isinstance(node.attrs, ScatterND):
         found = Replaced(0, node.inputs[1])
-        fits = indices.rank == 2 and indices.shape[1] == 1 and row > 0 and _is_known(x.shape[0])
+        fits = (
+            indices.rank == 2 and indices.shape[1] == 1 and row > 0 and not is_symbolic(x.shape[0])
+        )
         return found if node.attrs.reduction == "none" and fits else None
     attrs, source = node.attrs_as(ScatterElements), graph.producers().get(node.inputs[1])
     if attrs.reduction != "none" or attrs.axis == row or source is None or source.op != "Broadcast":
@@ -111,12 +113,8 @@ def replaced_rows(graph: Graph, node: Node, row: int) -> Replaced | None:
     if (*x.shape[:axis], *x.shape[axis + 1 :]) != (*new.shape[:axis], *new.shape[axis + 1 :]):
         return None
     (vector,) = source.inputs
-    fits = graph.type(vector).size == new.shape[axis] and _is_known(x.shape[axis])
+    fits = graph.type(vector).size == new.shape[axis] and not is_symbolic(x.shape[axis])
     return Replaced(axis, vector) if fits else None
-
-
-def _is_known(size: Size) -> bool:
-    return not is_symbolic(size)
 
 
 MOVES: Mapping[str, Move] = {

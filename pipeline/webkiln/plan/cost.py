@@ -25,7 +25,7 @@ SPILL_SLOWDOWN = 0.5
 INTEGER_SHARE = 0.5
 """The speed of integer multiply-adds, as a share of that of float ones."""
 DECODED_ROWS = 2
-"""Decoding the weights of a block of float rows takes as long as so many rows."""
+"""The time to decode the weights of a block of float rows, in rows that are multiplied by them."""
 ELEMENTWISE_SHARE = 0.25
 """The share of the peak that operations reach outside contractions."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from functools import partial
 from math import prod
 
 from webkiln.ir.dim import Size, is_symbolic
@@ -92,14 +91,7 @@ def _block_choice(
     call: NestCall, step: BlockProduct, template: Template, target: Target, schedule: Scheduler
 ) -> Choice:
     around = AroundBlocks(call.nest, step)
-    loops = partial(
-        _loops_around,
-        call,
-        block=around.block,
-        template=template,
-        target=target,
-        schedule=schedule,
-    )
+    loops = _scheduler_around(call, around.block, template, target, schedule)
     sums = View("sums", Type("float32", template.block))
     store = _with_remainder(loops(around.store(), sums), extent(call, step.column))
     prepare: tuple[LoopSchedule, ...] = ()
@@ -172,14 +164,7 @@ def _choice(
     around = Around(call.nest, product)
     rows, columns = template.block
 
-    loops = partial(
-        _loops_around,
-        call,
-        block=around.block,
-        template=template,
-        target=target,
-        schedule=schedule,
-    )
+    loops = _scheduler_around(call, around.block, template, target, schedule)
     totals = [View("totals", Type("int32", (rows,)))] if around.needs_totals else []
     store = loops(around.store(), View("sums", Type("int32", template.block)), *totals)
     prepare: tuple[LoopSchedule | InvocationSchedule, ...] = PACKED
@@ -208,26 +193,25 @@ def _choice(
     return Choice(found, f"template {template.name}, {panels}")
 
 
-def _loops_around(
-    call: NestCall,
-    nest: Nest,
-    *blocks: View,
-    block: Block,
-    template: Template,
-    target: Target,
-    schedule: Scheduler,
-) -> LoopSchedule | InvocationSchedule:
-    """The loops of a nest around a template, in one thread. `blocks` are what it reads in addition
-    to the inputs of the call, or what it writes instead of its outputs.
+def _scheduler_around(
+    call: NestCall, block: Block, template: Template, target: Target, schedule: Scheduler
+) -> Callable[..., LoopSchedule | InvocationSchedule]:
+    """A function that chooses the loops of a nest around a template, in one thread. It receives the
+    nest, and the blocks that the nest reads in addition to the inputs of the call, or that it
+    writes instead of its outputs.
     """
     rows, columns = template.block
     args = {block.row: 0, block.column: 0, block.rows: rows, block.columns: columns}
-    reads = blocks if len(nest.inputs) > len(call.inputs) else ()
-    outputs = call.outputs if reads else blocks
-    part = NestCall(nest, (*call.inputs, *reads), outputs, {**call.args, **args})
-    found = schedule(part, replace(target, templates=()), ()).schedule
-    assert isinstance(found, LoopSchedule | InvocationSchedule)
-    return replace(found, split=None) if isinstance(found, LoopSchedule) else found
+
+    def loops(nest: Nest, *blocks: View) -> LoopSchedule | InvocationSchedule:
+        reads = blocks if len(nest.inputs) > len(call.inputs) else ()
+        outputs = call.outputs if reads else blocks
+        part = NestCall(nest, (*call.inputs, *reads), outputs, {**call.args, **args})
+        found = schedule(part, replace(target, templates=()), ()).schedule
+        assert isinstance(found, LoopSchedule | InvocationSchedule)
+        return replace(found, split=None) if isinstance(found, LoopSchedule) else found
+
+    return loops
 
 
 def _with_remainder(
