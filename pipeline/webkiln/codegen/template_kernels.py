@@ -24,7 +24,15 @@ from webkiln.nest.nest import Loop, Nest
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.plan.block_steps import BLOCK_PRODUCT, AroundBlocks, BlockProduct, match_blocks
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.template_steps import MOST_RUNS, Around, Block, Product, match_step
+from webkiln.plan.template_blocks import (
+    Block,
+)
+from webkiln.plan.template_steps import (
+    MOST_RUNS,
+    Around,
+    Product,
+    match_step,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,19 @@ from webkiln.ops.block_products import (
     product_of_code,
     products_of_byte,
 )
-from webkiln.plan.template_steps import (
+from webkiln.plan.template_blocks import (
     COLUMN,
-    NARROW,
     ROW,
-    ZERO,
     block_of,
     indices_of,
     place_of,
     stored_block,
     strides_of,
     with_indices,
+)
+from webkiln.plan.template_steps import (
+    NARROW,
+    ZERO,
 )
 
 

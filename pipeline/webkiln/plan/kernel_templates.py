@@ -22,13 +22,15 @@ from webkiln.nest.target import Target
 from webkiln.ops.block_products import BYTE
 from webkiln.plan.alignment import is_multiple
 from webkiln.plan.block_steps import BLOCK_PRODUCT, AroundBlocks, BlockProduct, match_blocks
-from webkiln.plan.template_steps import (
+from webkiln.plan.template_blocks import (
     COLUMN,
     GROUP,
-    MOST_RUNS,
     ROW,
-    Around,
     Block,
+)
+from webkiln.plan.template_steps import (
+    MOST_RUNS,
+    Around,
     Product,
     match_step,
 )

@@ -1,7 +1,6 @@
 """The patterns over nests that kernel templates implement, and the loops around a template."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 
 from webkiln.nest.affine import step
@@ -9,7 +8,6 @@ from webkiln.nest.expr import (
     INT,
     UINT,
     Expr,
-    add,
     apply,
     arg,
     axis,
@@ -17,7 +15,6 @@ from webkiln.nest.expr import (
     const,
     load,
     mul,
-    rebuild,
     select,
     walk,
 )
@@ -32,6 +29,17 @@ from webkiln.nest.nest import (
     make_output,
 )
 from webkiln.nest.wrap import WRAPPERS
+from webkiln.plan.template_blocks import (
+    COLUMN,
+    GROUP,
+    ROW,
+    block_of,
+    indices_of,
+    place_of,
+    stored_block,
+    strides_of,
+    with_indices,
+)
 
 NARROW = ("int8", "uint8")
 ZERO = const(0, INT)
@@ -215,48 +223,6 @@ def _is_narrow(expr: Expr, nest: Nest) -> bool:
     return _element(expr, nest) is not None
 
 
-ROW, COLUMN, GROUP = "row", "column", "group"
-"""Axes of a block, for the loops around a template. A group is a word of neighbours along the sum.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The arguments of the loops around a template: where a block begins, and its sizes."""
-
-    row: str
-    column: str
-    rows: str
-    columns: str
-    group: str
-    groups: str
-
-
-def block_of(nest: Nest) -> Block:
-    """Arguments that the nest does not have."""
-    loops = (*nest.axes, *nest.reduce)
-    used = [
-        int(expr.value.removeprefix("p"))
-        for expr in walk((*nest.roots, *(loop.extent for loop in loops)))
-        if expr.op == "arg"
-    ]
-    free = max(used, default=-1) + 1
-    return Block(*(f"p{free + number}" for number in range(6)))
-
-
-def strides_of(nest: Nest, block: Block, source: int) -> tuple[str, ...]:
-    """Arguments, after those of the block, for the strides of an input but the last."""
-    free = int(block.row.removeprefix("p")) + len(fields(Block))
-    return tuple(f"p{free + dim}" for dim in range(nest.inputs[source].rank - 1))
-
-
-def place_of(element: Expr, strides: Sequence[str]) -> Expr:
-    """The distance of a loaded element from the first one of the input."""
-    *index, last = load_index(element)
-    outer = (item * arg(stride) for item, stride in zip(index, strides, strict=True))
-    return reduce(add, outer, last)
-
-
 class Around:
     """The loops around a template. Their nests have the inputs of the nest, in the same order.
     `strides`: arguments for the strides of the rows' dimensions but the last.
@@ -375,44 +341,3 @@ class Around:
         else:
             moved = indices_of(self.product.row, first + axis(ROW))
         return with_indices(expr, {column: arg(self.block.column) + axis(COLUMN), **moved})
-
-
-def stored_block(
-    nest: Nest,
-    block: Block,
-    total: Expr,
-    inputs: tuple[Operand, ...],
-    moved: Callable[[Expr], Expr],
-) -> Nest:
-    """The loops over rows and columns that store the results of a block. `total` is the sum at a
-    row and a column, from `inputs`; `moved` turns an expression into one over the axes of a block.
-    """
-
-    def change(expr: Expr) -> Expr:
-        return rebuild(moved(expr), lambda item: total if item.op == "acc" else None)
-
-    outputs = tuple(
-        make_output(
-            out.operand, [(change(value), tuple(map(moved, index))) for value, index in out.stores]
-        )
-        for out in nest.outputs
-    )
-    axes = (Loop(ROW, arg(block.rows)), Loop(COLUMN, arg(block.columns)))
-    return Nest(inputs, outputs, axes)
-
-
-def indices_of(loops: Sequence[Loop], number: Expr) -> dict[str, Expr]:
-    """The index of each of nested loops whose iterations are numbered together."""
-    if not loops:
-        return {}
-    first, *rest = loops
-    found = {}
-    for loop in reversed(rest):
-        found[loop.axis] = apply("irem", number, loop.extent)
-        number = apply("idiv", number, loop.extent)
-    return {first.axis: number, **found}
-
-
-def with_indices(expr: Expr, axes: Mapping[str, Expr]) -> Expr:
-    """An expression with other indices in place of those of loops."""
-    return rebuild(expr, lambda item: axes.get(item.value) if item.op == "axis" else None)
