@@ -15,11 +15,11 @@ export class LiveSteps {
 
   /**
    * @param {string} kernel
-   * @param {number} invocations
+   * @param {number} groups the number of workgroups
    * @param {number[]} words
    */
-  launch(kernel, invocations, words) {
-    this.recording.launch(kernel, invocations, words);
+  launch(kernel, groups, words) {
+    this.recording.launch(kernel, groups, words);
   }
 
   /**

@@ -5,7 +5,8 @@
  * @typedef {{ pipeline: any, block: number, x: number, y: number }} Dispatch
  */
 
-const WORKGROUP = 64;
+/** The words that a workgroup copies. */
+const COPIED = 64;
 const GROUPS = 65535;
 
 /** Copies words within the arena; copyBufferToBuffer requires two different buffers. */
@@ -14,13 +15,13 @@ export const COPY = `struct Arguments {
 }
 @group(0) @binding(0) var<storage, read_write> arena: array<u32>;
 @group(0) @binding(1) var<uniform> arguments: Arguments;
-@compute @workgroup_size(64)
+@compute @workgroup_size(${COPIED})
 fn main(
   @builtin(workgroup_id) group: vec3u,
   @builtin(num_workgroups) groups: vec3u,
   @builtin(local_invocation_index) local: u32,
 ) {
-  let at = i32((group.y * groups.x + group.x) * 64 + local);
+  let at = i32((group.y * groups.x + group.x) * ${COPIED} + local);
   if (at < arguments.count) { arena[arguments.destination + at] = arena[arguments.source + at]; }
 }`;
 
@@ -55,11 +56,10 @@ export class Recording {
 
   /**
    * @param {string} kernel
-   * @param {number} invocations
+   * @param {number} groups the number of workgroups
    * @param {number[]} words
    */
-  launch(kernel, invocations, words) {
-    const groups = Math.ceil(invocations / WORKGROUP);
+  launch(kernel, groups, words) {
     const x = Math.min(groups, GROUPS);
     this.dispatches.push({
       pipeline: this.pipelines.get(kernel),
@@ -76,7 +76,7 @@ export class Recording {
    * @param {number} bytes
    */
   copy(target, source, bytes) {
-    this.launch('copy', bytes / 4, [source / 4, target / 4, bytes / 4]);
+    this.launch('copy', Math.ceil(bytes / 4 / COPIED), [source / 4, target / 4, bytes / 4]);
   }
 
   /** Replaced while profiling: the last launch was the step `site`. */

@@ -356,7 +356,7 @@ def test_groups_of_invocations_reduce_one_row(length, subgroups, tmp_path, monke
         nest.store(out, nest.accumulate(out.name, value))
     nest.done()
     (call,) = low.calls
-    schedule = schedule_of("webgpu", "a0", Tile("r0", 4), workgroup=Workgroup(64))
+    schedule = schedule_of("webgpu", "a0", Tile("r0", 4), workgroup=Workgroup(parts=64))
     (outputs,) = run_programs(
         [Prepared(call_program(call, schedule, "webgpu"), {"x": rows})],
         "webgpu",

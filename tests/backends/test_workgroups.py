@@ -163,7 +163,7 @@ def test_split_reductions_match_the_reference(tmp_path, monkeypatch):
     for name, (_, _, item) in cases.items():
         schedule = schedules(item)[0]
         assert schedule["tile"]["vector"][0] == "a", name
-        assert schedule["workgroup"] == {"size": 64}, name
+        assert schedule["workgroup"] == {"columns": 8, "parts": 8}, name
     check(cases, tmp_path)
 
 

@@ -4,10 +4,12 @@ on the same files, in one page of headless Chromium.
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
     .venv/bin/python -m tests.bench.bench_quantized [mobilenetv2 resnet50 transformer]
         [--rounds 6] [--threads 1] [--variant simd] [--forms tflite,qdq,dynamic]
+        [--backend webgpu]
 
 Files are those of the frameworks' own quantisers, calibrated with random inputs: TensorFlow Lite's
 int8, onnxruntime's static QDQ, by tensor and by channel, and its dynamic quantisation. Inputs and
-outputs are float32. The table lists the least times, and their ratios to webkiln's float32.
+outputs are float32. The table lists the least times, and their ratios to webkiln's float32. Of
+backends other than wasm, only bundles of webkiln are compared.
 """
 
 import argparse
@@ -88,24 +90,25 @@ def write_form(form: str, folder: Path) -> None:
     )
 
 
-def publish(form: str, folder: Path) -> int:
+def publish(form: str, folder: Path, backend: str) -> int:
     """Build the bundle of a form. Returns its bytes."""
     file = folder / FORMS[form][0]
-    recipe = Recipe(name=form, source=PathSource(file), backends=("wasm",))
+    recipe = Recipe(name=form, source=PathSource(file), backends=(backend,))
     with Engine(folder / "state") as engine:
         actions = ModelGraph(recipe, engine.share)
-        engine.publish(actions.bundle(Selection(("wasm",))), "bundle/", folder / form)
+        engine.publish(actions.bundle(Selection((backend,))), "bundle/", folder / form)
     return sum(path.stat().st_size for path in (folder / form).rglob("*") if path.is_file())
 
 
-def engines(forms: Sequence[str]) -> list[dict[str, Any]]:
-    """What the page runs: float32, and each form by webkiln and a rival."""
+def engines(forms: Sequence[str], backend: str) -> list[dict[str, Any]]:
+    """What the page runs: float32, and each form by webkiln and, on wasm, a rival."""
     result: list[dict[str, Any]] = [{"name": "webkiln float32", "engine": "webkiln"}]
     for form in forms:
         file, rival, order = FORMS[form]
         ours = {"engine": "webkiln", "bundle": f"/data/{form}/", "order": order}
         result.append({"name": f"webkiln {form}", **ours})
-        result.append({"name": f"{rival} {form}", "engine": rival, "file": file})
+        if backend == "wasm":
+            result.append({"name": f"{rival} {form}", "engine": rival, "file": file})
     return result
 
 
@@ -118,22 +121,28 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--variant", choices=("relaxed", "simd"))
     parser.add_argument("--forms")
+    parser.add_argument("--backend", default="wasm")
     options = parser.parse_args()
     for name in options.networks:
         forms = options.forms.split(",") if options.forms else USUAL[name]
         with TemporaryDirectory() as temporary:
             folder = Path(temporary)
-            reference = prepare(name, ("wasm",), (), folder)
+            reference = prepare(name, (options.backend,), (), folder)
             sizes = {}
             for form in forms:
                 write_form(form, folder)
-                sizes[form] = publish(form, folder), (folder / FORMS[form][0]).stat().st_size
+                sizes[form] = (
+                    publish(form, folder, options.backend),
+                    (folder / FORMS[form][0]).stat().st_size,
+                )
             toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
             toolchain.link([folder / "peak.o"], folder / "peak.wasm")
-            settings = {"backend": "wasm", "threads": options.threads}
+            settings = {"backend": options.backend, "threads": options.threads}
             settings |= {"variant": options.variant} if options.variant else {}
             with bench_page(folder) as session:
-                result = run_page(session, engines(forms), settings, options.rounds)
+                result = run_page(
+                    session, engines(forms, options.backend), settings, options.rounds
+                )
         report(name, result, reference, sizes)
 
 

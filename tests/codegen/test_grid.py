@@ -16,7 +16,7 @@ def grid_of(schedule):
     dialect = Wgsl(WORDS, ANYWHERE)
     kernel = kernel_of(PRODUCT, schedule)
     values = values_of(kernel, dialect)
-    grid = Grid(values, schedule, dialect, by_rows=False)
+    grid = Grid(values, schedule, dialect)
     return grid, printed(values, lambda: grid.print(kernel.nest.axes))
 
 
@@ -32,14 +32,16 @@ def test_an_invocation_computes_a_tile():
     """)
 
 
-def test_columns_of_a_square_are_neighbours_on_the_vector_axis():
-    _, text = grid_of(InvocationSchedule(tile=TILE, workgroup=Workgroup(64)))
+def test_columns_of_a_workgroup_are_neighbours_on_the_vector_axis():
+    _, text = grid_of(InvocationSchedule(tile=TILE, workgroup=Workgroup(8, parts=8)))
     assert "let a1_block = workgroup % v1 * 32;\nlet a1 = a1_block + local % 8 * 4;\n" in text
     assert text.endswith("if (a0 >= p0) { return; }")
 
 
 def test_all_invocations_of_a_block_exit_together():
-    _, text = grid_of(InvocationSchedule(tile=TILE, workgroup=Workgroup(64, depth=16)))
+    _, text = grid_of(
+        InvocationSchedule(tile=TILE, workgroup=Workgroup(8, 8, depth=16, staged=True))
+    )
     assert "let a0 = a0_block + local / 8 * 2;" in text
     assert text.endswith("if (a0_block >= p0) { return; }")
 
@@ -50,8 +52,10 @@ def test_all_invocations_of_a_block_exit_together():
         (None, 0, 0, ""),
         (None, 1, 0, "a0 + 1 < p0"),
         (None, 1, 2, "a0 + 1 < p0 && a1 + 2 < p1"),
-        (Workgroup(64), 0, 0, "a0 < p0 && a1 < p1 && local / 8 == 0"),
-        (Workgroup(64, depth=16), 0, 0, "a0 < p0 && a1 < p1"),
+        (Workgroup(8, parts=8), 0, 0, "a1 < p1 && local / 8 == 0"),
+        (Workgroup(4, 4, 4), 0, 0, "a0 < p0 && a1 < p1 && local / 16 == 0"),
+        (Workgroup(parts=64), 0, 0, "local == 0"),
+        (Workgroup(8, 8, depth=16), 0, 0, "a0 < p0 && a1 < p1"),
     ],
 )
 def test_stores_are_guarded(workgroup, t, v, condition):

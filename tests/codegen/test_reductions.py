@@ -3,14 +3,15 @@
 from functools import partial
 
 from tests.codegen.nests import PRODUCT, ROWS, WINDOW, kernel_of, lines, printed, values_of
-from webkiln.codegen.blocked_contraction import BlockedContraction
 from webkiln.codegen.c import C
 from webkiln.codegen.context import Context
+from webkiln.codegen.direct_product import print_direct_product
 from webkiln.codegen.grid import Grid
 from webkiln.codegen.js import JavaScript
 from webkiln.codegen.prefetch import NextPanel, print_with_prefetch
 from webkiln.codegen.reductions import Reductions
 from webkiln.codegen.sliding_windows import print_sliding_window
+from webkiln.codegen.staged_product import StagedProduct
 from webkiln.codegen.unrolled import print_unrolled
 from webkiln.codegen.wgsl import ANYWHERE, Wgsl
 from webkiln.codegen.wgsl_memory import WORDS
@@ -120,14 +121,30 @@ def test_an_unrolled_loop_reads_one_factor_in_vectors():
 
 
 def test_a_workgroup_stages_both_factors_between_barriers():
-    schedule = InvocationSchedule(tile=Tile("a1", 4, "a0", 4), workgroup=Workgroup(64, depth=16))
+    schedule = InvocationSchedule(
+        tile=Tile("a1", 4, "a0", 4), workgroup=Workgroup(8, 8, depth=16, staged=True)
+    )
     dialect = Wgsl(WORDS, ANYWHERE)
     values = values_of(kernel_of(PRODUCT, schedule), dialect)
     reductions = Reductions(values)
-    grid = Grid(values, schedule, dialect, by_rows=False)
-    innermost = BlockedContraction(reductions, schedule, dialect.groups, grid).print
+    grid = Grid(values, schedule, dialect)
+    product = StagedProduct(reductions, schedule, dialect.groups, grid)
     here = Context("a1", "a0", dialect.simd, tiles=4)
-    steps = printed(values, lambda: reductions.print(here, innermost)).splitlines()
-    kinds = ("rows[place] =", "columns[place] =", "workgroupBarrier();", "acc0_0_0 +=")
+    steps = printed(values, lambda: product.print(here)).splitlines()
+    kinds = ("rows[", "columns[", "workgroupBarrier();", "next_rows0 =", "acc0_0_0 +=")
     order = [kind for step in steps for kind in kinds if step.strip().startswith(kind)]
-    assert order == [*kinds[:3], *kinds[3:] * 4, kinds[2]]
+    assert order == [kinds[0], kinds[0], kinds[1], kinds[1], *kinds[2:4], *kinds[4:] * 4, kinds[2]]
+
+
+def test_a_part_reads_all_factors_of_a_step_before_it_multiplies_them():
+    schedule = InvocationSchedule(tile=Tile("a1", 4, "a0", 4), workgroup=Workgroup(8, 1, 8, 16))
+    dialect = Wgsl(WORDS, ANYWHERE)
+    values = values_of(kernel_of(PRODUCT, schedule), dialect)
+    reductions, grid = Reductions(values), Grid(values, schedule, dialect)
+    here = Context("a1", "a0", dialect.simd, tiles=4)
+    text = printed(values, lambda: print_direct_product(reductions, schedule, grid, here))
+    loads, _, sums = text.partition("acc0_0_0 += ")
+    assert (loads.count("wk_four(x0"), loads.count("wk_four(x1")) == (16, 16)
+    assert "wk_four" not in sums
+    assert text.count(" += ") == 4 * 16
+    assert "local / 8 + 1) * v1 / 8" in text

@@ -31,14 +31,14 @@ SCHEDULES: list[Schedule] = [
         prefetch=True,
         split="a0",
     ),
-    InvocationSchedule(("a0",), workgroup=Workgroup(64)),
+    InvocationSchedule(("a0",), workgroup=Workgroup(parts=64)),
     InvocationSchedule(
         ("a0", "a1"),
         Tile("a1", 4, "a0", 4),
         whole=True,
         aligned=True,
         unroll="r0",
-        workgroup=Workgroup(64, 16, float16=True),
+        workgroup=Workgroup(8, 8, 1, 16, staged=True, float16=True),
     ),
     FragmentSchedule(),
     FragmentSchedule(Tile("a1", 4, "a0", 4), (0, 1, 2), (0, 1), "r0", (1, 2), (1,)),
@@ -68,8 +68,8 @@ def test_a_workgroup_spans_the_tiles_of_its_square() -> None:
     tile = Tile("a1", 4, "a0", 2)
     for workgroup, spans in (
         (None, (4, 2)),
-        (Workgroup(64), (32, 2)),
-        (Workgroup(64, depth=16), (32, 16)),
+        (Workgroup(8, parts=8), (32, 2)),
+        (Workgroup(8, 8, depth=16), (32, 16)),
     ):
         schedule = InvocationSchedule(("a0", "a1"), tile, workgroup=workgroup)
         assert (schedule.span("a1"), schedule.span("a0"), schedule.span("a2")) == (*spans, 1)

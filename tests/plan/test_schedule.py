@@ -104,7 +104,7 @@ def schedule_of(graph: Graph, backend: str) -> tuple[NestCall, Schedule]:
 def group_of(graph: Graph) -> int:
     _, schedule = schedule_of(graph, "webgpu")
     assert isinstance(schedule, InvocationSchedule)
-    return schedule.group
+    return schedule.workgroup.size if schedule.workgroup else 1
 
 
 def sizes_of(call: NestCall) -> dict[str, int]:

@@ -100,15 +100,15 @@ class Groups(Protocol):
     def barrier(self) -> str: ...
     @property
     def staged(self) -> str: ...
-    def zeros(self, name: str) -> str:
-        """Declare a variable: a zero vector of the type `staged`."""
+    def zeros(self, name: str, type_: str) -> str:
+        """Declare a variable: a zero vector."""
 
     def cast(self, vector: str, type_: str) -> str: ...
     def vector(self, parts: list[str]) -> str: ...
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str: ...
-    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
-        """Combine the accumulators called `name` of the invocations of a group whose indices are
-        equal modulo `modulus`, and return the result to each of them.
+    def gather(self, item: Accumulator, name: str, combine: Combine) -> list[str]:
+        """Combine the accumulators called `name` of all invocations of a group, and return the
+        result to each of them.
         """
 
 

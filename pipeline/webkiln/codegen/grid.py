@@ -1,9 +1,5 @@
 """The points of a compute shader: an invocation decodes them from its number, and stores those in
-bounds.
-
-If a workgroup computes neighbouring points, it is a square of invocations, whose columns are
-neighbours on the vector axis. Its rows either share a reduction, or are neighbours on the tile
-axis.
+bounds. A workgroup of several invocations computes neighbouring tiles, and its parts share sums.
 """
 
 from collections.abc import Sequence
@@ -13,28 +9,29 @@ from webkiln.codegen.dialect import Threads, plus
 from webkiln.codegen.values import Values
 from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop
-from webkiln.nest.schedule import SIDE, InvocationSchedule
+from webkiln.nest.schedule import InvocationSchedule, Workgroup
 
 
 class Grid:
-    """`own_tile` maps an axis to this invocation's tile among those of a square workgroup."""
+    """`column`, `row` and `part`: those of this invocation in its workgroup. `own_tile` maps an
+    axis to this invocation's tile among those of the workgroup.
+    """
 
-    def __init__(
-        self, values: Values, schedule: InvocationSchedule, threads: Threads, *, by_rows: bool
-    ) -> None:
+    def __init__(self, values: Values, schedule: InvocationSchedule, threads: Threads) -> None:
         self.values, self.schedule, self.threads = values, schedule, threads
         self.extents: dict[str, str] = {}
         self.own_tile: dict[str | None, str] = {}
         self.store_conditions: tuple[str, ...] = ()
-        workgroup, local, tile = schedule.workgroup, threads.groups.local, schedule.tile
-        self.row, self.column = f"{local} / {SIDE}", f"{local} % {SIDE}"
-        if workgroup and workgroup.depth:
-            self.own_tile = {tile.vector: self.column, tile.axis: self.row}
-        elif workgroup and by_rows:
-            self.store_conditions = (f"{local} == 0",)
-        elif workgroup:
-            self.own_tile = {tile.vector: self.column}
-            self.store_conditions = (f"{self.row} == 0",)
+        shared, tile, local = schedule.workgroup or Workgroup(), schedule.tile, threads.groups.local
+        self.column = _digit(local, 1, shared.columns, shared.size)
+        self.row = _digit(local, shared.columns, shared.rows, shared.size)
+        self.part = _digit(local, shared.columns * shared.rows, shared.parts, shared.size)
+        if shared.columns > 1:
+            self.own_tile[tile.vector] = self.column
+        if shared.rows > 1:
+            self.own_tile[tile.axis] = self.row
+        if shared.parts > 1:
+            self.store_conditions = (f"{self.part} == 0",)
 
     def print(self, loops: Sequence[Loop]) -> None:
         """Decode the number of the invocation. Tiles are numbered row-major along `loops`."""
@@ -58,7 +55,7 @@ class Grid:
         scopes.blocks[-1].declarations += self.threads.exit_if(condition)
 
     def _declare_axis(self, name: str, start: str) -> None:
-        """Declare an axis whose tile or square of tiles starts at `start`."""
+        """Declare an axis whose tile, or the first one of a workgroup, starts at `start`."""
         scopes, first = self.values.scopes, self.first(name)
         scopes.declare(0, INT, start, first)
         if name in self.own_tile:
@@ -70,15 +67,21 @@ class Grid:
         return f"{name}_block" if name in self.own_tile else name
 
     def guard(self, statement: str, copy: Copy) -> str:
-        """A store of a copy, if it is in bounds. If a square computes it, even the first copy may
-        be out of bounds.
+        """A store of a copy, if it is in bounds. Even the first copy of a tile may be out of bounds
+        if a workgroup computes several.
         """
         tile, simd = self.schedule.tile, self.values.dialect.simd
         lane = copy.v % simd.width if self.schedule.whole and simd else 0
         conditions = [
             f"{plus(name, offset)} < {self.extents[name]}"
             for name, offset in ((tile.axis, copy.t), (tile.vector, copy.v - lane))
-            if name in self.extents and (offset or self.own_tile)
+            if name in self.extents and (offset or name in self.own_tile)
         ]
         conditions += self.store_conditions
         return f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement
+
+
+def _digit(number: str, below: int, size: int, limit: int) -> str:
+    """The digit of `size` values above `below` in a number less than `limit`."""
+    text = f"{number} / {below}" if below > 1 else number
+    return f"{text} % {size}" if below * size < limit else text

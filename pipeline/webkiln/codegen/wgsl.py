@@ -13,11 +13,11 @@ from math import isinf, isnan
 from types import MappingProxyType
 from typing import Any
 
-from webkiln.codegen.blocked_contraction import COLUMNS, ROWS
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.context import Context, Copy, accumulator
 from webkiln.codegen.dialect import Combine
 from webkiln.codegen.emit import body
+from webkiln.codegen.staged_product import staged_vectors
 from webkiln.codegen.template_kernels import Function, print_template
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.wgsl_memory import Memory, Places, memory_of
@@ -27,12 +27,12 @@ from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Nest, Operand
 from webkiln.nest.quotients import correct_quotients
-from webkiln.nest.schedule import SIDE, Schedule, TemplateSchedule
+from webkiln.nest.schedule import InvocationSchedule, Schedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.template_steps import Around
 
 WORKGROUP = 64
-"""Invocations of a workgroup."""
+"""The invocations of a workgroup, unless its schedule states them."""
 HALF = "f16"
 TYPES = {"float32": FLOAT, "int32": INT, "uint32": UINT}
 PACKED = {"float16": 2, "int16": 2, "uint16": 2, "int8": 4, "uint8": 4, "bool": 4}
@@ -107,8 +107,8 @@ class Workgroup:
     barrier = "workgroupBarrier();"
     staged = FLOAT
 
-    def zeros(self, name: str) -> str:
-        return f"var {name} = vec4<{self.staged}>();"
+    def zeros(self, name: str, type_: str) -> str:
+        return f"var {name} = vec4<{type_}>();"
 
     def cast(self, vector: str, type_: str) -> str:
         return f"vec4<{type_}>({vector})"
@@ -122,17 +122,17 @@ class Workgroup:
             f" {name} += {step}) {{"
         )
 
-    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
+    def gather(self, item: Accumulator, name: str, combine: Combine) -> list[str]:
         """Fold as a tree in workgroup memory."""
         (combined,) = combine(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
         return [
             f"parts_{name}[local] = {name};",
             self.barrier,
-            f"for (var half = {WORKGROUP // 2}; half >= {modulus}; half /= 2) {{",
+            f"for (var half = {WORKGROUP // 2}; half >= 1; half /= 2) {{",
             f"  if (local < half) {{ {combined} }}",
             f"  {self.barrier}",
             "}",
-            f"{name} = parts_{name}[local % {modulus}];",
+            f"{name} = parts_{name}[0];",
         ]
 
 
@@ -148,9 +148,9 @@ class Subgroups(Workgroup):
     directives = ("enable subgroups;", "requires subgroup_id;")
     builtins: Mapping[str, str] = {"subgroup_id": "subgroup", "num_subgroups": "subgroups"}
 
-    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
-        if modulus > 1 or item.combiner not in BY_SUBGROUP:
-            return super().gather(item, name, modulus, combine)
+    def gather(self, item: Accumulator, name: str, combine: Combine) -> list[str]:
+        if item.combiner not in BY_SUBGROUP:
+            return super().gather(item, name, combine)
         (combined,) = combine(item, name, f"parts_{name}[part]")
         return [
             f"{name} = {BY_SUBGROUP[item.combiner]}({name});",
@@ -246,23 +246,27 @@ class Wgsl(Braces):
         )
 
 
+def group_size(kernel: Kernel) -> int:
+    """The invocations of a workgroup of a kernel."""
+    return kernel.workgroup.size if kernel.workgroup else WORKGROUP
+
+
 def workgroup_arrays(kernel: Kernel, staged: str) -> dict[str, str]:
     """The arrays in workgroup memory: name -> type and size."""
     tile, workgroup = kernel.schedule.tile, kernel.workgroup
     if workgroup is None:
         return {}
-    if workgroup.depth:
-        sizes = {
-            ROWS: workgroup.depth // 4 * tile.count,
-            COLUMNS: workgroup.depth * tile.lanes // 4,
-        }
-        return {name: f"vec4<{staged}>, {SIDE * size}" for name, size in sizes.items()}
+    if workgroup.staged:
+        assert isinstance(kernel.schedule, InvocationSchedule)
+        sizes = staged_vectors(kernel.schedule)
+        return {name: f"vec4<{staged}>, {size}" for name, size in sizes.items()}
     vectors = [0] if kernel.by_rows else range(0, tile.lanes, 4)
     element = "{}" if kernel.by_rows else "vec4<{}>"
+    others = workgroup.size - (0 if kernel.by_rows else workgroup.columns * workgroup.rows)
     copies = product(enumerate(kernel.nest.accumulators), range(tile.count), vectors)
     return {
         f"parts_{accumulator(n, Copy(Context(), t, v))}": (
-            f"{element.format(item.body.type)}, {WORKGROUP}"
+            f"{element.format(item.body.type)}, {others}"
         )
         for (n, item), t, v in copies
     }
@@ -342,7 +346,7 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
         parts=workgroup_arrays(kernel, groups.staged),
         arguments=[*operand_names(kernel), *kernel.arguments],
         lines=body(_legalised(kernel), Wgsl(memory, groups)),
-        workgroup=WORKGROUP,
+        workgroup=group_size(kernel),
         memory=memory,
         groups=groups,
     )

@@ -10,9 +10,6 @@ from typing import Any, ClassVar, Literal
 
 MIN_TILE = 4
 """The tile on machines with fewer registers than the schedule assumes."""
-SIDE = 8
-"""The side of a square workgroup that computes a block of points, in invocations."""
-
 Remainder = Literal["none", "vectors", "elements"]
 
 
@@ -114,18 +111,28 @@ class LoopSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Workgroup:
-    """Invocations that compute points together: they share each reduction, or with `depth` they
-    are a square that computes a block of a contraction.
+    """The invocations of a workgroup, which compute neighbouring tiles: `columns` of them on the
+    vector axis and `rows` on the tile axis, times `parts` that share each sum. `local` numbers them
+    with columns innermost, parts outermost.
     """
 
-    size: int
-    """The number of invocations."""
+    columns: int = 1
+    rows: int = 1
+    parts: int = 1
     depth: int = 0
-    """The iterations of the innermost reduction loop whose operands are loaded into shared memory
-    at once; 0: none.
+    """The iterations of the innermost reduction loop of a contraction that are computed in one
+    step. Several parts divide the steps of all loops among them. 0: several parts divide the
+    iterations of the innermost loop.
     """
+    staged: bool = False
+    """The factors of a step are loaded into workgroup memory, while the step before is computed."""
     float16: bool = False
-    """With `depth`, operands are stored and multiplied as float16 if the device supports it."""
+    """Staged factors are stored and multiplied as float16 if the device supports it."""
+
+    @property
+    def size(self) -> int:
+        """The number of invocations."""
+        return self.columns * self.rows * self.parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +154,12 @@ class InvocationSchedule:
     """
     workgroup: Workgroup | None = None
 
-    @property
-    def group(self) -> int:
-        """The number of invocations that compute a point."""
-        return self.workgroup.size if self.workgroup else 1
-
     def span(self, axis: str) -> int:
         """The number of neighbours on a parallel axis per invocation or workgroup."""
-        block = self.tile.axis if self.workgroup and self.workgroup.depth else None
-        shared = self.workgroup is not None and axis in (self.tile.vector, block)
-        return self.tile.copies(axis) * (SIDE if shared else 1)
+        shared = self.workgroup or Workgroup()
+        across = shared.columns if axis == self.tile.vector else 1
+        down = shared.rows if axis == self.tile.axis else 1
+        return self.tile.copies(axis) * across * down
 
 
 @dataclass(frozen=True, slots=True)

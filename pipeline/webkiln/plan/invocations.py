@@ -8,7 +8,7 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, walk
 from webkiln.nest.nest import load_guard, load_index
-from webkiln.nest.schedule import SIDE, InvocationSchedule, Workgroup, panel_of
+from webkiln.nest.schedule import InvocationSchedule, Workgroup, panel_of
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import ARITHMETIC, Invocations, Target
 from webkiln.plan.alignment import fits, is_aligned
@@ -19,6 +19,8 @@ LONG_ROW, FEW_POINTS = 256, 1024
 """Several invocations share a reduction of at least `LONG_ROW` elements if there are at most
 `FEW_POINTS` points. More points occupy all invocations anyway.
 """
+SIDE = 8
+"""The invocations of a workgroup along each of two directions."""
 DEPTH = 16
 """Steps of a reduction that are staged in workgroup memory at a time."""
 
@@ -49,11 +51,11 @@ def _has_full_vectors(call: NestCall, name: str, target: Target) -> bool:
 def _workgroup(
     call: NestCall, axis: VectorAxis, target: Target, runs: Invocations
 ) -> Workgroup | None:
-    if not axis.is_reduced and runs.group == SIDE * SIDE and _uses_blocks(call, axis, runs):
+    if not axis.is_reduced and _uses_blocks(call, axis, runs):
         float16 = target.precision == ARITHMETIC and not call.exact
-        return Workgroup(runs.group, DEPTH, float16)
+        return Workgroup(SIDE, SIDE, depth=DEPTH, staged=True, float16=float16)
     if runs.group > 1 and _shares_reduction(call, axis):
-        return Workgroup(runs.group)
+        return Workgroup(parts=runs.group) if axis.is_reduced else Workgroup(SIDE, parts=SIDE)
     return None
 
 

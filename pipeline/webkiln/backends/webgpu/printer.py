@@ -46,9 +46,9 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         name = entry["kernel"]
         words = map(size, [*element_offsets(sources.find(name).operands, entry), *entry["args"]])
         count = (
-            entry["args"][0]
+            _groups(size_from_json(entry["args"][0]))
             if name in sources.custom_kernels
-            else _invocations(sources.kernels[name], entry)
+            else _workgroups(sources.kernels[name], entry)
         )
         return f"step.launch('{name}', {size(count)}, [{', '.join(words)}])"
 
@@ -110,8 +110,8 @@ def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, 
     return shaders
 
 
-def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
-    """The number of invocations that compute the chunks of points of a launch."""
+def _workgroups(kernel: Kernel, entry: dict[str, Any]) -> int | str:
+    """The number of workgroups that compute the points of a launch."""
     args = dict(zip(kernel.arguments, map(size_from_json, entry["args"]), strict=True))
     schedule = kernel.schedule
     extents = {loop.axis: args[loop.extent.value] for loop in kernel.nest.axes}
@@ -119,12 +119,17 @@ def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
         rows, columns = find_template(schedule.template).block
         count = prod(extents[name] for name in schedule.split)
         others = prod(extents[name] for name in extents if name not in schedule.split)
-        return size_to_json(_chunks(count, rows) * _chunks(others, columns) * wgsl.WORKGROUP)
+        return size_to_json(_chunks(count, rows) * _chunks(others, columns))
     assert isinstance(schedule, InvocationSchedule)
-    total: dim.Size = schedule.group
+    total: dim.Size = 1
     for name, extent in extents.items():
         total = total * _chunks(extent, schedule.span(name))
-    return size_to_json(total)
+    return size_to_json(total) if schedule.workgroup else _groups(total)
+
+
+def _groups(invocations: dim.Size) -> int | str:
+    """The number of workgroups of the usual size."""
+    return size_to_json(_chunks(invocations, wgsl.WORKGROUP))
 
 
 def _chunks(size: dim.Size, span: int) -> dim.Size:

@@ -1,0 +1,210 @@
+"""Contractions whose factors a workgroup stages in workgroup memory, one step at a time. While a
+step is computed, invocations load the factors of the next one into variables.
+
+The staged type may differ from float32; the products and the sums of a step then have that type
+too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from webkiln.codegen.context import SCALAR, Context, Copy, accumulator
+from webkiln.codegen.dialect import Groups
+from webkiln.codegen.grid import Grid
+from webkiln.codegen.product_steps import ProductSteps
+from webkiln.codegen.reductions import Reductions
+from webkiln.nest.affine import depends
+from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
+from webkiln.nest.float16 import clamp_to_float16
+from webkiln.nest.schedule import InvocationSchedule
+
+ROWS, COLUMNS = "rows", "columns"
+"""The staged factors: vectors [row][depth] along the reduction, each row followed by an unused
+vector, and [depth][column] along the vector axis. The unused vectors spread rows over the banks of
+the memory.
+"""
+AHEAD = "_ahead"
+"""What follows the names of the loops in those of the indices of the next step."""
+REACHED = "reached"
+"""The position on the innermost loop of the first element of a vector. Either all its elements are
+in bounds or none.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A vector that an invocation stages: the variable that contains it until then, its place, the
+    number that distinguishes its indices, and the vector.
+    """
+
+    variable: str
+    place: str
+    number: str
+    is_row: bool
+
+
+class StagedProduct:
+    """Prints the reduction of a contraction whose factors are staged in workgroup memory."""
+
+    def __init__(
+        self, reductions: Reductions, schedule: InvocationSchedule, groups: Groups, grid: Grid
+    ) -> None:
+        assert schedule.workgroup is not None
+        assert schedule.tile.vector is not None
+        assert schedule.tile.axis is not None
+        self.reductions, self.schedule = reductions, schedule
+        self.values, self.scopes = reductions.values, reductions.scopes
+        self.groups, self.grid, self.shared = groups, grid, schedule.workgroup
+        self.across, self.down = schedule.tile.vector, schedule.tile.axis
+        self.steps = ProductSteps(reductions, self.across, self.shared.depth)
+        self.converts = groups.staged != FLOAT
+
+    def print(self, here: Context) -> None:
+        """A loop over steps. The iteration before the first step only loads its factors. Barriers
+        separate staging from multiplying.
+        """
+        assert here.simd is not None
+        scopes, barrier = self.scopes, self.groups.barrier
+        self.reductions.start(here, accumulator)
+        count, slots = self.steps.count(), list(self._slots(here))
+        scopes.add(*(self.groups.zeros(slot.variable, FLOAT) for slot in slots))
+        with scopes.loop("step", f"for (var step = -1; step < {count}; step++) {{"):
+            for slot in slots:
+                scopes.add(f"{slot.place} = {self._staged(slot.variable)};")
+            scopes.add(barrier)
+            with scopes.loop("loading", "{"):
+                self.steps.declare(f"min(step + 1, {count} - 1)", AHEAD)
+                for slot in slots:
+                    scopes.add(f"{slot.variable} = {self._load(slot, here)};")
+            with scopes.loop("multiplying", "if (step >= 0) {"):
+                self._multiply_step(here)
+            scopes.add(barrier)
+        self.reductions.finish(here, accumulator)
+
+    def _slots(self, here: Context) -> Iterator[Slot]:
+        """The vectors that an invocation stages, and their indices, which do not move in the loop
+        over steps.
+        """
+        tile, shared, width = self.schedule.tile, self.shared, here.width
+        deep, columns = shared.depth // width, tile.lanes // width * shared.columns
+        for name, total, per_line in (
+            (ROWS, tile.count * shared.rows * deep, deep),
+            (COLUMNS, columns * shared.depth, columns),
+        ):
+            for start in range(0, total, shared.size):
+                number = f"{name}{start // shared.size}"
+                place = self._declare(f"{self.groups.local} + {start}", f"place_{number}")
+                if total % shared.size:
+                    place = self._declare(f"min({place}, {total - 1})", f"last_{number}")
+                line, within = f"{place} / {per_line}", f"{place} % {per_line}"
+                is_row = name == ROWS
+                parallel, along = (line, within) if is_row else (within, line)
+                moves, first = (self.down, "") if is_row else (self.across, f" * {width}")
+                text = f"{self.grid.first(moves)} + {parallel}{first}"
+                self._declare(text, f"{moves}_{number}")
+                self._declare(along + (f" * {width}" if is_row else ""), f"depth_{number}")
+                padding = f" + {line}" if is_row else ""
+                yield Slot(f"next_{number}", f"{name}[{place}{padding}]", number, is_row)
+
+    def _declare(self, text: str, name: str) -> str:
+        """Declare an index that does not move in the loop over steps."""
+        self.scopes.levels[name] = 0
+        return self.scopes.declare(0, INT, text, name)
+
+    def _load(self, slot: Slot, here: Context) -> str:
+        """The vector of a slot in the next step."""
+        factor = self.steps.row if slot.is_row else self.steps.column
+        inner, moves = self.steps.inner.axis, self.down if slot.is_row else self.across
+        names = {loop.axis: loop.axis + AHEAD for loop in self.steps.outer}
+        names |= {moves: f"{moves}_{slot.number}", inner: f"{inner}_{slot.number}"}
+        reached = f"{REACHED}_{slot.number}"
+        for name in (names[inner], reached):
+            self.scopes.declare_here(INT, f"{inner}{AHEAD} + depth_{slot.number}", name)
+            self.scopes.levels[name] = self.scopes.innermost
+        moved = self._clamped(_renamed(factor, names))
+        inside = apply("lt", axis(reached), self.steps.inner.extent)
+        value = select(inside, moved, const(0, FLOAT))
+        if not slot.is_row:
+            return self._vector(value, names[moves], here)
+        if self.schedule.unroll:
+            return self._vector(value, names[inner], here)
+        bases = (axis(names[inner]), axis(reached))
+        lanes = [
+            rebuild(value, {base: base + step for base in bases}.get) for step in range(here.width)
+        ]
+        return self.groups.vector([self.values.scalar(lane, SCALAR) for lane in lanes])
+
+    def _clamped(self, value: Expr) -> Expr:
+        """A factor within the range of float16 if it is staged as float16."""
+        is_float16 = (
+            value.op == "load" and self.values.nest.inputs[value.value[0]].dtype == "float16"
+        )
+        return clamp_to_float16(value) if self.converts and not is_float16 else value
+
+    def _vector(self, value: Expr, name: str, here: Context) -> str:
+        """A vector of neighbours along an axis."""
+        return self.values.vector(value, Copy(replace(here, vector=name)))
+
+    def _staged(self, vector: str) -> str:
+        return self.groups.cast(vector, self.groups.staged) if self.converts else vector
+
+    def _multiply_step(self, here: Context) -> None:
+        """Multiply the staged factors."""
+        groups, scopes = self.groups, self.scopes
+        totals = [accumulator(0, copy) for copy in here.copies]
+        sums = [f"{name}_here" for name in totals] if self.converts else totals
+        if self.converts:
+            scopes.add(*(groups.zeros(name, groups.staged) for name in sums))
+        header = self.values.dialect.loop("depth", str(self.shared.depth // here.width))
+        with scopes.loop("depth", header):
+            self._multiply(here, sums)
+        if self.converts:
+            pairs = zip(totals, sums, strict=True)
+            scopes.add(*(f"{total} += {groups.cast(name, FLOAT)};" for total, name in pairs))
+
+    def _multiply(self, here: Context, sums: list[str]) -> None:
+        """The products of one vector of each staged row with the columns."""
+        simd, staged, tile = here.simd, self.groups.staged, self.schedule.tile
+        assert simd is not None
+        type_, vectors, grid = simd.vector(staged), here.vectors, self.grid
+        deep, columns = self.shared.depth // here.width, vectors * self.shared.columns
+        rows = [
+            self.scopes.declare_here(
+                type_,
+                f"{ROWS}[({grid.row}) * {tile.count * (deep + 1)} + {t * (deep + 1)} + depth]",
+            )
+            for t in range(tile.count)
+        ]
+        for lane in range(here.width):
+            start = f"(depth * {here.width} + {lane}) * {columns} + ({grid.column}) * {vectors}"
+            loaded = [
+                self.scopes.declare_here(type_, f"{COLUMNS}[{start} + {v}]") for v in range(vectors)
+            ]
+            for copy, name in zip(here.copies, sums, strict=True):
+                factor = simd.splat(simd.lane(rows[copy.t], lane, staged), staged)
+                product = simd.multiply_add(name, factor, loaded[copy.v // here.width], staged)
+                self.scopes.add(*product)
+
+
+def staged_vectors(schedule: InvocationSchedule) -> dict[str, int]:
+    """The vectors of four of each array in workgroup memory."""
+    tile, shared = schedule.tile, schedule.workgroup
+    assert shared is not None
+    return {
+        ROWS: shared.rows * tile.count * (shared.depth // 4 + 1),
+        COLUMNS: shared.columns * tile.lanes // 4 * shared.depth,
+    }
+
+
+def is_product(call_factors: tuple[Expr, ...], across: str, down: str) -> bool:
+    """Whether one factor moves along the vector axis only, and the other along the tile axis."""
+    moves = {tuple(depends(factor, name) for name in (down, across)) for factor in call_factors}
+    return moves == {(True, False), (False, True)}
+
+
+def _renamed(factor: Expr, names: dict[str, str]) -> Expr:
+    """A factor with other names of axes."""
+    return rebuild(
+        factor,
+        lambda expr: axis(names[expr.value]) if expr.op == "axis" and expr.value in names else None,
+    )
