@@ -1,12 +1,15 @@
+import { multiprocessorsOf } from './webgpu_classes.js';
+
 /**
  * A device that models of this thread share. `pipelines` are cached by shader text. `external` is
  * true for a device of the caller. `fail` ends all models of the device, for errors that cannot be
- * attributed to one model.
+ * attributed to one model. `multiprocessors`: the number that schedules assume.
  * @typedef {object} Gpu
  * @property {any} device
  * @property {any} layout
  * @property {Map<string, Promise<any>>} pipelines
  * @property {boolean} external
+ * @property {number} multiprocessors
  * @property {any} lost
  * @property {string | null} failure
  * @property {(message: string) => void} fail
@@ -99,7 +102,16 @@ function gpuFor(device, external, forget) {
     ],
   });
   /** @type {Gpu} */
-  const gpu = { device, layout, pipelines: new Map(), external, lost: null, failure: null, fail };
+  const gpu = {
+    device,
+    layout,
+    pipelines: new Map(),
+    external,
+    multiprocessors: multiprocessorsOf(device.adapterInfo),
+    lost: null,
+    failure: null,
+    fail,
+  };
   function fail(/** @type {string} */ message) {
     gpu.failure ??= message;
     forget();

@@ -9,6 +9,11 @@ export class LiveSteps {
     this.recording = this.begin();
   }
 
+  /** The number of multiprocessors that schedules assume. */
+  get multiprocessors() {
+    return this.engine.gpu.multiprocessors;
+  }
+
   begin() {
     return new Recording(this.engine.gpu, this.engine.pipelines, this.engine.stride);
   }

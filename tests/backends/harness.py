@@ -151,10 +151,11 @@ def run_programs(
     variant: str = "simd",
     browser: str = "",
     hidden: Sequence[str] = (),
+    adapter: Mapping[str, str] | None = None,
 ) -> list[dict[str, Array]]:
     """Print, compile and run programs in one page of a browser. Without `browser`, use one Node
     process, or Chromium for backends that need a GPU. `hidden`: the language features of WGSL that
-    the page hides.
+    the page hides. `adapter`: what the page tells about its GPU.
     """
     for number, item in enumerate(prepared):
         write_program(item.program, folder / str(number) / "code")
@@ -180,6 +181,7 @@ def run_programs(
             "backend": backend,
             "modules": [modules.get(number) for number, _ in enumerate(frames)],
             "hidden": list(hidden),
+            "adapter": adapter,
         }
         answers = in_page(
             "/repository/tests/backends/run_page.mjs",

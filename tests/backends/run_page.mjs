@@ -10,8 +10,9 @@ function hide(features) {
 }
 
 /** Run by harness_page.js: one program per set. */
-export async function runSets({ backend, modules, hidden }, get, put) {
+export async function runSets({ backend, modules, hidden, adapter }, get, put) {
   if (hidden.length) hide(hidden);
+  if (adapter) Object.defineProperty(GPUDevice.prototype, 'adapterInfo', { get: () => adapter });
   const compiled = new Map();
   for (const [number, name] of modules.entries()) {
     try {

@@ -18,7 +18,7 @@ from webkiln.nest.expr_text import ExprParser, ExprPrinter
 from webkiln.nest.parse import parse
 from webkiln.nest.program import Buffer, Program
 from webkiln.nest.run import run_program
-from webkiln.nest.steps import Branch, Copy, Repeat, View, WhileLoop
+from webkiln.nest.steps import Branch, Copy, DeviceBranch, Repeat, View, WhileLoop
 from webkiln.nest.text import print_program
 from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import constant_values
@@ -95,6 +95,7 @@ def test_steps_with_blocks():
         Repeat("i0", 4, (Repeat("i1", 2, (copy,)),)),
         Branch(flag, (copy,), (copy, copy), "choice"),
         Branch(flag, (copy,), ()),
+        DeviceBranch(64, (copy,), (DeviceBranch(8, (copy, copy), (copy,)),)),
         WhileLoop("i2", flag, None, (copy,)),
         WhileLoop("i3", flag, 7, (copy,), "loop", ("u0", 7)),
     )

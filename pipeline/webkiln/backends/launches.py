@@ -20,5 +20,8 @@ def launches(steps: Iterable[dict[str, Any]], times: Size = 1) -> Iterator[dict[
                     for key in ("flops", "bytes")
                 },
             }
+        elif "multiprocessors" in step:
+            for block in ("then", "else"):
+                yield from launches(step[block], times)
         elif "repeat" in step:
             yield from launches(step["steps"], times * size_from_json(step["count"]))

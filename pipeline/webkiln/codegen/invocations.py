@@ -93,7 +93,7 @@ class Invocations:
             self.scopes.add(*self.groups.gather(item, name, partial(_combine, self.dialect)))
 
     def collect(self, here: Context, workgroup: Workgroup) -> None:
-        """Combine the accumulators of the parts of a workgroup, in their order, in the first part."""
+        """Combine the accumulators of the parts of a workgroup, in their order."""
         assert here.simd is not None
         combine, size = here.simd.combine, workgroup.columns * workgroup.rows
         names = [

@@ -13,15 +13,14 @@ from webkiln.codegen.dialect import Groups
 from webkiln.codegen.grid import Grid
 from webkiln.codegen.product_steps import ProductSteps
 from webkiln.codegen.reductions import Reductions
-from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
 from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.schedule import InvocationSchedule
 
 ROWS, COLUMNS = "rows", "columns"
 """The staged factors: vectors [row][depth] along the reduction, each row followed by an unused
-vector, and [depth][column] along the vector axis. The unused vectors spread rows over the banks of
-the memory.
+vector, and [depth][vector of a tile][column] along the vector axis. So invocations that execute
+together read different banks of the memory.
 """
 AHEAD = "_ahead"
 """What follows the names of the loops in those of the indices of the next step."""
@@ -98,13 +97,20 @@ class StagedProduct:
                     place = self._declare(f"min({place}, {total - 1})", f"last_{number}")
                 line, within = f"{place} / {per_line}", f"{place} % {per_line}"
                 is_row = name == ROWS
-                parallel, along = (line, within) if is_row else (within, line)
+                parallel, along = (line, within) if is_row else (self._column(within), line)
                 moves, first = (self.down, "") if is_row else (self.across, f" * {width}")
                 text = f"{self.grid.first(moves)} + {parallel}{first}"
                 self._declare(text, f"{moves}_{number}")
                 self._declare(along + (f" * {width}" if is_row else ""), f"depth_{number}")
                 padding = f" + {line}" if is_row else ""
                 yield Slot(f"next_{number}", f"{name}[{place}{padding}]", number, is_row)
+
+    def _column(self, place: str) -> str:
+        """The vector of a workgroup's columns that has a place in a row of them."""
+        columns, vectors = self.shared.columns, self.schedule.tile.lanes // 4
+        if vectors == 1:
+            return place
+        return f"({place} % {columns} * {vectors} + {place} / {columns})"
 
     def _declare(self, text: str, name: str) -> str:
         """Declare an index that does not move in the loop over steps."""
@@ -176,9 +182,10 @@ class StagedProduct:
             for t in range(tile.count)
         ]
         for lane in range(here.width):
-            start = f"(depth * {here.width} + {lane}) * {columns} + ({grid.column}) * {vectors}"
+            start = f"(depth * {here.width} + {lane}) * {columns} + ({grid.column})"
             loaded = [
-                self.scopes.declare_here(type_, f"{COLUMNS}[{start} + {v}]") for v in range(vectors)
+                self.scopes.declare_here(type_, f"{COLUMNS}[{start} + {v * self.shared.columns}]")
+                for v in range(vectors)
             ]
             for copy, name in zip(here.copies, sums, strict=True):
                 factor = simd.splat(simd.lane(rows[copy.t], lane, staged), staged)
@@ -194,12 +201,6 @@ def staged_vectors(schedule: InvocationSchedule) -> dict[str, int]:
         ROWS: shared.rows * tile.count * (shared.depth // 4 + 1),
         COLUMNS: shared.columns * tile.lanes // 4 * shared.depth,
     }
-
-
-def is_product(call_factors: tuple[Expr, ...], across: str, down: str) -> bool:
-    """Whether one factor moves along the vector axis only, and the other along the tile axis."""
-    moves = {tuple(depends(factor, name) for name in (down, across)) for factor in call_factors}
-    return moves == {(True, False), (False, True)}
 
 
 def _renamed(factor: Expr, names: dict[str, str]) -> Expr:

@@ -28,7 +28,8 @@ def size(value: int | str) -> str:
 @dataclass(frozen=True, slots=True)
 class Language:
     """How the steps of a program are printed: the declaration of a counter, a launch, a copy of
-    bytes, a host call, the test of a bool, and the profiler marker after a step.
+    bytes, a host call, the test of a bool, the profiler marker after a step, and on GPUs the test
+    of the number of multiprocessors.
     """
 
     counter: str
@@ -37,6 +38,7 @@ class Language:
     host: Callable[[dict[str, Any]], str]
     flag: str
     mark: str
+    device: str = ""
 
 
 def sites(items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -65,9 +67,9 @@ def _steps(
 def _step(step: dict[str, Any], language: Language, numbers: Iterator[int]) -> list[str]:
     if not _is_block(step):
         return [_site(step, language), language.mark.format(site=next(numbers))]
-    if "if" in step:
+    if "then" in step:
         yes, no = (_indented(_steps(step[name], language, numbers)) for name in ("then", "else"))
-        return [f"if ({_flag(step['if'], language)}) {{", *yes, "} else {", *no, "}"]
+        return [f"if ({_condition(step, language)}) {{", *yes, "} else {", *no, "}"]
     inner = _indented(_steps(step["steps"], language, numbers))
     if "repeat" in step:
         name = f"{PREFIX}{step['repeat']}"
@@ -98,6 +100,13 @@ def _site(step: dict[str, Any], language: Language) -> str:
     return f"{assignment}{language.host(step)};"
 
 
+def _condition(step: dict[str, Any], language: Language) -> str:
+    """The condition of a branch."""
+    if "multiprocessors" in step:
+        return language.device.format(least=step["multiprocessors"])
+    return _flag(step["if"], language)
+
+
 def _flag(offset: int | str, language: Language) -> str:
     return language.flag.format(place=size(offset))
 
@@ -109,13 +118,17 @@ def _indented(lines: Iterable[str]) -> list[str]:
 def is_dynamic(items: Iterable[dict[str, Any]]) -> bool:
     """Whether the control flow of the steps depends on values computed by earlier steps."""
     return any(
-        not {"kernel", "copy"} & set(step) and ("repeat" not in step or is_dynamic(step["steps"]))
+        any(is_dynamic(step.get(block, ())) for block in BLOCKS)
+        if {"repeat", "multiprocessors"} & set(step)
+        else not {"kernel", "copy"} & set(step)
         for step in items
     )
 
 
 def flops(items: Iterable[dict[str, Any]]) -> Size:
-    """The operations of all launches. A loop of unknown length counts once."""
+    """The operations of all launches. A loop of unknown length counts once, and of branches on the
+    device the second block.
+    """
     return sum_sizes(
         times * size_from_json(step.get("flops", 0)) for step, times in _launches(items)
     )
@@ -133,9 +146,11 @@ def work(items: Iterable[dict[str, Any]]) -> dict[str, Size]:
 def _launches(
     items: Iterable[dict[str, Any]], times: Size = 1
 ) -> Iterator[tuple[dict[str, Any], Size]]:
-    """All launches of kernels, and how often each runs. A loop of unknown length counts once."""
+    """All launches of kernels, and how often each runs. A loop of unknown length counts once, and
+    of branches on the device the second block.
+    """
     for step in items:
-        for block in BLOCKS:
+        for block in BLOCKS if "multiprocessors" not in step else ("else",):
             yield from _launches(
                 step.get(block, ()),
                 times * size_from_json(step["count"]) if "repeat" in step else times,

@@ -34,11 +34,13 @@ from webkiln.nest.steps import NestCall, View
 
 
 def run(program: Program) -> Program:
-    """Calls of fast convolutions keep the axes along which their tiles are vectorised, and calls of
-    `init` keep the shapes of constants.
+    """Calls of fast convolutions, and products with a form, keep the axes along which their tiles
+    are vectorised. Calls of `init` keep the shapes of constants.
     """
     program = replace(program, init=tuple(map(rename_axes, program.init)))
-    return map_calls(program, lambda call: [call if call.part_of else canonicalize(call)])
+    return map_calls(
+        program, lambda call: [call if call.part_of or call.form else canonicalize(call)]
+    )
 
 
 def canonicalize(call: NestCall) -> NestCall:

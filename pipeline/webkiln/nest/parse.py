@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from webkiln.errors import InternalError
@@ -23,6 +24,7 @@ from webkiln.nest.steps import (
     Branch,
     Copy,
     CustomCall,
+    DeviceBranch,
     HostCall,
     NestCall,
     Repeat,
@@ -38,7 +40,7 @@ _BUFFER = re.compile(
     rf"({_VIEW})(?: as (\w+))?(?: (input|constant|state))?"
     r"(?: (texels|(?:panel|quarters)\([^)]*\)))?(?: at (.+))?"
 )
-_ITEMS = re.compile(r"(where|why|schedule|decision) (.+)")
+_ITEMS = re.compile(r"(where|why|form|schedule|decision) (.+)")
 _STATE = re.compile(rf"({_NAME}) = ({_NAME}) then ({_NAME})")
 _STEP = re.compile(
     rf"(?P<outputs>{_VIEW}(?:; {_VIEW})*) = (?P<kind>nest|procedure|custom)"
@@ -49,6 +51,7 @@ _STEP = re.compile(
 _COPY = re.compile(rf"copy ({_VIEW}) -> ({_VIEW})(?: @(\S+))?")
 _REPEAT = re.compile(r"repeat (\w+) < (.+):")
 _BRANCH = re.compile(rf"branch ({_VIEW})(?: @(\S+))?:")
+_DEVICE = re.compile(r"device (\d+):")
 _LOOP = re.compile(rf"loop (\w+)(?: < (.+?))? while ({_VIEW})(?: -> (\w+ <= [^@]+?))?(?: @(\S+))?:")
 _LOOPS = re.compile(r"([\w']+) < ((?:[^,(]|\([^)]*\))+)(?:, |$)")
 
@@ -103,11 +106,9 @@ def parse_steps(text: str) -> tuple[Step, ...]:
 def _read_steps(items: Iterable[Block]) -> tuple[Step, ...]:
     steps: list[Step] = []
     for line, block in items:
-        if line == "else:" and steps and isinstance(steps[-1], Branch):
-            last = steps.pop()
-            assert isinstance(last, Branch)
-            otherwise = _read_steps(blocks(block))
-            steps.append(Branch(last.condition, last.then, otherwise, last.layer))
+        last = steps[-1] if steps else None
+        if line == "else:" and isinstance(last, Branch | DeviceBranch):
+            steps[-1] = replace(last, otherwise=_read_steps(blocks(block)))
         else:
             steps.append(_read_step(line, block))
     return tuple(steps)
@@ -125,6 +126,8 @@ def _read_step(line: str, block: Sequence[str]) -> Step:
         return Repeat(match[1], parse_size(match[2]), inner())
     if match := _BRANCH.fullmatch(line):
         return Branch(_read_view(match[1]), inner(), (), unescape_name(match[2] or ""))
+    if match := _DEVICE.fullmatch(line):
+        return DeviceBranch(int(match[1]), inner(), ())
     if match := _LOOP.fullmatch(line):
         counter, bound, condition, result, layer = match.groups()
         return WhileLoop(
@@ -158,7 +161,8 @@ def _read_call(match: re.Match[str], block: Sequence[str]) -> Step:
         choice = None if why is None else _read_choice(why, items)
         nest = _read_nest(block, args, inputs, outputs)
         part, exact = unescape_name(match["part"] or ""), match["exact"] is not None
-        return NestCall(nest, inputs, outputs, args, layer, part, exact, choice)
+        form = schedules.form_from_json(_read_items(items, "form")) if "form" in items else None
+        return NestCall(nest, inputs, outputs, args, layer, part, exact, form, choice)
     if match["kind"] == "custom":
         kernel = custom_kernels.from_json(_read_json("\n".join(block)))
         return CustomCall(kernel, inputs, outputs, args, layer)
@@ -168,14 +172,15 @@ def _read_call(match: re.Match[str], block: Sequence[str]) -> Step:
 
 
 def _read_choice(why: str, items: Mapping[str, Mapping[str, str]]) -> Choice:
-    schedule, decision = (
-        {name: _read_json(value) for name, value in items.get(word, {}).items()}
-        for word in ("schedule", "decision")
-    )
+    schedule, decision = (_read_items(items, word) for word in ("schedule", "decision"))
     if decision:
         rest = {name: decision.pop(name) for name in ("key", "chosen")}
         decision = rest | {"candidates": [[name, *times] for name, times in decision.items()]}
     return Choice(schedules.from_json(schedule), why, decision or None)
+
+
+def _read_items(items: Mapping[str, Mapping[str, str]], word: str) -> dict[str, Any]:
+    return {name: _read_json(value) for name, value in items.get(word, {}).items()}
 
 
 def _read_json(text: str) -> Any:

@@ -17,6 +17,7 @@ from webkiln.nest.semantics import compute
 from webkiln.nest.steps import (
     Branch,
     Copy,
+    DeviceBranch,
     HostCall,
     NestCall,
     Repeat,
@@ -31,14 +32,17 @@ MAX_ITERATIONS = 1 << 20
 
 
 def run_program(
-    program: Program, values: Mapping[str, Array], sizes: Mapping[str, int] | None = None
+    program: Program,
+    values: Mapping[str, Array],
+    sizes: Mapping[str, int] | None = None,
+    multiprocessors: int = 0,
 ) -> Memory:
-    """Run a program with these values of its inputs, constants and states, and of placeholders.
-    Returns the elements of all buffers at its end. Raises InternalError for a custom kernel, which
-    has no numpy form.
+    """Run a program with these values of its inputs, constants and states, and of placeholders, as
+    on a GPU with this number of multiprocessors. Returns the elements of all buffers at its end.
+    Raises InternalError for a custom kernel, which has no numpy form.
     """
     memory = {name: np.array(value).ravel() for name, value in values.items()}
-    machine = _Machine(memory, dict(sizes or {}))
+    machine = _Machine(memory, dict(sizes or {}), multiprocessors)
     machine.steps(program.init)
     machine.steps(program.steps)
     for name in program.live_out - machine.memory.keys():
@@ -49,8 +53,8 @@ def run_program(
 class _Machine:
     """Memory, and the sizes that the run has computed."""
 
-    def __init__(self, memory: Memory, sizes: dict[str, int]) -> None:
-        self.memory, self.sizes = memory, sizes
+    def __init__(self, memory: Memory, sizes: dict[str, int], multiprocessors: int) -> None:
+        self.memory, self.sizes, self.multiprocessors = memory, sizes, multiprocessors
         self.bounds: dict[str, int] = {}
 
     def steps(self, steps: Iterable[Step]) -> None:
@@ -80,6 +84,8 @@ class _Machine:
             case Branch():
                 taken = bool(self._array(step.condition).reshape(-1)[0])
                 self.steps(step.then if taken else step.otherwise)
+            case DeviceBranch():
+                self.steps(step.then if self.multiprocessors >= step.least else step.otherwise)
             case Repeat():
                 for number in range(self._number(step.count)):
                     self.sizes[step.counter] = number

@@ -136,6 +136,27 @@ class Workgroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """How workgroups compute a product: each invocation computes `lanes` neighbours on the vector
+    axis by `count` on the tile axis.
+    """
+
+    lanes: int
+    count: int
+    workgroup: Workgroup
+
+    @property
+    def columns(self) -> int:
+        """The neighbours on the vector axis that a workgroup computes."""
+        return self.lanes * self.workgroup.columns
+
+    @property
+    def rows(self) -> int:
+        """The neighbours on the tile axis that a workgroup computes."""
+        return self.count * self.workgroup.rows
+
+
+@dataclass(frozen=True, slots=True)
 class InvocationSchedule:
     """Invocations of a compute shader. Each computes the points of one tile."""
 
@@ -224,8 +245,8 @@ def has_aligned_vectors(schedule: Schedule) -> bool:
     return isinstance(schedule, InvocationSchedule) and schedule.aligned
 
 
-def to_json(schedule: Schedule) -> dict[str, Any]:
-    """The kind, and the fields that differ from their defaults."""
+def to_json(schedule: Schedule | Form) -> dict[str, Any]:
+    """The kind of a schedule, and the fields that differ from their defaults."""
     data: dict[str, Any] = _to_json(schedule)
     return data
 
@@ -243,6 +264,10 @@ def _to_json(value: Any) -> Any:
 
 def from_json(data: Mapping[str, Any]) -> Schedule:
     return KINDS[data["kind"]](**_fields(data))
+
+
+def form_from_json(data: Mapping[str, Any]) -> Form:
+    return Form(**_fields(data))
 
 
 def _fields(data: Mapping[str, Any]) -> dict[str, Any]:

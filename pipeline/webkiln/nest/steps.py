@@ -13,7 +13,7 @@ from webkiln.nest.choice import Choice
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.schedule import Schedule
+from webkiln.nest.schedule import Form, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,8 @@ class NestCall(_Call):
 
     `part_of` is the key of the convolution that the call belongs to, if its algorithm is tunable.
     `exact` calls are computed in float32 on every target, because later steps amplify their errors.
-    `choice` is how the call runs, once it is scheduled. `passes` are those that changed the call.
+    `form` is how workgroups compute a product, if a pass has chosen it. `choice` is how the call
+    runs, once it is scheduled. `passes` are those that changed the call.
     """
 
     nest: Nest
@@ -140,6 +141,7 @@ class NestCall(_Call):
     layer: str = ""
     part_of: str = ""
     exact: bool = False
+    form: Form | None = None
     choice: Choice | None = None
     passes: tuple[str, ...] = field(default=(), compare=False)
 
@@ -282,6 +284,25 @@ class Branch(Step):
 
     def with_views(self, change: ViewChange) -> "Branch":
         return replace(self, condition=change(self.condition))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceBranch(Step):
+    """A branch on the size of the GPU: `then` runs if it has at least `least` multiprocessors. Both
+    blocks compute the same.
+    """
+
+    least: int
+    then: Block
+    otherwise: Block
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.then, self.otherwise)
+
+    def with_blocks(self, blocks: Sequence[Block]) -> "DeviceBranch":
+        then, otherwise = blocks
+        return replace(self, then=then, otherwise=otherwise)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,32 @@ class Loops:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuClass:
+    """A class of GPUs. The engine assigns a device to one (`runtime/engines/webgpu_classes.js`).
+
+    `multiprocessors` execute workgroups independently: streaming multiprocessors, compute units
+    or cores. `gigahertz`: their clock. `gigabytes`: 10^9 bytes a second that memory delivers.
+    `launch`: microseconds from one launch to the next. The numbers of `data centre` were measured
+    on an H100 in Chromium 156; the others are those of data sheets.
+    """
+
+    name: str
+    multiprocessors: int
+    gigahertz: float
+    gigabytes: float
+    launch: float
+
+
+GPU_CLASSES = (
+    GpuClass("integrated", 8, 1.2, 60, 5),
+    GpuClass("laptop", 24, 1.6, 250, 4),
+    GpuClass("desktop", 64, 2.2, 700, 3),
+    GpuClass("data centre", 132, 1.98, 2950, 2.2),
+)
+"""By ascending size. A smaller number of multiprocessors belongs to GPUs that CPUs emulate."""
+
+
+@dataclass(frozen=True, slots=True)
 class Invocations:
     """Each point is computed by an invocation of a compute shader. Neighbouring invocations should
     access neighbouring memory.
@@ -140,6 +166,8 @@ class Invocations:
     """The minimum sizes from which workgroups keep the factors of a contraction in shared memory;
     the first is the default, the others are candidates for tuning.
     """
+    classes: tuple[GpuClass, ...] = ()
+    """The classes for which products have forms of their own (`plan/product_forms.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,19 +21,21 @@ those of the buffer y. `state x = i then y`: the run reads x, which is i before 
 then what the preceding run left in y. `caches x, y` lie in memory in their own dtype. `decided KEY
 {...}` describes a choice between algorithms, and `memory {...}` what all buffers need. Steps before
 the line `main` transform constants when a model is loaded. A scheduled call has lines `why`,
-`schedule` and, if there were candidates, `decision`. Expressions are those of `expr_text.py`. Other
-steps are
+`schedule` and, if there were candidates, `decision`. A line `form` states how workgroups are to
+compute a product. Expressions are those of `expr_text.py`. Other steps are
 
 copy x: float32[4] -> y: float32[2,2] @layer
 repeat i0 < 4:
 branch c: bool[] @layer:
+device 64:
 loop i0 < 10 while c: bool[] -> u0 <= 10 @layer:
 z: int64[u0,1] = procedure(x: float32[4]) -> u0 <= 4 @layer
 y: float32[4] = custom(x: float32[4]) @layer
 
-Nested blocks are indented; the second block of a branch follows the line `else:`. The statements of
-a procedure (`procedure_text.py`) follow its step, and so does a custom kernel, as a line of JSON.
-The name of a buffer is written as in the text form of graphs.
+Nested blocks are indented; the second block of a branch follows the line `else:`. A GPU with at
+least 64 multiprocessors runs the first block after `device 64:`, others run the second one. The
+statements of a procedure (`procedure_text.py`) follow its step, and so does a custom kernel, as a
+line of JSON. The name of a buffer is written as in the text form of graphs.
 """
 
 import json
@@ -50,10 +52,12 @@ from webkiln.nest.expr_text import ExprPrinter
 from webkiln.nest.nest import Nest
 from webkiln.nest.procedure_text import procedure_lines
 from webkiln.nest.program import Buffer, PanelLayout, Program
+from webkiln.nest.schedule import Form
 from webkiln.nest.steps import (
     Branch,
     Copy,
     CustomCall,
+    DeviceBranch,
     HostCall,
     NestCall,
     Repeat,
@@ -104,6 +108,7 @@ def _step_lines(step: Step) -> list[str]:
             return [
                 head,
                 *_items("where", step.args),
+                *_form(step.form),
                 *_choice(step.choice),
                 *_nest_lines(step.nest),
             ]
@@ -122,6 +127,8 @@ def _step_lines(step: Step) -> list[str]:
         case Branch():
             head = f"branch {_view(step.condition)}{_layer(step.layer)}:"
             return [head, *_block(step.then), "else:", *_block(step.otherwise)]
+        case DeviceBranch():
+            return [f"device {step.least}:", *_block(step.then), "else:", *_block(step.otherwise)]
         case WhileLoop():
             bound = "" if step.bound is None else f" < {step.bound}"
             result = f"{_result(step.result)}{_layer(step.layer)}:"
@@ -150,6 +157,10 @@ def _place(buffer: Buffer) -> str:
     elif layout is not None:
         text = " texels" if layout.quarter is None else f" quarters({layout.quarter})"
     return text if buffer.address is None else f"{text} at {buffer.address}"
+
+
+def _form(form: Form | None) -> list[str]:
+    return [] if form is None else _items("form", _dumped(schedules.to_json(form)))
 
 
 def _choice(choice: Choice | None) -> list[str]:

@@ -91,7 +91,8 @@ def algorithm(
     """The algorithm for a call that is a convolution with several candidates, else None. `number`
     makes the names of its intermediate results unique, and `counter` is free.
     """
-    convolution = match_convolution(call, constants) if target.winograd else None
+    allowed = target.winograd and call.form is None
+    convolution = match_convolution(call, constants) if allowed else None
     tilings = [] if convolution is None else forms(convolution)
     if convolution is None or not tilings:
         return None

@@ -2,6 +2,7 @@
 points, and vector loads and stores.
 """
 
+from dataclasses import replace
 from math import prod
 
 from webkiln.ir.dim import is_symbolic
@@ -29,7 +30,9 @@ def schedule_invocations(
     call: NestCall, axis: VectorAxis, target: Target, runs: Invocations
 ) -> InvocationSchedule:
     """The schedule of a call with a vector axis."""
-    tile, panels = axis.tile, axis.panels
+    tile, panels, form = axis.tile, axis.panels, call.form
+    if form is not None:
+        tile = replace(tile, lanes=form.lanes, count=form.count)
     outer = (loop.axis for loop in call.nest.axes if loop.axis != axis.name)
     order = (
         (*(name for name in outer if name != tile.axis), *((tile.axis,) if tile.axis else ()))
@@ -38,7 +41,7 @@ def schedule_invocations(
     )
     whole = not axis.is_reduced and _has_full_vectors(call, axis.name, target)
     aligned = whole and is_aligned(call, tile, panels)
-    workgroup = _workgroup(call, axis, target, runs)
+    workgroup = form.workgroup if form is not None else _workgroup(call, axis, target, runs)
     unroll = _unrolled_loop(call, axis, workgroup, aligned, target)
     return InvocationSchedule(order, tile, panels, whole, aligned, unroll, workgroup)
 
@@ -77,14 +80,19 @@ def _uses_blocks(call: NestCall, axis: VectorAxis, runs: Invocations) -> bool:
     if call.nest.accumulators[0].body.type != FLOAT:
         return False
     names = (axis.tile.axis, axis.name)
-    moves = {
-        tuple(depends(factor, name) for name in names)
-        for factor in call.nest.accumulators[0].body.args
-    }
     sizes = [extent(call, loop) for loop in call.nest.axes if loop.axis in names] + [
         extent(call, call.nest.reduce[-1])
     ]
-    return min(sizes) >= runs.blocks[0] and moves == {(True, False), (False, True)}
+    return min(sizes) >= runs.blocks[0] and is_product(call, axis.name, axis.tile.axis)
+
+
+def is_product(call: NestCall, across: str, down: str) -> bool:
+    """Whether one factor of a contraction moves along `across` only, and the other along `down`."""
+    moves = {
+        tuple(depends(factor, name) for name in (down, across))
+        for factor in call.nest.accumulators[0].body.args
+    }
+    return moves == {(True, False), (False, True)}
 
 
 def _unrolled_loop(

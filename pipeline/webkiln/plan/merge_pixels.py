@@ -38,7 +38,7 @@ from webkiln.lower.canonicalize import rename_axes
 from webkiln.lower.merge_loops import merge_by_division
 from webkiln.nest.affine import depends
 from webkiln.nest.program import Program, map_calls
-from webkiln.nest.schedule import LoopSchedule, Schedule
+from webkiln.nest.schedule import InvocationSchedule, LoopSchedule, Schedule
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.integer_division import quotient
@@ -50,10 +50,11 @@ def run(program: Program, target: Target) -> Program:
     not move.
     """
     constants = program.repackable
-    return map_calls(program, lambda call: [_merge_all(call, target, constants)])
+    return map_calls(program, lambda call: [merge_rows(call, target, constants)])
 
 
-def _merge_all(call: NestCall, target: Target, constants: Collection[str]) -> NestCall:
+def merge_rows(call: NestCall, target: Target, constants: Collection[str]) -> NestCall:
+    """The call with one axis instead of the axes that a tile of a contraction can span."""
     while (
         call.nest.is_contraction
         and (merged := _merge_once(call, choose(call, target, constants).schedule, target))
@@ -64,13 +65,13 @@ def _merge_all(call: NestCall, target: Target, constants: Collection[str]) -> Ne
 
 
 def _merge_once(call: NestCall, schedule: Schedule, target: Target) -> NestCall | None:
-    """The call with two of its parallel axes merged, or None. The tile must be clamped and span one
-    of the two axes, and one factor must not move along either.
+    """The call with two of its parallel axes merged, or None. The tile must be clamped, or that of
+    an invocation, and span one of the two axes, and one factor must not move along either.
     """
     for outer, inner in pairwise(call.nest.axes):
         axes = (outer.axis, inner.axis)
         if (
-            not (isinstance(schedule, LoopSchedule) and schedule.clamped)
+            not _continues(schedule)
             or schedule.tile.axis not in axes
             or schedule.tile.vector in axes
             or not _has_invariant_factor(call, axes)
@@ -83,6 +84,13 @@ def _merge_once(call: NestCall, schedule: Schedule, target: Target) -> NestCall 
         if combined is not None:
             return rename_axes(combined)
     return None
+
+
+def _continues(schedule: Schedule) -> bool:
+    """Whether tiles that are not full cost little."""
+    if isinstance(schedule, LoopSchedule):
+        return schedule.clamped
+    return isinstance(schedule, InvocationSchedule)
 
 
 def _has_invariant_factor(call: NestCall, axes: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from webkiln.ir.dim import known
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import Expr, axis, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
@@ -14,6 +15,8 @@ from webkiln.plan.vectors import Rejection, contiguous, extent, moving, unvector
 
 MAX_WIDE_LOADS = 8
 """A map with at most this many loads has registers for several vectors of each."""
+GROUP_BLOCK = 32
+"""The elements of a panel that a workgroup reads at once."""
 MIN_VECTOR_ROW = 8
 """The shortest reduction for which folding several accumulators pays."""
 
@@ -168,4 +171,7 @@ def _panel(
             )
         )
     order = sorted((d for d in range(len(index)) if d != dim), key=lambda d: depths[d + 1])
-    return Panel(source, dim, tuple(order), tile_shape(call, name, target)[0])
+    block = tile_shape(call, name, target)[0]
+    if target.invocations and known(call.inputs[source][dim], name) >= GROUP_BLOCK:
+        block = max(block, GROUP_BLOCK)
+    return Panel(source, dim, tuple(order), block)

@@ -19,6 +19,7 @@ from webkiln.nest.steps import (
     Branch,
     Copy,
     CustomCall,
+    DeviceBranch,
     HostCall,
     NestCall,
     Repeat,
@@ -119,6 +120,8 @@ class Entries:
             case Branch(condition):
                 (place,) = self._addresses([condition])
                 return {"if": place, "then": blocks[0], "else": blocks[1]}
+            case DeviceBranch(least):
+                return {"multiprocessors": least, "then": blocks[0], "else": blocks[1]}
             case WhileLoop(counter, condition, bound):
                 return {
                     "loop": counter,

@@ -8,6 +8,7 @@ from webkiln.lower import canonicalize, concat_in_place, defer_softmax, fuse, ti
 from webkiln.lower.passes import Pass
 from webkiln.nest.kernel_template import templates
 from webkiln.nest.target import (
+    GPU_CLASSES,
     WORDS,
     ChainBytes,
     Invocations,
@@ -23,6 +24,7 @@ from webkiln.plan import (
     float16_storage,
     pack_constants,
     plan_memory,
+    split_products,
     storage,
 )
 from webkiln.program_builder.backend import Settings
@@ -32,7 +34,7 @@ NEVER = 1 << 31
 
 TARGET = Target(
     "webgpu",
-    Invocations(group=64, blocks=(128, 32, NEVER)),
+    Invocations(group=64, blocks=(128, 32, NEVER), classes=GPU_CLASSES),
     Tiles(
         shapes=((4, 4),),
         dot=(4, 4),
@@ -62,6 +64,7 @@ def rewriting(settings: Settings) -> tuple[Pass, ...]:
         Pass("concat_in_place", concat_in_place.run),
         Pass("defer_softmax", defer_softmax.run),
         Pass("tile_chains", partial(tile_chains.run, target=target)),
+        Pass("split_products", partial(split_products.run, target=target)),
         Pass("fast_convolutions", partial(fast_convolutions.run, target=target, tuning=tuning)),
         Pass("canonicalize", canonicalize.run),
         Pass("storage", partial(storage.run, target=target)),

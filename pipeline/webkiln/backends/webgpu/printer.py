@@ -3,13 +3,14 @@ functions over typed arrays.
 """
 
 from collections.abc import Mapping
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js, wgsl
 from webkiln.codegen.sources import element_offsets, sources_of
 from webkiln.codegen.steps import (
+    BLOCKS,
     Language,
     data_dependent,
     is_dynamic,
@@ -59,6 +60,7 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         host=lambda entry: js.host_call("step", sources.procedures[entry["host"]], entry),
         flag="await step.flag({place})",
         mark="step.mark({site});",
+        device="step.multiprocessors >= {least}",
     )
     main = steps(program["main"], language)
     launched = map(sources.find, (*sources.kernels, *sources.custom_kernels))
@@ -82,6 +84,7 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
             },
         },
         variants=_variants(sources.kernels, templates),
+        devices=_devices(program["init"], program["main"]),
         functions=functions,
         stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
         init=[launch(entry) for entry in program["init"]],
@@ -97,6 +100,32 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         ],
     )
     (folder / "webgpu.js").write_text(text)
+
+
+def _devices(init: list[dict[str, Any]], steps: list[dict[str, Any]]) -> str:
+    """The kernels that only some devices launch, as a JavaScript object: name -> the range of their
+    multiprocessors.
+    """
+    found: dict[str, tuple[float, float]] = {entry["kernel"]: (0, inf) for entry in init}
+
+    def visit(steps: list[dict[str, Any]], first: float, end: float) -> None:
+        for step in steps:
+            if "kernel" in step:
+                low, high = found.get(step["kernel"], (first, end))
+                found[step["kernel"]] = min(low, first), max(high, end)
+            least = step.get("multiprocessors")
+            for block in BLOCKS:
+                low = max(first, least) if least is not None and block == "then" else first
+                high = min(end, least) if least is not None and block == "else" else end
+                visit(step.get(block, []), low, high)
+
+    visit(steps, 0, inf)
+    parts = (
+        f"{name}: [{low}, {'Infinity' if high == inf else high}]"
+        for name, (low, high) in found.items()
+        if (low, high) != (0, inf)
+    )
+    return f"{{ {', '.join(parts)} }}"
 
 
 def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, dict[str, str]]:

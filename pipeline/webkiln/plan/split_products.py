@@ -1,0 +1,169 @@
+"""Choose how workgroups compute products, for each class of GPUs (`plan/product_forms.py`), and
+split long sums. A GPU that a CPU emulates keeps the call as it is.
+
+before:
+    program g
+    buffer x: float32[37,1504] input
+    buffer w: float32[1504,96] constant
+    buffer b: float32[96] constant
+    buffer y: float32[37,96]
+    live y
+    y: float32[37,96] = nest(x: float32[37,1504], w: float32[1504,96], b: float32[96]) @dense
+      where p0 = 37; p1 = 96; p2 = 1504
+      for a0 < p0, a1 < p1
+      reduce r0 < p2
+      acc0 = sum(in0[a0, r0] * in1[r0, a1])
+      out0[a0, a1] = acc0 + in2[a1]
+
+after:
+    program g
+    buffer x: float32[37,1504] input
+    buffer w: float32[1504,96] constant
+    buffer b: float32[96] constant
+    buffer y~parts2: float32[2,37,96]
+    buffer y: float32[37,96]
+    live y
+    device 8:
+      y~parts2: float32[2,37,96] = nest(x: float32[37,1504], w: float32[1504,96]) @dense
+        where p0 = 2; p1 = 37; p2 = 96; p3 = 752
+        form lanes = 4; count = 4
+        form workgroup = {"columns": 8, "rows": 8, "depth": 16, "staged": true}
+        for a0 < p0, a1 < p1, a2 < p2
+        reduce r0 < p3
+        %0 = (a0 * p3) + r0
+        acc0 = sum(in0[a1, %0] * in1[%0, a2])
+        out0[a0, a1, a2] = acc0
+      y: float32[37,96] = nest(b: float32[96], y~parts2: float32[2,37,96]) @dense
+        where p0 = 37; p1 = 96; p2 = 2
+        for a0 < p0, a1 < p1
+        reduce r0 < p2
+        acc0 = sum(in1[r0, a0, a1])
+        out0[a0, a1] = acc0 + in0[a1]
+    else:
+      y: float32[37,96] = nest(x: float32[37,1504], w: float32[1504,96], b: float32[96]) @dense
+        where p0 = 37; p1 = 96; p2 = 1504
+        for a0 < p0, a1 < p1
+        reduce r0 < p2
+        acc0 = sum(in0[a0, r0] * in1[r0, a1])
+        out0[a0, a1] = acc0 + in2[a1]
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from webkiln.ir.dim import floordiv
+from webkiln.ir.types import Type
+from webkiln.lower.canonicalize import canonicalize, rename_axes, without_unused_inputs
+from webkiln.nest.expr import FLOAT, Expr, acc, arg, axis, load, rebuild
+from webkiln.nest.nest import Accumulator, Loop, Nest, Operand, make_output
+from webkiln.nest.program import Program
+from webkiln.nest.steps import DeviceBranch, NestCall, Step, View
+from webkiln.nest.target import Target
+from webkiln.plan.merge_pixels import merge_rows
+from webkiln.plan.product_forms import (
+    Choice,
+    Product,
+    choose_form,
+    match_product,
+)
+
+
+def run(program: Program, target: Target) -> Program:
+    """Compute each large product in the form of each class of GPUs."""
+    constants = program.repackable
+
+    def block(steps: Iterable[Step]) -> tuple[Step, ...]:
+        result: list[Step] = []
+        for step in steps:
+            if isinstance(step, NestCall):
+                result += by_class(step, target, constants)
+            else:
+                result.append(step if isinstance(step, DeviceBranch) else step.map_blocks(block))
+        return tuple(result)
+
+    return program.with_steps(block(program.steps))
+
+
+def by_class(call: NestCall, target: Target, constants: Collection[str]) -> Sequence[Step]:
+    """The steps that replace a call."""
+    runs = target.invocations
+    merged = merge_rows(canonicalize(call), target, constants)
+    product = match_product(merged, target, constants)
+    if runs is None or product is None or call.form is not None:
+        return [call]
+    chosen = [
+        (gpu.multiprocessors, choose_form(product, gpu, target.precision)) for gpu in runs.classes
+    ]
+    steps: tuple[Step, ...] = (call,)
+    last = None
+    for least, choice in chosen:
+        if choice != last:
+            steps = (DeviceBranch(least, in_form(product, choice), steps),)
+        last = choice
+    return steps
+
+
+def in_form(product: Product, choice: Choice) -> tuple[NestCall, ...]:
+    """The calls that compute a product in a form."""
+    if choice.split == 1:
+        return (replace(product.call, form=choice.form),)
+    partial, total = split_sum(product.call, choice.parts)
+    return (replace(partial, form=choice.form), total)
+
+
+def split_sum(call: NestCall, parts: Mapping[str, int]) -> tuple[NestCall, NestCall]:
+    """A call that computes parts of the sums, and one that adds them in order and stores the
+    results. `parts`: how many of each loop.
+    """
+    loops = [Loop(f"{name}_part", arg(f"{name}_parts")) for name in parts]
+    counts = {f"{name}_parts": count for name, count in parts.items()}
+    lengths = {
+        f"{loop.axis}_length": floordiv(call.args[loop.extent.value], parts[loop.axis])
+        for loop in call.nest.reduce
+        if loop.axis in parts
+    }
+    (view,) = call.outputs
+    points = [call.args[loop.extent.value] for loop in call.nest.axes]
+    name = f"{view.name}~parts{'x'.join(map(str, counts.values()))}"
+    sums = View(name, Type("float32", (*counts.values(), *points)))
+    args = {**call.args, **counts, **lengths}
+    partial = replace(call, nest=_partial(call.nest, loops), outputs=(sums,), args=args)
+    total = replace(
+        call, nest=_total(call.nest, loops), inputs=(*call.inputs, sums), args=args, passes=()
+    )
+    return rename_axes(without_unused_inputs(partial)), rename_axes(without_unused_inputs(total))
+
+
+def _partial(nest: Nest, loops: Sequence[Loop]) -> Nest:
+    """The sums of each part, without the epilogue."""
+    parts = {loop.axis.removesuffix("_part"): axis(loop.axis) for loop in loops}
+    reduce = tuple(
+        Loop(loop.axis, arg(f"{loop.axis}_length")) if loop.axis in parts else loop
+        for loop in nest.reduce
+    )
+    lengths = {loop.axis: loop.extent for loop in reduce}
+
+    def moved(expr: Expr) -> Expr | None:
+        part = parts.get(expr.value) if expr.op == "axis" else None
+        return None if part is None else part * lengths[expr.value] + expr
+
+    body = rebuild(nest.accumulators[0].body, moved)
+    index = tuple(axis(loop.axis) for loop in (*loops, *nest.axes))
+    return replace(
+        nest,
+        axes=(*loops, *nest.axes),
+        reduce=reduce,
+        accumulators=(Accumulator("sum", body),),
+        outputs=(make_output(Operand("float32", len(index)), [(acc(0, FLOAT), index)]),),
+    )
+
+
+def _total(nest: Nest, loops: Sequence[Loop]) -> Nest:
+    """The sum of all parts, with the epilogue."""
+    index = tuple(axis(loop.axis) for loop in (*loops, *nest.axes))
+    return replace(
+        nest,
+        inputs=(*nest.inputs, Operand("float32", len(index))),
+        reduce=tuple(loops),
+        accumulators=(Accumulator("sum", load(len(nest.inputs), FLOAT, index)),),
+    )
