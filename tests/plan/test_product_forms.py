@@ -13,7 +13,7 @@ from webkiln.nest.target import GPU_CLASSES
 from webkiln.ops.table import parse
 from webkiln.plan.gpu_cost import microseconds
 from webkiln.plan.merge_pixels import merge_rows
-from webkiln.plan.product_forms import FORMS, candidates, choose_form, match_product
+from webkiln.plan.product_forms import FORMS, candidates, choose_forms, match_product
 
 TARGET = REGISTRY["webgpu"].target
 DATA_CENTRE = GPU_CLASSES[-1]
@@ -136,7 +136,7 @@ def expected(text):
     product = match_product(
         merge_rows(call, TARGET, program.repackable), TARGET, program.repackable
     )
-    choice = choose_form(product, DATA_CENTRE)
+    choice = choose_forms(product, GPU_CLASSES)[-1]
     form, *others = calls(text)
     assert (form.form, len(others)) == (choice.form, int(choice.split > 1))
     return microseconds(product.size, choice.form, choice.split, DATA_CENTRE)

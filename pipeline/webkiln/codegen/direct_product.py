@@ -42,7 +42,7 @@ def print_direct_product(
                 column = rebuild(steps.column, {inner: inner + (start + lane)}.get)
                 for position, item, copy in reductions.accumulators(here):
                     type_ = item.body.type
-                    factor = simd.splat(simd.lane(rows[copy.t], lane, type_), type_)
+                    factor = simd.lane(rows[copy.t], lane, type_)
                     value, total = values.vector(column, copy), accumulator(position, copy)
                     scopes.add(*simd.multiply_add(total, factor, value, type_))
     reductions.finish(here, accumulator)

@@ -188,7 +188,7 @@ class StagedProduct:
                 for v in range(vectors)
             ]
             for copy, name in zip(here.copies, sums, strict=True):
-                factor = simd.splat(simd.lane(rows[copy.t], lane, staged), staged)
+                factor = simd.lane(rows[copy.t], lane, staged)
                 product = simd.multiply_add(name, factor, loaded[copy.v // here.width], staged)
                 self.scopes.add(*product)
 

@@ -13,7 +13,7 @@ sizes of workgroups suffice: in the cost model (`plan/gpu_cost.py`), the best of
 of the best measured candidate on 46 products and convolutions.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -32,6 +32,10 @@ SPLITS = (1, 2, 3, 4, 6, 8, 9, 12, 16)
 """The numbers of parts of a sum."""
 UNIT = 16
 """The terms of a sum in a step of staged forms."""
+NEAR = 1.2
+"""A class of GPUs has a form of its own if that of the next larger one takes more of its time, so
+that programs have few shaders.
+"""
 MIN_ROWS, MIN_COLUMNS, MIN_DEPTH = 8, 16, 32
 """Smaller products have other schedules."""
 
@@ -142,17 +146,36 @@ def match_product(call: NestCall, target: Target, constants: Collection[str]) ->
     return product if large else None
 
 
-def choose_form(product: Product, gpu: GpuClass, precision: str = "float32") -> Choice:
-    """The form of a product that is expected to be fastest on a class of GPUs."""
+def choose_forms(
+    product: Product, classes: Sequence[GpuClass], precision: str = "float32"
+) -> list[Choice]:
+    """The form of a product for each class of GPUs: the one that is expected to be fastest, or that
+    of the next larger class where it is nearly as fast.
+    """
+    found: list[Choice] = []
+    for gpu in reversed(classes):
+        found.append(_fastest(product, gpu, found[-1] if found else None))
+    exact = product.call.exact or precision != ARITHMETIC
+    return [item if exact else _in_float16(item) for item in reversed(found)]
+
+
+def _fastest(product: Product, gpu: GpuClass, usual: Choice | None) -> Choice:
+    """The fastest choice on a class of GPUs, or `usual` if it takes at most `NEAR` of its time."""
     size = product.size
-    choices = [
-        choice for choice in candidates(product) if suits(size, choice.form, choice.split, gpu)
-    ]
-    best = min(choices, key=lambda item: microseconds(size, item.form, item.split, gpu))
-    if precision == ARITHMETIC and not product.call.exact and best.form.workgroup.staged:
-        group = replace(best.form.workgroup, float16=True)
-        return replace(best, form=replace(best.form, workgroup=group))
-    return best
+
+    def time(item: Choice) -> float:
+        return microseconds(size, item.form, item.split, gpu)
+
+    choices = [item for item in candidates(product) if suits(size, item.form, item.split, gpu)]
+    best = min(choices, key=time)
+    return usual if usual in choices and time(usual) <= NEAR * time(best) else best
+
+
+def _in_float16(choice: Choice) -> Choice:
+    """A choice whose staged factors are float16 where the device can."""
+    group = choice.form.workgroup
+    form = replace(choice.form, workgroup=replace(group, float16=group.staged))
+    return replace(choice, form=form)
 
 
 def candidates(product: Product) -> Iterator[Choice]:

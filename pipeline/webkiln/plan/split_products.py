@@ -63,7 +63,7 @@ from webkiln.plan.merge_pixels import merge_rows
 from webkiln.plan.product_forms import (
     Choice,
     Product,
-    choose_form,
+    choose_forms,
     match_product,
 )
 
@@ -91,14 +91,12 @@ def by_class(call: NestCall, target: Target, constants: Collection[str]) -> Sequ
     product = match_product(merged, target, constants)
     if runs is None or product is None or call.form is not None:
         return [call]
-    chosen = [
-        (gpu.multiprocessors, choose_form(product, gpu, target.precision)) for gpu in runs.classes
-    ]
+    choices = choose_forms(product, runs.classes, target.precision)
     steps: tuple[Step, ...] = (call,)
     last = None
-    for least, choice in chosen:
+    for gpu, choice in zip(runs.classes, choices, strict=True):
         if choice != last:
-            steps = (DeviceBranch(least, in_form(product, choice), steps),)
+            steps = (DeviceBranch(gpu.multiprocessors, in_form(product, choice), steps),)
         last = choice
     return steps
 
