@@ -23,11 +23,11 @@ ADAPTERS = {
 }
 
 
-def conv(kernel="[3,2,0,1]", strides="[1,1]", pad="[1,1]"):
+def conv(kernel="[3,2,0,1]", strides="[1,1]", pad="[1,1]", gaps="[]"):
     return (
         '{"dilation":[1,1],"out_dims":[0,3,1,2],'
         f'"pad_high":{pad},"pad_low":{pad},"strides":{strides},"w_dims":{kernel},'
-        '"x_dims":[0,3,1,2]}'
+        f'"x_dilation":{gaps},"x_dims":[0,3,1,2]}}'
     )
 
 
@@ -79,6 +79,18 @@ GRAPHS = {
         slot w: float32[3,3,48,64]
         slot b: float32[64]
         y: float32[2,7,7,64] = Conv(x, w, b) {conv(strides="[2,2]")}
+    """,
+    "phases of a transposed convolution": f"""
+        input x: float32[1,6,5,64]
+        slot w: float32[4,4,64,48]
+        slot b: float32[48]
+        y: float32[1,12,10,48] = Conv(x, w, b) {conv(pad="[2,2]", gaps="[2,2]")}
+    """,
+    "phases of different sizes": f"""
+        input x: float32[1,6,5,64]
+        slot w: float32[3,3,64,48]
+        slot b: float32[48]
+        y: float32[1,11,9,48] = Conv(x, w, b) {conv(gaps="[2,2]")}
     """,
     "filters before channels": f"""
         input x: float32[1,10,10,96]
@@ -141,8 +153,10 @@ STAGED = {"columns": 8, "rows": 8, "depth": 16, "staged": True}
         ("columns that are no vectors", 132, [STAGED]),
         ("turned weights", 8, [DIRECT]),
         ("a batch of two factors", 8, [{"columns": 16, "parts": 8, "depth": 32}]),
+        ("phases of a transposed convolution", 1, [{}] * 4),
+        ("phases of a transposed convolution", 8, [DIRECT | {"columns": 16}]),
         ("taps of an image", 1, [{}, {}, {}]),
-        ("taps of an image", 24, [DIRECT, {}]),
+        ("taps of an image", 24, [DIRECT | {"depth": 16}, {}]),
     ],
 )
 def test_each_class_has_its_form(name, multiprocessors, expected):

@@ -48,7 +48,7 @@ after:
         out0[a0, a1] = acc0 + in2[a1]
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from webkiln.ir.dim import floordiv
@@ -59,6 +59,7 @@ from webkiln.nest.nest import Accumulator, Loop, Nest, Operand, make_output
 from webkiln.nest.program import Program
 from webkiln.nest.steps import DeviceBranch, NestCall, Step, View
 from webkiln.nest.target import Target
+from webkiln.plan.merge_phases import merge_phases, phases_from
 from webkiln.plan.merge_pixels import merge_rows
 from webkiln.plan.product_forms import (
     Choice,
@@ -72,27 +73,35 @@ def run(program: Program, target: Target) -> Program:
     """Compute each large product in the form of each class of GPUs."""
     constants = program.repackable
 
-    def block(steps: Iterable[Step]) -> tuple[Step, ...]:
+    def block(steps: Sequence[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
-        for step in steps:
-            if isinstance(step, NestCall):
-                result += by_class(step, target, constants)
+        position = 0
+        while position < len(steps):
+            step = steps[position]
+            calls = phases_from(steps, position)
+            if calls:
+                result += by_class(calls, target, constants)
             else:
                 result.append(step if isinstance(step, DeviceBranch) else step.map_blocks(block))
+            position += max(len(calls), 1)
         return tuple(result)
 
     return program.with_steps(block(program.steps))
 
 
-def by_class(call: NestCall, target: Target, constants: Collection[str]) -> Sequence[Step]:
-    """The steps that replace a call."""
-    runs = target.invocations
+def by_class(
+    calls: Sequence[NestCall], target: Target, constants: Collection[str]
+) -> Sequence[Step]:
+    """The steps that replace a call, or calls that compute phases of the same output."""
+    runs, call = target.invocations, merge_phases(calls)
+    if call is None:
+        return [step for item in calls for step in by_class([item], target, constants)]
     merged = merge_rows(canonicalize(call), target, constants)
     product = match_product(merged, target, constants)
     if runs is None or product is None or call.form is not None:
-        return [call]
+        return calls
     choices = choose_forms(product, runs.classes, target.precision)
-    steps: tuple[Step, ...] = (call,)
+    steps: tuple[Step, ...] = tuple(calls)
     last = None
     for gpu, choice in zip(runs.classes, choices, strict=True):
         if choice != last:
