@@ -23,9 +23,9 @@ ADAPTERS = {
 }
 
 
-def conv(kernel="[3,2,0,1]", strides="[1,1]", pad="[1,1]", gaps="[]"):
+def conv(kernel="[3,2,0,1]", strides="[1,1]", pad="[1,1]", gaps="[]", groups=1):
     return (
-        '{"dilation":[1,1],"out_dims":[0,3,1,2],'
+        f'{{"dilation":[1,1],"groups":{groups},"out_dims":[0,3,1,2],'
         f'"pad_high":{pad},"pad_low":{pad},"strides":{strides},"w_dims":{kernel},'
         f'"x_dilation":{gaps},"x_dims":[0,3,1,2]}}'
     )
@@ -91,6 +91,12 @@ GRAPHS = {
         slot w: float32[3,3,64,48]
         slot b: float32[48]
         y: float32[1,11,9,48] = Conv(x, w, b) {conv(gaps="[2,2]")}
+    """,
+    "a depthwise convolution": f"""
+        input x: float32[1,7,9,96]
+        slot w: float32[1,3,3,96]
+        slot b: float32[96]
+        y: float32[1,7,9,96] = Conv(x, w, b) {conv(kernel="[3,0,1,2]", groups=96)}
     """,
     "filters before channels": f"""
         input x: float32[1,10,10,96]

@@ -11,6 +11,7 @@ from webkiln.backends.table import REGISTRY
 from webkiln.nest.steps import DeviceBranch
 from webkiln.nest.target import GPU_CLASSES
 from webkiln.ops.table import parse
+from webkiln.plan.depthwise_forms import depthwise_forms
 from webkiln.plan.gpu_cost import microseconds
 from webkiln.plan.merge_phases import merge_phases
 from webkiln.plan.merge_pixels import merge_rows
@@ -131,6 +132,17 @@ def transposed(side, channels, filters):
     """
 
 
+def depthwise(side, channels):
+    return f"""
+        input x: float32[1,{side},{side},{channels}]
+        slot w: float32[1,3,3,{channels}]
+        slot b: float32[{channels}]
+        y: float32[1,{side},{side},{channels}] = Conv(x, w, b) {{"dilation":[1,1],\
+"groups":{channels},"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],\
+"w_dims":[3,0,1,2],"x_dims":[0,3,1,2]}}
+    """
+
+
 def calls(text):
     """The calls in the form for a data-centre GPU."""
     program = rewritten(
@@ -189,9 +201,20 @@ def test_products_of_a_transformer():
     assert 6 * sum(count * expected(matmul(*size)) for size, count in layer.items()) <= 500
 
 
+@pytest.mark.parametrize(
+    ("side", "channels", "pixels"), [(112, 32, 4), (56, 144, 4), (14, 576, 1), (7, 960, 1)]
+)
+def test_depthwise_convolutions_have_more_pixels_in_large_images(side, channels, pixels):
+    graph = parse(f"graph g\n{dedent(depthwise(side, channels)).strip()}\noutput y = y\n")
+    program = rewritten(graph, REGISTRY["webgpu"], ("split_products", "fast_convolutions"))
+    (call,) = program.steps
+    form = depthwise_forms(call, TARGET, program.repackable)[-1]
+    assert (4 if form is None else form.count) == pixels
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_fit_every_device(form):
-    group = form.workgroup
+    group = form.group
     tile = form.lanes * form.count
     shared = (group.parts - 1) * group.columns * group.rows * tile * 4
     if group.staged:

@@ -137,23 +137,28 @@ class Workgroup:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How workgroups compute a product: each invocation computes `lanes` neighbours on the vector
-    axis by `count` on the tile axis.
+    """How invocations compute a contraction: each computes `lanes` neighbours on the vector axis by
+    `count` on the tile axis.
     """
 
     lanes: int
     count: int
-    workgroup: Workgroup
+    workgroup: Workgroup | None = None
+
+    @property
+    def group(self) -> Workgroup:
+        """The workgroup, of one invocation if there is none."""
+        return self.workgroup or Workgroup()
 
     @property
     def columns(self) -> int:
         """The neighbours on the vector axis that a workgroup computes."""
-        return self.lanes * self.workgroup.columns
+        return self.lanes * self.group.columns
 
     @property
     def rows(self) -> int:
         """The neighbours on the tile axis that a workgroup computes."""
-        return self.count * self.workgroup.rows
+        return self.count * self.group.rows
 
 
 @dataclass(frozen=True, slots=True)

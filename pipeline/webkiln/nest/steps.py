@@ -130,8 +130,8 @@ class NestCall(_Call):
 
     `part_of` is the key of the convolution that the call belongs to, if its algorithm is tunable.
     `exact` calls are computed in float32 on every target, because later steps amplify their errors.
-    `form` is how workgroups compute a product, if a pass has chosen it. `choice` is how the call
-    runs, once it is scheduled. `passes` are those that changed the call.
+    `form` is how invocations compute a contraction, if a pass has chosen it. `choice` is how the
+    call runs, once it is scheduled. `passes` are those that changed the call.
     """
 
     nest: Nest

@@ -70,15 +70,15 @@ def workgroups(size: Size, form: Form, split: int) -> int:
 
 def steps(size: Size, form: Form, split: int) -> float:
     """The steps of a part of a workgroup."""
-    group = form.workgroup
+    group = form.group
     return size.depth / group.depth / split / group.parts
 
 
 def suits(size: Size, form: Form, split: int, gpu: GpuClass) -> bool:
     """Whether direct reads are fast: short sums, and enough workgroups."""
-    if form.workgroup.staged:
+    if form.group.staged:
         return True
-    warps = workgroups(size, form, split) * form.workgroup.size / WARP
+    warps = workgroups(size, form, split) * form.group.size / WARP
     return steps(size, form, split) <= MAX_DIRECT_STEPS and warps >= OCCUPIED * gpu.multiprocessors
 
 
@@ -106,7 +106,7 @@ class _OneWorkgroup:
     """A step of a workgroup."""
 
     def __init__(self, form: Form) -> None:
-        self.form, self.group = form, form.workgroup
+        self.form, self.group = form, form.group
         self.depth, self.tile = self.group.depth, form.lanes * form.count
         self.warps = ceil(self.group.size / WARP)
         self.row_vectors = form.rows * self.depth / 4

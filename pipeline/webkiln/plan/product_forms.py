@@ -17,7 +17,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from webkiln.ir.dim import is_symbolic
 from webkiln.nest.expr import FLOAT
 from webkiln.nest.nest import Loop
 from webkiln.nest.schedule import Form, Workgroup
@@ -26,7 +25,7 @@ from webkiln.nest.target import ARITHMETIC, GpuClass, Target
 from webkiln.plan.gpu_cost import Size, microseconds, suits
 from webkiln.plan.invocations import is_product, schedule_invocations
 from webkiln.plan.vector_axis import VectorAxis, vector_axis
-from webkiln.plan.vectors import extent
+from webkiln.plan.vectors import extent, has_known_extents
 
 SPLITS = (1, 2, 3, 4, 6, 8, 9, 12, 16)
 """The numbers of parts of a sum."""
@@ -116,10 +115,7 @@ def match_product(call: NestCall, target: Target, constants: Collection[str]) ->
     nest, runs = call.nest, target.invocations
     if runs is None or not nest.is_contraction or not nest.reduce or len(nest.outputs) != 1:
         return None
-    loops = (*nest.axes, *nest.reduce)
-    if nest.accumulators[0].body.type != FLOAT or any(
-        loop.extent.op != "arg" or is_symbolic(call.args[loop.extent.value]) for loop in loops
-    ):
+    if nest.accumulators[0].body.type != FLOAT or not has_known_extents(call):
         return None
     found = vector_axis(call, target, constants)
     if not isinstance(found, VectorAxis) or found.is_reduced or found.tile.axis is None:
@@ -173,7 +169,7 @@ def _fastest(product: Product, gpu: GpuClass, usual: Choice | None) -> Choice:
 
 def _in_float16(choice: Choice) -> Choice:
     """A choice whose staged factors are float16 where the device can."""
-    group = choice.form.workgroup
+    group = choice.form.group
     form = replace(choice.form, workgroup=replace(group, float16=group.staged))
     return replace(choice, form=form)
 
@@ -181,11 +177,11 @@ def _in_float16(choice: Choice) -> Choice:
 def candidates(product: Product) -> Iterator[Choice]:
     """The forms that compute a product. Direct reads are whole vectors of whole steps."""
     for form in FORMS:
-        direct = not form.workgroup.staged
-        if direct and not (product.aligned and product.inner % form.workgroup.depth == 0):
+        direct = not form.group.staged
+        if direct and not (product.aligned and product.inner % form.group.depth == 0):
             continue
         for split in SPLITS:
-            parts = split_loops(product, split, form.workgroup.depth)
+            parts = split_loops(product, split, form.group.depth)
             if parts is not None:
                 yield Choice(form, split, parts)
 

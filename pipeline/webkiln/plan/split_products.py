@@ -58,7 +58,8 @@ from webkiln.nest.expr import FLOAT, Expr, acc, arg, axis, load, rebuild
 from webkiln.nest.nest import Accumulator, Loop, Nest, Operand, make_output
 from webkiln.nest.program import Program
 from webkiln.nest.steps import DeviceBranch, NestCall, Step, View
-from webkiln.nest.target import Target
+from webkiln.nest.target import Invocations, Target
+from webkiln.plan.depthwise_forms import depthwise_forms
 from webkiln.plan.merge_phases import merge_phases, phases_from
 from webkiln.plan.merge_pixels import merge_rows
 from webkiln.plan.product_forms import (
@@ -96,18 +97,30 @@ def by_class(
     runs, call = target.invocations, merge_phases(calls)
     if call is None:
         return [step for item in calls for step in by_class([item], target, constants)]
-    merged = merge_rows(canonicalize(call), target, constants)
-    product = match_product(merged, target, constants)
-    if runs is None or product is None or call.form is not None:
+    if runs is None or call.form is not None:
         return calls
-    choices = choose_forms(product, runs.classes, target.precision)
+    plain = canonicalize(call)
+    choices = _choices(plain, target, runs, constants)
     steps: tuple[Step, ...] = tuple(calls)
-    last = None
-    for gpu, choice in zip(runs.classes, choices, strict=True):
+    last: tuple[NestCall, ...] = (plain,)
+    for gpu, choice in zip(runs.classes, choices, strict=bool(choices)):
         if choice != last:
-            steps = (DeviceBranch(gpu.multiprocessors, in_form(product, choice), steps),)
+            steps = (DeviceBranch(gpu.multiprocessors, choice, steps),)
         last = choice
     return steps
+
+
+def _choices(
+    call: NestCall, target: Target, runs: Invocations, constants: Collection[str]
+) -> list[tuple[NestCall, ...]]:
+    """The calls that compute a contraction on each class of GPUs; none if it has no forms."""
+    if (forms := depthwise_forms(call, target, constants)) is not None:
+        return [(call if form is None else replace(call, form=form),) for form in forms]
+    product = match_product(merge_rows(call, target, constants), target, constants)
+    if product is None:
+        return []
+    choices = choose_forms(product, runs.classes, target.precision)
+    return [in_form(product, choice) for choice in choices]
 
 
 def in_form(product: Product, choice: Choice) -> tuple[NestCall, ...]:

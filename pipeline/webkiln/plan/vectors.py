@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import BOOL, Expr, walk
@@ -24,6 +25,14 @@ class Rejection:
 
 def extent(call: NestCall, loop: Loop) -> int:
     return nominal_size(call.args[loop.extent.value])
+
+
+def has_known_extents(call: NestCall) -> bool:
+    """Whether the size of each loop is an argument with a known value."""
+    return not any(
+        loop.extent.op != "arg" or is_symbolic(call.args[loop.extent.value])
+        for loop in (*call.nest.axes, *call.nest.reduce)
+    )
 
 
 def moving(call: NestCall, name: str, target: Target) -> list[Expr] | Rejection:
