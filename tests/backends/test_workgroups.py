@@ -147,7 +147,9 @@ def check(cases, folder, browser="", most=2e-5):
 
 
 def test_blocks_match_the_reference(tmp_path, monkeypatch):
-    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,)}))
+    monkeypatch.setitem(
+        REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,), "classes": ()})
+    )
     cases = {name: prepared(name) for name in GRAPHS}
     assert all(
         schedule["workgroup"]["depth"] == 16
@@ -175,7 +177,9 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(
     """Mesa's lavapipe has `shader-f16`, SwiftShader does not. The error shows whether factors are
     float16.
     """
-    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,)}))
+    monkeypatch.setitem(
+        REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,), "classes": ()})
+    )
     cases = {name: prepared(name, ARITHMETIC) for name in GRAPHS}
     assert all(float16_variables(item) for _, _, item in cases.values())
     errors = check(cases, tmp_path, browser, 4e-3)
@@ -184,7 +188,9 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(
 
 
 def test_factors_beyond_float16_are_clamped(tmp_path, monkeypatch):
-    monkeypatch.setitem(REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,)}))
+    monkeypatch.setitem(
+        REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,), "classes": ()})
+    )
     graph, values, item = prepared("whole blocks", ARITHMETIC)
     values["w"] *= 2**-10
     values["x"][...] = np.where(np.arange(32) == 3, np.inf, 1.0)
@@ -206,6 +212,7 @@ def test_only_large_contractions_are_blocked(rows, columns, depth, blocked):
         f"input x: float32[{rows},{depth}]\ninput w: float32[{depth},{columns}]\ny:"
         f" float32[{rows},{columns}] = MatMul(x, w)"
     )
-    compiled = program(parse(f"graph g\n{text}\noutput y = y\n"), REGISTRY["webgpu"], "float32")
+    plain = with_target(REGISTRY["webgpu"], runs={"classes": ()})
+    compiled = program(parse(f"graph g\n{text}\noutput y = y\n"), plain, "float32")
     (kernel,) = compiled["kernels"].values()
     assert ("depth" in kernel["schedule"].get("workgroup", {})) == blocked
