@@ -200,8 +200,25 @@ export interface Profile {
   clock: string;
   /** The resolution of the clock. */
   resolutionMs: number;
-  /** The measured peak of all threads, in 10^9 operations per second, of multiply-add loops. */
-  peakGflops: number;
+  /**
+   * The measured peak of all threads, in 10^9 operations per second, of multiply-add loops. Null on
+   * a GPU without timestamps.
+   */
+  peakGflops: number | null;
+  /** The measured peak of reads of a GPU from memory, in 10^9 bytes per second, or null. */
+  peakGigabytes: number | null;
+  /**
+   * GPU time of a run on webgpu, by timestamps; null without, and if a program reads results back.
+   * `passMs`: all launches in one pass. `emptyMs`: a pass with a launch that does nothing.
+   * `kernelMs`: what the launches take beyond that. `gapMs`: the rest of the pass.
+   */
+  gpu: {
+    launches: number;
+    passMs: number;
+    kernelMs: number;
+    gapMs: number;
+    emptyMs: number;
+  } | null;
   /** The number of runs. */
   runs: number;
   /** The mean time of a run, including inputs and outputs. */

@@ -48,7 +48,17 @@ export interface Profile {
   /** The clock that times launches, and its resolution. */
   clock: string;
   resolutionMs: number;
-  peakGflops: number;
+  /** In 10^9 operations and bytes per second, or null if not measured. */
+  peakGflops: number | null;
+  peakGigabytes: number | null;
+  /** GPU time of a run on webgpu, or null if not measured. */
+  gpu: {
+    launches: number;
+    passMs: number;
+    kernelMs: number;
+    gapMs: number;
+    emptyMs: number;
+  } | null;
   runs: number;
   runMs: number;
   launches: {
