@@ -1,3 +1,4 @@
+import type { WebkilnError } from './errors.js';
 import type { OutputTargets, ThreadedProgram } from './engine.ts';
 
 export type Dtype =
@@ -274,6 +275,8 @@ export interface LoadOptions {
   ignoreCache?: boolean;
   stallTimeout?: number;
   onProgress?: (progress: Progress) => void;
+  /** Called once when the GPU device of the model is lost. The next run loads the model again. */
+  onlost?: (error: WebkilnError) => void;
   signal?: AbortSignal;
 }
 
@@ -332,6 +335,8 @@ export interface Host {
   readonly remote: boolean;
   /** The GPUDevice of a model in this thread. */
   readonly device?: any;
+  /** Receives the message of the loss of the GPU device. */
+  onLost: (message: string) => void;
   /** `onThreads` receives what helper threads need, before the weights have arrived. */
   load(
     request: LoadRequest,
