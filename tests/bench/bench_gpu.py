@@ -62,8 +62,8 @@ TENSORS = ("inputs.json", "last.bin", "first.bin")
 def write_pack(folder: Path, names: Sequence[str], make: Make = pattern_weights.make) -> None:
     """Write all that a comparison needs into a new folder. `make` builds a network in Keras."""
     folder.mkdir(parents=True)
-    for target, source in MODULES.items():
-        shutil.copyfile(HERE / source, folder / target)
+    for name, source in MODULES.items():
+        shutil.copyfile(HERE / source, folder / name)
     packages = HERE / "rivals" / "node_modules"
     for pattern in PACKAGES:
         for path in packages.glob(pattern):
