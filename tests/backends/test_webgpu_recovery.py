@@ -179,3 +179,14 @@ def test_a_device_of_the_page_ends_the_model_and_tells_once(bundles: dict[str, P
 def test_a_callback_must_be_a_function(bundles: dict[str, Path]) -> None:
     result = perform(bundles, "return failure(open({ onlost: 3 }));")
     assert (result["code"], "expected a function" in result["message"]) == ("WrongOption", True)
+
+
+def test_the_device_has_the_memory_limits_of_its_adapter(bundles: dict[str, Path]) -> None:
+    result = perform(
+        bundles,
+        """const adapter = await navigator.gpu.requestAdapter();
+        const model = await open({ worker: false });
+        const of = ({ limits }) => [limits.maxBufferSize, limits.maxStorageBufferBindingSize];
+        return { adapter: of(adapter), device: of(model.device) };""",
+    )
+    assert result["device"] == result["adapter"]
